@@ -1,0 +1,114 @@
+//! Resolve, validate, dispatch.
+
+use std::{collections::HashMap, sync::Arc};
+
+use parking_lot::RwLock;
+use serde_json::{Map, Value};
+use thiserror::Error;
+use toolgate_catalog::{Catalog, ServerName, Tool, ToolId, nearest};
+use toolgate_upstream::{CallError, CallOptions, Upstream};
+
+use crate::validate::{InvalidArguments, Uncheckable, Validators};
+
+/// The catalogue, which the host keeps up to date while calls are made.
+pub type SharedCatalog = Arc<RwLock<Catalog>>;
+
+/// Decides on every call and makes it.
+#[derive(Debug)]
+pub struct Broker {
+    catalog: SharedCatalog,
+    upstream: Arc<Upstream>,
+    rules: Rules,
+    validators: Validators,
+}
+
+/// What the configuration says of calls.
+#[derive(Debug, Clone, Default)]
+pub struct Rules {
+    /// By server; a server that is not here gets the defaults.
+    pub servers: HashMap<ServerName, ServerRules>,
+}
+
+/// What the configuration says of the calls of one server.
+#[derive(Debug, Clone, Default)]
+pub struct ServerRules {
+    /// Leave the checking of arguments to the server.
+    pub skip_validation: bool,
+    /// The same for single tools, by their own names; beats the server's.
+    pub skip_validation_of: HashMap<String, bool>,
+}
+
+/// Why a call has no result.
+#[derive(Debug, Error)]
+pub enum BrokerError {
+    /// There is no such tool. Nothing was sent.
+    #[error("there is no tool `{name}`{}", suggestion(nearest))]
+    UnknownTool {
+        /// What was asked for.
+        name: String,
+        /// What may have been meant.
+        nearest: Vec<String>,
+    },
+    /// The arguments do not fit. Nothing was sent.
+    #[error(transparent)]
+    InvalidArguments(#[from] InvalidArguments),
+    /// The schema is broken, so that arguments cannot be checked. Nothing was sent.
+    #[error(transparent)]
+    Uncheckable(#[from] Uncheckable),
+    /// The server has no result; the error says whether the call may have had an effect.
+    #[error(transparent)]
+    Call(#[from] CallError),
+}
+
+const SUGGESTIONS: usize = 3;
+
+impl Broker {
+    /// A broker for the tools of `catalog`, which are on the servers of `upstream`.
+    pub fn new(catalog: SharedCatalog, upstream: Arc<Upstream>, rules: Rules) -> Self {
+        Self { catalog, upstream, rules, validators: Validators::default() }
+    }
+
+    /// Calls the tool of this exposed name, and gives its result as the server sent it.
+    pub async fn call(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+        options: CallOptions,
+    ) -> Result<Value, BrokerError> {
+        let tool = self.resolve(name)?;
+        let arguments = if self.validates(&tool.id) {
+            self.validators.check(&tool, arguments)?
+        } else {
+            arguments
+        };
+        let ToolId { server, tool } = &tool.id;
+        Ok(self.upstream.call(server, tool, Some(arguments), options).await?)
+    }
+
+    fn resolve(&self, name: &str) -> Result<Tool, BrokerError> {
+        let catalog = self.catalog.read();
+        catalog.resolve(name).cloned().ok_or_else(|| {
+            let known = catalog.tools().map(|tool| tool.name.as_str());
+            let nearest = nearest(name, known, SUGGESTIONS);
+            BrokerError::UnknownTool {
+                name: name.chars().take(128).collect(),
+                nearest: nearest.into_iter().map(str::to_owned).collect(),
+            }
+        })
+    }
+
+    fn validates(&self, id: &ToolId) -> bool {
+        self.rules.servers.get(&id.server).is_none_or(|rules| {
+            let skip = rules.skip_validation_of.get(id.tool.as_ref()).copied();
+            !skip.unwrap_or(rules.skip_validation)
+        })
+    }
+}
+
+fn suggestion(nearest: &[String]) -> String {
+    match nearest {
+        [] => "; search_tools finds those there are".to_owned(),
+        [only] => format!("; did you mean `{only}`?"),
+        [others @ .., last] => format!("; did you mean `{}` or `{last}`?", others.join("`, `")),
+    }
+}

@@ -1,0 +1,256 @@
+//! Arguments against the schema that the server gave, before anything is sent.
+
+use std::{collections::HashMap, fmt, sync::Arc};
+
+use jsonschema::{PatternOptions, ValidationError, Validator, paths::LocationSegment};
+use parking_lot::Mutex;
+use serde_json::{Map, Value};
+use thiserror::Error;
+use toolgate_catalog::{Fingerprint, Tool, signature};
+
+/// Arguments that do not fit.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub struct InvalidArguments {
+    /// The tool's exposed name.
+    pub tool: String,
+    /// What does not fit, at most five of it.
+    pub violations: Vec<Violation>,
+    /// How many there are in all.
+    pub total: usize,
+    /// How the tool is called.
+    pub signature: String,
+}
+
+/// One thing that does not fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// Where, such as `labels[2].name`; empty for the arguments as a whole.
+    pub path: String,
+    /// What was expected.
+    pub expected: String,
+}
+
+/// A schema that cannot be compiled. The server's other tools are not concerned.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error(
+    "the arguments of `{tool}` cannot be checked, because its schema is broken ({reason}); the \
+     server has to mend it, or set `validateArguments: false` for the tool to call it unchecked"
+)]
+pub struct Uncheckable {
+    /// The tool's exposed name.
+    pub tool: String,
+    /// What is wrong with the schema.
+    pub reason: String,
+}
+
+/// Compiled schemas, by content: compiling is dear, and a schema is used again and again.
+#[derive(Default)]
+pub(crate) struct Validators {
+    compiled: Mutex<HashMap<Fingerprint, Compiled>>,
+}
+
+type Compiled = Arc<Result<Validator, String>>;
+
+/// All are dropped when there are more: whoever calls a thousand different tools can compile them
+/// again.
+const MAX_COMPILED: usize = 1024;
+const SHOWN_VIOLATIONS: usize = 5;
+const MAX_EXPECTED_CHARACTERS: usize = 300;
+
+impl Validators {
+    /// Gives the arguments back if they fit.
+    pub(crate) fn check(
+        &self,
+        tool: &Tool,
+        arguments: Map<String, Value>,
+    ) -> Result<Map<String, Value>, crate::BrokerError> {
+        let compiled = self.compiled(tool);
+        let validator = compiled.as_ref().as_ref().map_err(|reason| Uncheckable {
+            tool: tool.name.to_string(),
+            reason: reason.clone(),
+        })?;
+        let arguments = Value::Object(arguments);
+        if !validator.is_valid(&arguments) {
+            return Err(explain(tool, validator, &arguments).into());
+        }
+        match arguments {
+            Value::Object(arguments) => Ok(arguments),
+            // It was one above.
+            _ => Ok(Map::new()),
+        }
+    }
+
+    fn compiled(&self, tool: &Tool) -> Compiled {
+        let fingerprint = tool.definition.fingerprint();
+        if let Some(known) = self.compiled.lock().get(&fingerprint) {
+            return Arc::clone(known);
+        }
+        let compiled = Arc::new(compile(&tool.definition.input_schema()));
+        let mut all = self.compiled.lock();
+        if all.len() >= MAX_COMPILED {
+            all.clear();
+        }
+        all.insert(fingerprint, Arc::clone(&compiled));
+        compiled
+    }
+}
+
+/// The draft is the one the schema declares, 2020-12 where it declares none. Nothing is fetched.
+fn compile(schema: &Value) -> Result<Validator, String> {
+    let patterns = PatternOptions::fancy_regex()
+        // A pattern and the text it meets are both somebody else's.
+        .backtrack_limit(100_000)
+        .size_limit(4 * 1024 * 1024)
+        .dfa_size_limit(4 * 1024 * 1024);
+    jsonschema::options()
+        .offline()
+        .with_pattern_options(patterns)
+        .build(schema)
+        .map_err(|error| shorten(&error.to_string()))
+}
+
+fn explain(tool: &Tool, validator: &Validator, arguments: &Value) -> InvalidArguments {
+    let mut violations: Vec<Violation> = Vec::new();
+    let mut total = 0;
+    for error in validator.iter_errors(arguments).take(1000) {
+        total += 1;
+        let violation = Violation { path: path(&error), expected: shorten(&error.to_string()) };
+        if violations.len() < SHOWN_VIOLATIONS && !violations.contains(&violation) {
+            violations.push(violation);
+        }
+    }
+    InvalidArguments {
+        tool: tool.name.to_string(),
+        violations,
+        total,
+        signature: signature(tool.name.as_str(), &tool.definition.input_schema()),
+    }
+}
+
+fn path(error: &ValidationError<'_>) -> String {
+    let mut text = String::new();
+    for segment in error.instance_path() {
+        match segment {
+            LocationSegment::Property(name) if text.is_empty() => text.push_str(&name),
+            LocationSegment::Property(name) => {
+                text.push('.');
+                text.push_str(&name);
+            }
+            LocationSegment::Index(index) => text.push_str(&format!("[{index}]")),
+        }
+    }
+    text
+}
+
+fn shorten(text: &str) -> String {
+    if text.chars().count() <= MAX_EXPECTED_CHARACTERS {
+        return text.to_owned();
+    }
+    let half = MAX_EXPECTED_CHARACTERS / 2;
+    let start: String = text.chars().take(half).collect();
+    let end: Vec<char> = text.chars().rev().take(half).collect();
+    // What was expected stands at the end; the value that was sent comes before it.
+    format!("{start} … {}", end.into_iter().rev().collect::<String>())
+}
+
+impl fmt::Display for InvalidArguments {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(formatter, "The arguments do not fit `{}`, which was not called:", self.tool)?;
+        for violation in &self.violations {
+            let place = if violation.path.is_empty() { "arguments" } else { &violation.path };
+            writeln!(formatter, "- {place}: {}", violation.expected)?;
+        }
+        if self.total > self.violations.len() {
+            writeln!(formatter, "- … {} more", self.total - self.violations.len())?;
+        }
+        write!(formatter, "Expected: {}", self.signature)
+    }
+}
+
+impl fmt::Debug for Validators {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Validators({})", self.compiled.lock().len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use toolgate_catalog::{Catalog, Definition, ServerEntry};
+
+    use super::*;
+    use crate::BrokerError;
+
+    fn tool(schema: Value) -> Tool {
+        let definition =
+            Definition::from_value(&json!({"name": "make", "inputSchema": schema})).unwrap();
+        let mut catalog = Catalog::new([ServerEntry::named("shop")]);
+        catalog.replace_server(&"shop".into(), vec![definition]);
+        catalog.resolve("shop_make").unwrap().clone()
+    }
+
+    fn check(schema: Value, arguments: Value) -> Result<(), BrokerError> {
+        let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
+        Validators::default().check(&tool(schema), arguments.clone()).map(|same| {
+            assert_eq!(same, arguments, "nothing is changed or added");
+        })
+    }
+
+    #[test]
+    fn a_violation_names_the_path_what_was_expected_and_the_signature() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "title": {"type": "string"},
+                "lines": {"type": "array", "items": {"type": "object",
+                    "properties": {"count": {"type": "integer", "minimum": 1}}}},
+            },
+            "required": ["title"], "additionalProperties": false,
+        });
+        assert!(check(schema.clone(), json!({"title": "x", "lines": [{"count": 1}]})).is_ok());
+        let wrong = json!({"titel": "x", "lines": [{"count": 1}, {"count": "many"}]});
+        insta::assert_snapshot!(check(schema, wrong).unwrap_err(), @r#"
+        The arguments do not fit `shop_make`, which was not called:
+        - lines[1].count: "many" is not of type "integer"
+        - arguments: Additional properties are not allowed ('titel' was unexpected)
+        - arguments: "title" is a required property
+        Expected: shop_make(title: string, lines?: object[])
+        "#);
+    }
+
+    #[test]
+    fn the_draft_is_the_one_declared() {
+        // A boolean `exclusiveMinimum` is draft 4; a number is later.
+        let four = json!({"$schema": "http://json-schema.org/draft-04/schema#",
+            "properties": {"n": {"minimum": 1, "exclusiveMinimum": true}}});
+        assert!(check(four.clone(), json!({"n": 2})).is_ok());
+        assert!(check(four, json!({"n": 1})).is_err());
+        let later = json!({"properties": {"n": {"exclusiveMinimum": 1}}});
+        assert!(check(later, json!({"n": 1})).is_err());
+        // `prefixItems` means something from 2020-12 on only.
+        let tuple = json!({"properties": {"t": {"prefixItems": [{"type": "string"}]}}});
+        assert!(check(tuple, json!({"t": [1]})).is_err());
+    }
+
+    #[test]
+    fn a_broken_schema_is_said_to_be_one() {
+        let broken = json!({"properties": {"id": {"type": "string", "pattern": "("}}});
+        insta::assert_snapshot!(check(broken, json!({"id": "1"})).unwrap_err(), @r#"the arguments of `shop_make` cannot be checked, because its schema is broken ("(" is not a "regex"); the server has to mend it, or set `validateArguments: false` for the tool to call it unchecked"#);
+        let dangling = json!({"properties": {"id": {"$ref": "#/$defs/Missing"}}});
+        assert!(matches!(check(dangling, json!({})), Err(BrokerError::Uncheckable(_))));
+        let remote = json!({"$ref": "http://localhost:1/schema.json"});
+        assert!(matches!(check(remote, json!({})), Err(BrokerError::Uncheckable(_))));
+    }
+
+    #[test]
+    fn hostile_input_is_bounded() {
+        let schema = json!({"properties": {"a": {"pattern": "^(a+)+$"}}});
+        let started = check(schema, json!({"a": format!("{}!", "a".repeat(5000))}));
+        assert!(started.is_err());
+        let wide = json!({"additionalProperties": {"type": "integer"}});
+        let many: Map<String, Value> =
+            (0..5000).map(|index| (format!("k{index}"), json!("x".repeat(1000)))).collect();
+        let message = check(wide, Value::Object(many)).unwrap_err().to_string();
+        assert!(message.len() < 4000, "{}", message.len());
+    }
+}

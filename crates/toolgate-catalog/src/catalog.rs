@@ -1,0 +1,364 @@
+//! All known tools, and the names they go by.
+
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    sync::Arc,
+};
+
+use crate::{
+    definition::Definition,
+    identity::{ExposedName, ServerName, ToolId},
+    names::Wish,
+};
+
+/// Every tool of every server, found by its exposed name.
+///
+/// Replacing one server's tools costs in proportion to that server, and to the tools of others
+/// that want the same names.
+#[derive(Debug, Clone, Default)]
+pub struct Catalog {
+    servers: Vec<ServerTools>,
+    positions: HashMap<ServerName, usize>,
+    /// Who would like which plain name. More than one: all of them get a hash.
+    wishes: HashMap<String, BTreeSet<ToolId>>,
+    by_name: HashMap<ExposedName, ToolId>,
+}
+
+/// A server as the catalogue needs to know it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerEntry {
+    /// Its name in the configuration.
+    pub name: ServerName,
+    /// Stands in for the server's name in its tools' names; may be empty.
+    pub prefix: Option<String>,
+    /// What it is for, from the configuration.
+    pub description: Option<String>,
+    /// Whether its tools are deferred, whatever the threshold says.
+    pub defer_loading: Option<bool>,
+    /// The same for single tools, by their own names.
+    pub defer_tools: HashMap<String, bool>,
+}
+
+/// A tool with its name.
+#[derive(Debug, Clone)]
+pub struct Tool {
+    /// The identity.
+    pub id: ToolId,
+    /// The one name.
+    pub name: ExposedName,
+    /// What its server says of it.
+    pub definition: Arc<Definition>,
+}
+
+/// What a replacement changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Replaced {
+    /// Whether the server's own tools differ from before.
+    pub changed: bool,
+    /// Other servers, some of whose tools have another name now.
+    pub renamed: BTreeSet<ServerName>,
+}
+
+#[derive(Debug, Clone)]
+struct ServerTools {
+    entry: ServerEntry,
+    /// In the order the server listed them.
+    tools: Vec<Tool>,
+    by_tool: HashMap<Arc<str>, usize>,
+}
+
+impl ServerEntry {
+    /// A server with nothing set but its name.
+    pub fn named(name: impl Into<ServerName>) -> Self {
+        Self {
+            name: name.into(),
+            prefix: None,
+            description: None,
+            defer_loading: None,
+            defer_tools: HashMap::new(),
+        }
+    }
+
+    /// What the configuration says of deferring `tool`: the tool's own setting before the
+    /// server's.
+    pub fn defers(&self, tool: &str) -> Option<bool> {
+        self.defer_tools.get(tool).copied().or(self.defer_loading)
+    }
+}
+
+impl Catalog {
+    /// A catalogue of servers whose tools are not known yet. Their order is that of every listing.
+    pub fn new(servers: impl IntoIterator<Item = ServerEntry>) -> Self {
+        let mut catalog = Self::default();
+        for entry in servers {
+            catalog.positions.insert(entry.name.clone(), catalog.servers.len());
+            catalog.servers.push(ServerTools {
+                entry,
+                tools: Vec::new(),
+                by_tool: HashMap::new(),
+            });
+        }
+        catalog
+    }
+
+    /// Puts `definitions` in the place of the server's tools. An unknown server changes nothing.
+    pub fn replace_server(
+        &mut self,
+        server: &ServerName,
+        definitions: Vec<Definition>,
+    ) -> Replaced {
+        let Some(&position) = self.positions.get(server) else {
+            return Replaced::default();
+        };
+        let old = std::mem::take(&mut self.servers[position].tools);
+        if same_content(&old, &definitions) {
+            self.servers[position].tools = old;
+            return Replaced::default();
+        }
+        let prefix = self.servers[position].entry.prefix.clone();
+        let mut touched: HashSet<String> = HashSet::new();
+        for tool in &old {
+            self.by_name.remove(&tool.name);
+            let wish = Wish::of(&tool.id, prefix.as_deref());
+            if let Some(wishers) = self.wishes.get_mut(&wish.plain) {
+                wishers.remove(&tool.id);
+                if wishers.is_empty() {
+                    self.wishes.remove(&wish.plain);
+                }
+            }
+            touched.insert(wish.plain);
+        }
+        let mut tools = Vec::with_capacity(definitions.len());
+        for definition in definitions {
+            let id = ToolId { server: server.clone(), tool: Arc::clone(definition.name()) };
+            let wish = Wish::of(&id, prefix.as_deref());
+            self.wishes.entry(wish.plain.clone()).or_default().insert(id.clone());
+            touched.insert(wish.plain);
+            // The name is given below, once everybody's wishes are known.
+            let name = ExposedName::new("");
+            tools.push(Tool { id, name, definition: Arc::new(definition) });
+        }
+        let held = &mut self.servers[position];
+        held.by_tool =
+            tools.iter().enumerate().map(|(index, tool)| (Arc::clone(&tool.id.tool), index)).collect();
+        held.tools = tools;
+        Replaced { changed: true, renamed: self.name_again(server, touched) }
+    }
+
+    /// Gives names to all who wish for one of `plain_names`, and says which other servers that
+    /// touched.
+    fn name_again(
+        &mut self,
+        server: &ServerName,
+        plain_names: HashSet<String>,
+    ) -> BTreeSet<ServerName> {
+        let mut renamed = BTreeSet::new();
+        // Sorted, so that the outcome does not depend on a hash map's order.
+        let mut plain_names: Vec<String> = plain_names.into_iter().collect();
+        plain_names.sort_unstable();
+        for plain in plain_names {
+            let Some(wishers) = self.wishes.get(&plain).cloned() else { continue };
+            let contested = wishers.len() > 1;
+            for id in wishers {
+                let position = self.positions[&id.server];
+                let prefix = self.servers[position].entry.prefix.as_deref();
+                let wish = Wish::of(&id, prefix);
+                let mut name = wish.grant(&id, contested);
+                let mut attempt = 0;
+                while self.by_name.get(&name).is_some_and(|owner| *owner != id) {
+                    attempt += 1;
+                    name = wish.hashed(&id, attempt);
+                }
+                let held = &mut self.servers[position];
+                let Some(&index) = held.by_tool.get(&id.tool) else { continue };
+                let tool = &mut held.tools[index];
+                if tool.name == name {
+                    continue;
+                }
+                if !tool.name.as_str().is_empty() {
+                    self.by_name.remove(&tool.name);
+                }
+                if id.server != *server {
+                    renamed.insert(id.server.clone());
+                }
+                tool.name = name.clone();
+                self.by_name.insert(name, id);
+            }
+        }
+        renamed
+    }
+
+    /// The tool of this exposed name.
+    pub fn resolve(&self, name: &str) -> Option<&Tool> {
+        self.by_id(self.by_name.get(name)?)
+    }
+
+    /// The tool of this identity.
+    pub fn by_id(&self, id: &ToolId) -> Option<&Tool> {
+        let held = &self.servers[*self.positions.get(&id.server)?];
+        held.tools.get(*held.by_tool.get(&id.tool)?)
+    }
+
+    /// The servers, in the order of the configuration.
+    pub fn servers(&self) -> impl Iterator<Item = &ServerEntry> {
+        self.servers.iter().map(|held| &held.entry)
+    }
+
+    /// One server.
+    pub fn server(&self, name: &str) -> Option<&ServerEntry> {
+        self.positions.get(name).map(|position| &self.servers[*position].entry)
+    }
+
+    /// The tools of one server, in its own order; none where it is unknown.
+    pub fn tools_of(&self, server: &str) -> &[Tool] {
+        self.positions.get(server).map_or(&[], |position| &self.servers[*position].tools)
+    }
+
+    /// All tools, by server and in each server's order.
+    pub fn tools(&self) -> impl Iterator<Item = &Tool> {
+        self.servers.iter().flat_map(|held| &held.tools)
+    }
+
+    /// How many tools there are.
+    pub fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// Whether no tool is known.
+    pub fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
+    }
+}
+
+fn same_content(old: &[Tool], new: &[Definition]) -> bool {
+    old.len() == new.len()
+        && old
+            .iter()
+            .zip(new)
+            .all(|(old, new)| old.definition.fingerprint() == new.fingerprint())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn definition(name: &str) -> Definition {
+        Definition::from_value(&json!({"name": name, "inputSchema": {}})).unwrap()
+    }
+
+    fn definitions(names: &[&str]) -> Vec<Definition> {
+        names.iter().map(|name| definition(name)).collect()
+    }
+
+    fn names(catalog: &Catalog) -> Vec<&str> {
+        catalog.tools().map(|tool| tool.name.as_str()).collect()
+    }
+
+    fn unprefixed(name: &str) -> ServerEntry {
+        ServerEntry { prefix: Some(String::new()), ..ServerEntry::named(name) }
+    }
+
+    #[test]
+    fn a_contested_name_goes_to_nobody() {
+        let mut catalog = Catalog::new([unprefixed("one"), unprefixed("two")]);
+        catalog.replace_server(&"one".into(), definitions(&["search", "read"]));
+        assert_eq!(names(&catalog), ["search", "read"]);
+
+        let replaced = catalog.replace_server(&"two".into(), definitions(&["search"]));
+        assert_eq!(replaced.renamed, BTreeSet::from(["one".into()]));
+        assert!(catalog.resolve("search").is_none(), "it could mean either");
+        let given = names(&catalog);
+        assert!(given[0].starts_with("search_") && given[2].starts_with("search_"));
+        assert_ne!(given[0], given[2]);
+
+        let replaced = catalog.replace_server(&"two".into(), definitions(&["find"]));
+        assert_eq!(replaced.renamed, BTreeSet::from(["one".into()]));
+        assert_eq!(names(&catalog), ["search", "read", "find"]);
+    }
+
+    #[test]
+    fn two_spellings_of_one_name_in_a_server_stay_apart() {
+        let mut catalog = Catalog::new([ServerEntry::named("s")]);
+        catalog.replace_server(&"s".into(), definitions(&["get-item", "get_item", "s"]));
+        let given = names(&catalog);
+        assert!(given[0].starts_with("s_get_item_") && given[1].starts_with("s_get_item_"));
+        assert_eq!(catalog.resolve(given[1]).unwrap().id.tool.as_ref(), "get_item");
+    }
+
+    #[test]
+    fn a_name_made_to_look_like_a_hashed_one_takes_nothing() {
+        let mut catalog = Catalog::new([unprefixed("a"), unprefixed("b"), unprefixed("evil")]);
+        catalog.replace_server(&"a".into(), definitions(&["pay"]));
+        catalog.replace_server(&"b".into(), definitions(&["pay"]));
+        let victim = names(&catalog)[0].to_owned();
+        catalog.replace_server(&"evil".into(), definitions(&[&victim]));
+        assert_eq!(catalog.resolve(&victim).unwrap().id.server.as_str(), "a");
+        assert_eq!(catalog.len(), 3);
+    }
+
+    #[test]
+    fn the_same_content_changes_nothing() {
+        let mut catalog = Catalog::new([ServerEntry::named("s")]);
+        assert!(catalog.replace_server(&"s".into(), definitions(&["a"])).changed);
+        assert!(!catalog.replace_server(&"s".into(), definitions(&["a"])).changed);
+        assert!(!catalog.replace_server(&"unknown".into(), definitions(&["a"])).changed);
+    }
+
+    /// The shapes that real servers bring, in the numbers seen in the wild: 51 names that collide
+    /// when nothing is prefixed, 11 that overflow when all are.
+    #[test]
+    fn fifty_one_collisions_and_eleven_overflows() {
+        let shared: Vec<String> = (0..51).map(|index| format!("search_{index}")).collect();
+        let shared: Vec<&str> = shared.iter().map(String::as_str).collect();
+        let mut catalog = Catalog::new([unprefixed("left"), unprefixed("right")]);
+        catalog.replace_server(&"left".into(), definitions(&shared));
+        catalog.replace_server(&"right".into(), definitions(&shared));
+        let given: HashSet<&str> = names(&catalog).into_iter().collect();
+        assert_eq!(given.len(), 102);
+        assert!(given.iter().all(|name| name.len() <= 64));
+
+        let server = "a-server-with-quite-a-long-name";
+        let long: Vec<String> =
+            (0..11).map(|index| format!("and-a-tool-whose-name-goes-on-and-on-{index:02}")).collect();
+        let long: Vec<&str> = long.iter().map(String::as_str).collect();
+        let mut catalog = Catalog::new([ServerEntry::named(server)]);
+        catalog.replace_server(&server.into(), definitions(&long));
+        let given: HashSet<&str> = names(&catalog).into_iter().collect();
+        assert_eq!(given.len(), 11);
+        assert!(given.iter().all(|name| name.len() == 64), "{given:?}");
+    }
+
+    proptest! {
+        /// Names depend on who is there, not on who came first or what was there before.
+        #[test]
+        fn names_do_not_depend_on_history(
+            steps in proptest::collection::vec((0..3_usize, proptest::collection::vec("[ab_-]{1,3}", 0..5)), 1..12)
+        ) {
+            let servers = ["a", "a_b", "b"];
+            let mut grown = Catalog::new(servers.map(ServerEntry::named));
+            let mut last: HashMap<usize, Vec<String>> = HashMap::new();
+            for (server, mut tools) in steps {
+                tools.sort();
+                tools.dedup();
+                let wanted = tools.iter().map(|name| definition(name)).collect();
+                grown.replace_server(&servers[server].into(), wanted);
+                last.insert(server, tools);
+            }
+            let mut fresh = Catalog::new(servers.map(ServerEntry::named));
+            for server in [2, 0, 1] {
+                if let Some(tools) = last.get(&server) {
+                    let wanted = tools.iter().map(|name| definition(name)).collect();
+                    fresh.replace_server(&servers[server].into(), wanted);
+                }
+            }
+            prop_assert_eq!(names(&grown), names(&fresh));
+            for tool in grown.tools() {
+                prop_assert_eq!(&grown.resolve(tool.name.as_str()).unwrap().id, &tool.id);
+            }
+            prop_assert_eq!(grown.len(), grown.tools().count());
+        }
+    }
+}

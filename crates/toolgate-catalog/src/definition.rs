@@ -1,0 +1,343 @@
+//! A tool's definition, kept as the JSON that the server sent.
+
+use std::{collections::HashSet, fmt, sync::Arc, sync::OnceLock};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, value::RawValue};
+use thiserror::Error;
+
+use crate::cost::TokenCounter;
+
+/// The largest definition that is accepted. The largest seen in the wild has about 90 KB.
+pub const MAX_DEFINITION_BYTES: usize = 1024 * 1024;
+
+const MAX_TOOL_NAME_BYTES: usize = 512;
+
+/// What a server said of one of its tools.
+///
+/// The JSON is kept as text, which is smaller than a parsed tree, and parsed where a part of it is
+/// needed. What is given back of it is JSON-equal to what was sent; only whitespace is lost.
+#[derive(Debug, Clone)]
+pub struct Definition {
+    name: Arc<str>,
+    description: Arc<str>,
+    json: Arc<RawValue>,
+    fingerprint: Fingerprint,
+    tokens: OnceLock<u32>,
+}
+
+/// A hash of a definition's content. Equal content gives an equal fingerprint, whatever the order
+/// of the keys.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Fingerprint([u8; 32]);
+
+/// Why a definition cannot be used. Its server and the server's other tools still can.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Malformed {
+    /// The entry of the list is not a JSON object.
+    #[error("the definition is {0}, not an object")]
+    NotAnObject(&'static str),
+    /// There is no usable name.
+    #[error("`name` is missing or not a non-empty string of at most 512 bytes")]
+    Name,
+    /// There is no schema that arguments could be checked against.
+    #[error("`inputSchema` is {0}, not an object")]
+    InputSchema(&'static str),
+    /// The definition is larger than [`MAX_DEFINITION_BYTES`].
+    #[error("the definition has {0} bytes, more than the 1 MiB allowed")]
+    TooLarge(usize),
+    /// The server has another tool of this name; that one is used.
+    #[error("another tool of this server has the same name; the first one is used")]
+    Duplicate,
+    /// The JSON could not be written down again.
+    #[error("the definition cannot be kept: {0}")]
+    Unwritable(String),
+}
+
+/// An entry of a tool list that was skipped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rejected {
+    /// The tool's name where it had one, else its place in the list.
+    pub label: String,
+    /// What is wrong with it.
+    pub reason: Malformed,
+}
+
+/// Reads the entries of a `tools/list`. One malformed entry never takes the others with it.
+pub fn read_list(entries: &[Value]) -> (Vec<Definition>, Vec<Rejected>) {
+    let mut seen = HashSet::new();
+    let mut definitions = Vec::with_capacity(entries.len());
+    let mut rejected = Vec::new();
+    for (index, entry) in entries.iter().enumerate() {
+        let result = Definition::from_value(entry).and_then(|definition| {
+            if seen.insert(Arc::clone(&definition.name)) {
+                Ok(definition)
+            } else {
+                Err(Malformed::Duplicate)
+            }
+        });
+        match result {
+            Ok(definition) => definitions.push(definition),
+            Err(reason) => {
+                let label = entry
+                    .get("name")
+                    .and_then(Value::as_str)
+                    .filter(|name| !name.is_empty())
+                    .map_or_else(|| format!("tool {}", index + 1), |name| printable(name, 64));
+                rejected.push(Rejected { label, reason });
+            }
+        }
+    }
+    (definitions, rejected)
+}
+
+impl Definition {
+    /// Checks the little that toolgate relies on, and keeps the rest as it is.
+    pub fn from_value(value: &Value) -> Result<Self, Malformed> {
+        let object = value.as_object().ok_or(Malformed::NotAnObject(kind(value)))?;
+        let name = object
+            .get("name")
+            .and_then(Value::as_str)
+            .filter(|name| !name.is_empty() && name.len() <= MAX_TOOL_NAME_BYTES)
+            .ok_or(Malformed::Name)?;
+        match object.get("inputSchema") {
+            Some(Value::Object(_)) => {}
+            Some(other) => return Err(Malformed::InputSchema(kind(other))),
+            None => return Err(Malformed::InputSchema("missing")),
+        }
+        let json = serde_json::value::to_raw_value(value)
+            .map_err(|error| Malformed::Unwritable(error.to_string()))?;
+        if json.get().len() > MAX_DEFINITION_BYTES {
+            return Err(Malformed::TooLarge(json.get().len()));
+        }
+        let description = object.get("description").and_then(Value::as_str).unwrap_or_default();
+        Ok(Self {
+            name: name.into(),
+            description: description.into(),
+            json: json.into(),
+            fingerprint: Fingerprint::of(value),
+            tokens: OnceLock::new(),
+        })
+    }
+
+    /// The tool's own name.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// The description; empty where the server gave none.
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// The whole definition, as text.
+    pub fn json(&self) -> &RawValue {
+        &self.json
+    }
+
+    /// The whole definition, parsed.
+    pub fn to_value(&self) -> Value {
+        // The text was written from a value, so that it parses; the fallback keeps this total.
+        serde_json::from_str(self.json.get()).unwrap_or(Value::Null)
+    }
+
+    /// The schema of the arguments.
+    pub fn input_schema(&self) -> Value {
+        #[derive(Deserialize)]
+        struct Part {
+            #[serde(rename = "inputSchema")]
+            input_schema: Value,
+        }
+        serde_json::from_str::<Part>(self.json.get())
+            .map_or(Value::Null, |part| part.input_schema)
+    }
+
+    /// The content's hash.
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+
+    /// What a model's context pays for this tool in the ordinary way: name, description and input
+    /// schema, as compact JSON, in tokens of o200k. Counted once.
+    pub fn tokens(&self) -> u32 {
+        *self.tokens.get_or_init(|| {
+            let count = TokenCounter::shared().count(&self.prompt_text());
+            u32::try_from(count).unwrap_or(u32::MAX)
+        })
+    }
+
+    /// The same in characters.
+    pub fn characters(&self) -> usize {
+        self.prompt_text().chars().count()
+    }
+
+    /// Takes a count that was made earlier, for the same content.
+    pub fn remember_tokens(&self, tokens: u32) {
+        // Where it was counted already, that count is the same.
+        let _ = self.tokens.set(tokens);
+    }
+
+    fn prompt_text(&self) -> String {
+        #[derive(Deserialize, Serialize)]
+        struct Prompt<'a> {
+            #[serde(borrow)]
+            name: &'a RawValue,
+            #[serde(borrow, skip_serializing_if = "Option::is_none")]
+            description: Option<&'a RawValue>,
+            #[serde(borrow, rename = "inputSchema")]
+            input_schema: &'a RawValue,
+        }
+        serde_json::from_str::<Prompt<'_>>(self.json.get())
+            .and_then(|prompt| serde_json::to_string(&prompt))
+            .unwrap_or_else(|_| self.json.get().to_owned())
+    }
+}
+
+impl Fingerprint {
+    /// Hashes a JSON value, with the keys of each object in order.
+    pub fn of(value: &Value) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hash_value(value, &mut hasher);
+        Self(*hasher.finalize().as_bytes())
+    }
+
+    /// Combines the fingerprints of a list, in its order.
+    pub fn of_list<'a>(definitions: impl IntoIterator<Item = &'a Definition>) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        for definition in definitions {
+            hasher.update(&definition.fingerprint.0);
+        }
+        Self(*hasher.finalize().as_bytes())
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Fingerprint({self})")
+    }
+}
+
+/// Each kind of value starts with its own byte and carries its length, so that no two different
+/// values feed the hasher the same bytes. Depth is bounded by the parser that made the value.
+fn hash_value(value: &Value, hasher: &mut blake3::Hasher) {
+    match value {
+        Value::Null => drop(hasher.update(b"n")),
+        Value::Bool(flag) => drop(hasher.update(if *flag { b"t" } else { b"f" })),
+        Value::Number(number) => hash_text(b'#', &number.to_string(), hasher),
+        Value::String(text) => hash_text(b'"', text, hasher),
+        Value::Array(items) => {
+            hasher.update(b"[");
+            hasher.update(&(items.len() as u64).to_le_bytes());
+            items.iter().for_each(|item| hash_value(item, hasher));
+        }
+        Value::Object(fields) => {
+            hasher.update(b"{");
+            hasher.update(&(fields.len() as u64).to_le_bytes());
+            let mut sorted: Vec<_> = fields.iter().collect();
+            sorted.sort_by_key(|(key, _)| *key);
+            for (key, field) in sorted {
+                hash_text(b'k', key, hasher);
+                hash_value(field, hasher);
+            }
+        }
+    }
+}
+
+fn hash_text(kind: u8, text: &str, hasher: &mut blake3::Hasher) {
+    hasher.update(&[kind]);
+    hasher.update(&(text.len() as u64).to_le_bytes());
+    hasher.update(text.as_bytes());
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// A server's text, fit for one line of a report.
+fn printable(text: &str, limit: usize) -> String {
+    text.chars().filter(|character| !character.is_control()).take(limit).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn fields_that_nobody_knows_are_kept() {
+        let sent = json!({
+            "name": "t", "inputSchema": {"properties": {}, "x-vendor": [1, 1.5, null]},
+            "execution": {"taskSupport": "optional"}, "annotations": {"custom": {"deep": true}},
+            "description": null,
+        });
+        let definition = Definition::from_value(&sent).unwrap();
+        assert_eq!(definition.to_value(), sent);
+        assert_eq!(definition.input_schema(), sent["inputSchema"]);
+        assert_eq!(definition.description(), "");
+    }
+
+    #[test]
+    fn one_bad_tool_leaves_the_others() {
+        let good = json!({"name": "good", "inputSchema": {}});
+        let entries = [
+            json!({"inputSchema": {}}),
+            good.clone(),
+            json!({"name": 7, "inputSchema": {}}),
+            json!({"name": "no_schema"}),
+            json!({"name": "text_schema", "inputSchema": "object"}),
+            json!("junk"),
+            good,
+            json!({"name": "huge", "inputSchema": {"x": "y".repeat(MAX_DEFINITION_BYTES)}}),
+        ];
+        let (definitions, rejected) = read_list(&entries);
+        assert_eq!(definitions.len(), 1);
+        let report: Vec<String> =
+            rejected.iter().map(|entry| format!("{}: {}", entry.label, entry.reason)).collect();
+        insta::assert_snapshot!(report.join("\n"), @r"
+        tool 1: `name` is missing or not a non-empty string of at most 512 bytes
+        tool 3: `name` is missing or not a non-empty string of at most 512 bytes
+        no_schema: `inputSchema` is missing, not an object
+        text_schema: `inputSchema` is a string, not an object
+        tool 6: the definition is a string, not an object
+        good: another tool of this server has the same name; the first one is used
+        huge: the definition has 1048614 bytes, more than the 1 MiB allowed
+        ");
+    }
+
+    #[test]
+    fn the_fingerprint_sees_content_and_not_order() {
+        let one = Fingerprint::of(&json!({"a": 1, "b": ["x", "y"]}));
+        let same: Value = serde_json::from_str(r#"{"b":["x","y"],"a":1}"#).unwrap();
+        assert_eq!(one, Fingerprint::of(&same));
+        assert_ne!(one, Fingerprint::of(&json!({"a": 1, "b": ["xy"]})));
+        assert_ne!(one, Fingerprint::of(&json!({"a": 1.0, "b": ["x", "y"]})));
+        assert_ne!(Fingerprint::of(&json!(["a", "b"])), Fingerprint::of(&json!(["ab"])));
+    }
+
+    #[test]
+    fn the_cost_is_that_of_the_three_fields_a_provider_sees() {
+        let definition = Definition::from_value(&json!({
+            "name": "add", "description": "Adds two numbers.",
+            "inputSchema": {"type": "object", "properties": {"a": {"type": "number"}}},
+            "outputSchema": {"type": "object"}, "_meta": {"x": 1},
+        }))
+        .unwrap();
+        let prompt = r#"{"name":"add","description":"Adds two numbers.","inputSchema":{"type":"object","properties":{"a":{"type":"number"}}}}"#;
+        assert_eq!(definition.characters(), prompt.len());
+        assert_eq!(definition.tokens() as usize, TokenCounter::shared().count(prompt));
+    }
+}

@@ -1,0 +1,424 @@
+//! What a session is shown, and why.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    catalog::{Catalog, ServerEntry, Tool},
+    cost::CostUnit,
+};
+
+/// What was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RequestedMode {
+    /// Deferred once a threshold is passed.
+    #[default]
+    Auto,
+    /// Every tool, prefixed.
+    Direct,
+    /// The meta-tools, and the tools marked as always loaded.
+    Deferred,
+}
+
+/// How deferred tools become callable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DeferredStyle {
+    /// The list of tools never changes; everything goes through `call_tool`.
+    #[default]
+    Stable,
+    /// Found tools are appended to the list, which is announced.
+    Dynamic,
+}
+
+/// What a session gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ExposureKind {
+    /// Every tool that is not deferred by its own setting.
+    Direct,
+    /// The meta-tools, with a list that never changes.
+    Stable,
+    /// The meta-tools, with a list that grows.
+    Dynamic,
+}
+
+/// The thresholds. Any one that is passed makes `auto` defer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExposureSettings {
+    /// What was asked for.
+    pub mode: RequestedMode,
+    /// The style of deferring.
+    pub deferred: DeferredStyle,
+    /// The size of the model's context window, in tokens.
+    pub context_window: u64,
+    /// The share of it that definitions may take, in percent.
+    pub threshold_percent: f64,
+    /// How many characters of definitions are allowed; not checked where unset.
+    pub character_threshold: Option<u64>,
+    /// How many tools are allowed; not checked where unset.
+    pub tool_threshold: Option<u64>,
+    /// In what the share of the context window is counted.
+    pub unit: CostUnit,
+}
+
+/// What all definitions together cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Totals {
+    /// The number of tools.
+    pub tools: u64,
+    /// Their tokens.
+    pub tokens: u64,
+    /// Their characters; counted only where a setting asks for it.
+    pub characters: Option<u64>,
+}
+
+/// The decision.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Exposure {
+    /// What the session gets.
+    pub kind: ExposureKind,
+    /// Whether it was asked for outright: then no tool's own setting changes it to direct.
+    forced_direct: bool,
+    /// Why.
+    pub reason: Reason,
+    /// What it was decided on.
+    pub totals: Totals,
+}
+
+/// Why a session gets what it gets. Its text is shown to people.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reason {
+    /// The mode was set.
+    Requested(RequestedMode),
+    /// All thresholds hold.
+    Fits {
+        /// What the definitions cost.
+        cost: u64,
+        /// What they may cost.
+        allowed: u64,
+        /// In what that is counted.
+        unit: CostUnit,
+    },
+    /// The share of the context window is passed.
+    ContextShare {
+        /// What the definitions cost.
+        cost: u64,
+        /// What they may cost.
+        allowed: u64,
+        /// In what that is counted.
+        unit: CostUnit,
+        /// The share in percent.
+        percent: f64,
+        /// The window.
+        window: u64,
+    },
+    /// There are too many characters.
+    Characters {
+        /// How many there are.
+        characters: u64,
+        /// How many are allowed.
+        allowed: u64,
+    },
+    /// There are too many tools.
+    ToolCount {
+        /// How many there are.
+        tools: u64,
+        /// How many are allowed.
+        allowed: u64,
+    },
+    /// Some servers have not said yet what they have, so the cost is unknown.
+    Unknown {
+        /// How many servers.
+        servers: usize,
+    },
+}
+
+impl Default for ExposureSettings {
+    fn default() -> Self {
+        Self {
+            mode: RequestedMode::Auto,
+            deferred: DeferredStyle::Stable,
+            context_window: 200_000,
+            threshold_percent: 5.0,
+            character_threshold: None,
+            tool_threshold: None,
+            unit: CostUnit::Tokens,
+        }
+    }
+}
+
+impl ExposureSettings {
+    /// What the definitions may cost together.
+    pub fn allowance(&self) -> u64 {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "a share of a window is far inside what a double holds exactly"
+        )]
+        let allowance = (self.context_window as f64 * self.threshold_percent / 100.0).max(0.0) as u64;
+        allowance
+    }
+
+    fn counts_characters(&self) -> bool {
+        self.character_threshold.is_some() || self.unit == CostUnit::Characters
+    }
+}
+
+impl Totals {
+    /// Adds up the tools of a catalogue.
+    pub fn of<'a>(tools: impl IntoIterator<Item = &'a Tool>, characters: bool) -> Self {
+        let mut totals = Self { characters: characters.then_some(0), ..Self::default() };
+        for tool in tools {
+            totals.tools += 1;
+            totals.tokens += u64::from(tool.definition.tokens());
+            if let Some(sum) = &mut totals.characters {
+                *sum += tool.definition.characters() as u64;
+            }
+        }
+        totals
+    }
+}
+
+/// Decides for a session that starts now. `unknown_servers` have not listed their tools yet and
+/// are in no cache either.
+pub fn decide(catalog: &Catalog, settings: &ExposureSettings, unknown_servers: usize) -> Exposure {
+    let totals = Totals::of(catalog.tools(), settings.counts_characters());
+    let reason = reason(&totals, settings, unknown_servers);
+    let deferred = match settings.deferred {
+        DeferredStyle::Stable => ExposureKind::Stable,
+        DeferredStyle::Dynamic => ExposureKind::Dynamic,
+    };
+    let kind = match reason {
+        Reason::Requested(RequestedMode::Direct) | Reason::Fits { .. } => ExposureKind::Direct,
+        _ => deferred,
+    };
+    let forced_direct = settings.mode == RequestedMode::Direct;
+    Exposure { kind, forced_direct, reason, totals }
+}
+
+fn reason(totals: &Totals, settings: &ExposureSettings, unknown_servers: usize) -> Reason {
+    if settings.mode != RequestedMode::Auto {
+        return Reason::Requested(settings.mode);
+    }
+    let unit = settings.unit;
+    let cost = match unit {
+        CostUnit::Tokens => totals.tokens,
+        CostUnit::Characters => totals.characters.unwrap_or_default(),
+    };
+    let allowed = settings.allowance();
+    if cost > allowed {
+        let (percent, window) = (settings.threshold_percent, settings.context_window);
+        return Reason::ContextShare { cost, allowed, unit, percent, window };
+    }
+    if let (Some(characters), Some(allowed)) = (totals.characters, settings.character_threshold)
+        && characters > allowed
+    {
+        return Reason::Characters { characters, allowed };
+    }
+    if let Some(allowed) = settings.tool_threshold
+        && totals.tools > allowed
+    {
+        return Reason::ToolCount { tools: totals.tools, allowed };
+    }
+    if unknown_servers > 0 {
+        return Reason::Unknown { servers: unknown_servers };
+    }
+    Reason::Fits { cost, allowed, unit }
+}
+
+impl Exposure {
+    /// Whether every tool is loaded, whatever its own setting.
+    pub fn loads_everything(&self) -> bool {
+        self.forced_direct
+    }
+
+    /// Whether a tool's definition is in the model's context from the start.
+    pub fn loads(&self, tool: &Tool, server: &ServerEntry) -> bool {
+        if self.forced_direct {
+            return true;
+        }
+        let deferred_by_default = self.kind != ExposureKind::Direct;
+        !server.defers(&tool.id.tool).unwrap_or(deferred_by_default)
+    }
+
+    /// The tools that are loaded from the start, in the catalogue's order.
+    pub fn loaded<'a>(&self, catalog: &'a Catalog) -> impl Iterator<Item = &'a Tool> {
+        catalog.servers().flat_map(move |server| {
+            catalog
+                .tools_of(server.name.as_str())
+                .iter()
+                .filter(move |tool| self.loads(tool, server))
+        })
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Requested(RequestedMode::Direct) => formatter.write_str("asked for: direct"),
+            Self::Requested(_) => formatter.write_str("asked for: deferred"),
+            Self::Fits { cost, allowed, unit } => write!(
+                formatter,
+                "{} fit into the {} allowed",
+                amount(*cost, *unit),
+                grouped(*allowed)
+            ),
+            Self::ContextShare { cost, allowed, unit, percent, window } => write!(
+                formatter,
+                "{} are more than {}, which is {percent} % of a context of {}",
+                amount(*cost, *unit),
+                grouped(*allowed),
+                grouped(*window)
+            ),
+            Self::Characters { characters, allowed } => write!(
+                formatter,
+                "{} characters are more than the {} of tokenThreshold",
+                grouped(*characters),
+                grouped(*allowed)
+            ),
+            Self::ToolCount { tools, allowed } => {
+                write!(formatter, "{tools} tools are more than the {allowed} of toolThreshold")
+            }
+            Self::Unknown { servers } => write!(
+                formatter,
+                "{servers} server(s) have not listed their tools yet, so the cost is unknown"
+            ),
+        }
+    }
+}
+
+impl fmt::Display for ExposureKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Direct => "direct",
+            Self::Stable => "deferred (stable)",
+            Self::Dynamic => "deferred (dynamic)",
+        })
+    }
+}
+
+fn amount(cost: u64, unit: CostUnit) -> String {
+    match unit {
+        CostUnit::Tokens => format!("{} tokens", grouped(cost)),
+        CostUnit::Characters => format!("{} characters", grouped(cost)),
+    }
+}
+
+/// `1234567` as `1,234,567`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::definition::Definition;
+
+    fn catalog(entries: Vec<ServerEntry>, tools_each: usize) -> Catalog {
+        let names: Vec<_> = entries.iter().map(|entry| entry.name.clone()).collect();
+        let mut catalog = Catalog::new(entries);
+        for name in names {
+            let definitions = (0..tools_each)
+                .map(|index| {
+                    Definition::from_value(&json!({
+                        "name": format!("tool_{index}"), "inputSchema": {"type": "object"},
+                        "description": "Does one thing, and does it well enough for a test.",
+                    }))
+                    .unwrap()
+                })
+                .collect();
+            catalog.replace_server(&name, definitions);
+        }
+        catalog
+    }
+
+    fn loaded(exposure: &Exposure, catalog: &Catalog) -> usize {
+        exposure.loaded(catalog).count()
+    }
+
+    #[test]
+    fn a_small_set_is_shown_directly() {
+        let catalog = catalog(vec![ServerEntry::named("s")], 3);
+        let exposure = decide(&catalog, &ExposureSettings::default(), 0);
+        assert_eq!(exposure.kind, ExposureKind::Direct);
+        assert_eq!(loaded(&exposure, &catalog), 3);
+        insta::assert_snapshot!(exposure.reason, @"87 tokens fit into the 10,000 allowed");
+    }
+
+    #[test]
+    fn each_threshold_defers() {
+        let catalog = catalog(vec![ServerEntry::named("s")], 20);
+        let settings = ExposureSettings::default();
+        let reasons: Vec<String> = [
+            ExposureSettings { context_window: 1_000, ..settings.clone() },
+            ExposureSettings { character_threshold: Some(100), ..settings.clone() },
+            ExposureSettings { tool_threshold: Some(15), ..settings.clone() },
+            ExposureSettings {
+                unit: CostUnit::Characters,
+                context_window: 10_000,
+                ..settings.clone()
+            },
+            ExposureSettings { mode: RequestedMode::Deferred, ..settings.clone() },
+        ]
+        .iter()
+        .map(|settings| {
+            let exposure = decide(&catalog, settings, 0);
+            assert_eq!(exposure.kind, ExposureKind::Stable);
+            assert_eq!(loaded(&exposure, &catalog), 0);
+            exposure.reason.to_string()
+        })
+        .collect();
+        insta::assert_snapshot!(reasons.join("\n"), @r"
+        580 tokens are more than 50, which is 5 % of a context of 1,000
+        2,350 characters are more than the 100 of tokenThreshold
+        20 tools are more than the 15 of toolThreshold
+        2,350 characters are more than 500, which is 5 % of a context of 10,000
+        asked for: deferred
+        ");
+        let unknown = decide(&catalog, &settings, 2);
+        assert_eq!(unknown.kind, ExposureKind::Stable, "what is unknown must not flood a context");
+    }
+
+    #[test]
+    fn a_tools_setting_beats_its_servers_which_beats_the_threshold() {
+        let mut entry = ServerEntry::named("s");
+        entry.defer_loading = Some(true);
+        entry.defer_tools.insert("tool_1".into(), false);
+        let catalog = catalog(vec![entry, ServerEntry::named("other")], 3);
+
+        let small = decide(&catalog, &ExposureSettings::default(), 0);
+        assert_eq!(small.kind, ExposureKind::Direct);
+        let names: Vec<_> = small.loaded(&catalog).map(|tool| tool.name.as_str()).collect();
+        assert_eq!(names, ["s_tool_1", "other_tool_0", "other_tool_1", "other_tool_2"]);
+
+        let settings = ExposureSettings { tool_threshold: Some(1), ..Default::default() };
+        let large = decide(&catalog, &settings, 0);
+        let names: Vec<_> = large.loaded(&catalog).map(|tool| tool.name.as_str()).collect();
+        assert_eq!(names, ["s_tool_1"]);
+
+        let settings = ExposureSettings { mode: RequestedMode::Direct, ..settings };
+        assert_eq!(loaded(&decide(&catalog, &settings, 0), &catalog), 6);
+    }
+
+    #[test]
+    fn numbers_are_grouped() {
+        assert_eq!(
+            [0, 999, 1_000, 1_234_567].map(grouped),
+            ["0", "999", "1,000", "1,234,567"]
+        );
+    }
+}

@@ -1,0 +1,45 @@
+//! What toolgate knows of tools, without touching anything.
+//!
+//! This room is pure: no file, no socket, no clock. It answers four questions.
+//!
+//! - **Which tool is meant?** [`ToolId`] is a server's name and the tool's own name. The one name
+//!   that search returns, `call_tool` takes and a script uses is its [`ExposedName`], given out by
+//!   the [`Catalog`].
+//! - **What did the server say of it?** A [`Definition`] keeps the JSON as it was sent, fields that
+//!   no SDK knows included.
+//! - **What does it cost a context window?** [`TokenCounter`].
+//! - **What is a session shown, and why?** [`decide`] gives an [`Exposure`] with its [`Reason`].
+//!
+//! ```
+//! use toolgate_catalog::{Catalog, Definition, ServerEntry};
+//!
+//! let mut catalog = Catalog::new([ServerEntry::named("github")]);
+//! let definition = Definition::from_value(&serde_json::json!({
+//!     "name": "create-issue",
+//!     "description": "Opens an issue.",
+//!     "inputSchema": { "type": "object" },
+//! }))?;
+//! catalog.replace_server(&"github".into(), vec![definition]);
+//! assert!(catalog.resolve("github_create_issue").is_some());
+//! # Ok::<(), toolgate_catalog::Malformed>(())
+//! ```
+
+mod catalog;
+mod cost;
+mod definition;
+mod exposure;
+mod identity;
+mod names;
+mod nearest;
+mod signature;
+
+pub use catalog::{Catalog, Replaced, ServerEntry, Tool};
+pub use cost::{CostUnit, TokenCounter};
+pub use definition::{Definition, Fingerprint, Malformed, MAX_DEFINITION_BYTES, Rejected, read_list};
+pub use exposure::{
+    DeferredStyle, Exposure, ExposureKind, ExposureSettings, Reason, RequestedMode, Totals, decide,
+};
+pub use identity::{Era, ExposedName, ServerName, ToolId};
+pub use names::{HOST_TOOL_NAMES, MAX_NAME_CHARACTERS};
+pub use nearest::nearest;
+pub use signature::signature;

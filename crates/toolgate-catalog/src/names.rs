@@ -1,0 +1,172 @@
+//! How a tool gets its exposed name.
+//!
+//! The name is a function of the identity alone, as long as no other tool wants the same one.
+//! Where two do, *both* get a hash: if the first to come kept the plain name, a restart in another
+//! order would silently point that name at another tool.
+
+use crate::identity::{ExposedName, ToolId};
+
+/// The longest name that every model provider accepts.
+pub const MAX_NAME_CHARACTERS: usize = 64;
+
+/// Names of the host's own tools, now and planned. No upstream tool ever gets one of these.
+pub const HOST_TOOL_NAMES: [&str; 9] = [
+    "search_tools",
+    "get_tool_details",
+    "call_tool",
+    "run_code",
+    "search_available_servers",
+    "enable_server",
+    "disable_server",
+    "read_output",
+    "resume_run",
+];
+
+const HASH_CHARACTERS: usize = 8;
+
+/// The name that an identity would like to have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wish {
+    /// Identifier characters only; may be longer than allowed.
+    pub(crate) plain: String,
+    /// Set where the plain name cannot stand for the identity: it was cut, nothing readable is
+    /// left of it, or it belongs to the host.
+    pub(crate) needs_hash: bool,
+}
+
+impl Wish {
+    /// `server_tool`, with `prefix` in the server's place where one is set.
+    pub(crate) fn of(id: &ToolId, prefix: Option<&str>) -> Self {
+        let server = identifier_characters(prefix.unwrap_or(id.server.as_str()));
+        let tool = identifier_characters(&id.tool);
+        let mut plain = if server.is_empty() { tool } else { format!("{server}_{tool}") };
+        let unreadable = !plain.chars().any(|character| character.is_ascii_alphanumeric());
+        if plain.is_empty() || plain.starts_with(|character: char| character.is_ascii_digit()) {
+            plain.insert(0, '_');
+        }
+        if is_keyword(&plain) {
+            plain.push('_');
+        }
+        let needs_hash = unreadable
+            || plain.len() > MAX_NAME_CHARACTERS
+            || HOST_TOOL_NAMES.contains(&plain.as_str());
+        Self { plain, needs_hash }
+    }
+
+    /// The name for the identity; `contested` where another identity has the same wish.
+    pub(crate) fn grant(&self, id: &ToolId, contested: bool) -> ExposedName {
+        if contested || self.needs_hash {
+            self.hashed(id, 0)
+        } else {
+            ExposedName::new(self.plain.as_str())
+        }
+    }
+
+    /// The plain name, cut to make room, with a short hash of the identity. `attempt` gives
+    /// further names where even the hashed one is taken.
+    pub(crate) fn hashed(&self, id: &ToolId, attempt: u32) -> ExposedName {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(id.server.as_str().as_bytes());
+        hasher.update(&[0]);
+        hasher.update(id.tool.as_bytes());
+        if attempt > 0 {
+            hasher.update(&attempt.to_le_bytes());
+        }
+        let digest = hasher.finalize().to_hex();
+        // Only ASCII is left in the plain name, so bytes are characters.
+        let kept = self.plain.len().min(MAX_NAME_CHARACTERS - HASH_CHARACTERS - 1);
+        let stem = self.plain[..kept].trim_end_matches('_');
+        ExposedName::new(format!("{stem}_{}", &digest[..HASH_CHARACTERS]))
+    }
+}
+
+fn identifier_characters(text: &str) -> String {
+    text.chars()
+        .map(|character| if character.is_ascii_alphanumeric() { character } else { '_' })
+        .collect()
+}
+
+/// Words that are no identifiers in TypeScript or in Python. A prefix hides most of them; with an
+/// empty prefix a tool called `delete` or `import` is common.
+fn is_keyword(word: &str) -> bool {
+    const KEYWORDS: &[&str] = &[
+        "False", "None", "True", "and", "arguments", "as", "assert", "async", "await", "break",
+        "case", "catch", "class", "const", "continue", "debugger", "def", "default", "del",
+        "delete", "do", "elif", "else", "enum", "eval", "except", "export", "extends", "false",
+        "finally", "for", "from", "function", "global", "if", "implements", "import", "in",
+        "instanceof", "interface", "is", "lambda", "let", "new", "nonlocal", "not", "null", "or",
+        "package", "pass", "private", "protected", "public", "raise", "return", "static", "super",
+        "switch", "this", "throw", "true", "try", "typeof", "undefined", "var", "void", "while",
+        "with", "yield",
+    ];
+    KEYWORDS.binary_search(&word).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn name(server: &str, tool: &str, prefix: Option<&str>) -> String {
+        let id = ToolId::new(server, tool);
+        Wish::of(&id, prefix).grant(&id, false).to_string()
+    }
+
+    #[test]
+    fn plain_names_are_server_and_tool() {
+        assert_eq!(name("github", "create_issue", None), "github_create_issue");
+        assert_eq!(name("my-server.io", "list/all", None), "my_server_io_list_all");
+        assert_eq!(name("github", "create_issue", Some("gh")), "gh_create_issue");
+        assert_eq!(name("team", "get_expenses", Some("")), "get_expenses");
+    }
+
+    #[test]
+    fn what_is_no_identifier_becomes_one() {
+        assert_eq!(name("3scale", "list", None), "_3scale_list");
+        assert_eq!(name("any", "delete", Some("")), "delete_");
+        assert_eq!(name("any", "match", Some("")), "match", "a soft keyword is a fine name");
+    }
+
+    #[test]
+    fn a_host_name_is_never_given_away() {
+        let given = name("evil", "search_tools", Some(""));
+        assert!(given.starts_with("search_tools_"), "{given}");
+        assert_eq!(given.len(), "search_tools_".len() + HASH_CHARACTERS);
+    }
+
+    #[test]
+    fn names_in_another_script_stay_apart() {
+        let weather = name("天气", "查询", Some(""));
+        let other = name("天气", "搜索", Some(""));
+        assert_ne!(weather, other);
+        assert!(weather.starts_with('_'));
+    }
+
+    #[test]
+    fn a_cut_name_keeps_its_start_and_gets_a_hash() {
+        let long = "a_tool_with_a_name_that_goes_on_and_on_until_nobody_can_read_it_any_more";
+        let given = name("server", long, None);
+        assert_eq!(given.len(), MAX_NAME_CHARACTERS);
+        assert!(given.starts_with("server_a_tool_with_a_name"));
+        assert_ne!(given, name("server", &format!("{long}_2"), None));
+    }
+
+    #[test]
+    fn the_keyword_table_is_sorted() {
+        // `binary_search` needs it, and a new word is easily put in the wrong place.
+        assert!(is_keyword("False") && is_keyword("yield") && is_keyword("as"));
+        assert!(!is_keyword("list"));
+    }
+
+    proptest! {
+        #[test]
+        fn every_name_is_an_identifier(server in ".{0,90}", tool in ".{0,90}", empty: bool) {
+            let given = name(&server, &tool, empty.then_some(""));
+            prop_assert!(given.len() <= MAX_NAME_CHARACTERS);
+            prop_assert!(given.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'));
+            prop_assert!(!given.starts_with(|c: char| c.is_ascii_digit()));
+            prop_assert!(!given.is_empty() && !is_keyword(&given));
+        }
+    }
+}

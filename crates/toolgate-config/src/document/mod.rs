@@ -1,0 +1,148 @@
+//! One tree for both syntaxes, with the place of every key and value.
+
+mod jsonc;
+mod toml;
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use crate::position::SourceText;
+use crate::{ConfigError, Format, MAX_DEPTH, MAX_FILE_BYTES};
+
+/// A value and where it begins.
+#[derive(Debug)]
+pub(crate) struct Node<'a> {
+    pub(crate) value: Value<'a>,
+    /// In bytes from the start of the text.
+    pub(crate) offset: usize,
+}
+
+/// A value of either syntax.
+#[derive(Debug)]
+pub(crate) enum Value<'a> {
+    Null,
+    Boolean(bool),
+    /// A number as it is written, in base ten.
+    Number(Cow<'a, str>),
+    String(Cow<'a, str>),
+    Array(Vec<Node<'a>>),
+    Object(Object<'a>),
+    /// A date or time of TOML, which no setting takes.
+    Date,
+}
+
+/// The members of an object in the order of the file, each key once.
+#[derive(Debug, Default)]
+pub(crate) struct Object<'a> {
+    pub(crate) members: Vec<Member<'a>>,
+    /// The members that a later one with the same key replaced.
+    pub(crate) replaced: Vec<Replaced<'a>>,
+}
+
+/// A key and its value.
+#[derive(Debug)]
+pub(crate) struct Member<'a> {
+    pub(crate) key: Cow<'a, str>,
+    pub(crate) key_offset: usize,
+    pub(crate) node: Node<'a>,
+}
+
+/// A key that was written again further down.
+#[derive(Debug)]
+pub(crate) struct Replaced<'a> {
+    pub(crate) key: Cow<'a, str>,
+    /// Where the value that counts has its key.
+    pub(crate) later_offset: usize,
+}
+
+/// Reads the text into a tree; an empty file is an empty object.
+pub(crate) fn read<'a>(source: &SourceText<'a>, format: Format) -> Result<Object<'a>, ConfigError> {
+    let source_name = || source.name().to_owned();
+    let bytes = source.text().len();
+    if bytes > MAX_FILE_BYTES {
+        return Err(ConfigError::TooLarge {
+            source_name: source_name(),
+            bytes,
+            limit: MAX_FILE_BYTES,
+        });
+    }
+    let root = match format {
+        Format::Jsonc => jsonc::read(source)?,
+        Format::Toml => toml::read(source)?,
+    };
+    match root.map(|node| node.value) {
+        None => Ok(Object::default()),
+        Some(Value::Object(object)) => Ok(object),
+        Some(other) => {
+            Err(ConfigError::NotAnObject { source_name: source_name(), found: other.kind() })
+        }
+    }
+}
+
+impl<'a> Object<'a> {
+    /// Makes an object in which the last of several equal keys counts, as in every other reader of
+    /// these files.
+    fn new(all: Vec<Member<'a>>) -> Self {
+        let mut last: HashMap<Cow<'a, str>, usize> = HashMap::with_capacity(all.len());
+        for (index, member) in all.iter().enumerate() {
+            last.insert(member.key.clone(), index);
+        }
+        if last.len() == all.len() {
+            return Self { members: all, replaced: Vec::new() };
+        }
+        let offsets: Vec<usize> = all.iter().map(|member| member.key_offset).collect();
+        let mut object = Self::default();
+        for (index, member) in all.into_iter().enumerate() {
+            match last.get(&member.key) {
+                Some(&later) if later != index => {
+                    let later_offset = offsets[later];
+                    object.replaced.push(Replaced { key: member.key, later_offset });
+                }
+                _ => object.members.push(member),
+            }
+        }
+        object
+    }
+
+    /// The value of a key; a `null` is as good as no value.
+    pub(crate) fn get(&self, key: &str) -> Option<&Member<'a>> {
+        self.members
+            .iter()
+            .find(|member| member.key == key)
+            .filter(|member| !matches!(member.node.value, Value::Null))
+    }
+}
+
+impl Value<'_> {
+    /// What the value is, with its article, for messages.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Boolean(_) => "a boolean",
+            Self::Number(_) => "a number",
+            Self::String(_) => "a string",
+            Self::Array(_) => "a list",
+            Self::Object(_) => "an object",
+            Self::Date => "a date",
+        }
+    }
+}
+
+/// The error for a level too deep.
+fn too_deep(source: &SourceText<'_>, offset: usize) -> ConfigError {
+    ConfigError::TooDeep {
+        source_name: source.name().to_owned(),
+        position: source.position(offset),
+        limit: MAX_DEPTH,
+    }
+}
+
+/// The error for a text that breaks the rules of its syntax.
+fn syntax(source: &SourceText<'_>, offset: usize, message: String) -> ConfigError {
+    ConfigError::Syntax {
+        source_name: source.name().to_owned(),
+        position: source.position(offset),
+        message,
+        excerpt: source.excerpt(offset),
+    }
+}

@@ -1,0 +1,212 @@
+//! References to environment variables in values.
+//!
+//! `${NAME}` and VS Code's `${env:NAME}` stand for the variable, `${NAME:-default}` for the
+//! default where the variable is unset or empty, as in a shell. `${userHome}` and
+//! `${pathSeparator}` (`${/}`) of the editors are known too. Everything else that merely looks
+//! like a reference, a shell's `${name%%.*}` say, is left as it is written.
+
+use std::path::MAIN_SEPARATOR_STR;
+
+use crate::Environment;
+
+/// The longest value after expansion; no operating system takes a longer argument.
+const MAX_VALUE_BYTES: usize = 128 * 1024;
+/// How much all the values of a file may grow to, so that a small file cannot fill the memory.
+const MAX_TOTAL_BYTES: usize = 16 * 1024 * 1024;
+
+/// Expands the values of one file.
+pub(crate) struct Expander<'a> {
+    environment: Environment<'a>,
+    remaining: usize,
+}
+
+/// Why a value cannot be expanded. Names come from the file; values of variables are not kept.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Unexpanded {
+    /// The variable is not set and there is no default.
+    Unset(String),
+    /// The reference is one that only an editor can answer, such as `${input:token}`.
+    Editor(String),
+    /// There is a reference within a default.
+    Nested,
+    /// The value would be too long.
+    TooLong,
+    /// The value has a NUL character, which neither a process nor a header can carry.
+    Nul,
+}
+
+/// What stands between `${` and `}`.
+enum Reference<'t> {
+    Variable { name: &'t str, default: Option<&'t str> },
+    UserHome,
+    PathSeparator,
+    Editor,
+    Literal,
+}
+
+impl<'a> Expander<'a> {
+    pub(crate) fn new(environment: Environment<'a>) -> Self {
+        Self { environment, remaining: MAX_TOTAL_BYTES }
+    }
+
+    /// The value of a variable that a setting names.
+    pub(crate) fn variable(&mut self, name: &str) -> Result<String, Unexpanded> {
+        let value = (self.environment)(name).ok_or_else(|| Unexpanded::Unset(name.to_owned()))?;
+        self.finish(value)
+    }
+
+    /// Replaces the references in a text.
+    pub(crate) fn expand(&mut self, text: &str) -> Result<String, Unexpanded> {
+        let mut expanded = String::with_capacity(text.len().min(MAX_VALUE_BYTES));
+        let mut rest = text;
+        while let Some(start) = rest.find("${") {
+            let (before, reference) = rest.split_at(start);
+            expanded.push_str(before);
+            let Some(end) = reference.find('}') else {
+                rest = reference;
+                break;
+            };
+            let (whole, after) = reference.split_at(end + 1);
+            self.push_reference(&mut expanded, whole)?;
+            rest = after;
+            if expanded.len() > MAX_VALUE_BYTES {
+                return Err(Unexpanded::TooLong);
+            }
+        }
+        expanded.push_str(rest);
+        self.finish(expanded)
+    }
+
+    /// Appends what a whole reference, with its braces, stands for.
+    fn push_reference(&self, expanded: &mut String, whole: &str) -> Result<(), Unexpanded> {
+        match classify(&whole[2..whole.len() - 1]) {
+            Reference::Variable { name, default } => {
+                if default.is_some_and(|default| default.contains("${")) {
+                    return Err(Unexpanded::Nested);
+                }
+                let value = (self.environment)(name);
+                match (value, default) {
+                    (Some(value), Some(default)) if value.is_empty() => expanded.push_str(default),
+                    (Some(value), _) => expanded.push_str(&value),
+                    (None, Some(default)) => expanded.push_str(default),
+                    (None, None) => return Err(Unexpanded::Unset(name.to_owned())),
+                }
+            }
+            Reference::UserHome => {
+                let home = ["HOME", "USERPROFILE"].into_iter().find_map(self.environment);
+                expanded.push_str(&home.ok_or_else(|| Unexpanded::Unset("HOME".to_owned()))?);
+            }
+            Reference::PathSeparator => expanded.push_str(MAIN_SEPARATOR_STR),
+            Reference::Editor => return Err(Unexpanded::Editor(whole.to_owned())),
+            Reference::Literal => expanded.push_str(whole),
+        }
+        Ok(())
+    }
+
+    /// Holds an expanded value to the limits.
+    fn finish(&mut self, value: String) -> Result<String, Unexpanded> {
+        if value.contains('\0') {
+            return Err(Unexpanded::Nul);
+        }
+        if value.len() > MAX_VALUE_BYTES {
+            return Err(Unexpanded::TooLong);
+        }
+        self.remaining = self.remaining.checked_sub(value.len()).ok_or(Unexpanded::TooLong)?;
+        Ok(value)
+    }
+}
+
+fn classify(inner: &str) -> Reference<'_> {
+    const EDITOR_PREFIXES: [&str; 3] = ["input:", "command:", "config:"];
+    const EDITOR_NAMES: [&str; 3] = ["workspaceFolder", "workspaceFolderBasename", "workspaceRoot"];
+    match inner {
+        "userHome" => return Reference::UserHome,
+        "pathSeparator" | "/" => return Reference::PathSeparator,
+        _ => {}
+    }
+    let of_editor = EDITOR_NAMES.contains(&inner)
+        || inner.starts_with("workspaceFolder:")
+        || EDITOR_PREFIXES.iter().any(|prefix| inner.starts_with(prefix));
+    if of_editor {
+        return Reference::Editor;
+    }
+    let inner = inner.strip_prefix("env:").unwrap_or(inner);
+    let (name, default) = match inner.split_once(":-") {
+        Some((name, default)) => (name, Some(default)),
+        None => (inner, None),
+    };
+    if is_variable_name(name) { Reference::Variable { name, default } } else { Reference::Literal }
+}
+
+/// Whether a text can be the name of a variable as shells write it.
+pub(crate) fn is_variable_name(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && text.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn environment(name: &str) -> Option<String> {
+        match name {
+            "USER" => Some("ada".to_owned()),
+            "HOME" => Some("/home/ada".to_owned()),
+            "EMPTY" => Some(String::new()),
+            "BIG" => Some("x".repeat(100_000)),
+            "TRAP" => Some("${USER}".to_owned()),
+            _ => None,
+        }
+    }
+
+    fn expand(text: &str) -> Result<String, Unexpanded> {
+        Expander::new(&environment).expand(text)
+    }
+
+    #[test]
+    fn references_are_replaced() {
+        assert_eq!(expand("a ${USER} b${USER}").unwrap(), "a ada bada");
+        assert_eq!(expand("${env:USER}").unwrap(), "ada");
+        assert_eq!(expand("${NONE:-fall back}!").unwrap(), "fall back!");
+        assert_eq!(expand("${EMPTY:-fall back}|${EMPTY}|${NONE:-}").unwrap(), "fall back||");
+        assert_eq!(expand("${userHome}/x").unwrap(), "/home/ada/x");
+    }
+
+    #[test]
+    fn what_is_no_reference_stays() {
+        for text in ["", "$USER", "${", "${USER", "${}", "${a b}", "${x%%.*}", "$$", "${1}", "é${"]
+        {
+            assert_eq!(expand(text).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn a_value_is_not_expanded_again() {
+        assert_eq!(expand("${TRAP}").unwrap(), "${USER}");
+    }
+
+    #[test]
+    fn what_cannot_be_expanded_says_why() {
+        assert_eq!(expand("x${NONE}"), Err(Unexpanded::Unset("NONE".to_owned())));
+        assert_eq!(expand("${input:key}"), Err(Unexpanded::Editor("${input:key}".to_owned())));
+        assert_eq!(expand("${NONE:-${USER}}"), Err(Unexpanded::Nested));
+        assert_eq!(expand("${BIG}${BIG}"), Err(Unexpanded::TooLong));
+        assert_eq!(expand("a\0b"), Err(Unexpanded::Nul));
+    }
+
+    #[test]
+    fn a_file_cannot_grow_without_end() {
+        let mut expander = Expander::new(&environment);
+        let grown = (0..1_000).take_while(|_| expander.expand("${BIG}").is_ok()).count();
+        assert_eq!(grown, MAX_TOTAL_BYTES / 100_000);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "[${}:a-z\\-é/]{0,40}") {
+            let _ = expand(&text);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The configuration of toolgate: text in, settings and problems out.
+//!
+//! `toolgate.json` is JSON with comments and trailing commas, and a superset of the `mcpServers`
+//! file that people already have. A file of Claude Desktop, Claude Code or Cursor works as it is;
+//! those of VS Code (`servers`), Windsurf (`serverUrl`), Gemini CLI (`httpUrl`), Codex
+//! (`config.toml`) and Zed (`context_servers`) are understood too.
+//!
+//! This room is pure: it reads no file and no environment, both come in as arguments.
+//!
+//! ```
+//! use toolgate_config::{Format, Transport, parse};
+//!
+//! let text = r#"{
+//!     // Comments and trailing commas are fine.
+//!     "mcpServers": {
+//!         "github": { "command": "github-mcp", "env": { "TOKEN": "${GITHUB_TOKEN}" } },
+//!         "crm": { "url": "https://crm.example/mcp", "lazy": true },
+//!     },
+//! }"#;
+//! let environment = |name: &str| (name == "GITHUB_TOKEN").then(|| "hunter2".to_owned());
+//! let configuration = parse(text, Format::Jsonc, "toolgate.json", &environment)?;
+//!
+//! assert!(configuration.problems.is_empty());
+//! let [github, crm] = &configuration.servers[..] else { panic!("two servers") };
+//! assert!(matches!(&github.transport, Ok(Transport::Stdio { command, .. }) if command == "github-mcp"));
+//! assert!(crm.settings.lazy);
+//! # Ok::<(), toolgate_config::ConfigError>(())
+//! ```
+//!
+//! One wrong setting never costs more than the server it belongs to. What cannot be understood
+//! becomes a [`Problem`] with its place in the file and the way out; only a file whose syntax is
+//! broken is refused as a whole, with a [`ConfigError`].
+
+mod choice;
+mod configuration;
+mod document;
+mod error;
+mod expand;
+mod keys;
+mod position;
+mod problem;
+mod read;
+mod schema;
+mod secret;
+mod tool_search;
+
+use std::path::Path;
+
+pub use configuration::{
+    Approval, Configuration, ServerEntry, ServerSettings, ToolFilter, ToolSettings, Transport,
+};
+pub use error::ConfigError;
+pub use problem::{Position, Problem, Severity};
+pub use schema::json_schema;
+pub use secret::Secret;
+pub use tool_search::{DeferredMode, SearchStrategy, TokenCounter, ToolSearch, ToolSearchMode};
+
+/// The largest file that is read.
+pub const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
+/// The deepest nesting that is read.
+pub const MAX_DEPTH: usize = 64;
+/// The largest number of servers that is read from a file.
+pub const MAX_SERVERS: usize = 1_000;
+/// The largest number of problems that is kept of a file.
+pub const MAX_PROBLEMS: usize = 100;
+
+/// The syntax of a configuration file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// JSON with comments and trailing commas.
+    Jsonc,
+    /// TOML, as Codex uses it.
+    Toml,
+}
+
+impl Format {
+    /// The syntax that a file most likely has, by its name: TOML with the extension `.toml`,
+    /// otherwise JSON.
+    pub fn of_file(path: &Path) -> Self {
+        match path.extension() {
+            Some(extension) if extension.eq_ignore_ascii_case("toml") => Self::Toml,
+            _ => Self::Jsonc,
+        }
+    }
+}
+
+/// Looks up an environment variable by its name.
+pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// Reads a configuration.
+///
+/// `source_name` is what messages call the file. `environment` looks up the variables that
+/// `${NAME}` refers to; what it returns appears in no message.
+pub fn parse(
+    text: &str,
+    format: Format,
+    source_name: &str,
+    environment: Environment<'_>,
+) -> Result<Configuration, ConfigError> {
+    let source = position::SourceText::new(text, source_name);
+    let root = document::read(&source, format)?;
+    Ok(read::read(&root, format, &source, environment))
+}

@@ -1,0 +1,63 @@
+//! The `toolSearch` key.
+
+use super::Context;
+use super::report::Path;
+use super::scope::Scope;
+use crate::document::{Member, Value};
+use crate::keys::TOOL_SEARCH;
+use crate::{Severity, ToolSearch, ToolSearchMode};
+
+/// Reads the settings; what is wrong keeps its default, with a warning.
+pub(super) fn read(context: &mut Context<'_>, path: &Path<'_>, member: &Member<'_>) -> ToolSearch {
+    let defaults = ToolSearch::default();
+    let Value::Object(object) = &member.node.value else {
+        let kind = member.node.value.kind();
+        let predicate = format!("must be an object, but is {kind}; it is ignored");
+        let hint =
+            Some("to always defer tools, write `\"toolSearch\": { \"enabled\": true }`".into());
+        let offset = member.node.offset;
+        context.report.add(Severity::Warning, path, offset, &predicate, hint);
+        return defaults;
+    };
+    let mut scope = Scope::new(object, path, context);
+    scope.report_replaced(object, path);
+    let warning = Severity::Warning;
+    let settings = ToolSearch {
+        enabled: mode(&mut scope).unwrap_or(defaults.enabled),
+        deferred: scope.choice("deferred", warning).unwrap_or(defaults.deferred),
+        context_window: scope
+            .integer("contextWindow", 1_000, 100_000_000)
+            .unwrap_or(defaults.context_window),
+        threshold_percent: scope
+            .number("thresholdPercent", 0.0, 100.0)
+            .unwrap_or(defaults.threshold_percent),
+        token_threshold: scope.integer("tokenThreshold", 0, 1_000_000_000),
+        tool_threshold: scope.integer("toolThreshold", 0, 1_000_000),
+        max_results: scope
+            .integer("maxResults", 1, 100)
+            .and_then(|results| usize::try_from(results).ok())
+            .unwrap_or(defaults.max_results),
+        keep_loaded_tools: scope
+            .boolean("keepLoadedTools", warning)
+            .unwrap_or(defaults.keep_loaded_tools),
+        strategy: scope.choice("strategy", warning).unwrap_or(defaults.strategy),
+        token_counter: scope.choice("tokenCounter", warning).unwrap_or(defaults.token_counter),
+    };
+    scope.report_unknown(&[TOOL_SEARCH], TOOL_SEARCH);
+    settings
+}
+
+fn mode(scope: &mut Scope<'_, '_>) -> Option<ToolSearchMode> {
+    let member = scope.object.get("enabled")?;
+    match &member.node.value {
+        Value::Boolean(true) => Some(ToolSearchMode::On),
+        Value::Boolean(false) => Some(ToolSearchMode::Off),
+        Value::String(word) if word == "auto" => Some(ToolSearchMode::Auto),
+        _ => {
+            let path = Path::Key(scope.path, &member.key);
+            let expected = "\"auto\", true or false";
+            scope.unfit(Severity::Warning, &path, &member.node, expected, None);
+            None
+        }
+    }
+}

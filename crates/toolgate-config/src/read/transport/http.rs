@@ -1,0 +1,50 @@
+//! A server that is an endpoint.
+
+use std::collections::BTreeMap;
+
+use url::Url;
+
+use super::values::{self, Kind};
+use crate::document::{Member, Value};
+use crate::read::report::Path;
+use crate::read::scope::Scope;
+use crate::{Secret, Severity, Transport};
+
+/// Reads an endpoint from the key with its URL and the keys beside it.
+pub(super) fn read<'r>(scope: &mut Scope<'r, '_>, member: &'r Member<'r>) -> Option<Transport> {
+    let headers = headers(scope);
+    let text = scope.text(member)?;
+    let url = Url::parse(text.trim()).ok();
+    let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    if url.is_none() {
+        let path = Path::Key(scope.path, &member.key);
+        let predicate = "is not a URL that begins with `http://` or `https://`";
+        let hint = Some("write the whole URL, such as `https://example.com/mcp`".to_owned());
+        scope.complain(Severity::Error, &path, member.node.offset, predicate, hint);
+    }
+    Some(Transport::Http { url: url?.into(), headers })
+}
+
+/// The headers as they are written, and those whose values Codex takes from variables it names.
+fn headers(scope: &mut Scope<'_, '_>) -> BTreeMap<String, Secret> {
+    let mut headers = values::read(scope, "headers", Kind::Header);
+    headers.append(&mut values::read(scope, "http_headers", Kind::Header));
+    headers.append(&mut values::read(scope, "env_http_headers", Kind::HeaderFromVariable));
+    if let Some(member) = scope.object.get("bearer_token_env_var") {
+        let path = Path::Key(scope.path, &member.key);
+        let Value::String(name) = &member.node.value else {
+            let expected = "the name of an environment variable";
+            scope.mismatch(Severity::Error, &path, &member.node, expected, None);
+            return headers;
+        };
+        let token = scope.variable(&path, member.node.offset, name);
+        let is_set = headers.keys().any(|header| header.eq_ignore_ascii_case("authorization"));
+        if let Some(token) = token.filter(|_| !is_set) {
+            let value = format!("Bearer {token}");
+            if values::is_header_value(scope, &path, member.node.offset, &value) {
+                headers.insert("Authorization".to_owned(), Secret::new(value));
+            }
+        }
+    }
+    headers
+}

@@ -1,0 +1,183 @@
+//! The JSON Schema of the file, for editors.
+//!
+//! The types here say what may be written; they are never filled. Reading is done by hand, since
+//! it has to go on after a mistake and name its place. A test holds the two together.
+
+use std::collections::BTreeMap;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
+use serde_json::Value;
+
+use crate::choice::choice;
+use crate::{Approval, MAX_SERVERS, ToolSearch};
+
+/// The JSON Schema of `toolgate.json`, by which editors complete and check it.
+///
+/// It describes toolgate's own keys. Those of other clients are allowed, as they are in the file.
+pub fn json_schema() -> Value {
+    let generator: SchemaGenerator = SchemaSettings::draft2020_12().into_generator();
+    let schema: Schema = generator.into_root_schema_for::<ConfigurationFile>();
+    schema.into()
+}
+
+/// The configuration of toolgate: the MCP servers behind it, and how their tools are shown.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase", title = "toolgate configuration")]
+#[expect(dead_code, reason = "the fields are read by the derive alone")]
+struct ConfigurationFile {
+    /// Where editors find this schema.
+    #[schemars(rename = "$schema")]
+    schema: Option<String>,
+    /// The servers, by name.
+    #[schemars(extend("maxProperties" = MAX_SERVERS))]
+    mcp_servers: Option<BTreeMap<String, ServerFile>>,
+    /// When tools are deferred and how they are found.
+    tool_search: Option<ToolSearch>,
+}
+
+/// A server: a `command` that starts it, or the `url` where it runs.
+///
+/// `${NAME}` and `${NAME:-default}` in `command`, `args`, `env`, `cwd`, `url` and `headers` stand
+/// for environment variables.
+#[derive(JsonSchema)]
+#[schemars(rename = "Server", rename_all = "camelCase")]
+#[expect(dead_code, reason = "the fields are read by the derive alone")]
+struct ServerFile {
+    /// How the server is reached. Unless set, `stdio` with a `command` and `http` with a `url`.
+    r#type: Option<TransportName>,
+    /// The program that starts the server.
+    #[schemars(length(min = 1))]
+    command: Option<String>,
+    /// The arguments of the program.
+    args: Option<Vec<String>>,
+    /// Environment variables for the program.
+    env: Option<BTreeMap<String, Scalar>>,
+    /// The folder in which the program starts.
+    cwd: Option<String>,
+    /// The Streamable HTTP endpoint of the server.
+    #[schemars(length(min = 1))]
+    url: Option<String>,
+    /// Headers for every request to the endpoint.
+    headers: Option<BTreeMap<String, Scalar>>,
+    /// What the names of its tools begin with; an empty string for nothing. Unless set, the name
+    /// of the server.
+    #[schemars(regex(pattern = "^[A-Za-z0-9_]{0,32}$"))]
+    prefix: Option<String>,
+    /// What the server is for, in a few words that help to find it.
+    #[schemars(length(max = 2_000))]
+    description: Option<String>,
+    /// Whether its tools are deferred, whatever the thresholds of `toolSearch` say.
+    defer_loading: Option<bool>,
+    /// Whether the server is started only when one of its tools is needed. Unless set, false.
+    lazy: Option<bool>,
+    /// Whether the server is served at all. Unless set, true.
+    enabled: Option<bool>,
+    /// The opposite of `enabled`.
+    disabled: Option<bool>,
+    /// How many seconds the server may take to start and answer. Unless set, 30.
+    #[schemars(range(min = 0.1, max = 86_400))]
+    connect_timeout_seconds: Option<f64>,
+    /// How many seconds a call may take without a sign of progress. Unless set, 60.
+    #[schemars(range(min = 0.1, max = 86_400))]
+    call_idle_timeout_seconds: Option<f64>,
+    /// How many seconds a call may take at all. Unless set, 600.
+    #[schemars(range(min = 0.1, max = 86_400))]
+    call_total_timeout_seconds: Option<f64>,
+    /// The largest result of a call in bytes. Unless set, 16777216.
+    #[schemars(range(min = 1_024, max = 1_073_741_824))]
+    max_result_bytes: Option<u64>,
+    /// Whether arguments are checked against a tool's schema before the call. Unless set, true.
+    validate_arguments: Option<bool>,
+    /// The only tools to use, by the names that the server gives them.
+    include_tools: Option<Vec<String>>,
+    /// Tools not to use, by the names that the server gives them.
+    exclude_tools: Option<Vec<String>>,
+    /// Settings of single tools, by the names that the server gives them.
+    tools: Option<BTreeMap<String, ToolFile>>,
+}
+
+/// The settings of one tool.
+#[derive(JsonSchema)]
+#[schemars(rename = "Tool", rename_all = "camelCase")]
+#[expect(dead_code, reason = "the fields are read by the derive alone")]
+struct ToolFile {
+    /// Whether the tool is deferred, whatever its server says.
+    defer_loading: Option<bool>,
+    /// Whether its arguments are checked, whatever its server says.
+    validate_arguments: Option<bool>,
+    /// Whether its calls go through, are asked for, or are refused.
+    approval: Option<Approval>,
+}
+
+/// A text; numbers and booleans are taken as they are written.
+#[derive(JsonSchema)]
+#[schemars(untagged, inline)]
+#[expect(dead_code, reason = "the variants are read by the derive alone")]
+enum Scalar {
+    Text(String),
+    Number(f64),
+    Boolean(bool),
+}
+
+/// How a server is reached.
+#[derive(Clone, Copy, PartialEq)]
+enum TransportName {
+    Stdio,
+    Http,
+}
+
+choice!(TransportName, "stdio" => Stdio, "http" => Http);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::{SERVER, TOOL, TOOL_SEARCH, TOP_LEVEL};
+
+    fn keys(schema: &Value) -> Vec<&str> {
+        let mut keys: Vec<&str> =
+            schema["properties"].as_object().unwrap().keys().map(String::as_str).collect();
+        keys.sort_unstable();
+        keys
+    }
+
+    fn sorted<'k>(keys: &[&'k str]) -> Vec<&'k str> {
+        let mut keys = keys.to_vec();
+        keys.sort_unstable();
+        keys
+    }
+
+    #[test]
+    fn the_schema_has_the_keys_that_are_read() {
+        let schema = json_schema();
+        let definitions = &schema["$defs"];
+        assert_eq!(keys(&definitions["Server"]), sorted(SERVER));
+        assert_eq!(keys(&definitions["Tool"]), sorted(TOOL));
+        assert_eq!(keys(&definitions["ToolSearch"]), sorted(TOOL_SEARCH));
+        let mut top: Vec<&str> = TOP_LEVEL.to_vec();
+        top.retain(|key| !["codeMode", "policy"].contains(key));
+        assert_eq!(keys(&schema), sorted(&top));
+    }
+
+    #[test]
+    fn defaults_and_choices_are_told() {
+        let schema = json_schema();
+        let search = &schema["$defs"]["ToolSearch"]["properties"];
+        assert_eq!(search["maxResults"]["default"], 5);
+        assert_eq!(search["enabled"]["default"], "auto");
+        assert_eq!(search["strategy"]["enum"], serde_json::json!(["bm25", "hybrid"]));
+        assert_eq!(search["thresholdPercent"]["maximum"], 100);
+        assert_eq!(schema["properties"]["mcpServers"]["maxProperties"], 1_000);
+    }
+
+    #[test]
+    fn every_key_is_described_and_optional() {
+        let schema = json_schema();
+        let definitions = schema["$defs"].as_object().unwrap().values();
+        for object in definitions.chain([&schema]) {
+            assert!(object.get("required").is_none(), "{object}");
+            for (key, property) in object["properties"].as_object().unwrap() {
+                assert!(property["description"].is_string(), "{key}: {property}");
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! When tools are deferred, and how they are found.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Serialize, Serializer};
+
+use crate::choice::choice;
+
+/// When tools are deferred and how they are found: the `toolSearch` key.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ToolSearch {
+    /// Whether tools are deferred: `"auto"` defers once any threshold is passed, `true` always,
+    /// `false` never.
+    pub enabled: ToolSearchMode,
+    /// What a session sees of deferred tools once they are found: `"stable"` keeps the list of
+    /// tools fixed and routes through `call_tool`, `"dynamic"` adds found tools to the list.
+    pub deferred: DeferredMode,
+    /// The context window of the model in tokens, of which `thresholdPercent` is a share.
+    #[schemars(range(min = 1_000, max = 100_000_000))]
+    pub context_window: u64,
+    /// Tools are deferred once their definitions take more than this share of the context window,
+    /// in percent.
+    #[schemars(range(min = 0, max = 100))]
+    pub threshold_percent: f64,
+    /// Tools are deferred once their definitions have more than this many characters. Off unless
+    /// set.
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    pub token_threshold: Option<u64>,
+    /// Tools are deferred once there are more than this many. Off unless set.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub tool_threshold: Option<u64>,
+    /// How many tools a search returns unless it asks for another number.
+    #[schemars(range(min = 1, max = 100))]
+    pub max_results: usize,
+    /// Whether a tool that was found once stays found for the rest of the session.
+    pub keep_loaded_tools: bool,
+    /// How tools are ranked.
+    pub strategy: SearchStrategy,
+    /// How the cost of definitions is counted.
+    pub token_counter: TokenCounter,
+}
+
+/// Whether tools are deferred.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum ToolSearchMode {
+    /// Once any threshold is passed.
+    #[default]
+    Auto,
+    /// Always.
+    On,
+    /// Never.
+    Off,
+}
+
+/// What a session sees of deferred tools once they are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum DeferredMode {
+    /// The list of tools never changes; found tools are called through `call_tool`.
+    #[default]
+    Stable,
+    /// Found tools are added to the list, in the order found.
+    Dynamic,
+}
+
+/// How tools are ranked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum SearchStrategy {
+    /// By words, weighted by how rare they are.
+    #[default]
+    Bm25,
+}
+
+/// How the cost of definitions is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum TokenCounter {
+    /// In tokens of the `o200k` vocabulary.
+    #[default]
+    O200k,
+    /// In characters, at four to a token.
+    Characters,
+}
+
+choice!(DeferredMode, "stable" => Stable, "dynamic" => Dynamic);
+// `hybrid` is a name people already write; until it exists the words alone rank.
+choice!(SearchStrategy, "bm25" => Bm25, "hybrid" => Bm25);
+choice!(TokenCounter, "o200k" => O200k, "characters" => Characters);
+
+impl Default for ToolSearch {
+    fn default() -> Self {
+        Self {
+            enabled: ToolSearchMode::default(),
+            deferred: DeferredMode::default(),
+            context_window: 200_000,
+            threshold_percent: 5.0,
+            token_threshold: None,
+            tool_threshold: None,
+            max_results: 5,
+            keep_loaded_tools: true,
+            strategy: SearchStrategy::default(),
+            token_counter: TokenCounter::default(),
+        }
+    }
+}
+
+impl Serialize for ToolSearchMode {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Auto => serializer.serialize_str("auto"),
+            Self::On => serializer.serialize_bool(true),
+            Self::Off => serializer.serialize_bool(false),
+        }
+    }
+}
+
+impl JsonSchema for ToolSearchMode {
+    fn schema_name() -> Cow<'static, str> {
+        "ToolSearchMode".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "enum": ["auto", true, false] })
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+}

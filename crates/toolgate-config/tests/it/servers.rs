@@ -1,0 +1,60 @@
+//! What is kept of a server beside what the clients' files show.
+
+use std::time::Duration;
+
+use toolgate_config::{ServerSettings, ToolSearch, Transport};
+
+use crate::{only, read, transport};
+
+#[test]
+fn defaults() {
+    let server = only(read(r#"{ "mcpServers": { "a": { "command": "x" } } }"#));
+    assert_eq!(server.settings, ServerSettings::default());
+    assert_eq!(server.settings.call_idle_timeout, Duration::from_mins(1));
+    let configuration = read(r#"{ "mcpServers": { "a": { "command": "x" } }, "toolSearch": {} }"#);
+    assert_eq!(configuration.tool_search, ToolSearch::default());
+}
+
+#[test]
+fn nothing_secret_is_in_the_debug_text() {
+    let configuration = read(
+        r#"{ "mcpServers": {
+          "a": { "command": "x", "args": ["${TOKEN}"], "env": { "A": "${TOKEN}" } },
+          "b": { "url": "https://u:${TOKEN}@x.example/${TOKEN}?k=${TOKEN}",
+                 "headers": { "A": "${TOKEN}" } }
+        } }"#,
+    );
+    assert!(configuration.servers.iter().all(|server| server.transport.is_ok()));
+    let shown = format!("{configuration:?}");
+    assert!(!shown.contains("s3cr3t"), "{shown}");
+}
+
+#[test]
+fn servers_keep_the_order_of_the_file() {
+    let configuration = read(
+        r#"{ "mcpServers": { "z": { "command": "1" }, "a": { "command": "2" }, "m": { "command": "3" } } }"#,
+    );
+    let names: Vec<&str> = configuration.servers.iter().map(|server| &*server.name).collect();
+    assert_eq!(names, ["z", "a", "m"]);
+}
+
+#[test]
+fn of_equal_keys_the_last_counts() {
+    let configuration =
+        read(r#"{ "mcpServers": { "a": { "command": "x", "args": ["1"], "args": ["2"] } } }"#);
+    assert_eq!(transport(&configuration.servers[0]), r#"x ["2"] []"#);
+}
+
+#[test]
+fn a_null_is_as_good_as_nothing() {
+    let server = only(read(
+        r#"{ "mcpServers": { "a": { "command": "x", "url": null, "type": null, "lazy": null } } }"#,
+    ));
+    assert!(matches!(server.transport, Ok(Transport::Stdio { .. })));
+}
+
+#[test]
+fn names_may_be_anything_readable() {
+    let server = only(read(r#"{ "mcpServers": { "Мой сервер / 2": { "command": "x" } } }"#));
+    assert_eq!(server.name, "Мой сервер / 2");
+}

@@ -1,0 +1,42 @@
+//! The built-in demo: ten small MCP servers with invented data.
+//!
+//! They need no network, no installation and no clock: data is made from fixed seeds around a
+//! fixed [present](NOW), and every run gives the same answers. State lives in memory and ends with
+//! the server. The definitions are as varied as those in the wild: names in several styles,
+//! near-duplicates, nested parameters, some with output schemas and annotations and some without,
+//! so that what toolgate makes of them is what it makes of real ones.
+//!
+//! [`servers`] lists them. [`serve`] is a whole server over a pair of streams, in a synchronous
+//! loop. [`call`] and [`Instance`] are the same tools without a protocol.
+//!
+//! # Lists
+//!
+//! MCP asks structured content to be an object up to 2025-11-25. A tool whose result is a list
+//! says so in the usual way: `structuredContent` is `{"result": [...]}`, its `outputSchema` has
+//! that one property, and the text is the bare JSON list, which is also what [`call`] returns.
+//! Tools without an output schema send text alone.
+//!
+//! # Positional arguments
+//!
+//! The properties of an input schema are in the order in which a script passes them:
+//! `get_expenses("ENG-001", "Q3")`.
+
+mod action;
+mod error;
+mod field;
+mod generator;
+mod instance;
+mod line;
+mod moment;
+mod protocol;
+mod servers;
+mod spec;
+mod store;
+mod table;
+mod tool;
+
+pub use error::{DemoError, Failure};
+pub use instance::{Instance, call};
+pub use moment::NOW;
+pub use protocol::serve;
+pub use spec::{DemoServer, Era, definitions, servers};

@@ -1,0 +1,40 @@
+//! What a client's model is told of the gateway at the start.
+
+use std::fmt::Write;
+
+use toolgate_host::Host;
+
+const NAMED_SERVERS: usize = 40;
+const DESCRIPTION_CHARACTERS: usize = 80;
+
+/// A few sentences and the servers' names. The same for the same configuration, whatever the
+/// servers do, so that prompt caches hold.
+pub(crate) fn instructions(host: &Host) -> String {
+    let mut text = String::from(
+        "This server stands in front of others. Their tools may not all be listed: search_tools \
+         finds them by what they do, get_tool_details shows their parameters, call_tool calls \
+         them.",
+    );
+    let servers = &host.settings().servers;
+    if servers.is_empty() {
+        return text;
+    }
+    text.push_str(" Servers: ");
+    for (index, setup) in servers.iter().take(NAMED_SERVERS).enumerate() {
+        let separator = if index == 0 { "" } else { ", " };
+        let _ = write!(text, "{separator}{}", setup.entry.name);
+        if let Some(description) = &setup.entry.description {
+            let short: String = description
+                .chars()
+                .map(|character| if character.is_control() { ' ' } else { character })
+                .take(DESCRIPTION_CHARACTERS)
+                .collect();
+            let _ = write!(text, " ({short})");
+        }
+    }
+    if servers.len() > NAMED_SERVERS {
+        let _ = write!(text, " and {} more", servers.len() - NAMED_SERVERS);
+    }
+    text.push('.');
+    text
+}

@@ -1,0 +1,148 @@
+//! Servers, catalogue, search and broker under one roof.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+use toolgate_broker::{Broker, BrokerError, Rules, SharedCatalog};
+use toolgate_catalog::{Exposure, ServerName, decide};
+use toolgate_search::{Hit, Query, SearchIndex};
+use toolgate_upstream::{CallOptions, Observer, ServerState, StateKind, Upstream};
+
+use crate::{knowledge::Knowledge, session::Session, settings::HostSettings};
+
+/// Connects to servers and knows their tools.
+///
+/// Cloning is cheap; all clones are the same host.
+#[derive(Clone)]
+pub struct Host {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    knowledge: Arc<Knowledge>,
+    upstream: Arc<Upstream>,
+    broker: Broker,
+    settings: HostSettings,
+}
+
+/// How long a question waits for servers of which nothing is known yet, not even from the cache.
+const FIRST_ANSWER_PATIENCE: Duration = Duration::from_secs(3);
+
+impl Host {
+    /// Takes what the cache has, starts to connect to all servers, and returns without waiting for
+    /// any. Must be called inside a tokio runtime.
+    pub fn start(mut settings: HostSettings) -> Self {
+        let index = SearchIndex::with_strategy(settings.strategy.build());
+        let knowledge = Arc::new(Knowledge::new(&settings.servers, index, settings.store.clone()));
+        for setup in &mut settings.servers {
+            let memory = knowledge.recall(&setup.spec.name);
+            setup.spec.remembered_era = setup.spec.remembered_era.or(memory.map(|memory| memory.era));
+        }
+        let specs = settings.servers.iter().map(|setup| setup.spec.clone()).collect();
+        let observer: Arc<dyn Observer> = Arc::clone(&knowledge) as Arc<dyn Observer>;
+        let upstream = Arc::new(Upstream::start(specs, &observer));
+        let rules = settings
+            .servers
+            .iter()
+            .map(|setup| (setup.spec.name.clone(), setup.rules.clone()))
+            .collect();
+        let broker = Broker::new(
+            Arc::clone(knowledge.catalog()),
+            Arc::clone(&upstream),
+            Rules { servers: rules },
+        );
+        Self { inner: Arc::new(Inner { knowledge, upstream, broker, settings }) }
+    }
+
+    /// A conversation that starts now.
+    pub fn session(&self) -> Session {
+        Session::new(self.clone())
+    }
+
+    /// What the host was started with.
+    pub fn settings(&self) -> &HostSettings {
+        &self.inner.settings
+    }
+
+    /// All known tools.
+    pub fn catalog(&self) -> &SharedCatalog {
+        self.inner.knowledge.catalog()
+    }
+
+    /// Told after each change of the known tools.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.inner.knowledge.changes()
+    }
+
+    /// How it stands with a server.
+    pub fn state(&self, server: &str) -> Option<ServerState> {
+        self.inner.upstream.state(server)
+    }
+
+    /// What a session that starts now would be shown, and why.
+    pub fn exposure(&self) -> Exposure {
+        decide(&self.catalog().read(), &self.settings().exposure, self.unknown_servers().len())
+    }
+
+    /// Waits until each server has either said what it has or failed to.
+    pub async fn all_settled(&self) {
+        self.inner.upstream.all_settled().await;
+    }
+
+    /// Waits until one server has either said what it has or failed to.
+    pub async fn settled(&self, server: &str) {
+        self.inner.upstream.settled(server).await;
+    }
+
+    /// Waits until something is known of each server, if only that it failed. Those in the cache
+    /// are not waited for.
+    pub async fn all_known(&self) {
+        for server in self.unknown_servers() {
+            self.settled(server.as_str()).await;
+        }
+    }
+
+    /// Waits, for a short time, for the servers of which nothing is known yet. Those in the cache
+    /// are not waited for.
+    pub async fn first_answers(&self) {
+        // Whoever is late is found by a later question.
+        let _ = tokio::time::timeout(FIRST_ANSWER_PATIENCE, self.all_known()).await;
+    }
+
+    /// Ends all connections in order.
+    pub async fn shutdown(&self) {
+        self.inner.upstream.shutdown().await;
+    }
+
+    pub(crate) fn search(&self, queries: &[Query<'_>], limit: usize) -> Vec<Hit> {
+        self.inner.knowledge.search(queries, limit)
+    }
+
+    pub(crate) async fn call(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+        options: CallOptions,
+    ) -> Result<Value, BrokerError> {
+        self.inner.broker.call(name, arguments, options).await
+    }
+
+    /// Servers that may still come up with tools: neither in the cache nor failed for now.
+    fn unknown_servers(&self) -> Vec<ServerName> {
+        let names = self.settings().servers.iter().map(|setup| &setup.spec.name);
+        names
+            .filter(|name| !self.inner.knowledge.is_known(name))
+            .filter(|name| {
+                self.state(name.as_str()).is_some_and(|state| state.kind == StateKind::Connecting)
+            })
+            .cloned()
+            .collect()
+    }
+}
+
+impl std::fmt::Debug for Host {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Host").field("settings", self.settings()).finish_non_exhaustive()
+    }
+}

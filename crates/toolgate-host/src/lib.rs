@@ -1,0 +1,44 @@
+//! Everything put together: the crate that the author of an agent embeds.
+//!
+//! A [`Host`] connects to servers and knows their tools. A [`Session`] is one conversation with
+//! it: what that conversation is shown, what it has loaded, and the meta-tools through which it
+//! finds and calls the rest. The MCP gateway and the command line are thin faces over these two.
+//!
+//! ```no_run
+//! use toolgate_host::{Host, HostSettings, ServerSetup};
+//! use toolgate_upstream::{Endpoint, Limits, ServerSpec, StdioEndpoint};
+//!
+//! # async fn example() {
+//! let time = ServerSpec {
+//!     name: "time".into(),
+//!     endpoint: Endpoint::Stdio(StdioEndpoint {
+//!         command: "mcp-server-time".into(),
+//!         args: vec![],
+//!         env: Default::default(),
+//!         cwd: None,
+//!     }),
+//!     limits: Limits::default(),
+//!     remembered_era: None,
+//! };
+//! let host = Host::start(HostSettings::new(vec![ServerSetup::new(time)]));
+//! let session = host.session();
+//! for tool in session.list_tools().await {
+//!     println!("{}", tool["name"]);
+//! }
+//! host.shutdown().await;
+//! # }
+//! ```
+
+mod host;
+mod knowledge;
+mod meta;
+mod overview;
+mod session;
+mod settings;
+mod texts;
+
+pub use host::Host;
+pub use meta::{MetaTool, SearchDetail, SearchRequest, meta_definitions};
+pub use overview::ServerOverview;
+pub use session::{CallFailure, Session};
+pub use settings::{HostSettings, ServerSetup};

@@ -1,0 +1,120 @@
+//! The meta-tools: what a model uses to find and call everything else.
+//!
+//! Their texts are a product surface: short, deterministic, within a budget of tokens.
+
+mod call;
+mod definitions;
+mod details;
+mod search;
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use toolgate_upstream::CallOptions;
+
+pub use definitions::meta_definitions;
+pub use search::{SearchDetail, SearchRequest};
+
+use crate::session::{CallFailure, Session, error_result};
+
+/// A tool of the host itself. These are never deferred.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetaTool {
+    /// `search_tools`.
+    Search,
+    /// `get_tool_details`.
+    Details,
+    /// `call_tool`.
+    Call,
+}
+
+impl MetaTool {
+    /// All of them, in the order of every listing.
+    pub const ALL: [Self; 3] = [Self::Search, Self::Details, Self::Call];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Search => "search_tools",
+            Self::Details => "get_tool_details",
+            Self::Call => "call_tool",
+        }
+    }
+
+    /// The meta-tool of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|tool| tool.name() == name)
+    }
+}
+
+pub(crate) async fn call(
+    session: &Session,
+    tool: MetaTool,
+    arguments: Map<String, Value>,
+    options: CallOptions,
+) -> Result<Value, CallFailure> {
+    match tool {
+        MetaTool::Search => Ok(match read(tool, arguments) {
+            Ok(request) => search::search(session, &request).await,
+            Err(result) => result,
+        }),
+        MetaTool::Details => Ok(match read(tool, arguments) {
+            Ok(request) => details::details(session, &request).await,
+            Err(result) => result,
+        }),
+        MetaTool::Call => match read(tool, arguments) {
+            Ok(request) => call::call(session, request, options).await,
+            Err(result) => Ok(result),
+        },
+    }
+}
+
+/// Reads the arguments of a meta-tool, or gives the result that says what is wrong with them.
+fn read<T: DeserializeOwned>(tool: MetaTool, arguments: Map<String, Value>) -> Result<T, Value> {
+    serde_json::from_value(Value::Object(arguments)).map_err(|error| {
+        let schema = definitions::input_schema(tool, false);
+        let signature = toolgate_catalog::signature(tool.name(), &schema);
+        error_result(&format!("The arguments do not fit: {error}. Expected: {signature}"))
+    })
+}
+
+/// A result with its text and the same as data.
+fn result(text: String, data: Value) -> Value {
+    json!({ "content": [{ "type": "text", "text": text }], "structuredContent": data })
+}
+
+/// A server's text on one line, without what a terminal or a model could trip over, cut to `limit`
+/// characters.
+fn one_line(text: &str, limit: usize) -> String {
+    let mut line = String::new();
+    for (count, word) in text.split(|c: char| c.is_whitespace() || c.is_control()).enumerate() {
+        if word.is_empty() {
+            continue;
+        }
+        if count > 0 && !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+        // Words are cut too: one may have a megabyte.
+        if line.len() > limit * 4 {
+            break;
+        }
+    }
+    if line.chars().count() > limit {
+        line = line.chars().take(limit - 1).collect();
+        line.push('…');
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_line_is_one_line() {
+        assert_eq!(one_line("  a\n\tb\u{7}c  d ", 40), "a b c d");
+        assert_eq!(one_line("abcdef", 4), "abc…");
+        assert_eq!(one_line(&"x".repeat(1_000_000), 10).chars().count(), 10);
+        assert_eq!(one_line("", 10), "");
+    }
+}

@@ -1,0 +1,54 @@
+//! `call_tool`.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use toolgate_broker::BrokerError;
+use toolgate_upstream::{CallError, CallOptions};
+
+use crate::session::{CallFailure, Session, error_result};
+
+/// The arguments of `call_tool`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CallRequest {
+    name: String,
+    #[serde(default)]
+    arguments: Arguments,
+}
+
+/// Models often write the arguments down as text. What they mean is clear, so it is taken.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Arguments {
+    Object(Map<String, Value>),
+    Text(String),
+    None(()),
+}
+
+/// Calls the tool. Whatever goes wrong is told to the model as a result; only a cancellation is
+/// not, since nobody waits for it.
+pub(super) async fn call(
+    session: &Session,
+    request: CallRequest,
+    options: CallOptions,
+) -> Result<Value, CallFailure> {
+    let arguments = match request.arguments {
+        Arguments::Object(arguments) => arguments,
+        Arguments::None(()) => Map::new(),
+        Arguments::Text(text) => match serde_json::from_str(&text) {
+            Ok(Value::Object(arguments)) => arguments,
+            _ => return Ok(error_result("`arguments` is a text and not a JSON object.")),
+        },
+    };
+    match session.host().call(&request.name, arguments, options).await {
+        Ok(result) => Ok(result),
+        Err(BrokerError::Call(CallError::Cancelled)) => Err(CallFailure::Cancelled),
+        Err(error) => Ok(error_result(&error.to_string())),
+    }
+}
+
+impl Default for Arguments {
+    fn default() -> Self {
+        Self::None(())
+    }
+}

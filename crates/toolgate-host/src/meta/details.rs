@@ -1,0 +1,81 @@
+//! `get_tool_details`.
+
+use std::fmt::Write;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use toolgate_catalog::nearest;
+
+use super::{error_result, one_line, result};
+use crate::session::Session;
+
+/// The arguments of `get_tool_details`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DetailsRequest {
+    #[serde(default)]
+    names: Vec<String>,
+    /// Another spelling that models come up with.
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default, rename = "format")]
+    _format: Format,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Format {
+    #[default]
+    Json,
+}
+
+const MAX_NAMES: usize = 20;
+const SUGGESTIONS: usize = 3;
+/// A definition on its own is always given whole. Further ones only as far as there is room.
+const ROOM_CHARACTERS: usize = 200_000;
+
+pub(super) async fn details(session: &Session, request: &DetailsRequest) -> Value {
+    let names: Vec<&str> =
+        request.names.iter().chain(&request.name).map(String::as_str).collect();
+    if names.is_empty() {
+        return error_result("Say which tools: get_tool_details(names: string[]).");
+    }
+    session.host().first_answers().await;
+    let catalog = session.host().catalog().read();
+    let mut text = String::new();
+    let mut tools = Vec::new();
+    for name in names.iter().take(MAX_NAMES) {
+        if !text.is_empty() {
+            text.push_str("\n\n");
+        }
+        let Some(tool) = catalog.resolve(name) else {
+            let known = catalog.tools().map(|tool| tool.name.as_str());
+            let nearest = nearest(name, known, SUGGESTIONS);
+            let name = one_line(name, 128);
+            let hint = if nearest.is_empty() {
+                "search_tools finds those there are.".to_owned()
+            } else {
+                format!("Nearest: {}.", nearest.join(", "))
+            };
+            let _ = write!(text, "{name}: there is no such tool. {hint}");
+            tools.push(json!({ "name": name, "error": "unknown", "nearest": nearest }));
+            continue;
+        };
+        let definition = tool.definition.json().get();
+        if !text.is_empty() && text.len() + definition.len() > ROOM_CHARACTERS {
+            let size = definition.len();
+            let _ = write!(text, "{name}: its definition ({size} bytes) has no room here; ask for it alone.");
+            tools.push(json!({ "name": name, "error": "too large", "bytes": size }));
+            continue;
+        }
+        let server = tool.id.server.as_str();
+        let _ = write!(text, "{name} (server {server})\n{definition}");
+        tools.push(json!({
+            "name": name, "server": server, "definition": tool.definition.to_value(),
+        }));
+    }
+    if names.len() > MAX_NAMES {
+        let _ = write!(text, "\n\nOnly the first {MAX_NAMES} names were read.");
+    }
+    result(text, json!({ "tools": tools }))
+}

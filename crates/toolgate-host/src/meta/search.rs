@@ -1,0 +1,294 @@
+//! `search_tools`.
+
+use std::fmt::Write;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use toolgate_catalog::{Catalog, Exposure, ExposureKind, Tool, nearest};
+use toolgate_search::Query;
+use toolgate_upstream::StateKind;
+
+use super::{one_line, result};
+use crate::{host::Host, session::Session};
+
+/// The arguments of `search_tools`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SearchRequest {
+    /// One query.
+    pub query: Option<String>,
+    /// Several queries.
+    pub queries: Vec<String>,
+    /// Only this server.
+    pub server: Option<String>,
+    /// How many tools at most.
+    pub limit: Option<usize>,
+    /// How much of each.
+    pub detail: SearchDetail,
+    /// Unload what was found so far first, where that is possible.
+    pub unload: bool,
+}
+
+/// How much is shown of a tool that was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SearchDetail {
+    /// Its name.
+    Name,
+    /// And its description.
+    #[default]
+    Description,
+    /// And its input schema.
+    Schema,
+}
+
+const MAX_LIMIT: usize = 50;
+const MAX_QUERY_CHARACTERS: usize = 1_000;
+const DESCRIPTION_CHARACTERS: usize = 300;
+const SERVER_CHARACTERS: usize = 120;
+/// How many servers are named where nothing matched.
+const LISTED_SERVERS: usize = 30;
+/// Schemas are shown as far as there is room for them.
+const SCHEMA_ROOM_CHARACTERS: usize = 60_000;
+
+/// What was found, and how to say it.
+struct Answer<'a> {
+    session: &'a Session,
+    catalog: &'a Catalog,
+    request: &'a SearchRequest,
+    text: String,
+    notes: Vec<String>,
+}
+
+pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value {
+    let host = session.host();
+    let exposure = session.exposure().await;
+    if request.unload {
+        session.unload_found();
+    }
+    host.first_answers().await;
+    let queries: Vec<String> = request
+        .query
+        .iter()
+        .chain(&request.queries)
+        .map(|query| query.chars().take(MAX_QUERY_CHARACTERS).collect::<String>())
+        .filter(|query: &String| !query.trim().is_empty())
+        .collect();
+    let limit = request.limit.unwrap_or(host.settings().max_results).clamp(1, MAX_LIMIT);
+    let known = request
+        .server
+        .as_deref()
+        .map(|server| host.catalog().read().server(server).map(|entry| entry.name.to_string()));
+    let filter: Option<[&str; 1]> = match &known {
+        Some(Some(name)) => Some([name.as_str()]),
+        _ => None,
+    };
+    let asked: Vec<Query<'_>> = queries
+        .iter()
+        .map(|text| {
+            let mut query = Query::new(text, limit);
+            if let Some(servers) = &filter {
+                query = query.in_servers(servers);
+            } else if let Some(hint) = &request.server {
+                query = query.with_hint(hint);
+            }
+            query
+        })
+        .collect();
+    let hits = host.search(&asked, limit);
+
+    let catalog = host.catalog().read();
+    let mut answer = Answer { session, catalog: &catalog, request, text: String::new(), notes: vec![] };
+    let tools: Vec<&Tool> =
+        hits.iter().filter_map(|hit| catalog.resolve(hit.key.as_str())).collect();
+    if let Some(None) = known {
+        answer.note_unknown_server();
+    }
+    // Only what the model did not have before is marked as it was before.
+    let loaded: Vec<bool> = tools.iter().map(|tool| session.is_loaded(tool, &catalog)).collect();
+    let groups = if tools.is_empty() {
+        answer.nothing_found(&queries)
+    } else {
+        answer.found(&queries, &tools, &loaded)
+    };
+    let added = session.load(tools.iter().map(|tool| &tool.name));
+    answer.closing_notes(exposure, tools.is_empty(), added);
+    answer.note_states(host);
+    let Answer { mut text, notes, .. } = answer;
+    for note in &notes {
+        let _ = write!(text, "\n{note}");
+    }
+    let data = json!({ "found": tools.len(), "servers": groups, "notes": notes });
+    result(text, data)
+}
+
+impl Answer<'_> {
+    /// Groups by server; the server of the best hit first, each server's tools by rank.
+    fn found(&mut self, queries: &[String], tools: &[&Tool], loaded: &[bool]) -> Vec<Value> {
+        let _ = writeln!(
+            self.text,
+            "{} of {} tools for {}:",
+            tools.len(),
+            self.catalog.len(),
+            quoted(queries)
+        );
+        let mut servers: Vec<&str> = Vec::new();
+        for tool in tools {
+            if !servers.contains(&tool.id.server.as_str()) {
+                servers.push(tool.id.server.as_str());
+            }
+        }
+        let mut groups = Vec::new();
+        let mut room = SCHEMA_ROOM_CHARACTERS;
+        for server in servers {
+            let _ = writeln!(self.text, "\n{}", self.server_line(server));
+            let mut rows = Vec::new();
+            for (tool, loaded) in tools.iter().zip(loaded) {
+                if tool.id.server.as_str() == server {
+                    rows.push(self.tool_row(tool, *loaded, &mut room));
+                }
+            }
+            groups.push(json!({ "server": server, "tools": rows }));
+        }
+        groups
+    }
+
+    fn tool_row(&mut self, tool: &Tool, loaded: bool, room: &mut usize) -> Value {
+        let mut row = json!({ "name": tool.name });
+        let mark = if loaded { " [loaded]" } else { "" };
+        let _ = write!(self.text, "- {}{mark}", tool.name);
+        if loaded {
+            row["loaded"] = json!(true);
+        }
+        if self.request.detail != SearchDetail::Name {
+            let description = one_line(tool.definition.description(), DESCRIPTION_CHARACTERS);
+            if !description.is_empty() {
+                let _ = write!(self.text, ": {description}");
+            }
+            row["description"] = json!(description);
+        }
+        if self.request.detail == SearchDetail::Schema {
+            let schema = tool.definition.input_schema();
+            let text = schema.to_string();
+            if text.len() <= *room {
+                *room -= text.len();
+                let _ = write!(self.text, "\n  {text}");
+                row["inputSchema"] = schema;
+            } else {
+                let _ = write!(self.text, "\n  (its schema has no room here: get_tool_details)");
+            }
+        }
+        self.text.push('\n');
+        row
+    }
+
+    /// A bounded list of servers and counts, never a dump.
+    fn nothing_found(&mut self, queries: &[String]) -> Vec<Value> {
+        if queries.is_empty() {
+            self.text.push_str("Say what to search for. The servers:\n");
+        } else {
+            let _ = writeln!(self.text, "No tool matches {}. The servers:", quoted(queries));
+        }
+        let mut groups = Vec::new();
+        let mut left_out = 0;
+        for entry in self.catalog.servers() {
+            let name = entry.name.as_str();
+            let count = self.catalog.tools_of(name).len();
+            if groups.len() == LISTED_SERVERS {
+                left_out += 1;
+                continue;
+            }
+            let line = self.server_line(name);
+            let _ = writeln!(self.text, "- {line}");
+            groups.push(json!({ "server": name, "toolCount": count }));
+        }
+        if left_out > 0 {
+            let _ = writeln!(self.text, "- … {left_out} more");
+        }
+        groups
+    }
+
+    fn server_line(&self, server: &str) -> String {
+        let count = self.catalog.tools_of(server).len();
+        let plural = if count == 1 { "" } else { "s" };
+        let description = self
+            .catalog
+            .server(server)
+            .and_then(|entry| entry.description.as_deref())
+            .map(|text| format!(": {}", one_line(text, SERVER_CHARACTERS)))
+            .unwrap_or_default();
+        format!("{server} ({count} tool{plural}){description}")
+    }
+
+    fn note_unknown_server(&mut self) {
+        let wanted = self.request.server.as_deref().unwrap_or_default();
+        let names = self.catalog.servers().map(|entry| entry.name.as_str());
+        let nearest = nearest(wanted, names, 3);
+        let wanted = one_line(wanted, 64);
+        self.notes.push(if nearest.is_empty() {
+            format!("There is no server `{wanted}`; all were searched.")
+        } else {
+            format!("There is no server `{wanted}` (nearest: {}); all were searched.", nearest.join(", "))
+        });
+    }
+
+    fn closing_notes(&mut self, exposure: &Exposure, nothing: bool, added: usize) {
+        let kind = exposure.kind;
+        // Ends at the first deferred tool, so that only a small, direct set is looked at whole.
+        let all_loaded = exposure.loads_everything()
+            || self.catalog.tools().all(|tool| self.session.is_loaded(tool, self.catalog));
+        if all_loaded && !self.catalog.is_empty() {
+            let count = self.catalog.len();
+            self.notes.push(format!(
+                "Nothing is deferred: all {count} tools are loaded and can be called by name."
+            ));
+        } else if kind == ExposureKind::Dynamic && added > 0 {
+            self.notes.push("The tools found are loaded now: call them by name.".to_owned());
+        } else if !nothing && self.request.detail != SearchDetail::Schema {
+            self.notes.push("Parameters: get_tool_details. To call: call_tool.".to_owned());
+        }
+    }
+
+    /// Says which servers could not be searched, so that a model does not take their tools for
+    /// missing.
+    fn note_states(&mut self, host: &Host) {
+        let mut starting = Vec::new();
+        let mut failed = Vec::new();
+        for entry in self.catalog.servers() {
+            let name = entry.name.as_str();
+            if !self.catalog.tools_of(name).is_empty() {
+                continue;
+            }
+            match host.state(name).map(|state| (state.kind, state.failure)) {
+                Some((StateKind::Connecting, _)) => starting.push(name),
+                Some((StateKind::Failed, Some(failure))) => {
+                    failed.push(format!("{name} ({})", one_line(&failure.reason, 160)));
+                }
+                _ => {}
+            }
+        }
+        if !starting.is_empty() {
+            let names = bounded_list(&starting);
+            self.notes.push(format!("Still starting, search again for their tools: {names}."));
+        }
+        if !failed.is_empty() {
+            self.notes.push(format!("Not connected: {}.", bounded_list(&failed)));
+        }
+    }
+}
+
+fn bounded_list<T: AsRef<str>>(items: &[T]) -> String {
+    const SHOWN: usize = 5;
+    let shown: Vec<&str> = items.iter().take(SHOWN).map(AsRef::as_ref).collect();
+    let mut text = shown.join(", ");
+    if items.len() > SHOWN {
+        let _ = write!(text, " and {} more", items.len() - SHOWN);
+    }
+    text
+}
+
+fn quoted(queries: &[String]) -> String {
+    let quoted: Vec<String> =
+        queries.iter().map(|query| format!("\"{}\"", one_line(query, 80))).collect();
+    quoted.join(", ")
+}

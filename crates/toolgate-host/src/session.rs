@@ -1,0 +1,238 @@
+//! One conversation with a host.
+
+use std::{
+    collections::HashSet,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use parking_lot::Mutex;
+use serde_json::{Map, Value, json};
+use tokio::sync::{OnceCell, watch};
+use toolgate_broker::BrokerError;
+use toolgate_catalog::{Catalog, Exposure, ExposureKind, ExposedName, Tool};
+use toolgate_upstream::{CallError, CallOptions};
+
+use crate::{
+    host::Host,
+    meta::{self, MetaTool},
+};
+
+/// What a conversation is shown, what it has loaded, and how it calls tools.
+///
+/// What it is shown is decided once, at its first question, and stays.
+#[derive(Debug)]
+pub struct Session {
+    host: Host,
+    exposure: OnceCell<Exposure>,
+    /// The list of a stable session, which never changes once it was given.
+    frozen: OnceCell<Vec<Value>>,
+    /// Tools that a dynamic session found, in the order found.
+    found: Mutex<Vec<ExposedName>>,
+    found_changes: watch::Sender<u64>,
+    fixed_list: AtomicBool,
+}
+
+/// Why a call has no result that could be shown to a model.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CallFailure {
+    /// There is no such tool.
+    UnknownTool(String),
+    /// The server answered with a JSON-RPC error, which is passed on.
+    Refused {
+        /// Its code.
+        code: i32,
+        /// Its message.
+        message: String,
+        /// What it carried.
+        data: Option<Value>,
+    },
+    /// The caller cancelled.
+    Cancelled,
+}
+
+impl Session {
+    pub(crate) fn new(host: Host) -> Self {
+        Self {
+            host,
+            exposure: OnceCell::new(),
+            frozen: OnceCell::new(),
+            found: Mutex::default(),
+            found_changes: watch::Sender::new(0),
+            fixed_list: AtomicBool::new(false),
+        }
+    }
+
+    /// The host it talks to.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// Makes the list of tools the same for the whole session, as protocol version 2026-07-28
+    /// wants it: `dynamic` becomes `stable`. Has to come before the first question.
+    pub fn fix_list(&self) {
+        self.fixed_list.store(true, Ordering::Relaxed);
+    }
+
+    /// What the session is shown. Decided at the first question; waits a short time for servers of
+    /// which nothing is known yet, unless the decision does not depend on them.
+    pub async fn exposure(&self) -> &Exposure {
+        self.exposure
+            .get_or_init(|| async {
+                let mut exposure = self.host.exposure();
+                if matches!(exposure.reason, toolgate_catalog::Reason::Unknown { .. })
+                    || exposure.kind == ExposureKind::Direct
+                {
+                    self.host.first_answers().await;
+                    exposure = self.host.exposure();
+                }
+                if self.fixed_list.load(Ordering::Relaxed) && exposure.kind == ExposureKind::Dynamic
+                {
+                    exposure.kind = ExposureKind::Stable;
+                }
+                exposure
+            })
+            .await
+    }
+
+    /// The definitions that the session is shown, with their exposed names.
+    pub async fn list_tools(&self) -> Vec<Value> {
+        let exposure = self.exposure().await;
+        if exposure.kind != ExposureKind::Stable && !self.fixed_list.load(Ordering::Relaxed) {
+            return self.current_list(exposure);
+        }
+        let frozen = self.frozen.get_or_init(|| async {
+            if self.awaits_always_loaded() {
+                self.host.first_answers().await;
+            }
+            self.current_list(exposure)
+        });
+        frozen.await.clone()
+    }
+
+    /// Calls a meta-tool, or a tool by its exposed name. A result is as the server sent it.
+    pub async fn call(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+        options: CallOptions,
+    ) -> Result<Value, CallFailure> {
+        if let Some(tool) = MetaTool::named(name) {
+            return meta::call(self, tool, arguments, options).await;
+        }
+        self.native_call(name, arguments, options).await
+    }
+
+    /// Calls a tool by its exposed name, in the way of a client that sees it in its list.
+    async fn native_call(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+        options: CallOptions,
+    ) -> Result<Value, CallFailure> {
+        match self.host.call(name, arguments, options).await {
+            Ok(result) => Ok(result),
+            Err(error @ BrokerError::UnknownTool { .. }) => {
+                Err(CallFailure::UnknownTool(error.to_string()))
+            }
+            Err(BrokerError::Call(CallError::Cancelled)) => Err(CallFailure::Cancelled),
+            Err(BrokerError::Call(CallError::Refused { error, .. })) => Err(CallFailure::Refused {
+                code: error.code.0,
+                message: error.message.into_owned(),
+                data: error.data,
+            }),
+            Err(other) => Ok(error_result(&other.to_string())),
+        }
+    }
+
+    /// Forgets the tools that were found, where `keepLoadedTools` is off.
+    pub fn unload_found(&self) {
+        if self.host.settings().keep_loaded_tools {
+            return;
+        }
+        let mut found = self.found.lock();
+        if !found.is_empty() {
+            found.clear();
+            self.found_changes.send_modify(|count| *count += 1);
+        }
+    }
+
+    /// Told when the session's own list changed, beside what the host's changes do to it.
+    pub fn list_changes(&self) -> watch::Receiver<u64> {
+        self.found_changes.subscribe()
+    }
+
+    /// Makes found tools callable by name, in a dynamic session. Says which are new.
+    pub(crate) fn load<'a>(&self, names: impl Iterator<Item = &'a ExposedName>) -> usize {
+        let dynamic = self.exposure.get().is_some_and(|given| given.kind == ExposureKind::Dynamic);
+        if !dynamic {
+            return 0;
+        }
+        let mut found = self.found.lock();
+        let before = found.len();
+        for name in names {
+            if !found.contains(name) {
+                found.push(name.clone());
+            }
+        }
+        let added = found.len() - before;
+        drop(found);
+        if added > 0 {
+            self.found_changes.send_modify(|count| *count += 1);
+        }
+        added
+    }
+
+    /// Whether the model has the tool's definition.
+    pub(crate) fn is_loaded(&self, tool: &Tool, catalog: &Catalog) -> bool {
+        let server = catalog.server(tool.id.server.as_str());
+        let from_start = self
+            .exposure
+            .get()
+            .zip(server)
+            .is_some_and(|(exposure, server)| exposure.loads(tool, server));
+        from_start || self.found.lock().contains(&tool.name)
+    }
+
+    fn current_list(&self, exposure: &Exposure) -> Vec<Value> {
+        let catalog = self.host.catalog().read();
+        let mut given: HashSet<&ExposedName> = HashSet::new();
+        let mut tools: Vec<&Tool> = Vec::new();
+        for tool in exposure.loaded(&catalog) {
+            given.insert(&tool.name);
+            tools.push(tool);
+        }
+        let all_loaded = exposure.kind == ExposureKind::Direct && tools.len() == catalog.len();
+        let found = self.found.lock();
+        tools.extend(found.iter().filter_map(|name| catalog.resolve(name.as_str())).filter(
+            |tool| !given.contains(&tool.name),
+        ));
+        let own = if all_loaded {
+            Vec::new()
+        } else {
+            meta::meta_definitions(exposure.kind, self.host.settings().keep_loaded_tools)
+        };
+        own.into_iter().chain(tools.into_iter().map(exposed_definition)).collect()
+    }
+
+    /// Whether tools that are always loaded may be missing because their server is unknown yet.
+    fn awaits_always_loaded(&self) -> bool {
+        self.host.settings().servers.iter().any(|setup| {
+            setup.entry.defer_loading == Some(false)
+                || setup.entry.defer_tools.values().any(|deferred| !deferred)
+        })
+    }
+}
+
+/// A definition as the server sent it, under the one name of the tool.
+fn exposed_definition(tool: &Tool) -> Value {
+    let mut definition = tool.definition.to_value();
+    if let Some(name) = definition.get_mut("name") {
+        *name = json!(tool.name);
+    }
+    definition
+}
+
+/// A result that says what went wrong, in the form that models are shown.
+pub(crate) fn error_result(message: &str) -> Value {
+    json!({ "content": [{ "type": "text", "text": message }], "isError": true })
+}

@@ -1,0 +1,72 @@
+//! What a host is started with.
+
+use std::{collections::HashMap, fmt, sync::Arc};
+
+use toolgate_broker::ServerRules;
+use toolgate_catalog::{ExposureSettings, ServerEntry};
+use toolgate_search::StrategyName;
+use toolgate_store::Store;
+use toolgate_upstream::ServerSpec;
+
+/// Everything a host needs to know. It reads no file and no environment by itself.
+#[derive(Debug, Clone)]
+pub struct HostSettings {
+    /// The servers, in the order of every listing.
+    pub servers: Vec<ServerSetup>,
+    /// When tools are deferred.
+    pub exposure: ExposureSettings,
+    /// How many tools a search gives unless it asks for another number.
+    pub max_results: usize,
+    /// Whether tools that were found stay loaded. Otherwise the session can unload them.
+    pub keep_loaded_tools: bool,
+    /// How tools are ranked.
+    pub strategy: StrategyName,
+    /// Where definitions are cached and logs kept; nowhere where unset.
+    pub store: Option<Store>,
+}
+
+/// One server.
+#[derive(Clone)]
+pub struct ServerSetup {
+    /// How to reach it.
+    pub spec: ServerSpec,
+    /// What the catalogue needs to know of it.
+    pub entry: ServerEntry,
+    /// What the broker needs to know of it.
+    pub rules: ServerRules,
+    /// Which of its tools exist for toolgate, by their own names.
+    pub admits: Arc<dyn Fn(&str) -> bool + Send + Sync>,
+}
+
+impl HostSettings {
+    /// The defaults, with these servers.
+    pub fn new(servers: Vec<ServerSetup>) -> Self {
+        Self {
+            servers,
+            exposure: ExposureSettings::default(),
+            max_results: 5,
+            keep_loaded_tools: true,
+            strategy: StrategyName::default(),
+            store: None,
+        }
+    }
+}
+
+impl ServerSetup {
+    /// A server with nothing set but how to reach it.
+    pub fn new(spec: ServerSpec) -> Self {
+        let entry = ServerEntry { defer_tools: HashMap::new(), ..ServerEntry::named(spec.name.clone()) };
+        Self { spec, entry, rules: ServerRules::default(), admits: Arc::new(|_| true) }
+    }
+}
+
+impl fmt::Debug for ServerSetup {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("ServerSetup")
+            .field("spec", &self.spec)
+            .field("entry", &self.entry)
+            .field("rules", &self.rules)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,200 @@
+//! From text to terms: what is written in a hundred ways becomes the same few strings.
+//!
+//! Tools and queries go through the same steps, or they would not meet: characters are sorted out
+//! ([`characters`]), identifiers are split ([`identifier`]), accents are folded ([`fold`]), words
+//! that say nothing are marked ([`stop_words`]), and what is left is stemmed.
+
+mod characters;
+mod fold;
+mod identifier;
+mod stop_words;
+
+use std::{iter::Peekable, str::Chars};
+
+use rust_stemmers::{Algorithm, Stemmer};
+
+use self::characters::Class;
+pub(crate) use self::identifier::canonical_name;
+use crate::limits::MAX_WORD_CHARACTERS;
+
+/// What a term is, so that each use can take what it needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TermKind {
+    /// A word, or a part of an identifier.
+    Word,
+    /// A word that says nothing in a sentence; in a name it may.
+    StopWord,
+    /// The parts of an identifier written as one word: `getlogs` for `get_logs`.
+    Joined,
+}
+
+/// Joined forms are for what people type as one word, not for paths and sentences in snake case.
+const MAX_JOINED_PARTS: usize = 4;
+const MAX_JOINED_BYTES: usize = 32;
+
+/// Calls `sink` with the terms of `text` in the order of the text, stopping after `max_terms`.
+pub(crate) fn for_each_term(text: &str, max_terms: usize, sink: &mut dyn FnMut(&str, TermKind)) {
+    let stemmer = Stemmer::create(Algorithm::English);
+    let mut analyzer = Analyzer { stemmer, remaining: max_terms, sink };
+    let mut characters = text.chars().peekable();
+    while analyzer.remaining > 0 {
+        let Some(&character) = characters.peek() else { return };
+        match characters::classify(character) {
+            Class::Word => {
+                let identifier = read_identifier(&mut characters);
+                analyzer.identifier(&identifier);
+            }
+            Class::Unsegmented => analyzer.bigrams(&mut characters),
+            Class::Ignored | Class::Connector | Class::Apostrophe | Class::Separator => {
+                characters.next();
+            }
+        }
+    }
+}
+
+/// Reads runs of word characters that single connectors hold together, `get_logs` or `a.b-c`.
+fn read_identifier(characters: &mut Peekable<Chars<'_>>) -> Vec<Vec<char>> {
+    let mut runs = Vec::new();
+    loop {
+        runs.push(read_run(characters));
+        let Some(&next) = characters.peek() else { return runs };
+        match characters::classify(next) {
+            Class::Connector => {
+                characters.next();
+                let Some(&after) = characters.peek() else { return runs };
+                // A double underscore still holds together; a full stop and a blank do not.
+                if next == '_' && after == '_' {
+                    characters.next();
+                }
+                let Some(&after) = characters.peek() else { return runs };
+                if characters::classify(after) != Class::Word {
+                    return runs;
+                }
+            }
+            Class::Apostrophe => {
+                skip_contraction(characters);
+                return runs;
+            }
+            _ => return runs,
+        }
+    }
+}
+
+/// Reads word characters up to the next of another class. What is too long to be a word comes back
+/// empty, and reading it takes no more memory than a word does.
+fn read_run(characters: &mut Peekable<Chars<'_>>) -> Vec<char> {
+    let mut run = Vec::new();
+    let mut length = 0_usize;
+    while let Some(&character) = characters.peek() {
+        match characters::classify(character) {
+            Class::Word => {
+                length += 1;
+                if length <= MAX_WORD_CHARACTERS {
+                    run.push(characters::narrow(character));
+                }
+            }
+            Class::Ignored => {}
+            _ => break,
+        }
+        characters.next();
+    }
+    if length > MAX_WORD_CHARACTERS { Vec::new() } else { run }
+}
+
+/// After `user` in `user's` or `don` in `don't` there is nothing to index, and `s` or `t` would
+/// only match each other.
+fn skip_contraction(characters: &mut Peekable<Chars<'_>>) {
+    let mut ahead = characters.clone();
+    ahead.next();
+    let suffix = read_run(&mut ahead);
+    let suffix: String = suffix.into_iter().flat_map(char::to_lowercase).collect();
+    if matches!(suffix.as_str(), "s" | "t" | "m" | "d" | "ll" | "re" | "ve") {
+        *characters = ahead;
+    } else {
+        characters.next();
+    }
+}
+
+/// The parts as one word, where people would type them so.
+fn join(runs: &[Vec<char>], parts: &[String]) -> Option<String> {
+    // A run is empty where it was too long to be a word.
+    let complete = runs.iter().all(|run| !run.is_empty());
+    if !complete || !(2..=MAX_JOINED_PARTS).contains(&parts.len()) {
+        return None;
+    }
+    let joined = parts.concat();
+    let numeric = joined.bytes().all(|byte| byte.is_ascii_digit());
+    (joined.len() <= MAX_JOINED_BYTES && !numeric).then_some(joined)
+}
+
+struct Analyzer<'s> {
+    stemmer: Stemmer,
+    remaining: usize,
+    sink: &'s mut dyn FnMut(&str, TermKind),
+}
+
+impl Analyzer<'_> {
+    fn identifier(&mut self, runs: &[Vec<char>]) {
+        let parts: Vec<String> =
+            runs.iter().flat_map(|run| identifier::split(run)).map(fold::fold).collect();
+        let joined = join(runs, &parts);
+        if let Some(joined) = &joined
+            && stop_words::is_stop_word(joined)
+        {
+            // `e.g.` and `i.e.`: their letters mean nothing either.
+            self.emit(joined, TermKind::StopWord);
+            return;
+        }
+        for part in &parts {
+            self.word(part, TermKind::Word);
+        }
+        if let Some(joined) = joined {
+            self.word(&joined, TermKind::Joined);
+        }
+    }
+
+    fn word(&mut self, word: &str, kind: TermKind) {
+        if stop_words::is_stop_word(word) {
+            self.emit(word, TermKind::StopWord);
+        } else if word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+            let stem = self.stemmer.stem(word).into_owned();
+            self.emit(&stem, kind);
+        } else {
+            self.emit(word, kind);
+        }
+    }
+
+    /// Scripts without blanks between words: every two neighbours are a term, and a lone one is
+    /// too.
+    fn bigrams(&mut self, characters: &mut Peekable<Chars<'_>>) {
+        let mut previous: Option<char> = None;
+        let mut alone = true;
+        while let Some(&character) = characters.peek() {
+            match characters::classify(character) {
+                Class::Unsegmented if self.remaining > 0 => {
+                    if let Some(previous) = previous {
+                        alone = false;
+                        self.emit(&String::from_iter([previous, character]), TermKind::Word);
+                    }
+                    previous = Some(character);
+                }
+                Class::Ignored => {}
+                _ => break,
+            }
+            characters.next();
+        }
+        if let (Some(character), true) = (previous, alone) {
+            self.emit(&String::from(character), TermKind::Word);
+        }
+    }
+
+    fn emit(&mut self, term: &str, kind: TermKind) {
+        if self.remaining > 0 && !term.is_empty() {
+            self.remaining -= 1;
+            (self.sink)(term, kind);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,52 @@
+//! Words that say nothing about which tool is meant.
+
+/// Whether `word`, in lower case, is one of them.
+pub(super) fn is_stop_word(word: &str) -> bool {
+    STOP_WORDS.binary_search(&word).is_ok()
+}
+
+/// Sorted, so that a look takes seven comparisons and no table has to be built first.
+///
+/// Besides the usual small words these are the ones with which people and models dress up a request
+/// (`please`, `could you help me`). Verbs that tools are named after (`get`, `show`, `find`) stay:
+/// how common they are is what the weights are for. `don` and its like are what is left of `don't`.
+#[rustfmt::skip]
+const STOP_WORDS: &[&str] = &[
+    "a", "about", "above", "after", "again", "against", "all", "also", "am", "an", "and", "any",
+    "are", "aren", "as", "at", "be", "because", "been", "before", "being", "below", "between",
+    "both", "but", "by", "can", "cannot", "could", "couldn", "did", "didn", "do", "does", "doesn",
+    "doing", "don", "down", "during", "each", "eg", "either", "etc", "even", "ever", "every", "for",
+    "from", "further", "had", "hadn", "has", "hasn", "have", "haven", "having", "he", "hello",
+    "help", "her", "here", "hers", "herself", "hi", "him", "himself", "his", "how", "however", "i",
+    "ie", "if", "in", "into", "is", "isn", "it", "its", "itself", "just", "kindly", "let", "like",
+    "ll", "looking", "may", "me", "might", "more", "most", "must", "mustn", "my", "myself", "need",
+    "needed", "needs", "no", "nor", "not", "now", "of", "off", "on", "once", "only", "onto", "or",
+    "other", "ought", "our", "ours", "ourselves", "out", "over", "own", "per", "please", "really",
+    "same", "shall", "shan", "she", "should", "shouldn", "so", "some", "such", "tell", "than",
+    "thank", "thanks", "that", "the", "their", "theirs", "them", "themselves", "then", "there",
+    "these", "they", "this", "those", "through", "to", "too", "under", "until", "up", "upon", "us",
+    "very", "via", "want", "wanted", "wants", "was", "wasn", "we", "were", "weren", "what",
+    "whatever", "when", "where", "whether", "which", "while", "who", "whom", "whose", "why", "will",
+    "with", "within", "without", "won", "would", "wouldn", "yet", "you", "your", "yours",
+    "yourself", "yourselves",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_is_sorted_and_has_no_word_twice() {
+        assert!(STOP_WORDS.is_sorted_by(|left, right| left < right));
+    }
+
+    #[test]
+    fn filler_is_on_it_and_verbs_of_tools_are_not() {
+        for word in ["the", "please", "how", "could", "you", "don"] {
+            assert!(is_stop_word(word), "{word}");
+        }
+        for word in ["get", "list", "create", "find", "search", "show", "issue", ""] {
+            assert!(!is_stop_word(word), "{word}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! From the texts of a tool or a server to its terms and their impacts.
+//!
+//! This is BM25F: mentions are weighed by field and by the field's length, summed over the fields,
+//! and only then saturated, so that a word in both name and description is not counted as two.
+//! Lengths are held against fixed typical lengths instead of the catalogue's averages. An impact
+//! then depends on the tool alone: it is computed once, and what else is connected cannot change
+//! it.
+
+use std::collections::HashMap;
+
+use super::parameters::Bm25Parameters;
+use crate::{
+    analysis::{TermKind, canonical_name, for_each_term},
+    limits::{MAX_FIELD_TOKENS, MAX_NAME_BYTES, MAX_PARAMETERS, MAX_TEXT_BYTES, MAX_VALUES, cut},
+    text::{ServerText, ToolKey, ToolText},
+};
+
+/// The name of a thing as a term of its own. The sign is in no word, so no word finds it by
+/// accident.
+pub(super) fn name_term(canonical: &str) -> String {
+    format!("={canonical}")
+}
+
+/// The terms of a tool with their impacts.
+pub(super) fn tool_terms(
+    parameters: &Bm25Parameters,
+    server: &str,
+    key: &ToolKey,
+    tool: &ToolText<'_>,
+) -> HashMap<String, f32> {
+    let mut terms = Terms::new(parameters);
+    let weights = &parameters.weights;
+    let listed = || tool.parameters.iter().take(MAX_PARAMETERS);
+    let values = listed().flat_map(|parameter| parameter.values.iter().take(MAX_VALUES).copied());
+
+    terms.field(&NAME, weights.name, [tool.name]);
+    terms.field(&TITLE, weights.title, tool.title);
+    terms.field(&DESCRIPTION, weights.description, [tool.description]);
+    terms.field(&PARAMETER_NAMES, weights.parameter_names, listed().map(|listed| listed.name));
+    terms.field(
+        &PARAMETER_DESCRIPTIONS,
+        weights.parameter_descriptions,
+        listed().map(|listed| listed.description),
+    );
+    terms.field(&VALUES, weights.values, values);
+
+    let mut terms = terms.saturated();
+    let name = canonical_name(tool.name);
+    let prefixed = format!("{}{name}", canonical_name(server));
+    for spelling in [name, prefixed, canonical_name(key.as_str())] {
+        if !spelling.is_empty() {
+            terms.insert(name_term(&spelling), 1.0);
+        }
+    }
+    terms
+}
+
+/// The terms of a server with their impacts.
+pub(super) fn server_terms(
+    parameters: &Bm25Parameters,
+    server: &str,
+    text: ServerText<'_>,
+) -> HashMap<String, f32> {
+    let mut terms = Terms::new(parameters);
+    let weights = &parameters.weights;
+    // Most often the two are the same, and saying it twice must not count twice.
+    let other = Some(text.name).filter(|name| canonical_name(name) != canonical_name(server));
+    terms.field(&SERVER_NAME, weights.server_name, [server].into_iter().chain(other));
+    terms.field(&SERVER_DESCRIPTION, weights.server_description, [text.description]);
+    let mut terms = terms.saturated();
+    for name in [server, text.name] {
+        let canonical = canonical_name(name);
+        let bare = canonical_name(&significant_part(name));
+        for spelling in [canonical, bare] {
+            if !spelling.is_empty() {
+                terms.insert(name_term(&spelling), 1.0);
+            }
+        }
+    }
+    terms
+}
+
+/// The name without what many servers' names have in common: `github` of `mcp-server-github`.
+fn significant_part(name: &str) -> String {
+    let parts = name.split(|character: char| !character.is_alphanumeric());
+    let common =
+        |part: &&str| ["mcp", "server"].iter().any(|common| part.eq_ignore_ascii_case(common));
+    parts.filter(|part| !common(part)).collect()
+}
+
+/// What is particular to a field.
+struct Field {
+    /// How many words are usual, so that a field of this length is neither favoured nor discounted.
+    typical_length: f32,
+    /// How much of one text is read.
+    bytes: usize,
+    /// Whether small words count: in `what_is_new` they do, in a sentence they do not.
+    stop_words: bool,
+}
+
+const NAME: Field = Field { typical_length: 3.0, bytes: MAX_NAME_BYTES, stop_words: true };
+const TITLE: Field = Field { typical_length: 3.0, bytes: MAX_NAME_BYTES, stop_words: false };
+const DESCRIPTION: Field = Field { typical_length: 20.0, bytes: MAX_TEXT_BYTES, stop_words: false };
+const PARAMETER_NAMES: Field =
+    Field { typical_length: 6.0, bytes: MAX_NAME_BYTES, stop_words: false };
+const PARAMETER_DESCRIPTIONS: Field =
+    Field { typical_length: 30.0, bytes: MAX_TEXT_BYTES, stop_words: false };
+const VALUES: Field = Field { typical_length: 10.0, bytes: MAX_NAME_BYTES, stop_words: false };
+const SERVER_NAME: Field = Field { typical_length: 2.0, bytes: MAX_NAME_BYTES, stop_words: false };
+const SERVER_DESCRIPTION: Field =
+    Field { typical_length: 20.0, bytes: MAX_TEXT_BYTES, stop_words: false };
+
+/// Sums up weighted mentions over fields.
+struct Terms<'p> {
+    parameters: &'p Bm25Parameters,
+    sums: HashMap<String, f32>,
+}
+
+impl<'p> Terms<'p> {
+    fn new(parameters: &'p Bm25Parameters) -> Self {
+        Self { parameters, sums: HashMap::new() }
+    }
+
+    fn field<'t>(&mut self, field: &Field, weight: f32, texts: impl IntoIterator<Item = &'t str>) {
+        if weight <= 0.0 {
+            return;
+        }
+        let mut mentions: HashMap<String, f32> = HashMap::new();
+        let mut remaining = MAX_FIELD_TOKENS;
+        let mut length = 0.0_f32;
+        for text in texts {
+            for_each_term(cut(text, field.bytes), remaining, &mut |term, kind| {
+                remaining -= 1;
+                if kind == TermKind::StopWord && !field.stop_words {
+                    return;
+                }
+                // A joined form is another spelling of words already counted.
+                if kind != TermKind::Joined {
+                    length += 1.0;
+                }
+                match mentions.get_mut(term) {
+                    Some(count) => *count += 1.0,
+                    None => {
+                        mentions.insert(term.to_owned(), 1.0);
+                    }
+                }
+            });
+        }
+        let discount = self.parameters.length_discount;
+        let norm = 1.0 - discount + discount * length / field.typical_length;
+        // With the discount in full, a field of nothing but joined forms would have length zero.
+        let scale = weight / norm.max(0.1);
+        for (term, count) in mentions {
+            *self.sums.entry(term).or_default() += count * scale;
+        }
+    }
+
+    /// A first mention counts most; no number of them counts for more than `saturation + 1`.
+    fn saturated(self) -> HashMap<String, f32> {
+        let saturation = self.parameters.saturation;
+        let mut terms = self.sums;
+        for sum in terms.values_mut() {
+            *sum = *sum * (saturation + 1.0) / (*sum + saturation);
+        }
+        terms
+    }
+}

@@ -1,0 +1,233 @@
+//! From terms to the documents that have them.
+//!
+//! A document that goes leaves its postings behind and is only marked as gone, because to find them
+//! in lists that grow with the catalogue would cost in proportion to the catalogue. What counts,
+//! the number of live documents with a term, is corrected at once. [`Inverted::compact`] sweeps up.
+
+use std::collections::HashMap;
+
+/// A document's place. It changes when the index is compacted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct DocumentId(u32);
+
+impl DocumentId {
+    fn at(place: usize) -> Self {
+        // A document takes more than a byte, so memory ends long before the numbers do.
+        Self(u32::try_from(place).unwrap_or(u32::MAX))
+    }
+
+    /// The place, as an index into tables that run along with the documents.
+    pub(super) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A term's place. It changes when the index is compacted.
+type TermId = u32;
+
+/// That a document has a term, and how much this tells.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Posting {
+    pub(super) document: DocumentId,
+    /// The part of the score that does not depend on other documents.
+    pub(super) impact: f32,
+}
+
+/// All postings of a term, some of documents that are gone.
+#[derive(Debug, Default)]
+pub(super) struct PostingList {
+    /// How many live documents have the term.
+    live: usize,
+    entries: Vec<Posting>,
+}
+
+impl PostingList {
+    pub(super) fn entries(&self) -> &[Posting] {
+        &self.entries
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Inverted {
+    dictionary: HashMap<Box<str>, TermId>,
+    lists: Vec<PostingList>,
+    /// The terms of each document; `None` once it is gone.
+    documents: Vec<Option<Box<[TermId]>>>,
+    live: usize,
+}
+
+impl Inverted {
+    /// Adds a document with these terms, each of them once.
+    pub(super) fn insert<'t>(&mut self, terms: impl Iterator<Item = (&'t str, f32)>) -> DocumentId {
+        let document = DocumentId::at(self.documents.len());
+        let terms = terms.map(|(term, impact)| {
+            let id = self.intern(term);
+            let list = &mut self.lists[id as usize];
+            list.live += 1;
+            list.entries.push(Posting { document, impact });
+            id
+        });
+        let terms = terms.collect();
+        self.documents.push(Some(terms));
+        self.live += 1;
+        document
+    }
+
+    /// Takes a document out. It is gone at once; its memory comes back with [`Self::compact`].
+    pub(super) fn remove(&mut self, document: DocumentId) {
+        let Some(terms) = self.documents.get_mut(document.index()).and_then(Option::take) else {
+            return;
+        };
+        self.live -= 1;
+        for term in terms {
+            self.lists[term as usize].live -= 1;
+        }
+    }
+
+    /// The postings of a term that at least one live document has.
+    pub(super) fn list(&self, term: &str) -> Option<&PostingList> {
+        let list = &self.lists[*self.dictionary.get(term)? as usize];
+        (list.live > 0).then_some(list)
+    }
+
+    /// How much it tells that a document has this term: much for a rare one, next to nothing for
+    /// one that all have.
+    pub(super) fn rarity(&self, list: &PostingList) -> f32 {
+        let having = count(list.live);
+        let lacking = count(self.live) - having;
+        ((lacking + 0.5) / (having + 0.5)).ln_1p()
+    }
+
+    /// How many documents are there.
+    pub(super) fn live(&self) -> usize {
+        self.live
+    }
+
+    /// How many places there are, those of documents that are gone included.
+    pub(super) fn places(&self) -> usize {
+        self.documents.len()
+    }
+
+    /// How many places are taken by documents that are gone.
+    pub(super) fn dead(&self) -> usize {
+        self.documents.len() - self.live
+    }
+
+    /// Drops what is left of documents that are gone, and terms that none has any more. Returns,
+    /// for each old place, the new one.
+    pub(super) fn compact(&mut self) -> Vec<Option<DocumentId>> {
+        let mut next = 0;
+        let moved: Vec<Option<DocumentId>> = self
+            .documents
+            .iter()
+            .map(|document| {
+                document.as_ref()?;
+                next += 1;
+                Some(DocumentId::at(next - 1))
+            })
+            .collect();
+
+        let mut kept = 0;
+        let mut renamed: Vec<TermId> = Vec::with_capacity(self.lists.len());
+        for list in &self.lists {
+            renamed.push(kept);
+            kept += TermId::from(list.live > 0);
+        }
+        self.dictionary.retain(|_, term| {
+            let alive = self.lists[*term as usize].live > 0;
+            *term = renamed[*term as usize];
+            alive
+        });
+        self.dictionary.shrink_to_fit();
+
+        self.lists.retain_mut(|list| {
+            list.entries.retain_mut(|posting| match moved[posting.document.index()] {
+                Some(document) => {
+                    posting.document = document;
+                    true
+                }
+                None => false,
+            });
+            list.entries.shrink_to_fit();
+            list.live > 0
+        });
+        self.documents.retain(Option::is_some);
+        for term in self.documents.iter_mut().flatten().flatten() {
+            *term = renamed[*term as usize];
+        }
+        moved
+    }
+
+    fn intern(&mut self, term: &str) -> TermId {
+        if let Some(id) = self.dictionary.get(term) {
+            return *id;
+        }
+        let id = TermId::try_from(self.lists.len()).unwrap_or(TermId::MAX);
+        self.dictionary.insert(Box::from(term), id);
+        self.lists.push(PostingList::default());
+        id
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a rarity does not need the last digits of a count")]
+fn count(number: usize) -> f32 {
+    number as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn insert(index: &mut Inverted, terms: &[&str]) -> DocumentId {
+        index.insert(terms.iter().map(|term| (*term, 1.0)))
+    }
+
+    fn documents(index: &Inverted, term: &str) -> Vec<usize> {
+        let entries = index.list(term).map(PostingList::entries).unwrap_or_default();
+        entries.iter().map(|posting| posting.document.index()).collect()
+    }
+
+    #[test]
+    fn counts_follow_removals_at_once() {
+        let mut index = Inverted::default();
+        let first = insert(&mut index, &["read", "file"]);
+        insert(&mut index, &["write", "file"]);
+        index.remove(first);
+        index.remove(first);
+        assert_eq!((index.live(), index.dead()), (1, 1));
+        assert!(index.list("read").is_none());
+        assert_eq!(index.list("file").unwrap().live, 1);
+    }
+
+    #[test]
+    fn compaction_keeps_the_living_and_frees_the_rest() {
+        let mut index = Inverted::default();
+        let first = insert(&mut index, &["read", "file"]);
+        let second = insert(&mut index, &["write", "file"]);
+        let third = insert(&mut index, &["file", "move"]);
+        index.remove(second);
+        let moved = index.compact();
+        assert_eq!(moved[first.index()].unwrap().index(), 0);
+        assert!(moved[second.index()].is_none());
+        assert_eq!(moved[third.index()].unwrap().index(), 1);
+        assert_eq!(documents(&index, "file"), [0, 1]);
+        assert_eq!(documents(&index, "move"), [1]);
+        assert!(!index.dictionary.contains_key("write"));
+        assert_eq!((index.places(), index.lists.len()), (2, 3));
+
+        // The renamed terms still belong to their documents.
+        index.remove(moved[third.index()].unwrap());
+        assert!(index.list("move").is_none());
+        assert_eq!(index.list("file").unwrap().live, 1);
+    }
+
+    #[test]
+    fn rare_terms_tell_more() {
+        let mut index = Inverted::default();
+        insert(&mut index, &["file", "read"]);
+        insert(&mut index, &["file"]);
+        let rarity = |term| index.rarity(index.list(term).unwrap());
+        assert!(rarity("read") > rarity("file"));
+        assert!(rarity("file") > 0.0);
+    }
+}

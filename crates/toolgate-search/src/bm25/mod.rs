@@ -1,0 +1,234 @@
+//! Ranking by weighted words.
+//!
+//! Two inverted indexes: one of tools and a small one of servers. A tool's score is its own plus a
+//! share of its server's, so what a server says of itself is stored once and not with each of its
+//! tools, and common words of one large server do not look common among tools.
+//!
+//! It is written here and not taken from a search engine such as tantivy because the catalogue is
+//! small and in memory, because servers come and go and each must cost no more than its own tools,
+//! and because scores must not depend on segments or on the order of insertion.
+
+mod document;
+mod inverted;
+mod parameters;
+mod query_terms;
+mod top;
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+pub use self::parameters::{Bm25Parameters, FieldWeights};
+use self::{
+    inverted::{DocumentId, Inverted},
+    query_terms::NameTerms,
+    top::{Candidate, Top},
+};
+use crate::{
+    query::{Hit, Query},
+    strategy::Strategy,
+    text::{ServerText, ToolKey, ToolText},
+};
+
+/// The tools of all servers by the words in their texts.
+#[derive(Debug, Default)]
+pub struct Bm25Index {
+    parameters: Bm25Parameters,
+    tools: Inverted,
+    /// For each place in `tools`: what the tool is called.
+    keys: Vec<ToolKey>,
+    /// For each place in `tools`: its server's place in `servers`. A tool lives exactly as long as
+    /// that document does. Apart from the keys, because every query runs through all of these.
+    owners: Vec<DocumentId>,
+    servers: Inverted,
+    /// For each place in `servers`: the server's identity.
+    identities: Vec<Arc<str>>,
+    members: HashMap<Arc<str>, Member>,
+}
+
+/// What servers contribute, by their places.
+#[derive(Debug, Default)]
+struct ServerScores {
+    /// What the words of the query say of the server; minus infinity where its tools are not
+    /// wanted, or gone.
+    own: Vec<f32>,
+    /// What is added for tools that are found anyway.
+    lift: Vec<f32>,
+    /// What the sum of both stays under where no impact is above one.
+    bound: f32,
+}
+
+#[derive(Debug)]
+struct Member {
+    document: DocumentId,
+    tools: Vec<DocumentId>,
+}
+
+impl Bm25Index {
+    /// An empty index with other numbers than the usual ones.
+    pub fn with_parameters(parameters: Bm25Parameters) -> Self {
+        Self { parameters: parameters.sound(), ..Self::default() }
+    }
+
+    /// What the tools of each server get for their server.
+    fn server_scores(&self, query: &Query<'_>, words: &[String]) -> ServerScores {
+        let places = self.servers.places();
+        let mut scores =
+            ServerScores { own: vec![f32::NEG_INFINITY; places], ..Default::default() };
+        let wanted: &mut dyn Iterator<Item = &Member> = match query.servers {
+            Some(names) => &mut names.iter().filter_map(|name| self.members.get(*name)),
+            None => &mut self.members.values(),
+        };
+        for member in wanted {
+            scores.own[member.document.index()] = 0.0;
+        }
+        scores.lift = vec![0.0; places];
+        let Bm25Parameters { server_share, hint_share, server_name_lift, .. } = self.parameters;
+        let hint = query.hint.map(query_terms::words).unwrap_or_default();
+        let names = query_terms::server_name_terms(query.text);
+        scores.bound = add_scores(&self.servers, words, server_share, &mut scores.own)
+            + add_scores(&self.servers, &hint, hint_share, &mut scores.lift)
+            + add_scores(&self.servers, &names, server_name_lift, &mut scores.lift);
+        scores
+    }
+
+    /// Lifts the tools that the query calls by name above any score that words can give.
+    fn add_names(&self, names: &NameTerms, ceiling: f32, scores: &mut [f32]) {
+        let tiers = [(&names.words, 1.0), (&names.whole, 2.0)];
+        for (terms, tier) in tiers {
+            for list in terms.iter().filter_map(|term| self.tools.list(term)) {
+                for posting in list.entries() {
+                    let score = &mut scores[posting.document.index()];
+                    if *score < ceiling * tier {
+                        *score += ceiling * tier;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The places of dead documents are given back once they are a quarter of all. Tools and
+    /// servers are counted together: the work is in proportion to both, so that many changes of a
+    /// small server beside a large one do not each pay for the large one.
+    fn compact_if_due(&mut self) {
+        let dead = self.tools.dead() + self.servers.dead();
+        let places = self.tools.places() + self.servers.places();
+        if dead * 4 <= places {
+            return;
+        }
+        let servers = self.servers.compact();
+        let tools = self.tools.compact();
+        let mut places = servers.iter();
+        self.identities.retain(|_| places.next().is_some_and(Option::is_some));
+        let mut places = tools.iter();
+        self.keys.retain(|_| places.next().is_some_and(Option::is_some));
+        self.owners.retain_mut(|owner| match servers[owner.index()] {
+            Some(server) => {
+                *owner = server;
+                true
+            }
+            None => false,
+        });
+        for member in self.members.values_mut() {
+            if let Some(document) = servers[member.document.index()] {
+                member.document = document;
+            }
+            for tool in &mut member.tools {
+                if let Some(document) = tools[tool.index()] {
+                    *tool = document;
+                }
+            }
+        }
+    }
+
+    fn forget(&mut self, server: &str) {
+        if let Some(member) = self.members.remove(server) {
+            self.servers.remove(member.document);
+            for tool in member.tools {
+                self.tools.remove(tool);
+            }
+        }
+    }
+}
+
+impl Strategy for Bm25Index {
+    fn replace_server(
+        &mut self,
+        server: &str,
+        text: ServerText<'_>,
+        tools: &[(ToolKey, ToolText<'_>)],
+    ) {
+        self.forget(server);
+        let terms = document::server_terms(&self.parameters, server, text);
+        let document =
+            self.servers.insert(terms.iter().map(|(term, impact)| (term.as_str(), *impact)));
+        let identity: Arc<str> = Arc::from(server);
+        self.identities.push(Arc::clone(&identity));
+
+        let mut seen = HashSet::new();
+        let mut member = Member { document, tools: Vec::with_capacity(tools.len()) };
+        for (key, tool) in tools.iter().filter(|(key, _)| seen.insert(key)) {
+            let terms = document::tool_terms(&self.parameters, server, key, tool);
+            let place =
+                self.tools.insert(terms.iter().map(|(term, impact)| (term.as_str(), *impact)));
+            self.keys.push(key.clone());
+            self.owners.push(document);
+            member.tools.push(place);
+        }
+        self.members.insert(identity, member);
+        self.compact_if_due();
+    }
+
+    fn remove_server(&mut self, server: &str) {
+        self.forget(server);
+        self.compact_if_due();
+    }
+
+    fn tool_count(&self) -> usize {
+        self.tools.live()
+    }
+
+    fn search(&self, query: &Query<'_>) -> Vec<Hit> {
+        let words = query_terms::words(query.text);
+        let names = query_terms::name_terms(query.text);
+        let mut scores = vec![0.0; self.tools.places()];
+        let bound = add_scores(&self.tools, &words, 1.0, &mut scores);
+        let servers = self.server_scores(query, &words);
+        let highest_impact = self.parameters.saturation + 1.0;
+        let ceiling = (bound + servers.bound) * highest_impact + 1.0;
+        self.add_names(&names, ceiling, &mut scores);
+
+        let mut top = Top::new(query.limit);
+        for (place, (own, owner)) in scores.into_iter().zip(&self.owners).enumerate() {
+            let found = own + servers.own[owner.index()];
+            let score = found + servers.lift[owner.index()];
+            if found > 0.0 && top.may_enter(score) {
+                let server = &self.identities[owner.index()];
+                top.offer(Candidate { score, key: &self.keys[place], server });
+            }
+        }
+        top.into_hits()
+    }
+}
+
+/// Adds to each document's score what the terms say of it, in the order of the terms: sums of
+/// floating point numbers depend on their order, and results must not depend on that of insertion.
+///
+/// Returns what a document with an impact of one in every term would get. It comes from the terms
+/// and not from the scores because those of dead documents are among them.
+fn add_scores(index: &Inverted, terms: &[String], share: f32, scores: &mut [f32]) -> f32 {
+    let mut bound = 0.0;
+    for term in terms {
+        let Some(list) = index.list(term) else { continue };
+        let factor = share * index.rarity(list);
+        bound += factor;
+        for posting in list.entries() {
+            scores[posting.document.index()] += factor * posting.impact;
+        }
+    }
+    bound
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! The best few of many.
+
+use std::{cmp::Ordering, collections::BinaryHeap};
+
+use crate::{query::Hit, text::ToolKey};
+
+/// A tool that may be among the best.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Candidate<'i> {
+    pub(super) score: f32,
+    pub(super) key: &'i ToolKey,
+    pub(super) server: &'i str,
+}
+
+impl Eq for Candidate<'_> {}
+
+impl PartialOrd for Candidate<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The better of two is the lesser, so that the top of the heap is the worst that is kept. Keys
+/// decide between equal scores, and servers in the case, which should not be, that two share a key.
+impl Ord for Candidate<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other
+            .score
+            .total_cmp(&self.score)
+            .then_with(|| self.key.cmp(other.key))
+            .then_with(|| self.server.cmp(other.server))
+    }
+}
+
+/// Keeps the best `limit` of what it is offered.
+#[derive(Debug)]
+pub(super) struct Top<'i> {
+    limit: usize,
+    heap: BinaryHeap<Candidate<'i>>,
+    /// Nothing below this gets in.
+    threshold: f32,
+}
+
+impl<'i> Top<'i> {
+    pub(super) fn new(limit: usize) -> Self {
+        let threshold = if limit == 0 { f32::INFINITY } else { f32::NEG_INFINITY };
+        Self { limit, heap: BinaryHeap::new(), threshold }
+    }
+
+    /// A quick look before the comparison of names that [`Self::offer`] may take.
+    pub(super) fn may_enter(&self, score: f32) -> bool {
+        score >= self.threshold
+    }
+
+    pub(super) fn offer(&mut self, candidate: Candidate<'i>) {
+        if self.heap.len() < self.limit {
+            self.heap.push(candidate);
+        } else if let Some(mut worst) = self.heap.peek_mut()
+            && candidate < *worst
+        {
+            *worst = candidate;
+        }
+        if self.heap.len() == self.limit
+            && let Some(worst) = self.heap.peek()
+        {
+            self.threshold = worst.score;
+        }
+    }
+
+    pub(super) fn into_hits(self) -> Vec<Hit> {
+        let sorted = self.heap.into_sorted_vec();
+        sorted.into_iter().map(|best| Hit { key: best.key.clone(), score: best.score }).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_are_kept_in_order_whatever_the_order_of_offers() {
+        let keys = ["d", "b", "a", "c"].map(ToolKey::from);
+        let scores = [1.0, 2.0, 2.0, 3.0];
+        let mut offers: Vec<_> = keys
+            .iter()
+            .zip(scores)
+            .map(|(key, score)| Candidate { score, key, server: "s" })
+            .collect();
+        for _ in 0..offers.len() {
+            offers.rotate_left(1);
+            let mut top = Top::new(3);
+            for offer in &offers {
+                if top.may_enter(offer.score) {
+                    top.offer(*offer);
+                }
+            }
+            let hits: Vec<_> = top.into_hits().iter().map(|hit| hit.key.to_string()).collect();
+            assert_eq!(hits, ["c", "a", "b"]);
+        }
+    }
+
+    #[test]
+    fn none_wanted_none_kept() {
+        let key = ToolKey::from("a");
+        let mut top = Top::new(0);
+        assert!(!top.may_enter(1.0));
+        top.offer(Candidate { score: 1.0, key: &key, server: "s" });
+        assert!(top.into_hits().is_empty());
+    }
+}

@@ -1,0 +1,31 @@
+//! Which of many thousand tools does a request mean?
+//!
+//! [`SearchIndex`] holds the words of every tool of every server and ranks them for a [`Query`]. It
+//! is pure: no files, no network, no clock, no randomness that shows. The ranking behind it is a
+//! [`Strategy`], chosen by [`StrategyName`]; the one here is [`Bm25Index`], an inverted index in
+//! memory.
+//!
+//! Architecture invariants:
+//! - The answer depends on the tools present, never on the order in which they came or on what was
+//!   there before.
+//! - A change of one server costs in proportion to that server.
+//! - A query looks up the words it has; it never walks through the texts of the catalogue.
+//! - Texts and queries are hostile: how much of them is read is bounded (see [`limits`]).
+
+#![forbid(unsafe_code)]
+
+mod analysis;
+mod bm25;
+mod fusion;
+pub mod limits;
+pub mod metrics;
+mod query;
+mod search_index;
+mod strategy;
+mod text;
+
+pub use bm25::{Bm25Index, Bm25Parameters, FieldWeights};
+pub use query::{Hit, Query};
+pub use search_index::{MAX_QUERIES, SearchIndex};
+pub use strategy::{Strategy, StrategyName, UnknownStrategy};
+pub use text::{ParameterText, ServerText, ToolKey, ToolText};

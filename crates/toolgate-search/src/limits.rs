@@ -1,0 +1,33 @@
+//! How much of a text is read.
+//!
+//! Texts come from servers and models, and nobody promises that they are short. Past these limits a
+//! text is not refused: the rest of it is not looked at.
+
+/// Bytes of one description that are read.
+pub const MAX_TEXT_BYTES: usize = 16 * 1024;
+
+/// Bytes of one name or title that are read.
+pub const MAX_NAME_BYTES: usize = 512;
+
+/// Words of one field of a tool that are counted. All parameters together are one field.
+pub const MAX_FIELD_TOKENS: usize = 2_000;
+
+/// Parameters of one tool that are read.
+pub const MAX_PARAMETERS: usize = 256;
+
+/// Allowed values of one parameter that are read.
+pub const MAX_VALUES: usize = 64;
+
+/// Bytes of a query that are read.
+pub const MAX_QUERY_BYTES: usize = 4 * 1024;
+
+/// Distinct words of a query that are looked up.
+pub const MAX_QUERY_TERMS: usize = 64;
+
+/// Characters of one word; a longer run is a key or a blob, which nobody searches for.
+pub const MAX_WORD_CHARACTERS: usize = 64;
+
+/// The text up to `bytes`, cut at a character's edge.
+pub(crate) fn cut(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}

@@ -1,0 +1,113 @@
+//! The seam behind which ranking methods are exchanged.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::{
+    bm25::Bm25Index,
+    query::{Hit, Query},
+    text::{ServerText, ToolKey, ToolText},
+};
+
+/// A way to rank tools, with whatever it keeps in memory to do so.
+///
+/// An implementation keeps three promises: the answer depends on the tools present and not on the
+/// order in which they came; a change of one server costs in proportion to that server; no input
+/// makes it panic.
+pub trait Strategy: fmt::Debug + Send + Sync {
+    /// Makes `tools` the tools of `server`, in place of those it had.
+    ///
+    /// Where a key comes twice in the list, the first one counts.
+    fn replace_server(
+        &mut self,
+        server: &str,
+        text: ServerText<'_>,
+        tools: &[(ToolKey, ToolText<'_>)],
+    );
+
+    /// Forgets `server` and its tools; does nothing where it is unknown.
+    fn remove_server(&mut self, server: &str);
+
+    /// How many tools can be found.
+    fn tool_count(&self) -> usize;
+
+    /// The best hits, best first, at most as many as the query's limit.
+    fn search(&self, query: &Query<'_>) -> Vec<Hit>;
+}
+
+/// The strategies that can be chosen by name, in a configuration for example.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum StrategyName {
+    /// Weighted words: [`Bm25Index`].
+    #[default]
+    Bm25,
+}
+
+impl StrategyName {
+    /// Every strategy, in the order in which they are listed to people.
+    pub const ALL: &[Self] = &[Self::Bm25];
+
+    /// The name as it is written in a configuration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Bm25 => "bm25",
+        }
+    }
+
+    /// An empty index of this strategy.
+    pub fn build(self) -> Box<dyn Strategy> {
+        match self {
+            Self::Bm25 => Box::new(Bm25Index::default()),
+        }
+    }
+}
+
+impl fmt::Display for StrategyName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+impl FromStr for StrategyName {
+    type Err = UnknownStrategy;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let known = Self::ALL.iter().find(|strategy| strategy.as_str().eq_ignore_ascii_case(name));
+        known.copied().ok_or_else(|| UnknownStrategy { name: name.chars().take(64).collect() })
+    }
+}
+
+/// No strategy has this name. Nothing was changed; [`StrategyName::default`] always works.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("unknown search strategy `{name}`")]
+pub struct UnknownStrategy {
+    /// The name that was asked for, cut to 64 characters.
+    pub name: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_read_back() {
+        for strategy in StrategyName::ALL {
+            assert_eq!(strategy.to_string().parse(), Ok(*strategy));
+            let json = serde_json::to_string(strategy).unwrap();
+            assert_eq!(json, format!("\"{strategy}\""));
+        }
+        assert_eq!("BM25".parse(), Ok(StrategyName::Bm25));
+    }
+
+    #[test]
+    fn an_unknown_name_is_an_error_that_names_it() {
+        let error = "oracle".parse::<StrategyName>().unwrap_err();
+        assert_eq!(error.to_string(), "unknown search strategy `oracle`");
+        let long = "x".repeat(1_000_000).parse::<StrategyName>().unwrap_err();
+        assert_eq!(long.name.len(), 64);
+    }
+}

@@ -1,0 +1,66 @@
+//! Tools that are owned, so that tests can keep, shuffle and compare them.
+
+use toolgate_search::{Hit, ParameterText, SearchIndex, ServerText, ToolKey, ToolText};
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Server {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) tools: Vec<Tool>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tool {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) parameters: Vec<(String, String, Vec<String>)>,
+}
+
+impl Server {
+    pub(crate) fn new(name: &str, description: &str, tools: &[(&str, &str)]) -> Self {
+        let tools = tools.iter().map(|(name, description)| Tool {
+            name: (*name).to_owned(),
+            description: (*description).to_owned(),
+            parameters: Vec::new(),
+        });
+        Self { name: name.to_owned(), description: description.to_owned(), tools: tools.collect() }
+    }
+
+    pub(crate) fn put_into(&self, index: &mut SearchIndex) {
+        let text = ServerText { name: &self.name, description: &self.description };
+        let tools: Vec<_> = self.tools.iter().map(|tool| (self.key(tool), tool.text())).collect();
+        index.replace_server(&self.name, text, &tools);
+    }
+
+    fn key(&self, tool: &Tool) -> ToolKey {
+        ToolKey::new(format!("{}_{}", self.name, tool.name))
+    }
+}
+
+impl Tool {
+    fn text(&self) -> ToolText<'_> {
+        let parameters = self.parameters.iter().map(|(name, description, values)| ParameterText {
+            name,
+            description,
+            values: values.iter().map(String::as_str).collect(),
+        });
+        ToolText {
+            name: &self.name,
+            title: None,
+            description: &self.description,
+            parameters: parameters.collect(),
+        }
+    }
+}
+
+pub(crate) fn index_of(servers: &[Server]) -> SearchIndex {
+    let mut index = SearchIndex::new();
+    for server in servers {
+        server.put_into(&mut index);
+    }
+    index
+}
+
+pub(crate) fn keys(hits: &[Hit]) -> Vec<&str> {
+    hits.iter().map(|hit| hit.key.as_str()).collect()
+}

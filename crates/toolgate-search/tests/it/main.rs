@@ -1,0 +1,6 @@
+//! What the rest of the program may rely on, tested through the public interface.
+
+mod catalogue;
+mod equivalence;
+mod hostile;
+mod ranking;

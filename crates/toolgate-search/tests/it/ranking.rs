@@ -1,0 +1,166 @@
+use toolgate_search::{Query, SearchIndex, ServerText, ToolKey, ToolText};
+
+use crate::catalogue::{Server, Tool, index_of, keys};
+
+fn catalogue() -> SearchIndex {
+    index_of(&[
+        Server::new(
+            "github",
+            "Repositories, pull requests and issues",
+            &[
+                ("create_issue", "Open a new issue in a repository"),
+                ("list_issues", "List the issues of a repository"),
+                ("listIssueComments", "List what was said on an issue"),
+                ("get_job_logs", "Download the logs of a workflow job"),
+            ],
+        ),
+        Server::new(
+            "tracker",
+            "Bugs and milestones",
+            &[
+                ("create_issue", "Open a new issue in a repository"),
+                ("whoami", "The account that is signed in"),
+                ("search", "Search for anything"),
+            ],
+        ),
+        Server::new(
+            "mcp-server-wetter",
+            "天气服务",
+            &[("forecast", "查询城市的天气预报"), ("warnings", "Unwetter für Städte und Länder")],
+        ),
+    ])
+}
+
+fn search(text: &str) -> Vec<String> {
+    let index = catalogue();
+    keys(&index.search(&Query::new(text, 5))).into_iter().map(str::to_owned).collect()
+}
+
+#[test]
+fn the_whole_name_comes_first_in_any_spelling() {
+    for spelling in [
+        "list_issues",
+        "listIssues",
+        "LIST ISSUES",
+        "list-issues",
+        "github_list_issues",
+        "github.listIssues",
+        "github list issues",
+        "mcp__github__list_issues",
+        "listissues",
+    ] {
+        assert_eq!(search(spelling)[0], "github_list_issues", "{spelling}");
+    }
+    assert_eq!(search("tracker/create_issue")[0], "tracker_create_issue");
+    assert_eq!(search("who am i")[0], "tracker_whoami");
+}
+
+#[test]
+fn a_name_inside_a_sentence_comes_first() {
+    let hits = search("call `listIssueComments` to list the issues of a repository");
+    assert_eq!(hits[0], "github_listIssueComments");
+}
+
+#[test]
+fn all_tools_of_an_exact_name_come_before_others() {
+    assert_eq!(search("create issue")[..2], ["github_create_issue", "tracker_create_issue"]);
+}
+
+#[test]
+fn a_word_that_names_a_server_is_a_hint_and_not_a_filter() {
+    assert_eq!(search("open a new issue")[0], "github_create_issue");
+    let hits = search("open a new issue in tracker");
+    assert_eq!(hits[0], "tracker_create_issue");
+    assert!(hits.contains(&"github_create_issue".to_owned()));
+}
+
+#[test]
+fn a_server_is_named_without_what_all_servers_are_called() {
+    let servers = ["mcp-server-alpha", "mcp-server-beta", "gamma"]
+        .map(|name| Server::new(name, "", &[("send", "Send a message")]));
+    let index = index_of(&servers);
+    let hits = index.search(&Query::new("send something with beta", 5));
+    assert_eq!(keys(&hits)[0], "mcp-server-beta_send");
+}
+
+#[test]
+fn a_hint_moves_tools_up_and_brings_none_in() {
+    let index = catalogue();
+    let query = Query::new("open a new issue", 10);
+    let plain = index.search(&query);
+    let hinted = index.search(&query.with_hint("bugs, milestones"));
+    assert_eq!(keys(&plain)[0], "github_create_issue");
+    assert_eq!(keys(&hinted)[0], "tracker_create_issue");
+    let mut sorted = [keys(&plain), keys(&hinted)];
+    for keys in &mut sorted {
+        keys.sort_unstable();
+    }
+    assert_eq!(sorted[0], sorted[1]);
+}
+
+#[test]
+fn what_a_server_says_of_itself_finds_its_tools() {
+    let hits = search("milestones");
+    assert_eq!(hits.len(), 3);
+    assert!(hits.iter().all(|key| key.starts_with("tracker_")));
+}
+
+#[test]
+fn a_filter_leaves_out_other_servers_even_by_name() {
+    let index = catalogue();
+    let query = Query::new("github_create_issue", 10);
+    let hits = index.search(&query.in_servers(&["tracker", "nobody"]));
+    assert_eq!(keys(&hits)[0], "tracker_create_issue");
+    assert!(keys(&hits).iter().all(|key| key.starts_with("tracker_")));
+    assert!(index.search(&query.in_servers(&[])).is_empty());
+}
+
+#[test]
+fn inflections_accents_and_scripts_meet() {
+    assert_eq!(search("downloading a log")[0], "github_get_job_logs");
+    assert_eq!(search("stadte")[0], "mcp-server-wetter_warnings");
+    assert_eq!(search("天气预报")[0], "mcp-server-wetter_forecast");
+}
+
+#[test]
+fn parameters_and_their_values_are_found() {
+    let mut server = Server::new("media", "", &[("convert", "Change a file"), ("play", "")]);
+    let values = vec!["flac".to_owned(), "opus".to_owned()];
+    server.tools[0].parameters =
+        vec![("outputFormat".to_owned(), "Codec of the result".to_owned(), values)];
+    server.tools.push(Tool { name: "stop".to_owned(), ..Tool::default() });
+    let index = index_of(&[server]);
+    for text in ["output format", "codec", "opus"] {
+        assert_eq!(keys(&index.search(&Query::new(text, 5))), ["media_convert"], "{text}");
+    }
+}
+
+#[test]
+fn titles_count_and_a_key_counts_once() {
+    let mut index = SearchIndex::new();
+    let text = ToolText { name: "x1", title: Some("Weather radar"), ..ToolText::default() };
+    let other = ToolText { name: "x2", description: "Weather", ..ToolText::default() };
+    let key = ToolKey::from("x1");
+    index.replace_server("s", ServerText::default(), &[(key.clone(), text), (key, other)]);
+    assert_eq!(index.tool_count(), 1);
+    assert_eq!(keys(&index.search(&Query::new("radar", 5))), ["x1"]);
+}
+
+#[test]
+fn no_match_and_no_words_give_nothing() {
+    for text in ["", "   ", "zebra", "?!", "the of and"] {
+        assert!(search(text).is_empty(), "{text:?}");
+    }
+    assert!(catalogue().search(&Query::new("issue", 0)).is_empty());
+    assert!(SearchIndex::new().search(&Query::new("issue", 5)).is_empty());
+}
+
+#[test]
+fn several_queries_share_the_places() {
+    let index = catalogue();
+    let queries = [Query::new("list issues", 5), Query::new("weather warnings", 5)];
+    let hits = index.search_many(&queries, 2);
+    assert_eq!(keys(&hits), ["github_list_issues", "mcp-server-wetter_warnings"]);
+    let twice = index.search_many(&[queries[0], queries[0]], 10);
+    assert_eq!(keys(&twice), keys(&index.search(&queries[0])));
+}

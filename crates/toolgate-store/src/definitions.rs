@@ -1,0 +1,266 @@
+//! What servers said of their tools, by server and by content.
+//!
+//! A small file a server says how to talk to it and which content it had last; the content is a
+//! file of its own, named by its fingerprint, so that a start that finds nothing new writes
+//! nothing.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, value::RawValue};
+use toolgate_catalog::{Definition, Era, Fingerprint};
+
+use crate::{StoreError, files};
+
+/// Files that are larger than this were not written by us.
+const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
+
+/// The cached definitions of all servers.
+#[derive(Debug, Clone)]
+pub struct DefinitionCache {
+    folder: PathBuf,
+}
+
+/// Which server a cache entry is for: its name, and what is run or contacted under it. A server
+/// whose command changed is another server.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ServerKey(String);
+
+/// What is remembered of a server beside its tools.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerMemory {
+    /// The outcome of the probe.
+    pub era: Era,
+    /// The protocol version that was agreed on.
+    pub protocol_version: String,
+    /// How the server calls itself, as it was sent.
+    pub server_info: Value,
+    /// The server's words to the model.
+    pub instructions: Option<String>,
+}
+
+/// What the cache has of a server.
+#[derive(Debug, Clone)]
+pub struct CachedServer {
+    /// How to talk to it.
+    pub memory: ServerMemory,
+    /// Its tools when it was last listed.
+    pub definitions: Vec<Definition>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ServerFile {
+    version: u32,
+    server: String,
+    memory: ServerMemory,
+    definitions: String,
+}
+
+#[derive(Deserialize)]
+struct ContentFile {
+    tools: Vec<Value>,
+    tokens: Vec<u32>,
+}
+
+#[derive(Serialize)]
+struct ContentFileOut<'a> {
+    tools: Vec<&'a RawValue>,
+    tokens: Vec<u32>,
+}
+
+const VERSION: u32 = 1;
+
+impl ServerKey {
+    /// The key for `server`; `target` tells what is run or contacted, without secrets.
+    pub fn new(server: &str, target: &str) -> Self {
+        let digest = blake3::hash(target.as_bytes()).to_hex();
+        Self(format!("{}-{}", files::slug(server), &digest[..8]))
+    }
+}
+
+impl DefinitionCache {
+    pub(crate) fn new(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// What is known of a server. Absent, damaged and tampered entries are all `None`.
+    pub fn load(&self, key: &ServerKey) -> Option<CachedServer> {
+        let pointer: ServerFile = read_json(&self.server_path(key))?;
+        if pointer.version != VERSION || !is_fingerprint(&pointer.definitions) {
+            return None;
+        }
+        let content: ContentFile = read_json(&self.content_path(&pointer.definitions))?;
+        let definitions = content
+            .tools
+            .iter()
+            .map(Definition::from_value)
+            .collect::<Result<Vec<_>, _>>()
+            .ok()?;
+        if Fingerprint::of_list(&definitions).to_string() != pointer.definitions {
+            return None;
+        }
+        if content.tokens.len() == definitions.len() {
+            for (definition, tokens) in definitions.iter().zip(content.tokens) {
+                definition.remember_tokens(tokens);
+            }
+        }
+        Some(CachedServer { memory: pointer.memory, definitions })
+    }
+
+    /// Keeps what a server said. Writes nothing where nothing changed; returns whether it did.
+    pub fn save<'a>(
+        &self,
+        key: &ServerKey,
+        server: &str,
+        memory: &ServerMemory,
+        definitions: impl IntoIterator<Item = &'a Definition> + Clone,
+    ) -> Result<bool, StoreError> {
+        let fingerprint = Fingerprint::of_list(definitions.clone()).to_string();
+        let path = self.server_path(key);
+        let before: Option<ServerFile> = read_json(&path);
+        let content_path = self.content_path(&fingerprint);
+        if let Some(before) = &before
+            && before.definitions == fingerprint
+            && before.memory == *memory
+            && before.version == VERSION
+            && content_path.exists()
+        {
+            return Ok(false);
+        }
+        if !content_path.exists() {
+            let (tools, tokens) = definitions
+                .into_iter()
+                .map(|definition| (definition.json(), definition.tokens()))
+                .unzip();
+            write_json(&content_path, &ContentFileOut { tools, tokens })?;
+        }
+        let pointer = ServerFile {
+            version: VERSION,
+            server: server.to_owned(),
+            memory: memory.clone(),
+            definitions: fingerprint.clone(),
+        };
+        write_json(&path, &pointer)?;
+        if let Some(before) = before
+            && before.definitions != fingerprint
+        {
+            self.drop_unused(&before.definitions);
+        }
+        Ok(true)
+    }
+
+    /// Removes a content file that no server refers to any more. Failing to is no loss.
+    fn drop_unused(&self, fingerprint: &str) {
+        let Ok(entries) = fs::read_dir(self.folder.join("servers")) else { return };
+        let used = entries.flatten().any(|entry| {
+            read_json::<ServerFile>(&entry.path())
+                .is_some_and(|pointer| pointer.definitions == fingerprint)
+        });
+        if !used && is_fingerprint(fingerprint) {
+            let _ = fs::remove_file(self.content_path(fingerprint));
+        }
+    }
+
+    fn server_path(&self, key: &ServerKey) -> PathBuf {
+        self.folder.join("servers").join(format!("{}.json", key.0))
+    }
+
+    fn content_path(&self, fingerprint: &str) -> PathBuf {
+        self.folder.join("definitions").join(format!("{fingerprint}.json"))
+    }
+}
+
+/// The text becomes part of a path, so that nothing else may pass.
+fn is_fingerprint(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Option<T> {
+    if fs::metadata(path).ok()?.len() > MAX_FILE_BYTES {
+        return None;
+    }
+    serde_json::from_slice(&fs::read(path).ok()?).ok()
+}
+
+fn write_json<T: Serialize>(path: &Path, content: &T) -> Result<(), StoreError> {
+    let bytes = serde_json::to_vec(content)
+        .map_err(|error| StoreError::new(path, io::Error::other(error)))?;
+    files::replace(path, &bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::Store;
+
+    fn definition(name: &str) -> Definition {
+        let value = json!({"name": name, "inputSchema": {"x": [1.0, 1]}, "execution": {"a": null}});
+        Definition::from_value(&value).unwrap()
+    }
+
+    fn memory() -> ServerMemory {
+        ServerMemory {
+            era: Era::Legacy,
+            protocol_version: "2025-11-25".into(),
+            server_info: json!({"name": "x"}),
+            instructions: None,
+        }
+    }
+
+    #[test]
+    fn what_was_saved_comes_back_equal() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Store::new(folder.path()).definitions();
+        let key = ServerKey::new("github", "npx server");
+        assert!(cache.load(&key).is_none());
+        let definitions = [definition("a"), definition("b")];
+        assert!(cache.save(&key, "github", &memory(), &definitions).unwrap());
+        assert!(!cache.save(&key, "github", &memory(), &definitions).unwrap(), "nothing changed");
+
+        let loaded = cache.load(&key).unwrap();
+        assert_eq!(loaded.memory, memory());
+        let values: Vec<_> = loaded.definitions.iter().map(Definition::to_value).collect();
+        assert_eq!(values, definitions.each_ref().map(Definition::to_value));
+        assert!(cache.load(&ServerKey::new("github", "other command")).is_none());
+    }
+
+    #[test]
+    fn old_content_is_removed_unless_another_server_has_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Store::new(folder.path()).definitions();
+        let (one, two) = (ServerKey::new("one", ""), ServerKey::new("two", ""));
+        let content = || fs::read_dir(folder.path().join("cache/definitions")).unwrap().count();
+        cache.save(&one, "one", &memory(), &[definition("a")]).unwrap();
+        cache.save(&two, "two", &memory(), &[definition("a")]).unwrap();
+        assert_eq!(content(), 1, "equal content is kept once");
+        cache.save(&one, "one", &memory(), &[definition("b")]).unwrap();
+        assert_eq!(content(), 2, "`two` still needs the old content");
+        cache.save(&two, "two", &memory(), &[definition("b")]).unwrap();
+        assert_eq!(content(), 1);
+    }
+
+    #[test]
+    fn damage_is_absence() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Store::new(folder.path()).definitions();
+        let key = ServerKey::new("s", "");
+        cache.save(&key, "s", &memory(), &[definition("a")]).unwrap();
+        let content = fs::read_dir(folder.path().join("cache/definitions")).unwrap();
+        let path = content.flatten().next().unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replace("\"a\"", "\"z\"")).unwrap();
+        assert!(cache.load(&key).is_none(), "changed behind our back");
+        fs::write(&path, "{").unwrap();
+        assert!(cache.load(&key).is_none());
+        fs::write(cache.server_path(&key), "nonsense").unwrap();
+        assert!(cache.load(&key).is_none());
+        assert!(cache.save(&key, "s", &memory(), &[definition("a")]).is_ok());
+    }
+}

@@ -1,0 +1,58 @@
+//! Files that appear whole or not at all.
+
+use std::{
+    fs, io,
+    path::Path,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use crate::StoreError;
+
+/// Makes a folder that only its owner can look into.
+pub(crate) fn make_folder(path: &Path) -> Result<(), StoreError> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path).map_err(|error| StoreError::new(path, error))
+}
+
+/// Replaces `path` by `content` in one step: a reader sees the old file or the new one.
+pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<(), StoreError> {
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    if let Some(folder) = path.parent() {
+        make_folder(folder)?;
+    }
+    let unique = COUNTER.fetch_add(1, Ordering::Relaxed);
+    let temporary = path.with_extension(format!("{}-{unique}.tmp", std::process::id()));
+    let written = write_private(&temporary, content).and_then(|()| fs::rename(&temporary, path));
+    written.map_err(|error| {
+        // Whatever is left of the attempt is of no use; that it cannot be removed changes nothing.
+        let _ = fs::remove_file(&temporary);
+        StoreError::new(path, error)
+    })
+}
+
+/// A file name that is safe everywhere, readable, and different for different names.
+pub(crate) fn slug(name: &str) -> String {
+    let readable: String = name
+        .chars()
+        .map(|character| if character.is_ascii_alphanumeric() { character } else { '-' })
+        .take(40)
+        .collect();
+    let digest = blake3::hash(name.as_bytes()).to_hex();
+    format!("{readable}-{}", &digest[..8])
+}
+
+/// Options for files that only their owner can read.
+pub(crate) fn private_options() -> fs::OpenOptions {
+    let mut options = fs::OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = private_options().write(true).create(true).truncate(true).open(path)?;
+    io::Write::write_all(&mut file, content)
+}

@@ -1,0 +1,63 @@
+//! What toolgate keeps on disk.
+//!
+//! - [`DefinitionCache`]: what servers said of their tools, so that a second start can search
+//!   before any server has answered.
+//! - [`ServerLog`]: what servers wrote to stderr, bounded.
+//!
+//! Everything here can be lost without harm. A file that cannot be read is treated as absent, and
+//! a write that fails is an error for the caller to report, never a reason to stop.
+//!
+//! Several processes may use one folder: files are replaced whole, never written in place.
+
+mod definitions;
+mod files;
+mod logs;
+
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+pub use definitions::{CachedServer, DefinitionCache, ServerKey, ServerMemory};
+pub use logs::{LogSource, MAX_LOG_BYTES, ServerLog};
+
+/// The folder that everything is kept in.
+#[derive(Debug, Clone)]
+pub struct Store {
+    root: PathBuf,
+}
+
+/// A file could not be written. Nothing that was there before is lost.
+#[derive(Debug, Error)]
+#[error("cannot write {path}: {source}")]
+pub struct StoreError {
+    path: PathBuf,
+    source: std::io::Error,
+}
+
+impl Store {
+    /// Uses `root`, which is made when something is first written.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The cache of definitions.
+    pub fn definitions(&self) -> DefinitionCache {
+        DefinitionCache::new(self.root.join("cache"))
+    }
+
+    /// The log of one server.
+    pub fn log(&self, server: &str) -> ServerLog {
+        ServerLog::new(self.root.join("logs").join(format!("{}.log", files::slug(server))))
+    }
+}
+
+impl StoreError {
+    pub(crate) fn new(path: &Path, source: std::io::Error) -> Self {
+        Self { path: path.to_owned(), source }
+    }
+}

@@ -1,0 +1,178 @@
+//! What servers write to stderr, bounded.
+
+use std::{
+    fs,
+    io::{self, Read, Seek, SeekFrom, Write},
+    path::PathBuf,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use crate::{StoreError, files};
+
+/// A log file is set aside when it reaches this size; one older file is kept beside it.
+pub const MAX_LOG_BYTES: u64 = 512 * 1024;
+
+const MAX_LINE_CHARACTERS: usize = 4096;
+
+/// The log of one server: at most two files of [`MAX_LOG_BYTES`].
+#[derive(Debug, Clone)]
+pub struct ServerLog {
+    path: PathBuf,
+}
+
+/// Where a line came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogSource {
+    /// The server's stderr.
+    Stderr,
+    /// A line on the server's stdout that is no message.
+    Stdout,
+    /// toolgate's own words: started, stopped, why.
+    Toolgate,
+}
+
+impl ServerLog {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    /// Adds a line. Control characters are made visible, and a very long line is cut.
+    pub fn append(&self, source: LogSource, line: &str) -> Result<(), StoreError> {
+        self.write(&render(source, line)).map_err(|error| StoreError::new(&self.path, error))
+    }
+
+    /// The last `lines` lines, oldest first. Empty where there are none.
+    pub fn tail(&self, lines: usize) -> io::Result<Vec<String>> {
+        let mut text = read_or_empty(&self.older())?;
+        text.push_str(&read_or_empty(&self.path)?);
+        let all: Vec<&str> = text.lines().collect();
+        Ok(all[all.len().saturating_sub(lines)..].iter().map(ToString::to_string).collect())
+    }
+
+    fn write(&self, line: &str) -> io::Result<()> {
+        if let Some(folder) = self.path.parent()
+            && !folder.exists()
+        {
+            files::make_folder(folder).map_err(|error| error.source)?;
+        }
+        let mut file = files::private_options().append(true).create(true).open(&self.path)?;
+        if file.seek(SeekFrom::End(0))? + line.len() as u64 > MAX_LOG_BYTES {
+            fs::rename(&self.path, self.older())?;
+            file = files::private_options().append(true).create(true).open(&self.path)?;
+        }
+        // One write a line: lines of several processes do not mix.
+        file.write_all(line.as_bytes())
+    }
+
+    fn older(&self) -> PathBuf {
+        self.path.with_extension("log.1")
+    }
+}
+
+fn read_or_empty(path: &PathBuf) -> io::Result<String> {
+    let file = match fs::File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
+        Err(error) => return Err(error),
+    };
+    let mut bytes = Vec::new();
+    file.take(MAX_LOG_BYTES * 2).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn render(source: LogSource, line: &str) -> String {
+    let mark = match source {
+        LogSource::Stderr => "",
+        LogSource::Stdout => "[stdout] ",
+        LogSource::Toolgate => "[toolgate] ",
+    };
+    let mut text = format!("{} {mark}", utc_now());
+    for (index, character) in line.trim_end().chars().enumerate() {
+        if index == MAX_LINE_CHARACTERS {
+            text.push('…');
+            break;
+        }
+        if character.is_control() && character != '\t' {
+            text.extend(character.escape_default());
+        } else {
+            text.push(character);
+        }
+    }
+    text.push('\n');
+    text
+}
+
+fn utc_now() -> String {
+    let seconds =
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs());
+    utc(seconds)
+}
+
+/// Seconds since 1970 as `2026-11-15T22:06:11Z`.
+fn utc(seconds: u64) -> String {
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    let (mut year, mut day) = (1970, days);
+    let is_leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    loop {
+        let length = if is_leap(year) { 366 } else { 365 };
+        if day < length {
+            break;
+        }
+        day -= length;
+        year += 1;
+    }
+    let february = if is_leap(year) { 29 } else { 28 };
+    let mut month = 1;
+    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+        if day < length {
+            break;
+        }
+        day -= length;
+        month += 1;
+    }
+    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
+    format!("{year:04}-{month:02}-{:02}T{hour:02}:{minute:02}:{second:02}Z", day + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Store;
+
+    #[test]
+    fn time_is_told_in_utc() {
+        assert_eq!(utc(0), "1970-01-01T00:00:00Z");
+        assert_eq!(utc(951_782_399), "2000-02-28T23:59:59Z");
+        assert_eq!(utc(951_782_400), "2000-02-29T00:00:00Z");
+        assert_eq!(utc(1_794_780_371), "2026-11-15T22:06:11Z");
+    }
+
+    #[test]
+    fn lines_come_back_in_order_and_harmless() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = Store::new(folder.path()).log("../../etc/passwd");
+        assert!(log.tail(10).unwrap().is_empty());
+        log.append(LogSource::Stderr, "first\u{1b}[31m").unwrap();
+        log.append(LogSource::Toolgate, "stopped").unwrap();
+        let tail = log.tail(10).unwrap();
+        assert!(tail[0].ends_with(r"first\u{1b}[31m"), "{tail:?}");
+        assert!(tail[1].ends_with("[toolgate] stopped"));
+        assert_eq!(log.tail(1).unwrap().len(), 1);
+        assert!(log.path.starts_with(folder.path()));
+    }
+
+    #[test]
+    fn the_log_never_outgrows_its_two_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = Store::new(folder.path()).log("noisy");
+        for index in 0..600 {
+            log.append(LogSource::Stderr, &format!("{index} {}", "x".repeat(5000))).unwrap();
+        }
+        let total: u64 = fs::read_dir(log.path.parent().unwrap())
+            .unwrap()
+            .map(|entry| entry.unwrap().metadata().unwrap().len())
+            .sum();
+        assert!(total <= 2 * MAX_LOG_BYTES, "{total}");
+        assert!(log.tail(1).unwrap()[0].contains(" 599 x"));
+    }
+}

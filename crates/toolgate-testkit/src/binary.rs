@@ -1,0 +1,108 @@
+//! Finding the fixture binary, and running a fixture as a child process.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::time::SystemTime;
+
+use serde_json::{Value, json};
+
+use crate::{Fixture, TestkitError};
+
+/// How to start a server: the `command` and `args` of an `mcpServers` entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The program.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+}
+
+impl Entry {
+    /// The entry's JSON, for a configuration file.
+    pub fn to_json(&self) -> Value {
+        json!({ "command": self.command, "args": self.args })
+    }
+}
+
+impl Fixture {
+    /// How to start this fixture as a child process that serves over stdio.
+    ///
+    /// The fixture travels as one argument, which the operating system limits to 128 KiB; see
+    /// [`entry_through_file`](Self::entry_through_file) for larger ones.
+    pub fn entry(&self) -> Result<Entry, TestkitError> {
+        let json = serde_json::to_string(self)?;
+        entry(vec!["--fixture".to_owned(), json])
+    }
+
+    /// Like [`entry`](Self::entry), with the fixture in the file at `path`, which is (over)written.
+    pub fn entry_through_file(&self, path: &Path) -> Result<Entry, TestkitError> {
+        std::fs::write(path, serde_json::to_vec(self)?)?;
+        entry(vec!["--fixture-file".to_owned(), path.display().to_string()])
+    }
+}
+
+/// The path of the `toolgate-fixture` binary of the running test's own target directory.
+///
+/// Test runs of the whole workspace have built it. A run of one crate's tests may not have, or not
+/// since this crate's sources changed; then this builds it, once.
+pub fn fixture_binary() -> Result<PathBuf, TestkitError> {
+    // Held during the build, so that the tests of one process do not start several.
+    static BUILDING: Mutex<()> = Mutex::new(());
+    let _guard = BUILDING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+
+    let executable = std::env::current_exe()?;
+    let mut directory = executable.parent().unwrap_or(Path::new("."));
+    // Tests run in `deps`, examples in `examples`, the binaries are one level up.
+    if directory.ends_with("deps") || directory.ends_with("examples") {
+        directory = directory.parent().unwrap_or(directory);
+    }
+    let path = directory.join(format!("toolgate-fixture{}", std::env::consts::EXE_SUFFIX));
+    if !is_current(&path) {
+        build(&path, directory)?;
+    }
+    Ok(path)
+}
+
+/// Whether the binary exists and is newer than what it is made of.
+fn is_current(path: &Path) -> bool {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let built = path.metadata().and_then(|metadata| metadata.modified());
+    // Sources that are not there, as on a machine that only runs tests, have not changed.
+    built.is_ok_and(|built| newest(&sources).is_none_or(|changed| changed <= built))
+}
+
+/// When the newest file under a folder was changed.
+fn newest(folder: &Path) -> Option<SystemTime> {
+    let entries = std::fs::read_dir(folder).ok()?.flatten();
+    entries
+        .filter_map(|entry| {
+            let metadata = entry.metadata().ok()?;
+            if metadata.is_dir() { newest(&entry.path()) } else { metadata.modified().ok() }
+        })
+        .max()
+}
+
+fn entry(args: Vec<String>) -> Result<Entry, TestkitError> {
+    Ok(Entry { command: fixture_binary()?.display().to_string(), args })
+}
+
+/// Builds the binary into the target directory whose profile folder is `directory`.
+fn build(path: &Path, directory: &Path) -> Result<(), TestkitError> {
+    let failure = |reason: String| TestkitError::FixtureBinary { path: path.to_owned(), reason };
+    let target = directory.parent().ok_or_else(|| failure("no target directory".to_owned()))?;
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command
+        .args(["build", "--quiet", "-p", "toolgate-testkit", "--bin", "toolgate-fixture"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .env("CARGO_TARGET_DIR", target);
+    if directory.ends_with("release") {
+        command.arg("--release");
+    }
+    let output = command.output().map_err(|error| failure(error.to_string()))?;
+    if !output.status.success() {
+        return Err(failure(String::from_utf8_lossy(&output.stderr).into_owned()));
+    }
+    if path.exists() { Ok(()) } else { Err(failure("the build put it elsewhere".to_owned())) }
+}

@@ -1,0 +1,300 @@
+//! The protocol: what a fixture does with each message, whatever the transport.
+
+mod calls;
+mod handshake;
+mod listing;
+
+pub(crate) use handshake::VERSION_KEY;
+
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::faults::AnswerFault;
+use crate::outbox::Outbox;
+use crate::peer::Peer;
+use crate::reply::{Reply, code};
+use crate::{Builtin, Era, Fixture};
+
+/// A running fixture. One engine serves all the clients of a process.
+#[derive(Debug)]
+pub(crate) struct Engine {
+    /// What is served.
+    pub(crate) fixture: Fixture,
+    /// What has happened so far.
+    pub(crate) state: Mutex<State>,
+    /// Fires when the process is to end.
+    exit: CancellationToken,
+    exit_code: AtomicI32,
+    /// Whether a `server/discover` has come in.
+    probed: AtomicBool,
+    /// Grows when all HTTP sessions are forgotten.
+    session_generation: AtomicU64,
+}
+
+/// What has happened so far.
+#[derive(Debug)]
+pub(crate) struct State {
+    /// The tool list as it is now.
+    pub(crate) tools: Vec<Value>,
+    /// How many `tools/call` have come in.
+    pub(crate) calls: u64,
+    /// The value of the tool `counter`.
+    pub(crate) counter: u64,
+    /// What the tool `last_cancelled` reports.
+    pub(crate) last_cancelled: Value,
+    /// Legacy clients that get notifications without asking for them.
+    peers: Vec<Weak<Peer>>,
+    /// The open `subscriptions/listen` requests for `toolsListChanged`.
+    subscriptions: Vec<Arc<Request>>,
+}
+
+/// Which half of the protocol's history a request belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Generation {
+    /// Up to 2025-11-25.
+    Legacy,
+    /// 2026-07-28.
+    Modern,
+}
+
+/// A client's request and all that answering it takes.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) id: Value,
+    pub(crate) method: String,
+    pub(crate) params: Value,
+    pub(crate) generation: Generation,
+    /// Where the answer goes, and what belongs to the request.
+    pub(crate) outbox: Outbox,
+    pub(crate) peer: Arc<Peer>,
+    cancelled: CancellationToken,
+}
+
+impl Engine {
+    /// An engine for `fixture` that nobody talks to yet.
+    pub(crate) fn new(fixture: Fixture) -> Arc<Self> {
+        let builtins = fixture.builtins.iter().copied().map(Builtin::definition);
+        let tools = builtins.chain(fixture.tools.iter().cloned()).collect();
+        Arc::new(Self {
+            fixture,
+            state: Mutex::new(State {
+                tools,
+                calls: 0,
+                counter: 0,
+                last_cancelled: Value::Null,
+                peers: Vec::new(),
+                subscriptions: Vec::new(),
+            }),
+            exit: CancellationToken::new(),
+            exit_code: AtomicI32::new(0),
+            probed: AtomicBool::new(false),
+            session_generation: AtomicU64::new(0),
+        })
+    }
+
+    /// Takes one message. Requests are answered over `outbox` by a task of their own; they count as
+    /// running when this returns, so that a cancellation right after finds them.
+    pub(crate) fn receive(self: &Arc<Self>, peer: &Arc<Peer>, outbox: &Outbox, message: Value) {
+        let method = message["method"].as_str().map(str::to_owned);
+        let id = message.get("id").cloned();
+        match (method, id) {
+            (Some(method), Some(id)) => {
+                // Noted here, because the tasks of two requests may run in either order.
+                if method == "server/discover" {
+                    self.probed.store(true, Ordering::SeqCst);
+                }
+                let params = message.get("params").cloned().unwrap_or(json!({}));
+                let request = Request {
+                    generation: self.generation_of(&params),
+                    cancelled: peer.begin(&id),
+                    outbox: outbox.clone(),
+                    peer: Arc::clone(peer),
+                    id,
+                    method,
+                    params,
+                };
+                tokio::spawn(Arc::clone(self).serve(Arc::new(request)));
+            }
+            (Some(method), None) => self.note(peer, &method, &message["params"]),
+            (None, Some(_)) => peer.take_answer(message),
+            (None, None) => {
+                let reply = Reply::error(code::INVALID_REQUEST, "Neither a method nor an id");
+                outbox.answer(reply.into_message(&Value::Null).unwrap_or_default().to_string());
+            }
+        }
+    }
+
+    /// Takes one message as text.
+    pub(crate) fn receive_text(self: &Arc<Self>, peer: &Arc<Peer>, outbox: &Outbox, text: &str) {
+        if let Ok(message) = serde_json::from_str(text) {
+            self.receive(peer, outbox, message);
+        } else {
+            let reply = Reply::error(code::PARSE_ERROR, "Parse error");
+            outbox.answer(reply.into_message(&Value::Null).unwrap_or_default().to_string());
+        }
+    }
+
+    /// Asks the transport to end the process. The caller never gets to answer.
+    pub(crate) async fn die(&self, code: i32) -> Reply {
+        self.stop(code);
+        std::future::pending().await
+    }
+
+    /// Asks the transport to end the process; the first exit code stays.
+    pub(crate) fn stop(&self, code: i32) {
+        if !self.exit.is_cancelled() {
+            self.exit_code.store(code, Ordering::SeqCst);
+            self.exit.cancel();
+        }
+    }
+
+    /// Resolves with the exit code when the process is to end.
+    pub(crate) async fn died(&self) -> i32 {
+        self.exit.cancelled().await;
+        self.exit_code.load(Ordering::SeqCst)
+    }
+
+    /// The generation of HTTP sessions that is still known.
+    pub(crate) fn session_generation(&self) -> u64 {
+        self.session_generation.load(Ordering::SeqCst)
+    }
+
+    /// Forgets all HTTP sessions.
+    pub(crate) fn forget_sessions(&self) {
+        self.session_generation.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Lets go of every client, at the end of a connection that was the only one.
+    pub(crate) fn disconnect(&self) {
+        self.state.lock().subscriptions.clear();
+    }
+
+    /// Tells everybody who wants to know that the tool list has changed.
+    pub(crate) fn announce_tools(&self) {
+        let method = "notifications/tools/list_changed";
+        let mut state = self.state.lock();
+        state.peers.retain(|peer| peer.strong_count() > 0);
+        for peer in state.peers.iter().filter_map(Weak::upgrade) {
+            peer.standing.initiate(&json!({ "jsonrpc": "2.0", "method": method }));
+        }
+        for subscription in &state.subscriptions {
+            let meta = json!({ "io.modelcontextprotocol/subscriptionId": subscription.id });
+            let params = json!({ "_meta": meta });
+            let message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+            subscription.outbox.initiate(&message);
+        }
+    }
+
+    /// Which half of the protocol a request with these parameters belongs to.
+    pub(crate) fn generation_of(&self, params: &Value) -> Generation {
+        match self.fixture.era {
+            Era::Modern => Generation::Modern,
+            Era::Both if params["_meta"].get(VERSION_KEY).is_some() => Generation::Modern,
+            _ => Generation::Legacy,
+        }
+    }
+
+    /// Takes a notification.
+    fn note(&self, peer: &Arc<Peer>, method: &str, params: &Value) {
+        match method {
+            "notifications/initialized" if self.fixture.faults.asks_after_handshake => {
+                // The answers are of no interest; that the client takes the questions well is.
+                drop(peer.ask(&peer.standing, "roots/list"));
+                drop(peer.ask(&peer.standing, "ping"));
+            }
+            "notifications/cancelled" => {
+                // The record is made first: once the token fires, a test may look for it.
+                let mut state = self.state.lock();
+                if peer.cancel(&params["requestId"]) {
+                    state.last_cancelled = json!({
+                        "requestId": params["requestId"],
+                        "reason": params["reason"],
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    async fn serve(self: Arc<Self>, request: Arc<Request>) {
+        let reply = tokio::select! {
+            reply = self.reply(&request) => reply,
+            () = request.cancelled.cancelled() => Reply::Nothing,
+            // Over HTTP, a modern client cancels a request by closing its stream.
+            () = request.outbox.closed(), if request.generation == Generation::Modern => {
+                let record = json!({ "requestId": request.id, "reason": "disconnected" });
+                self.state.lock().last_cancelled = record;
+                Reply::Nothing
+            }
+        };
+        self.state.lock().subscriptions.retain(|open| !Arc::ptr_eq(open, &request));
+        self.send(&request, reply).await;
+        request.peer.finish(&request.id);
+    }
+
+    async fn reply(self: &Arc<Self>, request: &Arc<Request>) -> Reply {
+        match request.method.as_str() {
+            "server/discover" => return self.discover(request).await,
+            "initialize" => return self.initialize(request).await,
+            _ => {}
+        }
+        if let Err(refusal) = self.admit(request) {
+            return refusal;
+        }
+        match (request.method.as_str(), request.generation) {
+            ("ping", Generation::Legacy) => Reply::Result(json!({})),
+            ("tools/list", _) => self.list_tools(request),
+            ("tools/call", _) => self.call_tool(request).await,
+            ("subscriptions/listen", Generation::Modern) => self.listen(request).await,
+            (method, _) => {
+                Reply::error(code::METHOD_NOT_FOUND, format!("Method not found: {method}"))
+            }
+        }
+    }
+
+    /// Opens a subscription; it ends when the client cancels it.
+    async fn listen(&self, request: &Arc<Request>) -> Reply {
+        let wanted = request.params["notifications"]["toolsListChanged"] == true;
+        let accepted = if wanted { json!({ "toolsListChanged": true }) } else { json!({}) };
+        let meta = json!({ "io.modelcontextprotocol/subscriptionId": request.id });
+        request.outbox.initiate(&json!({
+            "jsonrpc": "2.0",
+            "method": "notifications/subscriptions/acknowledged",
+            "params": { "_meta": meta, "notifications": accepted },
+        }));
+        if wanted {
+            self.state.lock().subscriptions.push(Arc::clone(request));
+        }
+        std::future::pending().await
+    }
+
+    /// Sends a reply, or what a fault makes of it.
+    async fn send(&self, request: &Request, mut reply: Reply) {
+        if let (Reply::Result(Value::Object(result)), Generation::Modern) =
+            (&mut reply, request.generation)
+        {
+            result.entry("resultType").or_insert_with(|| json!("complete"));
+        }
+        let Some(mut message) = reply.into_message(&request.id) else { return };
+        let text = match self.fixture.faults.of_answers_to(&request.method) {
+            None => message.to_string(),
+            // Waiting, rather than returning, keeps an HTTP answer open.
+            Some(AnswerFault::Silence) => return request.cancelled.cancelled().await,
+            Some(AnswerFault::Garbage) => "<html><body>502 Bad Gateway</body></html>".to_owned(),
+            Some(AnswerFault::Truncated) => {
+                let text = message.to_string();
+                text.chars().take(text.chars().count() / 2).collect()
+            }
+            Some(AnswerFault::WrongId) => {
+                message["id"] = json!("nobody-asked");
+                message.to_string()
+            }
+            Some(AnswerFault::Hollow) => json!({ "jsonrpc": "2.0", "id": request.id }).to_string(),
+        };
+        request.outbox.answer(text);
+    }
+}

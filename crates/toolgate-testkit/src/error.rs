@@ -1,0 +1,35 @@
+//! The crate's error.
+
+use std::path::PathBuf;
+
+/// What can go wrong on the way to a running server. Nothing is left running after any of these.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TestkitError {
+    /// The fixture binary is neither built nor could it be.
+    #[error("the fixture binary {path} is missing and could not be built: {reason}")]
+    FixtureBinary {
+        /// Where it should be.
+        path: PathBuf,
+        /// What went wrong.
+        reason: String,
+    },
+    /// A fixture's JSON could not be written or read.
+    #[error("the fixture is not valid JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// A fault ended the server before it served.
+    #[error("the fixture exited with code {code} at its start, as it was asked to")]
+    Exited {
+        /// The exit code.
+        code: i32,
+    },
+    /// A file or a socket failed.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// The real servers are not installed.
+    #[error("{missing} is missing; run `scripts/install-test-servers` to install the test servers")]
+    RealServers {
+        /// The file that was looked for.
+        missing: PathBuf,
+    },
+}

@@ -1,0 +1,105 @@
+//! The real servers that `scripts/install-test-servers` installs.
+
+use std::path::{Path, PathBuf};
+
+use crate::{Entry, TestkitError};
+
+/// The environment variable that says where the servers are, if not in `.servers`.
+const DIRECTORY_VARIABLE: &str = "TOOLGATE_TEST_SERVERS";
+
+/// One real server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RealServer {
+    /// A short name, such as `everything`.
+    pub name: &'static str,
+    /// How to start it over stdio.
+    pub entry: Entry,
+}
+
+/// The real servers; see [`real_servers`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RealServers {
+    directory: PathBuf,
+}
+
+impl RealServers {
+    /// The reference server that has a bit of everything.
+    pub fn everything(&self) -> RealServer {
+        RealServer { name: "everything", entry: self.npm("mcp-server-everything", &["stdio"]) }
+    }
+
+    /// The file server, for the files under `root`.
+    pub fn filesystem(&self, root: &Path) -> RealServer {
+        let root = root.display().to_string();
+        RealServer { name: "filesystem", entry: self.npm("mcp-server-filesystem", &[&root]) }
+    }
+
+    /// The knowledge-graph server. It keeps its graph where `MEMORY_FILE_PATH` says; set that in
+    /// the environment of the process.
+    pub fn memory(&self) -> RealServer {
+        RealServer { name: "memory", entry: self.npm("mcp-server-memory", &[]) }
+    }
+
+    /// The git server, for the repository at `root`.
+    pub fn git(&self, root: &Path) -> RealServer {
+        let root = root.display().to_string();
+        RealServer { name: "git", entry: self.python("mcp-server-git", &["--repository", &root]) }
+    }
+
+    /// The time server, in UTC.
+    pub fn time(&self) -> RealServer {
+        let arguments = ["--local-timezone", "UTC"];
+        RealServer { name: "time", entry: self.python("mcp-server-time", &arguments) }
+    }
+
+    /// All of them; those that work on a folder get `root`, which must be a git repository for the
+    /// git server to start.
+    pub fn all(&self, root: &Path) -> Vec<RealServer> {
+        vec![self.everything(), self.filesystem(root), self.memory(), self.git(root), self.time()]
+    }
+
+    fn npm(&self, program: &str, args: &[&str]) -> Entry {
+        entry(&self.directory.join("npm/node_modules/.bin").join(program), args)
+    }
+
+    fn python(&self, program: &str, args: &[&str]) -> Entry {
+        entry(&self.directory.join("python/bin").join(program), args)
+    }
+}
+
+/// Finds the real servers: where `TOOLGATE_TEST_SERVERS` says, or in `.servers` in the root of the
+/// repository. The error says how to install them.
+pub fn real_servers() -> Result<RealServers, TestkitError> {
+    let directory = std::env::var_os(DIRECTORY_VARIABLE).map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.servers"),
+        PathBuf::from,
+    );
+    in_directory(&directory)
+}
+
+fn in_directory(directory: &Path) -> Result<RealServers, TestkitError> {
+    // The script writes this last, so it stands for a complete installation.
+    let stamp = directory.join("installed.lock");
+    if stamp.exists() {
+        // Canonical, because a server may be started from another folder.
+        Ok(RealServers { directory: directory.canonicalize()? })
+    } else {
+        Err(TestkitError::RealServers { missing: stamp })
+    }
+}
+
+fn entry(program: &Path, args: &[&str]) -> Entry {
+    let args = args.iter().map(ToString::to_string).collect();
+    Entry { command: program.display().to_string(), args }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_installation_says_what_to_run() {
+        let error = in_directory(Path::new("/nonexistent")).unwrap_err();
+        assert!(error.to_string().contains("scripts/install-test-servers"), "{error}");
+    }
+}

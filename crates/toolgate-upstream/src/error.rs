@@ -1,0 +1,86 @@
+//! What can go wrong between us and a server.
+
+use std::time::Duration;
+
+use rmcp::model::ErrorData;
+use thiserror::Error;
+use toolgate_catalog::ServerName;
+
+/// Why a server is not connected: a row of `toolgate status`. Other servers are not concerned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// What happened, in one sentence without its full stop.
+    pub reason: String,
+    /// What a person can do about it.
+    pub action: String,
+}
+
+/// Why a call has no result. Each names its server.
+#[derive(Debug, Clone, Error)]
+pub enum CallError {
+    /// There is no server of this name. Nothing was sent.
+    #[error("there is no server `{0}`")]
+    UnknownServer(ServerName),
+    /// The server is not connected. Nothing was sent, so that trying again is safe.
+    #[error("server `{server}` is not connected: {}; {}", failure.reason, failure.action)]
+    NotConnected {
+        /// The server.
+        server: ServerName,
+        /// Why.
+        failure: Failure,
+    },
+    /// The connection ended while the call was under way. Whether it had an effect is unknown, and
+    /// it was not repeated. The server is being restarted.
+    #[error(
+        "server `{server}` stopped during the call, so that it is unknown whether `{tool}` took \
+         effect; it was not repeated, and the server is being restarted (`toolgate logs {server}` \
+         shows its last words)"
+    )]
+    Stopped {
+        /// The server.
+        server: ServerName,
+        /// The tool.
+        tool: String,
+    },
+    /// No answer and no progress in time. The server was told to cancel; whether it did is
+    /// unknown. It is still connected.
+    #[error(
+        "server `{server}` gave no answer to `{tool}` within {} s ({}); it was asked to cancel, \
+         and whether the call took effect is unknown",
+        limit.as_secs_f64(),
+        if *total { "the limit for a whole call, `callTotalTimeoutSeconds`" } else { "without progress, `callIdleTimeoutSeconds`" }
+    )]
+    TimedOut {
+        /// The server.
+        server: ServerName,
+        /// The tool.
+        tool: String,
+        /// How long it had.
+        limit: Duration,
+        /// Whether this was the limit for the whole call.
+        total: bool,
+    },
+    /// The caller cancelled; the server was told.
+    #[error("the call was cancelled")]
+    Cancelled,
+    /// The server answered with a JSON-RPC error. It is still connected.
+    #[error("server `{server}` refused `{tool}`: {}", error.message)]
+    Refused {
+        /// The server.
+        server: ServerName,
+        /// The tool.
+        tool: String,
+        /// Its answer.
+        error: ErrorData,
+    },
+    /// The message could not be delivered, or its answer not be read.
+    #[error("the call of `{tool}` on server `{server}` failed: {message}")]
+    Transport {
+        /// The server.
+        server: ServerName,
+        /// The tool.
+        tool: String,
+        /// What happened.
+        message: String,
+    },
+}

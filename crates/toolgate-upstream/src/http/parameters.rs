@@ -1,0 +1,174 @@
+//! Arguments that a server wants in headers.
+//!
+//! From 2026-07-28 on, a schema can mark a property with `x-mcp-header`, and a call must then
+//! repeat its value as `Mcp-Param-…`, for whatever routes requests without reading them. rmcp
+//! would do this from its typed tool lists; ours are raw.
+
+use std::{collections::HashMap, sync::Arc};
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use parking_lot::Mutex;
+use rmcp::model::CallToolRequestParams;
+use serde_json::{Map, Value};
+
+const ANNOTATION: &str = "x-mcp-header";
+const PREFIX: &str = "mcp-param-";
+const VERSION_HEADER: &str = "mcp-protocol-version";
+/// The first version that has this.
+const SINCE: &str = "2026-07-28";
+const MAX_TOOLS: usize = 50_000;
+const MAX_DEPTH: usize = 16;
+
+/// Which arguments go into which headers, by tool.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ParameterHeaders {
+    tools: Arc<Mutex<HashMap<String, Vec<Marked>>>>,
+}
+
+/// A marked property: the way to it from the root, and its header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Marked {
+    path: Vec<String>,
+    header: HeaderName,
+}
+
+impl ParameterHeaders {
+    /// Takes the marks of a page of tools.
+    pub(super) fn learn(&self, page: Option<&Value>) {
+        let Some(Value::Array(tools)) = page.and_then(|page| page.get("tools")) else { return };
+        let mut known = self.tools.lock();
+        for tool in tools {
+            let Some(name) = tool.get("name").and_then(Value::as_str) else { continue };
+            let mut marked = Vec::new();
+            let properties = tool.get("inputSchema").and_then(|schema| schema.get("properties"));
+            collect(properties, &mut Vec::new(), &mut marked);
+            if marked.is_empty() {
+                known.remove(name);
+            } else if known.len() < MAX_TOOLS {
+                known.insert(name.to_owned(), marked);
+            }
+        }
+    }
+
+    /// The same for the text of a message.
+    pub(super) fn learn_from_text(&self, text: &str) {
+        // Most lists have none, and are read again elsewhere.
+        if text.contains(ANNOTATION)
+            && let Ok(message) = serde_json::from_str::<Value>(text)
+        {
+            self.learn(message.get("result"));
+        }
+    }
+
+    /// Adds the headers of a call, if the protocol version has them.
+    pub(super) fn add(&self, call: &CallToolRequestParams, headers: &mut HeaderMap) {
+        let version = headers.get(VERSION_HEADER).and_then(|version| version.to_str().ok());
+        if version.is_none_or(|version| version < SINCE) {
+            return;
+        }
+        let (Some(arguments), Some(marked)) =
+            (&call.arguments, self.tools.lock().get(call.name.as_ref()).cloned())
+        else {
+            return;
+        };
+        for Marked { path, header } in marked {
+            if let Some(value) = value_at(arguments, &path).and_then(header_value) {
+                headers.insert(header, value);
+            }
+        }
+    }
+}
+
+fn collect(properties: Option<&Value>, path: &mut Vec<String>, marked: &mut Vec<Marked>) {
+    let Some(Value::Object(properties)) = properties else { return };
+    if path.len() >= MAX_DEPTH {
+        return;
+    }
+    for (name, schema) in properties {
+        path.push(name.clone());
+        let header = schema.get(ANNOTATION).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let header = header.and_then(|text| format!("{PREFIX}{text}").parse().ok());
+        if let Some(header) = header {
+            marked.push(Marked { path: path.clone(), header });
+        }
+        collect(schema.get("properties"), path, marked);
+        path.pop();
+    }
+}
+
+fn value_at<'a>(arguments: &'a Map<String, Value>, path: &[String]) -> Option<&'a Value> {
+    let (first, rest) = path.split_first()?;
+    rest.iter().try_fold(arguments.get(first)?, |value, name| value.get(name))
+}
+
+/// A value as it can stand in a header; what cannot is encoded.
+fn header_value(value: &Value) -> Option<HeaderValue> {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Bool(flag) => flag.to_string(),
+        Value::Number(number) => number.to_string(),
+        Value::Null | Value::Array(_) | Value::Object(_) => return None,
+    };
+    let edge = |character: Option<char>| matches!(character, Some(' ' | '\t'));
+    let plain = !edge(text.chars().next())
+        && !edge(text.chars().next_back())
+        && text.chars().all(|character| matches!(character, ' '..='~'))
+        && !(text.starts_with("=?base64?") && text.ends_with("?="));
+    let text = if plain { text } else { format!("=?base64?{}?=", BASE64_STANDARD.encode(text)) };
+    HeaderValue::from_str(&text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn headers_of(arguments: &Value, version: &str) -> Vec<(String, String)> {
+        let parameters = ParameterHeaders::default();
+        parameters.learn(Some(&json!({ "tools": [
+            { "name": "query", "inputSchema": { "type": "object", "properties": {
+                "region": { "type": "string", "x-mcp-header": "Region" },
+                "limits": { "type": "object", "properties": {
+                    "rows": { "type": "integer", "x-mcp-header": "Rows" },
+                } },
+                "odd": { "type": "string", "x-mcp-header": "not a token" },
+                "plain": { "type": "string" },
+            } } },
+            "junk",
+        ] })));
+        let mut call = CallToolRequestParams::new("query");
+        call.arguments = arguments.as_object().cloned();
+        let mut headers = HeaderMap::new();
+        headers.insert(VERSION_HEADER, HeaderValue::from_str(version).unwrap());
+        parameters.add(&call, &mut headers);
+        headers.remove(VERSION_HEADER);
+        let mut list: Vec<_> = headers
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()))
+            .collect();
+        list.sort();
+        list
+    }
+
+    #[test]
+    fn marked_arguments_become_headers() {
+        let arguments = json!({ "region": "eu west", "limits": { "rows": 5 }, "plain": "x" });
+        let expected = [("mcp-param-region", "eu west"), ("mcp-param-rows", "5")];
+        assert_eq!(
+            headers_of(&arguments, "2026-07-28"),
+            expected.map(|(name, value)| (name.to_owned(), value.to_owned()))
+        );
+        assert_eq!(headers_of(&arguments, "2025-11-25"), []);
+    }
+
+    #[test]
+    fn what_a_header_cannot_hold_is_encoded() {
+        let region = |text: &str| headers_of(&json!({ "region": text }), "2026-07-28")[0].1.clone();
+        assert_eq!(region("Zürich"), "=?base64?WsO8cmljaA==?=");
+        assert_eq!(region(" x"), "=?base64?IHg=?=");
+        assert_eq!(region("a\r\nb: c"), "=?base64?YQ0KYjogYw==?=");
+        assert_eq!(headers_of(&json!({ "region": null }), "2026-07-28"), []);
+    }
+}

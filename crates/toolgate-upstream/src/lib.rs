@@ -1,0 +1,42 @@
+//! The MCP client side: connect, probe, list, call, restart.
+//!
+//! [`Upstream`] holds one supervisor a server. Each connects on its own, with its own deadline,
+//! so that a slow or dead server is a [`ServerState`] and never a delay for another. What happens
+//! is told to an [`Observer`].
+//!
+//! rmcp does the protocol: requests and their answers, cancellation, both lifecycles, Streamable
+//! HTTP. Around it stand three things of our own:
+//!
+//! - a **raw path** (`raw`): results reach us as the JSON that was sent. rmcp's typed model loses
+//!   fields of one tool in four and refuses a whole list for one bad tool;
+//! - a **tap** (`tap`) between rmcp and the transport, which sees messages in their order;
+//! - **processes** (`process`) that are started in a group of their own and never outlive us.
+//!
+//! > **Invariant:** a call that may have had an effect is never repeated.
+
+mod backoff;
+mod connection;
+mod error;
+mod handshake;
+mod http;
+mod lines;
+mod listing;
+mod process;
+mod raw;
+mod reasons;
+mod redact;
+mod server;
+mod spec;
+mod stdio;
+mod tap;
+mod upstream;
+mod watchdog;
+
+pub use connection::{CallOptions, Progress};
+pub use error::{CallError, Failure};
+pub use handshake::Handshake;
+pub use listing::{Listing, ListingProblem};
+pub use redact::Redactor;
+pub use server::{ServerState, StateKind};
+pub use spec::{Endpoint, HttpEndpoint, Limits, ServerSpec, StdioEndpoint};
+pub use upstream::{Observer, OutputSource, Upstream};

@@ -1,0 +1,148 @@
+//! `tools/list`, page by page, with an end in sight whatever the server does.
+
+use std::{collections::HashSet, fmt, io};
+
+use rmcp::{
+    RoleClient,
+    model::{ClientRequest, ErrorCode, ListToolsRequest, PaginatedRequestParams},
+    service::{Peer, ServiceError},
+};
+use serde_json::Value;
+use toolgate_catalog::{Definition, Rejected, read_list};
+
+use crate::raw;
+
+const MAX_PAGES: usize = 1_000;
+const MAX_TOOLS: usize = 50_000;
+/// Of all pages together.
+const MAX_BYTES: usize = 64 * 1024 * 1024;
+
+/// What a server listed.
+#[derive(Debug, Clone, Default)]
+pub struct Listing {
+    /// The tools that can be used, in the server's order.
+    pub definitions: Vec<Definition>,
+    /// What was wrong. The definitions can be used all the same.
+    pub problems: Vec<ListingProblem>,
+}
+
+/// Something wrong with a tool list that leaves the rest of it usable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ListingProblem {
+    /// One tool was skipped.
+    Tool(Rejected),
+    /// The same page was about to come again; the listing ends with what was there.
+    CursorLoop {
+        /// How many pages there had been.
+        pages: usize,
+    },
+    /// The list was cut.
+    TooLong {
+        /// How many tools were kept.
+        kept: usize,
+    },
+    /// A page has no list of tools.
+    NoList {
+        /// Which page, from 1.
+        page: usize,
+    },
+}
+
+/// Lists all tools. A server that does not know the method has none.
+pub(crate) async fn list(peer: &Peer<RoleClient>) -> Result<Listing, ServiceError> {
+    let mut entries: Vec<Value> = Vec::new();
+    let mut problems = Vec::new();
+    let mut seen = HashSet::new();
+    let mut cursor: Option<String> = None;
+    let mut bytes = 0_usize;
+    for page in 1.. {
+        let result = match request_page(peer, cursor.take()).await {
+            Err(ServiceError::McpError(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => break,
+            other => other?,
+        };
+        let Value::Object(mut fields) = result else {
+            problems.push(ListingProblem::NoList { page });
+            break;
+        };
+        match fields.remove("tools") {
+            Some(Value::Array(tools)) => {
+                for tool in tools {
+                    bytes = bytes.saturating_add(size(&tool));
+                    if bytes > MAX_BYTES || entries.len() == MAX_TOOLS {
+                        problems.push(ListingProblem::TooLong { kept: entries.len() });
+                        break;
+                    }
+                    entries.push(tool);
+                }
+            }
+            _ => problems.push(ListingProblem::NoList { page }),
+        }
+        if matches!(problems.last(), Some(ListingProblem::TooLong { .. })) {
+            break;
+        }
+        let Some(Value::String(next)) = fields.remove("nextCursor") else { break };
+        if page >= MAX_PAGES {
+            problems.push(ListingProblem::TooLong { kept: entries.len() });
+            break;
+        }
+        if !seen.insert(next.clone()) {
+            problems.push(ListingProblem::CursorLoop { pages: page });
+            break;
+        }
+        cursor = Some(next);
+    }
+    let (definitions, rejected) = read_list(&entries);
+    problems.extend(rejected.into_iter().map(ListingProblem::Tool));
+    Ok(Listing { definitions, problems })
+}
+
+/// How long a value is as text.
+fn size(value: &Value) -> usize {
+    struct Counter(usize);
+    impl io::Write for Counter {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut counter = Counter(0);
+    // Counting cannot fail.
+    let _ = serde_json::to_writer(&mut counter, value);
+    counter.0
+}
+
+async fn request_page(
+    peer: &Peer<RoleClient>,
+    cursor: Option<String>,
+) -> Result<Value, ServiceError> {
+    let params = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+    let request = ListToolsRequest {
+        method: rmcp::model::ListToolsRequestMethod,
+        params,
+        extensions: rmcp::model::Extensions::default(),
+    };
+    peer.send_request(ClientRequest::ListToolsRequest(request)).await.map(raw::result)
+}
+
+impl fmt::Display for ListingProblem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tool(rejected) => {
+                write!(formatter, "tool `{}` is left out: {}", rejected.label, rejected.reason)
+            }
+            Self::CursorLoop { pages } => write!(
+                formatter,
+                "the list of tools repeats itself after page {pages}; what came until then is used"
+            ),
+            Self::TooLong { kept } => {
+                write!(formatter, "the list of tools does not end; the first {kept} are used")
+            }
+            Self::NoList { page } => {
+                write!(formatter, "page {page} of the list of tools has no `tools`")
+            }
+        }
+    }
+}

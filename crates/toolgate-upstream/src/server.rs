@@ -1,0 +1,395 @@
+//! The supervisor of one server: connects, lists, watches, restarts.
+
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+use rmcp::{model::JsonObject, service::ServiceError};
+use serde_json::Value;
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
+use toolgate_catalog::Era;
+
+use crate::{
+    backoff::Backoff,
+    connection::{CallFailure, CallOptions, Connection},
+    error::{CallError, Failure},
+    handshake::Handshake,
+    listing::{Listing, ListingProblem},
+    reasons,
+    redact::Redactor,
+    spec::{Endpoint, ServerSpec},
+    upstream::{Observer, OutputSource},
+    watchdog::Watchdog,
+};
+
+mod connect;
+
+/// How it stands with a server.
+#[derive(Debug, Clone, Default)]
+pub struct ServerState {
+    /// In one word.
+    pub kind: StateKind,
+    /// Why there is no connection.
+    pub failure: Option<Failure>,
+    /// What the server said of itself, last time it did.
+    pub handshake: Option<Handshake>,
+    /// What is wrong with its list of tools.
+    pub problems: Vec<ListingProblem>,
+    /// How often it was tried.
+    pub attempts: u32,
+}
+
+/// How it stands with a server, in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum StateKind {
+    /// The first attempt, or another one, is under way.
+    #[default]
+    Connecting,
+    /// Connected, and its tools are known.
+    Ready,
+    /// Not connected; the next attempt will come.
+    Failed,
+    /// Ended by us.
+    Stopped,
+}
+
+/// One server and whoever waits for it.
+pub(crate) struct Server {
+    pub(crate) spec: ServerSpec,
+    redactor: Redactor,
+    watchdog: Watchdog,
+    observer: Arc<dyn Observer>,
+    state: watch::Sender<Current>,
+    /// Where the present attempt is, for the message when its time is over.
+    stage: Mutex<&'static str>,
+    retry_now: Notify,
+    stop: CancellationToken,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Current {
+    state: ServerState,
+    connection: Option<Arc<Connection>>,
+    failed: Option<Failed>,
+}
+
+/// The end of an attempt.
+#[derive(Debug, Clone, Copy)]
+struct Failed {
+    at: Instant,
+    /// Whether there had been a connection, which is made anew at once.
+    after_connection: bool,
+}
+
+/// Callers may ask for an attempt before its time, but not more often than this.
+const SHORTEST_RETRY: Duration = Duration::from_secs(2);
+/// How often a call looks for another connection when the one it got was over already.
+const MAX_CONNECTIONS_TRIED: usize = 3;
+/// The least time between two lists after the first change: some servers announce all the time.
+const SHORTEST_RELIST: Duration = Duration::from_millis(500);
+
+impl Server {
+    pub(crate) fn new(
+        spec: ServerSpec,
+        watchdog: Watchdog,
+        observer: Arc<dyn Observer>,
+        stop: CancellationToken,
+    ) -> Self {
+        Self {
+            redactor: spec.endpoint.redactor(),
+            spec,
+            watchdog,
+            observer,
+            state: watch::Sender::new(Current::default()),
+            stage: Mutex::new("start"),
+            retry_now: Notify::new(),
+            stop,
+        }
+    }
+
+    pub(crate) fn state(&self) -> ServerState {
+        self.state.borrow().state.clone()
+    }
+
+    /// Waits until the present attempt has come to an end, good or bad.
+    pub(crate) async fn settled(&self) {
+        let mut state = self.state.subscribe();
+        let _ = state.wait_for(|current| current.state.kind != StateKind::Connecting).await;
+    }
+
+    /// Calls a tool. Waits for a connection that is being made, and asks for one where the last
+    /// attempt failed.
+    ///
+    /// The call runs in a task of its own: who stops waiting for it cancels it in order.
+    pub(crate) async fn call(
+        self: &Arc<Self>,
+        tool: &str,
+        arguments: Option<JsonObject>,
+        options: CallOptions,
+    ) -> Result<Value, CallError> {
+        let cancel = options.cancel.child_token();
+        let _cancelled_when_dropped = cancel.clone().drop_guard();
+        let (server, tool) = (Arc::clone(self), tool.to_owned());
+        let options = CallOptions { cancel, ..options };
+        let call = tokio::spawn(async move { server.call_here(&tool, arguments, options).await });
+        // It fails only where the runtime ends.
+        call.await.unwrap_or(Err(CallError::Cancelled))
+    }
+
+    async fn call_here(
+        &self,
+        tool: &str,
+        arguments: Option<JsonObject>,
+        options: CallOptions,
+    ) -> Result<Value, CallError> {
+        for _ in 0..MAX_CONNECTIONS_TRIED {
+            let connection = tokio::select! {
+                biased;
+                () = options.cancel.cancelled() => return Err(CallError::Cancelled),
+                connection = self.connection() => connection?,
+            };
+            match connection.call(tool, arguments.clone(), options.clone()).await {
+                Ok(result) => return Ok(result),
+                Err(CallFailure::Failed(error)) => return Err(error),
+                // Nothing was sent, so that nothing is repeated.
+                Err(CallFailure::NotSent) => connection.closed().await,
+            }
+        }
+        let failure = self.state.borrow().state.failure.clone().unwrap_or_else(unknown_failure);
+        Err(self.not_connected(failure))
+    }
+
+    async fn connection(&self) -> Result<Arc<Connection>, CallError> {
+        let mut states = self.state.subscribe();
+        let mut asked_after = None;
+        loop {
+            {
+                let current = states.borrow_and_update();
+                match (current.state.kind, &current.connection) {
+                    (StateKind::Ready, Some(connection)) if !connection.is_closed() => {
+                        return Ok(Arc::clone(connection));
+                    }
+                    (StateKind::Failed, _) => {
+                        let attempts = current.state.attempts;
+                        let worth_waiting = current.failed.is_none_or(|failed| {
+                            failed.after_connection || failed.at.elapsed() >= SHORTEST_RETRY
+                        });
+                        // One more attempt, unless the last one is fresh.
+                        let may_wait = asked_after.map_or(worth_waiting, |asked| attempts <= asked);
+                        if !may_wait {
+                            let failure = current.state.failure.clone();
+                            return Err(self.not_connected(failure.unwrap_or_else(unknown_failure)));
+                        }
+                        asked_after.get_or_insert(attempts);
+                        self.retry_now.notify_one();
+                    }
+                    (StateKind::Stopped, _) => return Err(self.not_connected(stopped_failure())),
+                    _ => {}
+                }
+            }
+            if states.changed().await.is_err() {
+                return Err(self.not_connected(stopped_failure()));
+            }
+        }
+    }
+
+    fn not_connected(&self, failure: Failure) -> CallError {
+        CallError::NotConnected { server: self.spec.name.clone(), failure }
+    }
+
+    /// Runs until it is stopped.
+    pub(crate) async fn supervise(self: Arc<Self>) {
+        let mut backoff = Backoff::new();
+        let mut era = self.spec.remembered_era;
+        loop {
+            let started = Instant::now();
+            self.publish(|current| {
+                current.state.kind = StateKind::Connecting;
+                current.state.attempts += 1;
+                current.connection = None;
+            });
+            let outcome = tokio::select! {
+                () = self.stop.cancelled() => break,
+                outcome = self.connect_in_time(era) => outcome,
+            };
+            let after_connection = outcome.is_ok();
+            let failure = match outcome {
+                Ok((connection, listing)) => {
+                    era = Some(connection.handshake.era);
+                    backoff.connected(Instant::now());
+                    let connection = Arc::new(connection);
+                    self.connected(&connection, listing);
+                    self.attend(&connection).await;
+                    if self.stop.is_cancelled() {
+                        connection.close().await;
+                        break;
+                    }
+                    self.end_of(&connection).await
+                }
+                Err(failure) => {
+                    // What was remembered may be out of date: ask again next time.
+                    era = None;
+                    failure
+                }
+            };
+            let delay = backoff.next(Instant::now());
+            self.note(&format!("{}; next attempt in {} s", failure.reason, delay.as_secs_f64()));
+            self.publish(|current| {
+                current.state.kind = StateKind::Failed;
+                current.state.failure = Some(failure);
+                current.connection = None;
+                current.failed = Some(Failed { at: Instant::now(), after_connection });
+            });
+            tokio::select! {
+                () = self.stop.cancelled() => break,
+                () = tokio::time::sleep(delay) => {}
+                () = self.asked_for_retry(started) => {}
+            }
+        }
+        self.publish(|current| {
+            current.state.kind = StateKind::Stopped;
+            current.connection = None;
+        });
+    }
+
+    /// Waits until somebody wants an attempt, and until one may be made after that of `started`.
+    async fn asked_for_retry(&self, started: Instant) {
+        self.retry_now.notified().await;
+        tokio::time::sleep_until((started + SHORTEST_RETRY).into()).await;
+    }
+
+    async fn connect_in_time(&self, era: Option<Era>) -> Result<(Connection, Listing), Failure> {
+        let limit = self.spec.limits.connect;
+        match tokio::time::timeout(limit, self.connect(era)).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(Failure {
+                reason: format!("no answer to {} within {} s", self.stage.lock(), limit.as_secs_f64()),
+                action: format!(
+                    "raise `connectTimeoutSeconds` of the server, or see `toolgate logs {}`",
+                    self.spec.name
+                ),
+            }),
+        }
+    }
+
+    fn connected(&self, connection: &Arc<Connection>, listing: Listing) {
+        let handshake = connection.handshake.clone();
+        self.note(&format!(
+            "connected with protocol version {}; {} tools",
+            handshake.protocol_version,
+            listing.definitions.len()
+        ));
+        let problems = listing.problems.clone();
+        self.observer.listed(&self.spec.name, &handshake, listing);
+        self.publish(|current| {
+            current.state.kind = StateKind::Ready;
+            current.state.failure = None;
+            current.state.handshake = Some(handshake);
+            current.state.problems = problems;
+            current.connection = Some(Arc::clone(connection));
+        });
+    }
+
+    /// Lists again whenever there is a reason to. Returns when the connection ends, when it turns
+    /// out that nobody is there any more, or when we are stopped.
+    async fn attend(&self, connection: &Connection) {
+        let over = async {
+            tokio::select! {
+                () = self.stop.cancelled() => {}
+                () = connection.closed() => {}
+            }
+        };
+        let listing = async {
+            loop {
+                connection.list_is_due().await;
+                let listing = tokio::time::timeout(self.spec.limits.connect, connection.list());
+                match listing.await {
+                    Ok(Ok(listing)) => {
+                        let problems = listing.problems.clone();
+                        self.observer.listed(&self.spec.name, &connection.handshake, listing);
+                        self.publish(|current| current.state.problems = problems);
+                    }
+                    Ok(Err(error)) if self.is_gone(&error) => return,
+                    Ok(Err(error)) => {
+                        let error = reasons::plain(&error);
+                        self.note(&format!("the changed list did not come: {error}"));
+                    }
+                    Err(_) => self.note("the changed list did not come in time"),
+                }
+                tokio::time::sleep(SHORTEST_RELIST).await;
+            }
+        };
+        tokio::select! {
+            () = over => {}
+            () = listing => {}
+        }
+    }
+
+    /// Whether nobody is at the URL any more.
+    fn is_gone(&self, error: &ServiceError) -> bool {
+        matches!(self.spec.endpoint, Endpoint::Http(_))
+            && (reasons::unreachable(error, "").is_some()
+                || matches!(error, ServiceError::TransportClosed))
+    }
+
+    /// Why a connection that had been made is over.
+    async fn end_of(&self, connection: &Connection) -> Failure {
+        let reason = match &connection.process {
+            Some(process) => match process.exited_within(Duration::from_millis(500)).await {
+                Some(status) => {
+                    let words = process.last_words().await;
+                    with_words(format!("the process ended ({status})"), &words)
+                }
+                None => "the process closed its output".to_owned(),
+            },
+            None => "the connection was closed".to_owned(),
+        };
+        // A child that only closed its pipes would stay behind.
+        connection.close().await;
+        Failure { reason: self.redactor.line(&reason), action: self.see_logs() }
+    }
+
+    fn see_logs(&self) -> String {
+        match self.spec.endpoint {
+            Endpoint::Stdio(_) => format!("see `toolgate logs {}`", self.spec.name),
+            Endpoint::Http(_) => "check that the server runs".to_owned(),
+        }
+    }
+
+    fn publish(&self, change: impl FnOnce(&mut Current)) {
+        self.state.send_modify(change);
+        self.observer.state_changed(&self.spec.name);
+    }
+
+    fn note(&self, text: &str) {
+        let text = self.redactor.line(text);
+        tracing::debug!(server = %self.spec.name, "{text}");
+        self.observer.output(&self.spec.name, OutputSource::Toolgate, &text);
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Server").field("spec", &self.spec).finish_non_exhaustive()
+    }
+}
+
+/// What happened, and what the server said about it.
+fn with_words(what: String, words: &[String]) -> String {
+    match reasons::telling_line(words) {
+        Some(words) => format!("{what}: {words}"),
+        None => what,
+    }
+}
+
+fn unknown_failure() -> Failure {
+    Failure { reason: "the last attempt failed".to_owned(), action: "try again".to_owned() }
+}
+
+fn stopped_failure() -> Failure {
+    Failure { reason: "toolgate is stopping".to_owned(), action: "start it again".to_owned() }
+}

@@ -1,0 +1,181 @@
+//! What to connect to, and within which limits.
+
+use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
+
+use toolgate_catalog::{Era, ServerName};
+
+use crate::redact::Redactor;
+
+/// One server.
+#[derive(Debug, Clone)]
+pub struct ServerSpec {
+    /// Its name in the configuration.
+    pub name: ServerName,
+    /// Where it is.
+    pub endpoint: Endpoint,
+    /// What it is allowed.
+    pub limits: Limits,
+    /// What an earlier probe found, so that none is needed now.
+    pub remembered_era: Option<Era>,
+}
+
+/// Where a server is.
+#[derive(Debug, Clone)]
+pub enum Endpoint {
+    /// A child process that speaks on stdin and stdout.
+    Stdio(StdioEndpoint),
+    /// A URL that speaks Streamable HTTP.
+    Http(HttpEndpoint),
+}
+
+/// A command to run. Its environment may hold secrets, which are not shown.
+#[derive(Clone)]
+pub struct StdioEndpoint {
+    /// The program.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Variables beside those it inherits.
+    pub env: BTreeMap<String, String>,
+    /// Its working directory; ours where unset.
+    pub cwd: Option<PathBuf>,
+}
+
+/// A URL to contact. Its headers may hold secrets, which are not shown.
+#[derive(Clone)]
+pub struct HttpEndpoint {
+    /// The MCP endpoint.
+    pub url: String,
+    /// Headers of every request.
+    pub headers: BTreeMap<String, String>,
+}
+
+/// What a server is allowed.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// From the start until its tools are listed.
+    pub connect: Duration,
+    /// The question which era a server speaks, before the older handshake is tried. Ten seconds
+    /// at most, and never longer than what is left of `connect`.
+    pub probe: Duration,
+    /// A call without an answer or progress.
+    pub idle: Duration,
+    /// A call, whatever its progress.
+    pub total: Duration,
+    /// One message.
+    pub max_message_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(30),
+            probe: Duration::from_secs(8),
+            idle: Duration::from_secs(60),
+            total: Duration::from_secs(600),
+            max_message_bytes: 16 * 1024 * 1024,
+        }
+    }
+}
+
+impl Endpoint {
+    /// Tells what is run or contacted, without secrets: the same text is the same server.
+    pub fn target(&self) -> String {
+        match self {
+            Self::Stdio(stdio) => {
+                let cwd = stdio.cwd.as_ref().map(|path| path.display().to_string());
+                format!("stdio\0{}\0{}\0{}", stdio.command, stdio.args.join("\0"), cwd.unwrap_or_default())
+            }
+            Self::Http(http) => format!("http\0{}", http.url),
+        }
+    }
+
+    /// What must not be shown of this endpoint: the values of variables and headers, and what a
+    /// URL holds beside the place.
+    pub fn redactor(&self) -> Redactor {
+        match self {
+            Self::Stdio(stdio) => Redactor::new(stdio.env.values().cloned()),
+            Self::Http(http) => {
+                Redactor::new(http.headers.values().cloned().chain(url_secrets(&http.url)))
+            }
+        }
+    }
+}
+
+/// A URL without what could be a secret.
+pub(crate) fn place(url: &str) -> String {
+    reqwest::Url::parse(url).map_or_else(
+        |_| "the URL".to_owned(),
+        |url| {
+            let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+            format!("{}://{}{port}{}", url.scheme(), url.host_str().unwrap_or_default(), url.path())
+        },
+    )
+}
+
+/// The password and the query's values, as they are written in the URL and as they are meant.
+fn url_secrets(url: &str) -> Vec<String> {
+    let Ok(parsed) = reqwest::Url::parse(url) else { return Vec::new() };
+    let written = parsed.query().unwrap_or_default().split('&');
+    let written = written.map(|pair| pair.split_once('=').map_or(pair, |(_, value)| value));
+    let meant = parsed.query_pairs().map(|(_, value)| value.into_owned());
+    let mut secrets: Vec<String> = written.map(str::to_owned).chain(meant).collect();
+    if let Some(password) = parsed.password() {
+        // The query's decoder is at hand, and does the same to a password.
+        let decoded = format!("http://x/?p={}", password.replace('+', "%2B"));
+        let decoded = reqwest::Url::parse(&decoded).ok();
+        secrets.extend(decoded.iter().flat_map(|url| url.query_pairs()).map(|(_, p)| p.into_owned()));
+        secrets.push(password.to_owned());
+    }
+    secrets
+}
+
+impl fmt::Debug for StdioEndpoint {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("StdioEndpoint")
+            .field("command", &self.command)
+            .field("args", &self.args)
+            .field("env", &self.env.keys().collect::<Vec<_>>())
+            .field("cwd", &self.cwd)
+            .finish()
+    }
+}
+
+impl fmt::Debug for HttpEndpoint {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("HttpEndpoint")
+            .field("url", &place(&self.url))
+            .field("headers", &self.headers.keys().collect::<Vec<_>>())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_url_holds_is_hidden() {
+        let url = "https://user:pass%20word1@example.com/mcp?key=abc%2Fdefgh&mode=fast";
+        let endpoint = Endpoint::Http(HttpEndpoint { url: url.into(), headers: BTreeMap::new() });
+        let shown = endpoint.redactor().clean(&format!("{url} abc/defgh pass word1"));
+        assert_eq!(
+            shown,
+            "https://user:[hidden]@example.com/mcp?key=[hidden]&mode=fast [hidden] [hidden]"
+        );
+        let shown = format!("{endpoint:?}");
+        assert!(!shown.contains("defgh") && !shown.contains("word1"), "{shown}");
+    }
+
+    #[test]
+    fn debugging_shows_names_and_no_values() {
+        let endpoint = HttpEndpoint {
+            url: "http://localhost/mcp".into(),
+            headers: BTreeMap::from([("authorization".into(), "Bearer secret".into())]),
+        };
+        let shown = format!("{endpoint:?}");
+        assert!(shown.contains("authorization") && !shown.contains("secret"));
+    }
+}

@@ -1,0 +1,120 @@
+//! All servers.
+
+use std::{collections::HashMap, sync::Arc};
+
+use futures::future::join_all;
+use parking_lot::Mutex;
+use rmcp::model::JsonObject;
+use serde_json::Value;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use toolgate_catalog::ServerName;
+
+use crate::{
+    connection::CallOptions,
+    error::CallError,
+    handshake::Handshake,
+    listing::Listing,
+    server::{Server, ServerState},
+    spec::ServerSpec,
+    watchdog::Watchdog,
+};
+
+/// Is told what happens. Called from the servers' tasks: it must return soon.
+pub trait Observer: Send + Sync + 'static {
+    /// A server listed its tools, at its start or after a change.
+    fn listed(&self, server: &ServerName, handshake: &Handshake, listing: Listing);
+
+    /// Something about a server's state is different now.
+    fn state_changed(&self, server: &ServerName) {
+        let _ = server;
+    }
+
+    /// A server wrote something that is no message, or we have something to note about it.
+    fn output(&self, server: &ServerName, source: OutputSource, line: &str) {
+        let _ = (server, source, line);
+    }
+}
+
+/// Where a line comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputSource {
+    /// The server's stderr.
+    Stderr,
+    /// The server's stdout, where only messages belong.
+    Stdout,
+    /// Our own words about the server.
+    Toolgate,
+}
+
+/// The connections to all servers.
+#[derive(Debug)]
+pub struct Upstream {
+    servers: HashMap<ServerName, Arc<Server>>,
+    stop: CancellationToken,
+    supervisors: Mutex<JoinSet<()>>,
+}
+
+impl Upstream {
+    /// Starts to connect to all of `specs`, each on its own. Returns at once; must be called inside
+    /// a tokio runtime.
+    pub fn start(specs: Vec<ServerSpec>, observer: &Arc<dyn Observer>) -> Self {
+        let stop = CancellationToken::new();
+        let watchdog = Watchdog::default();
+        let mut supervisors = JoinSet::new();
+        let mut servers = HashMap::new();
+        for spec in specs {
+            let name = spec.name.clone();
+            let server = Server::new(spec, watchdog.clone(), Arc::clone(observer), stop.clone());
+            let server = Arc::new(server);
+            supervisors.spawn(Arc::clone(&server).supervise());
+            servers.insert(name, server);
+        }
+        Self { servers, stop, supervisors: Mutex::new(supervisors) }
+    }
+
+    /// Calls a tool of a server by the tool's own name, and gives its result as it was sent.
+    pub async fn call(
+        &self,
+        server: &ServerName,
+        tool: &str,
+        arguments: Option<JsonObject>,
+        options: CallOptions,
+    ) -> Result<Value, CallError> {
+        let known = self.servers.get(server);
+        let server = known.ok_or_else(|| CallError::UnknownServer(server.clone()))?;
+        server.call(tool, arguments, options).await
+    }
+
+    /// How it stands with a server.
+    pub fn state(&self, server: &str) -> Option<ServerState> {
+        self.servers.get(server).map(|server| server.state())
+    }
+
+    /// Waits until `server`'s present attempt has come to an end, good or bad.
+    pub async fn settled(&self, server: &str) {
+        if let Some(server) = self.servers.get(server) {
+            server.settled().await;
+        }
+    }
+
+    /// The same for all servers.
+    pub async fn all_settled(&self) {
+        join_all(self.servers.values().map(|server| server.settled())).await;
+    }
+
+    /// Ends all connections in order: children get the time that the protocol gives them.
+    pub async fn shutdown(&self) {
+        self.stop.cancel();
+        let mut supervisors = std::mem::take(&mut *self.supervisors.lock());
+        while supervisors.join_next().await.is_some() {}
+    }
+}
+
+impl Drop for Upstream {
+    fn drop(&mut self) {
+        self.stop.cancel();
+        // The tasks end by themselves: aborting them would leave children to be killed.
+        self.supervisors.lock().detach_all();
+    }
+}

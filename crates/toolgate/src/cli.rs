@@ -1,0 +1,212 @@
+//! The arguments, as they are written.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// One MCP server in front of all of yours.
+///
+/// Your agent sees three tools instead of hundreds: it searches, inspects and calls. Point toolgate
+/// at the `mcpServers` file you have, and your agent at toolgate.
+#[derive(Debug, Parser)]
+#[command(
+    name = "toolgate",
+    version,
+    disable_help_subcommand = true,
+    max_term_width = 100,
+    after_help = "Start with `toolgate demo`, which needs nothing. Then `toolgate tokens --config FILE` \
+                  shows what your servers cost a context, and `toolgate serve --stdio --config FILE` \
+                  is the command to give to your agent."
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) globals: Globals,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Globals {
+    /// The configuration: toolgate.json, or the file of Claude, Cursor, VS Code, Codex, Gemini, Zed
+    ///
+    /// Without it: ./toolgate.json, ./toolgate.jsonc, ./.mcp.json, then toolgate/toolgate.json in
+    /// the user's configuration folder.
+    #[arg(long, short, global = true, value_name = "FILE", env = "TOOLGATE_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+    /// Say more on stderr; twice for details, three times for everything
+    #[arg(long, short, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Be an MCP server for an agent, in front of all configured servers
+    Serve(Serve),
+    /// Show how it stands with each server, and what a session would be shown and why
+    Status(Status),
+    /// Show what the servers' definitions cost a context window, and what a session pays instead
+    Tokens(Tokens),
+    /// Find tools by what they do
+    Search(Search),
+    /// Show the full definitions of tools
+    Inspect(Inspect),
+    /// Call a tool
+    Call(Call),
+    /// Show what a server wrote to stderr, and when it started and stopped
+    Logs(Logs),
+    /// Check the configuration, or print its JSON Schema for an editor
+    Config(Config),
+    /// Run everything on built-in servers: the cost, a search, a call, the saving
+    Demo(Demo),
+    /// One of the demo's servers
+    #[command(hide = true)]
+    DemoServer { name: String },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Speak MCP on stdin and stdout (the default, and so far the only way)
+    #[arg(long)]
+    pub(crate) stdio: bool,
+    /// What the agent is shown; without it, what the configuration says
+    #[arg(long, value_name = "MODE")]
+    pub(crate) mode: Option<Mode>,
+}
+
+/// What an agent is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    /// Deferred once a threshold is passed, else direct
+    Auto,
+    /// Every tool
+    Direct,
+    /// The meta-tools, in the style that the configuration says
+    Deferred,
+    /// The meta-tools; the list never changes
+    Stable,
+    /// The meta-tools; found tools are added to the list
+    Dynamic,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    /// List the tools of each server: which are loaded, which deferred
+    #[arg(long)]
+    pub(crate) tools: bool,
+    /// As for `serve`
+    #[arg(long, value_name = "MODE")]
+    pub(crate) mode: Option<Mode>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Tokens {
+    /// In what the cost is counted
+    #[arg(long, value_name = "UNIT", default_value = "tokens")]
+    pub(crate) unit: Unit,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// In what a cost is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Unit {
+    /// Tokens of o200k
+    Tokens,
+    /// Characters
+    Characters,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Search {
+    /// What the tool should do; several queries are merged
+    #[arg(required = true, value_name = "QUERY")]
+    pub(crate) queries: Vec<String>,
+    /// Only this server
+    #[arg(long, value_name = "NAME")]
+    pub(crate) server: Option<String>,
+    /// How many tools at most
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// How much to show of each tool
+    #[arg(long, value_name = "DETAIL", default_value = "description")]
+    pub(crate) detail: Detail,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// How much is shown of a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Detail {
+    /// Its name
+    Name,
+    /// And its description
+    Description,
+    /// And its input schema
+    Schema,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Inspect {
+    /// Names from `toolgate search`
+    #[arg(required = true, value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Call {
+    /// A name from `toolgate search`
+    pub(crate) name: String,
+    /// The arguments as a JSON object; `-` reads them from stdin, `@FILE` from a file
+    #[arg(value_name = "JSON")]
+    pub(crate) arguments: Option<String>,
+    /// One argument; the value is JSON where it parses as JSON, else text
+    #[arg(long = "arg", short = 'a', value_name = "KEY=VALUE")]
+    pub(crate) pairs: Vec<String>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Logs {
+    /// The server's name in the configuration
+    pub(crate) name: String,
+    /// How many lines
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 100)]
+    pub(crate) lines: usize,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Config {
+    #[command(subcommand)]
+    pub(crate) command: ConfigCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Say what is wrong with the configuration, without starting any server
+    Check {
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Print the JSON Schema of toolgate.json
+    Schema,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Output {
+    /// Print JSON for a program instead of text for a person
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,133 @@
+//! One file a command.
+
+mod call;
+mod config;
+mod demo;
+mod inspect;
+mod logs;
+mod search;
+mod serve;
+mod status;
+mod tokens;
+
+use std::process::ExitCode;
+
+use serde_json::{Map, Value};
+use toolgate_host::{CallFailure, Host, Session};
+use toolgate_upstream::CallOptions;
+
+use crate::{
+    cli::{Cli, Command, Globals, Mode},
+    failure::Failure,
+    load::{self, Loaded},
+    printer::Printer,
+};
+
+pub(crate) async fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode, Failure> {
+    let globals = &cli.globals;
+    match cli.command {
+        Command::Serve(arguments) => serve::run(globals, &arguments, printer).await,
+        Command::Status(arguments) => status::run(globals, &arguments, printer).await,
+        Command::Tokens(arguments) => tokens::run(globals, &arguments, printer).await,
+        Command::Search(arguments) => search::run(globals, arguments, printer).await,
+        Command::Inspect(arguments) => inspect::run(globals, arguments, printer).await,
+        Command::Call(arguments) => call::run(globals, arguments, printer).await,
+        Command::Logs(arguments) => logs::run(globals, &arguments, printer),
+        Command::Config(arguments) => config::run(globals, &arguments, printer),
+        Command::Demo(arguments) => demo::run(&arguments, printer).await,
+        Command::DemoServer { name } => demo::serve(&name),
+    }
+}
+
+/// Reads the configuration, tells what is wrong with it, and starts a host for the rest.
+fn start(
+    globals: &Globals,
+    mode: Option<Mode>,
+    printer: &mut Printer,
+) -> Result<(Loaded, Host), Failure> {
+    let loaded = load::load(globals)?;
+    load::report(&loaded.configuration.problems, printer);
+    let host = Host::start(loaded.settings(mode));
+    Ok((loaded, host))
+}
+
+/// [`start`] for a command that asks one question: waits for servers of which nothing is known.
+async fn start_on_demand(
+    globals: &Globals,
+    printer: &mut Printer,
+) -> Result<(Loaded, Host), Failure> {
+    let (loaded, host) = start(globals, None, printer)?;
+    let bar = Printer::progress(host.settings().servers.len() as u64, "connecting");
+    host.all_known().await;
+    bar.finish_and_clear();
+    Ok((loaded, host))
+}
+
+/// Waits for all servers, with a sign of life.
+async fn settle(host: &Host) {
+    let servers = &host.settings().servers;
+    let bar = Printer::progress(servers.len() as u64, "connecting");
+    let waiting = servers.iter().map(|setup| async {
+        host.settled(setup.spec.name.as_str()).await;
+        bar.inc(1);
+    });
+    let mut waiting: Vec<_> = waiting.map(Box::pin).collect();
+    // All at once, without a task each: the first pending one wakes the rest.
+    std::future::poll_fn(|context| {
+        waiting.retain_mut(|one| one.as_mut().poll(context).is_pending());
+        if waiting.is_empty() { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+    })
+    .await;
+    bar.finish_and_clear();
+}
+
+/// Calls a meta-tool as an agent would.
+async fn meta_call(session: &Session, tool: &str, arguments: Value) -> Result<Value, Failure> {
+    let arguments = match arguments {
+        Value::Object(arguments) => arguments,
+        _ => Map::new(),
+    };
+    session.call(tool, arguments, CallOptions::default()).await.map_err(failed_call)
+}
+
+fn failed_call(failure: CallFailure) -> Failure {
+    match failure {
+        CallFailure::UnknownTool(message) | CallFailure::Refused { message, .. } => {
+            Failure::new(message)
+        }
+        CallFailure::Cancelled => Failure::new("the call was cancelled"),
+    }
+}
+
+/// Whether a result says of itself that it is an error.
+fn is_error(result: &Value) -> bool {
+    result.get("isError").and_then(Value::as_bool).unwrap_or_default()
+}
+
+/// The text of a result, for a person. Control characters of a server are not for a terminal.
+fn text_of(result: &Value) -> String {
+    let blocks = result.get("content").and_then(Value::as_array);
+    let parts: Vec<String> = blocks.into_iter().flatten().map(block_text).collect();
+    let text = if parts.is_empty() {
+        let data = result.get("structuredContent").unwrap_or(result);
+        serde_json::to_string_pretty(data).unwrap_or_default()
+    } else {
+        parts.join("\n")
+    };
+    text.chars().filter(|character| !character.is_control() || "\n\t".contains(*character)).collect()
+}
+
+fn block_text(block: &Value) -> String {
+    let field = |name: &str| block.get(name).and_then(Value::as_str);
+    let size = |name: &str| field(name).map_or(0, str::len);
+    match field("type") {
+        Some("text") => field("text").unwrap_or_default().to_owned(),
+        Some(kind @ ("image" | "audio")) => format!(
+            "[{kind} {}, {} characters of base64; --json shows it]",
+            field("mimeType").unwrap_or("of unknown type"),
+            size("data")
+        ),
+        Some("resource_link") => format!("[resource {}]", field("uri").unwrap_or_default()),
+        _ => block.to_string(),
+    }
+}

@@ -1,0 +1,112 @@
+//! `toolgate call`
+
+use std::{fs, io::Read, process::ExitCode};
+
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+use toolgate_host::Session;
+use toolgate_upstream::{CallOptions, Progress};
+
+use super::{failed_call, is_error, text_of};
+use crate::{
+    cli::{Call, Globals},
+    failure::Failure,
+    printer::Printer,
+};
+
+pub(crate) async fn run(
+    globals: &Globals,
+    arguments: Call,
+    printer: &mut Printer,
+) -> Result<ExitCode, Failure> {
+    let values = read_arguments(&arguments)?;
+    let (_, host) = super::start_on_demand(globals, printer).await?;
+    let session = host.session();
+    let outcome = call(&session, &arguments.name, values).await;
+    host.shutdown().await;
+    let result = outcome?;
+    let failed = is_error(&result);
+    if arguments.output.json {
+        printer.json(&result)?;
+    } else if failed {
+        printer.note(format!("error: {}", text_of(&result)));
+    } else {
+        printer.line(text_of(&result));
+    }
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Calls through `call_tool`, as an agent does. Ctrl-C cancels the call and tells the server.
+async fn call(
+    session: &Session,
+    name: &str,
+    arguments: Map<String, Value>,
+) -> Result<Value, Failure> {
+    let cancel = CancellationToken::new();
+    let (progress, mut reports) = tokio::sync::mpsc::channel::<Progress>(64);
+    let bar = Printer::progress(0, "calling");
+    let shown = bar.clone();
+    tokio::spawn(async move {
+        while let Some(report) = reports.recv().await {
+            let total = report.total.map(|total| format!("/{total}")).unwrap_or_default();
+            let message = report.message.unwrap_or_default();
+            shown.set_message(format!("calling: {}{total} {message}", report.progress));
+        }
+    });
+    let interrupted = cancel.clone();
+    tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            interrupted.cancel();
+        }
+    });
+    let request = Map::from_iter([
+        ("name".to_owned(), json!(name)),
+        ("arguments".to_owned(), Value::Object(arguments)),
+    ]);
+    let options = CallOptions { progress: Some(progress), cancel, ..CallOptions::default() };
+    let result = session.call("call_tool", request, options).await;
+    bar.finish_and_clear();
+    result.map_err(failed_call)
+}
+
+fn read_arguments(arguments: &Call) -> Result<Map<String, Value>, Failure> {
+    let text = match arguments.arguments.as_deref() {
+        None => None,
+        Some("-") => {
+            let mut text = String::new();
+            std::io::stdin()
+                .read_to_string(&mut text)
+                .map_err(|error| Failure::usage(format!("cannot read stdin: {error}")))?;
+            Some(text)
+        }
+        Some(text) => match text.strip_prefix('@') {
+            Some(path) => Some(
+                fs::read_to_string(path)
+                    .map_err(|error| Failure::usage(format!("cannot read {path}: {error}")))?,
+            ),
+            None => Some(text.to_owned()),
+        },
+    };
+    let mut values = match text {
+        None => Map::new(),
+        Some(text) => match serde_json::from_str(&text) {
+            Ok(Value::Object(values)) => values,
+            Ok(_) => {
+                return Err(Failure::usage("the arguments are JSON, but not an object")
+                    .hint("write them as '{\"key\": \"value\"}', or as --arg key=value"));
+            }
+            Err(error) => {
+                return Err(Failure::usage(format!("the arguments are no JSON: {error}"))
+                    .hint("write them as '{\"key\": \"value\"}', or as --arg key=value"));
+            }
+        },
+    };
+    for pair in &arguments.pairs {
+        let (key, value) = pair.split_once('=').ok_or_else(|| {
+            Failure::usage(format!("--arg {pair} has no `=`")).hint("write --arg KEY=VALUE")
+        })?;
+        let value = serde_json::from_str(value).unwrap_or_else(|_| json!(value));
+        values.insert(key.to_owned(), value);
+    }
+    Ok(values)
+}

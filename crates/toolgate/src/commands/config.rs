@@ -1,0 +1,49 @@
+//! `toolgate config`
+
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use crate::{
+    cli::{Config, ConfigCommand, Globals},
+    failure::Failure,
+    folders, load,
+    printer::Printer,
+};
+
+pub(crate) fn run(
+    globals: &Globals,
+    arguments: &Config,
+    printer: &mut Printer,
+) -> Result<ExitCode, Failure> {
+    match &arguments.command {
+        ConfigCommand::Schema => {
+            printer.json(&toolgate_config::json_schema())?;
+            Ok(ExitCode::SUCCESS)
+        }
+        ConfigCommand::Check { output } => {
+            let loaded = load::load(globals)?;
+            let configuration = &loaded.configuration;
+            let usable = configuration
+                .servers
+                .iter()
+                .filter(|server| server.transport.is_ok() && server.settings.enabled)
+                .count();
+            let path = folders::shown(&loaded.path);
+            if output.json {
+                printer.json(&json!({
+                    "file": path,
+                    "servers": configuration.servers.len(),
+                    "usable": usable,
+                    "problems": configuration.problems,
+                }))?;
+            } else {
+                load::report(&configuration.problems, printer);
+                let all = configuration.servers.len();
+                printer.line(format!("{path}: {usable} of {all} servers can be used"));
+            }
+            let failed = load::has_errors(&configuration.problems);
+            Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+        }
+    }
+}

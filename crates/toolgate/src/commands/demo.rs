@@ -1,0 +1,211 @@
+//! `toolgate demo`
+
+use std::{env, io, process::ExitCode};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use toolgate_catalog::{RequestedMode, TokenCounter};
+use toolgate_host::{Host, HostSettings, ServerSetup, Session};
+use toolgate_upstream::{Endpoint, Limits, ServerSpec, StdioEndpoint};
+
+use super::{is_error, meta_call, text_of, tokens};
+use crate::{
+    cli::{Demo, Unit},
+    failure::Failure,
+    printer::Printer,
+    table::{Column, grouped, percent, table},
+};
+
+/// How many lines of an answer are shown; all of it is counted.
+const SHOWN_LINES: usize = 8;
+const SHOWN_CHARACTERS: usize = 110;
+
+/// One exchange of the demo's conversation.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Step {
+    request: String,
+    #[serde(skip)]
+    answer: String,
+    /// What the exchange costs the model's context.
+    tokens: u64,
+    /// Whether an agent that has all definitions would make it too.
+    also_directly: bool,
+}
+
+/// Runs one of the demo's servers on stdin and stdout.
+pub(crate) fn serve(name: &str) -> Result<ExitCode, Failure> {
+    toolgate_demo::serve(name, io::stdin().lock(), io::stdout().lock())
+        .map_err(|error| Failure::new(error.to_string()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) async fn run(arguments: &Demo, printer: &mut Printer) -> Result<ExitCode, Failure> {
+    let host = Host::start(settings()?);
+    super::settle(&host).await;
+    let outcome = tell(&host, arguments.output.json, printer).await;
+    host.shutdown().await;
+    outcome?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn tell(host: &Host, as_json: bool, printer: &mut Printer) -> Result<(), Failure> {
+    let costs = tokens::count(host, Unit::Tokens).await;
+    if costs.tools() == 0 {
+        return Err(Failure::new("the demo's servers did not start")
+            .hint("run `toolgate demo-server logging` and type a line to see why"));
+    }
+    if !as_json {
+        printer.line("1. Ten demo servers, each a process of its own. The ordinary way puts all of this");
+        printer.line("   into the model's context before its first word:\n");
+        printer.line(indented(&costs.render()));
+        printer.line("\n2. Through toolgate the model sees three tools and finds the rest. Its task: open a");
+        printer.line("   ticket for the error that the services log most often.\n");
+    }
+    let steps = converse(&host.session(), as_json, printer).await?;
+    let (all, session) = costs.before_and_after();
+    let exchanged: u64 = steps.iter().map(|step| step.tokens).sum();
+    let direct: u64 = steps.iter().filter(|step| step.also_directly).map(|step| step.tokens).sum();
+    let (before, after) = (all + direct, session + exchanged);
+    if as_json {
+        return printer.json(&json!({
+            "servers": host.settings().servers.len(),
+            "tools": costs.tools(),
+            "definitions": { "direct": all, "toolgate": session },
+            "steps": steps,
+            "exchanges": { "direct": direct, "toolgate": exchanged },
+            "total": { "direct": before, "toolgate": after },
+        }));
+    }
+    printer.line("3. What that cost the context, in tokens of o200k:\n");
+    let row = |what: &str, directly: u64, through: u64| {
+        vec![what.to_owned(), grouped(directly), grouped(through)]
+    };
+    let rows = vec![
+        row(&format!("definitions of {} tools", costs.tools()), all, session),
+        row("the conversation above", direct, exchanged),
+        row("together", before, after),
+    ];
+    let columns = [Column::Text(""), Column::Number("directly"), Column::Number("with toolgate")];
+    printer.line(indented(&table(&columns, rows)));
+    printer.line(format!(
+        "\n   {} of the context saved. Definitions stay out of it however many servers you add.\n   \
+         Next: toolgate tokens --config FILE shows the same for your own servers.",
+        percent(before.saturating_sub(after), before)
+    ));
+    Ok(())
+}
+
+/// What an agent would do, through the same meta-tools.
+async fn converse(
+    session: &Session,
+    quiet: bool,
+    printer: &mut Printer,
+) -> Result<Vec<Step>, Failure> {
+    let mut steps = Vec::new();
+    let mut ask = async |tool: &str, arguments: Value| {
+        let step = exchange(session, tool, arguments).await?;
+        if !quiet {
+            printer.line(indented(&step.render()));
+        }
+        let answer = step.answer.clone();
+        steps.push(step);
+        Ok::<String, Failure>(answer)
+    };
+    ask("search_tools", json!({ "query": "error logs of the last hour", "limit": 3 })).await?;
+    ask("get_tool_details", json!({ "names": ["logging_getLogs"] })).await?;
+    let logs = ask(
+        "call_tool",
+        json!({ "name": "logging_getLogs", "arguments": { "level": "error", "limit": 40 } }),
+    )
+    .await?;
+    ask("search_tools", json!({ "query": "open a ticket for a bug", "limit": 3 })).await?;
+    ask("get_tool_details", json!({ "names": ["ticketing_createIssue"] })).await?;
+    let title = most_frequent(&logs).unwrap_or_else(|| "Errors in the logs".to_owned());
+    ask(
+        "call_tool",
+        json!({ "name": "ticketing_createIssue", "arguments": {
+            "title": title, "body": "Logged most often in the last hour.", "priority": "high",
+        } }),
+    )
+    .await?;
+    Ok(steps)
+}
+
+async fn exchange(session: &Session, tool: &str, arguments: Value) -> Result<Step, Failure> {
+    let request = format!("{tool}({arguments})");
+    let result = meta_call(session, tool, arguments).await?;
+    let answer = text_of(&result);
+    if is_error(&result) {
+        return Err(Failure::new(format!("the demo went wrong at {request}: {answer}")));
+    }
+    let counter = TokenCounter::shared();
+    let tokens = (counter.count(&request) + counter.count(&answer)) as u64;
+    Ok(Step { request, answer, tokens, also_directly: tool == "call_tool" })
+}
+
+/// The message that occurs most often in a list of log entries.
+fn most_frequent(logs: &str) -> Option<String> {
+    let entries: Vec<Value> = serde_json::from_str(logs).ok()?;
+    let messages: Vec<&str> =
+        entries.iter().filter_map(|entry| entry.get("message")?.as_str()).collect();
+    let count = |message: &str| messages.iter().filter(|other| **other == message).count();
+    messages.iter().max_by_key(|message| (count(message), **message)).map(ToString::to_string)
+}
+
+impl Step {
+    fn render(&self) -> String {
+        let mut text = format!("> {}", cut(&self.request));
+        let lines: Vec<&str> = self.answer.lines().collect();
+        for line in lines.iter().take(SHOWN_LINES) {
+            text.push_str("\n  ");
+            text.push_str(&cut(line));
+        }
+        if lines.len() > SHOWN_LINES {
+            text.push_str(&format!("\n  … {} more lines", lines.len() - SHOWN_LINES));
+        }
+        format!("{text}\n  ({} tokens)\n", grouped(self.tokens))
+    }
+}
+
+fn cut(line: &str) -> String {
+    let characters = line.chars().count();
+    if characters <= SHOWN_CHARACTERS {
+        return line.to_owned();
+    }
+    let start: String = line.chars().take(SHOWN_CHARACTERS).collect();
+    format!("{start}… ({} more characters)", characters - SHOWN_CHARACTERS)
+}
+
+fn indented(text: &str) -> String {
+    text.lines()
+        .map(|line| if line.is_empty() { String::new() } else { format!("   {line}") })
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// The demo's servers are this program again, in a hidden mode.
+fn settings() -> Result<HostSettings, Failure> {
+    let program = env::current_exe()
+        .map_err(|error| Failure::new(format!("the program cannot find itself: {error}")))?;
+    let servers = toolgate_demo::servers().iter().map(|server| {
+        let spec = ServerSpec {
+            name: server.name.into(),
+            endpoint: Endpoint::Stdio(StdioEndpoint {
+                command: program.display().to_string(),
+                args: vec!["demo-server".to_owned(), server.name.to_owned()],
+                env: Default::default(),
+                cwd: None,
+            }),
+            limits: Limits::default(),
+            remembered_era: None,
+        };
+        let mut setup = ServerSetup::new(spec);
+        setup.entry.prefix = server.prefix.map(str::to_owned);
+        setup.entry.description = Some(server.description.to_owned());
+        setup
+    });
+    let mut settings = HostSettings::new(servers.collect());
+    settings.exposure.mode = RequestedMode::Auto;
+    Ok(settings)
+}

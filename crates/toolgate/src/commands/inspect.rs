@@ -1,0 +1,58 @@
+//! `toolgate inspect`
+
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use super::{is_error, meta_call, text_of};
+use crate::{
+    cli::{Globals, Inspect},
+    failure::Failure,
+    printer::Printer,
+};
+
+pub(crate) async fn run(
+    globals: &Globals,
+    arguments: Inspect,
+    printer: &mut Printer,
+) -> Result<ExitCode, Failure> {
+    let (_, host) = super::start_on_demand(globals, printer).await?;
+    let session = host.session();
+    let request = json!({ "names": arguments.names });
+    let result = meta_call(&session, "get_tool_details", request).await?;
+    host.shutdown().await;
+    if is_error(&result) {
+        return Err(Failure::usage(text_of(&result)));
+    }
+    let tools = &result["structuredContent"]["tools"];
+    if arguments.output.json {
+        printer.json(tools)?;
+    } else {
+        for tool in tools.as_array().into_iter().flatten() {
+            printer.line(render(tool));
+        }
+    }
+    let unknown = tools.as_array().into_iter().flatten().any(|tool| tool.get("error").is_some());
+    Ok(if unknown { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn render(tool: &Value) -> String {
+    let name = tool["name"].as_str().unwrap_or_default();
+    let Some(definition) = tool.get("definition") else {
+        let nearest: Vec<&str> = tool["nearest"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        let hint = if nearest.is_empty() {
+            "`toolgate search` finds those there are".to_owned()
+        } else {
+            format!("nearest: {}", nearest.join(", "))
+        };
+        return format!("{name}: there is no such tool; {hint}\n");
+    };
+    let signature = toolgate_catalog::signature(name, &definition["inputSchema"]);
+    let pretty = serde_json::to_string_pretty(definition).unwrap_or_default();
+    format!("{signature}\nserver: {}\n{pretty}\n", tool["server"].as_str().unwrap_or_default())
+}

@@ -1,0 +1,52 @@
+//! `toolgate logs`
+
+use std::process::ExitCode;
+
+use toolgate_catalog::nearest;
+
+use crate::{
+    cli::{Globals, Logs},
+    failure::Failure,
+    load,
+    printer::Printer,
+};
+
+pub(crate) fn run(
+    globals: &Globals,
+    arguments: &Logs,
+    printer: &mut Printer,
+) -> Result<ExitCode, Failure> {
+    let store = load::store().ok_or_else(|| {
+        Failure::new("there is no place for logs on this system")
+            .hint("set TOOLGATE_HOME to a folder")
+    })?;
+    let lines = store
+        .log(&arguments.name)
+        .tail(arguments.lines)
+        .map_err(|error| Failure::new(format!("the log cannot be read: {error}")))?;
+    if lines.is_empty() {
+        check_name(globals, &arguments.name)?;
+        printer.note(format!("server `{}` has written nothing yet", arguments.name));
+    }
+    if arguments.output.json {
+        printer.json(&lines)?;
+    } else {
+        lines.iter().for_each(|line| printer.line(line));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// An empty log of a server that does not exist is most likely a typing error.
+fn check_name(globals: &Globals, name: &str) -> Result<(), Failure> {
+    let Ok(loaded) = load::load(globals) else { return Ok(()) };
+    let known: Vec<&str> =
+        loaded.configuration.servers.iter().map(|server| server.name.as_str()).collect();
+    if known.contains(&name) {
+        return Ok(());
+    }
+    let failure = Failure::usage(format!("there is no server `{name}` in the configuration"));
+    Err(match nearest(name, known.iter().copied(), 3).as_slice() {
+        [] => failure.hint(format!("the servers are: {}", known.join(", "))),
+        near => failure.hint(format!("did you mean {}?", near.join(" or "))),
+    })
+}

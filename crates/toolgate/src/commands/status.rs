@@ -1,0 +1,135 @@
+//! `toolgate status`
+
+use std::process::ExitCode;
+
+use serde_json::json;
+use toolgate_catalog::ExposureKind;
+use toolgate_config::Configuration;
+use toolgate_host::ServerOverview;
+
+use crate::{
+    cli::{Globals, Status},
+    failure::Failure,
+    folders, load,
+    printer::Printer,
+    table::{Column, grouped, table},
+};
+
+pub(crate) async fn run(
+    globals: &Globals,
+    arguments: &Status,
+    printer: &mut Printer,
+) -> Result<ExitCode, Failure> {
+    let (loaded, host) = super::start(globals, arguments.mode, printer)?;
+    super::settle(&host).await;
+    let exposure = host.exposure();
+    let servers = host.overview(&exposure);
+    host.shutdown().await;
+    let unusable = unusable(&loaded.configuration);
+    let modes = modes(exposure.kind);
+    if arguments.output.json {
+        printer.json(&json!({
+            "file": folders::shown(&loaded.path),
+            "exposure": modes,
+            "reason": exposure.reason.to_string(),
+            "servers": servers,
+            "unusable": unusable,
+            "problems": loaded.configuration.problems,
+        }))?;
+    } else {
+        printer.line(render(&servers, &unusable));
+        for line in sessions(&modes, &exposure.reason.to_string()) {
+            printer.line(line);
+        }
+        if arguments.tools {
+            servers.iter().for_each(|server| printer.line(tools(server)));
+        }
+    }
+    let well = servers.iter().all(|server| server.state == "ready" && server.problems.is_empty())
+        && unusable.is_empty()
+        && !load::has_errors(&loaded.configuration.problems);
+    Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Servers of the file that were not even tried, and why.
+fn unusable(configuration: &Configuration) -> Vec<(String, String)> {
+    configuration
+        .servers
+        .iter()
+        .filter(|server| server.settings.enabled)
+        .filter_map(|server| {
+            let problem = server.transport.as_ref().err()?;
+            let hint = problem.hint.as_deref().map(|hint| format!("; {hint}")).unwrap_or_default();
+            Some((server.name.clone(), format!("{}{hint}", problem.message)))
+        })
+        .collect()
+}
+
+/// What a session gets, by the protocol that the client speaks.
+fn modes(kind: ExposureKind) -> Vec<(&'static str, String)> {
+    match kind {
+        // There the list may not change during a session.
+        ExposureKind::Dynamic => vec![
+            ("clients up to 2025-11-25", kind.to_string()),
+            ("clients from 2026-07-28 on", ExposureKind::Stable.to_string()),
+        ],
+        _ => vec![("all clients", kind.to_string())],
+    }
+}
+
+fn sessions(modes: &[(&str, String)], reason: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for (clients, mode) in modes {
+        lines.push(format!("A session of {clients} is {mode}: {reason}."));
+    }
+    lines
+}
+
+fn render(servers: &[ServerOverview], unusable: &[(String, String)]) -> String {
+    let mut rows: Vec<Vec<String>> = servers
+        .iter()
+        .map(|server| {
+            let mut remarks: Vec<String> = Vec::new();
+            if let Some(reason) = &server.reason {
+                let action = server.action.as_deref().unwrap_or_default();
+                remarks.push(format!("{reason}; {action}"));
+            }
+            remarks.extend(server.problems.iter().cloned());
+            vec![
+                server.server.to_string(),
+                server.state.to_owned(),
+                grouped(server.tools as u64),
+                grouped(server.loaded.len() as u64),
+                grouped(server.deferred.len() as u64),
+                server.protocol_version.clone().unwrap_or_default(),
+                remarks.join("\n"),
+            ]
+        })
+        .collect();
+    rows.extend(unusable.iter().map(|(name, why)| {
+        let none = String::new;
+        vec![name.clone(), "unusable".to_owned(), none(), none(), none(), none(), why.clone()]
+    }));
+    let columns = [
+        Column::Text("server"),
+        Column::Text("state"),
+        Column::Number("tools"),
+        Column::Number("loaded"),
+        Column::Number("deferred"),
+        Column::Text("protocol"),
+        Column::Text("remarks"),
+    ];
+    table(&columns, rows)
+}
+
+fn tools(server: &ServerOverview) -> String {
+    let list = |heading: &str, names: &[String]| {
+        if names.is_empty() { String::new() } else { format!("\n  {heading}: {}", names.join(", ")) }
+    };
+    format!(
+        "\n{}{}{}",
+        server.server,
+        list("loaded", &server.loaded),
+        list("deferred", &server.deferred)
+    )
+}

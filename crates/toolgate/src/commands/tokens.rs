@@ -1,0 +1,145 @@
+//! `toolgate tokens`
+
+use std::process::ExitCode;
+
+use serde::Serialize;
+use toolgate_catalog::TokenCounter;
+use toolgate_host::Host;
+
+use crate::{
+    cli::{Globals, Tokens, Unit},
+    failure::Failure,
+    printer::Printer,
+    table::{Column, grouped, percent, table},
+};
+
+/// What the definitions cost, and what a session pays instead.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Costs {
+    unit: &'static str,
+    context_window: u64,
+    servers: Vec<Row>,
+    total: Row,
+    /// What a session starts with: the meta-tools, and the tools that are always loaded.
+    session: Row,
+    exposure: String,
+    reason: String,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Row {
+    name: String,
+    tools: u64,
+    cost: u64,
+}
+
+pub(crate) async fn run(
+    globals: &Globals,
+    arguments: &Tokens,
+    printer: &mut Printer,
+) -> Result<ExitCode, Failure> {
+    let (_, host) = super::start_on_demand(globals, printer).await?;
+    let costs = count(&host, arguments.unit).await;
+    host.shutdown().await;
+    if arguments.output.json {
+        printer.json(&costs)?;
+    } else {
+        printer.line(costs.render());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Counts what a session that starts now would pay in the ordinary way, and what it does pay.
+pub(crate) async fn count(host: &Host, unit: Unit) -> Costs {
+    let session = host.session();
+    let shown = session.list_tools().await;
+    let exposure = session.exposure().await;
+    let catalog = host.catalog().read();
+    let servers: Vec<Row> = catalog
+        .servers()
+        .map(|entry| {
+            let tools = catalog.tools_of(entry.name.as_str());
+            let cost = tools.iter().map(|tool| match unit {
+                Unit::Tokens => u64::from(tool.definition.tokens()),
+                Unit::Characters => tool.definition.characters() as u64,
+            });
+            Row { name: entry.name.to_string(), tools: tools.len() as u64, cost: cost.sum() }
+        })
+        .collect();
+    let total = Row {
+        name: "all servers".to_owned(),
+        tools: servers.iter().map(|row| row.tools).sum(),
+        cost: servers.iter().map(|row| row.cost).sum(),
+    };
+    let paid = shown.iter().map(|definition| {
+        let seen = serde_json::json!({
+            "name": definition["name"],
+            "description": definition["description"],
+            "inputSchema": definition["inputSchema"],
+        });
+        match unit {
+            Unit::Tokens => TokenCounter::shared().count(&seen.to_string()) as u64,
+            Unit::Characters => seen.to_string().chars().count() as u64,
+        }
+    });
+    let session = Row {
+        name: "a session now".to_owned(),
+        tools: shown.len() as u64,
+        cost: paid.sum(),
+    };
+    Costs {
+        unit: match unit {
+            Unit::Tokens => "tokens",
+            Unit::Characters => "characters",
+        },
+        context_window: host.settings().exposure.context_window,
+        servers,
+        total,
+        session,
+        exposure: exposure.kind.to_string(),
+        reason: exposure.reason.to_string(),
+    }
+}
+
+impl Costs {
+    /// A table, dearest server first.
+    pub(crate) fn render(&self) -> String {
+        let unit = self.unit;
+        let window = self.context_window;
+        let row = |row: &Row| {
+            vec![
+                row.name.clone(),
+                grouped(row.tools),
+                grouped(row.cost),
+                percent(row.cost, window),
+            ]
+        };
+        let mut sorted = self.servers.clone();
+        sorted.sort_by(|left, right| right.cost.cmp(&left.cost).then(left.name.cmp(&right.name)));
+        let rows =
+            sorted.iter().chain([&self.total, &self.session]).map(row).collect::<Vec<_>>();
+        let columns = [
+            Column::Text("server"),
+            Column::Number("tools"),
+            Column::Number(if unit == "tokens" { "tokens" } else { "characters" }),
+            Column::Number("of context"),
+        ];
+        format!(
+            "{}\n\nA session is {}: {}.",
+            table(&columns, rows),
+            self.exposure,
+            self.reason
+        )
+    }
+
+    /// What the ordinary way costs, and what a session pays.
+    pub(crate) fn before_and_after(&self) -> (u64, u64) {
+        (self.total.cost, self.session.cost)
+    }
+
+    /// How many tools there are.
+    pub(crate) fn tools(&self) -> u64 {
+        self.total.tools
+    }
+}

@@ -1,0 +1,199 @@
+//! From a configuration file to the settings of a host.
+
+use std::{env, fs, path::PathBuf, sync::Arc};
+
+use toolgate_broker::ServerRules;
+use toolgate_catalog::{CostUnit, DeferredStyle, ExposureSettings, RequestedMode, ServerEntry};
+use toolgate_config::{
+    Approval, Configuration, DeferredMode, Format, Problem, SearchStrategy, Severity, TokenCounter,
+    ToolSearch, ToolSearchMode, Transport,
+};
+use toolgate_host::{HostSettings, ServerSetup};
+use toolgate_search::StrategyName;
+use toolgate_store::Store;
+use toolgate_upstream::{Endpoint, HttpEndpoint, Limits, ServerSpec, StdioEndpoint};
+
+use crate::{
+    cli::{Globals, Mode},
+    failure::Failure,
+    folders,
+    printer::Printer,
+};
+
+/// What was read.
+pub(crate) struct Loaded {
+    /// Where from.
+    pub(crate) path: PathBuf,
+    /// What it says.
+    pub(crate) configuration: Configuration,
+}
+
+/// Finds and reads the configuration. Only a file that cannot be read at all is a failure.
+pub(crate) fn load(globals: &Globals) -> Result<Loaded, Failure> {
+    let path = match &globals.config {
+        Some(path) => path.clone(),
+        None => find()?,
+    };
+    let shown = folders::shown(&path);
+    let text = fs::read_to_string(&path).map_err(|error| {
+        let failure = Failure::usage(format!("cannot read {shown}: {error}"));
+        match error.kind() {
+            std::io::ErrorKind::NotFound => failure.hint("check the path after --config"),
+            std::io::ErrorKind::InvalidData => failure.hint("save the file as UTF-8"),
+            _ => failure,
+        }
+    })?;
+    let format = Format::of_file(&path);
+    let environment = |name: &str| env::var(name).ok();
+    let configuration = toolgate_config::parse(&text, format, &shown, &environment)
+        .map_err(|error| Failure::usage(error.to_string()))?;
+    Ok(Loaded { path, configuration })
+}
+
+fn find() -> Result<PathBuf, Failure> {
+    let places = folders::configurations();
+    if let Some(found) = places.iter().find(|path| path.is_file()) {
+        return Ok(found.clone());
+    }
+    let looked: Vec<String> = places.iter().map(|path| folders::shown(path)).collect();
+    Err(Failure::usage(format!("there is no configuration; looked for {}", looked.join(", ")))
+        .hint("name yours: --config FILE (a Claude, Cursor, VS Code, Codex, Gemini or Zed file works as it is)")
+        .hint("or see toolgate at work without one: toolgate demo"))
+}
+
+/// Tells the person what is wrong with the configuration. What is right is used all the same.
+pub(crate) fn report(problems: &[Problem], printer: &mut Printer) {
+    for problem in problems {
+        printer.note(problem);
+    }
+}
+
+/// Whether something in the configuration costs a server.
+pub(crate) fn has_errors(problems: &[Problem]) -> bool {
+    problems.iter().any(|problem| problem.severity == Severity::Error)
+}
+
+impl Loaded {
+    /// The settings of a host for the servers that can be used.
+    pub(crate) fn settings(&self, mode: Option<Mode>) -> HostSettings {
+        let search = &self.configuration.tool_search;
+        let servers = self
+            .configuration
+            .servers
+            .iter()
+            .filter(|server| server.settings.enabled)
+            .filter_map(|server| {
+                let endpoint = endpoint(server.transport.as_ref().ok()?);
+                Some(setup(server, endpoint))
+            })
+            .collect();
+        HostSettings {
+            exposure: exposure(search, mode),
+            max_results: search.max_results,
+            keep_loaded_tools: search.keep_loaded_tools,
+            strategy: match search.strategy {
+                SearchStrategy::Bm25 => StrategyName::Bm25,
+            },
+            store: store(),
+            ..HostSettings::new(servers)
+        }
+    }
+}
+
+/// Where things are kept; nowhere where the system has no place for them.
+pub(crate) fn store() -> Option<Store> {
+    folders::state().map(Store::new)
+}
+
+fn setup(server: &toolgate_config::ServerEntry, endpoint: Endpoint) -> ServerSetup {
+    let settings = &server.settings;
+    let spec = ServerSpec {
+        name: server.name.as_str().into(),
+        endpoint,
+        limits: Limits {
+            connect: settings.connect_timeout,
+            idle: settings.call_idle_timeout,
+            total: settings.call_total_timeout,
+            max_message_bytes: settings.max_result_bytes,
+            ..Limits::default()
+        },
+        remembered_era: None,
+    };
+    let tools = &settings.tools;
+    let entry = ServerEntry {
+        name: server.name.as_str().into(),
+        prefix: settings.prefix.clone(),
+        description: settings.description.clone(),
+        defer_loading: settings.defer_loading,
+        defer_tools: tools
+            .iter()
+            .filter_map(|(name, tool)| Some((name.clone(), tool.defer_loading?)))
+            .collect(),
+    };
+    let rules = ServerRules {
+        skip_validation: !settings.validate_arguments,
+        skip_validation_of: tools
+            .iter()
+            .filter_map(|(name, tool)| Some((name.clone(), !tool.validate_arguments?)))
+            .collect(),
+    };
+    let (filter, tools) = (settings.tool_filter.clone(), tools.clone());
+    // Nobody can be asked yet, so that a tool that needs an approval is left out like a denied one.
+    let admits = move |name: &str| {
+        let approval = tools.get(name).and_then(|tool| tool.approval);
+        filter.admits(name) && !matches!(approval, Some(Approval::Deny | Approval::Ask))
+    };
+    ServerSetup { spec, entry, rules, admits: Arc::new(admits) }
+}
+
+fn endpoint(transport: &Transport) -> Endpoint {
+    match transport {
+        Transport::Stdio { command, args, env, cwd } => Endpoint::Stdio(StdioEndpoint {
+            command: command.clone(),
+            args: args.clone(),
+            env: env.iter().map(|(key, value)| (key.clone(), value.expose().to_owned())).collect(),
+            cwd: cwd.clone(),
+        }),
+        Transport::Http { url, headers } => Endpoint::Http(HttpEndpoint {
+            url: url.clone(),
+            headers: headers
+                .iter()
+                .map(|(key, value)| (key.clone(), value.expose().to_owned()))
+                .collect(),
+        }),
+        // The configuration knows no other kind today.
+        _ => Endpoint::Http(HttpEndpoint { url: String::new(), headers: Default::default() }),
+    }
+}
+
+fn exposure(search: &ToolSearch, mode: Option<Mode>) -> ExposureSettings {
+    let configured = match search.enabled {
+        ToolSearchMode::Auto => RequestedMode::Auto,
+        ToolSearchMode::On => RequestedMode::Deferred,
+        ToolSearchMode::Off => RequestedMode::Direct,
+    };
+    let style = match search.deferred {
+        DeferredMode::Stable => DeferredStyle::Stable,
+        DeferredMode::Dynamic => DeferredStyle::Dynamic,
+    };
+    let (mode, deferred) = match mode {
+        None => (configured, style),
+        Some(Mode::Auto) => (RequestedMode::Auto, style),
+        Some(Mode::Direct) => (RequestedMode::Direct, style),
+        Some(Mode::Deferred) => (RequestedMode::Deferred, style),
+        Some(Mode::Stable) => (RequestedMode::Deferred, DeferredStyle::Stable),
+        Some(Mode::Dynamic) => (RequestedMode::Deferred, DeferredStyle::Dynamic),
+    };
+    ExposureSettings {
+        mode,
+        deferred,
+        context_window: search.context_window,
+        threshold_percent: search.threshold_percent,
+        character_threshold: search.token_threshold,
+        tool_threshold: search.tool_threshold,
+        unit: match search.token_counter {
+            TokenCounter::O200k => CostUnit::Tokens,
+            TokenCounter::Characters => CostUnit::Characters,
+        },
+    }
+}

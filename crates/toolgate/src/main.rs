@@ -1,0 +1,59 @@
+//! The `toolgate` program: arguments, configuration, rendering.
+
+mod cli;
+mod commands;
+mod failure;
+mod folders;
+mod load;
+mod printer;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::{cli::Cli, failure::Failure, printer::Printer};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    start_logging(cli.globals.verbose);
+    let mut printer = Printer::new();
+    let outcome = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(format!("the runtime did not start: {error}")))
+        .and_then(|runtime| {
+            let outcome = runtime.block_on(commands::run(cli, &mut printer));
+            // A read of stdin cannot be interrupted; it must not keep the process alive.
+            runtime.shutdown_background();
+            outcome
+        });
+    match outcome {
+        Ok(code) => code,
+        Err(failure) => {
+            printer.failure(&failure);
+            failure.exit_code()
+        }
+    }
+}
+
+/// Logs go to stderr. `RUST_LOG` chooses in detail; without it only warnings of our own are shown,
+/// since libraries log what passes through them, which may be private.
+fn start_logging(verbose: u8) {
+    let default = match verbose {
+        0 => "off,toolgate=warn",
+        1 => "off,toolgate=info",
+        2 => "off,toolgate=debug",
+        _ => "info,toolgate=trace",
+    };
+    // `toolgate` as a prefix covers all of our crates.
+    let filter = std::env::var("RUST_LOG").unwrap_or_else(|_| default.to_owned());
+    let filter = tracing_subscriber::EnvFilter::try_new(filter)
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .without_time()
+        .with_target(verbose > 1)
+        .init();
+}
