@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::error::Failure;
-use crate::field::{Object, read_arguments};
+use crate::field::{Kind, Object, read_arguments};
 use crate::moment::Moment;
 use crate::store::{Read, Store};
 use crate::table::{Rule, Table};
@@ -24,6 +24,7 @@ pub(crate) fn run(
     let id_name = tool.inputs.first().map_or("id", |input| input.name);
     let id = arguments.get(id_name).unwrap_or(&Value::Null);
     match (&tool.action, table) {
+        (Action::Report(report), _) => Ok(report(store, &arguments)),
         (Action::Compute(compute), _) => compute(store, &arguments),
         (Action::Change(change), _) => change(store, &arguments),
         (Action::List(name, shape), Some(table)) => {
@@ -43,18 +44,9 @@ pub(crate) fn run(
             }
             Ok(row.clone().into())
         }
-        (Action::Append(name, column), _) => {
-            let at = store.tick().to_string();
+        (Action::Append(name, column), Some(table)) => {
+            let item = item_of(table, column, &arguments, id_name, store.tick());
             let row = store.find_mut(name, id)?;
-            let mut added: Object = arguments.clone();
-            added.remove(id_name);
-            let item = match added.values().next() {
-                Some(only) if added.len() == 1 && only.is_string() => only.clone(),
-                _ => {
-                    added.insert("at".to_owned(), json!(at));
-                    added.into()
-                }
-            };
             append(row, column, item)?;
             Ok(row.clone().into())
         }
@@ -78,9 +70,9 @@ pub(crate) fn list(
     check_since(table, rows, arguments)?;
     let mut total = 0_u32;
     let skipped = usize::try_from(arguments.integer("offset")).unwrap_or(0);
-    let taken = arguments.get("limit").map_or(usize::MAX, |_| {
-        usize::try_from(arguments.integer("limit")).unwrap_or(usize::MAX)
-    });
+    let taken = arguments
+        .get("limit")
+        .map_or(usize::MAX, |_| usize::try_from(arguments.integer("limit")).unwrap_or(usize::MAX));
     for row in rows.iter().filter(|row| table.matches(row, arguments)) {
         total += 1;
         if total as usize > skipped && matching.len() < taken {
@@ -119,6 +111,25 @@ pub(crate) fn append(row: &mut Object, column: &str, item: Value) -> Result<(), 
         _ => return Err(Failure::Refused(format!("There is no room for more {column}"))),
     }
     Ok(())
+}
+
+/// The arguments as an item of a column that is a list: of objects, or of single values.
+fn item_of(table: &Table, column: &str, arguments: &Object, id: &str, now: Moment) -> Value {
+    let mut rest = arguments.iter().filter(|(name, _)| *name != id);
+    match table.column(column).map(|column| &column.kind) {
+        Some(Kind::List(kind)) if let Kind::Object(fields) = &**kind => {
+            let known = |name: &str| fields.iter().any(|field| field.name == name);
+            let mut item: Object = rest
+                .filter(|(name, _)| known(name))
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect();
+            if known("at") {
+                item.insert("at".to_owned(), json!(now.to_string()));
+            }
+            item.into()
+        }
+        _ => rest.next().map(|(_, value)| value.clone()).unwrap_or_default(),
+    }
 }
 
 fn with_presets(mut values: Object, presets: &[(&str, &str)]) -> Object {

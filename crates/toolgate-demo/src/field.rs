@@ -133,7 +133,9 @@ impl Kind {
         let text = value.as_str();
         match self {
             Self::Text => must(
-                text.is_some_and(|text| text.chars().take(MAX_TEXT_CHARACTERS + 1).count() <= MAX_TEXT_CHARACTERS),
+                text.is_some_and(|text| {
+                    text.chars().take(MAX_TEXT_CHARACTERS + 1).count() <= MAX_TEXT_CHARACTERS
+                }),
                 "a string of at most 20000 characters",
             ),
             Self::Choice(choices) => must(
@@ -344,10 +346,20 @@ pub(crate) fn map(name: &'static str, kind: Kind, about: &'static str) -> Field 
 
 /// The usual limit of a list.
 pub(crate) fn limit(default: i64, maximum: i64) -> Field {
-    integer("limit", 1..=maximum, "Maximum number of results to return.").or(default)
+    integer(
+        "limit",
+        1..=maximum,
+        "Maximum number of results to return; the first ones in order are kept.",
+    )
+    .or(default)
 }
 
 /// The usual offset of a list.
 pub(crate) fn offset() -> Field {
-    integer("offset", 0..=100_000, "Number of results to skip, for paging.").or(0)
+    integer(
+        "offset",
+        0..=100_000,
+        "Number of results to skip before the first one returned, for paging.",
+    )
+    .or(0)
 }

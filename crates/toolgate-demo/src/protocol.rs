@@ -28,11 +28,7 @@ const UNSUPPORTED_PROTOCOL_VERSION: i64 = -32022;
 ///
 /// Lines that are no requests (notifications, answers, bad JSON, lines over a mebibyte) get no
 /// answer. A client that stops listening ends the loop as the end of the input does.
-pub fn serve(
-    name: &str,
-    mut input: impl BufRead,
-    mut output: impl Write,
-) -> Result<(), DemoError> {
+pub fn serve(name: &str, mut input: impl BufRead, mut output: impl Write) -> Result<(), DemoError> {
     let mut instance = Instance::open(name)?;
     loop {
         let line = match read_line(&mut input)? {

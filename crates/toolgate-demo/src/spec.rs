@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use serde_json::Value;
 
 use crate::error::DemoError;
-use crate::servers;
+use crate::servers::all;
 use crate::table::Table;
 use crate::tool::{Annotations, Tool};
 
@@ -48,7 +48,7 @@ pub(crate) struct Spec {
     pub(crate) tools: Vec<Tool>,
 }
 
-static SPECS: LazyLock<Vec<Spec>> = LazyLock::new(servers::all);
+static SPECS: LazyLock<Vec<Spec>> = LazyLock::new(all);
 
 static SERVERS: LazyLock<Vec<DemoServer>> = LazyLock::new(|| {
     let server = |spec: &Spec| DemoServer {
@@ -122,7 +122,11 @@ mod tests {
         for spec in SPECS.iter() {
             for tool in &spec.tools {
                 let Some(name) = tool.action.table() else {
-                    assert!(!matches!(tool.output, Output::OfAction), "{} types nothing", tool.name);
+                    assert!(
+                        !matches!(tool.output, Output::OfAction),
+                        "{} types nothing",
+                        tool.name
+                    );
                     continue;
                 };
                 let table = spec.tables.iter().find(|table| table.name == name);
@@ -131,13 +135,21 @@ mod tests {
                     Action::List(..) => {
                         for input in &tool.inputs {
                             let rule = table.rule(input.name);
-                            assert!(rule.is_some(), "{}: {} filters nothing", tool.name, input.name);
-                            let defaulted = matches!(rule, Some(Rule::Paging)) || input.default.is_none();
+                            assert!(
+                                rule.is_some(),
+                                "{}: {} filters nothing",
+                                tool.name,
+                                input.name
+                            );
+                            let defaulted =
+                                matches!(rule, Some(Rule::Paging)) || input.default.is_none();
                             assert!(defaulted, "{}: {} filters unasked", tool.name, input.name);
                         }
                     }
                     Action::Append(_, column) => assert!(table.column(column).is_some()),
-                    Action::Create(_, presets) | Action::Update(_, presets) | Action::Destroy(_, presets) => {
+                    Action::Create(_, presets)
+                    | Action::Update(_, presets)
+                    | Action::Destroy(_, presets) => {
                         for (column, _) in *presets {
                             assert!(table.column(column).is_some(), "{}: {column}", tool.name);
                         }
@@ -146,7 +158,11 @@ mod tests {
                 }
                 if !matches!(tool.action, Action::List(..) | Action::Create(..)) {
                     let id = tool.inputs.first();
-                    assert!(id.is_some_and(|id| id.presence == Presence::Required), "{}", tool.name);
+                    assert!(
+                        id.is_some_and(|id| id.presence == Presence::Required),
+                        "{}",
+                        tool.name
+                    );
                 }
             }
         }

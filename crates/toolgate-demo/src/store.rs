@@ -49,13 +49,13 @@ impl Read for Object {
 /// The rows of all tables of one server.
 #[derive(Debug)]
 pub(crate) struct Store {
-    tables: Vec<Rows>,
+    tables: Vec<Shelf>,
     created: u32,
     changes: i64,
 }
 
 #[derive(Debug)]
-struct Rows {
+struct Shelf {
     table: &'static Table,
     rows: Vec<Object>,
     next_id: usize,
@@ -67,7 +67,7 @@ impl Store {
         let open = |table: &'static Table| {
             let rows = table.first_rows();
             // Clear of every identifier that the first rows have.
-            Rows { table, next_id: 1_001.max(rows.len() + 1), rows }
+            Shelf { table, next_id: 1_001.max(rows.len() + 1), rows }
         };
         Self { tables: tables.iter().map(open).collect(), created: 0, changes: 0 }
     }
@@ -144,16 +144,16 @@ impl Store {
         Moment::now().plus(self.changes)
     }
 
-    fn table(&self, name: &str) -> Option<&Rows> {
+    fn table(&self, name: &str) -> Option<&Shelf> {
         self.tables.iter().find(|rows| rows.table.name == name)
     }
 
-    fn table_mut(&mut self, name: &str) -> Option<&mut Rows> {
+    fn table_mut(&mut self, name: &str) -> Option<&mut Shelf> {
         self.tables.iter_mut().find(|rows| rows.table.name == name)
     }
 }
 
-impl Rows {
+impl Shelf {
     fn position(&self, id: &Value) -> Result<usize, Failure> {
         let column = self.table.id();
         let position = self.rows.iter().position(|row| row.get(column) == Some(id));

@@ -25,7 +25,8 @@ pub(crate) struct Table {
 /// Where a table's first rows come from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Source {
-    /// A row a line, cells in the order of the columns with `|` between, items of a list with `;`.
+    /// A row a line, cells in the order of the columns with `|` between, items of a list with `;`,
+    /// lines of a text with `//`.
     /// An empty cell of an optional column is left out of the row.
     Lines(&'static str),
     /// Made by a function.
@@ -137,7 +138,11 @@ impl Table {
 fn read_cell(kind: &Kind, cell: &str) -> Value {
     match kind {
         Kind::Integer(_) => json!(cell.parse::<i64>().ok()),
-        Kind::Number | Kind::Amount => json!(cell.parse::<f64>().ok()),
+        // Whole numbers stay whole: a client sees 8000, not 8000.0.
+        Kind::Number | Kind::Amount => match cell.parse::<i64>() {
+            Ok(whole) => json!(whole),
+            Err(_) => json!(cell.parse::<f64>().ok()),
+        },
         Kind::Flag => json!(cell.parse::<bool>().ok()),
         Kind::List(item) => cell.split(';').map(|part| read_cell(item, part.trim())).collect(),
         // The parts of an object are in the order of its fields, with commas.
@@ -156,7 +161,8 @@ fn read_cell(kind: &Kind, cell: &str) -> Value {
                 .collect::<Object>()
                 .into()
         }
-        Kind::Text | Kind::Choice(_) | Kind::Date | Kind::Moment | Kind::Since => json!(cell),
+        Kind::Text => json!(cell.replace(" // ", "\n")),
+        Kind::Choice(_) | Kind::Date | Kind::Moment | Kind::Since => json!(cell),
     }
 }
 

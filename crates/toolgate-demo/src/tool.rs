@@ -35,6 +35,8 @@ pub(crate) enum Action {
     Append(&'static str, &'static str),
     /// A row is removed.
     Delete(&'static str),
+    /// Anything that changes nothing and always succeeds.
+    Report(fn(&Store, &Object) -> Value),
     /// Anything that changes nothing.
     Compute(fn(&Store, &Object) -> Result<Value, Failure>),
     /// Anything else.
@@ -122,14 +124,14 @@ impl Tool {
             Output::Untyped => None,
             Output::OfAction => Some(self.action.output_schema(tables)),
             Output::Object(fields) => Some(object_schema(fields, Extra::Unmentioned)),
-            Output::List(fields) => Some(wrapped(object_schema(fields, Extra::Unmentioned))),
+            Output::List(fields) => Some(wrapped(&object_schema(fields, Extra::Unmentioned))),
         }
     }
 
     fn annotations(&self) -> Value {
         let title = title(self.name);
         match self.action {
-            Action::List(..) | Action::Get(_) | Action::Compute(_) => {
+            Action::List(..) | Action::Get(_) | Action::Report(_) | Action::Compute(_) => {
                 json!({ "title": title, "readOnlyHint": true, "openWorldHint": false })
             }
             Action::Create(..) | Action::Append(..) | Action::Change(_) => json!({
@@ -162,7 +164,7 @@ impl Action {
             | Self::Destroy(table, _)
             | Self::Append(table, _)
             | Self::Delete(table) => Some(table),
-            Self::Compute(_) | Self::Change(_) => None,
+            Self::Report(_) | Self::Compute(_) | Self::Change(_) => None,
         }
     }
 
@@ -170,7 +172,7 @@ impl Action {
         let table = tables.iter().find(|table| Some(table.name) == self.table());
         let row = object_schema(table.map_or(&[], |table| &table.columns), Extra::Unmentioned);
         match self {
-            Self::List(_, Shape::Bare) => wrapped(row),
+            Self::List(_, Shape::Bare) => wrapped(&row),
             Self::List(_, Shape::Page(name)) => json!({
                 "type": "object",
                 "properties": {
@@ -201,7 +203,7 @@ pub(crate) fn structured(value: Value) -> Value {
 }
 
 /// The schema of [`structured`] for a list.
-fn wrapped(item: Value) -> Value {
+fn wrapped(item: &Value) -> Value {
     json!({
         "type": "object",
         "properties": { "result": { "type": "array", "items": item } },

@@ -1,6 +1,9 @@
 //! Servers, catalogue, search and broker under one roof.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use serde_json::{Map, Value};
 use tokio::sync::watch;
@@ -24,9 +27,12 @@ struct Inner {
     upstream: Arc<Upstream>,
     broker: Broker,
     settings: HostSettings,
+    /// When questions stop to wait for servers of which nothing is known.
+    patience_ends: Instant,
 }
 
-/// How long a question waits for servers of which nothing is known yet, not even from the cache.
+/// How long, from the start, questions wait for servers of which nothing is known yet, not even
+/// from the cache. Later ones do not wait: one server that never answers must not delay them all.
 const FIRST_ANSWER_PATIENCE: Duration = Duration::from_secs(3);
 
 impl Host {
@@ -52,7 +58,8 @@ impl Host {
             Arc::clone(&upstream),
             Rules { servers: rules },
         );
-        Self { inner: Arc::new(Inner { knowledge, upstream, broker, settings }) }
+        let patience_ends = Instant::now() + FIRST_ANSWER_PATIENCE;
+        Self { inner: Arc::new(Inner { knowledge, upstream, broker, settings, patience_ends }) }
     }
 
     /// A conversation that starts now.
@@ -103,11 +110,11 @@ impl Host {
         }
     }
 
-    /// Waits, for a short time, for the servers of which nothing is known yet. Those in the cache
-    /// are not waited for.
+    /// Waits, for a short time after the start, for the servers of which nothing is known yet.
+    /// Those in the cache are not waited for.
     pub async fn first_answers(&self) {
         // Whoever is late is found by a later question.
-        let _ = tokio::time::timeout(FIRST_ANSWER_PATIENCE, self.all_known()).await;
+        let _ = tokio::time::timeout_at(self.inner.patience_ends.into(), self.all_known()).await;
     }
 
     /// Ends all connections in order.
@@ -125,6 +132,13 @@ impl Host {
         arguments: Map<String, Value>,
         options: CallOptions,
     ) -> Result<Value, BrokerError> {
+        if self.catalog().read().resolve(name).is_none() {
+            // A client may know the name from an earlier conversation, and be faster than the server.
+            tokio::select! {
+                () = options.cancel.cancelled() => {}
+                () = self.first_answers() => {}
+            }
+        }
         self.inner.broker.call(name, arguments, options).await
     }
 

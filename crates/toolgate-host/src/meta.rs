@@ -86,7 +86,7 @@ fn result(text: String, data: Value) -> Value {
 /// characters.
 fn one_line(text: &str, limit: usize) -> String {
     let mut line = String::new();
-    for (count, word) in text.split(|c: char| c.is_whitespace() || c.is_control()).enumerate() {
+    for (count, word) in text.split(|c: char| c.is_whitespace() || is_invisible(c)).enumerate() {
         if word.is_empty() {
             continue;
         }
@@ -104,6 +104,17 @@ fn one_line(text: &str, limit: usize) -> String {
         line.push('…');
     }
     line
+}
+
+/// Whether a character moves a cursor, turns a line around, or hides text from a person that a
+/// model reads all the same.
+fn is_invisible(character: char) -> bool {
+    let hides = matches!(
+        character,
+        '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+            | '\u{e0000}'..='\u{e007f}'
+    );
+    character.is_control() || hides
 }
 
 #[cfg(test)]

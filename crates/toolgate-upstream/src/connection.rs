@@ -149,7 +149,8 @@ impl Connection {
         if self.handshake.era != Era::Modern || !self.handshake.announces_changes {
             return;
         }
-        let (peer, heard, mut closed) = (self.peer.clone(), Arc::clone(&self.heard), self.closed.clone());
+        let (peer, heard, mut closed) =
+            (self.peer.clone(), Arc::clone(&self.heard), self.closed.clone());
         let listening = async move {
             let mut backoff = Backoff::new();
             loop {
@@ -190,6 +191,11 @@ impl Connection {
             () = self.heard.list_changed.notified() => {}
             () = self.doubted.notified() => {}
         }
+    }
+
+    /// Asks for a look whether the server is still there.
+    pub(crate) fn doubt(&self) {
+        self.doubted.notify_one();
     }
 
     /// Waits for the end of the connection.
@@ -305,7 +311,7 @@ impl Connection {
                 CallError::Stopped { server, tool }
             }
             ServiceError::TransportClosed => {
-                self.doubted.notify_one();
+                self.doubt();
                 let message = "the connection ended before the answer came, so that it is unknown \
                                whether the call took effect; it was not repeated"
                     .to_owned();
@@ -317,8 +323,8 @@ impl Connection {
 
     fn transport_error(&self, server: ServerName, tool: String, error: &ServiceError) -> CallError {
         let place = self.about.place.as_deref().unwrap_or("the server");
+        self.doubt();
         if let Some(reason) = reasons::unreachable(error, place) {
-            self.doubted.notify_one();
             let reason = self.about.redactor.line(&reason);
             let failure = Failure { reason, action: reasons::START_OR_CORRECT.to_owned() };
             return CallError::NotConnected { server, failure };

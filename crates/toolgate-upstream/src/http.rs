@@ -115,7 +115,8 @@ impl RawHttp {
             Answer::Body(response) => response,
         };
         let session = header_text(&response, SESSION);
-        let content_type = header_text(&response, header::CONTENT_TYPE.as_str()).unwrap_or_default();
+        let content_type =
+            header_text(&response, header::CONTENT_TYPE.as_str()).unwrap_or_default();
         if raw::is_json(&content_type) {
             let message = match body::bounded(response, limit).await? {
                 Some(body) => self.read_answer(&asked, &body),

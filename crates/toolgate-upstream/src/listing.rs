@@ -57,7 +57,9 @@ pub(crate) async fn list(peer: &Peer<RoleClient>) -> Result<Listing, ServiceErro
     let mut bytes = 0_usize;
     for page in 1.. {
         let result = match request_page(peer, cursor.take()).await {
-            Err(ServiceError::McpError(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => break,
+            Err(ServiceError::McpError(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => {
+                break;
+            }
             other => other?,
         };
         let Value::Object(mut fields) = result else {

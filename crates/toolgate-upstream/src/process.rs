@@ -158,19 +158,29 @@ async fn attend_exit(
 
 /// Waits for the end of the child and leaves it a zombie, whose number is nobody else's. Says
 /// whether that was possible.
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 async fn wait_without_reaping(child: &Child) -> bool {
-    use rustix::process::{Pid, PidfdFlags, pidfd_open};
-    use tokio::io::{Interest, unix::AsyncFd};
+    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+    use tokio::signal::unix::{SignalKind, signal};
 
     let number = child.id().and_then(|number| i32::try_from(number).ok());
     let Some(pid) = number.and_then(Pid::from_raw) else { return false };
-    let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { return false };
-    let Ok(handle) = AsyncFd::register_with_interest(handle, Interest::READABLE) else { return false };
-    handle.readable().await.is_ok()
+    // Listened to before the first look, so that no end is missed.
+    let Ok(mut some_child_ended) = signal(SignalKind::child()) else { return false };
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    loop {
+        match waitid(WaitId::Pid(pid), look) {
+            Ok(Some(_)) => return true,
+            Ok(None) => {}
+            Err(_) => return false,
+        }
+        if some_child_ended.recv().await.is_none() {
+            return false;
+        }
+    }
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(unix))]
 async fn wait_without_reaping(_child: &Child) -> bool {
     false
 }

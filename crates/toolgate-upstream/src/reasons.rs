@@ -19,8 +19,9 @@ pub(crate) const START_OR_CORRECT: &str = "start the server, or correct its `url
 
 /// An error and its causes in one line, each said once.
 pub(crate) fn plain(error: &(dyn Error + 'static)) -> String {
-    // rmcp's wrappers name types of ours, which say nothing to a reader.
+    // rmcp's wrappers name types, which say nothing to a reader.
     let inner = transport_cause(error).unwrap_or(error);
+    let inner = http_cause(inner).unwrap_or(inner);
     let mut text = inner.to_string();
     let mut cause = inner.source();
     while let Some(current) = cause {
@@ -76,10 +77,12 @@ pub(crate) fn is_refusal(error: &ClientInitializeError) -> bool {
 pub(crate) fn url_failure(endpoint: &HttpEndpoint, error: &ClientInitializeError) -> Failure {
     let place = place(&endpoint.url);
     if wants_authorization(error) {
-        let status = if find::<AuthRequiredError>(error).is_some() { Some(401) } else { status(error) };
+        let status =
+            if find::<AuthRequiredError>(error).is_some() { Some(401) } else { status(error) };
         return Failure {
             reason: format!("{place} asks for authorization ({})", status.unwrap_or(403)),
-            action: "add or correct the `Authorization` header under `headers` of the server".to_owned(),
+            action: "add or correct the `Authorization` header under `headers` of the server"
+                .to_owned(),
         };
     }
     if let Some(status) = status(error) {
@@ -88,9 +91,14 @@ pub(crate) fn url_failure(endpoint: &HttpEndpoint, error: &ClientInitializeError
             action: "check `url` and `headers` of the server".to_owned(),
         };
     }
-    let reason = unreachable(error, &place)
-        .unwrap_or_else(|| format!("the handshake with {place} failed: {}", plain(error)));
-    Failure { reason, action: START_OR_CORRECT.to_owned() }
+    match unreachable(error, &place) {
+        Some(reason) => Failure { reason, action: START_OR_CORRECT.to_owned() },
+        None => Failure {
+            reason: format!("the handshake with {place} failed: {}", plain(error)),
+            action: "check that `url` of the server is an MCP endpoint (Streamable HTTP)"
+                .to_owned(),
+        },
+    }
 }
 
 /// Why a command did not start.
@@ -149,7 +157,8 @@ fn transport_cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Erro
 fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
     let mut cause = Some(transport_cause(error).unwrap_or(error));
     while let Some(current) = cause {
-        if let Some(found) = current.downcast_ref::<E>().or_else(|| http_cause(current)?.downcast_ref())
+        if let Some(found) =
+            current.downcast_ref::<E>().or_else(|| http_cause(current)?.downcast_ref())
         {
             return Some(found);
         }
@@ -181,7 +190,8 @@ mod tests {
 
     #[test]
     fn the_line_that_says_most_is_found() {
-        let lines = ["TypeError: no key", "    at main (x.js:1)", "", "Node.js v22"].map(str::to_owned);
+        let lines =
+            ["TypeError: no key", "    at main (x.js:1)", "", "Node.js v22"].map(str::to_owned);
         assert_eq!(telling_line(&lines).unwrap(), "TypeError: no key");
         let lines = ["starting", "bye"].map(str::to_owned);
         assert_eq!(telling_line(&lines).unwrap(), "bye");

@@ -267,7 +267,11 @@ impl Server {
         match tokio::time::timeout(limit, self.connect(era)).await {
             Ok(outcome) => outcome,
             Err(_) => Err(Failure {
-                reason: format!("no answer to {} within {} s", self.stage.lock(), limit.as_secs_f64()),
+                reason: format!(
+                    "no answer to {} within {} s",
+                    self.stage.lock(),
+                    limit.as_secs_f64()
+                ),
                 action: format!(
                     "raise `connectTimeoutSeconds` of the server, or see `toolgate logs {}`",
                     self.spec.name
@@ -304,21 +308,28 @@ impl Server {
             }
         };
         let listing = async {
+            let mut trouble = Backoff::new();
             loop {
                 connection.list_is_due().await;
                 let listing = tokio::time::timeout(self.spec.limits.connect, connection.list());
                 match listing.await {
                     Ok(Ok(listing)) => {
+                        trouble = Backoff::new();
                         let problems = listing.problems.clone();
                         self.observer.listed(&self.spec.name, &connection.handshake, listing);
                         self.publish(|current| current.state.problems = problems);
                     }
                     Ok(Err(error)) if self.is_gone(&error) => return,
                     Ok(Err(error)) => {
-                        let error = reasons::plain(&error);
-                        self.note(&format!("the changed list did not come: {error}"));
+                        let text = reasons::plain(&error);
+                        self.note(&format!("the list of tools did not come: {text}"));
+                        if matches!(error, ServiceError::TransportSend(_)) {
+                            // Somebody who is going, or a moment's trouble: time will tell.
+                            tokio::time::sleep(trouble.next(Instant::now())).await;
+                            connection.doubt();
+                        }
                     }
-                    Err(_) => self.note("the changed list did not come in time"),
+                    Err(_) => self.note("the list of tools did not come in time"),
                 }
                 tokio::time::sleep(SHORTEST_RELIST).await;
             }

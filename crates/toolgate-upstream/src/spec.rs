@@ -84,7 +84,12 @@ impl Endpoint {
         match self {
             Self::Stdio(stdio) => {
                 let cwd = stdio.cwd.as_ref().map(|path| path.display().to_string());
-                format!("stdio\0{}\0{}\0{}", stdio.command, stdio.args.join("\0"), cwd.unwrap_or_default())
+                format!(
+                    "stdio\0{}\0{}\0{}",
+                    stdio.command,
+                    stdio.args.join("\0"),
+                    cwd.unwrap_or_default()
+                )
             }
             Self::Http(http) => format!("http\0{}", http.url),
         }
@@ -124,7 +129,8 @@ fn url_secrets(url: &str) -> Vec<String> {
         // The query's decoder is at hand, and does the same to a password.
         let decoded = format!("http://x/?p={}", password.replace('+', "%2B"));
         let decoded = reqwest::Url::parse(&decoded).ok();
-        secrets.extend(decoded.iter().flat_map(|url| url.query_pairs()).map(|(_, p)| p.into_owned()));
+        secrets
+            .extend(decoded.iter().flat_map(|url| url.query_pairs()).map(|(_, p)| p.into_owned()));
         secrets.push(password.to_owned());
     }
     secrets

@@ -86,7 +86,10 @@ impl<W: AsyncWrite + Send + Unpin + 'static> Transport<RoleClient> for StdioTran
         };
         // A server that does not read keeps a write waiting, and the pipe with it.
         async move {
-            closing.run_until_cancelled(writing).await.unwrap_or(Err(io::ErrorKind::BrokenPipe.into()))
+            closing
+                .run_until_cancelled(writing)
+                .await
+                .unwrap_or(Err(io::ErrorKind::BrokenPipe.into()))
         }
     }
 
@@ -164,7 +167,9 @@ fn stray(line: &[u8], why: &dyn std::fmt::Display, on_stray: &impl Fn(&str)) {
 /// What is said of an answer over the limit.
 pub(crate) fn too_large(bytes: Option<usize>, limit: usize) -> String {
     let size = bytes.map_or_else(String::new, |bytes| format!("it has {bytes} bytes, "));
-    format!("{size}more than the {limit} bytes allowed (`maxResultBytes` of the server raises this)")
+    format!(
+        "{size}more than the {limit} bytes allowed (`maxResultBytes` of the server raises this)"
+    )
 }
 
 /// The id of an answer of which only both ends can be read: SDKs write it either before the result
@@ -274,7 +279,7 @@ mod tests {
             })
             .collect();
         assert_eq!(told.len(), 3, "{told:?}");
-        assert!(told[0].contains('7') && told[0].contains("100039 bytes"), "{told:?}");
+        assert!(told[0].contains('7') && told[0].contains("100042 bytes"), "{told:?}");
         assert!(told[1].contains("eight") && told[1].contains("maxResultBytes"), "{told:?}");
         assert!(told[2].ends_with("ok"));
     }

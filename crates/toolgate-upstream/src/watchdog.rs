@@ -38,7 +38,10 @@ while read -r sign group; do
     -) case "$groups" in *" $group "*) groups="${groups%%" $group "*} ${groups#*" $group "}" ;; esac ;;
   esac
 done
-for group in $groups; do kill -KILL -- "-$group" 2>/dev/null; done
+# Shells differ in what they take: the first form is the standard, the second is older.
+for group in $groups; do
+  kill -s KILL -- "-$group" 2>/dev/null || kill -KILL "-$group" 2>/dev/null
+done
 "#;
 
 impl Watchdog {

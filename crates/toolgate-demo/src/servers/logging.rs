@@ -1,18 +1,16 @@
 //! `logging`: what the services of a shop have written in a day.
 
+mod answers;
 mod entries;
+mod tables;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::action::list;
-use crate::error::Failure;
 use crate::field::{
-    Field, Kind, Object, amount, choice, choices, count, flag, integer, limit, map, moment, object,
-    offset, since, text, texts,
+    Field, Kind, amount, choice, choices, count, flag, integer, limit, map, moment, object, offset,
+    since, text, texts,
 };
 use crate::spec::{Era, Spec};
-use crate::store::{Read, Store};
-use crate::table::{Source, Table};
 use crate::tool::{Action, Annotations, Shape, Tool, tool};
 
 const LEVELS: &[&str] = &["debug", "info", "warn", "error"];
@@ -26,74 +24,8 @@ pub(super) fn server() -> Spec {
         prefix: None,
         era: Era::HandshakeAndDiscover,
         annotations: Annotations::Given,
-        tables: vec![entries_table(), rules_table(), queries_table()],
+        tables: vec![tables::entries_table(), tables::rules_table(), tables::queries_table()],
         tools: reading_tools().into_iter().chain(rule_tools()).chain(query_tools()).collect(),
-    }
-}
-
-fn entries_table() -> Table {
-    Table {
-        name: "entries",
-        singular: "log entry",
-        columns: vec![
-            text("id", "Identifier of the entry."),
-            moment("timestamp", "When the entry was written."),
-            choice("level", LEVELS, "Severity of the entry."),
-            text("service", "Service that wrote the entry."),
-            text("host", "Host the service ran on."),
-            text("message", "The message, without variable parts."),
-            text("traceId", "Trace that the entry belongs to."),
-            map("context", Kind::Text, "Variable parts of the message."),
-        ],
-        id_prefix: "log-",
-        time: Some("timestamp"),
-        source: Source::Made(entries::make),
-    }
-}
-
-fn rules_table() -> Table {
-    Table {
-        name: "rules",
-        singular: "alert rule",
-        columns: vec![
-            text("id", "Identifier of the rule."),
-            text("name", "Name of the rule."),
-            text("service", "Service that it watches.").optional(),
-            choice("level", LEVELS, "Lowest level that counts."),
-            count("threshold", "Entries within the window that set it off."),
-            text("window", "Length of the window, such as 5m."),
-            choice("severity", SEVERITIES, "Severity of the alert.").or("warning"),
-            text("mutedUntil", "Until when it is silent.").optional(),
-            flag("enabled", "Whether it is evaluated.").or(true),
-        ],
-        id_prefix: "rule-",
-        time: None,
-        source: Source::Lines(
-            "rule-1 | Checkout errors   | checkout | error | 10 | 5m  | critical |                      | true
-             rule-2 | Login failures    | auth     | warn  | 50 | 10m | warning  |                      | true
-             rule-3 | Any error burst   |          | error | 80 | 15m | critical |                      | true
-             rule-4 | Slow search       | search   | warn  | 40 | 30m | info     | 2026-10-16T00:00:00Z | true
-             rule-5 | Billing retries   | billing  | warn  | 25 | 30m | warning  |                      | false",
-        ),
-    }
-}
-
-fn queries_table() -> Table {
-    Table {
-        name: "queries",
-        singular: "saved query",
-        columns: vec![
-            text("id", "Identifier of the saved query."),
-            text("name", "Name of the saved query."),
-            object("filter", filter_fields(), "What the query asks for."),
-        ],
-        id_prefix: "query-",
-        time: None,
-        source: Source::Lines(
-            "query-1 | Payment errors | error, billing
-             query-2 | Auth warnings  | warn, auth
-             query-3 | Search errors  | error, search",
-        ),
     }
 }
 
@@ -107,17 +39,27 @@ fn filter_fields() -> Vec<Field> {
 }
 
 fn since_field() -> Field {
-    since("since", "Only entries from then on: an ISO 8601 time, or a duration back from now such as 90m, 6h or 2d.")
-        .optional()
-        .example("6h")
+    since(
+        "since",
+        "Only entries from then on: an ISO 8601 time, or a duration back from now such as 90m, \
+        6h or 2d.",
+    )
+    .optional()
+    .example("6h")
 }
 
 fn reading_tools() -> Vec<Tool> {
-    let service = || text("service", "Only entries of this service, as listServices names it.").optional().example("checkout");
+    let service = || {
+        text("service", "Only entries of this service, as listServices names it.")
+            .optional()
+            .example("checkout")
+    };
     vec![
         tool(
             "getLogs",
-            "Fetch log entries, newest first, optionally restricted to a level, a service and a time range. Returns whole entries with their context; narrow the range or set a limit for busy services. Use searchLogs to look for words in messages.",
+            "Fetch log entries, newest first, optionally restricted to a level, a service and a \
+            time range. Returns whole entries with their context; narrow the range or set a \
+            limit for busy services. Use searchLogs to look for words in messages.",
             vec![
                 choice("level", LEVELS, "Only entries of exactly this level.").optional(),
                 since_field(),
@@ -129,9 +71,12 @@ fn reading_tools() -> Vec<Tool> {
         .typed(),
         tool(
             "searchLogs",
-            "Full-text search over log messages, hosts and context values. Every word of the query must occur in an entry; case does not matter. Returns matching entries, newest first, with the total number of matches.",
+            "Full-text search over log messages, hosts and context values. Every word of the \
+            query must occur in an entry; case does not matter. Returns matching entries, newest \
+            first, with the total number of matches.",
             vec![
-                text("query", "Words to look for, for example `timeout payment`.").example("timeout"),
+                text("query", "Words to look for, for example `timeout payment`.")
+                    .example("timeout"),
                 choices("level", LEVELS, "Only entries of one of these levels.").optional(),
                 text("service", "Only entries of this service.").optional(),
                 since_field(),
@@ -145,24 +90,29 @@ fn reading_tools() -> Vec<Tool> {
         tool(
             "getLogEntry",
             "Get a single log entry by its identifier, with its full context.",
-            vec![text("entryId", "Identifier of the entry, such as log-00042.").example("log-00042")],
+            vec![
+                text("entryId", "Identifier of the entry, such as log-00042.").example("log-00042"),
+            ],
             Action::Get("entries"),
         )
         .typed(),
         tool(
             "getTrace",
-            "List all log entries that share a trace identifier, across services, to follow one request through the system.",
+            "List all log entries that share a trace identifier, across services, to follow one \
+            request through the system.",
             vec![
-                text("traceId", "Trace identifier as found in a log entry: 16 hexadecimal digits.").example("00f1a2b3c4d5e6f7"),
+                text("traceId", "Trace identifier as found in a log entry: 16 hexadecimal digits.")
+                    .example("00f1a2b3c4d5e6f7"),
                 limit(100, 500),
             ],
             Action::List("entries", Shape::Page("entries")),
         ),
         tool(
             "listServices",
-            "List the services that write logs, with the team that owns each, the number of stored entries and the time of the latest one.",
+            "List the services that write logs, with the team that owns each, the number of \
+            stored entries and the time of the latest one.",
             vec![],
-            Action::Compute(list_services),
+            Action::Report(answers::list_services),
         )
         .returns_list(vec![
             text("name", "Name to pass as `service` elsewhere."),
@@ -172,30 +122,22 @@ fn reading_tools() -> Vec<Tool> {
         ]),
         tool(
             "getLogStats",
-            "Count log entries by level, service or hour over a time range, without returning the entries themselves. Use it to see where the volume is before fetching logs.",
+            "Count log entries by level, service or hour over a time range, without returning \
+            the entries themselves. Use it to see where the volume is before fetching logs.",
             vec![
-                choice("groupBy", &["level", "service", "hour", "host"], "What to count by.").or("level"),
+                choice("groupBy", &["level", "service", "hour", "host"], "What to count by.")
+                    .or("level"),
                 since_field(),
                 service(),
                 choice("level", LEVELS, "Only entries of this level.").optional(),
             ],
-            Action::Compute(stats),
+            Action::Compute(answers::stats),
         )
         .returns(vec![
             text("groupBy", "What was counted by."),
             count("total", "Number of entries counted."),
             map("counts", Kind::Integer(None), "Number of entries a group."),
         ]),
-        tool(
-            "exportLogs",
-            "Start an export of matching log entries to a file in the archive bucket. Returns the export's location; it is not downloaded.",
-            vec![
-                choice("format", &["jsonl", "csv", "parquet"], "File format of the export."),
-                object("filter", filter_fields(), "Which entries to export; everything when left out.").optional(),
-                flag("compress", "Whether to compress the file with gzip.").or(true),
-            ],
-            Action::Compute(export),
-        ),
     ]
 }
 
@@ -204,7 +146,8 @@ fn rule_tools() -> Vec<Tool> {
     vec![
         tool(
             "listAlertRules",
-            "List the alert rules that watch the logs, with their thresholds and whether they are muted.",
+            "List the alert rules that watch the logs, with their thresholds and whether they \
+            are muted.",
             vec![
                 text("service", "Only rules that watch this service.").optional(),
                 choice("severity", SEVERITIES, "Only rules of this severity.").optional(),
@@ -214,20 +157,24 @@ fn rule_tools() -> Vec<Tool> {
         ),
         tool(
             "createAlertRule",
-            "Create an alert rule that fires when a service writes more than a number of entries of a level within a time window.",
+            "Create an alert rule that fires when a service writes more than a number of entries \
+            of a level within a time window.",
             vec![
                 text("name", "Short name shown in the alert.").example("Search errors"),
                 choice("level", LEVELS, "Lowest level that counts.").example("error"),
-                integer("threshold", 1..=100_000, "Number of entries that sets the rule off.").example(20),
+                integer("threshold", 1..=100_000, "Number of entries that sets the rule off.")
+                    .example(20),
                 text("window", "Length of the sliding window, such as 5m or 1h.").example("10m"),
                 text("service", "Service to watch; all services when left out.").optional(),
-                choice("severity", SEVERITIES, "Severity of the alert that it raises.").or("warning"),
+                choice("severity", SEVERITIES, "Severity of the alert that it raises.")
+                    .or("warning"),
             ],
             Action::Create("rules", &[("enabled", "true")]),
         ),
         tool(
             "updateAlertRule",
-            "Change the threshold, window, severity or state of an alert rule. Fields that are left out stay as they are.",
+            "Change the threshold, window, severity or state of an alert rule. Fields that are \
+            left out stay as they are.",
             vec![
                 rule(),
                 integer("threshold", 1..=100_000, "New threshold.").optional(),
@@ -239,8 +186,12 @@ fn rule_tools() -> Vec<Tool> {
         ),
         tool(
             "muteAlertRule",
-            "Silence an alert rule until a point in time. The rule is still evaluated but raises no alerts.",
-            vec![rule(), moment("mutedUntil", "When alerts resume.").example("2026-10-15T12:00:00Z")],
+            "Silence an alert rule until a point in time. The rule is still evaluated but raises \
+            no alerts.",
+            vec![
+                rule(),
+                moment("mutedUntil", "When alerts resume.").example("2026-10-15T12:00:00Z"),
+            ],
             Action::Update("rules", &[]),
         ),
         tool(
@@ -255,6 +206,22 @@ fn rule_tools() -> Vec<Tool> {
 fn query_tools() -> Vec<Tool> {
     vec![
         tool(
+            "exportLogs",
+            "Start an export of matching log entries to a file in the archive bucket. Returns \
+            the export's location; it is not downloaded.",
+            vec![
+                choice("format", &["jsonl", "csv", "parquet"], "File format of the export."),
+                object(
+                    "filter",
+                    filter_fields(),
+                    "Which entries to export; everything when left out.",
+                )
+                .optional(),
+                flag("compress", "Whether to compress the file with gzip.").or(true),
+            ],
+            Action::Compute(answers::export),
+        ),
+        tool(
             "listSavedQueries",
             "List the saved log queries of the workspace and what each one filters by.",
             vec![],
@@ -265,7 +232,8 @@ fn query_tools() -> Vec<Tool> {
             "Save a log filter under a name so that it can be run again with runSavedQuery.",
             vec![
                 text("name", "Name of the saved query.").example("Worker warnings"),
-                object("filter", filter_fields(), "What to filter by.").example(json!({ "level": "warn", "service": "worker" })),
+                object("filter", filter_fields(), "What to filter by.")
+                    .example(json!({ "level": "warn", "service": "worker" })),
                 texts("tags", "Tags to group saved queries by.").optional(),
             ],
             Action::Create("queries", &[]),
@@ -273,69 +241,21 @@ fn query_tools() -> Vec<Tool> {
         tool(
             "runSavedQuery",
             "Run a saved log query and return the matching entries, newest first.",
-            vec![text("queryId", "Identifier of the saved query.").example("query-1"), limit(100, 1_000)],
-            Action::Compute(run_saved),
+            vec![
+                text("queryId", "Identifier of the saved query.").example("query-1"),
+                limit(100, 1_000),
+            ],
+            Action::Compute(answers::run_saved),
         ),
         tool(
             "estimateStorageCost",
-            "Estimate the monthly storage cost of the logs for a retention period, at the current volume.",
+            "Estimate the monthly storage cost of the logs for a retention period, at the \
+            current volume.",
             vec![
                 integer("retentionDays", 1..=730, "Days to keep entries for.").example(30),
                 amount("pricePerGigabyte", "Storage price in USD a gigabyte and month.").or(0.03),
             ],
-            Action::Compute(storage_cost),
+            Action::Report(answers::storage_cost),
         ),
     ]
-}
-
-fn list_services(store: &Store, _: &Object) -> Result<Value, Failure> {
-    let of = |(name, owner): &(&str, &str)| {
-        let mut entries = store.rows("entries").iter().filter(|row| row.text("service") == *name);
-        // Newest first, so the first one is the latest.
-        let latest = entries.next().map(|row| row.text("timestamp")).unwrap_or_default();
-        let stored = usize::from(!latest.is_empty()) + entries.count();
-        json!({ "name": name, "owner": owner, "entries": stored, "lastSeen": latest })
-    };
-    Ok(entries::SERVICES.iter().map(of).collect())
-}
-
-fn stats(store: &Store, arguments: &Object) -> Result<Value, Failure> {
-    let entries = list(&entries_table(), store.rows("entries"), arguments, Shape::Bare)?;
-    let entries = entries.as_array().map_or(&[][..], Vec::as_slice);
-    let group = arguments.text("groupBy");
-    let mut counts = Object::new();
-    for entry in entries.iter().filter_map(Value::as_object) {
-        let key = match group {
-            // As far as the hour: 2026-10-15T09.
-            "hour" => entry.text("timestamp").get(..13).unwrap_or_default(),
-            column => entry.text(column),
-        };
-        let before = counts.integer(key);
-        counts.insert(key.to_owned(), json!(before + 1));
-    }
-    Ok(json!({ "groupBy": group, "total": entries.len(), "counts": counts }))
-}
-
-fn export(store: &Store, arguments: &Object) -> Result<Value, Failure> {
-    let filter = arguments.get("filter").and_then(Value::as_object).cloned().unwrap_or_default();
-    let page = list(&entries_table(), store.rows("entries"), &filter, Shape::Page("entries"))?;
-    let suffix = if arguments.flag("compress") { ".gz" } else { "" };
-    let location = format!("archive://logs/export-0001.{}{suffix}", arguments.text("format"));
-    Ok(json!({ "status": "started", "entries": page["total"], "location": location }))
-}
-
-fn run_saved(store: &Store, arguments: &Object) -> Result<Value, Failure> {
-    let query = store.find("queries", &arguments["queryId"])?;
-    let mut filter = query.get("filter").and_then(Value::as_object).cloned().unwrap_or_default();
-    filter.insert("limit".to_owned(), arguments["limit"].clone());
-    list(&entries_table(), store.rows("entries"), &filter, Shape::Page("entries"))
-}
-
-fn storage_cost(store: &Store, arguments: &Object) -> Result<Value, Failure> {
-    // The stored day stands for one in a thousand entries of about 400 bytes.
-    let entries = u32::try_from(store.rows("entries").len()).unwrap_or(u32::MAX);
-    let daily_gigabytes = f64::from(entries) * 1_000.0 * 400.0 / 1e9;
-    let stored = daily_gigabytes * arguments.number("retentionDays");
-    let cost = (stored * arguments.number("pricePerGigabyte") * 100.0).round() / 100.0;
-    Ok(json!({ "dailyGigabytes": daily_gigabytes, "monthlyCost": cost, "currency": "USD" }))
 }

@@ -42,7 +42,11 @@ pub(super) fn events(response: Response, limit: usize, id: RequestId) -> Events 
     let mut counter = EventCounter::default();
     let bytes = response.bytes_stream().map_err(std::io::Error::other).map(move |piece| {
         let piece = piece?;
-        if counter.longest_with(&piece) > limit { Err(std::io::Error::other(Oversized)) } else { Ok(piece) }
+        if counter.longest_with(&piece) > limit {
+            Err(std::io::Error::other(Oversized))
+        } else {
+            Ok(piece)
+        }
     });
     let events = SseStream::from_bytes_stream(bytes);
     stream::unfold(Some((Box::pin(events), id)), move |state| async move {

@@ -153,6 +153,12 @@ impl Server {
         approach: Approach,
     ) -> Result<Greeted, Ungreeted> {
         let stuck = |failure| Ungreeted { failure, next: None };
+        if let Err(error) = reqwest::Url::parse(&endpoint.url) {
+            return Err(stuck(Failure {
+                reason: format!("its `url` is no URL: {error}"),
+                action: "correct `url` of the server".to_owned(),
+            }));
+        }
         let limits = &self.spec.limits;
         let limit = limits.max_message_bytes;
         let heard = Arc::new(Heard::default());
@@ -228,7 +234,9 @@ fn next_approach(
         // It was only slow to say so.
         Approach::Probe if heard.discovered_late() => Some(modern),
         // It was asked both ways already, and answered.
-        Approach::Probe if refused && matches!(error, ClientInitializeError::LegacyFallbackFailed { .. }) => {
+        Approach::Probe
+            if refused && matches!(error, ClientInitializeError::LegacyFallbackFailed { .. }) =>
+        {
             heard.probe_was_abandoned().then_some(modern)
         }
         Approach::Probe | Approach::Known(Era::Modern) => Some(legacy),

@@ -112,11 +112,11 @@ async fn converse(
         steps.push(step);
         Ok::<String, Failure>(answer)
     };
-    ask("search_tools", json!({ "query": "error logs of the last hour", "limit": 3 })).await?;
+    ask("search_tools", json!({ "query": "error logs of the last hours", "limit": 3 })).await?;
     ask("get_tool_details", json!({ "names": ["logging_getLogs"] })).await?;
     let logs = ask(
         "call_tool",
-        json!({ "name": "logging_getLogs", "arguments": { "level": "error", "limit": 40 } }),
+        json!({ "name": "logging_getLogs", "arguments": { "level": "error", "since": "6h" } }),
     )
     .await?;
     ask("search_tools", json!({ "query": "open a ticket for a bug", "limit": 3 })).await?;
@@ -125,7 +125,7 @@ async fn converse(
     ask(
         "call_tool",
         json!({ "name": "ticketing_createIssue", "arguments": {
-            "title": title, "body": "Logged most often in the last hour.", "priority": "high",
+            "title": title, "body": "The error that was logged most often in the last six hours.", "priority": "high",
         } }),
     )
     .await?;

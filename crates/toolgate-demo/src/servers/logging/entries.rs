@@ -54,11 +54,8 @@ const NOTICES: [(&str, &str); 9] = [
     ("worker", "Job finished"),
 ];
 
-const DETAILS: [(&str, &str); 3] = [
-    ("api-gateway", "Route matched"),
-    ("search", "Cache lookup"),
-    ("worker", "Heartbeat"),
-];
+const DETAILS: [(&str, &str); 3] =
+    [("api-gateway", "Route matched"), ("search", "Cache lookup"), ("worker", "Heartbeat")];
 
 /// The entries, newest first.
 pub(super) fn make() -> Vec<Object> {

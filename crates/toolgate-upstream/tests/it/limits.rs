@@ -1,0 +1,176 @@
+//! Time and size.
+
+use serde_json::json;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use toolgate_testkit::{Builtin, Era, Fixture};
+use toolgate_upstream::{CallError, CallOptions, StateKind};
+
+use crate::support::{Gate, NAME, Over, lines, millis, serve, stdio, until, with_limits};
+
+fn slow() -> Fixture {
+    Fixture::new("slow").with_builtins([
+        Builtin::Sleep,
+        Builtin::Progress,
+        Builtin::LastCancelled,
+        Builtin::Big,
+        Builtin::Add,
+    ])
+}
+
+/// Waits until the server knows of a cancellation. Over HTTP a closed stream is noticed in time.
+async fn cancellation_arrives(gate: &Gate) {
+    let asking = async {
+        while gate.structured("last_cancelled", json!({})).await["lastCancelled"].is_null() {}
+    };
+    crate::support::within("the cancellation", asking).await;
+}
+
+#[tokio::test]
+async fn a_call_without_answer_or_progress_ends_and_the_server_is_told() {
+    for over in Over::ALL {
+        let (spec, _running) = serve(slow(), over).await;
+        let gate = Gate::ready(with_limits(spec, |limits| limits.idle = millis(500))).await;
+        let error = gate.call("sleep", json!({ "ms": 60_000 })).await.unwrap_err();
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(error, @"server `fixture` gave no answer to `sleep` within 0.5 s (without progress, `callIdleTimeoutSeconds`); it was asked to cancel, and whether the call took effect is unknown");
+        }
+        cancellation_arrives(&gate).await;
+        assert_eq!(gate.state(NAME).attempts, 1);
+    }
+}
+
+#[tokio::test]
+async fn progress_is_a_sign_of_life() {
+    let gate = Gate::ready(with_limits(stdio(&slow()), |limits| limits.idle = millis(2000))).await;
+    let arguments = json!({ "steps": 10, "intervalMs": 300 });
+    gate.call("progress", arguments).await.unwrap();
+}
+
+#[tokio::test]
+async fn progress_does_not_keep_a_call_alive_for_ever() {
+    let gate = Gate::ready(with_limits(stdio(&slow()), |limits| limits.total = millis(700))).await;
+    let arguments = json!({ "steps": 100_000, "intervalMs": 20 });
+    let error = gate.call("progress", arguments).await.unwrap_err();
+    assert!(matches!(error, CallError::TimedOut { total: true, .. }), "{error:?}");
+    insta::assert_snapshot!(error, @"server `fixture` gave no answer to `progress` within 0.7 s (the limit for a whole call, `callTotalTimeoutSeconds`); it was asked to cancel, and whether the call took effect is unknown");
+    cancellation_arrives(&gate).await;
+}
+
+#[tokio::test]
+async fn progress_comes_whole_in_order_and_before_the_result() {
+    // Over HTTP with JSON answers there is no room for progress beside the answer.
+    for over in [Over::Stdio, Over::HttpSse] {
+        for era in [Era::Legacy, Era::Modern] {
+            let (spec, _running) = serve(slow().with_era(era), over).await;
+            let gate = Gate::ready(spec).await;
+            let (sender, mut steps) = mpsc::channel(1000);
+            let options = CallOptions { progress: Some(sender), ..CallOptions::default() };
+            gate.call_with("progress", json!({ "steps": 500 }), options).await.unwrap();
+            let mut seen = Vec::new();
+            while let Ok(step) = steps.try_recv() {
+                assert_eq!(step.total, Some(500.0));
+                assert_eq!(step.message, Some(format!("step {}", step.progress)));
+                seen.push(step.progress);
+            }
+            let expected: Vec<f64> = (1..=500).map(f64::from).collect();
+            assert_eq!(seen, expected, "{era:?} over {over:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_reader_that_does_not_keep_up_loses_steps_and_not_the_result() {
+    let gate = Gate::ready(stdio(&slow())).await;
+    let (sender, mut steps) = mpsc::channel(1);
+    let options = CallOptions { progress: Some(sender), ..CallOptions::default() };
+    gate.call_with("progress", json!({ "steps": 100 }), options).await.unwrap();
+    assert!(steps.try_recv().is_ok() && steps.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn a_cancellation_reaches_the_server() {
+    for over in Over::ALL {
+        for era in [Era::Legacy, Era::Modern] {
+            let folder = tempfile::tempdir().unwrap();
+            let log = folder.path().join("calls");
+            let (spec, _running) = serve(slow().with_era(era).with_call_log(&log), over).await;
+            let gate = Gate::ready(spec).await;
+            let cancel = CancellationToken::new();
+            let options = CallOptions { cancel: cancel.clone(), ..CallOptions::default() };
+            let (outcome, ()) =
+                tokio::join!(gate.call_with("sleep", json!({ "ms": 60_000 }), options), async {
+                    until("the call", || lines(&log).len() == 1).await;
+                    cancel.cancel();
+                });
+            assert!(matches!(outcome, Err(CallError::Cancelled)), "{era:?} {over:?}: {outcome:?}");
+            cancellation_arrives(&gate).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_stops_waiting_cancels() {
+    for over in Over::ALL {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("calls");
+        let (spec, _running) = serve(slow().with_call_log(&log), over).await;
+        let gate = Gate::ready(spec).await;
+        tokio::select! {
+            _ = gate.call("sleep", json!({ "ms": 60_000 })) => panic!("it sleeps"),
+            () = until("the call", || lines(&log).len() == 1) => {}
+        }
+        cancellation_arrives(&gate).await;
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_is_cancelled_already_is_not_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("calls");
+    let gate = Gate::ready(stdio(&slow().with_call_log(&log))).await;
+    let options = CallOptions::default();
+    options.cancel.cancel();
+    let outcome = gate.call_with("add", json!({ "a": 1, "b": 1 }), options).await;
+    assert!(matches!(outcome, Err(CallError::Cancelled)), "{outcome:?}");
+    gate.structured("add", json!({ "a": 1, "b": 1 })).await;
+    assert_eq!(lines(&log).len(), 1);
+}
+
+#[tokio::test]
+async fn an_oversized_result_ends_its_call_alone() {
+    for over in Over::ALL {
+        for era in [Era::Legacy, Era::Modern] {
+            let (spec, _running) = serve(slow().with_era(era), over).await;
+            let spec = with_limits(spec, |limits| limits.max_message_bytes = 200_000);
+            let gate = Gate::ready(spec).await;
+            let (slept, big) = tokio::join!(
+                gate.call("sleep", json!({ "ms": 500 })),
+                gate.call("big", json!({ "bytes": 5_000_000 }))
+            );
+            slept.unwrap();
+            let error = big.unwrap_err();
+            assert!(matches!(error, CallError::Transport { .. }), "{error:?}");
+            let text = error.to_string();
+            for part in ["`big`", "`fixture`", "200000 bytes", "maxResultBytes", "was made"] {
+                assert!(text.contains(part), "{era:?} over {over:?}: {text}");
+            }
+            assert_eq!(
+                gate.structured("add", json!({ "a": 1, "b": 2 })).await,
+                json!({ "sum": 3 })
+            );
+            let state = gate.state(NAME);
+            assert_eq!((state.kind, state.attempts), (StateKind::Ready, 1));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_large_result_within_the_limit_is_whole() {
+    for over in Over::ALL {
+        let (spec, _running) = serve(slow(), over).await;
+        let gate = Gate::ready(spec).await;
+        let result = gate.call("big", json!({ "bytes": 8_000_000 })).await.unwrap();
+        assert_eq!(result["content"][0]["text"].as_str().unwrap().len(), 8_000_000);
+    }
+}

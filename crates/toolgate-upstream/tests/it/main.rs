@@ -1,0 +1,19 @@
+//! The client side against servers that behave, misbehave and die.
+
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "everything here is a test, helpers included; clippy only knows of the test functions"
+)]
+
+mod changes;
+mod crashes;
+mod eras;
+mod failures;
+mod isolation;
+mod limits;
+mod listing;
+mod processes;
+mod real_servers;
+mod results;
+mod support;

@@ -1,0 +1,245 @@
+//! The commands for people.
+
+use serde_json::{Value, json};
+use toolgate_testkit::{AnswerFault, Builtin, Faults, Fixture, StartupExit};
+
+use crate::{
+    fixtures::{kit, notes, odd, weather},
+    support::{Outcome, Workplace, entry, entry_with},
+};
+
+fn workplace() -> Workplace {
+    let described = json!({ "description": "Notes of the team" });
+    Workplace::new(&json!({ "mcpServers": {
+        "notes": entry_with(&notes(), described), "weather": entry(&weather()),
+    } }))
+}
+
+/// Six servers of which one is good.
+fn troubled() -> Workplace {
+    let dead = StartupExit { code: 3, message: "Error: no licence".to_owned() };
+    let mute = Faults::broken_answer("tools/list", AnswerFault::Silence);
+    Workplace::new(&json!({ "mcpServers": {
+        "notes": entry(&notes()),
+        "dead": entry(&kit().with_faults(Faults { exit_at_start: Some(dead), ..Faults::default() })),
+        "mute": entry_with(&kit().with_faults(mute), json!({ "connectTimeoutSeconds": 1 })),
+        "missing": { "command": "no-such-command-anywhere" },
+        "odd": entry(&odd()),
+        "off": { "command": "whatever", "disabled": true },
+    } }))
+}
+
+async fn run(workplace: &Workplace, arguments: &[&str]) -> Outcome {
+    workplace.run(arguments).await
+}
+
+#[tokio::test]
+async fn status_of_servers_that_are_well() {
+    let workplace = workplace();
+    let outcome = run(&workplace, &["status"]).await;
+    insta::assert_snapshot!(outcome.shown(), @"");
+    let outcome = run(&workplace, &["status", "--tools", "--mode", "dynamic"]).await;
+    insta::assert_snapshot!(outcome.shown(), @"");
+}
+
+#[tokio::test]
+async fn status_of_servers_that_are_not() {
+    let outcome = run(&troubled(), &["status"]).await;
+    insta::assert_snapshot!(outcome.shown(), @"");
+}
+
+#[tokio::test]
+async fn status_for_a_program() {
+    let outcome = run(&troubled(), &["status", "--json"]).await;
+    assert_eq!(outcome.code, Some(1));
+    let status = outcome.json();
+    let servers = status["servers"].as_array().unwrap();
+    let names: Vec<&str> = servers.iter().map(|row| row["server"].as_str().unwrap()).collect();
+    assert_eq!(names, ["notes", "dead", "mute", "missing", "odd"]);
+    assert_eq!(servers[0]["state"], "ready");
+    assert_eq!(servers[0]["protocolVersion"], "2025-11-25");
+    assert_eq!(servers[0]["loaded"].as_array().unwrap().len(), 4);
+    assert_eq!(servers[1]["state"], "failed");
+    assert!(servers[1]["reason"].as_str().unwrap().contains("Error: no licence"));
+    assert_eq!(servers[1]["action"], "see `toolgate logs dead`");
+    assert!(servers[2]["reason"].as_str().unwrap().contains("within 1 s"), "{}", servers[2]);
+    assert_eq!(servers[4]["state"], "ready");
+    assert!(!servers[4]["problems"].as_array().unwrap().is_empty());
+    assert!(status["reason"].as_str().unwrap().contains("fit into"), "{}", status["reason"]);
+    insta::assert_json_snapshot!(status["exposure"], @"");
+}
+
+#[tokio::test]
+async fn what_a_session_would_get_and_why() {
+    let mut lines = Vec::new();
+    for (search, arguments) in [
+        (json!({}), &["status"][..]),
+        (json!({ "toolThreshold": 2 }), &["status"]),
+        (json!({ "tokenThreshold": 2 }), &["status"]),
+        (json!({ "thresholdPercent": 0.1 }), &["status"]),
+        (json!({ "enabled": true }), &["status"]),
+        (json!({ "enabled": true, "deferred": "dynamic" }), &["status"]),
+        (json!({ "enabled": true }), &["status", "--mode", "direct"]),
+    ] {
+        let servers = json!({ "notes": entry(&notes()) });
+        let workplace = Workplace::new(&json!({ "mcpServers": servers, "toolSearch": search }));
+        let outcome = run(&workplace, arguments).await;
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        lines.extend(outcome.stdout.lines().skip(3).map(str::to_owned));
+    }
+    insta::assert_snapshot!(lines.join("\n"), @"");
+}
+
+#[tokio::test]
+async fn tokens() {
+    let servers = json!({ "notes": entry(&notes()), "kit": entry(&kit()) });
+    let workplace = Workplace::deferred(&servers);
+    insta::assert_snapshot!(run(&workplace, &["tokens"]).await.shown(), @"");
+    let outcome = run(&workplace, &["tokens", "--unit", "characters"]).await;
+    insta::assert_snapshot!(outcome.shown(), @"");
+
+    let costs = run(&workplace, &["tokens", "--json"]).await.json();
+    let rows = costs["servers"].as_array().unwrap();
+    let sum = |field: &str| rows.iter().map(|row| row[field].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(costs["total"]["tools"], sum("tools"));
+    assert_eq!(costs["total"]["cost"], sum("cost"));
+    assert_eq!(costs["total"]["tools"], 20);
+    assert_eq!(costs["unit"], "tokens");
+    assert_eq!(costs["session"]["tools"], 3);
+    assert!(costs["session"]["cost"].as_u64().unwrap() <= 1_000);
+    assert_eq!(costs["contextWindow"], 200_000);
+    let share = rows[0]["share"].as_f64().unwrap();
+    let expected = rows[0]["cost"].as_f64().unwrap() / 200_000.0;
+    assert!((share - expected).abs() < 1e-9, "{share} {expected}");
+}
+
+#[tokio::test]
+async fn search() {
+    let workplace = workplace();
+    let outcome = run(&workplace, &["search", "weather tomorrow", "--limit", "1"]).await;
+    insta::assert_snapshot!(outcome.shown(), @"");
+    let arguments = ["search", "throw away", "forecast", "--detail", "name", "--json", "--limit", "2"];
+    let outcome = run(&workplace, &arguments).await;
+    assert_eq!(outcome.json()["found"], 2);
+    assert_eq!(outcome.code, Some(0));
+    let outcome = run(&workplace, &["search", "note", "--server", "weather"]).await;
+    assert_eq!(outcome.code, Some(1), "nothing found, as with grep");
+    let outcome = run(&workplace, &["search", "note", "--detail", "schema", "--limit", "1"]).await;
+    assert!(outcome.stdout.contains(r#""type":"object""#));
+}
+
+#[tokio::test]
+async fn inspect() {
+    let workplace = workplace();
+    let outcome = run(&workplace, &["inspect", "weather_forecast", "weather_forecat"]).await;
+    insta::assert_snapshot!(outcome.shown(), @"");
+    let outcome = run(&workplace, &["inspect", "notes_create_note", "--json"]).await;
+    assert_eq!(outcome.code, Some(0));
+    assert_eq!(outcome.json()[0]["definition"], notes().tools[0]);
+}
+
+#[tokio::test]
+async fn call() {
+    let workplace = Workplace::new(&json!({ "mcpServers": { "kit": entry(&kit()) } }));
+    std::fs::write(workplace.path().join("sum.json"), r#"{"a": 1, "b": 2}"#).unwrap();
+    for (arguments, input) in [
+        (&["call", "kit_add", r#"{"a": 1, "b": 2}"#][..], ""),
+        (&["call", "kit_add", "--arg", "a=1", "-a", "b=2"], ""),
+        (&["call", "kit_add", r#"{"a": 100, "b": 2}"#, "--arg", "a=1"], ""),
+        (&["call", "kit_add", "@sum.json"], ""),
+        (&["call", "kit_add", "-"], r#"{"a": 1, "b": 2}"#),
+    ] {
+        let outcome = workplace.run_with_input(arguments, input).await;
+        assert_eq!(outcome.shown(), "exit code 0\n--- stdout\n{\"sum\":3}\n--- stderr\n", "{arguments:?}");
+    }
+    let outcome = run(&workplace, &["call", "kit_add", "-a", "a=1", "-a", "b=2", "--json"]).await;
+    assert_eq!(outcome.json()["structuredContent"]["sum"], 3);
+    let outcome = run(&workplace, &["call", "kit_echo", "-a", "message=plain text=1"]).await;
+    assert_eq!(outcome.stdout, "{\"message\":\"plain text=1\"}\n", "what is no JSON is text");
+    insta::assert_snapshot!(run(&workplace, &["call", "kit_media"]).await.shown(), @"");
+}
+
+#[tokio::test]
+async fn calls_that_fail() {
+    let workplace = Workplace::new(&json!({ "mcpServers": { "kit": entry(&kit()) } }));
+    let mut shown = Vec::new();
+    for arguments in [
+        &["call", "kit_fail", "-a", "message=No luck"][..],
+        &["call", "kit_rpc_error", "-a", "message=Not on Sundays"],
+        &["call", "kit_crash"],
+        &["call", "kit_adds"],
+        &["call", "kit_add", "-a", "a=one"],
+        &["call", "kit_add", "{"],
+        &["call", "kit_add", "[1]"],
+        &["call", "kit_add", "-a", "a"],
+        &["call", "kit_add", "@missing.json"],
+    ] {
+        let outcome = run(&workplace, arguments).await;
+        assert_eq!(outcome.stdout, "", "{arguments:?}");
+        shown.push(format!("$ toolgate {}\n{}", arguments.join(" "), outcome.shown()));
+    }
+    insta::assert_snapshot!(shown.join("\n"), @"");
+    let outcome = run(&workplace, &["call", "kit_fail", "--json"]).await;
+    assert_eq!(outcome.json()["isError"], true, "for a program it is data");
+    assert_eq!(outcome.code, Some(1));
+}
+
+#[tokio::test]
+async fn logs() {
+    let workplace = workplace();
+    insta::assert_snapshot!(run(&workplace, &["logs", "notse"]).await.shown(), @"");
+    insta::assert_snapshot!(run(&workplace, &["logs", "zzzzzzzz"]).await.shown(), @"");
+    insta::assert_snapshot!(run(&workplace, &["logs", "notes"]).await.shown(), @"");
+    run(&workplace, &["search", "note"]).await;
+    let outcome = run(&workplace, &["logs", "notes"]).await;
+    assert!(outcome.stdout.contains("[toolgate] connected with protocol version 2025-11-25; 4 tools"));
+    let outcome = run(&workplace, &["logs", "../../etc/passwd"]).await;
+    assert_eq!(outcome.code, Some(2));
+}
+
+#[tokio::test]
+async fn config_check_and_schema() {
+    insta::assert_snapshot!(run(&workplace(), &["config", "check"]).await.shown(), @"");
+    let workplace = troubled();
+    workplace.rewrite(r#"{ "mcpServers": { "a": { "command": "x", "lazzy": true }, "b": {} } }"#);
+    insta::assert_snapshot!(run(&workplace, &["config", "check"]).await.shown(), @"");
+    let outcome = run(&workplace, &["config", "check", "--json"]).await;
+    let checked = outcome.json();
+    assert_eq!((&checked["servers"], &checked["usable"]), (&json!(2), &json!(1)));
+    assert_eq!(checked["problems"][0]["position"], json!({ "line": 1, "column": 48 }));
+    assert_eq!(checked["problems"][1]["severity"], "error");
+
+    let schema: Value = run(&workplace, &["config", "schema"]).await.json();
+    assert!(schema["properties"]["mcpServers"].is_object(), "{schema}");
+}
+
+#[tokio::test]
+async fn secrets_are_in_nothing_that_is_printed_or_kept() {
+    let secret = "s3cr3t-value-4711";
+    let fixture = Fixture::new("s").with_builtins([Builtin::Echo]);
+    let dead = StartupExit { code: 1, message: format!("Error: bad key {secret}") };
+    let servers = json!({
+        "good": entry_with(&fixture, json!({ "env": { "API_KEY": secret } })),
+        "dead": entry_with(
+            &kit().with_faults(Faults { exit_at_start: Some(dead), ..Faults::default() }),
+            json!({ "env": { "API_KEY": secret } }),
+        ),
+        "web": { "url": "http://127.0.0.1:9/mcp", "headers": { "Authorization": format!("Bearer {secret}") } },
+    });
+    let workplace = Workplace::new(&json!({ "mcpServers": servers }));
+    for arguments in [
+        &["status", "--json"][..],
+        &["status", "-vvv"],
+        &["logs", "dead"],
+        &["call", "good_echo", "-vv"],
+    ] {
+        let outcome = run(&workplace, arguments).await;
+        let shown = outcome.shown();
+        assert!(!shown.contains(secret), "{arguments:?}: {shown}");
+    }
+    let found = std::process::Command::new("grep")
+        .args(["-rl", secret])
+        .arg(workplace.path().join("state"))
+        .output();
+    assert_eq!(String::from_utf8(found.unwrap().stdout).unwrap(), "");
+}

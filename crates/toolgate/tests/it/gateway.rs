@@ -1,0 +1,7 @@
+//! `toolgate serve`: what a model sees, finds and calls.
+
+mod call;
+mod details;
+mod list;
+mod passing;
+mod search;

@@ -1,0 +1,205 @@
+//! `call_tool`: arguments in, the server's own result out.
+
+use serde_json::{Value, json};
+use toolgate_testkit::{Builtin, Faults, Fixture, HttpAnswers, HttpOptions, RawClient};
+
+use crate::{
+    fixtures::{kit, notes, odd},
+    support::{Workplace, call, call_through, entry, entry_with, text},
+};
+
+fn workplace() -> Workplace {
+    Workplace::deferred(&json!({ "kit": entry(&kit()), "notes": entry(&notes()) }))
+}
+
+/// What the same tool answers without a gateway.
+async fn directly(fixture: &Fixture, tool: &str) -> Value {
+    let mut client = RawClient::spawn(&fixture.entry().unwrap()).unwrap();
+    client.initialize().await.unwrap();
+    call(&mut client, tool, json!({})).await
+}
+
+#[tokio::test]
+async fn every_kind_of_content_arrives_whole() {
+    let mut client = workplace().connect(&[]).await;
+    let media = call_through(&mut client, "kit_media", json!({})).await;
+    assert_eq!(media, directly(&kit(), "media").await);
+    assert_eq!(media["content"].as_array().unwrap().len(), 6, "the fixture has each kind");
+    let failure = call_through(&mut client, "kit_fail", json!({ "message": "No luck." })).await;
+    let expected =
+        json!({ "content": [{ "type": "text", "text": "No luck." }], "isError": true });
+    assert_eq!(failure, expected);
+    let sum = call_through(&mut client, "kit_add", json!({ "a": 2, "b": 40 })).await;
+    assert_eq!(sum["structuredContent"], json!({ "sum": 42 }));
+    assert_eq!(text(&sum), r#"{"sum":42}"#);
+}
+
+#[tokio::test]
+async fn results_that_no_sdk_would_accept_arrive_whole() {
+    let odd_results = [
+        json!({ "content": [], "_meta": { "a/b": [1, null] }, "x-cost": 1.50, "isError": false }),
+        json!({ "content": [{ "type": "resource_link", "uri": "u:1", "name": "n", "size": 12.0 }] }),
+        json!({ "content": [{ "type": "text", "text": "t", "annotations": { "audience": ["system"] } }] }),
+        json!({ "structuredContent": [1, 2, { "deep": { "er": null } }], "content": [] }),
+        json!({ "structuredContent": { "only": "data" } }),
+        json!({ "content": "a string", "isError": true }),
+        json!({ "toolResult": { "from": "2024" } }),
+    ];
+    let mut fixture = Fixture::new("odd");
+    for (index, result) in odd_results.iter().enumerate() {
+        let name = format!("result{index}");
+        fixture = fixture
+            .with_tool(json!({ "name": name, "inputSchema": { "type": "object" } }))
+            .with_answer(name, result.clone());
+    }
+    let http = fixture.clone().serve_http(([127, 0, 0, 1], 0).into()).await.unwrap();
+    let events = HttpOptions { answers: HttpAnswers::Sse, ..HttpOptions::default() };
+    let sse = fixture.clone().with_http(events).serve_http(([127, 0, 0, 1], 0).into()).await;
+    let sse = sse.unwrap();
+    let workplace = Workplace::deferred(&json!({
+        "pipe": entry(&fixture), "http": { "url": http.url() }, "sse": { "url": sse.url() },
+    }));
+    let mut client = workplace.connect(&[]).await;
+    for server in ["pipe", "http", "sse"] {
+        for (index, sent) in odd_results.iter().enumerate() {
+            let name = format!("{server}_result{index}");
+            assert_eq!(call_through(&mut client, &name, json!({})).await, *sent, "{name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_violation_names_path_expectation_and_signature_and_nothing_is_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("calls");
+    let fixture = notes().with_call_log(&log);
+    let workplace = Workplace::deferred(&json!({ "notes": entry(&fixture) }));
+    let mut client = workplace.connect(&[]).await;
+    let wrong = json!({ "id": 7, "readers": [{ "mail": "a@b.c" }, { "level": "high" }] });
+    let result = call_through(&mut client, "notes_shareNoteWithTeam", wrong).await;
+    assert_eq!(result["isError"], true);
+    insta::assert_snapshot!(text(&result), @"");
+    let result = call_through(&mut client, "notes_create_note", json!({ "colour": "red" })).await;
+    insta::assert_snapshot!(text(&result), @"");
+    assert!(!log.exists(), "nothing was sent");
+    let right = json!({ "title": "Hello" });
+    call_through(&mut client, "notes_create_note", right.clone()).await;
+    let logged: Value = serde_json::from_str(&std::fs::read_to_string(&log).unwrap()).unwrap();
+    assert_eq!(logged, json!({ "name": "create_note", "arguments": right }));
+}
+
+#[tokio::test]
+async fn an_unknown_tool_gets_the_nearest_names() {
+    let mut client = workplace().connect(&[]).await;
+    let mut told = Vec::new();
+    for name in ["notes_create_notes", "create_note", "kit_ecko", "zzzzzzzzzzzzzzzz"] {
+        let result = call_through(&mut client, name, json!({})).await;
+        assert_eq!(result["isError"], true);
+        told.push(text(&result).to_owned());
+    }
+    insta::assert_snapshot!(told.join("\n"), @"");
+}
+
+#[tokio::test]
+async fn arguments_written_as_text_or_left_out_are_understood() {
+    let mut client = workplace().connect(&[]).await;
+    for arguments in [json!({ "a": 1, "b": 2 }), json!("{\"a\": 1, \"b\": 2}")] {
+        let sum = call_through(&mut client, "kit_add", arguments).await;
+        assert_eq!(sum["structuredContent"]["sum"], 3);
+    }
+    for request in [json!({ "name": "kit_counter" }), json!({ "name": "kit_counter", "arguments": null })] {
+        let count = call(&mut client, "call_tool", request).await;
+        assert!(count["structuredContent"]["count"].is_u64(), "{count}");
+    }
+    let mut told = Vec::new();
+    for arguments in [json!("[1]"), json!("{"), json!([1]), json!(7)] {
+        let result = call_through(&mut client, "kit_add", arguments).await;
+        assert_eq!(result["isError"], true);
+        told.push(text(&result).to_owned());
+    }
+    for request in [json!({}), json!({ "name": "kit_add", "args": {} })] {
+        let result = call(&mut client, "call_tool", request).await;
+        assert_eq!(result["isError"], true);
+        told.push(text(&result).to_owned());
+    }
+    insta::assert_snapshot!(told.join("\n"), @"");
+}
+
+#[tokio::test]
+async fn a_servers_json_rpc_error_is_told_or_passed_on() {
+    let mut client = workplace().connect(&[]).await;
+    let arguments = json!({ "code": -32042, "message": "Not on Sundays" });
+    let result = call_through(&mut client, "kit_rpc_error", arguments.clone()).await;
+    assert_eq!(result["isError"], true);
+    insta::assert_snapshot!(text(&result), @"");
+    // A client that calls natively gets the error itself.
+    let answer = client.call("kit_rpc_error", arguments).await.unwrap();
+    assert_eq!(answer["error"]["code"], -32042);
+    assert_eq!(answer["error"]["message"], "Not on Sundays");
+}
+
+#[tokio::test]
+async fn a_broken_schema_is_refused_with_the_way_out_which_works() {
+    let workplace = Workplace::deferred(&json!({ "odd": entry(&odd()) }));
+    let mut client = workplace.connect(&[]).await;
+    let mut told = Vec::new();
+    for name in ["odd_invalid_pattern", "odd_dangling_reference"] {
+        let result = call_through(&mut client, name, json!({ "value": "x" })).await;
+        assert_eq!(result["isError"], true);
+        told.push(text(&result).to_owned());
+    }
+    insta::assert_snapshot!(told.join("\n"), @"");
+    let echoed = call_through(&mut client, "odd_echo", json!({ "message": "hi" })).await;
+    assert_eq!(echoed["structuredContent"]["message"], "hi", "its neighbour is not concerned");
+
+    let unchecked = json!({ "tools": { "invalid_pattern": { "validateArguments": false } } });
+    let workplace = Workplace::deferred(&json!({
+        "odd": entry_with(&odd(), unchecked),
+        "loose": entry_with(&odd(), json!({ "validateArguments": false })),
+    }));
+    let mut client = workplace.connect(&[]).await;
+    for name in ["odd_invalid_pattern", "loose_invalid_pattern", "loose_dangling_reference"] {
+        let result = call_through(&mut client, name, json!({ "value": "x" })).await;
+        assert_eq!(result["structuredContent"], json!({ "value": "x" }), "{name}");
+    }
+    let result = call_through(&mut client, "odd_dangling_reference", json!({ "value": "x" })).await;
+    assert_eq!(result["isError"], true, "only the one tool was excepted");
+}
+
+#[tokio::test]
+async fn a_result_over_the_limit_is_an_error_that_says_so() {
+    let limited = json!({ "maxResultBytes": 100_000 });
+    let fixture = Fixture::new("big").with_builtins([Builtin::Big, Builtin::Echo]);
+    let workplace = Workplace::deferred(&json!({ "big": entry_with(&fixture, limited) }));
+    let mut client = workplace.connect(&[]).await;
+    let result = call_through(&mut client, "big_big", json!({ "bytes": 50_000 })).await;
+    assert_eq!(text(&result).len(), 50_000);
+    let result = call_through(&mut client, "big_big", json!({ "bytes": 5_000_000 })).await;
+    assert_eq!(result["isError"], true);
+    assert!(text(&result).len() < 2_000);
+    insta::assert_snapshot!(text(&result), @"");
+    let echoed = call_through(&mut client, "big_echo", json!({ "message": "hi" })).await;
+    assert_eq!(echoed["structuredContent"]["message"], "hi", "the server is still there");
+}
+
+#[tokio::test]
+async fn a_large_result_within_the_limit_arrives_whole() {
+    let mut client = workplace().connect(&[]).await;
+    let result = call_through(&mut client, "kit_big", json!({ "bytes": 8_000_000 })).await;
+    assert_eq!(text(&result).len(), 8_000_000);
+}
+
+#[tokio::test]
+async fn a_tool_is_callable_before_anything_was_listed() {
+    // The server is slower than the client, which knows the name from an earlier conversation.
+    let late = Faults { start_delay_ms: 700, ..Faults::default() };
+    let workplace = Workplace::new(&json!({ "mcpServers": { "kit": entry(&kit().with_faults(late)) } }));
+    let mut client = workplace.connect(&["--mode", "direct"]).await;
+    let sum = call(&mut client, "kit_add", json!({ "a": 1, "b": 2 })).await;
+    assert_eq!(sum["structuredContent"]["sum"], 3);
+    let workplace_too = Workplace::deferred(&json!({ "kit": entry(&kit().with_faults(
+        Faults { start_delay_ms: 700, ..Faults::default() })) }));
+    let mut client = workplace_too.connect(&[]).await;
+    let sum = call_through(&mut client, "kit_add", json!({ "a": 1, "b": 2 })).await;
+    assert_eq!(sum["structuredContent"]["sum"], 3, "{sum}");
+}

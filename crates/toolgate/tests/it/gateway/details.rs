@@ -1,0 +1,117 @@
+//! `get_tool_details`.
+
+use serde_json::{Value, json};
+use toolgate_testkit::{Builtin, Fixture, malformed};
+
+use crate::{
+    fixtures::{notes, odd, tool, weather},
+    support::{Workplace, call, entry, text},
+};
+
+async fn details(workplace: &Workplace, arguments: Value) -> Value {
+    let mut client = workplace.connect(&[]).await;
+    call(&mut client, "get_tool_details", arguments).await
+}
+
+fn workplace() -> Workplace {
+    Workplace::deferred(&json!({ "notes": entry(&notes()), "weather": entry(&weather()) }))
+}
+
+#[tokio::test]
+async fn several_tools_each_as_its_server_sent_it() {
+    let names = ["weather_forecast", "notes_create_note"];
+    let result = details(&workplace(), json!({ "names": names })).await;
+    insta::assert_snapshot!(text(&result), @"");
+    let tools = &result["structuredContent"]["tools"];
+    assert_eq!(tools[0]["definition"], weather().tools[0]);
+    assert_eq!(tools[1]["definition"], notes().tools[0]);
+    assert_eq!(tools[1]["server"], "notes");
+    assert_eq!(tools[1]["name"], "notes_create_note");
+}
+
+#[tokio::test]
+async fn an_unknown_name_gets_the_nearest_and_does_not_fail_the_rest() {
+    let names = ["notes_create_notes", "weather_forecast", "x", "forecast"];
+    let result = details(&workplace(), json!({ "names": names })).await;
+    assert!(result.get("isError").is_none());
+    insta::assert_snapshot!(text(&result), @"");
+    let tools = &result["structuredContent"]["tools"];
+    assert_eq!(tools[0]["nearest"][0], "notes_create_note");
+    assert_eq!(tools[1]["definition"], weather().tools[0]);
+    assert_eq!(tools[2]["error"], "unknown");
+}
+
+#[tokio::test]
+async fn fields_that_no_sdk_knows_are_there_in_the_text_and_in_the_data() {
+    let workplace = Workplace::deferred(&json!({ "odd": entry(&odd()) }));
+    for (name, sent) in [
+        ("odd_unknown_fields", malformed::unknown_fields("unknown_fields")),
+        ("odd_no_type", malformed::schema_without_type("no_type")),
+        ("odd_invalid_pattern", malformed::invalid_pattern("invalid_pattern")),
+        ("odd_echo", Builtin::Echo.definition()),
+    ] {
+        let result = details(&workplace, json!({ "names": [name] })).await;
+        assert_eq!(result["structuredContent"]["tools"][0]["definition"], sent, "{name}");
+        let (_, json) = text(&result).split_once('\n').unwrap();
+        assert_eq!(serde_json::from_str::<Value>(json).unwrap(), sent, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn numbers_arrive_as_they_were_sent() {
+    let schema = json!({ "type": "object", "properties": { "n": {
+        "maximum": 18_446_744_073_709_551_615_u64, "minimum": i64::MIN, "multipleOf": 0.1,
+        "default": 1e-300, "x-exact": [0.30000000000000004, 1.0, -0.0],
+    } } });
+    let sent = json!({ "name": "numbers", "inputSchema": schema });
+    let fixture = Fixture::new("exact").with_tool(sent.clone());
+    let workplace = Workplace::deferred(&json!({ "exact": entry(&fixture) }));
+    let result = details(&workplace, json!({ "names": ["exact_numbers"] })).await;
+    let given = &result["structuredContent"]["tools"][0]["definition"];
+    assert_eq!(given, &sent);
+    assert_eq!(given.to_string(), sent.to_string(), "the order of keys too");
+}
+
+#[tokio::test]
+async fn more_than_there_is_room_for() {
+    let large = "word ".repeat(60_000);
+    let properties = json!({ "value": { "type": "string", "description": large } });
+    let fixture = Fixture::new("large").with_tools([
+        tool("one", "Large.", &properties, &[]),
+        tool("two", "Large too.", &properties, &[]),
+        tool("three", "Small.", &json!({}), &[]),
+    ]);
+    let folder = tempfile::tempdir().unwrap();
+    let entry = fixture.entry_through_file(&folder.path().join("large.json")).unwrap().to_json();
+    let workplace = Workplace::deferred(&json!({ "large": entry }));
+
+    let names = ["large_one", "large_two", "large_three"];
+    let result = details(&workplace, json!({ "names": names })).await;
+    let tools = &result["structuredContent"]["tools"];
+    assert_eq!(tools[0]["definition"], fixture.tools[0], "one is always given whole");
+    assert_eq!(tools[1]["error"], "too large");
+    let result = details(&workplace, json!({ "names": ["large_two"] })).await;
+    assert_eq!(result["structuredContent"]["tools"][0]["definition"], fixture.tools[1]);
+
+    let many: Vec<&str> = std::iter::repeat_n("large_three", 25).collect();
+    let result = details(&workplace, json!({ "names": many })).await;
+    assert_eq!(result["structuredContent"]["tools"].as_array().unwrap().len(), 20);
+    assert!(text(&result).ends_with("Only the first 20 names were read."));
+}
+
+#[tokio::test]
+async fn wrong_arguments_are_told_to_the_model() {
+    let workplace = workplace();
+    let mut told = Vec::new();
+    for arguments in [
+        json!({}),
+        json!({ "names": [] }),
+        json!({ "names": "notes_create_note" }),
+        json!({ "names": ["x"], "format": "xml" }),
+    ] {
+        let result = details(&workplace, arguments).await;
+        assert_eq!(result["isError"], true, "{result}");
+        told.push(text(&result).to_owned());
+    }
+    insta::assert_snapshot!(told.join("\n"), @"");
+}

@@ -1,0 +1,98 @@
+//! What a deferred session pays for.
+
+use serde_json::{Value, json};
+use toolgate_catalog::TokenCounter;
+use toolgate_testkit::RawClient;
+
+use crate::{
+    fixtures::{kit, notes, weather},
+    support::{Workplace, entry, list, names},
+};
+
+/// The bytes of the list, without the message around it.
+async fn bytes(client: &mut RawClient) -> String {
+    client.begin("tools/list", json!({})).await.unwrap();
+    loop {
+        let line = client.line().await.unwrap();
+        if let Some((_, result)) = line.split_once("\"result\":") {
+            return result.to_owned();
+        }
+    }
+}
+
+fn workplace() -> Workplace {
+    Workplace::deferred(&json!({
+        "notes": entry(&notes()), "weather": entry(&weather()), "kit": entry(&kit()),
+    }))
+}
+
+#[tokio::test]
+async fn three_tools_cost_at_most_a_thousand_tokens() {
+    let workplace = workplace();
+    for mode in ["stable", "dynamic"] {
+        let mut client = workplace.connect(&["--mode", mode]).await;
+        let tools = list(&mut client).await;
+        assert_eq!(names(&tools), ["search_tools", "get_tool_details", "call_tool"]);
+        let whole = serde_json::to_string(&tools).unwrap();
+        let tokens = TokenCounter::shared().count(&whole);
+        assert!(tokens <= 1_000, "{mode}: {tokens}");
+    }
+}
+
+#[tokio::test]
+async fn the_list_has_the_same_bytes_on_every_call_and_start() {
+    let workplace = workplace();
+    let mut first = workplace.connect(&[]).await;
+    let given = bytes(&mut first).await;
+    let search = json!({ "query": "weather of a place" });
+    first.call("search_tools", search).await.unwrap();
+    assert_eq!(bytes(&mut first).await, given, "after a search");
+    drop(first);
+    // Now from the cache, where nothing is waited for.
+    let mut second = workplace.connect(&[]).await;
+    assert_eq!(bytes(&mut second).await, given, "after a restart");
+}
+
+#[tokio::test]
+async fn the_handshake_says_who_is_there_and_is_the_same_each_time() {
+    let workplace = workplace();
+    let answers: Vec<Value> = {
+        let (mut first, mut second) = (workplace.serve(&[]), workplace.serve(&[]));
+        vec![first.initialize().await.unwrap(), second.initialize().await.unwrap()]
+    };
+    assert_eq!(answers[0], answers[1]);
+    let result = &answers[0]["result"];
+    assert_eq!(result["serverInfo"]["name"], "toolgate");
+    assert_eq!(result["capabilities"]["tools"]["listChanged"], true);
+    insta::assert_snapshot!(result["instructions"].as_str().unwrap(), @"");
+}
+
+#[tokio::test]
+async fn the_descriptions_of_the_meta_tools() {
+    let mut client = workplace().connect(&[]).await;
+    let tools = list(&mut client).await;
+    let shown: Vec<String> = tools
+        .iter()
+        .map(|tool| {
+            let description = tool["description"].as_str().unwrap();
+            let name = tool["name"].as_str().unwrap();
+            let signature = toolgate_catalog::signature(name, &tool["inputSchema"]);
+            format!("{signature}\n  {description}")
+        })
+        .collect();
+    insta::assert_snapshot!(shown.join("\n"), @"");
+}
+
+#[tokio::test]
+async fn requests_that_it_does_not_know_are_refused_and_nothing_breaks() {
+    let mut client = workplace().connect(&[]).await;
+    for method in ["resources/list", "prompts/list", "made/up"] {
+        let answer = client.request(method, json!({})).await.unwrap();
+        assert!(answer["error"]["code"].is_i64() || answer["result"].is_object(), "{answer}");
+    }
+    let answer = client.request("ping", json!({})).await.unwrap();
+    assert_eq!(answer["result"], json!({}));
+    let answer = client.call("no_such_tool", json!({})).await.unwrap();
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    assert_eq!(list(&mut client).await.len(), 3);
+}

@@ -1,0 +1,21 @@
+//! The program as its users see it: a process, its arguments, its streams and its exit code.
+
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "everything here is a test, helpers included; clippy only knows of the test functions"
+)]
+
+mod bad_input;
+mod catalogue;
+mod cli;
+mod demo;
+mod eras;
+mod fixtures;
+mod gateway;
+mod modes;
+mod real;
+mod reference;
+#[cfg(unix)]
+mod resilience;
+mod support;

@@ -1,0 +1,269 @@
+//! What a session is shown: direct, deferred, and everything between.
+
+use serde_json::{Value, json};
+use toolgate_testkit::{Builtin, Faults, Fixture};
+
+use crate::{
+    fixtures::{kit, notes, odd, weather},
+    support::{
+        Workplace, call, call_through, entry, entry_with, list, names, notification, text, until,
+    },
+};
+
+const META: [&str; 3] = ["search_tools", "get_tool_details", "call_tool"];
+
+fn two_servers(search: &Value) -> Workplace {
+    let servers = json!({ "notes": entry(&notes()), "weather": entry(&weather()) });
+    Workplace::new(&json!({ "mcpServers": servers, "toolSearch": search }))
+}
+
+#[tokio::test]
+async fn auto_defers_once_any_threshold_is_passed() {
+    for (search, deferred) in [
+        (json!({}), false),
+        (json!({ "contextWindow": 1_000, "thresholdPercent": 5 }), true),
+        (json!({ "thresholdPercent": 0 }), true),
+        (json!({ "tokenThreshold": 100 }), true),
+        (json!({ "tokenThreshold": 100_000 }), false),
+        (json!({ "toolThreshold": 5 }), true),
+        (json!({ "toolThreshold": 6 }), false),
+        (json!({ "enabled": true }), true),
+        (json!({ "enabled": false, "toolThreshold": 1 }), false),
+    ] {
+        let mut client = two_servers(&search).connect(&[]).await;
+        let tools = list(&mut client).await;
+        assert_eq!(names(&tools) == META, deferred, "{search}: {:?}", names(&tools));
+        assert_eq!(tools.len(), if deferred { 3 } else { 6 }, "{search}");
+    }
+}
+
+#[tokio::test]
+async fn the_argument_beats_the_configuration() {
+    let workplace = two_servers(&json!({ "enabled": false }));
+    for mode in ["deferred", "stable", "dynamic"] {
+        let mut client = workplace.connect(&["--mode", mode]).await;
+        assert_eq!(names(&list(&mut client).await), META, "{mode}");
+    }
+    let workplace = two_servers(&json!({ "enabled": true }));
+    for mode in ["direct", "auto"] {
+        let mut client = workplace.connect(&["--mode", mode]).await;
+        assert_eq!(list(&mut client).await.len(), 6, "{mode}");
+    }
+}
+
+#[tokio::test]
+async fn direct_gives_every_definition_as_it_was_sent_under_its_exposed_name() {
+    let servers = json!({ "notes": entry(&notes()), "odd": entry(&odd()), "kit": entry(&kit()) });
+    let workplace = Workplace::new(&json!({ "mcpServers": servers }));
+    let mut client = workplace.connect(&["--mode", "direct"]).await;
+    let tools = list(&mut client).await;
+    assert!(META.iter().all(|meta| !names(&tools).contains(meta)));
+
+    let sent = |server: &str, definitions: Vec<Value>| -> Vec<Value> {
+        let usable = definitions.into_iter().filter(|definition| definition["name"].is_string());
+        usable
+            .map(|mut definition| {
+                let name = format!("{server}_{}", definition["name"].as_str().unwrap());
+                definition["name"] = json!(name);
+                definition
+            })
+            .collect()
+    };
+    let builtins = |fixture: Fixture| fixture.builtins.iter().map(|tool| tool.definition()).collect();
+    let mut expected = sent("notes", notes().tools);
+    expected.extend(sent("odd", [vec![Builtin::Echo.definition()], odd().tools].concat()));
+    expected.extend(sent("kit", builtins(kit())));
+    let given: Vec<&Value> = tools.iter().collect();
+    let missing: Vec<&Value> =
+        expected.iter().filter(|definition| !given.contains(definition)).collect();
+    // A definition without a usable schema is not one that a client could take.
+    let missing: Vec<&str> = missing.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    insta::assert_snapshot!(missing.join(" "), @"");
+    assert_eq!(tools.len(), expected.len() - missing.len());
+
+    let sum = call(&mut client, "kit_add", json!({ "a": 1, "b": 2 })).await;
+    assert_eq!(sum["structuredContent"]["sum"], 3);
+    let wrong = call(&mut client, "kit_add", json!({ "a": "one" })).await;
+    assert_eq!(wrong["isError"], true, "validated like any call");
+}
+
+#[tokio::test]
+async fn a_servers_setting_beats_the_threshold_and_a_tools_beats_its_servers() {
+    let loaded = json!({ "deferLoading": false, "tools": { "find_notes": { "deferLoading": true } } });
+    let deferred = json!({ "deferLoading": true, "tools": { "forecast": { "deferLoading": false } } });
+    let servers = json!({
+        "notes": entry_with(&notes(), loaded), "weather": entry_with(&weather(), deferred),
+        "kit": entry(&Fixture::new("kit").with_builtins([Builtin::Echo])),
+    });
+    let small = Workplace::new(&json!({ "mcpServers": servers }));
+    let mut client = small.connect(&[]).await;
+    let always =
+        ["notes_create_note", "notes_delete_note", "notes_shareNoteWithTeam", "weather_forecast"];
+    let tools = list(&mut client).await;
+    assert_eq!(names(&tools), [&META[..], &always, &["kit_echo"]].concat());
+
+    let large = Workplace::deferred(&servers);
+    let mut client = large.connect(&[]).await;
+    assert_eq!(names(&list(&mut client).await), [&META[..], &always].concat());
+    // Loaded ones can be called natively.
+    let result = call(&mut client, "weather_forecast", json!({ "place": "Ulm" })).await;
+    assert_eq!(result["structuredContent"]["place"], "Ulm");
+
+    let mut client = large.connect(&["--mode", "direct"]).await;
+    assert_eq!(list(&mut client).await.len(), 7, "asked for outright, nothing is deferred");
+}
+
+#[tokio::test]
+async fn dynamic_appends_what_was_found_in_the_order_found() {
+    let workplace = two_servers(&json!({ "enabled": true, "deferred": "dynamic" }));
+    let mut client = workplace.connect(&[]).await;
+    assert_eq!(names(&list(&mut client).await), META);
+
+    let forecast = json!({ "query": "forecast of the next days", "limit": 1 });
+    let result = call(&mut client, "search_tools", forecast.clone()).await;
+    insta::assert_snapshot!(text(&result), @"");
+    notification(&mut client, "notifications/tools/list_changed").await;
+    let tools = list(&mut client).await;
+    assert_eq!(names(&tools), [&META[..], &["weather_forecast"]].concat());
+    let mut sent = weather().tools[0].clone();
+    sent["name"] = json!("weather_forecast");
+    assert_eq!(tools[3], sent);
+
+    let notes = json!({ "query": "throw a note away", "limit": 1 });
+    call(&mut client, "search_tools", notes).await;
+    notification(&mut client, "notifications/tools/list_changed").await;
+    let expected = [&META[..], &["weather_forecast", "notes_delete_note"]].concat();
+    assert_eq!(names(&list(&mut client).await), expected);
+    let result = call(&mut client, "weather_forecast", json!({ "place": "Ulm" })).await;
+    assert_eq!(result["structuredContent"]["place"], "Ulm");
+
+    // Found again: marked, not listed twice, not announced.
+    let again = call(&mut client, "search_tools", forecast).await;
+    assert!(text(&again).contains("- weather_forecast [loaded]"), "{}", text(&again));
+    assert_eq!(names(&list(&mut client).await), expected);
+    assert!(client.asides.is_empty(), "{:?}", client.asides);
+}
+
+#[tokio::test]
+async fn what_was_found_is_unloaded_on_request_where_it_is_not_kept() {
+    let search = json!({ "enabled": true, "deferred": "dynamic", "keepLoadedTools": false });
+    let mut client = two_servers(&search).connect(&[]).await;
+    let tools = list(&mut client).await;
+    assert!(tools[0]["inputSchema"]["properties"]["unload"].is_object(), "it is offered");
+    call(&mut client, "search_tools", json!({ "query": "forecast of the next days", "limit": 1 })).await;
+    notification(&mut client, "notifications/tools/list_changed").await;
+    assert_eq!(list(&mut client).await.len(), 4);
+    let unload = json!({ "query": "throw a note away", "limit": 1, "unload": true });
+    call(&mut client, "search_tools", unload).await;
+    notification(&mut client, "notifications/tools/list_changed").await;
+    let expected = [&META[..], &["notes_delete_note"]].concat();
+    assert_eq!(names(&list(&mut client).await), expected);
+
+    let kept = json!({ "enabled": true, "deferred": "dynamic" });
+    let mut client = two_servers(&kept).connect(&[]).await;
+    let tools = list(&mut client).await;
+    assert!(tools[0]["inputSchema"]["properties"].get("unload").is_none(), "it is not offered");
+}
+
+#[tokio::test]
+async fn a_changed_server_changes_a_direct_list_and_is_announced() {
+    let workplace = Workplace::new(&json!({ "mcpServers": {
+        "kit": entry(&Fixture::new("kit").with_builtins([Builtin::ChangeTools, Builtin::Echo])),
+        "notes": entry(&notes()),
+    } }));
+    let mut client = workplace.connect(&[]).await;
+    let before = list(&mut client).await;
+    assert_eq!(before.len(), 6);
+    let change = json!({ "add": "later", "remove": "echo" });
+    call(&mut client, "kit_change_tools", change).await;
+    notification(&mut client, "notifications/tools/list_changed").await;
+    let after = list(&mut client).await;
+    assert_eq!(names(&after[..2]), ["kit_change_tools", "kit_later"]);
+    assert_eq!(after[2..], before[2..], "the other server is as it was");
+    let gone = client.call("kit_echo", json!({})).await.unwrap();
+    assert_eq!(gone["error"]["code"], -32602, "{gone}");
+    call(&mut client, "kit_later", json!({})).await;
+}
+
+#[tokio::test]
+async fn a_changed_server_is_searched_anew_and_a_stable_list_stays() {
+    let fixture = Fixture::new("kit").with_builtins([Builtin::ChangeTools]);
+    let workplace = Workplace::deferred(&json!({ "kit": entry(&fixture) }));
+    let mut client = workplace.connect(&[]).await;
+    assert_eq!(names(&list(&mut client).await), META);
+    call_through(&mut client, "kit_change_tools", json!({ "add": "zebra_counter" })).await;
+    until("the new tool is found", async || {
+        let result = call(&mut client, "search_tools", json!({ "query": "zebra" })).await;
+        (result["structuredContent"]["found"] == 1).then_some(())
+    })
+    .await;
+    call_through(&mut client, "kit_change_tools", json!({ "remove": "zebra_counter" })).await;
+    until("it is gone", async || {
+        let result = call(&mut client, "search_tools", json!({ "query": "zebra" })).await;
+        (result["structuredContent"]["found"] == 0).then_some(())
+    })
+    .await;
+    assert_eq!(names(&list(&mut client).await), META);
+    assert!(client.asides.is_empty(), "a list that stays is not announced: {:?}", client.asides);
+}
+
+#[tokio::test]
+async fn prefixes_collisions_and_names_of_the_host() {
+    let plain = |name: &str| json!({ "name": name, "inputSchema": { "type": "object" } });
+    let tools = |names: &[&str]| Fixture::new("f").with_tools(names.iter().map(|name| plain(name)));
+    let servers = json!({
+        "short": entry_with(&tools(&["one"]), json!({ "prefix": "s" })),
+        "bare": entry_with(&tools(&["solo", "search_tools", "call_tool", "run_code"]), json!({ "prefix": "" })),
+        "a-b": entry(&tools(&["c", "wörter im kopf"])),
+        "a": entry(&tools(&["b_c", "delete"])),
+        "a_b": entry_with(&tools(&["x".repeat(100).as_str(), "x".repeat(99).as_str()]), json!({})),
+    });
+    let workplace = Workplace::new(&json!({ "mcpServers": servers }));
+    let mut client = workplace.connect(&["--mode", "direct"]).await;
+    let first = list(&mut client).await;
+    insta::assert_snapshot!(names(&first).join("\n"), @"");
+    for name in names(&first) {
+        assert!(name.len() <= 64 && !name.starts_with(|first: char| first.is_ascii_digit()));
+        assert!(name.chars().all(|character| character.is_ascii_alphanumeric() || character == '_'));
+    }
+    for (index, tool) in first.iter().enumerate() {
+        let name = tool["name"].as_str().unwrap();
+        assert!(!names(&first[..index]).contains(&name), "{name} is there twice");
+        let echoed = call(&mut client, name, json!({ "who": name })).await;
+        assert_eq!(echoed["structuredContent"]["who"], name, "each reaches its own server");
+    }
+    drop(client);
+    let mut client = workplace.connect(&["--mode", "direct"]).await;
+    assert_eq!(list(&mut client).await, first, "the same after a restart");
+    // The meta-tool wins over any tool that would like its name.
+    let result = call(&mut client, "search_tools", json!({ "query": "solo" })).await;
+    assert_eq!(result["structuredContent"]["found"], 1);
+}
+
+#[tokio::test]
+async fn tools_that_are_excluded_or_need_an_approval_do_not_exist() {
+    let settings = json!({
+        "includeTools": ["find_notes", "delete_note", "create_note"], "excludeTools": ["create_note"],
+        "tools": { "delete_note": { "approval": "ask" } },
+    });
+    let workplace = Workplace::new(&json!({ "mcpServers": { "notes": entry_with(&notes(), settings) } }));
+    let mut client = workplace.connect(&["--mode", "direct"]).await;
+    assert_eq!(names(&list(&mut client).await), ["notes_find_notes"]);
+    for hidden in ["notes_delete_note", "notes_create_note", "notes_shareNoteWithTeam"] {
+        let result = call_through(&mut client, hidden, json!({ "id": "1" })).await;
+        assert_eq!(result["isError"], true, "{hidden} is not callable either");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_late_joins_a_direct_list() {
+    let late = Faults { start_delay_ms: 4_000, ..Faults::default() };
+    let servers = json!({ "notes": entry(&notes()), "weather": entry(&weather().with_faults(late)) });
+    let workplace = Workplace::new(&json!({ "mcpServers": servers }));
+    let mut client = workplace.connect(&["--mode", "direct"]).await;
+    let early = list(&mut client).await;
+    if early.len() == 4 {
+        notification(&mut client, "notifications/tools/list_changed").await;
+    }
+    assert_eq!(list(&mut client).await.len(), 6);
+}
