@@ -56,8 +56,8 @@ pub enum BrokerError {
     #[error(transparent)]
     Uncheckable(#[from] Uncheckable),
     /// The server has no result; the error says whether the call may have had an effect.
-    #[error(transparent)]
-    Call(#[from] CallError),
+    #[error("{0}")]
+    Call(Box<CallError>),
 }
 
 const SUGGESTIONS: usize = 3;
@@ -102,6 +102,12 @@ impl Broker {
             let skip = rules.skip_validation_of.get(id.tool.as_ref()).copied();
             !skip.unwrap_or(rules.skip_validation)
         })
+    }
+}
+
+impl From<CallError> for BrokerError {
+    fn from(error: CallError) -> Self {
+        Self::Call(Box::new(error))
     }
 }
 

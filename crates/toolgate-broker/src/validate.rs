@@ -1,6 +1,10 @@
 //! Arguments against the schema that the server gave, before anything is sent.
 
-use std::{collections::HashMap, fmt, sync::Arc};
+use std::{
+    collections::HashMap,
+    fmt::{self, Write},
+    sync::Arc,
+};
 
 use jsonschema::{PatternOptions, ValidationError, Validator, paths::LocationSegment};
 use parking_lot::Mutex;
@@ -136,7 +140,9 @@ fn path(error: &ValidationError<'_>) -> String {
                 text.push('.');
                 text.push_str(&name);
             }
-            LocationSegment::Index(index) => text.push_str(&format!("[{index}]")),
+            LocationSegment::Index(index) => {
+                let _ = write!(text, "[{index}]");
+            }
         }
     }
     text
@@ -181,7 +187,7 @@ mod tests {
     use super::*;
     use crate::BrokerError;
 
-    fn tool(schema: Value) -> Tool {
+    fn tool(schema: &Value) -> Tool {
         let definition =
             Definition::from_value(&json!({"name": "make", "inputSchema": schema})).unwrap();
         let mut catalog = Catalog::new([ServerEntry::named("shop")]);
@@ -189,9 +195,10 @@ mod tests {
         catalog.resolve("shop_make").unwrap().clone()
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "reads better where it is called")]
     fn check(schema: Value, arguments: Value) -> Result<(), BrokerError> {
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
-        Validators::default().check(&tool(schema), arguments.clone()).map(|same| {
+        Validators::default().check(&tool(&schema), arguments.clone()).map(|same| {
             assert_eq!(same, arguments, "nothing is changed or added");
         })
     }

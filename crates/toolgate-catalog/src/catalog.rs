@@ -92,11 +92,7 @@ impl Catalog {
         let mut catalog = Self::default();
         for entry in servers {
             catalog.positions.insert(entry.name.clone(), catalog.servers.len());
-            catalog.servers.push(ServerTools {
-                entry,
-                tools: Vec::new(),
-                by_tool: HashMap::new(),
-            });
+            catalog.servers.push(ServerTools { entry, tools: Vec::new(), by_tool: HashMap::new() });
         }
         catalog
     }
@@ -139,8 +135,11 @@ impl Catalog {
             tools.push(Tool { id, name, definition: Arc::new(definition) });
         }
         let held = &mut self.servers[position];
-        held.by_tool =
-            tools.iter().enumerate().map(|(index, tool)| (Arc::clone(&tool.id.tool), index)).collect();
+        held.by_tool = tools
+            .iter()
+            .enumerate()
+            .map(|(index, tool)| (Arc::clone(&tool.id.tool), index))
+            .collect();
         held.tools = tools;
         Replaced { changed: true, renamed: self.name_again(server, touched) }
     }
@@ -232,10 +231,7 @@ impl Catalog {
 
 fn same_content(old: &[Tool], new: &[Definition]) -> bool {
     old.len() == new.len()
-        && old
-            .iter()
-            .zip(new)
-            .all(|(old, new)| old.definition.fingerprint() == new.fingerprint())
+        && old.iter().zip(new).all(|(old, new)| old.definition.fingerprint() == new.fingerprint())
 }
 
 #[cfg(test)]
@@ -321,8 +317,9 @@ mod tests {
         assert!(given.iter().all(|name| name.len() <= 64));
 
         let server = "a-server-with-quite-a-long-name";
-        let long: Vec<String> =
-            (0..11).map(|index| format!("and-a-tool-whose-name-goes-on-and-on-{index:02}")).collect();
+        let long: Vec<String> = (0..11)
+            .map(|index| format!("and-a-tool-whose-name-goes-on-and-on-{index:02}"))
+            .collect();
         let long: Vec<&str> = long.iter().map(String::as_str).collect();
         let mut catalog = Catalog::new([ServerEntry::named(server)]);
         catalog.replace_server(&server.into(), definitions(&long));

@@ -148,8 +148,7 @@ impl Definition {
             #[serde(rename = "inputSchema")]
             input_schema: Value,
         }
-        serde_json::from_str::<Part>(self.json.get())
-            .map_or(Value::Null, |part| part.input_schema)
+        serde_json::from_str::<Part>(self.json.get()).map_or(Value::Null, |part| part.input_schema)
     }
 
     /// The content's hash.
@@ -234,7 +233,9 @@ fn hash_value(value: &Value, hasher: &mut blake3::Hasher) {
         Value::Array(items) => {
             hasher.update(b"[");
             hasher.update(&(items.len() as u64).to_le_bytes());
-            items.iter().for_each(|item| hash_value(item, hasher));
+            for item in items {
+                hash_value(item, hasher);
+            }
         }
         Value::Object(fields) => {
             hasher.update(b"{");

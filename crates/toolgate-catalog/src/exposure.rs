@@ -159,7 +159,8 @@ impl ExposureSettings {
             clippy::cast_precision_loss,
             reason = "a share of a window is far inside what a double holds exactly"
         )]
-        let allowance = (self.context_window as f64 * self.threshold_percent / 100.0).max(0.0) as u64;
+        let allowance =
+            (self.context_window as f64 * self.threshold_percent / 100.0).max(0.0) as u64;
         allowance
     }
 
@@ -416,9 +417,6 @@ mod tests {
 
     #[test]
     fn numbers_are_grouped() {
-        assert_eq!(
-            [0, 999, 1_000, 1_234_567].map(grouped),
-            ["0", "999", "1,000", "1,234,567"]
-        );
+        assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
     }
 }

@@ -35,7 +35,9 @@ mod signature;
 
 pub use catalog::{Catalog, Replaced, ServerEntry, Tool};
 pub use cost::{CostUnit, TokenCounter};
-pub use definition::{Definition, Fingerprint, Malformed, MAX_DEFINITION_BYTES, Rejected, read_list};
+pub use definition::{
+    Definition, Fingerprint, MAX_DEFINITION_BYTES, Malformed, Rejected, read_list,
+};
 pub use exposure::{
     DeferredStyle, Exposure, ExposureKind, ExposureSettings, Reason, RequestedMode, Totals, decide,
 };

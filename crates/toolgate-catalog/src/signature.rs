@@ -70,7 +70,10 @@ fn type_of(schema: &Value, root: &Value, depth: usize) -> String {
     match schema.get("type") {
         Some(Value::String(name)) => named_type(name, schema, root, depth),
         Some(Value::Array(names)) => alternatives(
-            names.iter().filter_map(Value::as_str).map(|name| named_type(name, schema, root, depth)),
+            names
+                .iter()
+                .filter_map(Value::as_str)
+                .map(|name| named_type(name, schema, root, depth)),
         ),
         _ if schema.get("properties").is_some() => "object".to_owned(),
         _ => "any".to_owned(),

@@ -41,10 +41,14 @@ impl Host {
     pub fn start(mut settings: HostSettings) -> Self {
         let index = SearchIndex::with_strategy(settings.strategy.build());
         let knowledge = Arc::new(Knowledge::new(&settings.servers, index, settings.store.clone()));
+        let mut cached = Vec::new();
         for setup in &mut settings.servers {
-            let memory = knowledge.recall(&setup.spec.name);
-            setup.spec.remembered_era = setup.spec.remembered_era.or(memory.map(|memory| memory.era));
+            if let Some(memory) = knowledge.memory(&setup.spec.name) {
+                setup.spec.remembered_era.get_or_insert(memory.era);
+                cached.push(setup.spec.name.clone());
+            }
         }
+        knowledge.recall(cached);
         let specs = settings.servers.iter().map(|setup| setup.spec.clone()).collect();
         let observer: Arc<dyn Observer> = Arc::clone(&knowledge) as Arc<dyn Observer>;
         let upstream = Arc::new(Upstream::start(specs, &observer));
@@ -105,9 +109,15 @@ impl Host {
     /// Waits until something is known of each server, if only that it failed. Those in the cache
     /// are not waited for.
     pub async fn all_known(&self) {
+        self.recalled().await;
         for server in self.unknown_servers() {
             self.settled(server.as_str()).await;
         }
+    }
+
+    /// Waits until everything that is in the cache is known. That is work of milliseconds.
+    pub async fn recalled(&self) {
+        self.inner.knowledge.recalled().await;
     }
 
     /// Waits, for a short time after the start, for the servers of which nothing is known yet.
@@ -117,9 +127,9 @@ impl Host {
         let _ = tokio::time::timeout_at(self.inner.patience_ends.into(), self.all_known()).await;
     }
 
-    /// Ends all connections in order.
+    /// Ends all connections in order, and sees to it that what was learnt is kept.
     pub async fn shutdown(&self) {
-        self.inner.upstream.shutdown().await;
+        tokio::join!(self.inner.upstream.shutdown(), self.inner.knowledge.written());
     }
 
     pub(crate) fn search(&self, queries: &[Query<'_>], limit: usize) -> Vec<Hit> {

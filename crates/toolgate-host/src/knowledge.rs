@@ -3,12 +3,13 @@
 use std::{
     collections::{HashMap, HashSet},
     sync::Arc,
+    time::Duration,
 };
 
 use parking_lot::{Mutex, RwLock};
-use tokio::sync::watch;
+use tokio::{sync::watch, task::JoinSet};
 use toolgate_broker::SharedCatalog;
-use toolgate_catalog::{Catalog, Definition, ServerName};
+use toolgate_catalog::{Catalog, Definition, ServerName, Tool};
 use toolgate_search::{Hit, Query, SearchIndex, ServerText, ToolKey};
 use toolgate_store::{LogSource, ServerKey, ServerMemory, Store};
 use toolgate_upstream::{Handshake, Listing, Observer, OutputSource};
@@ -25,20 +26,40 @@ pub(crate) struct Knowledge {
     store: Option<Store>,
     /// One write to the store at a time.
     writing: Arc<Mutex<()>>,
+    /// The writes that are still to be done.
+    writes: Mutex<JoinSet<()>>,
+    /// How many servers are still being read from the cache.
+    recalling: watch::Sender<usize>,
     changes: watch::Sender<u64>,
 }
+
+/// How long an end waits for the cache to be written.
+const WRITING_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What is needed to deal with a server's news.
 struct Kept {
     key: ServerKey,
     admits: Arc<dyn Fn(&str) -> bool + Send + Sync>,
+    /// Whether the server has spoken for itself. Held while its tools are put in place, so that
+    /// the cache never comes after it.
+    spoken: Mutex<bool>,
+}
+
+/// Where definitions come from.
+#[derive(PartialEq, Eq)]
+enum Source {
+    Cache,
+    Server,
 }
 
 impl Knowledge {
     pub(crate) fn new(servers: &[ServerSetup], index: SearchIndex, store: Option<Store>) -> Self {
         let kept = servers.iter().map(|setup| {
             let key = ServerKey::new(setup.spec.name.as_str(), &setup.spec.endpoint.target());
-            (setup.spec.name.clone(), Kept { key, admits: Arc::clone(&setup.admits) })
+            (
+                setup.spec.name.clone(),
+                Kept { key, admits: Arc::clone(&setup.admits), spoken: Mutex::new(false) },
+            )
         });
         let catalog = Catalog::new(servers.iter().map(|setup| setup.entry.clone()));
         Self {
@@ -48,6 +69,8 @@ impl Knowledge {
             servers: kept.collect(),
             store,
             writing: Arc::default(),
+            writes: Mutex::default(),
+            recalling: watch::Sender::new(0),
             changes: watch::Sender::new(0),
         }
     }
@@ -69,53 +92,90 @@ impl Knowledge {
         self.index.read().search_many(queries, limit)
     }
 
-    /// Takes what the cache has of a server, and says how to talk to it.
-    pub(crate) fn recall(&self, server: &ServerName) -> Option<ServerMemory> {
-        let (store, kept) = (self.store.as_ref()?, self.servers.get(server)?);
-        let cached = store.definitions().load(&kept.key)?;
-        self.learn(server, cached.definitions);
-        Some(cached.memory)
+    /// How to talk to a server, if it is in the cache.
+    pub(crate) fn memory(&self, server: &ServerName) -> Option<ServerMemory> {
+        self.store.as_ref()?.definitions().memory(&self.servers.get(server)?.key)
     }
 
-    fn learn(&self, server: &ServerName, mut definitions: Vec<Definition>) {
-        if let Some(kept) = self.servers.get(server) {
-            definitions.retain(|definition| (kept.admits)(definition.name()));
+    /// Reads the cached definitions of `servers`, aside: the first words of a client need not wait
+    /// for it.
+    pub(crate) fn recall(self: &Arc<Self>, servers: Vec<ServerName>) {
+        let Some(store) = &self.store else { return };
+        self.recalling.send_replace(servers.len());
+        for server in servers {
+            let (knowledge, cache) = (Arc::clone(self), store.definitions());
+            tokio::task::spawn_blocking(move || {
+                if let Some(kept) = knowledge.servers.get(&server)
+                    && let Some(cached) = cache.load(&kept.key)
+                {
+                    knowledge.learn(&server, cached.definitions, &Source::Cache);
+                }
+                knowledge.recalling.send_modify(|left| *left -= 1);
+            });
         }
-        let mut touched = {
-            let mut catalog = self.catalog.write();
-            let replaced = catalog.replace_server(server, definitions);
-            if !replaced.changed {
-                self.known.lock().insert(server.clone());
-                return;
-            }
-            replaced.renamed
-        };
-        touched.insert(server.clone());
-        for server in &touched {
+    }
+
+    /// Waits until everything that is in the cache is known.
+    pub(crate) async fn recalled(&self) {
+        let _ = self.recalling.subscribe().wait_for(|left| *left == 0).await;
+    }
+
+    /// Waits for what is still to be written: a command that asks one question is over before that,
+    /// and would leave nothing for the next one.
+    pub(crate) async fn written(&self) {
+        let mut writes = std::mem::take(&mut *self.writes.lock());
+        let all = async { while writes.join_next().await.is_some() {} };
+        if tokio::time::timeout(WRITING_PATIENCE, all).await.is_err() {
+            tracing::warn!("the cache of definitions was not written in time");
+        }
+    }
+
+    fn learn(&self, server: &ServerName, mut definitions: Vec<Definition>, source: &Source) {
+        let Some(kept) = self.servers.get(server) else { return };
+        let mut spoken = kept.spoken.lock();
+        if *source == Source::Cache && *spoken {
+            return;
+        }
+        *spoken = *source == Source::Server;
+        definitions.retain(|definition| (kept.admits)(definition.name()));
+        let replaced = self.catalog.write().replace_server(server, definitions);
+        if replaced.changed {
             self.index_server(server);
+            for other in &replaced.renamed {
+                self.index_server(other);
+            }
         }
         self.known.lock().insert(server.clone());
-        self.changes.send_modify(|count| *count += 1);
+        if replaced.changed {
+            self.changes.send_modify(|count| *count += 1);
+        }
     }
 
     fn index_server(&self, server: &ServerName) {
-        // Parsed outside of all locks: a search must not wait for it.
-        let (tools, description) = {
-            let catalog = self.catalog.read();
-            let description =
-                catalog.server(server.as_str()).and_then(|entry| entry.description.clone());
-            (catalog.tools_of(server.as_str()).to_vec(), description.unwrap_or_default())
-        };
-        let indexables: Vec<(ToolKey, Indexable)> = tools
-            .iter()
-            .map(|tool| {
-                (ToolKey::new(tool.name.to_arc()), Indexable::new(tool.definition.to_value()))
-            })
-            .collect();
-        let texts: Vec<_> =
-            indexables.iter().map(|(key, indexable)| (key.clone(), indexable.text())).collect();
-        let text = ServerText { name: server.as_str(), description: &description };
-        self.index.write().replace_server(server.as_str(), text, &texts);
+        let name = server.as_str();
+        loop {
+            // Parsed outside of all locks: a search must not wait for it.
+            let (tools, description) = {
+                let catalog = self.catalog.read();
+                let description = catalog.server(name).and_then(|entry| entry.description.clone());
+                (catalog.tools_of(name).to_vec(), description.unwrap_or_default())
+            };
+            let indexables: Vec<(ToolKey, Indexable)> = tools
+                .iter()
+                .map(|tool| {
+                    (ToolKey::new(tool.name.to_arc()), Indexable::new(tool.definition.to_value()))
+                })
+                .collect();
+            let texts: Vec<_> =
+                indexables.iter().map(|(key, indexable)| (key.clone(), indexable.text())).collect();
+            let text = ServerText { name, description: &description };
+            let mut index = self.index.write();
+            // Another server's news may have given these tools other names in the meantime.
+            if same_tools(self.catalog.read().tools_of(name), &tools) {
+                index.replace_server(name, text, &texts);
+                return;
+            }
+        }
     }
 
     /// Writes what a server said into the cache, aside: counting tokens and writing files takes
@@ -130,7 +190,9 @@ impl Knowledge {
             server_info: handshake.server_info.clone(),
             instructions: handshake.instructions.clone(),
         };
-        tokio::task::spawn_blocking(move || {
+        let mut writes = self.writes.lock();
+        while writes.try_join_next().is_some() {}
+        writes.spawn_blocking(move || {
             let _one_at_a_time = writing.lock();
             if let Err(error) = cache.save(&key, server.as_str(), &memory, &definitions) {
                 tracing::warn!(%server, "definitions are not cached: {error}");
@@ -139,10 +201,17 @@ impl Knowledge {
     }
 }
 
+fn same_tools(left: &[Tool], right: &[Tool]) -> bool {
+    left.len() == right.len()
+        && left.iter().zip(right).all(|(left, right)| {
+            left.name == right.name && Arc::ptr_eq(&left.definition, &right.definition)
+        })
+}
+
 impl Observer for Knowledge {
     fn listed(&self, server: &ServerName, handshake: &Handshake, listing: Listing) {
         self.remember(server, handshake, listing.definitions.clone());
-        self.learn(server, listing.definitions);
+        self.learn(server, listing.definitions, &Source::Server);
     }
 
     fn state_changed(&self, _server: &ServerName) {}

@@ -2,6 +2,7 @@
 //!
 //! Their texts are a product surface: short, deterministic, within a budget of tokens.
 
+mod absent;
 mod call;
 mod definitions;
 mod details;
@@ -9,6 +10,7 @@ mod search;
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
+use toolgate_broker::BrokerError;
 use toolgate_upstream::CallOptions;
 
 pub use definitions::meta_definitions;
@@ -77,8 +79,21 @@ fn read<T: DeserializeOwned>(tool: MetaTool, arguments: Map<String, Value>) -> R
     })
 }
 
+/// A broker's refusal in words. Where a tool is unknown its server may be absent, which is worth
+/// more than a list of names that look alike.
+pub(crate) fn refusal(session: &Session, error: &BrokerError) -> String {
+    let mut text = error.to_string();
+    if matches!(error, BrokerError::UnknownTool { .. }) {
+        let host = session.host();
+        for note in absent::notes(host, &host.catalog().read()) {
+            text.push_str(&format!("\n{note}"));
+        }
+    }
+    text
+}
+
 /// A result with its text and the same as data.
-fn result(text: String, data: Value) -> Value {
+fn result(text: &str, data: &Value) -> Value {
     json!({ "content": [{ "type": "text", "text": text }], "structuredContent": data })
 }
 

@@ -39,7 +39,6 @@ pub struct ServerOverview {
     pub deferred: Vec<String>,
 }
 
-
 impl Host {
     /// A row for each server, in the order of the configuration.
     pub fn overview(&self, exposure: &Exposure) -> Vec<ServerOverview> {

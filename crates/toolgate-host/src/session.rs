@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::{OnceCell, watch};
 use toolgate_broker::BrokerError;
-use toolgate_catalog::{Catalog, Exposure, ExposureKind, ExposedName, Tool};
+use toolgate_catalog::{Catalog, ExposedName, Exposure, ExposureKind, Tool};
 use toolgate_upstream::{CallError, CallOptions};
 
 use crate::{
@@ -78,6 +78,7 @@ impl Session {
     pub async fn exposure(&self) -> &Exposure {
         self.exposure
             .get_or_init(|| async {
+                self.host.recalled().await;
                 let mut exposure = self.host.exposure();
                 if matches!(exposure.reason, toolgate_catalog::Reason::Unknown { .. })
                     || exposure.kind == ExposureKind::Direct
@@ -132,14 +133,17 @@ impl Session {
         match self.host.call(name, arguments, options).await {
             Ok(result) => Ok(result),
             Err(error @ BrokerError::UnknownTool { .. }) => {
-                Err(CallFailure::UnknownTool(error.to_string()))
+                Err(CallFailure::UnknownTool(meta::refusal(self, &error)))
             }
-            Err(BrokerError::Call(CallError::Cancelled)) => Err(CallFailure::Cancelled),
-            Err(BrokerError::Call(CallError::Refused { error, .. })) => Err(CallFailure::Refused {
-                code: error.code.0,
-                message: error.message.into_owned(),
-                data: error.data,
-            }),
+            Err(BrokerError::Call(error)) => match *error {
+                CallError::Cancelled => Err(CallFailure::Cancelled),
+                CallError::Refused { error, .. } => Err(CallFailure::Refused {
+                    code: error.code.0,
+                    message: error.message.into_owned(),
+                    data: error.data,
+                }),
+                other => Ok(error_result(&other.to_string())),
+            },
             Err(other) => Ok(error_result(&other.to_string())),
         }
     }
@@ -203,9 +207,12 @@ impl Session {
         }
         let all_loaded = exposure.kind == ExposureKind::Direct && tools.len() == catalog.len();
         let found = self.found.lock();
-        tools.extend(found.iter().filter_map(|name| catalog.resolve(name.as_str())).filter(
-            |tool| !given.contains(&tool.name),
-        ));
+        tools.extend(
+            found
+                .iter()
+                .filter_map(|name| catalog.resolve(name.as_str()))
+                .filter(|tool| !given.contains(&tool.name)),
+        );
         let own = if all_loaded {
             Vec::new()
         } else {

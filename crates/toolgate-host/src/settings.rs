@@ -55,7 +55,8 @@ impl HostSettings {
 impl ServerSetup {
     /// A server with nothing set but how to reach it.
     pub fn new(spec: ServerSpec) -> Self {
-        let entry = ServerEntry { defer_tools: HashMap::new(), ..ServerEntry::named(spec.name.clone()) };
+        let entry =
+            ServerEntry { defer_tools: HashMap::new(), ..ServerEntry::named(spec.name.clone()) };
         Self { spec, entry, rules: ServerRules::default(), admits: Arc::new(|_| true) }
     }
 }

@@ -34,7 +34,12 @@ impl Indexable {
 }
 
 /// The properties of a schema and of the objects in it, the outer ones first.
-fn collect<'a>(schema: &'a Value, root: &'a Value, depth: usize, into: &mut Vec<ParameterText<'a>>) {
+fn collect<'a>(
+    schema: &'a Value,
+    root: &'a Value,
+    depth: usize,
+    into: &mut Vec<ParameterText<'a>>,
+) {
     if depth > MAX_DEPTH {
         return;
     }
@@ -47,7 +52,10 @@ fn collect<'a>(schema: &'a Value, root: &'a Value, depth: usize, into: &mut Vec<
             let property = resolve(property, root);
             into.push(ParameterText {
                 name,
-                description: property.get("description").and_then(Value::as_str).unwrap_or_default(),
+                description: property
+                    .get("description")
+                    .and_then(Value::as_str)
+                    .unwrap_or_default(),
                 values: values(property),
             });
         }

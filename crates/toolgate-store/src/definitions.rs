@@ -88,19 +88,17 @@ impl DefinitionCache {
         Self { folder }
     }
 
+    /// How to talk to a server, without reading its definitions.
+    pub fn memory(&self, key: &ServerKey) -> Option<ServerMemory> {
+        self.pointer(key).map(|pointer| pointer.memory)
+    }
+
     /// What is known of a server. Absent, damaged and tampered entries are all `None`.
     pub fn load(&self, key: &ServerKey) -> Option<CachedServer> {
-        let pointer: ServerFile = read_json(&self.server_path(key))?;
-        if pointer.version != VERSION || !is_fingerprint(&pointer.definitions) {
-            return None;
-        }
+        let pointer = self.pointer(key)?;
         let content: ContentFile = read_json(&self.content_path(&pointer.definitions))?;
-        let definitions = content
-            .tools
-            .iter()
-            .map(Definition::from_value)
-            .collect::<Result<Vec<_>, _>>()
-            .ok()?;
+        let definitions =
+            content.tools.iter().map(Definition::from_value).collect::<Result<Vec<_>, _>>().ok()?;
         if Fingerprint::of_list(&definitions).to_string() != pointer.definitions {
             return None;
         }
@@ -122,12 +120,11 @@ impl DefinitionCache {
     ) -> Result<bool, StoreError> {
         let fingerprint = Fingerprint::of_list(definitions.clone()).to_string();
         let path = self.server_path(key);
-        let before: Option<ServerFile> = read_json(&path);
+        let before = self.pointer(key);
         let content_path = self.content_path(&fingerprint);
         if let Some(before) = &before
             && before.definitions == fingerprint
             && before.memory == *memory
-            && before.version == VERSION
             && content_path.exists()
         {
             return Ok(false);
@@ -164,6 +161,11 @@ impl DefinitionCache {
         if !used && is_fingerprint(fingerprint) {
             let _ = fs::remove_file(self.content_path(fingerprint));
         }
+    }
+
+    fn pointer(&self, key: &ServerKey) -> Option<ServerFile> {
+        let pointer: ServerFile = read_json(&self.server_path(key))?;
+        (pointer.version == VERSION && is_fingerprint(&pointer.definitions)).then_some(pointer)
     }
 
     fn server_path(&self, key: &ServerKey) -> PathBuf {

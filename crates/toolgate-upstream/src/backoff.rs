@@ -10,7 +10,7 @@ pub(crate) struct Backoff {
 }
 
 const FIRST: Duration = Duration::from_millis(500);
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_mins(1);
 /// A connection that held this long was a good one.
 const HELD: Duration = Duration::from_secs(30);
 

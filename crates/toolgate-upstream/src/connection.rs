@@ -86,7 +86,7 @@ pub(crate) enum CallFailure {
 
 /// How the wait for an answer ended.
 enum Wait {
-    Answered(Result<ServerResult, ServiceError>),
+    Answered(Box<Result<ServerResult, ServiceError>>),
     Closed,
     Cancelled,
     TimedOut { limit: Duration, total: bool },
@@ -246,8 +246,10 @@ impl Connection {
         self.heard.forget(&handle.id);
         let server = self.about.server.clone();
         let error = match wait {
-            Wait::Answered(Ok(result)) => return Ok(raw::result(result)),
-            Wait::Answered(Err(error)) => self.call_error(tool, error),
+            Wait::Answered(answer) => match *answer {
+                Ok(result) => return Ok(raw::result(result)),
+                Err(error) => self.call_error(tool, error),
+            },
             Wait::Closed if !ticket.was_sent() => return Err(CallFailure::NotSent),
             Wait::Closed => self.call_error(tool, ServiceError::TransportClosed),
             Wait::Cancelled => {
@@ -275,7 +277,7 @@ impl Connection {
         loop {
             tokio::select! {
                 biased;
-                answer = &mut handle.rx => return answer.map_or(Wait::Closed, Wait::Answered),
+                answer = &mut handle.rx => return answer.map_or(Wait::Closed, |answer| Wait::Answered(Box::new(answer))),
                 () = cancel.cancelled() => return Wait::Cancelled,
                 () = &mut total => return Wait::TimedOut { limit: limits.total, total: true },
                 () = ticket.progressed() => idle.as_mut().reset(Instant::now() + limits.idle),
@@ -323,13 +325,16 @@ impl Connection {
 
     fn transport_error(&self, server: ServerName, tool: String, error: &ServiceError) -> CallError {
         let place = self.about.place.as_deref().unwrap_or("the server");
-        self.doubt();
+        let status = reasons::status(error);
+        if status.is_none() {
+            self.doubt();
+        }
         if let Some(reason) = reasons::unreachable(error, place) {
             let reason = self.about.redactor.line(&reason);
             let failure = Failure { reason, action: reasons::START_OR_CORRECT.to_owned() };
             return CallError::NotConnected { server, failure };
         }
-        let message = match reasons::status(error) {
+        let message = match status {
             Some(status) => format!("{place} answered HTTP {status}"),
             None => format!(
                 "{}; whether the call took effect is unknown, and it was not repeated",

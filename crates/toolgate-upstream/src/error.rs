@@ -73,7 +73,8 @@ pub enum CallError {
         /// Its answer.
         error: ErrorData,
     },
-    /// The message could not be delivered, or its answer not be read.
+    /// The message could not be delivered, or its answer not be read. The message says what is
+    /// known of the effect. Other calls are not concerned.
     #[error("the call of `{tool}` on server `{server}` failed: {message}")]
     Transport {
         /// The server.

@@ -35,6 +35,9 @@ pub struct Handshake {
     pub announces_changes: bool,
 }
 
+/// A server's words about itself are kept for as long as it is; longer ones are cut or left out.
+const MAX_WORDS: usize = 256 * 1024;
+
 /// Whether to ask which era a server speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Approach {
@@ -131,13 +134,16 @@ fn read_handshake(running: &Running) -> Handshake {
     let server_info = info
         .as_ref()
         .and_then(|info| serde_json::to_value(&info.server_info).ok())
+        .filter(|info| info.to_string().len() <= MAX_WORDS)
         .unwrap_or_default();
     let announces_changes = info
         .as_ref()
         .and_then(|info| info.capabilities.tools.as_ref())
         .and_then(|tools| tools.list_changed)
         .unwrap_or_default();
-    let instructions = info.as_ref().and_then(|info| info.instructions.clone());
+    let instructions = info.as_ref().and_then(|info| info.instructions.as_deref());
+    let instructions =
+        instructions.map(|text| text[..text.floor_char_boundary(MAX_WORDS)].to_owned());
     Handshake { era, protocol_version: version, server_info, instructions, announces_changes }
 }
 

@@ -53,7 +53,7 @@ struct Asked {
 
 /// A response that has been dealt with, or one whose body is to be read.
 enum Answer {
-    Message(StreamableHttpPostResponse),
+    Message(Box<StreamableHttpPostResponse>),
     Body(Response),
 }
 
@@ -111,19 +111,18 @@ impl RawHttp {
     ) -> Result<StreamableHttpPostResponse, Error> {
         let limit = self.max_message_bytes;
         let response = match accepted(response, in_session, &asked).await? {
-            Answer::Message(message) => return Ok(message),
+            Answer::Message(message) => return Ok(*message),
             Answer::Body(response) => response,
         };
         let session = header_text(&response, SESSION);
         let content_type =
             header_text(&response, header::CONTENT_TYPE.as_str()).unwrap_or_default();
         if raw::is_json(&content_type) {
-            let message = match body::bounded(response, limit).await? {
-                Some(body) => self.read_answer(&asked, &body),
-                None => {
-                    let why = crate::stdio::too_large(None, limit);
-                    raw::unreadable(&why, Some(asked.id.clone()))
-                }
+            let message = if let Some(body) = body::bounded(response, limit).await? {
+                self.read_answer(&asked, &body)
+            } else {
+                let why = crate::stdio::too_large(None, limit);
+                raw::unreadable(&why, Some(asked.id.clone()))
             };
             let message = if asked.typed { message } else { raw::sealed(message) };
             Ok(StreamableHttpPostResponse::Json(message, session))
@@ -251,7 +250,7 @@ impl StreamableHttpClient for RawHttp {
 async fn accepted(response: Response, in_session: bool, asked: &Asked) -> Result<Answer, Error> {
     let status = response.status();
     if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
-        return Ok(Answer::Message(StreamableHttpPostResponse::Accepted));
+        return Ok(Answer::Message(Box::new(StreamableHttpPostResponse::Accepted)));
     }
     if status.is_success() {
         return Ok(Answer::Body(response));
@@ -272,7 +271,7 @@ async fn accepted(response: Response, in_session: bool, asked: &Asked) -> Result
         // It answers this request, whatever id it has: there is no other on this connection.
         Some(ServerJsonRpcMessage::Error(error)) => {
             let message = ServerJsonRpcMessage::error(error.error, Some(asked.id.clone()));
-            Ok(Answer::Message(StreamableHttpPostResponse::Json(message, None)))
+            Ok(Answer::Message(Box::new(StreamableHttpPostResponse::Json(message, None))))
         }
         _ => Err(refusal),
     }

@@ -45,7 +45,8 @@ pub(crate) fn decode(
         if let Some(error) = fields.get("error") {
             return Some(ServerJsonRpcMessage::error(read_error(error), Some(id)));
         }
-        if !fields.contains_key("result") {
+        // Log lines have ids too; only what calls itself a message is one.
+        if fields.contains_key("jsonrpc") && !fields.contains_key("result") {
             return Some(unreadable("it has neither a result nor an error", Some(id)));
         }
     }
@@ -216,6 +217,7 @@ mod tests {
     #[test]
     fn what_is_no_message_is_none() {
         assert!(decode(json!({"hello": 1}), |_| false).is_none());
+        assert!(decode(json!({"level": 30, "id": 1, "msg": "x"}), |_| false).is_none());
         assert!(decode(json!("text"), |_| false).is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! The supervisor of one server: connects, lists, watches, restarts.
+//! One server: how it stands with it, and calls to it.
 
 use std::{
     fmt,
@@ -7,19 +7,16 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use rmcp::{model::JsonObject, service::ServiceError};
+use rmcp::model::JsonObject;
 use serde_json::Value;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
-use toolgate_catalog::Era;
 
 use crate::{
-    backoff::Backoff,
     connection::{CallFailure, CallOptions, Connection},
     error::{CallError, Failure},
     handshake::Handshake,
-    listing::{Listing, ListingProblem},
-    reasons,
+    listing::ListingProblem,
     redact::Redactor,
     spec::{Endpoint, ServerSpec},
     upstream::{Observer, OutputSource},
@@ -27,6 +24,7 @@ use crate::{
 };
 
 mod connect;
+mod supervise;
 
 /// How it stands with a server.
 #[derive(Debug, Clone, Default)]
@@ -68,6 +66,8 @@ pub(crate) struct Server {
     stage: Mutex<&'static str>,
     retry_now: Notify,
     stop: CancellationToken,
+    /// Cancelled when the supervisor is no more, for whatever reason.
+    pub(crate) finished: CancellationToken,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -89,8 +89,6 @@ struct Failed {
 const SHORTEST_RETRY: Duration = Duration::from_secs(2);
 /// How often a call looks for another connection when the one it got was over already.
 const MAX_CONNECTIONS_TRIED: usize = 3;
-/// The least time between two lists after the first change: some servers announce all the time.
-const SHORTEST_RELIST: Duration = Duration::from_millis(500);
 
 impl Server {
     pub(crate) fn new(
@@ -108,6 +106,7 @@ impl Server {
             stage: Mutex::new("start"),
             retry_now: Notify::new(),
             stop,
+            finished: CancellationToken::new(),
         }
     }
 
@@ -201,169 +200,6 @@ impl Server {
         CallError::NotConnected { server: self.spec.name.clone(), failure }
     }
 
-    /// Runs until it is stopped.
-    pub(crate) async fn supervise(self: Arc<Self>) {
-        let mut backoff = Backoff::new();
-        let mut era = self.spec.remembered_era;
-        loop {
-            let started = Instant::now();
-            self.publish(|current| {
-                current.state.kind = StateKind::Connecting;
-                current.state.attempts += 1;
-                current.connection = None;
-            });
-            let outcome = tokio::select! {
-                () = self.stop.cancelled() => break,
-                outcome = self.connect_in_time(era) => outcome,
-            };
-            let after_connection = outcome.is_ok();
-            let failure = match outcome {
-                Ok((connection, listing)) => {
-                    era = Some(connection.handshake.era);
-                    backoff.connected(Instant::now());
-                    let connection = Arc::new(connection);
-                    self.connected(&connection, listing);
-                    self.attend(&connection).await;
-                    if self.stop.is_cancelled() {
-                        connection.close().await;
-                        break;
-                    }
-                    self.end_of(&connection).await
-                }
-                Err(failure) => {
-                    // What was remembered may be out of date: ask again next time.
-                    era = None;
-                    failure
-                }
-            };
-            let delay = backoff.next(Instant::now());
-            self.note(&format!("{}; next attempt in {} s", failure.reason, delay.as_secs_f64()));
-            self.publish(|current| {
-                current.state.kind = StateKind::Failed;
-                current.state.failure = Some(failure);
-                current.connection = None;
-                current.failed = Some(Failed { at: Instant::now(), after_connection });
-            });
-            tokio::select! {
-                () = self.stop.cancelled() => break,
-                () = tokio::time::sleep(delay) => {}
-                () = self.asked_for_retry(started) => {}
-            }
-        }
-        self.publish(|current| {
-            current.state.kind = StateKind::Stopped;
-            current.connection = None;
-        });
-    }
-
-    /// Waits until somebody wants an attempt, and until one may be made after that of `started`.
-    async fn asked_for_retry(&self, started: Instant) {
-        self.retry_now.notified().await;
-        tokio::time::sleep_until((started + SHORTEST_RETRY).into()).await;
-    }
-
-    async fn connect_in_time(&self, era: Option<Era>) -> Result<(Connection, Listing), Failure> {
-        let limit = self.spec.limits.connect;
-        match tokio::time::timeout(limit, self.connect(era)).await {
-            Ok(outcome) => outcome,
-            Err(_) => Err(Failure {
-                reason: format!(
-                    "no answer to {} within {} s",
-                    self.stage.lock(),
-                    limit.as_secs_f64()
-                ),
-                action: format!(
-                    "raise `connectTimeoutSeconds` of the server, or see `toolgate logs {}`",
-                    self.spec.name
-                ),
-            }),
-        }
-    }
-
-    fn connected(&self, connection: &Arc<Connection>, listing: Listing) {
-        let handshake = connection.handshake.clone();
-        self.note(&format!(
-            "connected with protocol version {}; {} tools",
-            handshake.protocol_version,
-            listing.definitions.len()
-        ));
-        let problems = listing.problems.clone();
-        self.observer.listed(&self.spec.name, &handshake, listing);
-        self.publish(|current| {
-            current.state.kind = StateKind::Ready;
-            current.state.failure = None;
-            current.state.handshake = Some(handshake);
-            current.state.problems = problems;
-            current.connection = Some(Arc::clone(connection));
-        });
-    }
-
-    /// Lists again whenever there is a reason to. Returns when the connection ends, when it turns
-    /// out that nobody is there any more, or when we are stopped.
-    async fn attend(&self, connection: &Connection) {
-        let over = async {
-            tokio::select! {
-                () = self.stop.cancelled() => {}
-                () = connection.closed() => {}
-            }
-        };
-        let listing = async {
-            let mut trouble = Backoff::new();
-            loop {
-                connection.list_is_due().await;
-                let listing = tokio::time::timeout(self.spec.limits.connect, connection.list());
-                match listing.await {
-                    Ok(Ok(listing)) => {
-                        trouble = Backoff::new();
-                        let problems = listing.problems.clone();
-                        self.observer.listed(&self.spec.name, &connection.handshake, listing);
-                        self.publish(|current| current.state.problems = problems);
-                    }
-                    Ok(Err(error)) if self.is_gone(&error) => return,
-                    Ok(Err(error)) => {
-                        let text = reasons::plain(&error);
-                        self.note(&format!("the list of tools did not come: {text}"));
-                        if matches!(error, ServiceError::TransportSend(_)) {
-                            // Somebody who is going, or a moment's trouble: time will tell.
-                            tokio::time::sleep(trouble.next(Instant::now())).await;
-                            connection.doubt();
-                        }
-                    }
-                    Err(_) => self.note("the list of tools did not come in time"),
-                }
-                tokio::time::sleep(SHORTEST_RELIST).await;
-            }
-        };
-        tokio::select! {
-            () = over => {}
-            () = listing => {}
-        }
-    }
-
-    /// Whether nobody is at the URL any more.
-    fn is_gone(&self, error: &ServiceError) -> bool {
-        matches!(self.spec.endpoint, Endpoint::Http(_))
-            && (reasons::unreachable(error, "").is_some()
-                || matches!(error, ServiceError::TransportClosed))
-    }
-
-    /// Why a connection that had been made is over.
-    async fn end_of(&self, connection: &Connection) -> Failure {
-        let reason = match &connection.process {
-            Some(process) => match process.exited_within(Duration::from_millis(500)).await {
-                Some(status) => {
-                    let words = process.last_words().await;
-                    with_words(format!("the process ended ({status})"), &words)
-                }
-                None => "the process closed its output".to_owned(),
-            },
-            None => "the connection was closed".to_owned(),
-        };
-        // A child that only closed its pipes would stay behind.
-        connection.close().await;
-        Failure { reason: self.redactor.line(&reason), action: self.see_logs() }
-    }
-
     fn see_logs(&self) -> String {
         match self.spec.endpoint {
             Endpoint::Stdio(_) => format!("see `toolgate logs {}`", self.spec.name),
@@ -386,14 +222,6 @@ impl Server {
 impl fmt::Debug for Server {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Server").field("spec", &self.spec).finish_non_exhaustive()
-    }
-}
-
-/// What happened, and what the server said about it.
-fn with_words(what: String, words: &[String]) -> String {
-    match reasons::telling_line(words) {
-        Some(words) => format!("{what}: {words}"),
-        None => what,
     }
 }
 

@@ -56,7 +56,7 @@ pub struct Limits {
     /// From the start until its tools are listed.
     pub connect: Duration,
     /// The question which era a server speaks, before the older handshake is tried. Ten seconds
-    /// at most, and never longer than what is left of `connect`.
+    /// and half of `connect` at most.
     pub probe: Duration,
     /// A call without an answer or progress.
     pub idle: Duration,
@@ -71,8 +71,8 @@ impl Default for Limits {
         Self {
             connect: Duration::from_secs(30),
             probe: Duration::from_secs(8),
-            idle: Duration::from_secs(60),
-            total: Duration::from_secs(600),
+            idle: Duration::from_mins(1),
+            total: Duration::from_mins(10),
             max_message_bytes: 16 * 1024 * 1024,
         }
     }

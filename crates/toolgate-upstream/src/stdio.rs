@@ -21,7 +21,8 @@ use crate::{
     raw,
 };
 
-const QUEUED_MESSAGES: usize = 64;
+/// Each may be as large as the limit.
+const QUEUED_MESSAGES: usize = 8;
 /// What tells a message from other JSON.
 const VERSION: &str = "\"jsonrpc\"";
 

@@ -9,7 +9,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -66,8 +66,14 @@ pub(crate) struct Heard {
     tokens: Mutex<HashMap<RequestId, ProgressToken>>,
     probe: Mutex<Probe>,
     initialized: AtomicBool,
+    /// The server's own requests whose answers are on their way.
+    questions: AtomicUsize,
     pub(crate) list_changed: Notify,
 }
+
+/// More requests of a server than this at a time are not answered: one that asks without end and
+/// never reads would fill the memory with answers.
+const MAX_QUESTIONS: usize = 64;
 
 /// The life of a `server/discover`.
 #[derive(Debug, Default, Clone)]
@@ -120,7 +126,17 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Tap<T> {
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         self.heard.outgoing(&message);
-        self.inner.send(message)
+        let is_answer =
+            matches!(message, ClientJsonRpcMessage::Response(_) | ClientJsonRpcMessage::Error(_));
+        let sending = self.inner.send(message);
+        let heard = is_answer.then(|| Arc::clone(&self.heard));
+        async move {
+            let outcome = sending.await;
+            if let Some(heard) = heard {
+                heard.question_is_over();
+            }
+            outcome
+        }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
@@ -202,8 +218,19 @@ impl Heard {
                 }
                 true
             }
-            ServerJsonRpcMessage::Request(_) => true,
+            ServerJsonRpcMessage::Request(_) => {
+                let taken =
+                    self.questions.fetch_update(Ordering::AcqRel, Ordering::Acquire, |open| {
+                        (open < MAX_QUESTIONS).then_some(open + 1)
+                    });
+                taken.is_ok()
+            }
         }
+    }
+
+    fn question_is_over(&self) {
+        let less = |open: usize| open.checked_sub(1);
+        let _ = self.questions.fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
     }
 
     fn answered(&self, id: &RequestId, discovered: bool) -> bool {
@@ -309,9 +336,20 @@ mod tests {
         assert!(received(&heard, json!({"jsonrpc": "2.0", "id": 1, "result": {}})));
         assert!(received(&heard, step(2)));
         ticket.progressed().await;
-        assert_eq!(steps.try_recv().unwrap().progress, 1.0);
+        let first = Progress { progress: 1.0, total: None, message: None };
+        assert_eq!(steps.try_recv(), Ok(first));
         assert!(steps.try_recv().is_err());
         assert!(heard.tickets.lock().is_empty() && heard.tokens.lock().is_empty());
+    }
+
+    #[test]
+    fn a_server_that_asks_without_end_is_not_listened_to() {
+        let heard = Heard::default();
+        let ping = |id: usize| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+        assert!((0..MAX_QUESTIONS).all(|id| received(&heard, ping(id))));
+        assert!(!received(&heard, ping(1000)));
+        heard.question_is_over();
+        assert!(received(&heard, ping(1001)));
     }
 
     #[tokio::test(start_paused = true)]

@@ -3,10 +3,8 @@
 use std::{collections::HashMap, sync::Arc};
 
 use futures::future::join_all;
-use parking_lot::Mutex;
 use rmcp::model::JsonObject;
 use serde_json::Value;
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use toolgate_catalog::ServerName;
 
@@ -52,7 +50,6 @@ pub enum OutputSource {
 pub struct Upstream {
     servers: HashMap<ServerName, Arc<Server>>,
     stop: CancellationToken,
-    supervisors: Mutex<JoinSet<()>>,
 }
 
 impl Upstream {
@@ -61,16 +58,20 @@ impl Upstream {
     pub fn start(specs: Vec<ServerSpec>, observer: &Arc<dyn Observer>) -> Self {
         let stop = CancellationToken::new();
         let watchdog = Watchdog::default();
-        let mut supervisors = JoinSet::new();
         let mut servers = HashMap::new();
         for spec in specs {
             let name = spec.name.clone();
             let server = Server::new(spec, watchdog.clone(), Arc::clone(observer), stop.clone());
             let server = Arc::new(server);
-            supervisors.spawn(Arc::clone(&server).supervise());
+            let finished = server.finished.clone().drop_guard();
+            let supervising = Arc::clone(&server).supervise();
+            tokio::spawn(async move {
+                let _finished = finished;
+                supervising.await;
+            });
             servers.insert(name, server);
         }
-        Self { servers, stop, supervisors: Mutex::new(supervisors) }
+        Self { servers, stop }
     }
 
     /// Calls a tool of a server by the tool's own name, and gives its result as it was sent.
@@ -103,18 +104,17 @@ impl Upstream {
         join_all(self.servers.values().map(|server| server.settled())).await;
     }
 
-    /// Ends all connections in order: children get the time that the protocol gives them.
+    /// Ends all connections in order: children get the time that the protocol gives them. Who
+    /// stops waiting for this does not stop it.
     pub async fn shutdown(&self) {
         self.stop.cancel();
-        let mut supervisors = std::mem::take(&mut *self.supervisors.lock());
-        while supervisors.join_next().await.is_some() {}
+        join_all(self.servers.values().map(|server| server.finished.cancelled())).await;
     }
 }
 
 impl Drop for Upstream {
     fn drop(&mut self) {
+        // The supervisors end by themselves: aborting them would leave children to be killed.
         self.stop.cancel();
-        // The tasks end by themselves: aborting them would leave children to be killed.
-        self.supervisors.lock().detach_all();
     }
 }

@@ -8,6 +8,12 @@
 //!
 //! A folder of captures holds `NAME.json` files (`{"tools": […]}`), one a server.
 
+#![expect(
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a benchmark prints, and ends where something is wrong"
+)]
+
 use std::{
     fs,
     io::{BufRead, BufReader, Write},
@@ -44,7 +50,7 @@ fn readiness(folder: &Path, config: &Path) {
     let ready = || {
         let started = Instant::now();
         let mut gateway = Client::gateway(config, &home);
-        let first = gateway.call("search_tools", json!({ "query": "read a file", "limit": 5 }));
+        let first = gateway.call("search_tools", &json!({ "query": "read a file", "limit": 5 }));
         assert!(first["result"]["structuredContent"]["found"].as_u64() > Some(0), "{first}");
         (started.elapsed(), gateway)
     };
@@ -69,7 +75,7 @@ fn readiness(folder: &Path, config: &Path) {
 /// The resident memory of the gateway alone, with all tools indexed.
 fn memory(folder: &Path, config: &Path, tools: usize) {
     let mut gateway = Client::gateway(config, &folder.join("home"));
-    gateway.call("search_tools", json!({ "query": "read a file" }));
+    gateway.call("search_tools", &json!({ "query": "read a file" }));
     let resident = resident_kilobytes(gateway.child.id());
     gateway.end();
     println!("memory of the gateway with {tools} tools: {} MB\n", resident / 1024);
@@ -90,12 +96,12 @@ fn added_time(folder: &Path) {
     for round in 0..=10 {
         let started = Instant::now();
         for _ in 0..CALLS / 10 {
-            direct.call("echo", arguments.clone());
+            direct.call("echo", &arguments);
         }
         let directly = started.elapsed();
         let started = Instant::now();
         for _ in 0..CALLS / 10 {
-            gateway.call("call_tool", through.clone());
+            gateway.call("call_tool", &through);
         }
         let via_gateway = started.elapsed();
         // The first round warms up.
@@ -118,7 +124,8 @@ fn ratio(left: Duration, right: Duration) -> f64 {
 }
 
 fn synthetic(index: usize) -> (String, Vec<Value>) {
-    const VERBS: [&str; 8] = ["read", "list", "create", "update", "delete", "search", "send", "get"];
+    const VERBS: [&str; 8] =
+        ["read", "list", "create", "update", "delete", "search", "send", "get"];
     const NOUNS: [&str; 8] =
         ["file", "issue", "invoice", "deployment", "message", "customer", "log", "event"];
     let tools = (0..TOOLS_EACH).map(|tool| {
@@ -221,7 +228,7 @@ impl Client {
         client
     }
 
-    fn call(&mut self, tool: &str, arguments: Value) -> Value {
+    fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         let answer = self.request("tools/call", &json!({ "name": tool, "arguments": arguments }));
         assert!(answer["result"]["isError"] != json!(true), "{answer}");
         answer
@@ -246,7 +253,7 @@ impl Client {
     }
 
     fn wait_until_cached(&mut self, home: &Path) {
-        let deadline = Instant::now() + Duration::from_secs(60);
+        let deadline = Instant::now() + Duration::from_mins(1);
         let servers = home.join("cache").join("servers");
         let expected = self.servers();
         while fs::read_dir(&servers).map_or(0, Iterator::count) < expected {
@@ -257,7 +264,7 @@ impl Client {
 
     /// How many servers there are: where nothing matches, they are listed.
     fn servers(&mut self) -> usize {
-        let answer = self.call("search_tools", json!({ "query": "zzzz qqqq" }));
+        let answer = self.call("search_tools", &json!({ "query": "zzzz qqqq" }));
         let text = answer["result"]["content"][0]["text"].as_str().unwrap_or_default();
         let more = text
             .lines()

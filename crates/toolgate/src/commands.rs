@@ -114,7 +114,9 @@ fn text_of(result: &Value) -> String {
     } else {
         parts.join("\n")
     };
-    text.chars().filter(|character| !character.is_control() || "\n\t".contains(*character)).collect()
+    text.chars()
+        .filter(|character| !character.is_control() || "\n\t".contains(*character))
+        .collect()
 }
 
 fn block_text(block: &Value) -> String {

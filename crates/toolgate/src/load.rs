@@ -40,6 +40,8 @@ pub(crate) fn load(globals: &Globals) -> Result<Loaded, Failure> {
         match error.kind() {
             std::io::ErrorKind::NotFound => failure.hint("check the path after --config"),
             std::io::ErrorKind::InvalidData => failure.hint("save the file as UTF-8"),
+            std::io::ErrorKind::IsADirectory => failure.hint("name a file in it"),
+            std::io::ErrorKind::PermissionDenied => failure.hint("let yourself read it"),
             _ => failure,
         }
     })?;
@@ -83,7 +85,7 @@ impl Loaded {
             .iter()
             .filter(|server| server.settings.enabled)
             .filter_map(|server| {
-                let endpoint = endpoint(server.transport.as_ref().ok()?);
+                let endpoint = endpoint(server.transport.as_ref().ok()?)?;
                 Some(setup(server, endpoint))
             })
             .collect();
@@ -146,8 +148,8 @@ fn setup(server: &toolgate_config::ServerEntry, endpoint: Endpoint) -> ServerSet
     ServerSetup { spec, entry, rules, admits: Arc::new(admits) }
 }
 
-fn endpoint(transport: &Transport) -> Endpoint {
-    match transport {
+fn endpoint(transport: &Transport) -> Option<Endpoint> {
+    Some(match transport {
         Transport::Stdio { command, args, env, cwd } => Endpoint::Stdio(StdioEndpoint {
             command: command.clone(),
             args: args.clone(),
@@ -162,8 +164,8 @@ fn endpoint(transport: &Transport) -> Endpoint {
                 .collect(),
         }),
         // The configuration knows no other kind today.
-        _ => Endpoint::Http(HttpEndpoint { url: String::new(), headers: Default::default() }),
-    }
+        _ => return None,
+    })
 }
 
 fn exposure(search: &ToolSearch, mode: Option<Mode>) -> ExposureSettings {

@@ -42,8 +42,10 @@ pub(super) async fn call(
     };
     match session.host().call(&request.name, arguments, options).await {
         Ok(result) => Ok(result),
-        Err(BrokerError::Call(CallError::Cancelled)) => Err(CallFailure::Cancelled),
-        Err(error) => Ok(error_result(&error.to_string())),
+        Err(BrokerError::Call(error)) if matches!(*error, CallError::Cancelled) => {
+            Err(CallFailure::Cancelled)
+        }
+        Err(error) => Ok(error_result(&super::refusal(session, &error))),
     }
 }
 

@@ -35,8 +35,7 @@ const SUGGESTIONS: usize = 3;
 const ROOM_CHARACTERS: usize = 200_000;
 
 pub(super) async fn details(session: &Session, request: &DetailsRequest) -> Value {
-    let names: Vec<&str> =
-        request.names.iter().chain(&request.name).map(String::as_str).collect();
+    let names: Vec<&str> = request.names.iter().chain(&request.name).map(String::as_str).collect();
     if names.is_empty() {
         return error_result("Say which tools: get_tool_details(names: string[]).");
     }
@@ -64,7 +63,10 @@ pub(super) async fn details(session: &Session, request: &DetailsRequest) -> Valu
         let definition = tool.definition.json().get();
         if !text.is_empty() && text.len() + definition.len() > ROOM_CHARACTERS {
             let size = definition.len();
-            let _ = write!(text, "{name}: its definition ({size} bytes) has no room here; ask for it alone.");
+            let _ = write!(
+                text,
+                "{name}: its definition ({size} bytes) has no room here; ask for it alone."
+            );
             tools.push(json!({ "name": name, "error": "too large", "bytes": size }));
             continue;
         }
@@ -77,5 +79,5 @@ pub(super) async fn details(session: &Session, request: &DetailsRequest) -> Valu
     if names.len() > MAX_NAMES {
         let _ = write!(text, "\n\nOnly the first {MAX_NAMES} names were read.");
     }
-    result(text, json!({ "tools": tools }))
+    result(&text, &json!({ "tools": tools }))
 }

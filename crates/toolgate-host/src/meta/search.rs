@@ -6,10 +6,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toolgate_catalog::{Catalog, Exposure, ExposureKind, Tool, nearest};
 use toolgate_search::Query;
-use toolgate_upstream::StateKind;
 
-use super::{one_line, result};
-use crate::{host::Host, session::Session};
+use super::{absent, one_line, result};
+use crate::session::Session;
 
 /// The arguments of `search_tools`.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -98,7 +97,8 @@ pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value 
     let hits = host.search(&asked, limit);
 
     let catalog = host.catalog().read();
-    let mut answer = Answer { session, catalog: &catalog, request, text: String::new(), notes: vec![] };
+    let mut answer =
+        Answer { session, catalog: &catalog, request, text: String::new(), notes: vec![] };
     let tools: Vec<&Tool> =
         hits.iter().filter_map(|hit| catalog.resolve(hit.key.as_str())).collect();
     if let Some(None) = known {
@@ -113,13 +113,13 @@ pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value 
     };
     let added = session.load(tools.iter().map(|tool| &tool.name));
     answer.closing_notes(exposure, tools.is_empty(), added);
-    answer.note_states(host);
+    answer.notes.extend(absent::notes(host, &catalog));
     let Answer { mut text, notes, .. } = answer;
     for note in &notes {
         let _ = write!(text, "\n{note}");
     }
     let data = json!({ "found": tools.len(), "servers": groups, "notes": notes });
-    result(text, data)
+    result(&text, &data)
 }
 
 impl Answer<'_> {
@@ -228,7 +228,10 @@ impl Answer<'_> {
         self.notes.push(if nearest.is_empty() {
             format!("There is no server `{wanted}`; all were searched.")
         } else {
-            format!("There is no server `{wanted}` (nearest: {}); all were searched.", nearest.join(", "))
+            format!(
+                "There is no server `{wanted}` (nearest: {}); all were searched.",
+                nearest.join(", ")
+            )
         });
     }
 
@@ -248,43 +251,6 @@ impl Answer<'_> {
             self.notes.push("Parameters: get_tool_details. To call: call_tool.".to_owned());
         }
     }
-
-    /// Says which servers could not be searched, so that a model does not take their tools for
-    /// missing.
-    fn note_states(&mut self, host: &Host) {
-        let mut starting = Vec::new();
-        let mut failed = Vec::new();
-        for entry in self.catalog.servers() {
-            let name = entry.name.as_str();
-            if !self.catalog.tools_of(name).is_empty() {
-                continue;
-            }
-            match host.state(name).map(|state| (state.kind, state.failure)) {
-                Some((StateKind::Connecting, _)) => starting.push(name),
-                Some((StateKind::Failed, Some(failure))) => {
-                    failed.push(format!("{name} ({})", one_line(&failure.reason, 160)));
-                }
-                _ => {}
-            }
-        }
-        if !starting.is_empty() {
-            let names = bounded_list(&starting);
-            self.notes.push(format!("Still starting, search again for their tools: {names}."));
-        }
-        if !failed.is_empty() {
-            self.notes.push(format!("Not connected: {}.", bounded_list(&failed)));
-        }
-    }
-}
-
-fn bounded_list<T: AsRef<str>>(items: &[T]) -> String {
-    const SHOWN: usize = 5;
-    let shown: Vec<&str> = items.iter().take(SHOWN).map(AsRef::as_ref).collect();
-    let mut text = shown.join(", ");
-    if items.len() > SHOWN {
-        let _ = write!(text, " and {} more", items.len() - SHOWN);
-    }
-    text
 }
 
 fn quoted(queries: &[String]) -> String {

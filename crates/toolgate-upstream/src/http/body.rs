@@ -76,7 +76,7 @@ fn is_oversized(error: &sse_stream::Error) -> bool {
             return true;
         }
         let inner = current.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        if inner.is_some_and(|inner| inner.is::<Oversized>()) {
+        if inner.and_then(|inner| inner.downcast_ref::<Oversized>()).is_some() {
             return true;
         }
         cause = current.source();

@@ -110,11 +110,10 @@ fn header_value(value: &Value) -> Option<HeaderValue> {
         Value::Number(number) => number.to_string(),
         Value::Null | Value::Array(_) | Value::Object(_) => return None,
     };
-    let edge = |character: Option<char>| matches!(character, Some(' ' | '\t'));
-    let plain = !edge(text.chars().next())
-        && !edge(text.chars().next_back())
-        && text.chars().all(|character| matches!(character, ' '..='~'))
-        && !(text.starts_with("=?base64?") && text.ends_with("?="));
+    let is_printable = text.chars().all(|character| matches!(character, ' '..='~'));
+    let is_trimmed = text.trim_matches(' ') == text;
+    let looks_encoded = text.starts_with("=?base64?") && text.ends_with("?=");
+    let plain = is_printable && is_trimmed && !looks_encoded;
     let text = if plain { text } else { format!("=?base64?{}?=", BASE64_STANDARD.encode(text)) };
     HeaderValue::from_str(&text).ok()
 }

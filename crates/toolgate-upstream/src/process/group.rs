@@ -54,6 +54,7 @@ impl Drop for Group {
     }
 }
 
+#[derive(Clone, Copy)]
 enum Signal {
     Terminate,
     Kill,

@@ -13,7 +13,7 @@ use rmcp::{
 use tokio_util::sync::CancellationToken;
 use toolgate_catalog::Era;
 
-use super::{Server, with_words};
+use super::{Server, supervise::with_words};
 use crate::{
     connection::{About, Connection},
     error::Failure,
@@ -22,7 +22,7 @@ use crate::{
     listing::Listing,
     process::{self, Process, Started},
     reasons,
-    spec::{Endpoint, HttpEndpoint, StdioEndpoint, place},
+    spec::{Endpoint, HttpEndpoint, Limits, StdioEndpoint, place},
     stdio::StdioTransport,
     tap::Heard,
     upstream::OutputSource,
@@ -31,7 +31,7 @@ use crate::{
 /// Requests that may wait for their answer at the same time on one HTTP connection.
 const CONCURRENT_REQUESTS: usize = 256;
 /// The longest pause before a broken stream of notifications is opened again.
-const LONGEST_STREAM_PAUSE: Duration = Duration::from_secs(60);
+const LONGEST_STREAM_PAUSE: Duration = Duration::from_mins(1);
 
 /// What is needed of an attempt that went well.
 struct Greeted {
@@ -129,7 +129,7 @@ impl Server {
             Arc::clone(&heard),
             Manner::Pipes,
             approach,
-            limits.probe,
+            probe_patience(limits),
             cancel.clone(),
         );
         let error = match greeting.await {
@@ -179,7 +179,7 @@ impl Server {
             Arc::clone(&heard),
             Manner::Http,
             approach,
-            limits.probe,
+            probe_patience(limits),
             cancel.clone(),
         );
         match greeting.await {
@@ -213,6 +213,11 @@ impl Server {
         let name = self.spec.name.clone();
         move |line| observer.output(&name, source, &redactor.clean(line))
     }
+}
+
+/// What is left of the time to connect must do for the older handshake.
+fn probe_patience(limits: &Limits) -> Duration {
+    limits.probe.min(limits.connect / 2)
 }
 
 /// What else is worth trying after `approach` failed with `error`.

@@ -86,6 +86,8 @@ async fn an_http_server_that_is_gone_is_noticed_by_the_next_call() {
             let error = gate.call("counter", json!({})).await.unwrap_err();
             assert!(matches!(error, CallError::NotConnected { .. }), "{era:?} {over:?}: {error:?}");
             gate.until("the news", |gate| gate.state(NAME).kind == StateKind::Failed).await;
+            let reason = gate.state(NAME).failure.unwrap().reason;
+            assert!(reason.starts_with("nothing answers at http://127.0.0.1:"), "{reason}");
         }
     }
 }
@@ -134,4 +136,23 @@ async fn a_child_that_only_closes_its_output_is_ended_and_started_again() {
     assert_eq!(gate.structured("counter", json!({})).await, json!({ "count": 1 }));
     let first = lines(&starts)[0].clone();
     until("the end of the first shell", || !crate::processes::is_alive(&first)).await;
+}
+
+#[tokio::test]
+async fn a_process_that_left_the_group_holds_nothing_up() {
+    let folder = tempfile::tempdir().unwrap();
+    // It keeps the server's pipes open for longer than the test has patience.
+    let prelude = "setsid sh -c 'echo $$ >> \"$0\"; exec sleep 120' \"$ESCAPED\" &";
+    let escaped = folder.path().join("escaped");
+    let mut spec = logged(&counter(), &folder.path().join("starts"), prelude);
+    if let toolgate_upstream::Endpoint::Stdio(endpoint) = &mut spec.endpoint {
+        endpoint.env.insert("ESCAPED".into(), escaped.display().to_string());
+    }
+    let gate = Gate::ready(spec).await;
+    gate.call("crash", json!({})).await.unwrap_err();
+    assert_eq!(gate.structured("counter", json!({})).await, json!({ "count": 1 }));
+    until("both that left", || lines(&escaped).len() >= 2).await;
+    for pid in lines(&escaped) {
+        std::process::Command::new("kill").arg(pid).status().unwrap();
+    }
 }

@@ -65,6 +65,13 @@ async fn a_server_that_is_silent_on_the_probe_is_not_waited_for_long() {
 }
 
 #[tokio::test]
+async fn a_short_time_to_connect_is_enough_for_both_handshakes() {
+    let fixture = echo(FixtureEra::SilentOnProbe);
+    let spec = with_limits(crate::support::stdio(&fixture), |limits| limits.connect = millis(4000));
+    assert_eq!(era_of(spec).await, Era::Legacy);
+}
+
+#[tokio::test]
 async fn a_silent_child_is_not_started_again() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("starts");

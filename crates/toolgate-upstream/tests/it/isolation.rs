@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use toolgate_testkit::{Builtin, Faults, Fixture};
-use toolgate_upstream::{CallError, StateKind};
+use toolgate_upstream::{CallError, CallOptions, StateKind};
 
 use crate::support::{Gate, NAME, command, stdio, within};
 
@@ -35,7 +35,7 @@ async fn slow_and_dead_servers_do_not_hold_up_the_others() {
 #[tokio::test]
 async fn a_server_that_does_not_exist_is_an_error_and_after_the_end_all_are() {
     let gate = Gate::ready(stdio(&Fixture::new("good").with_builtins([Builtin::Add]))).await;
-    let missing = gate.upstream.call(&"missing".into(), "add", None, Default::default()).await;
+    let missing = gate.upstream.call(&"missing".into(), "add", None, CallOptions::default()).await;
     assert!(matches!(missing, Err(CallError::UnknownServer(_))), "{missing:?}");
     assert!(gate.upstream.state("missing").is_none());
     within("nothing", gate.upstream.settled("missing")).await;

@@ -1,7 +1,7 @@
 //! Tool lists: long ones, endless ones, broken ones.
 
 use serde_json::{Value, json};
-use toolgate_catalog::Malformed;
+use toolgate_catalog::{Definition, Malformed};
 use toolgate_testkit::{
     AnswerFault, Builtin, Cursors, Era, Faults, Fixture, Pages, StrayOutput, malformed,
 };
@@ -30,8 +30,7 @@ async fn definitions_are_what_the_server_sent() {
             let (spec, _running) = serve(fixture, over).await;
             let gate = Gate::ready(spec).await;
             let listing = gate.told.last_listing(NAME);
-            let listed: Vec<Value> =
-                listing.definitions.iter().map(|tool| tool.to_value()).collect();
+            let listed: Vec<Value> = listing.definitions.iter().map(Definition::to_value).collect();
             assert_eq!(listed, tools, "{era:?} over {over:?}");
             assert_eq!(listing.problems, []);
         }
@@ -93,20 +92,22 @@ async fn a_list_without_end_is_cut() {
 
 #[tokio::test]
 async fn a_list_that_never_comes_is_a_failure_with_a_name() {
-    for (over, fault) in [
+    let cases = [
         (Over::Stdio, AnswerFault::Silence),
         (Over::HttpJson, AnswerFault::Silence),
         (Over::HttpSse, AnswerFault::Silence),
         (Over::Stdio, AnswerFault::WrongId),
         (Over::Stdio, AnswerFault::Garbage),
-    ] {
+    ];
+    futures::future::join_all(cases.map(async |(over, fault)| {
         let fixture =
             Fixture::new("broken").with_faults(Faults::broken_answer("tools/list", fault));
         let (spec, _running) = serve(fixture, over).await;
-        let spec = with_limits(spec, |limits| limits.connect = millis(1500));
+        let spec = with_limits(spec, |limits| limits.connect = millis(2500));
         let (_gate, failure) = Gate::failure(spec).await;
-        assert_eq!(failure.reason, "no answer to tools/list within 1.5 s", "{fault:?} {over:?}");
-    }
+        assert_eq!(failure.reason, "no answer to tools/list within 2.5 s", "{fault:?} {over:?}");
+    }))
+    .await;
 }
 
 #[tokio::test]

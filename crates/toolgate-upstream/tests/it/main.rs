@@ -10,6 +10,7 @@ mod changes;
 mod crashes;
 mod eras;
 mod failures;
+mod http;
 mod isolation;
 mod limits;
 mod listing;

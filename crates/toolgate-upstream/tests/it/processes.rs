@@ -85,8 +85,8 @@ async fn a_shutdown_that_is_given_up_still_ends_them() {
     let (gate, pids) = start(&family().with_faults(faults), folder.path(), json!({})).await;
     let impatient = tokio::time::timeout(Duration::from_millis(100), gate.upstream.shutdown());
     assert!(impatient.await.is_err());
-    drop(gate);
     gone(&pids).await;
+    within("the shutdown", gate.upstream.shutdown()).await;
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `toolgate demo`
 
-use std::{env, io, process::ExitCode};
+use std::{collections::BTreeMap, env, fmt::Write, io, process::ExitCode};
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -56,10 +56,14 @@ async fn tell(host: &Host, as_json: bool, printer: &mut Printer) -> Result<(), F
             .hint("run `toolgate demo-server logging` and type a line to see why"));
     }
     if !as_json {
-        printer.line("1. Ten demo servers, each a process of its own. The ordinary way puts all of this");
+        printer.line(
+            "1. Ten demo servers, each a process of its own. The ordinary way puts all of this",
+        );
         printer.line("   into the model's context before its first word:\n");
         printer.line(indented(&costs.render()));
-        printer.line("\n2. Through toolgate the model sees three tools and finds the rest. Its task: open a");
+        printer.line(
+            "\n2. Through toolgate the model sees three tools and finds the rest. Its task: open a",
+        );
         printer.line("   ticket for the error that the services log most often.\n");
     }
     let steps = converse(&host.session(), as_json, printer).await?;
@@ -106,7 +110,7 @@ async fn converse(
     let mut ask = async |tool: &str, arguments: Value| {
         let step = exchange(session, tool, arguments).await?;
         if !quiet {
-            printer.line(indented(&step.render()));
+            printer.line(indented(&step.render()) + "\n");
         }
         let answer = step.answer.clone();
         steps.push(step);
@@ -158,13 +162,12 @@ impl Step {
         let mut text = format!("> {}", cut(&self.request));
         let lines: Vec<&str> = self.answer.lines().collect();
         for line in lines.iter().take(SHOWN_LINES) {
-            text.push_str("\n  ");
-            text.push_str(&cut(line));
+            let _ = write!(text, "\n  {}", cut(line));
         }
         if lines.len() > SHOWN_LINES {
-            text.push_str(&format!("\n  … {} more lines", lines.len() - SHOWN_LINES));
+            let _ = write!(text, "\n  … {} more lines", lines.len() - SHOWN_LINES);
         }
-        format!("{text}\n  ({} tokens)\n", grouped(self.tokens))
+        format!("{text}\n  ({} tokens)", grouped(self.tokens))
     }
 }
 
@@ -179,7 +182,7 @@ fn cut(line: &str) -> String {
 
 fn indented(text: &str) -> String {
     text.lines()
-        .map(|line| if line.is_empty() { String::new() } else { format!("   {line}") })
+        .map(|line| format!("   {line}").trim_end().to_owned())
         .collect::<Vec<_>>()
         .join("\n")
 }
@@ -194,7 +197,7 @@ fn settings() -> Result<HostSettings, Failure> {
             endpoint: Endpoint::Stdio(StdioEndpoint {
                 command: program.display().to_string(),
                 args: vec!["demo-server".to_owned(), server.name.to_owned()],
-                env: Default::default(),
+                env: BTreeMap::new(),
                 cwd: None,
             }),
             limits: Limits::default(),

@@ -39,12 +39,8 @@ pub(crate) async fn run(
 fn render(tool: &Value) -> String {
     let name = tool["name"].as_str().unwrap_or_default();
     let Some(definition) = tool.get("definition") else {
-        let nearest: Vec<&str> = tool["nearest"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
+        let nearest: Vec<&str> =
+            tool["nearest"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let hint = if nearest.is_empty() {
             "`toolgate search` finds those there are".to_owned()
         } else {

@@ -31,7 +31,9 @@ pub(crate) fn run(
     if arguments.output.json {
         printer.json(&lines)?;
     } else {
-        lines.iter().for_each(|line| printer.line(line));
+        for line in &lines {
+            printer.line(line);
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

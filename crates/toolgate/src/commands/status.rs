@@ -30,10 +30,16 @@ pub(crate) async fn run(
     if arguments.output.json {
         printer.json(&json!({
             "file": folders::shown(&loaded.path),
-            "exposure": modes,
+            "exposure": modes
+                .iter()
+                .map(|(clients, mode)| json!({ "clients": clients, "mode": mode }))
+                .collect::<Vec<_>>(),
             "reason": exposure.reason.to_string(),
             "servers": servers,
-            "unusable": unusable,
+            "unusable": unusable
+                .iter()
+                .map(|(server, reason)| json!({ "server": server, "reason": reason }))
+                .collect::<Vec<_>>(),
             "problems": loaded.configuration.problems,
         }))?;
     } else {
@@ -42,7 +48,9 @@ pub(crate) async fn run(
             printer.line(line);
         }
         if arguments.tools {
-            servers.iter().for_each(|server| printer.line(tools(server)));
+            for server in &servers {
+                printer.line(tools(server));
+            }
         }
     }
     let well = servers.iter().all(|server| server.state == "ready" && server.problems.is_empty())
@@ -124,7 +132,11 @@ fn render(servers: &[ServerOverview], unusable: &[(String, String)]) -> String {
 
 fn tools(server: &ServerOverview) -> String {
     let list = |heading: &str, names: &[String]| {
-        if names.is_empty() { String::new() } else { format!("\n  {heading}: {}", names.join(", ")) }
+        if names.is_empty() {
+            String::new()
+        } else {
+            format!("\n  {heading}: {}", names.join(", "))
+        }
     };
     format!(
         "\n{}{}{}",

@@ -9,8 +9,9 @@ use toolgate_host::Host;
 use crate::{
     cli::{Globals, Tokens, Unit},
     failure::Failure,
+    load,
     printer::Printer,
-    table::{Column, grouped, percent, table},
+    table::{Column, grouped, table},
 };
 
 /// What the definitions cost, and what a session pays instead.
@@ -32,22 +33,45 @@ pub(crate) struct Row {
     name: String,
     tools: u64,
     cost: u64,
+    /// Of the context window, as a fraction.
+    share: f64,
 }
+
+/// How many characters count as one token where characters are asked for.
+const CHARACTERS_A_TOKEN: u64 = 4;
 
 pub(crate) async fn run(
     globals: &Globals,
     arguments: &Tokens,
     printer: &mut Printer,
 ) -> Result<ExitCode, Failure> {
-    let (_, host) = super::start_on_demand(globals, printer).await?;
+    let (loaded, host) = super::start_on_demand(globals, printer).await?;
     let costs = count(&host, arguments.unit).await;
+    let missing = uncounted(&host);
     host.shutdown().await;
     if arguments.output.json {
         printer.json(&costs)?;
     } else {
         printer.line(costs.render());
     }
-    Ok(ExitCode::SUCCESS)
+    for note in &missing {
+        printer.note(note);
+    }
+    let complete = missing.is_empty() && !load::has_errors(&loaded.configuration.problems);
+    Ok(if complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Servers whose tools are not in the sums, and why.
+fn uncounted(host: &Host) -> Vec<String> {
+    let servers = host.settings().servers.iter().map(|setup| setup.spec.name.as_str());
+    let unknown = servers.filter(|name| host.catalog().read().tools_of(name).is_empty());
+    unknown
+        .filter_map(|name| {
+            let failure = host.state(name)?.failure?;
+            let (reason, action) = (failure.reason, failure.action);
+            Some(format!("error: server `{name}` is not counted: {reason}\n  hint: {action}"))
+        })
+        .collect()
 }
 
 /// Counts what a session that starts now would pay in the ordinary way, and what it does pay.
@@ -55,6 +79,13 @@ pub(crate) async fn count(host: &Host, unit: Unit) -> Costs {
     let session = host.session();
     let shown = session.list_tools().await;
     let exposure = session.exposure().await;
+    let context_window = host.settings().exposure.context_window;
+    let row = |name: String, tools: u64, cost: u64| Row {
+        name,
+        tools,
+        cost,
+        share: share(cost, context_window, unit),
+    };
     let catalog = host.catalog().read();
     let servers: Vec<Row> = catalog
         .servers()
@@ -64,14 +95,14 @@ pub(crate) async fn count(host: &Host, unit: Unit) -> Costs {
                 Unit::Tokens => u64::from(tool.definition.tokens()),
                 Unit::Characters => tool.definition.characters() as u64,
             });
-            Row { name: entry.name.to_string(), tools: tools.len() as u64, cost: cost.sum() }
+            row(entry.name.to_string(), tools.len() as u64, cost.sum())
         })
         .collect();
-    let total = Row {
-        name: "all servers".to_owned(),
-        tools: servers.iter().map(|row| row.tools).sum(),
-        cost: servers.iter().map(|row| row.cost).sum(),
-    };
+    let total = row(
+        "all servers".to_owned(),
+        servers.iter().map(|row| row.tools).sum(),
+        servers.iter().map(|row| row.cost).sum(),
+    );
     let paid = shown.iter().map(|definition| {
         let seen = serde_json::json!({
             "name": definition["name"],
@@ -83,17 +114,13 @@ pub(crate) async fn count(host: &Host, unit: Unit) -> Costs {
             Unit::Characters => seen.to_string().chars().count() as u64,
         }
     });
-    let session = Row {
-        name: "a session now".to_owned(),
-        tools: shown.len() as u64,
-        cost: paid.sum(),
-    };
+    let session = row("a session now".to_owned(), shown.len() as u64, paid.sum());
     Costs {
         unit: match unit {
             Unit::Tokens => "tokens",
             Unit::Characters => "characters",
         },
-        context_window: host.settings().exposure.context_window,
+        context_window,
         servers,
         total,
         session,
@@ -102,35 +129,34 @@ pub(crate) async fn count(host: &Host, unit: Unit) -> Costs {
     }
 }
 
+/// The part of a window of so many tokens.
+#[expect(clippy::cast_precision_loss, reason = "a share needs no more than a double has")]
+fn share(cost: u64, window: u64, unit: Unit) -> f64 {
+    let room = match unit {
+        Unit::Tokens => window,
+        Unit::Characters => window.saturating_mul(CHARACTERS_A_TOKEN),
+    };
+    cost as f64 / room.max(1) as f64
+}
+
 impl Costs {
     /// A table, dearest server first.
     pub(crate) fn render(&self) -> String {
         let unit = self.unit;
-        let window = self.context_window;
         let row = |row: &Row| {
-            vec![
-                row.name.clone(),
-                grouped(row.tools),
-                grouped(row.cost),
-                percent(row.cost, window),
-            ]
+            let share = format!("{:.1} %", row.share * 100.0);
+            vec![row.name.clone(), grouped(row.tools), grouped(row.cost), share]
         };
         let mut sorted = self.servers.clone();
         sorted.sort_by(|left, right| right.cost.cmp(&left.cost).then(left.name.cmp(&right.name)));
-        let rows =
-            sorted.iter().chain([&self.total, &self.session]).map(row).collect::<Vec<_>>();
+        let rows = sorted.iter().chain([&self.total, &self.session]).map(row).collect::<Vec<_>>();
         let columns = [
             Column::Text("server"),
             Column::Number("tools"),
             Column::Number(if unit == "tokens" { "tokens" } else { "characters" }),
             Column::Number("of context"),
         ];
-        format!(
-            "{}\n\nA session is {}: {}.",
-            table(&columns, rows),
-            self.exposure,
-            self.reason
-        )
+        format!("{}\n\nA session is {}: {}.", table(&columns, rows), self.exposure, self.reason)
     }
 
     /// What the ordinary way costs, and what a session pays.

@@ -1,1 +1,267 @@
-//! To come.
+//! Captured definitions of many real servers, all at once.
+//!
+//! `TOOLGATE_CATALOGUE` names a folder of captures (`NAME.json`: `{"name", "initialize", "tools"}`)
+//! with a `replay.py` that serves them: `replay.py --config` prints an `mcpServers` file, and each
+//! server takes faults as switches.
+
+mod sample;
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    path::PathBuf,
+    process::Command,
+};
+
+use serde_json::{Value, json};
+
+use crate::support::{Gateway, Workplace, call, call_through, list, names, text, until};
+
+/// The captures and how to serve them.
+struct Catalogue {
+    /// The `mcpServers` of `replay.py --config`.
+    servers: Value,
+    /// Server and definition, in the order of the configuration.
+    tools: Vec<(String, Value)>,
+}
+
+impl Catalogue {
+    fn read() -> Self {
+        let folder = std::env::var_os("TOOLGATE_CATALOGUE").expect("TOOLGATE_CATALOGUE is set");
+        let folder = PathBuf::from(folder);
+        let output =
+            Command::new("python3").arg(folder.join("replay.py")).arg("--config").output().unwrap();
+        let config: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let mut servers = config["mcpServers"].clone();
+        let mut tools = Vec::new();
+        for (name, entry) in servers.as_object_mut().unwrap() {
+            // All of them start at once, on whatever machine this is.
+            entry["connectTimeoutSeconds"] = json!(180);
+            let capture = std::fs::read(folder.join(format!("{name}.json"))).unwrap();
+            let capture: Value = serde_json::from_slice(&capture).unwrap();
+            let all = capture["tools"].as_array().unwrap();
+            tools.extend(all.iter().map(|tool| (name.clone(), tool.clone())));
+        }
+        assert!(tools.len() > 1_000, "{} tools are no catalogue", tools.len());
+        Self { servers, tools }
+    }
+
+    fn server_names(&self) -> Vec<&String> {
+        self.servers.as_object().unwrap().keys().collect()
+    }
+
+    /// Waits until every tool is known; gives the direct list.
+    async fn ready(&self, client: &mut Gateway) -> Vec<Value> {
+        until("all servers have listed their tools", async || {
+            let tools = list(client).await;
+            (tools.len() == self.tools.len()).then_some(tools)
+        })
+        .await
+    }
+
+    /// Checks a direct list against what the servers sent.
+    fn assert_same(&self, tools: &[Value]) {
+        assert_eq!(tools.len(), self.tools.len());
+        for (given, (server, sent)) in tools.iter().zip(&self.tools) {
+            let mut given = given.clone();
+            given["name"] = sent["name"].clone();
+            assert!(given == *sent, "{server}: {}", sent["name"]);
+        }
+    }
+}
+
+/// What the rules of naming ask of every list.
+fn assert_well_named(tools: &[Value]) {
+    let all = names(tools);
+    assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len(), "each name is there once");
+    for name in all {
+        let inner = name.chars().all(|character| character.is_ascii_alphanumeric() || character == '_');
+        let first = !name.starts_with(|character: char| character.is_ascii_digit());
+        assert!(inner && first && !name.is_empty() && name.len() <= 64, "{name}");
+    }
+}
+
+fn identifier(text: &str) -> String {
+    text.replace(|character: char| !character.is_ascii_alphanumeric(), "_")
+}
+
+#[tokio::test]
+#[ignore = "needs TOOLGATE_CATALOGUE=<folder with captures and replay.py>"]
+async fn every_definition_is_given_as_it_was_sent() {
+    let catalogue = Catalogue::read();
+    let workplace = Workplace::new(&json!({ "mcpServers": catalogue.servers }));
+    let mut client = workplace.connect(&["--mode", "direct"]).await;
+    let tools = catalogue.ready(&mut client).await;
+    catalogue.assert_same(&tools);
+    let all: Vec<String> = names(&tools).into_iter().map(str::to_owned).collect();
+
+    // The same through `get_tool_details`, in batches; what has no room there is asked for alone.
+    let mut given: BTreeMap<String, Value> = BTreeMap::new();
+    let mut alone = Vec::new();
+    for batch in all.chunks(20) {
+        let result = call(&mut client, "get_tool_details", json!({ "names": batch })).await;
+        for tool in result["structuredContent"]["tools"].as_array().unwrap() {
+            let name = tool["name"].as_str().unwrap().to_owned();
+            match tool.get("definition") {
+                Some(definition) => drop(given.insert(name, definition.clone())),
+                None => alone.push(name),
+            }
+        }
+    }
+    for name in alone {
+        let result = call(&mut client, "get_tool_details", json!({ "names": [name] })).await;
+        let definition = result["structuredContent"]["tools"][0]["definition"].clone();
+        given.insert(name, definition);
+    }
+    for (name, (server, sent)) in all.iter().zip(&catalogue.tools) {
+        assert!(given[name] == *sent, "{server}: {name}");
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs TOOLGATE_CATALOGUE=<folder with captures and replay.py>"]
+async fn names_are_unique_short_identifiers_and_stable() {
+    let catalogue = Catalogue::read();
+    let workplace = Workplace::new(&json!({ "mcpServers": catalogue.servers }));
+    let mut client = workplace.connect(&["--mode", "direct"]).await;
+    let tools = catalogue.ready(&mut client).await;
+    assert_well_named(&tools);
+    let plain = |(server, tool): &(String, Value)| {
+        identifier(&format!("{server}_{}", tool["name"].as_str().unwrap()))
+    };
+    let mut overflowing = 0;
+    for (given, sent) in tools.iter().zip(&catalogue.tools) {
+        let plain = plain(sent);
+        if plain.len() > 64 {
+            overflowing += 1;
+            let given = given["name"].as_str().unwrap();
+            assert!(given.len() == 64 && given.starts_with(&plain[..50]), "{given} for {plain}");
+        }
+    }
+    assert!(overflowing > 0, "there are names that overflow");
+    drop(client);
+    let mut client = workplace.connect(&["--mode", "direct"]).await;
+    assert!(catalogue.ready(&mut client).await == tools, "the same after a restart");
+    drop(client);
+
+    // Without a prefix, tools of different servers want the same name.
+    let mut bare = catalogue.servers.clone();
+    for entry in bare.as_object_mut().unwrap().values_mut() {
+        entry["prefix"] = json!("");
+    }
+    let mut wishes: BTreeMap<String, usize> = BTreeMap::new();
+    for (_, tool) in &catalogue.tools {
+        *wishes.entry(identifier(tool["name"].as_str().unwrap())).or_default() += 1;
+    }
+    let colliding = wishes.values().filter(|wishers| **wishers > 1).count();
+    assert!(colliding > 0, "there are names that collide");
+    let workplace = Workplace::new(&json!({ "mcpServers": bare }));
+    let mut client = workplace.connect(&["--mode", "direct"]).await;
+    let tools = catalogue.ready(&mut client).await;
+    catalogue.assert_same(&tools);
+    assert_well_named(&tools);
+    for (given, (_, sent)) in tools.iter().zip(&catalogue.tools) {
+        let plain = identifier(sent["name"].as_str().unwrap());
+        let given = given["name"].as_str().unwrap();
+        assert!(wishes[&plain] == 1 || given != plain, "nobody gets the contested `{plain}`");
+    }
+    println!("{overflowing} names overflow, {colliding} collide without a prefix");
+}
+
+#[tokio::test]
+#[ignore = "needs TOOLGATE_CATALOGUE=<folder with captures and replay.py>"]
+async fn every_tool_is_callable_or_says_why_not() {
+    let catalogue = Catalogue::read();
+    let workplace = Workplace::new(&json!({ "mcpServers": catalogue.servers }));
+    let mut client = workplace.connect(&["--mode", "direct"]).await;
+    let tools = catalogue.ready(&mut client).await;
+    let mut called: BTreeMap<&str, usize> = BTreeMap::new();
+    let (mut refused, mut broken) = (Vec::new(), Vec::new());
+    for (given, (server, sent)) in tools.iter().zip(&catalogue.tools) {
+        let name = given["name"].as_str().unwrap();
+        let arguments = sample::arguments(&sent["inputSchema"]);
+        let result = call_through(&mut client, name, arguments.clone()).await;
+        if result["isError"] != true {
+            let echo: Value = serde_json::from_str(text(&result)).unwrap();
+            let tool = &sent["name"];
+            assert_eq!(echo, json!({ "server": server, "tool": tool, "arguments": arguments }));
+            *called.entry(server).or_default() += 1;
+        } else if text(&result).starts_with("The arguments do not fit") {
+            refused.push(name);
+        } else if text(&result).contains("its schema is broken") {
+            broken.push(name);
+        } else {
+            panic!("{name}: {}", text(&result));
+        }
+    }
+    let (count, total) = (called.values().sum::<usize>(), catalogue.tools.len());
+    println!("{count} of {total} called; sample refused: {refused:?}; schema broken: {broken:?}");
+    for server in catalogue.server_names() {
+        assert!(called.contains_key(server.as_str()), "no tool of {server} was called");
+    }
+    assert!(count * 10 > total * 9, "most samples fit");
+    // A query for each server's own words finds something of it.
+    let query = json!({ "query": "list all of them", "limit": 50 });
+    let result = call(&mut client, "search_tools", query).await;
+    assert_eq!(result["structuredContent"]["found"], 50);
+}
+
+#[tokio::test]
+#[ignore = "needs TOOLGATE_CATALOGUE=<folder with captures and replay.py>"]
+async fn one_crashes_one_is_slow_one_sends_junk_and_the_others_are_unharmed() {
+    let catalogue = Catalogue::read();
+    let mut servers = catalogue.servers.clone();
+    let all = catalogue.server_names();
+    let [crashing, slow, junk] = [all[5], all[15], all[25]];
+    let faults = [
+        (crashing, &["--crash-after", "1"][..]),
+        (slow, &["--slow-start-ms", "600000"]),
+        (junk, &["--junk"]),
+    ];
+    for (name, switches) in faults {
+        let arguments = servers[name]["args"].as_array_mut().unwrap();
+        arguments.extend(switches.iter().map(|switch| json!(switch)));
+    }
+    let workplace = Workplace::new(&json!({ "mcpServers": servers }));
+    let mut client = workplace.connect(&["--mode", "direct"]).await;
+    let of_slow = catalogue.tools.iter().filter(|(server, _)| server == slow).count();
+    let expected: Vec<&(String, Value)> =
+        catalogue.tools.iter().filter(|(server, _)| server != slow).collect();
+    assert!(of_slow > 0);
+    let tools = until("all but the slow one are ready", async || {
+        let tools = list(&mut client).await;
+        (tools.len() == expected.len()).then_some(tools)
+    })
+    .await;
+
+    // The second call of the first server ends it; nobody else notices.
+    let mut calls: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut crashes = 0;
+    for (given, (server, sent)) in tools.iter().zip(&expected) {
+        let done = calls.entry(server.as_str()).or_default();
+        if *done == 2 {
+            continue;
+        }
+        let arguments = sample::arguments(&sent["inputSchema"]);
+        let name = given["name"].as_str().unwrap();
+        let result = call_through(&mut client, name, arguments).await;
+        let fits = result["isError"] != true || !text(&result).contains("do not fit");
+        *done += usize::from(fits);
+        if fits && result["isError"] == true {
+            let said = text(&result);
+            assert!(said.contains(&format!("server `{crashing}` stopped")), "{name}: {said}");
+            crashes += 1;
+        }
+    }
+    assert_eq!(crashes, 1);
+    let called = calls.values().filter(|calls| **calls > 0).count();
+    assert_eq!(called, all.len() - 1, "one call of each server but the slow one");
+    let (_, first) = expected.iter().find(|(server, _)| server == crashing).unwrap();
+    let index = expected.iter().position(|(server, _)| server == crashing).unwrap();
+    let again = call_through(
+        &mut client,
+        tools[index]["name"].as_str().unwrap(),
+        sample::arguments(&first["inputSchema"]),
+    )
+    .await;
+    assert!(again["isError"] != true || text(&again).contains("do not fit"), "restarted: {again}");
+}

@@ -37,15 +37,56 @@ async fn run(workplace: &Workplace, arguments: &[&str]) -> Outcome {
 async fn status_of_servers_that_are_well() {
     let workplace = workplace();
     let outcome = run(&workplace, &["status"]).await;
-    insta::assert_snapshot!(outcome.shown(), @"");
+    insta::assert_snapshot!(outcome.shown(), @"
+    exit code 0
+    --- stdout
+     server   state  tools  loaded  deferred  protocol    remarks
+     notes    ready      4       4         0  2025-11-25
+     weather  ready      2       2         0  2025-11-25
+
+    A session of all clients is direct: 319 tokens fit into the 10,000 allowed.
+    --- stderr
+    ");
     let outcome = run(&workplace, &["status", "--tools", "--mode", "dynamic"]).await;
-    insta::assert_snapshot!(outcome.shown(), @"");
+    insta::assert_snapshot!(outcome.shown(), @"
+    exit code 0
+    --- stdout
+     server   state  tools  loaded  deferred  protocol    remarks
+     notes    ready      4       0         4  2025-11-25
+     weather  ready      2       0         2  2025-11-25
+
+    A session of clients up to 2025-11-25 is deferred (dynamic): asked for: deferred.
+    A session of clients from 2026-07-28 on is deferred (stable): asked for: deferred.
+
+    notes
+      deferred: notes_create_note, notes_find_notes, notes_delete_note, notes_shareNoteWithTeam
+
+    weather
+      deferred: weather_forecast, weather_current_conditions
+    --- stderr
+    ");
 }
 
 #[tokio::test]
 async fn status_of_servers_that_are_not() {
     let outcome = run(&troubled(), &["status"]).await;
-    insta::assert_snapshot!(outcome.shown(), @"");
+    insta::assert_snapshot!(outcome.shown(), @"
+    exit code 1
+    --- stdout
+     server   state   tools  loaded  deferred  protocol    remarks
+     notes    ready       4       4         0  2025-11-25
+     dead     failed      0       0         0              the process ended before it answered (exit status: 3): Error: no licence; see `toolgate logs dead`
+     mute     failed      0       0         0              no answer to tools/list within 1 s; raise `connectTimeoutSeconds` of the server, or see `toolgate logs mute`
+     missing  failed      0       0         0              the command `no-such-command-anywhere` was not found; install it, or write its full path as `command`
+     odd      ready       5       5         0  2025-11-25  tool `tool 2` is left out: `name` is missing or not a non-empty string of at most 512 bytes
+                                                           tool `tool 3` is left out: `name` is missing or not a non-empty string of at most 512 bytes
+                                                           tool `tool 4` is left out: the definition is a string, not an object
+                                                           tool `no_schema` is left out: `inputSchema` is missing, not an object
+                                                           tool `boolean_schema` is left out: `inputSchema` is a boolean, not an object
+
+    A session of all clients is direct: 374 tokens fit into the 10,000 allowed.
+    --- stderr
+    ");
 }
 
 #[tokio::test]
@@ -66,7 +107,14 @@ async fn status_for_a_program() {
     assert_eq!(servers[4]["state"], "ready");
     assert!(!servers[4]["problems"].as_array().unwrap().is_empty());
     assert!(status["reason"].as_str().unwrap().contains("fit into"), "{}", status["reason"]);
-    insta::assert_json_snapshot!(status["exposure"], @"");
+    insta::assert_json_snapshot!(status["exposure"], @r#"
+    [
+      {
+        "clients": "all clients",
+        "mode": "direct"
+      }
+    ]
+    "#);
 }
 
 #[tokio::test]
@@ -87,16 +135,47 @@ async fn what_a_session_would_get_and_why() {
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
         lines.extend(outcome.stdout.lines().skip(3).map(str::to_owned));
     }
-    insta::assert_snapshot!(lines.join("\n"), @"");
+    insta::assert_snapshot!(lines.join("\n"), @"
+    A session of all clients is direct: 231 tokens fit into the 10,000 allowed.
+    A session of all clients is deferred (stable): 4 tools are more than the 2 of toolThreshold.
+    A session of all clients is deferred (stable): 994 characters are more than the 2 of tokenThreshold.
+    A session of all clients is deferred (stable): 231 tokens are more than 200, which is 0.1 % of a context of 200,000.
+    A session of all clients is deferred (stable): asked for: deferred.
+    A session of clients up to 2025-11-25 is deferred (dynamic): asked for: deferred.
+    A session of clients from 2026-07-28 on is deferred (stable): asked for: deferred.
+    A session of all clients is direct: asked for: direct.
+    ");
 }
 
 #[tokio::test]
 async fn tokens() {
     let servers = json!({ "notes": entry(&notes()), "kit": entry(&kit()) });
     let workplace = Workplace::deferred(&servers);
-    insta::assert_snapshot!(run(&workplace, &["tokens"]).await.shown(), @"");
+    insta::assert_snapshot!(run(&workplace, &["tokens"]).await.shown(), @"
+    exit code 0
+    --- stdout
+     server         tools  tokens  of context
+     kit               16     612       0.3 %
+     notes              4     231       0.1 %
+     all servers       20     843       0.4 %
+     a session now      3     300       0.1 %
+
+    A session is deferred (stable): asked for: deferred.
+    --- stderr
+    ");
     let outcome = run(&workplace, &["tokens", "--unit", "characters"]).await;
-    insta::assert_snapshot!(outcome.shown(), @"");
+    insta::assert_snapshot!(outcome.shown(), @"
+    exit code 0
+    --- stdout
+     server         tools  characters  of context
+     kit               16       2,734       0.3 %
+     notes              4         994       0.1 %
+     all servers       20       3,728       0.5 %
+     a session now      3       1,350       0.2 %
+
+    A session is deferred (stable): asked for: deferred.
+    --- stderr
+    ");
 
     let costs = run(&workplace, &["tokens", "--json"]).await.json();
     let rows = costs["servers"].as_array().unwrap();
@@ -117,8 +196,19 @@ async fn tokens() {
 async fn search() {
     let workplace = workplace();
     let outcome = run(&workplace, &["search", "weather tomorrow", "--limit", "1"]).await;
-    insta::assert_snapshot!(outcome.shown(), @"");
-    let arguments = ["search", "throw away", "forecast", "--detail", "name", "--json", "--limit", "2"];
+    insta::assert_snapshot!(outcome.shown(), @r#"
+    exit code 0
+    --- stdout
+    1 of 6 tools for "weather tomorrow":
+
+    weather (2 tools)
+    - weather_current_conditions [loaded]: Weather at a place now.
+
+    Nothing is deferred: all 6 tools are loaded and can be called by name.
+    --- stderr
+    "#);
+    let arguments =
+        ["search", "throw away", "forecast", "--detail", "name", "--json", "--limit", "2"];
     let outcome = run(&workplace, &arguments).await;
     assert_eq!(outcome.json()["found"], 2);
     assert_eq!(outcome.code, Some(0));
@@ -132,7 +222,32 @@ async fn search() {
 async fn inspect() {
     let workplace = workplace();
     let outcome = run(&workplace, &["inspect", "weather_forecast", "weather_forecat"]).await;
-    insta::assert_snapshot!(outcome.shown(), @"");
+    insta::assert_snapshot!(outcome.shown(), @r#"
+    exit code 1
+    --- stdout
+    weather_forecast(place: string)
+    server: weather
+    {
+      "name": "forecast",
+      "description": "Weather of the next days for a place.",
+      "inputSchema": {
+        "type": "object",
+        "properties": {
+          "place": {
+            "type": "string",
+            "description": "A town or a postcode"
+          }
+        },
+        "required": [
+          "place"
+        ]
+      }
+    }
+
+    weather_forecat: there is no such tool; nearest: weather_forecast, weather_current_conditions
+
+    --- stderr
+    "#);
     let outcome = run(&workplace, &["inspect", "notes_create_note", "--json"]).await;
     assert_eq!(outcome.code, Some(0));
     assert_eq!(outcome.json()[0]["definition"], notes().tools[0]);
@@ -150,13 +265,27 @@ async fn call() {
         (&["call", "kit_add", "-"], r#"{"a": 1, "b": 2}"#),
     ] {
         let outcome = workplace.run_with_input(arguments, input).await;
-        assert_eq!(outcome.shown(), "exit code 0\n--- stdout\n{\"sum\":3}\n--- stderr\n", "{arguments:?}");
+        assert_eq!(
+            outcome.shown(),
+            "exit code 0\n--- stdout\n{\"sum\":3}\n--- stderr\n",
+            "{arguments:?}"
+        );
     }
     let outcome = run(&workplace, &["call", "kit_add", "-a", "a=1", "-a", "b=2", "--json"]).await;
     assert_eq!(outcome.json()["structuredContent"]["sum"], 3);
     let outcome = run(&workplace, &["call", "kit_echo", "-a", "message=plain text=1"]).await;
     assert_eq!(outcome.stdout, "{\"message\":\"plain text=1\"}\n", "what is no JSON is text");
-    insta::assert_snapshot!(run(&workplace, &["call", "kit_media"]).await.shown(), @"");
+    insta::assert_snapshot!(run(&workplace, &["call", "kit_media"]).await.shown(), @r#"
+    exit code 0
+    --- stdout
+    words
+    [image image/png, 96 characters of base64; --json shows it]
+    [audio audio/wav, 60 characters of base64; --json shows it]
+    [resource fixture://report]
+    {"type":"resource","resource":{"uri":"fixture://note","mimeType":"text/plain","text":"embedded"},"_meta":{"fixture/block":4}}
+    {"type":"hologram","depth":3,"beams":[{"hue":0.25}],"_meta":{"fixture/block":5}}
+    --- stderr
+    "#);
 }
 
 #[tokio::test]
@@ -178,7 +307,67 @@ async fn calls_that_fail() {
         assert_eq!(outcome.stdout, "", "{arguments:?}");
         shown.push(format!("$ toolgate {}\n{}", arguments.join(" "), outcome.shown()));
     }
-    insta::assert_snapshot!(shown.join("\n"), @"");
+    insta::assert_snapshot!(shown.join("\n"), @r#"
+    $ toolgate call kit_fail -a message=No luck
+    exit code 1
+    --- stdout
+    --- stderr
+    error: No luck
+
+    $ toolgate call kit_rpc_error -a message=Not on Sundays
+    exit code 1
+    --- stdout
+    --- stderr
+    error: server `kit` refused `rpc_error`: Not on Sundays
+
+    $ toolgate call kit_crash
+    exit code 1
+    --- stdout
+    --- stderr
+    error: server `kit` stopped during the call, so that it is unknown whether `crash` took effect; it was not repeated, and the server is being restarted (`toolgate logs kit` shows its last words)
+
+    $ toolgate call kit_adds
+    exit code 1
+    --- stdout
+    --- stderr
+    error: there is no tool `kit_adds`; did you mean `kit_add`, `kit_crash` or `kit_media`?
+
+    $ toolgate call kit_add -a a=one
+    exit code 1
+    --- stdout
+    --- stderr
+    error: The arguments do not fit `kit_add`, which was not called:
+    - arguments: "b" is a required property
+    - a: "one" is not of type "number"
+    Expected: kit_add(a: number, b: number)
+
+    $ toolgate call kit_add {
+    exit code 2
+    --- stdout
+    --- stderr
+    error: the arguments are no JSON: EOF while parsing an object at line 1 column 1
+      hint: write them as '{"key": "value"}', or as --arg key=value
+
+    $ toolgate call kit_add [1]
+    exit code 2
+    --- stdout
+    --- stderr
+    error: the arguments are JSON, but not an object
+      hint: write them as '{"key": "value"}', or as --arg key=value
+
+    $ toolgate call kit_add -a a
+    exit code 2
+    --- stdout
+    --- stderr
+    error: --arg a has no `=`
+      hint: write --arg KEY=VALUE
+
+    $ toolgate call kit_add @missing.json
+    exit code 2
+    --- stdout
+    --- stderr
+    error: cannot read missing.json: No such file or directory (os error 2)
+    "#);
     let outcome = run(&workplace, &["call", "kit_fail", "--json"]).await;
     assert_eq!(outcome.json()["isError"], true, "for a program it is data");
     assert_eq!(outcome.code, Some(1));
@@ -187,26 +376,59 @@ async fn calls_that_fail() {
 #[tokio::test]
 async fn logs() {
     let workplace = workplace();
-    insta::assert_snapshot!(run(&workplace, &["logs", "notse"]).await.shown(), @"");
-    insta::assert_snapshot!(run(&workplace, &["logs", "zzzzzzzz"]).await.shown(), @"");
-    insta::assert_snapshot!(run(&workplace, &["logs", "notes"]).await.shown(), @"");
+    insta::assert_snapshot!(run(&workplace, &["logs", "notse"]).await.shown(), @"
+exit code 2
+--- stdout
+--- stderr
+error: there is no server `notse` in the configuration
+  hint: did you mean notes?
+");
+    insta::assert_snapshot!(run(&workplace, &["logs", "zzzzzzzz"]).await.shown(), @"
+    exit code 2
+    --- stdout
+    --- stderr
+    error: there is no server `zzzzzzzz` in the configuration
+      hint: the servers are: notes, weather
+    ");
+    insta::assert_snapshot!(run(&workplace, &["logs", "notes"]).await.shown(), @"
+    exit code 0
+    --- stdout
+    --- stderr
+    server `notes` has written nothing yet
+    ");
     run(&workplace, &["search", "note"]).await;
     let outcome = run(&workplace, &["logs", "notes"]).await;
-    assert!(outcome.stdout.contains("[toolgate] connected with protocol version 2025-11-25; 4 tools"));
+    assert!(
+        outcome.stdout.contains("[toolgate] connected with protocol version 2025-11-25; 4 tools")
+    );
     let outcome = run(&workplace, &["logs", "../../etc/passwd"]).await;
     assert_eq!(outcome.code, Some(2));
 }
 
 #[tokio::test]
 async fn config_check_and_schema() {
-    insta::assert_snapshot!(run(&workplace(), &["config", "check"]).await.shown(), @"");
+    insta::assert_snapshot!(run(&workplace(), &["config", "check"]).await.shown(), @"
+    exit code 0
+    --- stdout
+    toolgate.json: 2 of 2 servers can be used
+    --- stderr
+    ");
     let workplace = troubled();
     workplace.rewrite(r#"{ "mcpServers": { "a": { "command": "x", "lazzy": true }, "b": {} } }"#);
-    insta::assert_snapshot!(run(&workplace, &["config", "check"]).await.shown(), @"");
+    insta::assert_snapshot!(run(&workplace, &["config", "check"]).await.shown(), @"
+    exit code 1
+    --- stdout
+    toolgate.json: 1 of 2 servers can be used
+    --- stderr
+    warning: toolgate.json:1:42: `mcpServers.a.lazzy` is not a known key; it is ignored
+      hint: did you mean `lazy`?
+    error: toolgate.json:1:59: `mcpServers.b` has neither a `command` nor a `url`
+      hint: add the `command` that starts the server, or the `url` where it runs
+    ");
     let outcome = run(&workplace, &["config", "check", "--json"]).await;
     let checked = outcome.json();
     assert_eq!((&checked["servers"], &checked["usable"]), (&json!(2), &json!(1)));
-    assert_eq!(checked["problems"][0]["position"], json!({ "line": 1, "column": 48 }));
+    assert_eq!(checked["problems"][0]["position"], json!({ "line": 1, "column": 42 }));
     assert_eq!(checked["problems"][1]["severity"], "error");
 
     let schema: Value = run(&workplace, &["config", "schema"]).await.json();

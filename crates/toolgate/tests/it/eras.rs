@@ -27,7 +27,9 @@ async fn modern_call(client: &mut RawClient, tool: &str, arguments: Value) -> Va
 
 /// One server of each kind.
 fn mixed() -> Workplace {
-    let echo = |era: Era| entry(&Fixture::new("s").with_era(era).with_builtins([Builtin::Echo, Builtin::Media]));
+    let echo = |era: Era| {
+        entry(&Fixture::new("s").with_era(era).with_builtins([Builtin::Echo, Builtin::Media]))
+    };
     Workplace::deferred(&json!({
         "old": echo(Era::Legacy), "new": echo(Era::Modern), "both": echo(Era::Both),
         "fragile": echo(Era::DiesOfProbe),
@@ -41,7 +43,10 @@ async fn a_modern_client_discovers_lists_searches_and_calls() {
     let found = &answer["result"];
     let versions = found["supportedVersions"].as_array().unwrap();
     assert!(versions.contains(&json!("2026-07-28")), "{answer}");
-    assert_eq!(found["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "toolgate", "{answer}");
+    assert_eq!(
+        found["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "toolgate",
+        "{answer}"
+    );
     assert!(found["instructions"].as_str().unwrap().contains("search_tools"));
 
     let answer = client.request("tools/list", modern(json!({}))).await.unwrap();
@@ -51,7 +56,9 @@ async fn a_modern_client_discovers_lists_searches_and_calls() {
     let tools = result["tools"].as_array().unwrap();
     assert_eq!(names(tools), ["search_tools", "get_tool_details", "call_tool"]);
 
-    let result = modern_call(&mut client, "search_tools", json!({ "query": "return arguments unchanged" })).await;
+    let result =
+        modern_call(&mut client, "search_tools", json!({ "query": "return arguments unchanged" }))
+            .await;
     assert_eq!(result["resultType"], "complete");
     assert_eq!(result["structuredContent"]["servers"].as_array().unwrap().len(), 4, "{result}");
     for server in ["old", "new", "both", "fragile"] {

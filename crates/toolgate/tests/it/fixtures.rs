@@ -17,8 +17,18 @@ pub(crate) fn notes() -> Fixture {
             }),
             &["title"],
         ),
-        tool("find_notes", "Look for notes by their words.", &json!({ "words": text("") }), &["words"]),
-        tool("delete_note", "Throw a note away for good.", &json!({ "id": text("Which") }), &["id"]),
+        tool(
+            "find_notes",
+            "Look for notes by their words.",
+            &json!({ "words": text("") }),
+            &["words"],
+        ),
+        tool(
+            "delete_note",
+            "Throw a note away for good.",
+            &json!({ "id": text("Which") }),
+            &["id"],
+        ),
         tool(
             "shareNoteWithTeam",
             "Let others read a note.",

@@ -69,7 +69,8 @@ async fn direct_gives_every_definition_as_it_was_sent_under_its_exposed_name() {
             })
             .collect()
     };
-    let builtins = |fixture: Fixture| fixture.builtins.iter().map(|tool| tool.definition()).collect();
+    let builtins =
+        |fixture: Fixture| fixture.builtins.iter().map(|tool| tool.definition()).collect();
     let mut expected = sent("notes", notes().tools);
     expected.extend(sent("odd", [vec![Builtin::Echo.definition()], odd().tools].concat()));
     expected.extend(sent("kit", builtins(kit())));
@@ -78,7 +79,7 @@ async fn direct_gives_every_definition_as_it_was_sent_under_its_exposed_name() {
         expected.iter().filter(|definition| !given.contains(definition)).collect();
     // A definition without a usable schema is not one that a client could take.
     let missing: Vec<&str> = missing.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    insta::assert_snapshot!(missing.join(" "), @"");
+    insta::assert_snapshot!(missing.join(" "), @"odd_no_schema odd_boolean_schema");
     assert_eq!(tools.len(), expected.len() - missing.len());
 
     let sum = call(&mut client, "kit_add", json!({ "a": 1, "b": 2 })).await;
@@ -89,8 +90,10 @@ async fn direct_gives_every_definition_as_it_was_sent_under_its_exposed_name() {
 
 #[tokio::test]
 async fn a_servers_setting_beats_the_threshold_and_a_tools_beats_its_servers() {
-    let loaded = json!({ "deferLoading": false, "tools": { "find_notes": { "deferLoading": true } } });
-    let deferred = json!({ "deferLoading": true, "tools": { "forecast": { "deferLoading": false } } });
+    let loaded =
+        json!({ "deferLoading": false, "tools": { "find_notes": { "deferLoading": true } } });
+    let deferred =
+        json!({ "deferLoading": true, "tools": { "forecast": { "deferLoading": false } } });
     let servers = json!({
         "notes": entry_with(&notes(), loaded), "weather": entry_with(&weather(), deferred),
         "kit": entry(&Fixture::new("kit").with_builtins([Builtin::Echo])),
@@ -121,7 +124,14 @@ async fn dynamic_appends_what_was_found_in_the_order_found() {
 
     let forecast = json!({ "query": "forecast of the next days", "limit": 1 });
     let result = call(&mut client, "search_tools", forecast.clone()).await;
-    insta::assert_snapshot!(text(&result), @"");
+    insta::assert_snapshot!(text(&result), @r#"
+1 of 6 tools for "forecast of the next days":
+
+weather (2 tools)
+- weather_forecast: Weather of the next days for a place.
+
+The tools found are loaded now: call them by name.
+"#);
     notification(&mut client, "notifications/tools/list_changed").await;
     let tools = list(&mut client).await;
     assert_eq!(names(&tools), [&META[..], &["weather_forecast"]].concat());
@@ -150,7 +160,8 @@ async fn what_was_found_is_unloaded_on_request_where_it_is_not_kept() {
     let mut client = two_servers(&search).connect(&[]).await;
     let tools = list(&mut client).await;
     assert!(tools[0]["inputSchema"]["properties"]["unload"].is_object(), "it is offered");
-    call(&mut client, "search_tools", json!({ "query": "forecast of the next days", "limit": 1 })).await;
+    call(&mut client, "search_tools", json!({ "query": "forecast of the next days", "limit": 1 }))
+        .await;
     notification(&mut client, "notifications/tools/list_changed").await;
     assert_eq!(list(&mut client).await.len(), 4);
     let unload = json!({ "query": "throw a note away", "limit": 1, "unload": true });
@@ -221,10 +232,24 @@ async fn prefixes_collisions_and_names_of_the_host() {
     let workplace = Workplace::new(&json!({ "mcpServers": servers }));
     let mut client = workplace.connect(&["--mode", "direct"]).await;
     let first = list(&mut client).await;
-    insta::assert_snapshot!(names(&first).join("\n"), @"");
+    insta::assert_snapshot!(names(&first).join("\n"), @"
+    s_one
+    solo
+    search_tools_cfa10ba1
+    call_tool_b7602b58
+    run_code_7ba5a149
+    a_b_c_82a0696c
+    a_b_w_rter_im_kopf
+    a_b_c_72a3687c
+    a_delete
+    a_b_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_32430324
+    a_b_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_d0fa5249
+    ");
     for name in names(&first) {
         assert!(name.len() <= 64 && !name.starts_with(|first: char| first.is_ascii_digit()));
-        assert!(name.chars().all(|character| character.is_ascii_alphanumeric() || character == '_'));
+        assert!(
+            name.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
+        );
     }
     for (index, tool) in first.iter().enumerate() {
         let name = tool["name"].as_str().unwrap();
@@ -246,7 +271,8 @@ async fn tools_that_are_excluded_or_need_an_approval_do_not_exist() {
         "includeTools": ["find_notes", "delete_note", "create_note"], "excludeTools": ["create_note"],
         "tools": { "delete_note": { "approval": "ask" } },
     });
-    let workplace = Workplace::new(&json!({ "mcpServers": { "notes": entry_with(&notes(), settings) } }));
+    let workplace =
+        Workplace::new(&json!({ "mcpServers": { "notes": entry_with(&notes(), settings) } }));
     let mut client = workplace.connect(&["--mode", "direct"]).await;
     assert_eq!(names(&list(&mut client).await), ["notes_find_notes"]);
     for hidden in ["notes_delete_note", "notes_create_note", "notes_shareNoteWithTeam"] {
@@ -258,7 +284,8 @@ async fn tools_that_are_excluded_or_need_an_approval_do_not_exist() {
 #[tokio::test]
 async fn a_server_that_is_late_joins_a_direct_list() {
     let late = Faults { start_delay_ms: 4_000, ..Faults::default() };
-    let servers = json!({ "notes": entry(&notes()), "weather": entry(&weather().with_faults(late)) });
+    let servers =
+        json!({ "notes": entry(&notes()), "weather": entry(&weather().with_faults(late)) });
     let workplace = Workplace::new(&json!({ "mcpServers": servers }));
     let mut client = workplace.connect(&["--mode", "direct"]).await;
     let early = list(&mut client).await;

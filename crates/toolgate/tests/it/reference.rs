@@ -1,1 +1,135 @@
-//! To come.
+//! `docs/cli.md` is what `--help` says, and the README's commands exist.
+
+use std::path::{Path, PathBuf};
+
+use crate::support::Workplace;
+
+/// Every command that a person sees.
+const COMMANDS: &[&[&str]] = &[
+    &[],
+    &["serve"],
+    &["status"],
+    &["tokens"],
+    &["search"],
+    &["inspect"],
+    &["call"],
+    &["logs"],
+    &["config"],
+    &["config", "check"],
+    &["config", "schema"],
+    &["demo"],
+];
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+async fn help(command: &[&str]) -> String {
+    let outcome = Workplace::empty().run(&[command, &["--help"]].concat()).await;
+    assert_eq!(outcome.code, Some(0), "{command:?}: {outcome:?}");
+    let lines: Vec<&str> = outcome.stdout.trim_end().lines().map(str::trim_end).collect();
+    lines.join("\n")
+}
+
+#[tokio::test]
+async fn the_reference_is_what_help_says() {
+    let mut text = String::from(
+        "# The command line\n\nWhat `--help` says of every command. Written by a test: \
+         `TOOLGATE_UPDATE=1 cargo test -p toolgate --test it reference` writes it anew.\n",
+    );
+    for command in COMMANDS {
+        let name = [&["toolgate"], *command].concat().join(" ");
+        text.push_str(&format!("\n## `{name}`\n\n```text\n{}\n```\n", help(command).await));
+    }
+    let path = repository().join("docs/cli.md");
+    if std::env::var_os("TOOLGATE_UPDATE").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, &text).unwrap();
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        written == text,
+        "docs/cli.md is out of date; run this test with TOOLGATE_UPDATE=1 and look at the change"
+    );
+}
+
+#[tokio::test]
+async fn every_command_is_in_the_reference() {
+    let listed = |help: &str| -> Vec<String> {
+        help.lines()
+            .skip_while(|line| *line != "Commands:")
+            .skip(1)
+            .take_while(|line| !line.is_empty())
+            .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next())
+            .filter(|name| *name != "help")
+            .map(str::to_owned)
+            .collect()
+    };
+    for parent in [&[][..], &["config"]] {
+        let names = listed(&help(parent).await);
+        assert!(!names.is_empty(), "{parent:?}");
+        for name in names {
+            let command = [parent, &[name.as_str()]].concat();
+            assert!(COMMANDS.contains(&command.as_slice()), "{command:?} is missing in COMMANDS");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_commands_of_the_readme_exist() {
+    let Ok(readme) = std::fs::read_to_string(repository().join("README.md")) else { return };
+    let mut checked = 0;
+    for line in commands_in(&readme) {
+        // `--help` makes the parser look at every argument before it and run nothing.
+        let words: Vec<&str> = line.split_whitespace().take_while(|word| !is_shell(word)).collect();
+        let known: Vec<&str> = words
+            .iter()
+            .copied()
+            .take_while(|word| word.chars().all(|c| c.is_ascii_lowercase() || c == '-'))
+            .collect();
+        let command =
+            COMMANDS.iter().rev().find(|command| !command.is_empty() && known.starts_with(command));
+        assert!(
+            command.is_some() || known.iter().all(|word| word.starts_with('-')),
+            "`toolgate {line}`"
+        );
+        let Some(command) = command else { continue };
+        let text = help(command).await;
+        for option in words.iter().filter(|word| word.starts_with("--")) {
+            let option = option.split('=').next().unwrap();
+            assert!(text.contains(option), "`toolgate {line}`: no {option}");
+        }
+        checked += 1;
+    }
+    assert!(checked > 0, "the README shows commands");
+}
+
+fn is_shell(word: &str) -> bool {
+    word.starts_with(['|', '>', '#', ';', '&'])
+}
+
+/// What follows `toolgate ` in code blocks and inline code.
+fn commands_in(markdown: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut in_block = false;
+    for line in markdown.lines() {
+        if line.trim_start().starts_with("```") {
+            in_block = !in_block;
+            continue;
+        }
+        if in_block || line.starts_with("    ") {
+            let line = line.trim_start().trim_start_matches("$ ");
+            found.extend(line.strip_prefix("toolgate ").map(str::to_owned));
+            found.extend(
+                line.strip_prefix("cargo run")
+                    .and_then(|rest| Some(rest.split_once(" -- ")?.1.to_owned())),
+            );
+        } else {
+            let inline = line.split('`').skip(1).step_by(2);
+            found.extend(
+                inline.filter_map(|code| code.strip_prefix("toolgate ")).map(str::to_owned),
+            );
+        }
+    }
+    found
+}

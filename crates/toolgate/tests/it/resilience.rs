@@ -29,7 +29,8 @@ async fn grandchild(client: &mut RawClient, tool: &str) -> u64 {
 
 /// The process ids of the children of a process.
 fn children(parent: u32) -> Vec<u64> {
-    let output = std::process::Command::new("ps").args(["-A", "-o", "pid=,ppid="]).output().unwrap();
+    let output =
+        std::process::Command::new("ps").args(["-A", "-o", "pid=,ppid="]).output().unwrap();
     String::from_utf8(output.stdout)
         .unwrap()
         .lines()
@@ -112,7 +113,7 @@ async fn a_crash_names_the_server_repeats_nothing_and_harms_nobody_else() {
 
     let crash = call_through(&mut client, "fragile_crash", json!({})).await;
     assert_eq!(crash["isError"], true);
-    insta::assert_snapshot!(text(&crash), @"");
+    insta::assert_snapshot!(text(&crash), @"server `fragile` stopped during the call, so that it is unknown whether `crash` took effect; it was not repeated, and the server is being restarted (`toolgate logs fragile` shows its last words)");
     let in_flight = client.asides.iter().find(|message| message["id"] == in_flight).cloned();
     let in_flight = match in_flight {
         Some(message) => message,
@@ -210,10 +211,8 @@ async fn a_client_that_leaves_before_it_has_said_anything() {
     for end in ["TERM", "EOF"] {
         let mut client = workplace.serve(&[]);
         let gateway = client.pid().unwrap();
-        until("the server was started", async || {
-            children(gateway).len().ge(&2).then_some(())
-        })
-        .await;
+        until("the server was started", async || children(gateway).len().ge(&2).then_some(()))
+            .await;
         let children = children(gateway);
         match end {
             "EOF" => client.close_stdin(),
@@ -280,6 +279,7 @@ async fn the_log_of_a_server_outlives_it_and_is_bounded() {
     assert!(chatty.stdout.contains("fixture stderr line 50000"), "the end is there");
     assert!(!chatty.stdout.contains("fixture stderr line 1\n"), "the beginning is not");
     assert!(chatty.stdout.len() < 2 * 1024 * 1024, "{}", chatty.stdout.len());
-    let few = workplace.run(&[&["logs", "chatty", "-n", "3", "--json"][..], &config].concat()).await;
+    let few =
+        workplace.run(&[&["logs", "chatty", "-n", "3", "--json"][..], &config].concat()).await;
     assert_eq!(few.json().as_array().unwrap().len(), 3);
 }

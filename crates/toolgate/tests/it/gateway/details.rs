@@ -21,7 +21,13 @@ fn workplace() -> Workplace {
 async fn several_tools_each_as_its_server_sent_it() {
     let names = ["weather_forecast", "notes_create_note"];
     let result = details(&workplace(), json!({ "names": names })).await;
-    insta::assert_snapshot!(text(&result), @"");
+    insta::assert_snapshot!(text(&result), @r#"
+    weather_forecast (server weather)
+    {"name":"forecast","description":"Weather of the next days for a place.","inputSchema":{"type":"object","properties":{"place":{"type":"string","description":"A town or a postcode"}},"required":["place"]}}
+
+    notes_create_note (server notes)
+    {"name":"create_note","description":"Write a new note.\nIt is saved at once.","inputSchema":{"type":"object","properties":{"title":{"type":"string","description":"The headline"},"body":{"type":"string","description":"What it says"},"colour":{"enum":["amber","teal"]}},"required":["title"]}}
+    "#);
     let tools = &result["structuredContent"]["tools"];
     assert_eq!(tools[0]["definition"], weather().tools[0]);
     assert_eq!(tools[1]["definition"], notes().tools[0]);
@@ -34,7 +40,16 @@ async fn an_unknown_name_gets_the_nearest_and_does_not_fail_the_rest() {
     let names = ["notes_create_notes", "weather_forecast", "x", "forecast"];
     let result = details(&workplace(), json!({ "names": names })).await;
     assert!(result.get("isError").is_none());
-    insta::assert_snapshot!(text(&result), @"");
+    insta::assert_snapshot!(text(&result), @r#"
+    notes_create_notes: there is no such tool. Nearest: notes_create_note, notes_delete_note, notes_find_notes.
+
+    weather_forecast (server weather)
+    {"name":"forecast","description":"Weather of the next days for a place.","inputSchema":{"type":"object","properties":{"place":{"type":"string","description":"A town or a postcode"}},"required":["place"]}}
+
+    x: there is no such tool. search_tools finds those there are.
+
+    forecast: there is no such tool. Nearest: weather_forecast.
+    "#);
     let tools = &result["structuredContent"]["tools"];
     assert_eq!(tools[0]["nearest"][0], "notes_create_note");
     assert_eq!(tools[1]["definition"], weather().tools[0]);
@@ -113,5 +128,10 @@ async fn wrong_arguments_are_told_to_the_model() {
         assert_eq!(result["isError"], true, "{result}");
         told.push(text(&result).to_owned());
     }
-    insta::assert_snapshot!(told.join("\n"), @"");
+    insta::assert_snapshot!(told.join("\n"), @r#"
+    Say which tools: get_tool_details(names: string[]).
+    Say which tools: get_tool_details(names: string[]).
+    The arguments do not fit: invalid type: string "notes_create_note", expected a sequence. Expected: get_tool_details(names: string[], format?: "json")
+    The arguments do not fit: unknown variant `xml`, expected `json`. Expected: get_tool_details(names: string[], format?: "json")
+    "#);
 }

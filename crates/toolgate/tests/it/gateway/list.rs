@@ -64,7 +64,7 @@ async fn the_handshake_says_who_is_there_and_is_the_same_each_time() {
     let result = &answers[0]["result"];
     assert_eq!(result["serverInfo"]["name"], "toolgate");
     assert_eq!(result["capabilities"]["tools"]["listChanged"], true);
-    insta::assert_snapshot!(result["instructions"].as_str().unwrap(), @"");
+    insta::assert_snapshot!(result["instructions"].as_str().unwrap(), @"This server stands in front of others. Their tools may not all be listed: search_tools finds them by what they do, get_tool_details shows their parameters, call_tool calls them. Servers: notes, weather, kit.");
 }
 
 #[tokio::test]
@@ -80,7 +80,14 @@ async fn the_descriptions_of_the_meta_tools() {
             format!("{signature}\n  {description}")
         })
         .collect();
-    insta::assert_snapshot!(shown.join("\n"), @"");
+    insta::assert_snapshot!(shown.join("\n"), @r#"
+    search_tools(query?: string, queries?: string[], server?: string, limit?: integer, detail?: "name" | "description" | "schema")
+      Find tools of the connected servers by what they do. Most tools are not listed: search before you say that something cannot be done. Call a found tool with call_tool.
+    get_tool_details(names: string[], format?: "json")
+      Full definitions of tools: parameters, types, what they return. Read them before the first call.
+    call_tool(name: string, arguments?: object)
+      Call a tool by its name from search_tools. Arguments are checked first; the tool's own result comes back.
+    "#);
 }
 
 #[tokio::test]

@@ -54,7 +54,9 @@ async fn progress_passes_in_order_and_before_the_result() {
         assert_eq!(progress[9]["message"], "step 10");
     }
     // Who does not ask for it gets none.
-    let id = client.begin("tools/call", request("kit_progress", &json!({ "steps": 3 }), &json!({}))).await;
+    let id = client
+        .begin("tools/call", request("kit_progress", &json!({ "steps": 3 }), &json!({})))
+        .await;
     let answer = client.answer(id.unwrap()).await.unwrap();
     assert!(answer["result"].is_object());
     assert!(client.asides.is_empty(), "{:?}", client.asides);
@@ -98,11 +100,13 @@ async fn metadata_of_a_request_reaches_the_server() {
 
 #[tokio::test]
 async fn a_cancellation_reaches_the_server_and_the_call_ends() {
-    let mut client = workplace().connect(&[]).await;
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("calls");
+    let workplace = Workplace::deferred(&json!({ "kit": entry(&kit().with_call_log(&log)) }));
+    let mut client = workplace.connect(&[]).await;
     let params = json!({ "name": "kit_sleep", "arguments": { "ms": 600_000 } });
     let id = client.begin("tools/call", json!({ "name": "call_tool", "arguments": params })).await;
-    // Another call that comes back shows that the first one is under way.
-    call_through(&mut client, "kit_echo", json!({})).await;
+    until("the call has arrived", async || log.exists().then_some(())).await;
     let cancel = json!({ "requestId": id.unwrap(), "reason": "Changed my mind" });
     client.notify("notifications/cancelled", cancel).await.unwrap();
     let cancelled = until("the server heard of it", async || {
@@ -138,7 +142,7 @@ async fn a_call_without_progress_times_out_and_the_server_is_told() {
     let mut client = limited(1.0, 60.0).connect(&[]).await;
     let result = call_through(&mut client, "slow_sleep", json!({ "ms": 600_000 })).await;
     assert_eq!(result["isError"], true);
-    insta::assert_snapshot!(text(&result), @"");
+    insta::assert_snapshot!(text(&result), @"server `slow` gave no answer to `sleep` within 1 s (without progress, `callIdleTimeoutSeconds`); it was asked to cancel, and whether the call took effect is unknown");
     let result = call_through(&mut client, "slow_last_cancelled", json!({})).await;
     assert!(!result["structuredContent"]["lastCancelled"].is_null(), "{result}");
 }
@@ -163,5 +167,5 @@ async fn a_call_that_never_ends_is_capped() {
     let call = call_through(&mut client, "slow_progress", arguments);
     let result = tokio::time::timeout(Duration::from_secs(20), call).await.unwrap();
     assert_eq!(result["isError"], true);
-    insta::assert_snapshot!(text(&result), @"");
+    insta::assert_snapshot!(text(&result), @"server `slow` gave no answer to `progress` within 2 s (the limit for a whole call, `callTotalTimeoutSeconds`); it was asked to cancel, and whether the call took effect is unknown");
 }

@@ -45,15 +45,56 @@ fn found(result: &Value) -> Vec<String> {
 #[tokio::test]
 async fn one_query() {
     let result = search(&workplace(), json!({ "query": "what is the weather tomorrow" })).await;
-    insta::assert_snapshot!(text(&result), @"");
-    insta::assert_json_snapshot!(result["structuredContent"], @"");
+    insta::assert_snapshot!(text(&result), @r#"
+    2 of 6 tools for "what is the weather tomorrow":
+
+    weather (2 tools)
+    - weather_current_conditions: Weather at a place now.
+    - weather_forecast: Weather of the next days for a place.
+
+    Parameters: get_tool_details. To call: call_tool.
+    "#);
+    insta::assert_json_snapshot!(result["structuredContent"], @r#"
+    {
+      "found": 2,
+      "servers": [
+        {
+          "server": "weather",
+          "tools": [
+            {
+              "name": "weather_current_conditions",
+              "description": "Weather at a place now."
+            },
+            {
+              "name": "weather_forecast",
+              "description": "Weather of the next days for a place."
+            }
+          ]
+        }
+      ],
+      "notes": [
+        "Parameters: get_tool_details. To call: call_tool."
+      ]
+    }
+    "#);
 }
 
 #[tokio::test]
 async fn several_queries_are_merged_and_grouped_by_server() {
     let queries = ["throw a note away", "forecast for a town"];
     let result = search(&workplace(), json!({ "queries": queries, "limit": 3 })).await;
-    insta::assert_snapshot!(text(&result), @"");
+    insta::assert_snapshot!(text(&result), @r#"
+    3 of 6 tools for "throw a note away", "forecast for a town":
+
+    notes (4 tools): Notes of the team
+    - notes_delete_note: Throw a note away for good.
+    - notes_find_notes [loaded]: Look for notes by their words.
+
+    weather (2 tools)
+    - weather_forecast: Weather of the next days for a place.
+
+    Parameters: get_tool_details. To call: call_tool.
+    "#);
     assert!(found(&result).contains(&"notes_delete_note".to_owned()));
     assert!(found(&result).contains(&"weather_forecast".to_owned()));
     // A query beside them counts as one of them.
@@ -83,7 +124,15 @@ async fn words_of_parameters_enums_and_split_names_are_found() {
 async fn only_one_server() {
     let request = json!({ "query": "note for a place", "server": "weather" });
     let result = search(&workplace(), request).await;
-    insta::assert_snapshot!(text(&result), @"");
+    insta::assert_snapshot!(text(&result), @r#"
+    2 of 6 tools for "note for a place":
+
+    weather (2 tools)
+    - weather_current_conditions: Weather at a place now.
+    - weather_forecast: Weather of the next days for a place.
+
+    Parameters: get_tool_details. To call: call_tool.
+    "#);
     let request = json!({ "query": "invitation", "server": "weather" });
     assert!(found(&search(&workplace(), request).await).is_empty());
 }
@@ -92,9 +141,25 @@ async fn only_one_server() {
 async fn an_unknown_server_is_said_to_be_one() {
     let request = json!({ "query": "forecast", "server": "wether", "limit": 1 });
     let result = search(&workplace(), request).await;
-    insta::assert_snapshot!(text(&result), @"");
+    insta::assert_snapshot!(text(&result), @r#"
+    1 of 6 tools for "forecast":
+
+    weather (2 tools)
+    - weather_forecast: Weather of the next days for a place.
+
+    There is no server `wether` (nearest: weather); all were searched.
+    Parameters: get_tool_details. To call: call_tool.
+    "#);
     let request = json!({ "query": "forecast", "server": "zzzzzz\u{1b}[31m", "limit": 1 });
-    insta::assert_snapshot!(text(&search(&workplace(), request).await), @"");
+    insta::assert_snapshot!(text(&search(&workplace(), request).await), @r#"
+    1 of 6 tools for "forecast":
+
+    weather (2 tools)
+    - weather_forecast: Weather of the next days for a place.
+
+    There is no server `zzzzzz [31m`; all were searched.
+    Parameters: get_tool_details. To call: call_tool.
+    "#);
 }
 
 #[tokio::test]
@@ -117,12 +182,36 @@ async fn three_amounts_of_detail() {
     let workplace = workplace();
     let request = |detail: &str| json!({ "query": "new note", "limit": 2, "detail": detail });
     let name = search(&workplace, request("name")).await;
-    insta::assert_snapshot!(text(&name), @"");
+    insta::assert_snapshot!(text(&name), @r#"
+    2 of 6 tools for "new note":
+
+    notes (4 tools): Notes of the team
+    - notes_create_note
+    - notes_find_notes [loaded]
+
+    Parameters: get_tool_details. To call: call_tool.
+    "#);
     let description = search(&workplace, request("description")).await;
-    insta::assert_snapshot!(text(&description), @"");
+    insta::assert_snapshot!(text(&description), @r#"
+    2 of 6 tools for "new note":
+
+    notes (4 tools): Notes of the team
+    - notes_create_note: Write a new note. It is saved at once.
+    - notes_find_notes [loaded]: Look for notes by their words.
+
+    Parameters: get_tool_details. To call: call_tool.
+    "#);
     assert_eq!(search(&workplace, json!({ "query": "new note", "limit": 2 })).await, description);
     let schema = search(&workplace, request("schema")).await;
-    insta::assert_snapshot!(text(&schema), @"");
+    insta::assert_snapshot!(text(&schema), @r#"
+    2 of 6 tools for "new note":
+
+    notes (4 tools): Notes of the team
+    - notes_create_note: Write a new note. It is saved at once.
+      {"type":"object","properties":{"title":{"type":"string","description":"The headline"},"body":{"type":"string","description":"What it says"},"colour":{"enum":["amber","teal"]}},"required":["title"]}
+    - notes_find_notes [loaded]: Look for notes by their words.
+      {"type":"object","properties":{"words":{"type":"string","description":""}},"required":["words"]}
+    "#);
     let rows = &schema["structuredContent"]["servers"][0]["tools"];
     assert_eq!(rows[0]["name"], "notes_create_note");
     assert_eq!(rows[0]["inputSchema"], notes().tools[0]["inputSchema"]);
@@ -131,7 +220,14 @@ async fn three_amounts_of_detail() {
 #[tokio::test]
 async fn what_is_loaded_is_marked() {
     let result = search(&workplace(), json!({ "query": "look for notes", "limit": 1 })).await;
-    insta::assert_snapshot!(text(&result), @"");
+    insta::assert_snapshot!(text(&result), @r#"
+    1 of 6 tools for "look for notes":
+
+    notes (4 tools): Notes of the team
+    - notes_find_notes [loaded]: Look for notes by their words.
+
+    Parameters: get_tool_details. To call: call_tool.
+    "#);
     let row = &result["structuredContent"]["servers"][0]["tools"][0];
     assert_eq!(row["loaded"], true);
 }
@@ -139,10 +235,33 @@ async fn what_is_loaded_is_marked() {
 #[tokio::test]
 async fn nothing_found_lists_the_servers() {
     let result = search(&workplace(), json!({ "query": "xylophone" })).await;
-    insta::assert_snapshot!(text(&result), @"");
-    insta::assert_json_snapshot!(result["structuredContent"], @"");
+    insta::assert_snapshot!(text(&result), @r#"
+    No tool matches "xylophone". The servers:
+    - notes (4 tools): Notes of the team
+    - weather (2 tools)
+    "#);
+    insta::assert_json_snapshot!(result["structuredContent"], @r#"
+    {
+      "found": 0,
+      "servers": [
+        {
+          "server": "notes",
+          "toolCount": 4
+        },
+        {
+          "server": "weather",
+          "toolCount": 2
+        }
+      ],
+      "notes": []
+    }
+    "#);
     let result = search(&workplace(), json!({})).await;
-    insta::assert_snapshot!(text(&result), @"");
+    insta::assert_snapshot!(text(&result), @"
+    Say what to search for. The servers:
+    - notes (4 tools): Notes of the team
+    - weather (2 tools)
+    ");
     let blank = search(&workplace(), json!({ "query": " \n ", "queries": ["", "?!"] })).await;
     assert_eq!(blank["structuredContent"]["found"], 0);
 }
@@ -173,8 +292,16 @@ async fn nothing_found_among_sixty_servers_is_no_dump() {
 async fn where_nothing_is_deferred_it_says_so() {
     let workplace = workplace();
     let mut client = workplace.connect(&["--mode", "direct"]).await;
-    let result = call(&mut client, "search_tools", json!({ "query": "forecast", "limit": 1 })).await;
-    insta::assert_snapshot!(text(&result), @"");
+    let result =
+        call(&mut client, "search_tools", json!({ "query": "forecast", "limit": 1 })).await;
+    insta::assert_snapshot!(text(&result), @r#"
+        1 of 6 tools for "forecast":
+
+        weather (2 tools)
+        - weather_forecast [loaded]: Weather of the next days for a place.
+
+        Nothing is deferred: all 6 tools are loaded and can be called by name.
+        "#);
     let result = call(&mut client, "search_tools", json!({ "query": "xylophone" })).await;
     let notes = &result["structuredContent"]["notes"];
     assert!(notes[0].as_str().unwrap().starts_with("Nothing is deferred"), "{notes}");
@@ -195,7 +322,13 @@ async fn wrong_arguments_are_told_to_the_model() {
         assert_eq!(result["isError"], true, "{result}");
         told.push(text(&result).to_owned());
     }
-    insta::assert_snapshot!(told.join("\n"), @"");
+    insta::assert_snapshot!(told.join("\n"), @r#"
+    The arguments do not fit: invalid type: integer `7`, expected a string. Expected: search_tools(query?: string, queries?: string[], server?: string, limit?: integer, detail?: "name" | "description" | "schema")
+    The arguments do not fit: unknown field `q`, expected one of `query`, `queries`, `server`, `limit`, `detail`, `unload`. Expected: search_tools(query?: string, queries?: string[], server?: string, limit?: integer, detail?: "name" | "description" | "schema")
+    The arguments do not fit: unknown variant `all`, expected one of `name`, `description`, `schema`. Expected: search_tools(query?: string, queries?: string[], server?: string, limit?: integer, detail?: "name" | "description" | "schema")
+    The arguments do not fit: invalid value: integer `-1`, expected usize. Expected: search_tools(query?: string, queries?: string[], server?: string, limit?: integer, detail?: "name" | "description" | "schema")
+    The arguments do not fit: invalid type: string "note", expected a sequence. Expected: search_tools(query?: string, queries?: string[], server?: string, limit?: integer, detail?: "name" | "description" | "schema")
+    "#);
 }
 
 #[tokio::test]

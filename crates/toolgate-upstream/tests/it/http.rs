@@ -1,0 +1,121 @@
+//! What only HTTP servers do, and the fixture does not.
+
+use axum::{
+    Json, Router,
+    body::{Body, Bytes},
+    http::{HeaderMap, StatusCode, header},
+    response::{IntoResponse, Response},
+    routing::post,
+};
+use serde_json::{Value, json};
+use toolgate_upstream::CallError;
+
+use crate::support::{Gate, url, with_limits};
+
+/// Serves `router` at a URL.
+async fn serve(router: Router) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    format!("http://{address}/mcp")
+}
+
+/// How a tool list is sent.
+#[derive(Clone, Copy, PartialEq)]
+enum List {
+    Json,
+    Events,
+}
+
+/// A modern server that wants an argument in a header.
+fn routed(list: List, headers: &HeaderMap, message: &Value) -> Response {
+    let answer = |result: Value| json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
+    match message["method"].as_str().unwrap_or_default() {
+        "server/discover" => Json(answer(json!({
+            "resultType": "complete",
+            "supportedVersions": ["2026-07-28"],
+            "capabilities": { "tools": {} },
+            "_meta": { "io.modelcontextprotocol/serverInfo": { "name": "r", "version": "1" } },
+            "ttlMs": 0,
+            "cacheScope": "private",
+        })))
+        .into_response(),
+        "tools/list" => {
+            let region = json!({ "type": "string", "x-mcp-header": "Region" });
+            let schema = json!({ "type": "object", "properties": { "region": region } });
+            let tools = json!([{ "name": "query", "inputSchema": schema }]);
+            let message = answer(json!({ "resultType": "complete", "tools": tools }));
+            if list == List::Json {
+                return Json(message).into_response();
+            }
+            let content_type = [(header::CONTENT_TYPE, "text/event-stream")];
+            (content_type, format!("data: {message}\n\n")).into_response()
+        }
+        _ => {
+            let given = headers.get("mcp-param-region").and_then(|value| value.to_str().ok());
+            if given != message["params"]["arguments"]["region"].as_str() {
+                let error = json!({ "code": -32020, "message": "the header is missing" });
+                let body = json!({ "jsonrpc": "2.0", "id": null, "error": error });
+                return (StatusCode::BAD_REQUEST, Json(body)).into_response();
+            }
+            Json(answer(json!({ "resultType": "complete", "content": [] }))).into_response()
+        }
+    }
+}
+
+#[tokio::test]
+async fn arguments_that_a_server_wants_in_headers_are_there() {
+    for list in [List::Json, List::Events] {
+        let handler = move |headers: HeaderMap, Json(message): Json<Value>| async move {
+            routed(list, &headers, &message)
+        };
+        let gate = Gate::ready(url(&serve(Router::new().route("/mcp", post(handler))).await)).await;
+        gate.call("query", json!({ "region": "eu" })).await.unwrap();
+        gate.call("query", json!({})).await.unwrap();
+        // One that was never listed: the refusal without an id ends the call all the same.
+        let refused = gate.call("other", json!({ "region": "eu" })).await;
+        assert!(matches!(refused, Err(CallError::Refused { .. })), "{refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_without_end_is_not_read_to_the_end() {
+    for content_type in ["application/json", "text/event-stream"] {
+        let handler = move || async move {
+            let piece = Bytes::from(format!("data: {}", "x".repeat(10_000)));
+            let endless =
+                futures::stream::repeat_with(move || Ok::<_, std::io::Error>(piece.clone()));
+            ([(header::CONTENT_TYPE, content_type)], Body::from_stream(endless))
+        };
+        let spec = url(&serve(Router::new().route("/mcp", post(handler))).await);
+        let spec = with_limits(spec, |limits| limits.max_message_bytes = 100_000);
+        let (_gate, failure) = Gate::failure(spec).await;
+        assert!(failure.reason.contains("more than the 100000 bytes allowed"), "{failure:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_answers_the_probe_with_a_bare_status_gets_the_older_handshake() {
+    for status in
+        [StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND, StatusCode::INTERNAL_SERVER_ERROR]
+    {
+        let handler = move |Json(message): Json<Value>| async move {
+            let result = match message["method"].as_str().unwrap_or_default() {
+                "initialize" => json!({
+                    "protocolVersion": "2025-06-18",
+                    "capabilities": { "tools": {} },
+                    "serverInfo": { "name": "old", "version": "1" },
+                }),
+                "tools/list" => json!({ "tools": [] }),
+                "notifications/initialized" => return StatusCode::ACCEPTED.into_response(),
+                _ => return (status, "what is this?").into_response(),
+            };
+            let message = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
+            Json(message).into_response()
+        };
+        let spec = url(&serve(Router::new().route("/mcp", post(handler))).await);
+        let gate = Gate::ready(spec).await;
+        let handshake = gate.state("fixture").handshake.unwrap();
+        assert_eq!(handshake.protocol_version, "2025-06-18", "{status}");
+    }
+}
