@@ -10,9 +10,13 @@ use tokio::sync::watch;
 use toolgate_broker::{Broker, BrokerError, Rules, SharedCatalog};
 use toolgate_catalog::{Exposure, ServerName, decide};
 use toolgate_search::{Hit, Query, SearchIndex};
-use toolgate_upstream::{CallOptions, Observer, ServerState, StateKind, Upstream};
+use toolgate_upstream::{CallOptions, Observer, ServerState, Start, StateKind, Upstream};
 
-use crate::{knowledge::Knowledge, session::Session, settings::HostSettings};
+use crate::{
+    knowledge::Knowledge,
+    session::Session,
+    settings::{Connect, HostSettings},
+};
 
 /// Connects to servers and knows their tools.
 ///
@@ -45,6 +49,7 @@ impl Host {
         for setup in &mut settings.servers {
             if let Some(memory) = knowledge.memory(&setup.spec.name) {
                 setup.spec.remembered_era.get_or_insert(memory.era);
+                setup.spec.start = Start::OnDemand;
                 cached.push(setup.spec.name.clone());
             }
         }
@@ -52,6 +57,13 @@ impl Host {
         let specs = settings.servers.iter().map(|setup| setup.spec.clone()).collect();
         let observer: Arc<dyn Observer> = Arc::clone(&knowledge) as Arc<dyn Observer>;
         let upstream = Arc::new(Upstream::start(specs, &observer));
+        if settings.connect == Connect::AtStart {
+            let (knowledge, upstream) = (Arc::clone(&knowledge), Arc::clone(&upstream));
+            tokio::spawn(async move {
+                knowledge.recalled().await;
+                upstream.wake();
+            });
+        }
         let rules = settings
             .servers
             .iter()
@@ -96,9 +108,10 @@ impl Host {
         decide(&self.catalog().read(), &self.settings().exposure, self.unknown_servers().len())
     }
 
-    /// Waits until each server has either said what it has or failed to.
-    pub async fn all_settled(&self) {
-        self.inner.upstream.all_settled().await;
+    /// Connects to the servers that were left for later.
+    pub async fn wake(&self) {
+        self.recalled().await;
+        self.inner.upstream.wake();
     }
 
     /// Waits until one server has either said what it has or failed to.

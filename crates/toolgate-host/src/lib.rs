@@ -6,20 +6,16 @@
 //!
 //! ```no_run
 //! use toolgate_host::{Host, HostSettings, ServerSetup};
-//! use toolgate_upstream::{Endpoint, Limits, ServerSpec, StdioEndpoint};
+//! use toolgate_upstream::{Endpoint, ServerSpec, StdioEndpoint};
 //!
 //! # async fn example() {
-//! let time = ServerSpec {
-//!     name: "time".into(),
-//!     endpoint: Endpoint::Stdio(StdioEndpoint {
-//!         command: "mcp-server-time".into(),
-//!         args: vec![],
-//!         env: Default::default(),
-//!         cwd: None,
-//!     }),
-//!     limits: Limits::default(),
-//!     remembered_era: None,
-//! };
+//! let endpoint = Endpoint::Stdio(StdioEndpoint {
+//!     command: "mcp-server-time".into(),
+//!     args: vec![],
+//!     env: Default::default(),
+//!     cwd: None,
+//! });
+//! let time = ServerSpec::new("time", endpoint);
 //! let host = Host::start(HostSettings::new(vec![ServerSetup::new(time)]));
 //! let session = host.session();
 //! for tool in session.list_tools().await {
@@ -41,4 +37,4 @@ pub use host::Host;
 pub use meta::{MetaTool, SearchDetail, SearchRequest, meta_definitions};
 pub use overview::ServerOverview;
 pub use session::{CallFailure, Session};
-pub use settings::{HostSettings, ServerSetup};
+pub use settings::{Connect, HostSettings, ServerSetup};

@@ -86,7 +86,8 @@ pub(crate) fn refusal(session: &Session, error: &BrokerError) -> String {
     if matches!(error, BrokerError::UnknownTool { .. }) {
         let host = session.host();
         for note in absent::notes(host, &host.catalog().read()) {
-            text.push_str(&format!("\n{note}"));
+            text.push('\n');
+            text.push_str(&note);
         }
     }
     text

@@ -12,7 +12,7 @@ use crate::host::Host;
 pub struct ServerOverview {
     /// The server.
     pub server: ServerName,
-    /// `ready`, `connecting`, `failed` or `stopped`.
+    /// `ready`, `idle`, `connecting`, `failed` or `stopped`.
     pub state: &'static str,
     /// Why it is not ready.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,6 +78,7 @@ impl Host {
 
 fn state_name(kind: StateKind) -> &'static str {
     match kind {
+        StateKind::Idle => "idle",
         StateKind::Connecting => "connecting",
         StateKind::Ready => "ready",
         StateKind::Failed => "failed",

@@ -23,6 +23,18 @@ pub struct HostSettings {
     pub strategy: StrategyName,
     /// Where definitions are cached and logs kept; nowhere where unset.
     pub store: Option<Store>,
+    /// When servers are connected.
+    pub connect: Connect,
+}
+
+/// When servers are connected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Connect {
+    /// At the start. Those in the cache come after it has been read, which they would only slow.
+    #[default]
+    AtStart,
+    /// Those in the cache at their first call; the others at the start.
+    WhenNeeded,
 }
 
 /// One server.
@@ -48,6 +60,7 @@ impl HostSettings {
             keep_loaded_tools: true,
             strategy: StrategyName::default(),
             store: None,
+            connect: Connect::default(),
         }
     }
 }

@@ -38,5 +38,5 @@ pub use handshake::Handshake;
 pub use listing::{Listing, ListingProblem};
 pub use redact::Redactor;
 pub use server::{ServerState, StateKind};
-pub use spec::{Endpoint, HttpEndpoint, Limits, ServerSpec, StdioEndpoint};
+pub use spec::{Endpoint, HttpEndpoint, Limits, ServerSpec, Start, StdioEndpoint};
 pub use upstream::{Observer, OutputSource, Upstream};

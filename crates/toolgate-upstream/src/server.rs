@@ -18,7 +18,7 @@ use crate::{
     handshake::Handshake,
     listing::ListingProblem,
     redact::Redactor,
-    spec::{Endpoint, ServerSpec},
+    spec::{Endpoint, ServerSpec, Start},
     upstream::{Observer, OutputSource},
     watchdog::Watchdog,
 };
@@ -44,6 +44,8 @@ pub struct ServerState {
 /// How it stands with a server, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StateKind {
+    /// Not started: nobody needed it yet.
+    Idle,
     /// The first attempt, or another one, is under way.
     #[default]
     Connecting,
@@ -97,12 +99,16 @@ impl Server {
         observer: Arc<dyn Observer>,
         stop: CancellationToken,
     ) -> Self {
+        let mut current = Current::default();
+        if spec.start == Start::OnDemand {
+            current.state.kind = StateKind::Idle;
+        }
         Self {
             redactor: spec.endpoint.redactor(),
             spec,
             watchdog,
             observer,
-            state: watch::Sender::new(Current::default()),
+            state: watch::Sender::new(current),
             stage: Mutex::new("start"),
             retry_now: Notify::new(),
             stop,
@@ -112,6 +118,16 @@ impl Server {
 
     pub(crate) fn state(&self) -> ServerState {
         self.state.borrow().state.clone()
+    }
+
+    /// Connects now where that was left for later.
+    pub(crate) fn wake(&self) {
+        let idle = self.state.borrow().state.kind == StateKind::Idle;
+        if idle {
+            // Said here and not first by the supervisor, so that who waits from now on does wait.
+            self.publish(|current| current.state.kind = StateKind::Connecting);
+            self.retry_now.notify_one();
+        }
     }
 
     /// Waits until the present attempt has come to an end, good or bad.
@@ -186,6 +202,7 @@ impl Server {
                         asked_after.get_or_insert(attempts);
                         self.retry_now.notify_one();
                     }
+                    (StateKind::Idle, _) => self.retry_now.notify_one(),
                     (StateKind::Stopped, _) => return Err(self.not_connected(stopped_failure())),
                     _ => {}
                 }

@@ -17,6 +17,18 @@ pub struct ServerSpec {
     pub limits: Limits,
     /// What an earlier probe found, so that none is needed now.
     pub remembered_era: Option<Era>,
+    /// When it is connected.
+    pub start: Start,
+}
+
+/// When a server is connected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Start {
+    /// At once.
+    #[default]
+    Now,
+    /// At the first call, or when [`Upstream::wake`](crate::Upstream::wake) is called.
+    OnDemand,
 }
 
 /// Where a server is.
@@ -64,6 +76,19 @@ pub struct Limits {
     pub total: Duration,
     /// One message.
     pub max_message_bytes: usize,
+}
+
+impl ServerSpec {
+    /// A server with the usual limits, of which nothing is remembered.
+    pub fn new(name: impl Into<ServerName>, endpoint: Endpoint) -> Self {
+        Self {
+            name: name.into(),
+            endpoint,
+            limits: Limits::default(),
+            remembered_era: None,
+            start: Start::Now,
+        }
+    }
 }
 
 impl Default for Limits {

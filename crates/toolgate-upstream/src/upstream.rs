@@ -87,6 +87,13 @@ impl Upstream {
         server.call(tool, arguments, options).await
     }
 
+    /// Connects to the servers that were left for later.
+    pub fn wake(&self) {
+        for server in self.servers.values() {
+            server.wake();
+        }
+    }
+
     /// How it stands with a server.
     pub fn state(&self, server: &str) -> Option<ServerState> {
         self.servers.get(server).map(|server| server.state())

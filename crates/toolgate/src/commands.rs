@@ -13,7 +13,7 @@ mod tokens;
 use std::process::ExitCode;
 
 use serde_json::{Map, Value};
-use toolgate_host::{CallFailure, Host, Session};
+use toolgate_host::{CallFailure, Connect, Host, HostSettings, Session};
 use toolgate_upstream::CallOptions;
 
 use crate::{
@@ -51,33 +51,37 @@ fn start(
     Ok((loaded, host))
 }
 
-/// [`start`] for a command that asks one question: waits for servers of which nothing is known.
-async fn start_on_demand(
+/// [`start`] for a command that asks one question. Servers in the cache are left alone until they
+/// are called; the others are waited for, unless `names` are all known without them.
+async fn start_when_needed(
     globals: &Globals,
+    names: &[String],
     printer: &mut Printer,
 ) -> Result<(Loaded, Host), Failure> {
-    let (loaded, host) = start(globals, None, printer)?;
-    let bar = Printer::progress(host.settings().servers.len() as u64, "connecting");
-    host.all_known().await;
-    bar.finish_and_clear();
+    let loaded = load::load(globals)?;
+    load::report(&loaded.configuration.problems, printer);
+    let settings = HostSettings { connect: Connect::WhenNeeded, ..loaded.settings(None) };
+    let host = Host::start(settings);
+    host.recalled().await;
+    let known = |name: &String| host.catalog().read().resolve(name).is_some();
+    if names.is_empty() || !names.iter().all(known) {
+        let bar = Printer::progress(host.settings().servers.len() as u64, "connecting");
+        host.all_known().await;
+        bar.finish_and_clear();
+    }
     Ok((loaded, host))
 }
 
-/// Waits for all servers, with a sign of life.
+/// Connects to all servers and waits for them, with a sign of life.
 async fn settle(host: &Host) {
+    host.wake().await;
     let servers = &host.settings().servers;
     let bar = Printer::progress(servers.len() as u64, "connecting");
-    let waiting = servers.iter().map(|setup| async {
+    // They connect at the same time, whatever the order of waiting.
+    for setup in servers {
         host.settled(setup.spec.name.as_str()).await;
         bar.inc(1);
-    });
-    let mut waiting: Vec<_> = waiting.map(Box::pin).collect();
-    // All at once, without a task each: the first pending one wakes the rest.
-    std::future::poll_fn(|context| {
-        waiting.retain_mut(|one| one.as_mut().poll(context).is_pending());
-        if waiting.is_empty() { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
-    })
-    .await;
+    }
     bar.finish_and_clear();
 }
 

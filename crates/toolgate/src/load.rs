@@ -109,18 +109,14 @@ pub(crate) fn store() -> Option<Store> {
 
 fn setup(server: &toolgate_config::ServerEntry, endpoint: Endpoint) -> ServerSetup {
     let settings = &server.settings;
-    let spec = ServerSpec {
-        name: server.name.as_str().into(),
-        endpoint,
-        limits: Limits {
-            connect: settings.connect_timeout,
-            idle: settings.call_idle_timeout,
-            total: settings.call_total_timeout,
-            max_message_bytes: settings.max_result_bytes,
-            ..Limits::default()
-        },
-        remembered_era: None,
+    let limits = Limits {
+        connect: settings.connect_timeout,
+        idle: settings.call_idle_timeout,
+        total: settings.call_total_timeout,
+        max_message_bytes: settings.max_result_bytes,
+        ..Limits::default()
     };
+    let spec = ServerSpec { limits, ..ServerSpec::new(server.name.as_str(), endpoint) };
     let tools = &settings.tools;
     let entry = ServerEntry {
         name: server.name.as_str().into(),

@@ -181,17 +181,13 @@ pub(crate) fn stdio(fixture: &Fixture) -> ServerSpec {
 
 /// Any command as a server.
 pub(crate) fn command(command: &str, args: &[&str]) -> ServerSpec {
-    ServerSpec {
-        name: NAME.into(),
-        endpoint: Endpoint::Stdio(StdioEndpoint {
-            command: command.to_owned(),
-            args: args.iter().map(ToString::to_string).collect(),
-            env: BTreeMap::new(),
-            cwd: None,
-        }),
-        limits: Limits::default(),
-        remembered_era: None,
-    }
+    let endpoint = Endpoint::Stdio(StdioEndpoint {
+        command: command.to_owned(),
+        args: args.iter().map(ToString::to_string).collect(),
+        env: BTreeMap::new(),
+        cwd: None,
+    });
+    ServerSpec::new(NAME, endpoint)
 }
 
 /// A fixture whose process writes its id to `log` when it starts; `prelude` is run by a shell

@@ -20,7 +20,8 @@ pub(crate) async fn run(
     printer: &mut Printer,
 ) -> Result<ExitCode, Failure> {
     let values = read_arguments(&arguments)?;
-    let (_, host) = super::start_on_demand(globals, printer).await?;
+    let (_, host) =
+        super::start_when_needed(globals, std::slice::from_ref(&arguments.name), printer).await?;
     let session = host.session();
     let outcome = call(&session, &arguments.name, values).await;
     host.shutdown().await;

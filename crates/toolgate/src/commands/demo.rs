@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use toolgate_catalog::{RequestedMode, TokenCounter};
 use toolgate_host::{Host, HostSettings, ServerSetup, Session};
-use toolgate_upstream::{Endpoint, Limits, ServerSpec, StdioEndpoint};
+use toolgate_upstream::{Endpoint, ServerSpec, StdioEndpoint};
 
 use super::{is_error, meta_call, text_of, tokens};
 use crate::{
@@ -192,18 +192,13 @@ fn settings() -> Result<HostSettings, Failure> {
     let program = env::current_exe()
         .map_err(|error| Failure::new(format!("the program cannot find itself: {error}")))?;
     let servers = toolgate_demo::servers().iter().map(|server| {
-        let spec = ServerSpec {
-            name: server.name.into(),
-            endpoint: Endpoint::Stdio(StdioEndpoint {
-                command: program.display().to_string(),
-                args: vec!["demo-server".to_owned(), server.name.to_owned()],
-                env: BTreeMap::new(),
-                cwd: None,
-            }),
-            limits: Limits::default(),
-            remembered_era: None,
-        };
-        let mut setup = ServerSetup::new(spec);
+        let endpoint = Endpoint::Stdio(StdioEndpoint {
+            command: program.display().to_string(),
+            args: vec!["demo-server".to_owned(), server.name.to_owned()],
+            env: BTreeMap::new(),
+            cwd: None,
+        });
+        let mut setup = ServerSetup::new(ServerSpec::new(server.name, endpoint));
         setup.entry.prefix = server.prefix.map(str::to_owned);
         setup.entry.description = Some(server.description.to_owned());
         setup

@@ -1,35 +1,18 @@
 //! What a person gets for a mistake: one clear sentence, the way out, an exit code that is not 0,
 //! and everything else still served.
 
-use std::net::TcpListener;
+mod servers;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{
-    fixtures::{kit, notes, odd},
-    support::{Workplace, call_through, entry, list, names},
+    fixtures::notes,
+    support::{Workplace, entry},
 };
 
 /// What a command says about a configuration.
 async fn shown(config: &str, arguments: &[&str]) -> String {
     Workplace::with_text(config).run(arguments).await.shown()
-}
-
-/// A configuration with one server that is good, and another one.
-fn beside_a_good_one(other: &Value) -> Workplace {
-    Workplace::new(&json!({ "mcpServers": { "notes": entry(&notes()), "other": other } }))
-}
-
-/// What `status` says about it; and the good server is served all the same.
-async fn told(workplace: &Workplace) -> String {
-    let outcome = workplace.run(&["status"]).await;
-    assert_eq!(outcome.code, Some(1), "{outcome:?}");
-    let mut client = workplace.connect(&["--mode", "direct"]).await;
-    let tools = list(&mut client).await;
-    assert!(names(&tools).contains(&"notes_find_notes"));
-    let found = call_through(&mut client, "notes_find_notes", json!({ "words": "x" })).await;
-    assert_eq!(found["structuredContent"]["words"], "x");
-    outcome.shown()
 }
 
 #[tokio::test]
@@ -54,7 +37,7 @@ async fn invalid_json() {
       |                 ^
     "#);
     insta::assert_snapshot!(shown("", &["tokens"]).await, @r#"
-    exit code 0
+    exit code 1
     --- stdout
      server         tools  tokens  of context
      all servers        0       0       0.0 %
@@ -65,6 +48,8 @@ async fn invalid_json() {
     error: toolgate.json:1:1: the file has no MCP servers
       hint: add one, such as { "mcpServers": { "files": { "command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "."] } } }
     "#);
+    let nothing = r#"{ "mcpServers": {} }"#;
+    assert!(shown(nothing, &["config", "check"]).await.starts_with("exit code 1\n"));
     insta::assert_snapshot!(shown("[]", &["config", "check"]).await, @"
     exit code 2
     --- stdout
@@ -109,6 +94,7 @@ async fn a_configuration_that_is_not_there() {
     --- stdout
     --- stderr
     error: cannot read folder.json: Is a directory (os error 21)
+      hint: name a file in it
     ");
     std::fs::write(workplace.path().join("latin.json"), [b'{', 0xe4, b'}']).unwrap();
     let outcome = workplace.run(&["status", "--config", "latin.json"]).await;
@@ -156,160 +142,6 @@ async fn unknown_keys_are_named_and_nothing_else_is_lost() {
       hint: did you mean `toolSearch`?
     warning: toolgate.json:14:5: `toolSearch.maxResult` is not a known key; it is ignored
       hint: did you mean `maxResults`?
-    ");
-}
-
-#[tokio::test]
-async fn a_command_that_is_missing() {
-    let workplace = beside_a_good_one(&json!({ "command": "no-such-command-anywhere" }));
-    insta::assert_snapshot!(told(&workplace).await, @"
-    exit code 1
-    --- stdout
-     server  state   tools  loaded  deferred  protocol    remarks
-     notes   ready       4       4         0  2025-11-25
-     other   failed      0       0         0              the command `no-such-command-anywhere` was not found; install it, or write its full path as `command`
-
-    A session of all clients is direct: 231 tokens fit into the 10,000 allowed.
-    --- stderr
-    ");
-    let outcome = workplace.run(&["call", "other_tool"]).await;
-    insta::assert_snapshot!(outcome.shown(), @"
-    exit code 1
-    --- stdout
-    --- stderr
-    error: there is no tool `other_tool`; search_tools finds those there are
-    ");
-    let workplace = beside_a_good_one(&json!({ "args": ["-y"] }));
-    insta::assert_snapshot!(told(&workplace).await, @"
-    exit code 1
-    --- stdout
-     server  state     tools  loaded  deferred  protocol    remarks
-     notes   ready         4       4         0  2025-11-25
-     other   unusable                                       `mcpServers.other` has neither a `command` nor a `url`; add the `command` that starts the server, or the `url` where it runs
-
-    A session of all clients is direct: 231 tokens fit into the 10,000 allowed.
-    --- stderr
-    error: toolgate.json:10:5: `mcpServers.other` has neither a `command` nor a `url`
-      hint: add the `command` that starts the server, or the `url` where it runs
-    ");
-    let here = json!({ "command": "sh", "cwd": "/no/such/folder" });
-    insta::assert_snapshot!(told(&beside_a_good_one(&here)).await, @"
-    exit code 1
-    --- stdout
-     server  state   tools  loaded  deferred  protocol    remarks
-     notes   ready       4       4         0  2025-11-25
-     other   failed      0       0         0              its working directory /no/such/folder does not exist; correct `cwd` of the server
-
-    A session of all clients is direct: 231 tokens fit into the 10,000 allowed.
-    --- stderr
-    ");
-}
-
-#[tokio::test]
-async fn a_variable_that_is_not_set() {
-    let other = json!({ "command": "x", "env": { "TOKEN": "${TOOLGATE_TEST_NOT_SET}" } });
-    insta::assert_snapshot!(told(&beside_a_good_one(&other)).await, @"
-    exit code 1
-    --- stdout
-     server  state     tools  loaded  deferred  protocol    remarks
-     notes   ready         4       4         0  2025-11-25
-     other   unusable                                       `mcpServers.other.env.TOKEN` needs the environment variable `TOOLGATE_TEST_NOT_SET`, which is not set; set `TOOLGATE_TEST_NOT_SET`, or write `${TOOLGATE_TEST_NOT_SET:-default}`
-
-    A session of all clients is direct: 231 tokens fit into the 10,000 allowed.
-    --- stderr
-    error: toolgate.json:13:18: `mcpServers.other.env.TOKEN` needs the environment variable `TOOLGATE_TEST_NOT_SET`, which is not set
-      hint: set `TOOLGATE_TEST_NOT_SET`, or write `${TOOLGATE_TEST_NOT_SET:-default}`
-    ");
-}
-
-#[tokio::test]
-async fn a_wrong_url() {
-    let other = json!({ "url": "localhost:3000/mcp" });
-    insta::assert_snapshot!(told(&beside_a_good_one(&other)).await, @"
-    exit code 1
-    --- stdout
-     server  state     tools  loaded  deferred  protocol    remarks
-     notes   ready         4       4         0  2025-11-25
-     other   unusable                                       `mcpServers.other.url` is not a URL that begins with `http://` or `https://`; write the whole URL, such as `https://example.com/mcp`
-
-    A session of all clients is direct: 231 tokens fit into the 10,000 allowed.
-    --- stderr
-    error: toolgate.json:11:14: `mcpServers.other.url` is not a URL that begins with `http://` or `https://`
-      hint: write the whole URL, such as `https://example.com/mcp`
-    ");
-}
-
-#[tokio::test]
-async fn a_port_where_nobody_listens() {
-    let port = {
-        // Nobody gets it again while this test runs: the system hands out others first.
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.local_addr().unwrap().port()
-    };
-    let other = json!({ "url": format!("http://127.0.0.1:{port}/mcp") });
-    let said = told(&beside_a_good_one(&other)).await;
-    insta::assert_snapshot!(said.replace(&port.to_string(), "PORT"), @"
-    exit code 1
-    --- stdout
-     server  state   tools  loaded  deferred  protocol    remarks
-     notes   ready       4       4         0  2025-11-25
-     other   failed      0       0         0              nothing answers at http://127.0.0.1:PORT/mcp: Connection refused (os error 111); start the server, or correct its `url`
-
-    A session of all clients is direct: 231 tokens fit into the 10,000 allowed.
-    --- stderr
-    ");
-}
-
-#[tokio::test]
-async fn a_server_that_wants_authorization_or_is_no_mcp_server() {
-    use toolgate_testkit::HttpOptions;
-    let options = HttpOptions { bearer: Some("right".to_owned()), ..HttpOptions::default() };
-    let http = kit().with_http(options).serve_http(([127, 0, 0, 1], 0).into()).await.unwrap();
-    let port = http.url().split([':', '/']).nth(4).unwrap().to_owned();
-    let other = json!({ "url": http.url(), "headers": { "Authorization": "Bearer wrong" } });
-    let said = told(&beside_a_good_one(&other)).await;
-    insta::assert_snapshot!(said.replace(&port, "PORT"), @"
-    exit code 1
-    --- stdout
-     server  state   tools  loaded  deferred  protocol    remarks
-     notes   ready       4       4         0  2025-11-25
-     other   failed      0       0         0              http://127.0.0.1:PORT/mcp asks for authorization (401); add or correct the `Authorization` header under `headers` of the server
-
-    A session of all clients is direct: 231 tokens fit into the 10,000 allowed.
-    --- stderr
-    ");
-    let other = json!({ "url": http.url().replace("/mcp", "/elsewhere") });
-    let said = told(&beside_a_good_one(&other)).await;
-    insta::assert_snapshot!(said.replace(&port, "PORT"), @"
-    exit code 1
-    --- stdout
-     server  state   tools  loaded  deferred  protocol    remarks
-     notes   ready       4       4         0  2025-11-25
-     other   failed      0       0         0              http://127.0.0.1:PORT/elsewhere answered HTTP 404; check `url` and `headers` of the server
-
-    A session of all clients is direct: 231 tokens fit into the 10,000 allowed.
-    --- stderr
-    ");
-    let right = json!({ "url": http.url(), "headers": { "Authorization": "Bearer right" } });
-    let outcome = beside_a_good_one(&right).run(&["status"]).await;
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
-}
-
-#[tokio::test]
-async fn schemas_that_cannot_be_used() {
-    insta::assert_snapshot!(told(&beside_a_good_one(&entry(&odd()))).await, @"
-    exit code 1
-    --- stdout
-     server  state  tools  loaded  deferred  protocol    remarks
-     notes   ready      4       4         0  2025-11-25
-     other   ready      5       5         0  2025-11-25  tool `tool 2` is left out: `name` is missing or not a non-empty string of at most 512 bytes
-                                                         tool `tool 3` is left out: `name` is missing or not a non-empty string of at most 512 bytes
-                                                         tool `tool 4` is left out: the definition is a string, not an object
-                                                         tool `no_schema` is left out: `inputSchema` is missing, not an object
-                                                         tool `boolean_schema` is left out: `inputSchema` is a boolean, not an object
-
-    A session of all clients is direct: 374 tokens fit into the 10,000 allowed.
-    --- stderr
     ");
 }
 

@@ -62,39 +62,45 @@ async fn the_whole_demo() {
 
        > search_tools({"query":"error logs of the last hours","limit":3})
          3 of 156 tools for "error logs of the last hours":
-         
+
          logging (16 tools): Logs of all services: read, search, follow traces, alert rules.
          - logging_getLogStats: Count log entries by level, service or hour over a time range, without returning the en… (73 more characters)
          - logging_getLogs: Fetch log entries, newest first, optionally restricted to a level, a service and a time ran… (142 more characters)
-         
+
          deploy (18 tools): Releases, deployments to environments, rollbacks and feature flags.
          - deploy_get_deployment_logs: Get the last lines that a deployment has written.
          … 2 more lines
          (187 tokens)
+
        > get_tool_details({"names":["logging_getLogs"]})
          logging_getLogs (server logging)
          {"name":"getLogs","description":"Fetch log entries, newest first, optionally restricted to a level, a service … (1762 more characters)
          (438 tokens)
+
        > call_tool({"name":"logging_getLogs","arguments":{"level":"error","since":"6h"}})
          [{"id":"log-00008","timestamp":"2026-10-15T09:22:20Z","level":"error","service":"auth","host":"auth-us1-3","me… (20963 more characters)
          (6,860 tokens)
+
        > search_tools({"query":"open a ticket for a bug","limit":3})
          3 of 156 tools for "open a ticket for a bug":
-         
+
          ticketing (19 tools): Issues of the shop's project: create, triage, comment, plan.
          - ticketing_createIssue: Create a new issue in the project's tracker. Only the title is required; the priority… (82 more characters)
          - ticketing_reopenIssue: Open a closed issue again, for example when a fix did not hold.
          - ticketing_closeIssue: Close an issue with a resolution. A closed issue can be opened again with reopenIssue.
-         
+
          Parameters: get_tool_details. To call: call_tool.
          (150 tokens)
+
        > get_tool_details({"names":["ticketing_createIssue"]})
          ticketing_createIssue (server ticketing)
          {"name":"createIssue","description":"Create a new issue in the project's tracker. Only the title is required; … (3219 more characters)
          (780 tokens)
+
        > call_tool({"name":"ticketing_createIssue","arguments":{"title":"Payment provider timeout after 30s","body":"Th… (79 more characters)
          {"id":"ISS-1001","title":"Payment provider timeout after 30s","body":"The error that was logged most often in … (176 more characters)
          (130 tokens)
+
     3. What that cost the context, in tokens of o200k:
 
                                   directly  with toolgate

@@ -67,6 +67,11 @@ async fn a_modern_client_discovers_lists_searches_and_calls() {
         let result = modern_call(&mut client, "call_tool", request).await;
         assert_eq!(result["structuredContent"]["message"], server);
         assert_eq!(result["resultType"], "complete", "{result}");
+        // Each server gets the words of its own era.
+        let meta = &result["_meta"]["fixture/requestMeta"];
+        let version = meta.get("io.modelcontextprotocol/protocolVersion");
+        let modern = matches!(server, "new" | "both");
+        assert_eq!(version.is_some(), modern, "{server}: {meta}");
     }
 }
 

@@ -13,6 +13,7 @@ mod demo;
 mod eras;
 mod fixtures;
 mod gateway;
+mod keeping;
 mod modes;
 mod real;
 mod reference;

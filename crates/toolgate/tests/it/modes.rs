@@ -220,15 +220,26 @@ async fn a_changed_server_is_searched_anew_and_a_stable_list_stays() {
 
 #[tokio::test]
 async fn prefixes_collisions_and_names_of_the_host() {
-    let plain = |name: &str| json!({ "name": name, "inputSchema": { "type": "object" } });
-    let tools = |names: &[&str]| Fixture::new("f").with_tools(names.iter().map(|name| plain(name)));
-    let servers = json!({
-        "short": entry_with(&tools(&["one"]), json!({ "prefix": "s" })),
-        "bare": entry_with(&tools(&["solo", "search_tools", "call_tool", "run_code"]), json!({ "prefix": "" })),
-        "a-b": entry(&tools(&["c", "wörter im kopf"])),
-        "a": entry(&tools(&["b_c", "delete"])),
-        "a_b": entry_with(&tools(&["x".repeat(100).as_str(), "x".repeat(99).as_str()]), json!({})),
-    });
+    let (long, longer) = ("x".repeat(99), "x".repeat(100));
+    let all = [
+        ("short", Some("s"), vec!["one"]),
+        ("bare", Some(""), vec!["solo", "search_tools", "call_tool", "run_code"]),
+        ("a-b", None, vec!["c", "wörter im kopf"]),
+        ("a", None, vec!["b_c", "delete"]),
+        ("a_b", None, vec![&longer, &long]),
+    ];
+    // Each tool answers who it is.
+    let mut servers = serde_json::Map::new();
+    for (server, prefix, tools) in &all {
+        let mut fixture = Fixture::new(*server);
+        for tool in tools {
+            fixture = fixture
+                .with_tool(json!({ "name": tool, "inputSchema": { "type": "object" } }))
+                .with_answer(*tool, json!({ "content": [], "structuredContent": [server, tool] }));
+        }
+        let settings = prefix.map_or(json!({}), |prefix| json!({ "prefix": prefix }));
+        servers.insert((*server).to_owned(), entry_with(&fixture, settings));
+    }
     let workplace = Workplace::new(&json!({ "mcpServers": servers }));
     let mut client = workplace.connect(&["--mode", "direct"]).await;
     let first = list(&mut client).await;
@@ -251,11 +262,12 @@ async fn prefixes_collisions_and_names_of_the_host() {
             name.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
         );
     }
-    for (index, tool) in first.iter().enumerate() {
-        let name = tool["name"].as_str().unwrap();
-        assert!(!names(&first[..index]).contains(&name), "{name} is there twice");
-        let echoed = call(&mut client, name, json!({ "who": name })).await;
-        assert_eq!(echoed["structuredContent"]["who"], name, "each reaches its own server");
+    let identities = all
+        .iter()
+        .flat_map(|(server, _, tools)| tools.iter().map(move |tool| json!([server, tool])));
+    for (name, identity) in names(&first).into_iter().zip(identities) {
+        let answer = call(&mut client, name, json!({})).await;
+        assert_eq!(answer["structuredContent"], identity, "{name} reaches the right tool");
     }
     drop(client);
     let mut client = workplace.connect(&["--mode", "direct"]).await;
@@ -279,6 +291,15 @@ async fn tools_that_are_excluded_or_need_an_approval_do_not_exist() {
         let result = call_through(&mut client, hidden, json!({ "id": "1" })).await;
         assert_eq!(result["isError"], true, "{hidden} is not callable either");
     }
+}
+
+#[tokio::test]
+async fn what_is_unknown_is_deferred() {
+    let silent = Faults { start_delay_ms: 600_000, ..Faults::default() };
+    let servers = json!({ "notes": entry(&notes()), "slow": entry(&kit().with_faults(silent)) });
+    let mut client = Workplace::new(&json!({ "mcpServers": servers })).connect(&[]).await;
+    assert_eq!(names(&list(&mut client).await), META);
+    call_through(&mut client, "notes_find_notes", json!({ "words": "x" })).await;
 }
 
 #[tokio::test]

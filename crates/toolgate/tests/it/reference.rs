@@ -1,6 +1,9 @@
 //! `docs/cli.md` is what `--help` says, and the README's commands exist.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+};
 
 use crate::support::Workplace;
 
@@ -39,7 +42,7 @@ async fn the_reference_is_what_help_says() {
     );
     for command in COMMANDS {
         let name = [&["toolgate"], *command].concat().join(" ");
-        text.push_str(&format!("\n## `{name}`\n\n```text\n{}\n```\n", help(command).await));
+        let _ = write!(text, "\n## `{name}`\n\n```text\n{}\n```\n", help(command).await);
     }
     let path = repository().join("docs/cli.md");
     if std::env::var_os("TOOLGATE_UPDATE").is_some() {

@@ -1,17 +1,17 @@
 //! Servers that are slow, dead or mad, and ends of all kinds.
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
 use serde_json::{Value, json};
 use toolgate_testkit::{
-    AnswerFault, Builtin, Faults, Fixture, RawClient, StartupExit, StrayOutput,
+    AnswerFault, Builtin, Entry, Faults, Fixture, RawClient, StartupExit, StrayOutput,
 };
 
 use crate::{
     fixtures::{kit, notes, weather},
     support::{
-        Gateway, Workplace, call, call_through, entry, entry_with, is_running, list, signal, text,
-        until,
+        Gateway, Workplace, call, call_through, entry, entry_with, is_running, list, program,
+        signal, text, until,
     },
 };
 
@@ -181,28 +181,66 @@ async fn no_process_survives_a_kill() {
     gone("no grandchild is left", &[grandchild]).await;
 }
 
-#[tokio::test]
-async fn it_ends_in_order_when_asked_to() {
-    for end in ["TERM", "INT", "HUP", "EOF"] {
-        let stubborn = Faults { ignores_shutdown: true, ..Faults::default() };
-        let servers = json!({
-            "kit": entry(&kit()), "slow": entry(&kit().with_faults(silent())),
-            "stubborn": entry(&kit().with_faults(stubborn)),
-        });
-        let mut client = Workplace::deferred(&servers).connect(&[]).await;
-        let mut pids = vec![grandchild(&mut client, "kit_spawn_grandchild").await];
-        pids.push(grandchild(&mut client, "stubborn_spawn_grandchild").await);
-        let gateway = client.pid().unwrap();
-        pids.extend(children(gateway));
-        match end {
-            "EOF" => client.close_stdin(),
-            name => signal(name, gateway),
-        }
-        let status = client.wait().await.unwrap_or_else(|error| panic!("{end}: {error}"));
-        assert_eq!(status.code(), Some(0), "{end}");
-        gone("no process is left", &pids).await;
-        assert_eq!(client.stderr().await.unwrap(), Vec::<String>::new(), "{end}");
+/// Ends a gateway with servers of all sorts, and looks whether anything is left.
+async fn ends_in_order(end: &str) {
+    let stubborn = Faults { ignores_shutdown: true, ..Faults::default() };
+    let servers = json!({
+        "kit": entry(&kit()), "slow": entry(&kit().with_faults(silent())),
+        "stubborn": entry(&kit().with_faults(stubborn)),
+    });
+    let mut client = Workplace::deferred(&servers).connect(&[]).await;
+    let mut pids = vec![grandchild(&mut client, "kit_spawn_grandchild").await];
+    pids.push(grandchild(&mut client, "stubborn_spawn_grandchild").await);
+    let gateway = client.pid().unwrap();
+    pids.extend(children(gateway));
+    match end {
+        "EOF" => client.close_stdin(),
+        name => signal(name, gateway),
     }
+    let status = client.wait().await.unwrap();
+    assert_eq!(status.code(), Some(0));
+    gone("no process is left", &pids).await;
+    assert_eq!(client.stderr().await.unwrap(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn it_ends_in_order_when_its_client_leaves() {
+    ends_in_order("EOF").await;
+}
+
+#[tokio::test]
+async fn it_ends_in_order_when_terminated() {
+    ends_in_order("TERM").await;
+}
+
+#[tokio::test]
+async fn it_ends_in_order_when_interrupted() {
+    ends_in_order("INT").await;
+}
+
+#[tokio::test]
+async fn it_ends_in_order_when_its_terminal_is_closed() {
+    ends_in_order("HUP").await;
+}
+
+#[tokio::test]
+async fn an_interrupted_call_is_cancelled_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("calls");
+    let workplace = Workplace::deferred(&json!({ "kit": entry(&kit().with_call_log(&log)) }));
+    let config = workplace.config().display().to_string();
+    let args = ["call", "kit_sleep", "-a", "ms=600000", "--config", &config].map(str::to_owned);
+    let command = Entry { command: program().to_owned(), args: args.to_vec() };
+    let home = workplace.path().join("state").display().to_string();
+    let environment = HashMap::from([("TOOLGATE_HOME", home.as_str())]);
+    let mut process = RawClient::spawn_with(&command, &environment).unwrap();
+    until("the call has arrived", async || log.exists().then_some(())).await;
+    let pid = process.pid().unwrap();
+    let children = children(pid);
+    signal("INT", pid);
+    assert_eq!(process.wait().await.unwrap().code(), Some(1));
+    assert_eq!(process.stderr().await.unwrap(), ["error: the call was cancelled"]);
+    gone("no process is left", &children).await;
 }
 
 #[tokio::test]

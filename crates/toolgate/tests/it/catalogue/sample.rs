@@ -37,7 +37,7 @@ fn sample(schema: &Value, root: &Value, depth: usize) -> Value {
     let kind = schema["type"].as_str().or_else(|| schema["type"][0].as_str());
     match kind {
         Some("string") => string(schema),
-        Some("integer") => json!(number(schema).ceil() as i64),
+        Some("integer") => integer(schema),
         Some("number") => json!(number(schema)),
         Some("boolean") => json!(true),
         Some("null") => Value::Null,
@@ -70,6 +70,11 @@ fn string(schema: &Value) -> Value {
     let length = schema["minLength"].as_u64().unwrap_or(0).min(1_000);
     let missing = usize::try_from(length).unwrap_or(0).saturating_sub(text.len());
     json!(format!("{text}{}", "a".repeat(missing)))
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "bounds of schemas are small")]
+fn integer(schema: &Value) -> Value {
+    json!(number(schema).ceil() as i64)
 }
 
 fn number(schema: &Value) -> f64 {

@@ -43,6 +43,8 @@ async fn results_that_no_sdk_would_accept_arrive_whole() {
         json!({ "structuredContent": { "only": "data" } }),
         json!({ "content": "a string", "isError": true }),
         json!({ "toolResult": { "from": "2024" } }),
+        json!({}),
+        json!({ "content": null, "structuredContent": "text", "isError": "yes" }),
     ];
     let mut fixture = Fixture::new("odd");
     for (index, result) in odd_results.iter().enumerate() {

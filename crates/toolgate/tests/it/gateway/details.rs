@@ -76,7 +76,7 @@ async fn fields_that_no_sdk_knows_are_there_in_the_text_and_in_the_data() {
 async fn numbers_arrive_as_they_were_sent() {
     let schema = json!({ "type": "object", "properties": { "n": {
         "maximum": 18_446_744_073_709_551_615_u64, "minimum": i64::MIN, "multipleOf": 0.1,
-        "default": 1e-300, "x-exact": [0.30000000000000004, 1.0, -0.0],
+        "default": 1e-300, "x-exact": [0.1 + 0.2, 1.0, -0.0],
     } } });
     let sent = json!({ "name": "numbers", "inputSchema": schema });
     let fixture = Fixture::new("exact").with_tool(sent.clone());

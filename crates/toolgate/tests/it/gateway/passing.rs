@@ -89,6 +89,37 @@ async fn two_calls_at_once_keep_their_progress_apart() {
 }
 
 #[tokio::test]
+async fn many_calls_at_once_are_all_answered() {
+    let mut client = workplace().connect(&[]).await;
+    let mut waiting = std::collections::HashMap::new();
+    for number in 0..200 {
+        let arguments = json!({ "message": format!("call {number}") });
+        let params = request("kit_echo", &arguments, &json!({}));
+        waiting.insert(client.begin("tools/call", params).await.unwrap(), arguments);
+    }
+    while !waiting.is_empty() {
+        let message: Value = serde_json::from_str(&client.line().await.unwrap()).unwrap();
+        let arguments = waiting.remove(&message["id"].as_u64().unwrap()).unwrap();
+        assert_eq!(message["result"]["structuredContent"], arguments, "{message}");
+    }
+}
+
+#[tokio::test]
+async fn ids_are_given_back_as_they_came_and_large_arguments_arrive_whole() {
+    let mut client = workplace().connect(&[]).await;
+    for id in [json!("a string"), json!(0), json!(9_007_199_254_740_991_u64)] {
+        let message = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list" });
+        client.send_line(&message.to_string()).await.unwrap();
+        let answer: Value = serde_json::from_str(&client.line().await.unwrap()).unwrap();
+        assert_eq!(answer["id"], id, "{answer}");
+        assert!(answer["result"]["tools"].is_array());
+    }
+    let message = "größer ".repeat(300_000);
+    let result = call_through(&mut client, "kit_echo", json!({ "message": message })).await;
+    assert_eq!(result["structuredContent"]["message"], message);
+}
+
+#[tokio::test]
 async fn metadata_of_a_request_reaches_the_server() {
     let mut client = workplace().connect(&[]).await;
     let meta = json!({ "example/trace": { "id": "0af7", "sampled": true } });
@@ -106,8 +137,9 @@ async fn a_cancellation_reaches_the_server_and_the_call_ends() {
     let mut client = workplace.connect(&[]).await;
     let params = json!({ "name": "kit_sleep", "arguments": { "ms": 600_000 } });
     let id = client.begin("tools/call", json!({ "name": "call_tool", "arguments": params })).await;
+    let id = id.unwrap();
     until("the call has arrived", async || log.exists().then_some(())).await;
-    let cancel = json!({ "requestId": id.unwrap(), "reason": "Changed my mind" });
+    let cancel = json!({ "requestId": id, "reason": "Changed my mind" });
     client.notify("notifications/cancelled", cancel).await.unwrap();
     let cancelled = until("the server heard of it", async || {
         let result = call_through(&mut client, "kit_last_cancelled", json!({})).await;
@@ -116,6 +148,8 @@ async fn a_cancellation_reaches_the_server_and_the_call_ends() {
     })
     .await;
     assert!(cancelled["requestId"].is_number() || cancelled["requestId"].is_string());
+    let answered = client.asides.iter().any(|message| message["id"] == id);
+    assert!(!answered, "nobody waits for an answer: {:?}", client.asides);
 }
 
 #[tokio::test]

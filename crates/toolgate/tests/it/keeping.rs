@@ -1,0 +1,180 @@
+//! What is kept between starts, what servers get from the configuration, and lists of all sorts.
+
+use serde_json::{Value, json};
+use toolgate_testkit::{Builtin, Cursors, Era, Faults, Fixture, Pages};
+
+use crate::{
+    fixtures::{kit, notes, weather},
+    support::{Workplace, call, call_through, entry, entry_with, list, names},
+};
+
+/// Every file under a folder.
+fn files(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
+    }
+    found
+}
+
+#[tokio::test]
+async fn a_single_question_leaves_a_cache_for_the_next() {
+    let workplace = Workplace::deferred(&json!({ "notes": entry(&notes()) }));
+    assert_eq!(workplace.run(&["search", "teal"]).await.code, Some(0));
+    assert!(!files(&workplace.path().join("state/cache")).is_empty());
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn what_is_kept_is_for_its_user_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let workplace = Workplace::deferred(&json!({ "notes": entry(&notes()) }));
+    workplace.run(&["search", "teal"]).await;
+    for file in files(&workplace.path().join("state")) {
+        let mode = file.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{}: {mode:o}", file.display());
+    }
+}
+
+#[tokio::test]
+async fn a_broken_cache_is_as_good_as_none() {
+    let workplace = Workplace::deferred(&json!({ "notes": entry(&notes()) }));
+    workplace.run(&["search", "teal"]).await;
+    let halves = |text: &[u8]| text[..text.len() / 2].to_vec();
+    for damage in [|_: &[u8]| Vec::new(), |_: &[u8]| b"\xff\x00{{{".to_vec(), halves] {
+        for file in files(&workplace.path().join("state/cache")) {
+            let text = std::fs::read(&file).unwrap();
+            std::fs::write(&file, damage(&text)).unwrap();
+        }
+        let outcome = workplace.run(&["search", "teal", "--json"]).await;
+        assert_eq!(outcome.json()["found"], 1, "{outcome:?}");
+        let outcome = workplace.run(&["inspect", "notes_create_note", "--json"]).await;
+        assert_eq!(outcome.json()[0]["definition"], notes().tools[0]);
+    }
+}
+
+#[tokio::test]
+async fn without_a_place_to_keep_anything_it_serves_all_the_same() {
+    let workplace = Workplace::deferred(&json!({ "notes": entry(&notes()) }));
+    // A file where the folder should be.
+    std::fs::write(workplace.path().join("state"), "in the way").unwrap();
+    let outcome = workplace.run(&["search", "teal", "--json"]).await;
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let mut client = workplace.connect(&[]).await;
+    let result = call_through(&mut client, "notes_find_notes", json!({ "words": "x" })).await;
+    assert_eq!(result["structuredContent"]["words"], "x");
+}
+
+#[tokio::test]
+async fn a_server_that_died_of_the_probe_is_not_probed_again() {
+    let fragile = Fixture::new("fragile").with_era(Era::DiesOfProbe).with_builtins([Builtin::Echo]);
+    let workplace = Workplace::deferred(&json!({ "fragile": entry(&fragile) }));
+    let lines = async || {
+        let outcome = workplace.run(&["status"]).await;
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        workplace.run(&["logs", "fragile", "--json"]).await.json().as_array().unwrap().len()
+    };
+    let first = lines().await;
+    let second = lines().await - first;
+    assert!(second < first, "the second start has less to tell: {first} lines, then {second}");
+}
+
+#[tokio::test]
+async fn the_configuration_reaches_a_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let settings = json!({
+        "env": { "GREETING": "${TOOLGATE_TEST_NOT_SET:-good morning}", "PLAIN": "$1 and ${" },
+        "cwd": root,
+    });
+    let workplace = Workplace::deferred(&json!({ "kit": entry_with(&kit(), settings) }));
+    let mut client = workplace.connect(&[]).await;
+    let names = json!({ "names": ["GREETING", "PLAIN", "HOME"] });
+    let seen = call_through(&mut client, "kit_environment", names).await;
+    let seen = &seen["structuredContent"];
+    assert_eq!(seen["variables"]["GREETING"], "good morning");
+    assert_eq!(seen["variables"]["HOME"], json!(workplace.path()), "the rest is inherited");
+    assert_eq!(seen["workingDirectory"], json!(root));
+}
+
+#[tokio::test]
+async fn servers_of_odd_names_have_logs_and_tools_of_their_own() {
+    let odd = ["../../etc", "my server/ü", "A", "a", "CON", "日本語"];
+    let servers: serde_json::Map<String, Value> =
+        odd.iter().map(|name| ((*name).to_owned(), entry(&kit()))).collect();
+    let workplace = Workplace::deferred(&Value::Object(servers));
+    let mut client = workplace.connect(&["--mode", "direct"]).await;
+    let tools = list(&mut client).await;
+    assert_eq!(tools.len(), odd.len() * Builtin::ALL.len());
+    for (index, name) in odd.iter().enumerate() {
+        let stderr = Builtin::ALL.iter().position(|tool| *tool == Builtin::Stderr).unwrap();
+        let tool = tools[index * Builtin::ALL.len() + stderr]["name"].as_str().unwrap();
+        call(&mut client, tool, json!({ "lines": index })).await;
+        let search = json!({ "query": "add two numbers", "server": name });
+        let found = call(&mut client, "search_tools", search).await;
+        assert_eq!(found["structuredContent"]["servers"][0]["server"], *name);
+    }
+    client.close_stdin();
+    client.wait().await.unwrap();
+    for (index, name) in odd.iter().enumerate() {
+        let outcome = workplace.run(&["logs", name]).await;
+        let lines = outcome.stdout.lines().filter(|line| line.contains("fixture stderr")).count();
+        assert_eq!(lines, index, "{name}: {}", outcome.stdout);
+    }
+    assert!(files(workplace.path()).iter().all(|file| file.starts_with(workplace.path())));
+}
+
+fn paged(size: usize, cursors: Cursors) -> Value {
+    let pages = Some(Pages { size, cursors });
+    entry(&notes().with_faults(Faults { pages, ..Faults::default() }))
+}
+
+#[tokio::test]
+async fn lists_in_pages_and_lists_that_never_end() {
+    let servers = json!({
+        "honest": paged(1, Cursors::Honest), "again": paged(2, Cursors::Repeating),
+        "endless": paged(500, Cursors::Endless), "weather": entry(&weather()),
+    });
+    let workplace = Workplace::new(&json!({ "mcpServers": servers }));
+    let status = workplace.run(&["status", "--json"]).await.json();
+    let rows = status["servers"].as_array().unwrap();
+    let told: Vec<String> = rows
+        .iter()
+        .map(|row| {
+            let problems = row["problems"].as_array().map_or(vec![], Clone::clone);
+            let problems: Vec<&str> = problems.iter().filter_map(Value::as_str).collect();
+            let (server, state) = (row["server"].as_str().unwrap(), row["state"].as_str().unwrap());
+            let tools = if server == "endless" { "many".into() } else { row["tools"].to_string() };
+            format!("{server}: {state}, {tools} tools {}", problems.join("; "))
+                .trim_end()
+                .to_owned()
+        })
+        .collect();
+    insta::assert_snapshot!(told.join("\n"), @"
+    honest: ready, 4 tools
+    again: ready, 2 tools the list of tools repeats itself after page 2; what came until then is used; tool `create_note` is left out: another tool of this server has the same name; the first one is used; tool `find_notes` is left out: another tool of this server has the same name; the first one is used
+    endless: ready, many tools the list of tools does not end; the first 1003 are used
+    weather: ready, 2 tools
+    ");
+}
+
+#[tokio::test]
+async fn two_tools_of_one_name() {
+    let plain = |about: &str| json!({ "name": "same", "description": about, "inputSchema": { "type": "object" } });
+    let fixture = Fixture::new("twins").with_tools([plain("The first."), plain("The second.")]);
+    let workplace = Workplace::new(&json!({ "mcpServers": { "twins": entry(&fixture) } }));
+    let outcome = workplace.run(&["status"]).await;
+    insta::assert_snapshot!(outcome.shown(), @"
+    exit code 1
+    --- stdout
+     server  state  tools  loaded  deferred  protocol    remarks
+     twins   ready      1       1         0  2025-11-25  tool `same` is left out: another tool of this server has the same name; the first one is used
+
+    A session of all clients is direct: 17 tokens fit into the 10,000 allowed.
+    --- stderr
+    ");
+    let mut client = workplace.connect(&["--mode", "direct"]).await;
+    assert_eq!(names(&list(&mut client).await), ["twins_same"]);
+    call(&mut client, "twins_same", json!({})).await;
+}
