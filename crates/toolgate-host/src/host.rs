@@ -61,7 +61,7 @@ impl Host {
             let (knowledge, upstream) = (Arc::clone(&knowledge), Arc::clone(&upstream));
             tokio::spawn(async move {
                 knowledge.recalled().await;
-                upstream.wake();
+                upstream.wake_all();
             });
         }
         let rules = settings
@@ -111,7 +111,7 @@ impl Host {
     /// Connects to the servers that were left for later.
     pub async fn wake(&self) {
         self.recalled().await;
-        self.inner.upstream.wake();
+        self.inner.upstream.wake_all();
     }
 
     /// Waits until one server has either said what it has or failed to.
@@ -123,7 +123,12 @@ impl Host {
     /// are not waited for.
     pub async fn all_known(&self) {
         self.recalled().await;
-        for server in self.unknown_servers() {
+        let unknown = self.unknown_servers();
+        for server in &unknown {
+            // Left for later, it may turn out that what the cache has of it is damaged.
+            self.inner.upstream.wake(server.as_str());
+        }
+        for server in unknown {
             self.settled(server.as_str()).await;
         }
     }
@@ -171,7 +176,9 @@ impl Host {
         names
             .filter(|name| !self.inner.knowledge.is_known(name))
             .filter(|name| {
-                self.state(name.as_str()).is_some_and(|state| state.kind == StateKind::Connecting)
+                self.state(name.as_str()).is_some_and(|state| {
+                    matches!(state.kind, StateKind::Connecting | StateKind::Idle)
+                })
             })
             .cloned()
             .collect()

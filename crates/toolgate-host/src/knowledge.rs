@@ -105,10 +105,10 @@ impl Knowledge {
         for server in servers {
             let (knowledge, cache) = (Arc::clone(self), store.definitions());
             tokio::task::spawn_blocking(move || {
-                if let Some(kept) = knowledge.servers.get(&server)
-                    && let Some(cached) = cache.load(&kept.key)
-                {
-                    knowledge.learn(&server, cached.definitions, &Source::Cache);
+                let kept = knowledge.servers.get(&server);
+                match kept.and_then(|kept| cache.load(&kept.key)) {
+                    Some(cached) => knowledge.learn(&server, cached.definitions, &Source::Cache),
+                    None => tracing::debug!(%server, "its cached definitions are damaged"),
                 }
                 knowledge.recalling.send_modify(|left| *left -= 1);
             });

@@ -96,10 +96,20 @@ impl DefinitionCache {
     /// What is known of a server. Absent, damaged and tampered entries are all `None`.
     pub fn load(&self, key: &ServerKey) -> Option<CachedServer> {
         let pointer = self.pointer(key)?;
-        let content: ContentFile = read_json(&self.content_path(&pointer.definitions))?;
+        let Some(definitions) = self.content(&pointer.definitions) else {
+            // A damaged file would pass for an unchanged one when the same content is saved.
+            let _ = fs::remove_file(self.content_path(&pointer.definitions));
+            return None;
+        };
+        Some(CachedServer { memory: pointer.memory, definitions })
+    }
+
+    /// The definitions of this fingerprint, if they are there and sound.
+    fn content(&self, fingerprint: &str) -> Option<Vec<Definition>> {
+        let content: ContentFile = read_json(&self.content_path(fingerprint))?;
         let definitions =
             content.tools.iter().map(Definition::from_value).collect::<Result<Vec<_>, _>>().ok()?;
-        if Fingerprint::of_list(&definitions).to_string() != pointer.definitions {
+        if Fingerprint::of_list(&definitions).to_string() != fingerprint {
             return None;
         }
         if content.tokens.len() == definitions.len() {
@@ -107,7 +117,7 @@ impl DefinitionCache {
                 definition.remember_tokens(tokens);
             }
         }
-        Some(CachedServer { memory: pointer.memory, definitions })
+        Some(definitions)
     }
 
     /// Keeps what a server said. Writes nothing where nothing changed; returns whether it did.
@@ -129,7 +139,7 @@ impl DefinitionCache {
         {
             return Ok(false);
         }
-        if !content_path.exists() {
+        if self.content(&fingerprint).is_none() {
             let (tools, tokens) = definitions
                 .into_iter()
                 .map(|definition| (definition.json(), definition.tokens()))
@@ -257,12 +267,18 @@ mod tests {
         let content = fs::read_dir(folder.path().join("cache/definitions")).unwrap();
         let path = content.flatten().next().unwrap().path();
         let text = fs::read_to_string(&path).unwrap();
-        fs::write(&path, text.replace("\"a\"", "\"z\"")).unwrap();
-        assert!(cache.load(&key).is_none(), "changed behind our back");
-        fs::write(&path, "{").unwrap();
-        assert!(cache.load(&key).is_none());
-        fs::write(cache.server_path(&key), "nonsense").unwrap();
-        assert!(cache.load(&key).is_none());
-        assert!(cache.save(&key, "s", &memory(), &[definition("a")]).is_ok());
+        let mend = || cache.save(&key, "s", &memory(), &[definition("a")]).unwrap();
+        for damaged in [text.replace("\"a\"", "\"z\""), "{".to_owned(), String::new()] {
+            fs::write(&path, &damaged).unwrap();
+            assert!(cache.load(&key).is_none(), "changed behind our back");
+            assert!(mend());
+            assert!(cache.load(&key).is_some(), "what is saved again is whole again");
+
+            fs::write(&path, damaged).unwrap();
+            fs::write(cache.server_path(&key), "nonsense").unwrap();
+            assert!(cache.load(&key).is_none());
+            assert!(mend());
+            assert!(cache.load(&key).is_some());
+        }
     }
 }

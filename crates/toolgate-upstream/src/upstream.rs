@@ -87,8 +87,15 @@ impl Upstream {
         server.call(tool, arguments, options).await
     }
 
-    /// Connects to the servers that were left for later.
-    pub fn wake(&self) {
+    /// Connects to a server that was left for later.
+    pub fn wake(&self, server: &str) {
+        if let Some(server) = self.servers.get(server) {
+            server.wake();
+        }
+    }
+
+    /// The same for all servers.
+    pub fn wake_all(&self) {
         for server in self.servers.values() {
             server.wake();
         }

@@ -15,7 +15,7 @@ use crate::{
     error::Failure,
     listing::Listing,
     reasons,
-    spec::{Endpoint, place},
+    spec::{Endpoint, Start, place},
 };
 
 /// The least time between two lists after the first change: some servers announce all the time.
@@ -26,6 +26,12 @@ impl Server {
     pub(crate) async fn supervise(self: Arc<Self>) {
         let mut backoff = Backoff::new();
         let mut era = self.spec.remembered_era;
+        if self.spec.start == Start::OnDemand {
+            tokio::select! {
+                () = self.stop.cancelled() => return self.stopped(),
+                () = self.retry_now.notified() => {}
+            }
+        }
         loop {
             let started = Instant::now();
             self.publish(|current| {
@@ -77,6 +83,10 @@ impl Server {
                 () = self.asked_for_retry(started) => {}
             }
         }
+        self.stopped();
+    }
+
+    fn stopped(&self) {
         self.publish(|current| {
             current.state.kind = StateKind::Stopped;
             current.connection = None;

@@ -8,6 +8,7 @@
 
 mod changes;
 mod crashes;
+mod demand;
 mod eras;
 mod failures;
 mod http;

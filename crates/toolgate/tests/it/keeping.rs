@@ -1,7 +1,7 @@
 //! What is kept between starts, what servers get from the configuration, and lists of all sorts.
 
 use serde_json::{Value, json};
-use toolgate_testkit::{Builtin, Cursors, Era, Faults, Fixture, Pages};
+use toolgate_testkit::{Builtin, Cursors, Era, Faults, Fixture, Pages, StartupExit};
 
 use crate::{
     fixtures::{kit, notes, weather},
@@ -25,6 +25,34 @@ async fn a_single_question_leaves_a_cache_for_the_next() {
     assert!(!files(&workplace.path().join("state/cache")).is_empty());
 }
 
+#[tokio::test]
+async fn a_question_that_the_cache_answers_starts_no_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("fixture");
+    let server = notes().entry_through_file(&file).unwrap().to_json();
+    let workplace = Workplace::deferred(&json!({ "notes": server }));
+    let ask = async |arguments: &[&str]| {
+        let outcome = workplace.run(arguments).await;
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        outcome.stdout
+    };
+    let questions = [&["search", "teal"][..], &["inspect", "notes_create_note"], &["tokens"]];
+    let mut first = Vec::new();
+    for question in questions {
+        first.push(ask(question).await);
+    }
+    let log = ask(&["logs", "notes"]).await;
+    let exit = StartupExit { code: 1, message: "Error: gone".to_owned() };
+    let gone = Faults { exit_at_start: Some(exit), ..Faults::default() };
+    notes().with_faults(gone).entry_through_file(&file).unwrap();
+    for (question, answer) in questions.into_iter().zip(first) {
+        assert_eq!(ask(question).await, answer);
+    }
+    assert_eq!(ask(&["logs", "notes"]).await, log, "nothing was started");
+    let outcome = workplace.run(&["call", "notes_find_notes", "-a", "words=x"]).await;
+    assert!(outcome.stderr.contains("Error: gone"), "but a call needs it: {outcome:?}");
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn what_is_kept_is_for_its_user_alone() {
@@ -43,14 +71,19 @@ async fn a_broken_cache_is_as_good_as_none() {
     workplace.run(&["search", "teal"]).await;
     let halves = |text: &[u8]| text[..text.len() / 2].to_vec();
     for damage in [|_: &[u8]| Vec::new(), |_: &[u8]| b"\xff\x00{{{".to_vec(), halves] {
-        for file in files(&workplace.path().join("state/cache")) {
-            let text = std::fs::read(&file).unwrap();
-            std::fs::write(&file, damage(&text)).unwrap();
+        // The definitions alone, what is said about the server alone, then both.
+        for damaged in [&["definitions"][..], &["servers"], &["definitions", "servers"]] {
+            for folder in damaged {
+                for file in files(&workplace.path().join("state/cache").join(folder)) {
+                    let text = std::fs::read(&file).unwrap();
+                    std::fs::write(&file, damage(&text)).unwrap();
+                }
+            }
+            let outcome = workplace.run(&["search", "teal", "--json"]).await;
+            assert_eq!(outcome.json()["found"], 1, "{damaged:?}: {outcome:?}");
+            let outcome = workplace.run(&["inspect", "notes_create_note", "--json"]).await;
+            assert_eq!(outcome.json()[0]["definition"], notes().tools[0], "{damaged:?}");
         }
-        let outcome = workplace.run(&["search", "teal", "--json"]).await;
-        assert_eq!(outcome.json()["found"], 1, "{outcome:?}");
-        let outcome = workplace.run(&["inspect", "notes_create_note", "--json"]).await;
-        assert_eq!(outcome.json()[0]["definition"], notes().tools[0]);
     }
 }
 

@@ -25,7 +25,6 @@ fn workplace(folder: &std::path::Path) -> Workplace {
 }
 
 #[tokio::test]
-#[ignore = "needs the servers that scripts/install-test-servers installs"]
 async fn all_five_are_found_inspected_and_called() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
