@@ -106,9 +106,10 @@ impl Knowledge {
             let (knowledge, cache) = (Arc::clone(self), store.definitions());
             tokio::task::spawn_blocking(move || {
                 let kept = knowledge.servers.get(&server);
-                match kept.and_then(|kept| cache.load(&kept.key)) {
-                    Some(cached) => knowledge.learn(&server, cached.definitions, &Source::Cache),
-                    None => tracing::debug!(%server, "its cached definitions are damaged"),
+                if let Some(cached) = kept.and_then(|kept| cache.load(&kept.key)) {
+                    knowledge.learn(&server, cached.definitions, &Source::Cache);
+                } else {
+                    tracing::debug!(%server, "its cached definitions are damaged");
                 }
                 knowledge.recalling.send_modify(|left| *left -= 1);
             });
