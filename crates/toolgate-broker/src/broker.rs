@@ -85,6 +85,14 @@ impl Broker {
         Ok(self.upstream.call(server, tool, Some(arguments), options).await?)
     }
 
+    /// What is wrong with a tool's schema, if its calls have to be refused for it.
+    pub fn broken_schema(&self, tool: &Tool) -> Option<Uncheckable> {
+        if !self.validates(&tool.id) {
+            return None;
+        }
+        self.validators.broken(tool)
+    }
+
     fn resolve(&self, name: &str) -> Result<Tool, BrokerError> {
         let catalog = self.catalog.read();
         catalog.resolve(name).cloned().ok_or_else(|| {
@@ -113,7 +121,7 @@ impl From<CallError> for BrokerError {
 
 fn suggestion(nearest: &[String]) -> String {
     match nearest {
-        [] => "; search_tools finds those there are".to_owned(),
+        [] => "; a search finds those there are".to_owned(),
         [only] => format!("; did you mean `{only}`?"),
         [others @ .., last] => format!("; did you mean `{}` or `{last}`?", others.join("`, `")),
     }

@@ -69,10 +69,8 @@ impl Validators {
         arguments: Map<String, Value>,
     ) -> Result<Map<String, Value>, crate::BrokerError> {
         let compiled = self.compiled(tool);
-        let validator = compiled.as_ref().as_ref().map_err(|reason| Uncheckable {
-            tool: tool.name.to_string(),
-            reason: reason.clone(),
-        })?;
+        let validator =
+            compiled.as_ref().as_ref().map_err(|reason| Uncheckable::new(tool, reason))?;
         let arguments = Value::Object(arguments);
         if !validator.is_valid(&arguments) {
             return Err(explain(tool, validator, &arguments).into());
@@ -82,6 +80,12 @@ impl Validators {
             // It was one above.
             _ => Ok(Map::new()),
         }
+    }
+
+    /// Why the tool's schema cannot be compiled.
+    pub(crate) fn broken(&self, tool: &Tool) -> Option<Uncheckable> {
+        let compiled = self.compiled(tool);
+        compiled.as_ref().as_ref().err().map(|reason| Uncheckable::new(tool, reason))
     }
 
     fn compiled(&self, tool: &Tool) -> Compiled {
@@ -96,6 +100,12 @@ impl Validators {
         }
         all.insert(fingerprint, Arc::clone(&compiled));
         compiled
+    }
+}
+
+impl Uncheckable {
+    fn new(tool: &Tool, reason: &str) -> Self {
+        Self { tool: tool.name.to_string(), reason: reason.to_owned() }
     }
 }
 

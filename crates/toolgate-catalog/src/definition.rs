@@ -83,7 +83,7 @@ pub fn read_list(entries: &[Value]) -> (Vec<Definition>, Vec<Rejected>) {
                     .get("name")
                     .and_then(Value::as_str)
                     .filter(|name| !name.is_empty())
-                    .map_or_else(|| format!("tool {}", index + 1), |name| printable(name, 64));
+                    .map_or_else(|| format!("#{}", index + 1), |name| printable(name, 64));
                 rejected.push(Rejected { label, reason });
             }
         }
@@ -309,11 +309,11 @@ mod tests {
         let report: Vec<String> =
             rejected.iter().map(|entry| format!("{}: {}", entry.label, entry.reason)).collect();
         insta::assert_snapshot!(report.join("\n"), @r"
-        tool 1: `name` is missing or not a non-empty string of at most 512 bytes
-        tool 3: `name` is missing or not a non-empty string of at most 512 bytes
+        #1: `name` is missing or not a non-empty string of at most 512 bytes
+        #3: `name` is missing or not a non-empty string of at most 512 bytes
         no_schema: `inputSchema` is missing, not an object
         text_schema: `inputSchema` is a string, not an object
-        tool 6: the definition is a string, not an object
+        #6: the definition is a string, not an object
         good: another tool of this server has the same name; the first one is used
         huge: the definition has 1048614 bytes, more than the 1 MiB allowed
         ");

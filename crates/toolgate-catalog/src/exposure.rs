@@ -65,14 +65,12 @@ pub struct ExposureSettings {
 }
 
 /// What all definitions together cost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Totals {
-    /// The number of tools.
-    pub tools: u64,
-    /// Their tokens.
-    pub tokens: u64,
-    /// Their characters; counted only where a setting asks for it.
-    pub characters: Option<u64>,
+#[derive(Debug, Default)]
+struct Totals {
+    tools: u64,
+    tokens: u64,
+    /// Counted only where a setting asks for it.
+    characters: Option<u64>,
 }
 
 /// The decision.
@@ -84,8 +82,6 @@ pub struct Exposure {
     forced_direct: bool,
     /// Why.
     pub reason: Reason,
-    /// What it was decided on.
-    pub totals: Totals,
 }
 
 /// Why a session gets what it gets. Its text is shown to people.
@@ -136,6 +132,9 @@ pub enum Reason {
     },
 }
 
+/// What a token is taken for where characters are counted.
+const CHARACTERS_A_TOKEN: u64 = 4;
+
 impl Default for ExposureSettings {
     fn default() -> Self {
         Self {
@@ -151,7 +150,8 @@ impl Default for ExposureSettings {
 }
 
 impl ExposureSettings {
-    /// What the definitions may cost together.
+    /// What the definitions may cost together, in the unit that is set. The window is in tokens; a
+    /// token is taken for four characters.
     pub fn allowance(&self) -> u64 {
         #[expect(
             clippy::cast_possible_truncation,
@@ -161,7 +161,10 @@ impl ExposureSettings {
         )]
         let allowance =
             (self.context_window as f64 * self.threshold_percent / 100.0).max(0.0) as u64;
-        allowance
+        match self.unit {
+            CostUnit::Tokens => allowance,
+            CostUnit::Characters => allowance.saturating_mul(CHARACTERS_A_TOKEN),
+        }
     }
 
     fn counts_characters(&self) -> bool {
@@ -170,8 +173,7 @@ impl ExposureSettings {
 }
 
 impl Totals {
-    /// Adds up the tools of a catalogue.
-    pub fn of<'a>(tools: impl IntoIterator<Item = &'a Tool>, characters: bool) -> Self {
+    fn of<'a>(tools: impl IntoIterator<Item = &'a Tool>, characters: bool) -> Self {
         let mut totals = Self { characters: characters.then_some(0), ..Self::default() };
         for tool in tools {
             totals.tools += 1;
@@ -187,8 +189,14 @@ impl Totals {
 /// Decides for a session that starts now. `unknown_servers` have not listed their tools yet and
 /// are in no cache either.
 pub fn decide(catalog: &Catalog, settings: &ExposureSettings, unknown_servers: usize) -> Exposure {
-    let totals = Totals::of(catalog.tools(), settings.counts_characters());
-    let reason = reason(&totals, settings, unknown_servers);
+    let reason = match settings.mode {
+        // Counting is not for free, and nobody asks.
+        RequestedMode::Direct | RequestedMode::Deferred => Reason::Requested(settings.mode),
+        RequestedMode::Auto => {
+            let totals = Totals::of(catalog.tools(), settings.counts_characters());
+            reason(&totals, settings, unknown_servers)
+        }
+    };
     let deferred = match settings.deferred {
         DeferredStyle::Stable => ExposureKind::Stable,
         DeferredStyle::Dynamic => ExposureKind::Dynamic,
@@ -198,13 +206,10 @@ pub fn decide(catalog: &Catalog, settings: &ExposureSettings, unknown_servers: u
         _ => deferred,
     };
     let forced_direct = settings.mode == RequestedMode::Direct;
-    Exposure { kind, forced_direct, reason, totals }
+    Exposure { kind, forced_direct, reason }
 }
 
 fn reason(totals: &Totals, settings: &ExposureSettings, unknown_servers: usize) -> Reason {
-    if settings.mode != RequestedMode::Auto {
-        return Reason::Requested(settings.mode);
-    }
     let unit = settings.unit;
     let cost = match unit {
         CostUnit::Tokens => totals.tokens,
@@ -270,7 +275,7 @@ impl fmt::Display for Reason {
             ),
             Self::ContextShare { cost, allowed, unit, percent, window } => write!(
                 formatter,
-                "{} are more than {}, which is {percent} % of a context of {}",
+                "{} are more than {}, which is {percent} % of a context of {} tokens",
                 amount(*cost, *unit),
                 grouped(*allowed),
                 grouped(*window)
@@ -384,10 +389,10 @@ mod tests {
         })
         .collect();
         insta::assert_snapshot!(reasons.join("\n"), @r"
-        580 tokens are more than 50, which is 5 % of a context of 1,000
+        580 tokens are more than 50, which is 5 % of a context of 1,000 tokens
         2,350 characters are more than the 100 of tokenThreshold
         20 tools are more than the 15 of toolThreshold
-        2,350 characters are more than 500, which is 5 % of a context of 10,000
+        2,350 characters are more than 2,000, which is 5 % of a context of 10,000 tokens
         asked for: deferred
         ");
         let unknown = decide(&catalog, &settings, 2);

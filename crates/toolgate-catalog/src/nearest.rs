@@ -8,7 +8,7 @@ pub fn nearest<'a>(
     candidates: impl IntoIterator<Item = &'a str>,
     limit: usize,
 ) -> Vec<&'a str> {
-    const LIKE_ENOUGH: f64 = 0.45;
+    const LIKE_ENOUGH: f64 = 0.6;
     // A hostile name could be megabytes long; no sensible one is longer than this.
     let wanted: String = wanted.chars().take(128).collect::<String>().to_lowercase();
     let mut scored: Vec<(f64, &str)> = candidates

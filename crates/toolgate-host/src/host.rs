@@ -108,6 +108,14 @@ impl Host {
         decide(&self.catalog().read(), &self.settings().exposure, self.unknown_servers().len())
     }
 
+    /// What is wrong with the schemas of a server's tools, whose calls are refused for it. Compiles
+    /// them all, which takes a moment.
+    pub fn broken_schemas(&self, server: &str) -> Vec<String> {
+        let tools = self.catalog().read().tools_of(server).to_vec();
+        let broken = tools.iter().filter_map(|tool| self.inner.broker.broken_schema(tool));
+        broken.map(|problem| problem.to_string()).collect()
+    }
+
     /// Connects to the servers that were left for later.
     pub async fn wake(&self) {
         self.recalled().await;

@@ -105,13 +105,14 @@ impl Knowledge {
         for server in servers {
             let (knowledge, cache) = (Arc::clone(self), store.definitions());
             tokio::task::spawn_blocking(move || {
+                // Counted down however this ends: everybody waits for the last one.
+                let _done = CountDown(&knowledge.recalling);
                 let kept = knowledge.servers.get(&server);
                 if let Some(cached) = kept.and_then(|kept| cache.load(&kept.key)) {
                     knowledge.learn(&server, cached.definitions, &Source::Cache);
                 } else {
                     tracing::debug!(%server, "its cached definitions are damaged");
                 }
-                knowledge.recalling.send_modify(|left| *left -= 1);
             });
         }
     }
@@ -199,6 +200,15 @@ impl Knowledge {
                 tracing::warn!(%server, "definitions are not cached: {error}");
             }
         });
+    }
+}
+
+/// One less to wait for, when dropped.
+struct CountDown<'a>(&'a watch::Sender<usize>);
+
+impl Drop for CountDown<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|left| *left = left.saturating_sub(1));
     }
 }
 

@@ -6,7 +6,6 @@ use serde_json::json;
 use toolgate_testkit::{RawClient, real_servers};
 
 #[tokio::test]
-#[ignore = "needs the servers that scripts/install-test-servers installs"]
 async fn each_real_server_lists_its_tools() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path();

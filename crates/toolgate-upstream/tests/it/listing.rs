@@ -56,7 +56,7 @@ async fn malformed_tools_are_told_of_and_skipped() {
             ListingProblem::Tool(rejected) if rejected.reason == Malformed::Duplicate
         ));
         insta::allow_duplicates! {
-            insta::assert_snapshot!(problems[2].to_string(), @"tool `tool 3` is left out: the definition is a string, not an object");
+            insta::assert_snapshot!(problems[2].to_string(), @"tool `#3` is left out: the definition is a string, not an object");
         }
         gate.call("unknown_fields", json!({})).await.unwrap();
     }

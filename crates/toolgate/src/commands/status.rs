@@ -23,7 +23,10 @@ pub(crate) async fn run(
     let (loaded, host) = super::start(globals, arguments.mode, printer)?;
     super::settle(&host).await;
     let exposure = host.exposure();
-    let servers = host.overview(&exposure);
+    let mut servers = host.overview(&exposure);
+    for server in &mut servers {
+        server.problems.extend(host.broken_schemas(server.server.as_str()));
+    }
     host.shutdown().await;
     let unusable = unusable(&loaded.configuration);
     let modes = modes(exposure.kind);

@@ -72,7 +72,7 @@ async fn status_of_servers_that_are_well() {
 #[tokio::test]
 async fn status_of_servers_that_are_not() {
     let outcome = run(&troubled(), &["status"]).await;
-    insta::assert_snapshot!(outcome.shown(), @"
+    insta::assert_snapshot!(outcome.shown(), @r#"
     exit code 1
     --- stdout
      server   state   tools  loaded  deferred  protocol    remarks
@@ -80,15 +80,17 @@ async fn status_of_servers_that_are_not() {
      dead     failed      0       0         0              the process ended before it answered (exit status: 3): Error: no licence; see `toolgate logs dead`
      mute     failed      0       0         0              no answer to tools/list within 1 s; raise `connectTimeoutSeconds` of the server, or see `toolgate logs mute`
      missing  failed      0       0         0              the command `no-such-command-anywhere` was not found; install it, or write its full path as `command`
-     odd      ready       5       5         0  2025-11-25  tool `tool 2` is left out: `name` is missing or not a non-empty string of at most 512 bytes
-                                                           tool `tool 3` is left out: `name` is missing or not a non-empty string of at most 512 bytes
-                                                           tool `tool 4` is left out: the definition is a string, not an object
+     odd      ready       5       5         0  2025-11-25  tool `#2` is left out: `name` is missing or not a non-empty string of at most 512 bytes
+                                                           tool `#3` is left out: `name` is missing or not a non-empty string of at most 512 bytes
+                                                           tool `#4` is left out: the definition is a string, not an object
                                                            tool `no_schema` is left out: `inputSchema` is missing, not an object
                                                            tool `boolean_schema` is left out: `inputSchema` is a boolean, not an object
+                                                           the arguments of `odd_invalid_pattern` cannot be checked, because its schema is broken ("([unclosed" is not a "regex"); the server has to mend it, or set `validateArguments: false` for the tool to call it unchecked
+                                                           the arguments of `odd_dangling_reference` cannot be checked, because its schema is broken (Pointer '/$defs/absent' does not exist); the server has to mend it, or set `validateArguments: false` for the tool to call it unchecked
 
     A session of all clients is direct: 374 tokens fit into the 10,000 allowed.
     --- stderr
-    ");
+    "#);
 }
 
 #[tokio::test]
@@ -137,11 +139,11 @@ async fn what_a_session_would_get_and_why() {
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
         lines.extend(outcome.stdout.lines().skip(3).map(str::to_owned));
     }
-    insta::assert_snapshot!(lines.join("\n"), @"
+    insta::assert_snapshot!(lines.join("\n"), @r"
     A session of all clients is direct: 231 tokens fit into the 10,000 allowed.
     A session of all clients is deferred (stable): 4 tools are more than the 2 of toolThreshold.
     A session of all clients is deferred (stable): 994 characters are more than the 2 of tokenThreshold.
-    A session of all clients is deferred (stable): 231 tokens are more than 200, which is 0.1 % of a context of 200,000.
+    A session of all clients is deferred (stable): 231 tokens are more than 200, which is 0.1 % of a context of 200,000 tokens.
     A session of all clients is deferred (stable): asked for: deferred.
     A session of clients up to 2025-11-25 is deferred (dynamic): asked for: deferred.
     A session of clients from 2026-07-28 on is deferred (stable): asked for: deferred.

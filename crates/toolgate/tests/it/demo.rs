@@ -55,7 +55,7 @@ async fn the_whole_demo() {
         all servers      156  20,315      10.2 %
         a session now      3     300       0.1 %
 
-       A session is deferred (stable): 20,315 tokens are more than 10,000, which is 5 % of a context of 200,000.
+       A session is deferred (stable): 20,315 tokens are more than 10,000, which is 5 % of a context of 200,000 tokens.
 
     2. Through toolgate the model sees three tools and finds the rest. Its task: open a
        ticket for the error that the services log most often.

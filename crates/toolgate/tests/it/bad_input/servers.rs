@@ -45,7 +45,7 @@ async fn a_command_that_is_missing() {
     exit code 1
     --- stdout
     --- stderr
-    error: there is no tool `other_tool`; search_tools finds those there are
+    error: there is no tool `other_tool`; a search finds those there are
     Not connected: other (the command `no-such-command-anywhere` was not found).
     ");
     let workplace = beside_a_good_one(&json!({ "args": ["-y"] }));
@@ -165,20 +165,22 @@ async fn a_server_that_wants_authorization_or_is_no_mcp_server() {
 
 #[tokio::test]
 async fn schemas_that_cannot_be_used() {
-    insta::assert_snapshot!(told(&beside_a_good_one(&entry(&odd()))).await, @"
+    insta::assert_snapshot!(told(&beside_a_good_one(&entry(&odd()))).await, @r#"
     exit code 1
     --- stdout
      server  state  tools  loaded  deferred  protocol    remarks
      notes   ready      4       4         0  2025-11-25
-     other   ready      5       5         0  2025-11-25  tool `tool 2` is left out: `name` is missing or not a non-empty string of at most 512 bytes
-                                                         tool `tool 3` is left out: `name` is missing or not a non-empty string of at most 512 bytes
-                                                         tool `tool 4` is left out: the definition is a string, not an object
+     other   ready      5       5         0  2025-11-25  tool `#2` is left out: `name` is missing or not a non-empty string of at most 512 bytes
+                                                         tool `#3` is left out: `name` is missing or not a non-empty string of at most 512 bytes
+                                                         tool `#4` is left out: the definition is a string, not an object
                                                          tool `no_schema` is left out: `inputSchema` is missing, not an object
                                                          tool `boolean_schema` is left out: `inputSchema` is a boolean, not an object
+                                                         the arguments of `other_invalid_pattern` cannot be checked, because its schema is broken ("([unclosed" is not a "regex"); the server has to mend it, or set `validateArguments: false` for the tool to call it unchecked
+                                                         the arguments of `other_dangling_reference` cannot be checked, because its schema is broken (Pointer '/$defs/absent' does not exist); the server has to mend it, or set `validateArguments: false` for the tool to call it unchecked
 
     A session of all clients is direct: 374 tokens fit into the 10,000 allowed.
     --- stderr
-    ");
+    "#);
 }
 
 #[tokio::test]

@@ -60,7 +60,7 @@ async fn inspect() {
       }
     }
 
-    weather_forecat: there is no such tool; nearest: weather_forecast, weather_current_conditions
+    weather_forecat: there is no such tool; nearest: weather_forecast
 
     --- stderr
     "#);
@@ -146,7 +146,7 @@ async fn calls_that_fail() {
     exit code 1
     --- stdout
     --- stderr
-    error: there is no tool `kit_adds`; did you mean `kit_add`, `kit_crash` or `kit_media`?
+    error: there is no tool `kit_adds`; did you mean `kit_add`?
 
     $ toolgate call kit_add -a a=one
     exit code 1

@@ -108,11 +108,11 @@ async fn an_unknown_tool_gets_the_nearest_names() {
         assert_eq!(result["isError"], true);
         told.push(text(&result).to_owned());
     }
-    insta::assert_snapshot!(told.join("\n"), @"
+    insta::assert_snapshot!(told.join("\n"), @r"
     there is no tool `notes_create_notes`; did you mean `notes_create_note`, `notes_delete_note` or `notes_find_notes`?
-    there is no tool `create_note`; did you mean `notes_create_note` or `notes_delete_note`?
-    there is no tool `kit_ecko`; did you mean `kit_echo`, `kit_media` or `kit_add`?
-    there is no tool `zzzzzzzzzzzzzzzz`; search_tools finds those there are
+    there is no tool `create_note`; did you mean `notes_create_note`?
+    there is no tool `kit_ecko`; did you mean `kit_echo`?
+    there is no tool `zzzzzzzzzzzzzzzz`; a search finds those there are
     ");
 }
 
