@@ -31,6 +31,16 @@ async fn the_numbers_add_up() {
 }
 
 #[tokio::test]
+async fn the_readme_shows_what_the_demo_prints() {
+    let outcome = Workplace::empty().run(&["demo"]).await;
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let readme = std::fs::read_to_string(path).unwrap();
+    let (_, after) = readme.split_once("<!-- effect:begin -->\n```text\n").unwrap();
+    let (shown, _) = after.split_once("```\n<!-- effect:end -->").unwrap();
+    assert!(outcome.stdout.contains(shown.trim_end()), "the README is out of date:\n{shown}");
+}
+
+#[tokio::test]
 async fn the_whole_demo() {
     let workplace = Workplace::empty();
     let outcome = workplace.run(&["demo"]).await;
