@@ -314,8 +314,8 @@ fn amount(cost: u64, unit: CostUnit) -> String {
     }
 }
 
-/// `1234567` as `1,234,567`.
-fn grouped(number: u64) -> String {
+/// `1234567` as `1,234,567`, for people.
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {

@@ -1,5 +1,7 @@
 //! Tables for people.
 
+pub(crate) use toolgate_catalog::grouped;
+
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 
 /// How a column stands.
@@ -30,19 +32,6 @@ pub(crate) fn table(columns: &[Column], rows: Vec<Vec<String>>) -> String {
     // The preset pads the ends of lines, which shows in every diff and copy.
     let text = table.to_string();
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
-}
-
-/// `1234567` as `1,234,567`.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// A share in percent, with one decimal.
