@@ -1,6 +1,6 @@
 //! Resolve, validate, dispatch.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use parking_lot::RwLock;
 use serde_json::{Map, Value};
@@ -19,7 +19,7 @@ pub struct Broker {
     catalog: SharedCatalog,
     upstream: Arc<Upstream>,
     rules: Rules,
-    validators: Validators,
+    validators: Arc<Validators>,
 }
 
 /// What the configuration says of calls.
@@ -61,11 +61,13 @@ pub enum BrokerError {
 }
 
 const SUGGESTIONS: usize = 3;
+/// How long the check of one call's arguments may take.
+const CHECKING_PATIENCE: Duration = Duration::from_secs(2);
 
 impl Broker {
     /// A broker for the tools of `catalog`, which are on the servers of `upstream`.
     pub fn new(catalog: SharedCatalog, upstream: Arc<Upstream>, rules: Rules) -> Self {
-        Self { catalog, upstream, rules, validators: Validators::default() }
+        Self { catalog, upstream, rules, validators: Arc::default() }
     }
 
     /// Calls the tool of this exposed name, and gives its result as the server sent it.
@@ -76,13 +78,29 @@ impl Broker {
         options: CallOptions,
     ) -> Result<Value, BrokerError> {
         let tool = self.resolve(name)?;
-        let arguments = if self.validates(&tool.id) {
-            self.validators.check(&tool, arguments)?
-        } else {
-            arguments
-        };
+        let arguments =
+            if self.validates(&tool.id) { self.check(&tool, arguments).await? } else { arguments };
         let ToolId { server, tool } = &tool.id;
         Ok(self.upstream.call(server, tool, Some(arguments), options).await?)
+    }
+
+    /// Checks the arguments. A schema that refers to itself can make that take for ever, so that
+    /// it is done aside and for a limited time.
+    async fn check(
+        &self,
+        tool: &Tool,
+        arguments: Map<String, Value>,
+    ) -> Result<Map<String, Value>, BrokerError> {
+        if !self.validators.may_take_long(tool) {
+            return self.validators.check(tool, arguments);
+        }
+        let (validators, checked) = (Arc::clone(&self.validators), tool.clone());
+        let checking = tokio::task::spawn_blocking(move || validators.check(&checked, arguments));
+        if let Ok(Ok(outcome)) = tokio::time::timeout(CHECKING_PATIENCE, checking).await {
+            return outcome;
+        }
+        let reason = "it refers to itself so often that checking does not end".to_owned();
+        Err(Uncheckable { tool: tool.name.to_string(), reason }.into())
     }
 
     /// What is wrong with a tool's schema, if its calls have to be refused for it.

@@ -53,7 +53,14 @@ pub(crate) struct Validators {
     compiled: Mutex<HashMap<Fingerprint, Compiled>>,
 }
 
-type Compiled = Arc<Result<Validator, String>>;
+type Compiled = Arc<Schema>;
+
+/// A schema, compiled or found to be broken.
+struct Schema {
+    validator: Result<Validator, String>,
+    /// Whether it refers to parts of itself.
+    refers: bool,
+}
 
 /// All are dropped when there are more: whoever calls a thousand different tools can compile them
 /// again.
@@ -70,7 +77,7 @@ impl Validators {
     ) -> Result<Map<String, Value>, crate::BrokerError> {
         let compiled = self.compiled(tool);
         let validator =
-            compiled.as_ref().as_ref().map_err(|reason| Uncheckable::new(tool, reason))?;
+            compiled.validator.as_ref().map_err(|reason| Uncheckable::new(tool, reason))?;
         let arguments = Value::Object(arguments);
         if !validator.is_valid(&arguments) {
             return Err(explain(tool, validator, &arguments).into());
@@ -85,7 +92,12 @@ impl Validators {
     /// Why the tool's schema cannot be compiled.
     pub(crate) fn broken(&self, tool: &Tool) -> Option<Uncheckable> {
         let compiled = self.compiled(tool);
-        compiled.as_ref().as_ref().err().map(|reason| Uncheckable::new(tool, reason))
+        compiled.validator.as_ref().err().map(|reason| Uncheckable::new(tool, reason))
+    }
+
+    /// Whether the time that a check takes is not bounded by the size of schema and arguments.
+    pub(crate) fn may_take_long(&self, tool: &Tool) -> bool {
+        self.compiled(tool).refers
     }
 
     fn compiled(&self, tool: &Tool) -> Compiled {
@@ -93,7 +105,11 @@ impl Validators {
         if let Some(known) = self.compiled.lock().get(&fingerprint) {
             return Arc::clone(known);
         }
-        let compiled = Arc::new(compile(&tool.definition.input_schema()));
+        let schema = tool.definition.input_schema();
+        let refers = ["\"$ref\"", "\"$dynamicRef\"", "\"$recursiveRef\""]
+            .iter()
+            .any(|keyword| tool.definition.json().get().contains(keyword));
+        let compiled = Arc::new(Schema { validator: compile(&schema), refers });
         let mut all = self.compiled.lock();
         if all.len() >= MAX_COMPILED {
             all.clear();

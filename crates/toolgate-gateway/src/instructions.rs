@@ -11,9 +11,9 @@ const DESCRIPTION_CHARACTERS: usize = 80;
 /// servers do, so that prompt caches hold.
 pub(crate) fn instructions(host: &Host) -> String {
     let mut text = String::from(
-        "This server stands in front of others. Their tools may not all be listed: search_tools \
-         finds them by what they do, get_tool_details shows their parameters, call_tool calls \
-         them.",
+        "This server stands in front of others. Where search_tools is listed, most of their tools \
+         are not: search_tools finds them by what they do, get_tool_details shows their \
+         parameters, call_tool calls them.",
     );
     let servers = &host.settings().servers;
     if servers.is_empty() {

@@ -122,6 +122,13 @@ impl Host {
         self.inner.upstream.wake_all();
     }
 
+    /// Connects to a server that was left for later, and waits until it has either said what it
+    /// has or failed to.
+    pub async fn connect(&self, server: &str) {
+        self.inner.upstream.wake(server);
+        self.settled(server).await;
+    }
+
     /// Waits until one server has either said what it has or failed to.
     pub async fn settled(&self, server: &str) {
         self.inner.upstream.settled(server).await;
@@ -155,7 +162,8 @@ impl Host {
 
     /// Ends all connections in order, and sees to it that what was learnt is kept.
     pub async fn shutdown(&self) {
-        tokio::join!(self.inner.upstream.shutdown(), self.inner.knowledge.written());
+        self.inner.upstream.shutdown().await;
+        self.inner.knowledge.written().await;
     }
 
     pub(crate) fn search(&self, queries: &[Query<'_>], limit: usize) -> Vec<Hit> {

@@ -11,7 +11,7 @@ use tokio::{sync::watch, task::JoinSet};
 use toolgate_broker::SharedCatalog;
 use toolgate_catalog::{Catalog, Definition, ServerName, Tool};
 use toolgate_search::{Hit, Query, SearchIndex, ServerText, ToolKey};
-use toolgate_store::{LogSource, ServerKey, ServerMemory, Store};
+use toolgate_store::{LogSource, LogWriter, ServerKey, ServerMemory, Store};
 use toolgate_upstream::{Handshake, Listing, Observer, OutputSource};
 
 use crate::{settings::ServerSetup, texts::Indexable};
@@ -24,6 +24,7 @@ pub(crate) struct Knowledge {
     known: Mutex<HashSet<ServerName>>,
     servers: HashMap<ServerName, Kept>,
     store: Option<Store>,
+    logs: Option<Arc<LogWriter>>,
     /// One write to the store at a time.
     writing: Arc<Mutex<()>>,
     /// The writes that are still to be done.
@@ -35,6 +36,8 @@ pub(crate) struct Knowledge {
 
 /// How long an end waits for the cache to be written.
 const WRITING_PATIENCE: Duration = Duration::from_secs(10);
+/// And for the logs.
+const FLUSHING_PATIENCE: Duration = Duration::from_secs(1);
 
 /// What is needed to deal with a server's news.
 struct Kept {
@@ -67,6 +70,7 @@ impl Knowledge {
             index: RwLock::new(index),
             known: Mutex::default(),
             servers: kept.collect(),
+            logs: store.clone().map(LogWriter::start).map(Arc::new),
             store,
             writing: Arc::default(),
             writes: Mutex::default(),
@@ -129,6 +133,9 @@ impl Knowledge {
         let all = async { while writes.join_next().await.is_some() {} };
         if tokio::time::timeout(WRITING_PATIENCE, all).await.is_err() {
             tracing::warn!("the cache of definitions was not written in time");
+        }
+        if let Some(logs) = self.logs.clone() {
+            let _ = tokio::task::spawn_blocking(move || logs.flush(FLUSHING_PATIENCE)).await;
         }
     }
 
@@ -228,14 +235,12 @@ impl Observer for Knowledge {
     fn state_changed(&self, _server: &ServerName) {}
 
     fn output(&self, server: &ServerName, source: OutputSource, line: &str) {
-        let Some(store) = &self.store else { return };
+        let Some(logs) = &self.logs else { return };
         let source = match source {
             OutputSource::Stderr => LogSource::Stderr,
             OutputSource::Stdout => LogSource::Stdout,
             OutputSource::Toolgate => LogSource::Toolgate,
         };
-        if let Err(error) = store.log(server.as_str()).append(source, line) {
-            tracing::debug!(%server, "a log line is lost: {error}");
-        }
+        logs.line(server.as_str(), source, line);
     }
 }

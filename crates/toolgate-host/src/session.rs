@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::{OnceCell, watch};
 use toolgate_broker::BrokerError;
-use toolgate_catalog::{Catalog, ExposedName, Exposure, ExposureKind, Tool};
+use toolgate_catalog::{Catalog, ExposedName, Exposure, ExposureKind, Reason, Tool};
 use toolgate_upstream::{CallError, CallOptions};
 
 use crate::{
@@ -80,11 +80,20 @@ impl Session {
             .get_or_init(|| async {
                 self.host.recalled().await;
                 let mut exposure = self.host.exposure();
-                if matches!(exposure.reason, toolgate_catalog::Reason::Unknown { .. })
+                let mut changes = self.host.changes();
+                let mut waiting = std::pin::pin!(self.host.first_answers());
+                // Each server that answers may settle it.
+                while matches!(exposure.reason, Reason::Unknown { .. })
                     || exposure.kind == ExposureKind::Direct
                 {
-                    self.host.first_answers().await;
+                    let waited = tokio::select! {
+                        () = &mut waiting => true,
+                        news = changes.changed() => news.is_err(),
+                    };
                     exposure = self.host.exposure();
+                    if waited {
+                        break;
+                    }
                 }
                 if self.fixed_list.load(Ordering::Relaxed) && exposure.kind == ExposureKind::Dynamic
                 {
@@ -98,7 +107,7 @@ impl Session {
     /// The definitions that the session is shown, with their exposed names.
     pub async fn list_tools(&self) -> Vec<Value> {
         let exposure = self.exposure().await;
-        if exposure.kind != ExposureKind::Stable && !self.fixed_list.load(Ordering::Relaxed) {
+        if exposure.kind != ExposureKind::Stable {
             return self.current_list(exposure);
         }
         let frozen = self.frozen.get_or_init(|| async {
@@ -165,7 +174,7 @@ impl Session {
         self.found_changes.subscribe()
     }
 
-    /// Makes found tools callable by name, in a dynamic session. Says which are new.
+    /// Makes found tools callable by name, in a dynamic session. Says how many are new.
     pub(crate) fn load<'a>(&self, names: impl Iterator<Item = &'a ExposedName>) -> usize {
         let dynamic = self.exposure.get().is_some_and(|given| given.kind == ExposureKind::Dynamic);
         if !dynamic {
@@ -188,6 +197,9 @@ impl Session {
 
     /// Whether the model has the tool's definition.
     pub(crate) fn is_loaded(&self, tool: &Tool, catalog: &Catalog) -> bool {
+        if let Some(frozen) = self.frozen.get() {
+            return frozen.iter().any(|given| given["name"] == tool.name.as_str());
+        }
         let server = catalog.server(tool.id.server.as_str());
         let from_start = self
             .exposure

@@ -11,6 +11,8 @@ pub(crate) struct Indexable {
 
 const MAX_DEPTH: usize = 4;
 const MAX_PARAMETERS: usize = 200;
+/// Schemas that refer to themselves in many ways would be walked through for ever.
+const MAX_VISITS: usize = 2_000;
 
 impl Indexable {
     pub(crate) fn new(definition: Value) -> Self {
@@ -22,7 +24,8 @@ impl Indexable {
         let annotated = self.definition.pointer("/annotations/title").and_then(Value::as_str);
         let mut parameters = Vec::new();
         if let Some(schema) = self.definition.get("inputSchema") {
-            collect(schema, schema, 0, &mut parameters);
+            let mut visits = MAX_VISITS;
+            collect(schema, schema, 0, &mut visits, &mut parameters);
         }
         ToolText {
             name: part("name").unwrap_or_default(),
@@ -38,11 +41,13 @@ fn collect<'a>(
     schema: &'a Value,
     root: &'a Value,
     depth: usize,
+    visits: &mut usize,
     into: &mut Vec<ParameterText<'a>>,
 ) {
-    if depth > MAX_DEPTH {
+    if depth > MAX_DEPTH || *visits == 0 || into.len() >= MAX_PARAMETERS {
         return;
     }
+    *visits -= 1;
     let schema = resolve(schema, root);
     if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
         for (name, property) in properties {
@@ -60,15 +65,15 @@ fn collect<'a>(
             });
         }
         for property in properties.values() {
-            collect(property, root, depth + 1, into);
+            collect(property, root, depth + 1, visits, into);
         }
     }
     if let Some(items) = schema.get("items") {
-        collect(items, root, depth + 1, into);
+        collect(items, root, depth + 1, visits, into);
     }
     for key in ["anyOf", "oneOf", "allOf"] {
         for option in schema.get(key).and_then(Value::as_array).into_iter().flatten() {
-            collect(option, root, depth + 1, into);
+            collect(option, root, depth + 1, visits, into);
         }
     }
 }
@@ -130,5 +135,9 @@ mod tests {
         let node = json!({"properties": {"next": {"$ref": "#"}, "other": {"$ref": "#"}}});
         let indexable = Indexable::new(json!({"name": "walk", "inputSchema": node}));
         assert!(indexable.text().parameters.len() <= MAX_PARAMETERS);
+        // Without a bound, this one would be visited more than a billion times.
+        let wide = json!({"anyOf": vec![json!({"$ref": "#"}); 300]});
+        let indexable = Indexable::new(json!({"name": "spin", "inputSchema": wide}));
+        assert!(indexable.text().parameters.is_empty());
     }
 }

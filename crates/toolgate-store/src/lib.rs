@@ -7,11 +7,13 @@
 //! Everything here can be lost without harm. A file that cannot be read is treated as absent, and
 //! a write that fails is an error for the caller to report, never a reason to stop.
 //!
-//! Several processes may use one folder: files are replaced whole, never written in place.
+//! Several processes may use one folder: cached files are replaced whole, and logs are appended to
+//! line by line.
 
 mod definitions;
 mod files;
 mod logs;
+mod writer;
 
 use std::path::{Path, PathBuf};
 
@@ -19,6 +21,7 @@ use thiserror::Error;
 
 pub use definitions::{CachedServer, DefinitionCache, ServerKey, ServerMemory};
 pub use logs::{LogSource, MAX_LOG_BYTES, ServerLog};
+pub use writer::LogWriter;
 
 /// The folder that everything is kept in.
 #[derive(Debug, Clone)]

@@ -41,6 +41,21 @@ impl ServerLog {
         self.write(&render(source, line)).map_err(|error| StoreError::new(&self.path, error))
     }
 
+    /// Adds several lines, with few writes.
+    pub(crate) fn append_all<'a>(&self, lines: impl Iterator<Item = (LogSource, &'a str)>) {
+        const PIECE: usize = 64 * 1024;
+        let mut piece = String::new();
+        for (source, line) in lines {
+            piece.push_str(&render(source, line));
+            if piece.len() >= PIECE {
+                // A line that cannot be written is lost; there is nowhere else to tell it.
+                let _ = self.write(&piece);
+                piece.clear();
+            }
+        }
+        let _ = self.write(&piece);
+    }
+
     /// The last `lines` lines, oldest first. Empty where there are none.
     pub fn tail(&self, lines: usize) -> io::Result<Vec<String>> {
         let mut text = read_or_empty(&self.older())?;

@@ -104,19 +104,17 @@ impl Default for Limits {
 }
 
 impl Endpoint {
-    /// Tells what is run or contacted, without secrets: the same text is the same server.
+    /// Tells what is run or contacted, and as whom: the same text is the same server. It holds
+    /// secrets, and is there to be hashed.
     pub fn target(&self) -> String {
         match self {
             Self::Stdio(stdio) => {
                 let cwd = stdio.cwd.as_ref().map(|path| path.display().to_string());
-                format!(
-                    "stdio\0{}\0{}\0{}",
-                    stdio.command,
-                    stdio.args.join("\0"),
-                    cwd.unwrap_or_default()
-                )
+                let (command, args) = (&stdio.command, stdio.args.join("\0"));
+                let (cwd, env) = (cwd.unwrap_or_default(), pairs(&stdio.env));
+                format!("stdio\0{command}\0{args}\0{cwd}\0{env}")
             }
-            Self::Http(http) => format!("http\0{}", http.url),
+            Self::Http(http) => format!("http\0{}\0{}", http.url, pairs(&http.headers)),
         }
     }
 
@@ -124,7 +122,9 @@ impl Endpoint {
     /// URL holds beside the place.
     pub fn redactor(&self) -> Redactor {
         match self {
-            Self::Stdio(stdio) => Redactor::new(stdio.env.values().cloned()),
+            Self::Stdio(stdio) => {
+                Redactor::new(stdio.env.values().cloned().chain(argument_secrets(&stdio.args)))
+            }
             Self::Http(http) => {
                 Redactor::new(http.headers.values().cloned().chain(url_secrets(&http.url)))
             }
@@ -161,12 +161,39 @@ fn url_secrets(url: &str) -> Vec<String> {
     secrets
 }
 
+fn pairs(map: &BTreeMap<String, String>) -> String {
+    map.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join("\0")
+}
+
+/// Arguments that are secrets, as far as the option before them tells: `--api-key VALUE`,
+/// `--token=VALUE`, `--header "Authorization: VALUE"`.
+fn argument_secrets(args: &[String]) -> Vec<String> {
+    const TELLING: [&str; 7] = ["key", "token", "secret", "password", "passwd", "auth", "header"];
+    let tells = |option: &str| {
+        let option = option.to_ascii_lowercase();
+        option.starts_with('-') && TELLING.iter().any(|word| option.contains(word))
+    };
+    let mut secrets = Vec::new();
+    for (index, argument) in args.iter().enumerate() {
+        match argument.split_once('=') {
+            Some((option, value)) if tells(option) => secrets.push(value.to_owned()),
+            _ if index > 0 && tells(&args[index - 1]) && !argument.starts_with("--") => {
+                secrets.push(argument.clone());
+                // Of a header, the value alone too.
+                secrets.extend(argument.split_once(": ").map(|(_, value)| value.to_owned()));
+            }
+            _ => {}
+        }
+    }
+    secrets
+}
+
 impl fmt::Debug for StdioEndpoint {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("StdioEndpoint")
             .field("command", &self.command)
-            .field("args", &self.args)
+            .field("args", &format_args!("[{} arguments]", self.args.len()))
             .field("env", &self.env.keys().collect::<Vec<_>>())
             .field("cwd", &self.cwd)
             .finish()
@@ -198,6 +225,25 @@ mod tests {
         );
         let shown = format!("{endpoint:?}");
         assert!(!shown.contains("defgh") && !shown.contains("word1"), "{shown}");
+    }
+
+    #[test]
+    fn arguments_that_an_option_calls_secret_are_hidden() {
+        let args = [
+            "--api-key",
+            "sk-12345678",
+            "--port",
+            "8080",
+            "--token=abcdefghij",
+            "--header",
+            "Authorization: Bearer zyxwvuts1",
+        ]
+        .map(str::to_owned);
+        let (env, cwd) = (BTreeMap::new(), None);
+        let stdio = StdioEndpoint { command: "s".into(), args: args.to_vec(), env, cwd };
+        let redactor = Endpoint::Stdio(stdio).redactor();
+        let said = "bad sk-12345678 on 8080, abcdefghij, zyxwvuts1";
+        assert_eq!(redactor.clean(said), "bad [hidden] on 8080, [hidden], [hidden]");
     }
 
     #[test]

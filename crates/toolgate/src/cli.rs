@@ -27,7 +27,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Args)]
 pub(crate) struct Globals {
-    /// The configuration: toolgate.json, or the file of Claude, Cursor, VS Code, Codex, Gemini, Zed
+    /// The configuration: toolgate.json, or the file of Claude, Cursor, VS Code, Windsurf, Gemini, Codex, Zed
     ///
     /// Without it: ./toolgate.json, ./toolgate.jsonc, ./.mcp.json, then toolgate/toolgate.json in
     /// the user's configuration folder.

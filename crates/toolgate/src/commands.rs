@@ -46,20 +46,21 @@ fn start(
     printer: &mut Printer,
 ) -> Result<(Loaded, Host), Failure> {
     let loaded = load::load(globals)?;
-    load::report(&loaded.configuration.problems, printer);
+    load::report(&loaded, printer);
     let host = Host::start(loaded.settings(mode));
     Ok((loaded, host))
 }
 
 /// [`start`] for a command that asks one question. Servers in the cache are left alone until they
-/// are called; the others are waited for, unless `names` are all known without them.
+/// are called; the others are waited for, unless `names` are all known without them. A name that
+/// the cache does not have may be new: then all servers are asked.
 async fn start_when_needed(
     globals: &Globals,
     names: &[String],
     printer: &mut Printer,
 ) -> Result<(Loaded, Host), Failure> {
     let loaded = load::load(globals)?;
-    load::report(&loaded.configuration.problems, printer);
+    load::report(&loaded, printer);
     let settings = HostSettings { connect: Connect::WhenNeeded, ..loaded.settings(None) };
     let host = Host::start(settings);
     host.recalled().await;
@@ -68,6 +69,9 @@ async fn start_when_needed(
         let bar = Printer::progress(host.settings().servers.len() as u64, "connecting");
         host.all_known().await;
         bar.finish_and_clear();
+        if !names.iter().all(known) {
+            settle(&host).await;
+        }
     }
     Ok((loaded, host))
 }

@@ -63,10 +63,28 @@ fn find() -> Result<PathBuf, Failure> {
         .hint("or see toolgate at work without one: toolgate demo"))
 }
 
-/// Tells the person what is wrong with the configuration. What is right is used all the same.
-pub(crate) fn report(problems: &[Problem], printer: &mut Printer) {
-    for problem in problems {
+/// Tells the person what is wrong with the configuration, and what of it cannot be done yet. What
+/// is right is used all the same.
+pub(crate) fn report(loaded: &Loaded, printer: &mut Printer) {
+    for problem in &loaded.configuration.problems {
         printer.note(problem);
+    }
+    let file = folders::shown(&loaded.path);
+    for server in loaded.configuration.servers.iter().filter(|server| server.settings.enabled) {
+        let name = &server.name;
+        if server.settings.lazy {
+            printer.note(format!(
+                "warning: {file}: `lazy` of `{name}` has no effect yet; the server is connected at the start"
+            ));
+        }
+        for (tool, settings) in &server.settings.tools {
+            if settings.approval == Some(Approval::Ask) {
+                printer.note(format!(
+                    "warning: {file}: nobody can be asked for an approval yet, so that tool `{tool}` of \
+                     `{name}` is left out"
+                ));
+            }
+        }
     }
 }
 

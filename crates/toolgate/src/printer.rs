@@ -25,9 +25,13 @@ impl Printer {
 
     /// A line of data.
     pub(crate) fn line(&mut self, text: impl Display) {
-        if writeln!(self.out, "{text}").is_err() {
-            // Whoever read us has seen enough.
-            std::process::exit(0);
+        if let Err(error) = writeln!(self.out, "{text}") {
+            if error.kind() == io::ErrorKind::BrokenPipe {
+                // Whoever read us has seen enough.
+                std::process::exit(0);
+            }
+            self.note(format!("error: cannot write the output: {error}"));
+            std::process::exit(1);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Servers that have nothing to show, so that nobody takes their tools for missing.
+//! Servers that are not there, so that nobody takes their tools for missing or for working.
 
 use std::fmt::Write;
 
@@ -11,21 +11,20 @@ use crate::host::Host;
 const SHOWN: usize = 5;
 const REASON_CHARACTERS: usize = 160;
 
-/// A sentence for the servers that are still starting and one for those that are not connected, as
-/// far as there are such without tools.
+/// A sentence for the servers that are still starting and have no tools yet, and one for those that
+/// are not connected.
 pub(crate) fn notes(host: &Host, catalog: &Catalog) -> Vec<String> {
     let mut starting = Vec::new();
     let mut failed = Vec::new();
     for entry in catalog.servers() {
         let name = entry.name.as_str();
-        if !catalog.tools_of(name).is_empty() {
-            continue;
-        }
         match host.state(name).map(|state| (state.kind, state.failure)) {
             Some((StateKind::Failed | StateKind::Connecting, Some(failure))) => {
                 failed.push(format!("{name} ({})", one_line(&failure.reason, REASON_CHARACTERS)));
             }
-            Some((StateKind::Connecting, None)) => starting.push(name.to_owned()),
+            Some((StateKind::Connecting, None)) if catalog.tools_of(name).is_empty() => {
+                starting.push(name.to_owned());
+            }
             _ => {}
         }
     }

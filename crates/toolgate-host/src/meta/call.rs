@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use toolgate_broker::BrokerError;
 use toolgate_upstream::{CallError, CallOptions};
 
+use super::MetaTool;
 use crate::session::{CallFailure, Session, error_result};
 
 /// The arguments of `call_tool`.
@@ -18,7 +19,7 @@ pub(super) struct CallRequest {
 
 /// Models often write the arguments down as text. What they mean is clear, so it is taken.
 #[derive(Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "`arguments` has to be an object")]
 enum Arguments {
     Object(Map<String, Value>),
     Text(String),
@@ -32,6 +33,12 @@ pub(super) async fn call(
     request: CallRequest,
     options: CallOptions,
 ) -> Result<Value, CallFailure> {
+    if MetaTool::named(&request.name).is_some() {
+        return Ok(error_result(&format!(
+            "Call {} directly, not through call_tool.",
+            request.name
+        )));
+    }
     let arguments = match request.arguments {
         Arguments::Object(arguments) => arguments,
         Arguments::None(()) => Map::new(),

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use toolgate_catalog::{Catalog, Exposure, ExposureKind, Tool, nearest};
-use toolgate_search::Query;
+use toolgate_search::{MAX_QUERIES, Query};
 
 use super::{absent, one_line, result};
 use crate::session::Session;
@@ -17,6 +17,7 @@ pub struct SearchRequest {
     /// One query.
     pub query: Option<String>,
     /// Several queries.
+    #[serde(deserialize_with = "one_or_several")]
     pub queries: Vec<String>,
     /// Only this server.
     pub server: Option<String>,
@@ -26,6 +27,22 @@ pub struct SearchRequest {
     pub detail: SearchDetail,
     /// Unload what was found so far first, where that is possible.
     pub unload: bool,
+}
+
+/// Models write one query where several are asked for, and `null` for none.
+fn one_or_several<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "expected a list of queries")]
+    enum Queries {
+        Several(Vec<String>),
+        One(String),
+        None(()),
+    }
+    Ok(match Queries::deserialize(deserializer)? {
+        Queries::Several(queries) => queries,
+        Queries::One(query) => vec![query],
+        Queries::None(()) => Vec::new(),
+    })
 }
 
 /// How much is shown of a tool that was found.
@@ -72,6 +89,7 @@ pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value 
         .chain(&request.queries)
         .map(|query| query.chars().take(MAX_QUERY_CHARACTERS).collect::<String>())
         .filter(|query: &String| !query.trim().is_empty())
+        .take(MAX_QUERIES)
         .collect();
     let limit = request.limit.unwrap_or(host.settings().max_results).clamp(1, MAX_LIMIT);
     let known = request
@@ -254,7 +272,11 @@ impl Answer<'_> {
 }
 
 fn quoted(queries: &[String]) -> String {
-    let quoted: Vec<String> =
-        queries.iter().map(|query| format!("\"{}\"", one_line(query, 80))).collect();
-    quoted.join(", ")
+    const QUOTED: usize = 4;
+    let quoted = queries.iter().take(QUOTED).map(|query| format!("\"{}\"", one_line(query, 80)));
+    let mut text = quoted.collect::<Vec<_>>().join(", ");
+    if queries.len() > QUOTED {
+        let _ = write!(text, " and {} more", queries.len() - QUOTED);
+    }
+    text
 }

@@ -22,6 +22,11 @@ pub(crate) async fn run(
     let values = read_arguments(&arguments)?;
     let (_, host) =
         super::start_when_needed(globals, std::slice::from_ref(&arguments.name), printer).await?;
+    // What the cache has of the tool may be out of date, and its server is needed anyway.
+    let server = host.catalog().read().resolve(&arguments.name).map(|tool| tool.id.server.clone());
+    if let Some(server) = server {
+        host.connect(server.as_str()).await;
+    }
     let session = host.session();
     let outcome = call(&session, &arguments.name, values).await;
     host.shutdown().await;
@@ -58,6 +63,10 @@ async fn call(
     tokio::spawn(async move {
         if tokio::signal::ctrl_c().await.is_ok() {
             interrupted.cancel();
+            // Who presses it twice does not want to wait for the server.
+            if tokio::signal::ctrl_c().await.is_ok() {
+                std::process::exit(130);
+            }
         }
     });
     let request = Map::from_iter([

@@ -38,7 +38,7 @@ pub(crate) fn run(
                     "problems": configuration.problems,
                 }))?;
             } else {
-                load::report(&configuration.problems, printer);
+                load::report(&loaded, printer);
                 let all = configuration.servers.len();
                 printer.line(format!("{path}: {usable} of {all} servers can be used"));
             }

@@ -18,21 +18,27 @@ pub(crate) async fn run(
 ) -> Result<ExitCode, Failure> {
     let (_, host) = super::start_when_needed(globals, &arguments.names, printer).await?;
     let session = host.session();
-    let request = json!({ "names": arguments.names });
-    let result = meta_call(&session, "get_tool_details", request).await?;
-    host.shutdown().await;
-    if is_error(&result) {
-        return Err(Failure::usage(text_of(&result)));
+    let mut tools = Vec::new();
+    for name in &arguments.names {
+        // One at a time: a definition on its own is always given whole.
+        let request = json!({ "names": [name] });
+        let mut result = meta_call(&session, "get_tool_details", request).await?;
+        if is_error(&result) {
+            return Err(Failure::usage(text_of(&result)));
+        }
+        if let Some(found) = result["structuredContent"]["tools"].as_array_mut() {
+            tools.append(found);
+        }
     }
-    let tools = &result["structuredContent"]["tools"];
+    host.shutdown().await;
     if arguments.output.json {
-        printer.json(tools)?;
+        printer.json(&tools)?;
     } else {
-        for tool in tools.as_array().into_iter().flatten() {
+        for tool in &tools {
             printer.line(render(tool));
         }
     }
-    let unknown = tools.as_array().into_iter().flatten().any(|tool| tool.get("error").is_some());
+    let unknown = tools.iter().any(|tool| tool.get("error").is_some());
     Ok(if unknown { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 

@@ -45,7 +45,9 @@ pub(crate) async fn run(
     arguments: &Tokens,
     printer: &mut Printer,
 ) -> Result<ExitCode, Failure> {
-    let (loaded, host) = super::start_when_needed(globals, &[], printer).await?;
+    let (loaded, host) = super::start(globals, None, printer)?;
+    // A measurement: what is cached may be out of date.
+    super::settle(&host).await;
     let costs = count(&host, arguments.unit).await;
     let missing = uncounted(&host);
     host.shutdown().await;

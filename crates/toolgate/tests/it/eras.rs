@@ -5,7 +5,7 @@ use toolgate_testkit::{Builtin, Era, Fixture, RawClient};
 
 use crate::{
     fixtures::{notes, weather},
-    support::{Workplace, call, call_through, entry, list, names},
+    support::{Workplace, call, call_through, entry, list, names, until},
 };
 
 /// The parameters of a request of 2026-07-28.
@@ -126,15 +126,20 @@ async fn dynamic_is_stable_for_a_modern_client() {
 }
 
 #[tokio::test]
-async fn a_direct_list_never_changes_for_a_modern_client() {
+async fn a_direct_list_follows_its_servers_for_a_modern_client() {
     let fixture = Fixture::new("kit").with_builtins([Builtin::ChangeTools]);
     let workplace = Workplace::new(&json!({ "mcpServers": { "kit": entry(&fixture) } }));
     let mut client = workplace.serve(&["--mode", "direct"]);
     let before = client.request("tools/list", modern(json!({}))).await.unwrap();
     assert_eq!(before["result"]["tools"].as_array().unwrap().len(), 1, "{before}");
     modern_call(&mut client, "kit_change_tools", json!({ "add": "later" })).await;
-    let after = client.request("tools/list", modern(json!({}))).await.unwrap();
-    assert_eq!(after["result"], before["result"]);
+    // Nothing is announced, but whoever asks again is told the truth.
+    until("the new tool is listed", async || {
+        let after = client.request("tools/list", modern(json!({}))).await.unwrap();
+        (after["result"]["tools"].as_array().unwrap().len() == 2).then_some(())
+    })
+    .await;
+    assert!(client.asides.is_empty(), "{:?}", client.asides);
 }
 
 #[tokio::test]

@@ -36,7 +36,7 @@ async fn a_question_that_the_cache_answers_starts_no_server() {
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
         outcome.stdout
     };
-    let questions = [&["search", "teal"][..], &["inspect", "notes_create_note"], &["tokens"]];
+    let questions = [&["search", "teal"][..], &["inspect", "notes_create_note"]];
     let mut first = Vec::new();
     for question in questions {
         first.push(ask(question).await);

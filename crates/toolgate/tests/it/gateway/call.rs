@@ -140,11 +140,11 @@ async fn arguments_written_as_text_or_left_out_are_understood() {
         assert_eq!(result["isError"], true);
         told.push(text(&result).to_owned());
     }
-    insta::assert_snapshot!(told.join("\n"), @"
+    insta::assert_snapshot!(told.join("\n"), @r"
     `arguments` is a text and not a JSON object.
     `arguments` is a text and not a JSON object.
-    The arguments do not fit: data did not match any variant of untagged enum Arguments. Expected: call_tool(name: string, arguments?: object)
-    The arguments do not fit: data did not match any variant of untagged enum Arguments. Expected: call_tool(name: string, arguments?: object)
+    The arguments do not fit: `arguments` has to be an object. Expected: call_tool(name: string, arguments?: object)
+    The arguments do not fit: `arguments` has to be an object. Expected: call_tool(name: string, arguments?: object)
     The arguments do not fit: missing field `name`. Expected: call_tool(name: string, arguments?: object)
     The arguments do not fit: unknown field `args`, expected `name` or `arguments`. Expected: call_tool(name: string, arguments?: object)
     ");

@@ -64,7 +64,7 @@ async fn the_handshake_says_who_is_there_and_is_the_same_each_time() {
     let result = &answers[0]["result"];
     assert_eq!(result["serverInfo"]["name"], "toolgate");
     assert_eq!(result["capabilities"]["tools"]["listChanged"], true);
-    insta::assert_snapshot!(result["instructions"].as_str().unwrap(), @"This server stands in front of others. Their tools may not all be listed: search_tools finds them by what they do, get_tool_details shows their parameters, call_tool calls them. Servers: notes, weather, kit.");
+    insta::assert_snapshot!(result["instructions"].as_str().unwrap(), @"This server stands in front of others. Where search_tools is listed, most of their tools are not: search_tools finds them by what they do, get_tool_details shows their parameters, call_tool calls them. Servers: notes, weather, kit.");
 }
 
 #[tokio::test]
