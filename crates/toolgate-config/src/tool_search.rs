@@ -70,6 +70,10 @@ pub enum SearchStrategy {
     /// By words, weighted by how rare they are.
     #[default]
     Bm25,
+    /// By points for words contained in names, descriptions and parameter names.
+    Keyword,
+    /// The query is a regular expression over names and descriptions.
+    Regex,
 }
 
 /// How the cost of definitions is counted.
@@ -84,7 +88,13 @@ pub enum TokenCounter {
 
 choice!(DeferredMode, "stable" => Stable, "dynamic" => Dynamic);
 // `hybrid` is a name people already write; until it exists the words alone rank.
-choice!(SearchStrategy, "bm25" => Bm25, "hybrid" => Bm25);
+choice!(
+    SearchStrategy,
+    "bm25" => Bm25,
+    "hybrid" => Bm25,
+    "keyword" => Keyword,
+    "regex" => Regex,
+);
 choice!(TokenCounter, "o200k" => O200k, "characters" => Characters);
 
 impl Default for ToolSearch {

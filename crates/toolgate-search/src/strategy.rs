@@ -7,7 +7,10 @@ use thiserror::Error;
 
 use crate::{
     bm25::Bm25Index,
+    keyword::KeywordIndex,
+    pattern::RegexIndex,
     query::{Hit, Query},
+    search_error::SearchError,
     text::{ServerText, ToolKey, ToolText},
 };
 
@@ -34,7 +37,9 @@ pub trait Strategy: fmt::Debug + Send + Sync {
     fn tool_count(&self) -> usize;
 
     /// The best hits, best first, at most as many as the query's limit.
-    fn search(&self, query: &Query<'_>) -> Vec<Hit>;
+    ///
+    /// Nothing found is an empty list. An error says what is wrong with the query itself.
+    fn search(&self, query: &Query<'_>) -> Result<Vec<Hit>, SearchError>;
 }
 
 /// The strategies that can be chosen by name, in a configuration for example.
@@ -45,16 +50,22 @@ pub enum StrategyName {
     /// Weighted words: [`Bm25Index`].
     #[default]
     Bm25,
+    /// Points for words contained in names, descriptions and parameter names: [`KeywordIndex`].
+    Keyword,
+    /// The query is a regular expression: [`RegexIndex`].
+    Regex,
 }
 
 impl StrategyName {
     /// Every strategy, in the order in which they are listed to people.
-    pub const ALL: &[Self] = &[Self::Bm25];
+    pub const ALL: &[Self] = &[Self::Bm25, Self::Keyword, Self::Regex];
 
     /// The name as it is written in a configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Bm25 => "bm25",
+            Self::Keyword => "keyword",
+            Self::Regex => "regex",
         }
     }
 
@@ -62,6 +73,8 @@ impl StrategyName {
     pub fn build(self) -> Box<dyn Strategy> {
         match self {
             Self::Bm25 => Box::new(Bm25Index::default()),
+            Self::Keyword => Box::new(KeywordIndex::default()),
+            Self::Regex => Box::new(RegexIndex::default()),
         }
     }
 }

@@ -95,6 +95,8 @@ impl Loaded {
             keep_loaded_tools: search.keep_loaded_tools,
             strategy: match search.strategy {
                 SearchStrategy::Bm25 => StrategyName::Bm25,
+                SearchStrategy::Keyword => StrategyName::Keyword,
+                SearchStrategy::Regex => StrategyName::Regex,
             },
             store: store(),
             ..HostSettings::new(servers)

@@ -12,7 +12,6 @@ mod document;
 mod inverted;
 mod parameters;
 mod query_terms;
-mod top;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -23,12 +22,13 @@ pub use self::parameters::{Bm25Parameters, FieldWeights};
 use self::{
     inverted::{DocumentId, Inverted},
     query_terms::NameTerms,
-    top::{Candidate, Top},
 };
 use crate::{
     query::{Hit, Query},
+    search_error::SearchError,
     strategy::Strategy,
     text::{ServerText, ToolKey, ToolText},
+    top::{Candidate, Top},
 };
 
 /// The tools of all servers by the words in their texts.
@@ -189,7 +189,7 @@ impl Strategy for Bm25Index {
         self.tools.live()
     }
 
-    fn search(&self, query: &Query<'_>) -> Vec<Hit> {
+    fn search(&self, query: &Query<'_>) -> Result<Vec<Hit>, SearchError> {
         let words = query_terms::words(query.text);
         let names = query_terms::name_terms(query.text);
         let mut scores = vec![0.0; self.tools.places()];
@@ -208,7 +208,7 @@ impl Strategy for Bm25Index {
                 top.offer(Candidate { score, key: &self.keys[place], server });
             }
         }
-        top.into_hits()
+        Ok(top.into_hits())
     }
 }
 

@@ -21,7 +21,8 @@ pub(crate) async fn run(
 ) -> Result<ExitCode, Failure> {
     let values = read_arguments(&arguments)?;
     let (_, host) =
-        super::start_when_needed(globals, std::slice::from_ref(&arguments.name), printer).await?;
+        super::start_when_needed(globals, std::slice::from_ref(&arguments.name), None, printer)
+            .await?;
     let session = host.session();
     let outcome = call(&session, &arguments.name, values).await;
     host.shutdown().await;

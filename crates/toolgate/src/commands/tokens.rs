@@ -45,7 +45,7 @@ pub(crate) async fn run(
     arguments: &Tokens,
     printer: &mut Printer,
 ) -> Result<ExitCode, Failure> {
-    let (loaded, host) = super::start_when_needed(globals, &[], printer).await?;
+    let (loaded, host) = super::start_when_needed(globals, &[], None, printer).await?;
     let costs = count(&host, arguments.unit).await;
     let missing = uncounted(&host);
     host.shutdown().await;
