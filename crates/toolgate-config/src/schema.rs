@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(search["enabled"]["default"], "auto");
         assert_eq!(
             search["strategy"]["enum"],
-            serde_json::json!(["bm25", "hybrid", "keyword", "regex"])
+            serde_json::json!(["hybrid", "bm25", "embedding", "keyword", "regex"])
         );
         assert_eq!(search["thresholdPercent"]["maximum"], 100);
         assert_eq!(schema["properties"]["mcpServers"]["maxProperties"], 1_000);

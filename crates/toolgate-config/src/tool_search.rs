@@ -67,9 +67,13 @@ pub enum DeferredMode {
 /// How tools are ranked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum SearchStrategy {
-    /// By words, weighted by how rare they are.
+    /// By words and by meaning.
     #[default]
+    Hybrid,
+    /// By words, weighted by how rare they are.
     Bm25,
+    /// By meaning, with the word vectors in the program.
+    Embedding,
     /// By points for words contained in names, descriptions and parameter names.
     Keyword,
     /// The query is a regular expression over names and descriptions.
@@ -87,11 +91,11 @@ pub enum TokenCounter {
 }
 
 choice!(DeferredMode, "stable" => Stable, "dynamic" => Dynamic);
-// `hybrid` is a name people already write; until it exists the words alone rank.
 choice!(
     SearchStrategy,
+    "hybrid" => Hybrid,
     "bm25" => Bm25,
-    "hybrid" => Bm25,
+    "embedding" => Embedding,
     "keyword" => Keyword,
     "regex" => Regex,
 );

@@ -1,31 +1,30 @@
-//! Measures other numbers than the usual ones for BM25, by halves: the queries at even and at odd
+//! Measures other numbers than the usual ones, by halves: the queries at even and at odd
 //! places, so that numbers can be chosen on one half and checked on the other.
 //!
 //! ```text
-//! cargo run --release -p toolgate-search --example tune -- [--parameters JSON] [--hints] FILE…
+//! cargo run --release -p toolgate-search --example tune -- [--words JSON] [--hybrid JSON] [--hints] FILE…
 //! ```
 
 use std::{error::Error, fs, time::Duration};
 
 use toolgate_search::{
-    Bm25Index, Bm25Parameters, SearchIndex, StrategyName,
+    Bm25Parameters, HybridIndex, HybridParameters, SearchIndex, StrategyName,
     evaluation::{Hints, LabelledSet, QueryFigures, Summary, measure},
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let (mut parameters, mut hints) = (Bm25Parameters::default(), Hints::Ignored);
+    let (mut words, mut hybrid) = (Bm25Parameters::default(), HybridParameters::default());
+    let mut hints = Hints::Ignored;
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--hints" => hints = Hints::Given,
-            "--parameters" => {
-                let json = arguments.next().ok_or("--parameters needs a JSON object")?;
-                parameters = serde_json::from_str(&json)?;
-            }
+            "--words" => words = serde_json::from_str(&arguments.next().unwrap_or_default())?,
+            "--hybrid" => hybrid = serde_json::from_str(&arguments.next().unwrap_or_default())?,
             file => {
                 let set: LabelledSet = serde_json::from_str(&fs::read_to_string(file)?)?;
-                let words = Box::new(Bm25Index::with_parameters(parameters));
-                let mut index = SearchIndex::with_strategy(StrategyName::Bm25, words);
+                let strategy = Box::new(HybridIndex::with_parameters(words, hybrid));
+                let mut index = SearchIndex::with_strategy(StrategyName::Hybrid, strategy);
                 set.put_into(&mut index);
                 let mut clock = || Duration::ZERO;
                 report(file, &measure(&set, &index, hints, &mut clock, &mut || {}));

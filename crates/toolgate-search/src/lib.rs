@@ -17,8 +17,10 @@
 
 mod analysis;
 mod bm25;
+mod dense;
 pub mod evaluation;
 mod fusion;
+mod hybrid;
 mod keyword;
 pub mod limits;
 pub mod metrics;
@@ -30,8 +32,11 @@ mod strategy;
 mod text;
 mod text_blocks;
 mod top;
+mod usage;
 
 pub use bm25::{Bm25Index, Bm25Parameters, FieldWeights};
+pub use dense::EmbeddingIndex;
+pub use hybrid::{HybridIndex, HybridParameters};
 pub use keyword::KeywordIndex;
 pub use pattern::RegexIndex;
 pub use query::{Hit, Query};
@@ -39,3 +44,4 @@ pub use search_error::{PatternFault, SearchError};
 pub use search_index::{MAX_QUERIES, SearchIndex};
 pub use strategy::{Strategy, StrategyName, UnknownStrategy};
 pub use text::{ParameterText, ServerText, ToolKey, ToolText};
+pub use usage::{PastQuery, UsageMemory};

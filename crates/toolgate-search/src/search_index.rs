@@ -6,10 +6,15 @@ use crate::{
     search_error::SearchError,
     strategy::{Strategy, StrategyName},
     text::{ServerText, ToolKey, ToolText},
+    usage::UsageMemory,
 };
 
 /// How many of the queries of one call are looked at; the rest is ignored.
 pub const MAX_QUERIES: usize = 16;
+
+/// How many hits are looked at for ones that were of use before. What ranks below them is too far
+/// from the query for a memory to help.
+const MEMORY_POOL: usize = 100;
 
 /// All tools of all servers, ready to be searched.
 ///
@@ -99,6 +104,21 @@ impl SearchIndex {
             (None, Some(wanted)) => Err(SearchError::NotHeld { wanted }),
             (None, None) => Ok(Vec::new()),
         }
+    }
+
+    /// The best hits, best first, with those lifted that were of use for such a query before.
+    pub fn search_remembering(
+        &self,
+        query: &Query<'_>,
+        memory: &UsageMemory,
+    ) -> Result<Vec<Hit>, SearchError> {
+        if memory.is_empty() {
+            return self.search(query);
+        }
+        let pool = Query { limit: query.limit.max(MEMORY_POOL), ..*query };
+        let mut hits = memory.lift(query.text, self.search(&pool)?);
+        hits.truncate(query.limit);
+        Ok(hits)
     }
 
     /// The hits of several queries in one list of at most `limit`: the best of each query in the

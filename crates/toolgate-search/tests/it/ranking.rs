@@ -148,7 +148,7 @@ fn titles_count_and_a_key_counts_once() {
 
 #[test]
 fn no_match_and_no_words_give_nothing() {
-    for text in ["", "   ", "zebra", "?!", "the of and"] {
+    for text in ["", "   ", "zqxwvk", "?!", "the of and"] {
         assert!(search(text).is_empty(), "{text:?}");
     }
     assert!(catalogue().search(&Query::new("issue", 0)).unwrap().is_empty());
