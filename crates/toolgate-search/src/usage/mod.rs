@@ -68,7 +68,7 @@ const SECOND: f32 = 0.5;
 const SATURATION: f32 = 0.3;
 /// A hit with less than this of the best one's score does not get past it: the best is then one that
 /// the query calls by name.
-const FAR: f32 = 0.25;
+const FAR: f32 = 0.125;
 
 impl UsageMemory {
     /// Remembers that `tool` was called for `query`. A query without a word is not remembered.

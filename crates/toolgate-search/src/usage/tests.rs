@@ -30,7 +30,7 @@ fn what_is_new_is_not_drowned() {
     let list = [("weather_forecast", 1.0), ("chat_send", 0.9)];
     assert_eq!(lifted(&memory, "weather of tomorrow", &list)[0], "weather_forecast");
     // A tool that is called by name scores far above the rest, and stays there.
-    let list = [("new_send", 8.9), ("chat_send", 0.9)];
+    let list = [("new_send", 10.9), ("chat_send", 0.9)];
     assert_eq!(lifted(&memory, "send a message to room 7", &list)[0], "new_send");
 }
 
