@@ -164,7 +164,10 @@ mod tests {
         let search = &schema["$defs"]["ToolSearch"]["properties"];
         assert_eq!(search["maxResults"]["default"], 5);
         assert_eq!(search["enabled"]["default"], "auto");
-        assert_eq!(search["strategy"]["enum"], serde_json::json!(["bm25", "hybrid"]));
+        assert_eq!(
+            search["strategy"]["enum"],
+            serde_json::json!(["hybrid", "bm25", "embedding", "keyword", "regex"])
+        );
         assert_eq!(search["thresholdPercent"]["maximum"], 100);
         assert_eq!(schema["properties"]["mcpServers"]["maxProperties"], 1_000);
     }

@@ -67,9 +67,17 @@ pub enum DeferredMode {
 /// How tools are ranked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum SearchStrategy {
-    /// By words, weighted by how rare they are.
+    /// By words and by meaning.
     #[default]
+    Hybrid,
+    /// By words, weighted by how rare they are.
     Bm25,
+    /// By meaning, with the word vectors in the program.
+    Embedding,
+    /// By points for words contained in names, descriptions and parameter names.
+    Keyword,
+    /// The query is a regular expression over names and descriptions.
+    Regex,
 }
 
 /// How the cost of definitions is counted.
@@ -83,8 +91,14 @@ pub enum TokenCounter {
 }
 
 choice!(DeferredMode, "stable" => Stable, "dynamic" => Dynamic);
-// `hybrid` is a name people already write; until it exists the words alone rank.
-choice!(SearchStrategy, "bm25" => Bm25, "hybrid" => Bm25);
+choice!(
+    SearchStrategy,
+    "hybrid" => Hybrid,
+    "bm25" => Bm25,
+    "embedding" => Embedding,
+    "keyword" => Keyword,
+    "regex" => Regex,
+);
 choice!(TokenCounter, "o200k" => O200k, "characters" => Characters);
 
 impl Default for ToolSearch {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 use toolgate_broker::{Broker, BrokerError, Rules, SharedCatalog};
 use toolgate_catalog::{Exposure, ServerName, decide};
-use toolgate_search::{Hit, Query, SearchIndex};
+use toolgate_search::{Hit, Query, SearchError, SearchIndex};
 use toolgate_upstream::{CallOptions, Observer, ServerState, Start, StateKind, Upstream};
 
 use crate::{
@@ -43,7 +43,7 @@ impl Host {
     /// Takes what the cache has, starts to connect to all servers, and returns without waiting for
     /// any. Must be called inside a tokio runtime.
     pub fn start(mut settings: HostSettings) -> Self {
-        let index = SearchIndex::with_strategy(settings.strategy.build());
+        let index = SearchIndex::ranked_by(settings.strategy);
         let knowledge = Arc::new(Knowledge::new(&settings.servers, index, settings.store.clone()));
         let mut cached = Vec::new();
         for setup in &mut settings.servers {
@@ -166,7 +166,11 @@ impl Host {
         self.inner.knowledge.written().await;
     }
 
-    pub(crate) fn search(&self, queries: &[Query<'_>], limit: usize) -> Vec<Hit> {
+    pub(crate) fn search(
+        &self,
+        queries: &[Query<'_>],
+        limit: usize,
+    ) -> Result<Vec<Hit>, SearchError> {
         self.inner.knowledge.search(queries, limit)
     }
 

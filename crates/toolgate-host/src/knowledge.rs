@@ -10,7 +10,7 @@ use parking_lot::{Mutex, RwLock};
 use tokio::{sync::watch, task::JoinSet};
 use toolgate_broker::SharedCatalog;
 use toolgate_catalog::{Catalog, Definition, ServerName, Tool};
-use toolgate_search::{Hit, Query, SearchIndex, ServerText, ToolKey};
+use toolgate_search::{Hit, Query, SearchError, SearchIndex, ServerText, ToolKey};
 use toolgate_store::{LogSource, LogWriter, ServerKey, ServerMemory, Store};
 use toolgate_upstream::{Handshake, Listing, Observer, OutputSource};
 
@@ -92,7 +92,11 @@ impl Knowledge {
         self.known.lock().contains(server)
     }
 
-    pub(crate) fn search(&self, queries: &[Query<'_>], limit: usize) -> Vec<Hit> {
+    pub(crate) fn search(
+        &self,
+        queries: &[Query<'_>],
+        limit: usize,
+    ) -> Result<Vec<Hit>, SearchError> {
         self.index.read().search_many(queries, limit)
     }
 

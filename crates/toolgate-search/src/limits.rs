@@ -24,6 +24,18 @@ pub const MAX_QUERY_BYTES: usize = 4 * 1024;
 /// Distinct words of a query that are looked up.
 pub const MAX_QUERY_TERMS: usize = 64;
 
+/// Bytes of a regular expression; a longer one is refused, since a part of it means something else.
+pub const MAX_PATTERN_BYTES: usize = 1024;
+
+/// Bytes of one description that the strategies which walk over texts keep.
+pub const MAX_KEPT_BYTES: usize = 4 * 1024;
+
+/// Bytes of a query that are remembered.
+pub const MAX_PAST_QUERY_BYTES: usize = 512;
+
+/// Bytes of a tool's key that is remembered; exposed names are far shorter.
+pub const MAX_KEY_BYTES: usize = 256;
+
 /// Characters of one word; a longer run is a key or a blob, which nobody searches for.
 pub const MAX_WORD_CHARACTERS: usize = 64;
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::text::ToolKey;
+use crate::{strategy::StrategyName, text::ToolKey};
 
 /// One question to an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,12 +18,15 @@ pub struct Query<'a> {
     pub servers: Option<&'a [&'a str]>,
     /// How many hits are wanted at most.
     pub limit: usize,
+    /// How to rank; `None` is the way of the index. Only a [`SearchIndex`](crate::SearchIndex) looks
+    /// at it, and only what it was built with can be chosen.
+    pub strategy: Option<StrategyName>,
 }
 
 impl<'a> Query<'a> {
     /// A query over all servers, without a hint.
     pub fn new(text: &'a str, limit: usize) -> Self {
-        Self { text, hint: None, servers: None, limit }
+        Self { text, hint: None, servers: None, limit, strategy: None }
     }
 
     /// The same query with words about the kind of server wanted.
@@ -36,6 +39,12 @@ impl<'a> Query<'a> {
     #[must_use]
     pub fn in_servers(self, servers: &'a [&'a str]) -> Self {
         Self { servers: Some(servers), ..self }
+    }
+
+    /// The same query, ranked in this way.
+    #[must_use]
+    pub fn ranked_by(self, strategy: StrategyName) -> Self {
+        Self { strategy: Some(strategy), ..self }
     }
 }
 

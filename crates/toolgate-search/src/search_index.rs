@@ -3,12 +3,18 @@
 use crate::{
     fusion::round_robin,
     query::{Hit, Query},
+    search_error::SearchError,
     strategy::{Strategy, StrategyName},
     text::{ServerText, ToolKey, ToolText},
+    usage::UsageMemory,
 };
 
 /// How many of the queries of one call are looked at; the rest is ignored.
 pub const MAX_QUERIES: usize = 16;
+
+/// How many hits are looked at for ones that were of use before. What ranks below them is too far
+/// from the query for a memory to help.
+const MEMORY_POOL: usize = 100;
 
 /// All tools of all servers, ready to be searched.
 ///
@@ -26,23 +32,40 @@ pub const MAX_QUERIES: usize = 16;
 ///     ],
 /// );
 ///
-/// let hits = index.search(&Query::new("please file an issue", 5));
+/// let hits = index.search(&Query::new("please file an issue", 5))?;
 /// assert_eq!(hits[0].key.as_str(), "tracker_create_issue");
+/// # Ok::<(), toolgate_search::SearchError>(())
 /// ```
 #[derive(Debug)]
 pub struct SearchIndex {
-    strategy: Box<dyn Strategy>,
+    /// The first is the one that ranks where a query does not say otherwise.
+    strategies: Vec<(StrategyName, Box<dyn Strategy>)>,
 }
 
 impl SearchIndex {
     /// An empty index with the default strategy.
     pub fn new() -> Self {
-        Self::with_strategy(StrategyName::default().build())
+        Self::ranked_by(StrategyName::default())
     }
 
-    /// An index over a strategy of the caller's choice, with the tools it already holds.
-    pub fn with_strategy(strategy: Box<dyn Strategy>) -> Self {
-        Self { strategy }
+    /// An empty index that ranks in this way.
+    pub fn ranked_by(strategy: StrategyName) -> Self {
+        Self::with_strategy(strategy, strategy.build())
+    }
+
+    /// An index over a strategy of the caller's making, with the tools it already holds.
+    pub fn with_strategy(name: StrategyName, strategy: Box<dyn Strategy>) -> Self {
+        Self { strategies: vec![(name, strategy)] }
+    }
+
+    /// The same index, empty of tools in this strategy, that a query can also be ranked by. It is to
+    /// be called before the first server is added; each strategy takes its own memory.
+    #[must_use]
+    pub fn or_ranked_by(mut self, strategy: StrategyName) -> Self {
+        if self.strategies.iter().all(|(held, _)| *held != strategy) {
+            self.strategies.push((strategy, strategy.build()));
+        }
+        self
     }
 
     /// Makes `tools` the tools of `server`, in place of those it had.
@@ -52,22 +75,50 @@ impl SearchIndex {
         text: ServerText<'_>,
         tools: &[(ToolKey, ToolText<'_>)],
     ) {
-        self.strategy.replace_server(server, text, tools);
+        for (_, strategy) in &mut self.strategies {
+            strategy.replace_server(server, text, tools);
+        }
     }
 
     /// Forgets `server` and its tools; does nothing where it is unknown.
     pub fn remove_server(&mut self, server: &str) {
-        self.strategy.remove_server(server);
+        for (_, strategy) in &mut self.strategies {
+            strategy.remove_server(server);
+        }
     }
 
     /// How many tools can be found.
     pub fn tool_count(&self) -> usize {
-        self.strategy.tool_count()
+        self.strategies.first().map_or(0, |(_, strategy)| strategy.tool_count())
     }
 
     /// The best hits, best first.
-    pub fn search(&self, query: &Query<'_>) -> Vec<Hit> {
-        self.strategy.search(query)
+    pub fn search(&self, query: &Query<'_>) -> Result<Vec<Hit>, SearchError> {
+        let mut held = self.strategies.iter();
+        let chosen = match query.strategy {
+            Some(wanted) => held.find(|(name, _)| *name == wanted),
+            None => held.next(),
+        };
+        match (chosen, query.strategy) {
+            (Some((_, strategy)), _) => strategy.search(query),
+            (None, Some(wanted)) => Err(SearchError::NotHeld { wanted }),
+            (None, None) => Ok(Vec::new()),
+        }
+    }
+
+    /// The best hits, best first, with those lifted that were of use for such a query before.
+    pub fn search_remembering(
+        &self,
+        query: &Query<'_>,
+        memory: &UsageMemory,
+    ) -> Result<Vec<Hit>, SearchError> {
+        if memory.is_empty() {
+            return self.search(query);
+        }
+        let pool = Query { limit: query.limit.max(MEMORY_POOL), ..*query };
+        let mut hits = memory.lift(query.text, self.search(&pool)?);
+        hits.truncate(query.limit);
+        Ok(hits)
     }
 
     /// The hits of several queries in one list of at most `limit`: the best of each query in the
@@ -75,10 +126,15 @@ impl SearchIndex {
     ///
     /// Scores of different queries cannot be compared, so each hit keeps the score of the query
     /// that brought it in, and the order of the list is the ranking. Queries past [`MAX_QUERIES`]
-    /// are ignored.
-    pub fn search_many(&self, queries: &[Query<'_>], limit: usize) -> Vec<Hit> {
-        let lists = queries.iter().take(MAX_QUERIES).map(|query| self.search(query)).collect();
-        round_robin(lists, limit)
+    /// are ignored. One query that is an error makes the call one.
+    pub fn search_many(
+        &self,
+        queries: &[Query<'_>],
+        limit: usize,
+    ) -> Result<Vec<Hit>, SearchError> {
+        let lists: Result<_, _> =
+            queries.iter().take(MAX_QUERIES).map(|query| self.search(query)).collect();
+        Ok(round_robin(lists?, limit))
     }
 }
 

@@ -7,7 +7,12 @@ use thiserror::Error;
 
 use crate::{
     bm25::Bm25Index,
+    dense::EmbeddingIndex,
+    hybrid::HybridIndex,
+    keyword::KeywordIndex,
+    pattern::RegexIndex,
     query::{Hit, Query},
+    search_error::SearchError,
     text::{ServerText, ToolKey, ToolText},
 };
 
@@ -34,7 +39,9 @@ pub trait Strategy: fmt::Debug + Send + Sync {
     fn tool_count(&self) -> usize;
 
     /// The best hits, best first, at most as many as the query's limit.
-    fn search(&self, query: &Query<'_>) -> Vec<Hit>;
+    ///
+    /// Nothing found is an empty list. An error says what is wrong with the query itself.
+    fn search(&self, query: &Query<'_>) -> Result<Vec<Hit>, SearchError>;
 }
 
 /// The strategies that can be chosen by name, in a configuration for example.
@@ -42,26 +49,43 @@ pub trait Strategy: fmt::Debug + Send + Sync {
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum StrategyName {
-    /// Weighted words: [`Bm25Index`].
+    /// Words and meaning together: [`HybridIndex`].
     #[default]
+    Hybrid,
+    /// Weighted words: [`Bm25Index`].
     Bm25,
+    /// By meaning, with the table of word vectors in the program: [`EmbeddingIndex`].
+    Embedding,
+    /// Points for words contained in names, descriptions and parameter names: [`KeywordIndex`].
+    Keyword,
+    /// The query is a regular expression: [`RegexIndex`].
+    Regex,
 }
 
 impl StrategyName {
     /// Every strategy, in the order in which they are listed to people.
-    pub const ALL: &[Self] = &[Self::Bm25];
+    pub const ALL: &[Self] =
+        &[Self::Hybrid, Self::Bm25, Self::Embedding, Self::Keyword, Self::Regex];
 
     /// The name as it is written in a configuration.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Hybrid => "hybrid",
             Self::Bm25 => "bm25",
+            Self::Embedding => "embedding",
+            Self::Keyword => "keyword",
+            Self::Regex => "regex",
         }
     }
 
     /// An empty index of this strategy.
     pub fn build(self) -> Box<dyn Strategy> {
         match self {
+            Self::Hybrid => Box::new(HybridIndex::default()),
             Self::Bm25 => Box::new(Bm25Index::default()),
+            Self::Embedding => Box::new(EmbeddingIndex::default()),
+            Self::Keyword => Box::new(KeywordIndex::default()),
+            Self::Regex => Box::new(RegexIndex::default()),
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::TypedValueParser as _;
+use clap::{Args, Parser, Subcommand, ValueEnum, builder::PossibleValuesParser};
+use toolgate_search::StrategyName;
 
 /// One MCP server in front of all of yours.
 ///
@@ -56,6 +58,8 @@ pub(crate) enum Command {
     Logs(Logs),
     /// Check the configuration, or print its JSON Schema for an editor
     Config(Config),
+    /// Measure how well strategies find tools, on queries with known answers
+    Eval(Eval),
     /// Run everything on built-in servers: the cost, a search, a call, the saving
     Demo(Demo),
     /// One of the demo's servers
@@ -129,6 +133,9 @@ pub(crate) struct Search {
     /// How many tools at most
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
+    /// How to rank; without it, what the configuration says
+    #[arg(long, value_name = "STRATEGY", value_parser = strategy())]
+    pub(crate) strategy: Option<StrategyName>,
     /// How much to show of each tool
     #[arg(long, value_name = "DETAIL", default_value = "description")]
     pub(crate) detail: Detail,
@@ -196,6 +203,28 @@ pub(crate) enum ConfigCommand {
     },
     /// Print the JSON Schema of toolgate.json
     Schema,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Eval {
+    /// Labelled sets, each a JSON object with `corpus` and `queries`; docs/search.md describes them
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// A strategy to measure, once for each; the others are compared with the first. Without it, all
+    /// but `regex`
+    #[arg(long, value_name = "STRATEGY", value_parser = strategy())]
+    pub(crate) strategy: Vec<StrategyName>,
+    /// Give the strategies the hints that the set has, of the kind of server wanted
+    #[arg(long)]
+    pub(crate) hints: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// Reads a strategy's name.
+fn strategy() -> impl clap::builder::TypedValueParser<Value = StrategyName> {
+    let names = StrategyName::ALL.iter().map(|strategy| strategy.as_str());
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<StrategyName>())
 }
 
 #[derive(Debug, Args)]

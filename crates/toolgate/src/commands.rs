@@ -3,6 +3,7 @@
 mod call;
 mod config;
 mod demo;
+mod eval;
 mod inspect;
 mod logs;
 mod search;
@@ -14,6 +15,7 @@ use std::process::ExitCode;
 
 use serde_json::{Map, Value};
 use toolgate_host::{CallFailure, Connect, Host, HostSettings, Session};
+use toolgate_search::StrategyName;
 use toolgate_upstream::CallOptions;
 
 use crate::{
@@ -34,6 +36,7 @@ pub(crate) async fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode, Fai
         Command::Call(arguments) => call::run(globals, arguments, printer).await,
         Command::Logs(arguments) => logs::run(globals, &arguments, printer),
         Command::Config(arguments) => config::run(globals, &arguments, printer),
+        Command::Eval(arguments) => eval::run(&arguments, printer),
         Command::Demo(arguments) => demo::run(&arguments, printer).await,
         Command::DemoServer { name } => demo::serve(&name),
     }
@@ -53,15 +56,18 @@ fn start(
 
 /// [`start`] for a command that asks one question. Servers in the cache are left alone until they
 /// are called; the others are waited for, unless `names` are all known without them. A name that
-/// the cache does not have may be new: then all servers are asked.
+/// the cache does not have may be new: then all servers are asked. A `strategy` ranks in place of
+/// the configured one.
 async fn start_when_needed(
     globals: &Globals,
     names: &[String],
+    strategy: Option<StrategyName>,
     printer: &mut Printer,
 ) -> Result<(Loaded, Host), Failure> {
     let loaded = load::load(globals)?;
     load::report(&loaded, printer);
-    let settings = HostSettings { connect: Connect::WhenNeeded, ..loaded.settings(None) };
+    let mut settings = HostSettings { connect: Connect::WhenNeeded, ..loaded.settings(None) };
+    settings.strategy = strategy.unwrap_or(settings.strategy);
     let host = Host::start(settings);
     host.recalled().await;
     let known = |name: &String| host.catalog().read().resolve(name).is_some();

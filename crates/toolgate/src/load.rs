@@ -112,7 +112,11 @@ impl Loaded {
             max_results: search.max_results,
             keep_loaded_tools: search.keep_loaded_tools,
             strategy: match search.strategy {
+                SearchStrategy::Hybrid => StrategyName::Hybrid,
                 SearchStrategy::Bm25 => StrategyName::Bm25,
+                SearchStrategy::Embedding => StrategyName::Embedding,
+                SearchStrategy::Keyword => StrategyName::Keyword,
+                SearchStrategy::Regex => StrategyName::Regex,
             },
             store: store(),
             ..HostSettings::new(servers)

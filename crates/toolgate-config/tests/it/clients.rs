@@ -231,7 +231,7 @@ fn toolgate_itself() {
         ),
         max_results: 8,
         keep_loaded_tools: false,
-        strategy: Bm25,
+        strategy: Hybrid,
         token_counter: Characters,
     }
     ");

@@ -8,7 +8,7 @@ use toolgate_catalog::{Catalog, Exposure, ExposureKind, Tool, nearest};
 use toolgate_search::{MAX_QUERIES, Query};
 
 use super::{absent, one_line, result};
-use crate::session::Session;
+use crate::session::{Session, error_result};
 
 /// The arguments of `search_tools`.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -112,7 +112,10 @@ pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value 
             query
         })
         .collect();
-    let hits = host.search(&asked, limit);
+    let hits = match host.search(&asked, limit) {
+        Ok(hits) => hits,
+        Err(error) => return error_result(&capitalised(&error.to_string())),
+    };
 
     let catalog = host.catalog().read();
     let mut answer =
@@ -269,6 +272,13 @@ impl Answer<'_> {
             self.notes.push("Parameters: get_tool_details. To call: call_tool.".to_owned());
         }
     }
+}
+
+/// An error's text as a sentence of its own.
+fn capitalised(text: &str) -> String {
+    let mut characters = text.chars();
+    let first = characters.next().map(|first| first.to_uppercase().to_string());
+    first.unwrap_or_default() + characters.as_str()
 }
 
 fn quoted(queries: &[String]) -> String {

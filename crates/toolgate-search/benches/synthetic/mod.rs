@@ -5,7 +5,7 @@
 
 use std::borrow::Borrow;
 
-use toolgate_search::{ParameterText, SearchIndex, ServerText, ToolKey, ToolText};
+use toolgate_search::{ParameterText, SearchIndex, ServerText, StrategyName, ToolKey, ToolText};
 
 /// How many tools a server has.
 pub(crate) const TOOLS_PER_SERVER: usize = 30;
@@ -109,8 +109,11 @@ pub(crate) fn servers(tools: usize) -> impl Iterator<Item = Server> {
 }
 
 /// An index of these servers.
-pub(crate) fn index<S: Borrow<Server>>(servers: impl IntoIterator<Item = S>) -> SearchIndex {
-    let mut index = SearchIndex::new();
+pub(crate) fn index<S: Borrow<Server>>(
+    strategy: StrategyName,
+    servers: impl IntoIterator<Item = S>,
+) -> SearchIndex {
+    let mut index = SearchIndex::ranked_by(strategy);
     for server in servers {
         let server = server.borrow();
         server.put_into(&mut index, &server.name);

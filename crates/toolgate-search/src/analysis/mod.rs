@@ -9,7 +9,7 @@ mod fold;
 mod identifier;
 mod stop_words;
 
-use std::{iter::Peekable, str::Chars};
+use std::{iter::Peekable, ops::ControlFlow, str::Chars};
 
 use rust_stemmers::{Algorithm, Stemmer};
 
@@ -50,6 +50,56 @@ pub(crate) fn for_each_term(text: &str, max_terms: usize, sink: &mut dyn FnMut(&
             }
         }
     }
+}
+
+/// What kind of piece a text has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Piece {
+    /// A word or a part of an identifier, in lower case and without accents.
+    Word,
+    /// Characters of a script without blanks between words.
+    Run,
+}
+
+/// Calls `sink` with the plain words of `text`, neither stemmed nor joined, in the order of the text
+/// until it says that it has enough. The table of vectors was made from texts that were cut so.
+pub(crate) fn for_each_word(text: &str, sink: &mut dyn FnMut(&str, Piece) -> ControlFlow<()>) {
+    let mut characters = text.chars().peekable();
+    while let Some(&character) = characters.peek() {
+        let flow = match characters::classify(character) {
+            Class::Word => {
+                let run = read_run(&mut characters);
+                if characters
+                    .peek()
+                    .is_some_and(|next| characters::classify(*next) == Class::Apostrophe)
+                {
+                    skip_contraction(&mut characters);
+                }
+                identifier::split(&run).try_for_each(|part| sink(&fold::fold(part), Piece::Word))
+            }
+            Class::Unsegmented => sink(&read_unsegmented(&mut characters), Piece::Run),
+            Class::Ignored | Class::Connector | Class::Apostrophe | Class::Separator => {
+                characters.next();
+                ControlFlow::Continue(())
+            }
+        };
+        if flow.is_break() {
+            return;
+        }
+    }
+}
+
+fn read_unsegmented(characters: &mut Peekable<Chars<'_>>) -> String {
+    let mut run = String::new();
+    while let Some(&character) = characters.peek() {
+        match characters::classify(character) {
+            Class::Unsegmented => run.push(character),
+            Class::Ignored => {}
+            _ => break,
+        }
+        characters.next();
+    }
+    run
 }
 
 /// Reads runs of word characters that single connectors hold together, `get_logs` or `a.b-c`.

@@ -11,11 +11,11 @@
 mod document;
 mod inverted;
 mod parameters;
-mod query_terms;
-mod top;
+pub(crate) mod query_terms;
 
 use std::{
     collections::{HashMap, HashSet},
+    ops::Range,
     sync::Arc,
 };
 
@@ -23,12 +23,13 @@ pub use self::parameters::{Bm25Parameters, FieldWeights};
 use self::{
     inverted::{DocumentId, Inverted},
     query_terms::NameTerms,
-    top::{Candidate, Top},
 };
 use crate::{
     query::{Hit, Query},
+    search_error::SearchError,
     strategy::Strategy,
     text::{ServerText, ToolKey, ToolText},
+    top::{Candidate, Top},
 };
 
 /// The tools of all servers by the words in their texts.
@@ -47,14 +48,27 @@ pub struct Bm25Index {
     members: HashMap<Arc<str>, Member>,
 }
 
+/// What the words of a query say.
+#[derive(Debug)]
+pub(crate) struct WordScores {
+    /// Of each place of a tool, names aside.
+    pub(crate) scores: Vec<f32>,
+    /// Of the servers.
+    pub(crate) servers: ServerScores,
+    /// What no sum of these passes.
+    pub(crate) ceiling: f32,
+    /// The names that the query may be.
+    pub(crate) names: NameTerms,
+}
+
 /// What servers contribute, by their places.
 #[derive(Debug, Default)]
-struct ServerScores {
+pub(crate) struct ServerScores {
     /// What the words of the query say of the server; minus infinity where its tools are not
     /// wanted, or gone.
-    own: Vec<f32>,
+    pub(crate) own: Vec<f32>,
     /// What is added for tools that are found anyway.
-    lift: Vec<f32>,
+    pub(crate) lift: Vec<f32>,
     /// What the sum of both stays under where no impact is above one.
     bound: f32,
 }
@@ -93,19 +107,38 @@ impl Bm25Index {
         scores
     }
 
-    /// Lifts the tools that the query calls by name above any score that words can give.
-    fn add_names(&self, names: &NameTerms, ceiling: f32, scores: &mut [f32]) {
-        let tiers = [(&names.words, 1.0), (&names.whole, 2.0)];
-        for (terms, tier) in tiers {
+    /// What the words of a query say of every tool.
+    pub(crate) fn word_scores(&self, query: &Query<'_>) -> WordScores {
+        let words = query_terms::words(query.text);
+        let names = query_terms::name_terms(query.text);
+        let mut scores = vec![0.0; self.tools.places()];
+        let bound = add_scores(&self.tools, &words, 1.0, &mut scores);
+        let servers = self.server_scores(query, &words);
+        let highest_impact = self.parameters.saturation + 1.0;
+        let ceiling = (bound + servers.bound) * highest_impact + 1.0;
+        WordScores { scores, servers, ceiling, names }
+    }
+
+    /// Calls `sink` with the places of the tools that the query calls by name: in tier 1 where a
+    /// word of it is the name, in tier 2 where the whole query is. They belong above any score that
+    /// words can give.
+    pub(crate) fn for_each_named(&self, names: &NameTerms, sink: &mut dyn FnMut(usize, u8)) {
+        for (terms, tier) in [(&names.words, 1), (&names.whole, 2)] {
             for list in terms.iter().filter_map(|term| self.tools.list(term)) {
                 for posting in list.entries() {
-                    let score = &mut scores[posting.document.index()];
-                    if *score < ceiling * tier {
-                        *score += ceiling * tier;
-                    }
+                    sink(posting.document.index(), tier);
                 }
             }
         }
+    }
+
+    /// The places of a server's tools, in the order in which they were added, and that of the
+    /// server itself.
+    pub(crate) fn places_of(&self, server: &str) -> Option<(Range<usize>, usize)> {
+        let member = self.members.get(server)?;
+        // They were added one after the other, and a sweep keeps the order.
+        let start = member.tools.first().map_or(0, |first| first.index());
+        Some((start..start + member.tools.len(), member.document.index()))
     }
 
     /// The places of dead documents are given back once they are a quarter of all. Tools and
@@ -189,15 +222,15 @@ impl Strategy for Bm25Index {
         self.tools.live()
     }
 
-    fn search(&self, query: &Query<'_>) -> Vec<Hit> {
-        let words = query_terms::words(query.text);
-        let names = query_terms::name_terms(query.text);
-        let mut scores = vec![0.0; self.tools.places()];
-        let bound = add_scores(&self.tools, &words, 1.0, &mut scores);
-        let servers = self.server_scores(query, &words);
-        let highest_impact = self.parameters.saturation + 1.0;
-        let ceiling = (bound + servers.bound) * highest_impact + 1.0;
-        self.add_names(&names, ceiling, &mut scores);
+    fn search(&self, query: &Query<'_>) -> Result<Vec<Hit>, SearchError> {
+        let WordScores { mut scores, servers, ceiling, names } = self.word_scores(query);
+        self.for_each_named(&names, &mut |place, tier| {
+            let score = &mut scores[place];
+            let lift = ceiling * f32::from(tier);
+            if *score < lift {
+                *score += lift;
+            }
+        });
 
         let mut top = Top::new(query.limit);
         for (place, (own, owner)) in scores.into_iter().zip(&self.owners).enumerate() {
@@ -208,7 +241,7 @@ impl Strategy for Bm25Index {
                 top.offer(Candidate { score, key: &self.keys[place], server });
             }
         }
-        top.into_hits()
+        Ok(top.into_hits())
     }
 }
 

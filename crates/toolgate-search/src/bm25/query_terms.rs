@@ -10,7 +10,7 @@ use crate::{
 /// says little in a question: counting it was measured and did not help.
 ///
 /// Small words count only where there is nothing else: `who am i` may be a tool's name.
-pub(super) fn words(text: &str) -> Vec<String> {
+pub(crate) fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut small: Vec<String> = Vec::new();
     let text = cut(text, MAX_QUERY_BYTES);
@@ -25,7 +25,7 @@ pub(super) fn words(text: &str) -> Vec<String> {
 
 /// The tools' names that a query may be.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct NameTerms {
+pub(crate) struct NameTerms {
     /// The query as a whole is this name.
     pub(super) whole: Vec<String>,
     /// One word of the query is this name, and looks like one.

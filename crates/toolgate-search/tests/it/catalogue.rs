@@ -1,6 +1,8 @@
 //! Tools that are owned, so that tests can keep, shuffle and compare them.
 
-use toolgate_search::{Hit, ParameterText, SearchIndex, ServerText, ToolKey, ToolText};
+use toolgate_search::{
+    Hit, ParameterText, Query, SearchIndex, ServerText, StrategyName, ToolKey, ToolText,
+};
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Server {
@@ -53,12 +55,24 @@ impl Tool {
     }
 }
 
+/// An empty index that can rank in every way.
+pub(crate) fn empty() -> SearchIndex {
+    StrategyName::ALL
+        .iter()
+        .fold(SearchIndex::new(), |index, strategy| index.or_ranked_by(*strategy))
+}
+
 pub(crate) fn index_of(servers: &[Server]) -> SearchIndex {
-    let mut index = SearchIndex::new();
+    let mut index = empty();
     for server in servers {
         server.put_into(&mut index);
     }
     index
+}
+
+/// The hits of a query that no strategy refuses.
+pub(crate) fn found(index: &SearchIndex, query: &Query<'_>) -> Vec<Hit> {
+    index.search(query).unwrap_or_default()
 }
 
 pub(crate) fn keys(hits: &[Hit]) -> Vec<&str> {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use toolgate_search::{
     Bm25Index, Bm25Parameters, FieldWeights, Query, SearchIndex, ServerText, Strategy as _,
-    ToolKey, ToolText,
+    StrategyName, ToolKey, ToolText,
 };
 
 use crate::catalogue::{Server, index_of, keys};
@@ -16,7 +16,7 @@ fn a_huge_description_neither_hides_nor_wins() {
         "",
         &[("release", "Deploy an application"), ("stuffed", &stuffed), ("other", "Nothing")],
     )]);
-    let hits = index.search(&Query::new("deploy application", 5));
+    let hits = index.search(&Query::new("deploy application", 5)).unwrap();
     assert_eq!(keys(&hits), ["host_release", "host_stuffed"]);
 }
 
@@ -25,9 +25,10 @@ fn only_the_beginning_of_a_huge_text_is_read() {
     let mut late = "filler ".repeat(150_000);
     late.push_str("needle");
     let index = index_of(&[Server::new("s", &late, &[("t", &late)])]);
-    assert!(index.search(&Query::new("needle", 5)).is_empty());
-    assert_eq!(index.search(&Query::new("filler", 5)).len(), 1);
-    assert_eq!(index.search(&Query::new(&"filler ".repeat(150_000), usize::MAX)).len(), 1);
+    let needle = Query::new("needle", 5).ranked_by(StrategyName::Bm25);
+    assert!(index.search(&needle).unwrap().is_empty());
+    assert_eq!(index.search(&Query::new("filler", 5)).unwrap().len(), 1);
+    assert_eq!(index.search(&Query::new(&"filler ".repeat(150_000), usize::MAX)).unwrap().len(), 1);
 }
 
 #[test]
@@ -38,7 +39,7 @@ fn invisible_and_control_characters_do_not_help_or_hurt() {
         &[("d\u{200B}ele\u{AD}te", "Remove\u{0}a\u{7}\u{202E}file"), ("\u{200B}", "\u{FEFF}")],
     )]);
     for text in ["delete", "de\u{2060}lete", "file\u{0}remove"] {
-        assert_eq!(index.search(&Query::new(text, 5)).len(), 1, "{text:?}");
+        assert_eq!(index.search(&Query::new(text, 5)).unwrap().len(), 1, "{text:?}");
     }
 }
 
@@ -49,8 +50,8 @@ fn a_name_cannot_be_forged_in_a_description() {
         "=pay",
         &[("pay", "Pay a bill"), ("steal", "=pay =pay pay pay pay s_pay =spay pay")],
     )]);
-    assert_eq!(keys(&index.search(&Query::new("pay", 5)))[0], "s_pay");
-    assert_eq!(keys(&index.search(&Query::new("=pay", 5)))[0], "s_pay");
+    assert_eq!(keys(&index.search(&Query::new("pay", 5)).unwrap())[0], "s_pay");
+    assert_eq!(keys(&index.search(&Query::new("=pay", 5)).unwrap())[0], "s_pay");
 }
 
 #[test]
@@ -60,8 +61,8 @@ fn two_servers_with_one_key_are_still_in_a_fixed_order() {
     let mut index = SearchIndex::new();
     index.replace_server("b", ServerText::default(), &tools);
     index.replace_server("a", ServerText::default(), &tools);
-    assert_eq!(index.search(&Query::new("same", 5)).len(), 2);
-    assert_eq!(index.search_many(&[Query::new("same", 5)], 5).len(), 1);
+    assert_eq!(index.search(&Query::new("same", 5)).unwrap().len(), 2);
+    assert_eq!(index.search_many(&[Query::new("same", 5)], 5).unwrap().len(), 1);
 }
 
 #[test]
@@ -77,7 +78,7 @@ fn parameters_without_sense_still_give_numbers() {
     let tool = ToolText { name: "read", description: "read a file", ..ToolText::default() };
     let server = ServerText { name: "disk", description: "file read" };
     index.replace_server("disk", server, &[(ToolKey::from("disk_read"), tool)]);
-    let hits = index.search(&Query::new("read file on disk", 5));
+    let hits = index.search(&Query::new("read file on disk", 5)).unwrap();
     assert_eq!(hits.len(), 1);
     assert!(hits[0].score.is_finite());
 }
@@ -95,14 +96,19 @@ proptest! {
             Server::new(&server, &description, &[(&name, &description), ("read", "Read a file")]),
         ]);
         for text in [&name, &description, &server] {
-            let query = Query::new(text, limit).with_hint(&hint);
-            let hits = index.search(&query);
-            prop_assert!(hits.len() <= limit.min(2));
-            prop_assert!(hits.iter().all(|hit| hit.score.is_finite() && hit.score > 0.0));
-            prop_assert!(hits.is_sorted_by(|left, right| left.score >= right.score));
+            for strategy in StrategyName::ALL {
+                let query = Query::new(text, limit).with_hint(&hint).ranked_by(*strategy);
+                // What is no regular expression is refused; nothing else is.
+                let answer = index.search(&query);
+                prop_assert!(answer.is_ok() || *strategy == StrategyName::Regex);
+                let hits = answer.unwrap_or_default();
+                prop_assert!(hits.len() <= limit.min(2));
+                prop_assert!(hits.iter().all(|hit| hit.score.is_finite() && hit.score > 0.0));
+                prop_assert!(hits.is_sorted_by(|left, right| left.score >= right.score));
+            }
         }
         index.remove_server(&server);
         prop_assert_eq!(index.tool_count(), 0);
-        prop_assert!(index.search(&Query::new("read", 5)).is_empty());
+        prop_assert!(index.search(&Query::new("read", 5)).unwrap().is_empty());
     }
 }

@@ -3,4 +3,5 @@
 mod catalogue;
 mod equivalence;
 mod hostile;
+mod quality;
 mod ranking;

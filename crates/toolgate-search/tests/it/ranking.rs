@@ -1,6 +1,6 @@
-use toolgate_search::{Query, SearchIndex, ServerText, ToolKey, ToolText};
+use toolgate_search::{Query, SearchIndex, ServerText, StrategyName, ToolKey, ToolText};
 
-use crate::catalogue::{Server, Tool, index_of, keys};
+use crate::catalogue::{Server, Tool, found, index_of, keys};
 
 fn catalogue() -> SearchIndex {
     index_of(&[
@@ -32,8 +32,8 @@ fn catalogue() -> SearchIndex {
 }
 
 fn search(text: &str) -> Vec<String> {
-    let index = catalogue();
-    keys(&index.search(&Query::new(text, 5))).into_iter().map(str::to_owned).collect()
+    let hits = found(&catalogue(), &Query::new(text, 5));
+    keys(&hits).into_iter().map(str::to_owned).collect()
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_server_is_named_without_what_all_servers_are_called() {
     let servers = ["mcp-server-alpha", "mcp-server-beta", "gamma"]
         .map(|name| Server::new(name, "", &[("send", "Send a message")]));
     let index = index_of(&servers);
-    let hits = index.search(&Query::new("send something with beta", 5));
+    let hits = index.search(&Query::new("send something with beta", 5)).unwrap();
     assert_eq!(keys(&hits)[0], "mcp-server-beta_send");
 }
 
@@ -87,8 +87,8 @@ fn a_server_is_named_without_what_all_servers_are_called() {
 fn a_hint_moves_tools_up_and_brings_none_in() {
     let index = catalogue();
     let query = Query::new("open a new issue", 10);
-    let plain = index.search(&query);
-    let hinted = index.search(&query.with_hint("bugs, milestones"));
+    let plain = index.search(&query).unwrap();
+    let hinted = index.search(&query.with_hint("bugs, milestones")).unwrap();
     assert_eq!(keys(&plain)[0], "github_create_issue");
     assert_eq!(keys(&hinted)[0], "tracker_create_issue");
     let mut sorted = [keys(&plain), keys(&hinted)];
@@ -109,10 +109,10 @@ fn what_a_server_says_of_itself_finds_its_tools() {
 fn a_filter_leaves_out_other_servers_even_by_name() {
     let index = catalogue();
     let query = Query::new("github_create_issue", 10);
-    let hits = index.search(&query.in_servers(&["tracker", "nobody"]));
+    let hits = index.search(&query.in_servers(&["tracker", "nobody"])).unwrap();
     assert_eq!(keys(&hits)[0], "tracker_create_issue");
     assert!(keys(&hits).iter().all(|key| key.starts_with("tracker_")));
-    assert!(index.search(&query.in_servers(&[])).is_empty());
+    assert!(index.search(&query.in_servers(&[])).unwrap().is_empty());
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn parameters_and_their_values_are_found() {
     server.tools.push(Tool { name: "stop".to_owned(), ..Tool::default() });
     let index = index_of(&[server]);
     for text in ["output format", "codec", "opus"] {
-        assert_eq!(keys(&index.search(&Query::new(text, 5))), ["media_convert"], "{text}");
+        assert_eq!(keys(&index.search(&Query::new(text, 5)).unwrap()), ["media_convert"], "{text}");
     }
 }
 
@@ -143,24 +143,46 @@ fn titles_count_and_a_key_counts_once() {
     let key = ToolKey::from("x1");
     index.replace_server("s", ServerText::default(), &[(key.clone(), text), (key, other)]);
     assert_eq!(index.tool_count(), 1);
-    assert_eq!(keys(&index.search(&Query::new("radar", 5))), ["x1"]);
+    assert_eq!(keys(&index.search(&Query::new("radar", 5)).unwrap()), ["x1"]);
 }
 
 #[test]
 fn no_match_and_no_words_give_nothing() {
-    for text in ["", "   ", "zebra", "?!", "the of and"] {
+    for text in ["", "   ", "zqxwvk", "?!", "the of and"] {
         assert!(search(text).is_empty(), "{text:?}");
     }
-    assert!(catalogue().search(&Query::new("issue", 0)).is_empty());
-    assert!(SearchIndex::new().search(&Query::new("issue", 5)).is_empty());
+    assert!(catalogue().search(&Query::new("issue", 0)).unwrap().is_empty());
+    assert!(SearchIndex::new().search(&Query::new("issue", 5)).unwrap().is_empty());
 }
 
 #[test]
 fn several_queries_share_the_places() {
     let index = catalogue();
     let queries = [Query::new("list issues", 5), Query::new("weather warnings", 5)];
-    let hits = index.search_many(&queries, 2);
+    let hits = index.search_many(&queries, 2).unwrap();
     assert_eq!(keys(&hits), ["github_list_issues", "mcp-server-wetter_warnings"]);
-    let twice = index.search_many(&[queries[0], queries[0]], 10);
-    assert_eq!(keys(&twice), keys(&index.search(&queries[0])));
+    let twice = index.search_many(&[queries[0], queries[0]], 10).unwrap();
+    assert_eq!(keys(&twice), keys(&index.search(&queries[0]).unwrap()));
+}
+
+#[test]
+fn a_query_chooses_how_it_is_ranked() {
+    let index = catalogue();
+    let query = Query::new("^list.*s$", 5);
+    let hits = index.search(&query.ranked_by(StrategyName::Regex)).unwrap();
+    assert_eq!(keys(&hits), ["github_listIssueComments", "github_list_issues"]);
+    let hits = index.search(&Query::new("omment", 5).ranked_by(StrategyName::Keyword)).unwrap();
+    assert_eq!(keys(&hits), ["github_listIssueComments"]);
+    let plain = SearchIndex::ranked_by(StrategyName::Keyword);
+    let error = plain.search(&query.ranked_by(StrategyName::Regex)).unwrap_err();
+    assert_eq!(error.to_string(), "this index cannot rank by `regex`");
+}
+
+#[test]
+fn one_query_that_is_refused_refuses_the_call() {
+    let index = catalogue();
+    let good = Query::new("issue", 5).ranked_by(StrategyName::Regex);
+    let bad = Query::new("issue(", 5).ranked_by(StrategyName::Regex);
+    assert!(index.search_many(&[good], 5).is_ok());
+    assert!(index.search_many(&[good, bad], 5).is_err());
 }

@@ -21,7 +21,8 @@ pub(crate) async fn run(
 ) -> Result<ExitCode, Failure> {
     let values = read_arguments(&arguments)?;
     let (_, host) =
-        super::start_when_needed(globals, std::slice::from_ref(&arguments.name), printer).await?;
+        super::start_when_needed(globals, std::slice::from_ref(&arguments.name), None, printer)
+            .await?;
     // What the cache has of the tool may be out of date, and its server is needed anyway.
     let server = host.catalog().read().resolve(&arguments.name).map(|tool| tool.id.server.clone());
     if let Some(server) = server {

@@ -16,7 +16,7 @@ pub(crate) async fn run(
     arguments: Inspect,
     printer: &mut Printer,
 ) -> Result<ExitCode, Failure> {
-    let (_, host) = super::start_when_needed(globals, &arguments.names, printer).await?;
+    let (_, host) = super::start_when_needed(globals, &arguments.names, None, printer).await?;
     let session = host.session();
     let mut tools = Vec::new();
     for name in &arguments.names {

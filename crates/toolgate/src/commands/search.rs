@@ -16,7 +16,7 @@ pub(crate) async fn run(
     arguments: Search,
     printer: &mut Printer,
 ) -> Result<ExitCode, Failure> {
-    let (_, host) = super::start_when_needed(globals, &[], printer).await?;
+    let (_, host) = super::start_when_needed(globals, &[], arguments.strategy, printer).await?;
     let session = host.session();
     let mut request = json!({
         "queries": arguments.queries,

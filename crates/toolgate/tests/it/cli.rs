@@ -1,5 +1,6 @@
 //! The commands for people.
 
+mod eval;
 mod tools;
 
 use serde_json::{Value, json};

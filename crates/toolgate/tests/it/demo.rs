@@ -76,11 +76,10 @@ async fn the_whole_demo() {
          logging (16 tools): Logs of all services: read, search, follow traces, alert rules.
          - logging_getLogStats: Count log entries by level, service or hour over a time range, without returning the en… (73 more characters)
          - logging_getLogs: Fetch log entries, newest first, optionally restricted to a level, a service and a time ran… (142 more characters)
+         - logging_exportLogs: Start an export of matching log entries to a file in the archive bucket. Returns the exp… (37 more characters)
 
-         deploy (18 tools): Releases, deployments to environments, rollbacks and feature flags.
-         - deploy_get_deployment_logs: Get the last lines that a deployment has written.
-         … 2 more lines
-         (187 tokens)
+         Parameters: get_tool_details. To call: call_tool.
+         (184 tokens)
 
        > get_tool_details({"names":["logging_getLogs"]})
          logging_getLogs (server logging)
@@ -95,9 +94,9 @@ async fn the_whole_demo() {
          3 of 156 tools for "open a ticket for a bug":
 
          ticketing (19 tools): Issues of the shop's project: create, triage, comment, plan.
-         - ticketing_createIssue: Create a new issue in the project's tracker. Only the title is required; the priority… (82 more characters)
          - ticketing_reopenIssue: Open a closed issue again, for example when a fix did not hold.
          - ticketing_closeIssue: Close an issue with a resolution. A closed issue can be opened again with reopenIssue.
+         - ticketing_createIssue: Create a new issue in the project's tracker. Only the title is required; the priority… (82 more characters)
 
          Parameters: get_tool_details. To call: call_tool.
          (150 tokens)
@@ -115,8 +114,8 @@ async fn the_whole_demo() {
 
                                   directly  with toolgate
         definitions of 156 tools    20,315            300
-        the conversation above       6,990          8,545
-        together                    27,305          8,845
+        the conversation above       6,990          8,542
+        together                    27,305          8,842
 
        67.6 % of the context saved. Definitions stay out of it however many servers you add.
        Next: toolgate tokens --config FILE shows the same for your own servers.

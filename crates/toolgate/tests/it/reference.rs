@@ -20,6 +20,7 @@ const COMMANDS: &[&[&str]] = &[
     &["config"],
     &["config", "check"],
     &["config", "schema"],
+    &["eval"],
     &["demo"],
 ];
 

@@ -18,7 +18,7 @@ async fn search() {
     1 of 6 tools for "weather tomorrow":
 
     weather (2 tools)
-    - weather_current_conditions [loaded]: Weather at a place now.
+    - weather_forecast [loaded]: Weather of the next days for a place.
 
     Nothing is deferred: all 6 tools are loaded and can be called by name.
     --- stderr

@@ -49,8 +49,8 @@ async fn one_query() {
     2 of 6 tools for "what is the weather tomorrow":
 
     weather (2 tools)
-    - weather_current_conditions: Weather at a place now.
     - weather_forecast: Weather of the next days for a place.
+    - weather_current_conditions: Weather at a place now.
 
     Parameters: get_tool_details. To call: call_tool.
     "#);
@@ -62,12 +62,12 @@ async fn one_query() {
           "server": "weather",
           "tools": [
             {
-              "name": "weather_current_conditions",
-              "description": "Weather at a place now."
-            },
-            {
               "name": "weather_forecast",
               "description": "Weather of the next days for a place."
+            },
+            {
+              "name": "weather_current_conditions",
+              "description": "Weather at a place now."
             }
           ]
         }
@@ -88,7 +88,7 @@ async fn several_queries_are_merged_and_grouped_by_server() {
 
     notes (4 tools): Notes of the team
     - notes_delete_note: Throw a note away for good.
-    - notes_find_notes [loaded]: Look for notes by their words.
+    - notes_shareNoteWithTeam: Let others read a note.
 
     weather (2 tools)
     - weather_forecast: Weather of the next days for a place.
@@ -187,7 +187,7 @@ async fn three_amounts_of_detail() {
 
     notes (4 tools): Notes of the team
     - notes_create_note
-    - notes_find_notes [loaded]
+    - notes_delete_note
 
     Parameters: get_tool_details. To call: call_tool.
     "#);
@@ -197,7 +197,7 @@ async fn three_amounts_of_detail() {
 
     notes (4 tools): Notes of the team
     - notes_create_note: Write a new note. It is saved at once.
-    - notes_find_notes [loaded]: Look for notes by their words.
+    - notes_delete_note: Throw a note away for good.
 
     Parameters: get_tool_details. To call: call_tool.
     "#);
@@ -209,8 +209,8 @@ async fn three_amounts_of_detail() {
     notes (4 tools): Notes of the team
     - notes_create_note: Write a new note. It is saved at once.
       {"type":"object","properties":{"title":{"type":"string","description":"The headline"},"body":{"type":"string","description":"What it says"},"colour":{"enum":["amber","teal"]}},"required":["title"]}
-    - notes_find_notes [loaded]: Look for notes by their words.
-      {"type":"object","properties":{"words":{"type":"string","description":""}},"required":["words"]}
+    - notes_delete_note: Throw a note away for good.
+      {"type":"object","properties":{"id":{"type":"string","description":"Which"}},"required":["id"]}
     "#);
     let rows = &schema["structuredContent"]["servers"][0]["tools"];
     assert_eq!(rows[0]["name"], "notes_create_note");

@@ -6,10 +6,10 @@ use crate::{query::Hit, text::ToolKey};
 
 /// A tool that may be among the best.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Candidate<'i> {
-    pub(super) score: f32,
-    pub(super) key: &'i ToolKey,
-    pub(super) server: &'i str,
+pub(crate) struct Candidate<'i> {
+    pub(crate) score: f32,
+    pub(crate) key: &'i ToolKey,
+    pub(crate) server: &'i str,
 }
 
 impl Eq for Candidate<'_> {}
@@ -34,7 +34,7 @@ impl Ord for Candidate<'_> {
 
 /// Keeps the best `limit` of what it is offered.
 #[derive(Debug)]
-pub(super) struct Top<'i> {
+pub(crate) struct Top<'i> {
     limit: usize,
     heap: BinaryHeap<Candidate<'i>>,
     /// Nothing below this gets in.
@@ -42,17 +42,17 @@ pub(super) struct Top<'i> {
 }
 
 impl<'i> Top<'i> {
-    pub(super) fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         let threshold = if limit == 0 { f32::INFINITY } else { f32::NEG_INFINITY };
         Self { limit, heap: BinaryHeap::new(), threshold }
     }
 
     /// A quick look before the comparison of names that [`Self::offer`] may take.
-    pub(super) fn may_enter(&self, score: f32) -> bool {
+    pub(crate) fn may_enter(&self, score: f32) -> bool {
         score >= self.threshold
     }
 
-    pub(super) fn offer(&mut self, candidate: Candidate<'i>) {
+    pub(crate) fn offer(&mut self, candidate: Candidate<'i>) {
         if self.heap.len() < self.limit {
             self.heap.push(candidate);
         } else if let Some(mut worst) = self.heap.peek_mut()
@@ -67,7 +67,7 @@ impl<'i> Top<'i> {
         }
     }
 
-    pub(super) fn into_hits(self) -> Vec<Hit> {
+    pub(crate) fn into_hits(self) -> Vec<Hit> {
         let sorted = self.heap.into_sorted_vec();
         sorted.into_iter().map(|best| Hit { key: best.key.clone(), score: best.score }).collect()
     }

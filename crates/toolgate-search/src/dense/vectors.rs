@@ -1,0 +1,276 @@
+//! The vectors of all tools, and how near a query is to each.
+//!
+//! One block a server, so that a server's change costs no more than its own tools. Numbers are whole
+//! numbers of one fixed scale: a tool takes a byte a dimension, sums do not depend on their order,
+//! and a scan through a hundred thousand tools needs no tricks, only additions that a compiler can
+//! do sixteen at a time.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    ops::Range,
+};
+
+use super::{
+    embedding::{Embedding, embed, normalise},
+    table::{Table, built_in},
+};
+use crate::{
+    analysis::{TermKind, for_each_term},
+    limits::{MAX_NAME_BYTES, MAX_QUERY_BYTES, MAX_QUERY_TERMS, MAX_TEXT_BYTES, cut},
+    query::Query,
+    text::{ServerText, ToolKey, ToolText},
+};
+
+/// The vectors of the tools of all servers.
+#[derive(Debug, Default)]
+pub(crate) struct Vectors {
+    blocks: BTreeMap<Box<str>, Block>,
+    tools: usize,
+}
+
+/// One server's part.
+#[derive(Debug)]
+struct Block {
+    keys: Vec<ToolKey>,
+    /// The tools' vectors, one after the other.
+    codes: Vec<i8>,
+    /// What the server says of itself.
+    server: Vec<i8>,
+}
+
+/// How near each tool is to a query.
+#[derive(Debug, Default)]
+pub(crate) struct Nearness<'v> {
+    /// The servers that are wanted.
+    pub(crate) spans: Vec<Span<'v>>,
+    /// About −1 to 1: the cosine of tool and query, with a share of that of the server.
+    pub(crate) scores: Vec<f32>,
+    pub(crate) highest: f32,
+    pub(crate) mean: f32,
+    /// The share of the query's words that the table knows; 0 where nothing can be said.
+    pub(crate) known: f32,
+}
+
+/// One server's part of the scores.
+#[derive(Debug)]
+pub(crate) struct Span<'v> {
+    pub(crate) server: &'v str,
+    pub(crate) keys: &'v [ToolKey],
+    pub(crate) range: Range<usize>,
+    /// From which score on a tool has something to do with the query. The hint's part does not
+    /// count: it must not bring in a tool by itself.
+    pub(crate) least: f32,
+    block: &'v Block,
+}
+
+/// What a name counts beside the description.
+const NAME_SHARE: f32 = 0.5;
+/// What the nearness of a server adds to that of its tools.
+const SERVER_SHARE: f32 = 0.4;
+/// What the nearness of a server to the hint adds to that of its tools.
+const HINT_SHARE: f32 = 0.4;
+
+/// Below this a tool has as little to do with a query as any other.
+const UNRELATED: f32 = 0.2;
+
+/// A tool's number is this many times the vector's: no text of some length has a number above ½.
+const TOOL_SCALE: f32 = 254.0;
+/// A query's number is this many times the vector's. The product over all dimensions stays far below
+/// what a sum can hold.
+const QUERY_SCALE: f32 = 4096.0;
+/// What one of the product is worth.
+const UNIT: f32 = 1.0 / (QUERY_SCALE * TOOL_SCALE);
+
+/// A text of its own, to be held against others like it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Meaning {
+    query: Vec<i16>,
+    numbers: Vec<i8>,
+}
+
+impl Meaning {
+    /// The meaning of a text; of one that says nothing it is near to nothing.
+    pub(crate) fn of(text: &str) -> Self {
+        let Some(table) = built_in().filter(|_| says_something(text)) else {
+            return Self::default();
+        };
+        let vector = embed(table, text).vector;
+        Self { query: query_numbers(&vector).collect(), numbers: tool_numbers(&vector).collect() }
+    }
+
+    /// The cosine of the two.
+    pub(crate) fn nearness(&self, other: &Self) -> f32 {
+        cosine(&self.query, &other.numbers)
+    }
+}
+
+impl Vectors {
+    pub(crate) fn replace(
+        &mut self,
+        server: &str,
+        text: ServerText<'_>,
+        tools: &[(ToolKey, ToolText<'_>)],
+    ) {
+        self.remove(server);
+        let mut seen = HashSet::new();
+        let distinct = tools.iter().filter(|(key, _)| seen.insert(key));
+        let mut block = Block { keys: Vec::new(), codes: Vec::new(), server: Vec::new() };
+        if let Some(table) = built_in() {
+            let description = cut(text.description, MAX_TEXT_BYTES);
+            let own = format!("{} {description}", cut(text.name, MAX_NAME_BYTES));
+            block.server = tool_numbers(&embed(table, &own).vector).collect();
+            for (key, tool) in distinct {
+                block.keys.push(key.clone());
+                block.codes.extend(tool_numbers(&tool_vector(table, tool)));
+            }
+        } else {
+            block.keys.extend(distinct.map(|(key, _)| key.clone()));
+        }
+        self.tools += block.keys.len();
+        self.blocks.insert(Box::from(server), block);
+    }
+
+    pub(crate) fn remove(&mut self, server: &str) {
+        if let Some(block) = self.blocks.remove(server) {
+            self.tools -= block.keys.len();
+        }
+    }
+
+    pub(crate) fn tool_count(&self) -> usize {
+        self.tools
+    }
+
+    /// How near each wanted tool is to the query.
+    pub(crate) fn nearness(&self, query: &Query<'_>) -> Nearness<'_> {
+        let wanted = query.servers.map(|names| names.iter().copied().collect::<HashSet<&str>>());
+        let mut nearness = Nearness::default();
+        let mut start = 0;
+        for (server, block) in &self.blocks {
+            if wanted.as_ref().is_none_or(|wanted| wanted.contains(&**server)) {
+                let end = start + block.keys.len();
+                let (keys, range) = (&block.keys, start..end);
+                nearness.spans.push(Span { server, keys, range, least: f32::INFINITY, block });
+                start = end;
+            }
+        }
+        nearness.scores = vec![0.0; start];
+        let Some(table) = built_in().filter(|_| says_something(query.text)) else {
+            return nearness;
+        };
+        let embedding = embed(table, cut(query.text, MAX_QUERY_BYTES));
+        nearness.known = embedding.known;
+        if !embedding.is_blind() {
+            let hint = query.hint.map(|hint| embed(table, cut(hint, MAX_QUERY_BYTES)));
+            let hint = hint.filter(|hint| !hint.is_blind());
+            let numbers: Vec<i16> = query_numbers(&embedding.vector).collect();
+            let hint: Option<Vec<i16>> = hint.map(|hint| query_numbers(&hint.vector).collect());
+            nearness.fill(&numbers, hint.as_deref());
+        }
+        nearness
+    }
+}
+
+impl Nearness<'_> {
+    #[expect(clippy::cast_precision_loss, reason = "a mean does not need the last digits")]
+    fn fill(&mut self, query: &[i16], hint: Option<&[i16]>) {
+        let (mut sum, mut highest) = (0.0_f32, f32::NEG_INFINITY);
+        // Pieces of unknown words can order tools; to bring one in they mean too little.
+        let least = if self.known > 0.0 { UNRELATED } else { f32::INFINITY };
+        for Span { block, range, least: span_least, .. } in &mut self.spans {
+            let lift = hint.map_or(0.0, |hint| HINT_SHARE * cosine(hint, &block.server));
+            let base = SERVER_SHARE * cosine(query, &block.server) + lift;
+            *span_least = least + lift;
+            // Whole numbers add up to the same in any order of the tools.
+            let mut block_sum = 0_i64;
+            let tools = block.codes.chunks_exact(query.len());
+            for (score, tool) in self.scores[range.clone()].iter_mut().zip(tools) {
+                let product = dot(query, tool);
+                *score = base + product as f32 * UNIT;
+                block_sum += i64::from(product);
+                highest = highest.max(*score);
+            }
+            sum += base * block.keys.len() as f32 + block_sum as f32 * UNIT;
+        }
+        if !self.scores.is_empty() {
+            self.highest = highest;
+            self.mean = sum / self.scores.len() as f32;
+        }
+    }
+}
+
+impl Embedding {
+    /// Whether nothing is known of the text.
+    fn is_blind(&self) -> bool {
+        self.vector.iter().all(|number| *number == 0.0)
+    }
+}
+
+/// Whether there is a word that is more than grammar. `the of and` has a vector too, near to nothing
+/// in particular and so to anything.
+fn says_something(text: &str) -> bool {
+    let mut found = false;
+    for_each_term(cut(text, MAX_QUERY_BYTES), MAX_QUERY_TERMS, &mut |_, kind| {
+        found |= kind != TermKind::StopWord;
+    });
+    found
+}
+
+fn tool_vector(table: &Table<'_>, tool: &ToolText<'_>) -> Vec<f32> {
+    let title = cut(tool.title.unwrap_or_default(), MAX_NAME_BYTES);
+    let name = embed(table, &format!("{} {title}", cut(tool.name, MAX_NAME_BYTES))).vector;
+    let mut vector = embed(table, cut(tool.description, MAX_TEXT_BYTES)).vector;
+    for (sum, number) in vector.iter_mut().zip(name) {
+        *sum += NAME_SHARE * number;
+    }
+    normalise(&mut vector);
+    vector
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "clamped to what fits")]
+fn tool_numbers(vector: &[f32]) -> impl Iterator<Item = i8> {
+    vector.iter().map(|number| (number * TOOL_SCALE).round().clamp(-127.0, 127.0) as i8)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a unit vector has no number above one")]
+fn query_numbers(vector: &[f32]) -> impl Iterator<Item = i16> {
+    vector.iter().map(|number| (number * QUERY_SCALE).round().clamp(-4096.0, 4096.0) as i16)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a score does not need the last digits")]
+fn cosine(query: &[i16], tool: &[i8]) -> f32 {
+    dot(query, tool) as f32 * UNIT
+}
+
+/// The sum of products. Both factors fit into 16 bits, which processors multiply and add in pairs;
+/// that the compiler sees it takes steps of a known length, and makes a scan more than twice as fast.
+fn dot(query: &[i16], tool: &[i8]) -> i32 {
+    let (query_steps, query_rest) = query.as_chunks::<32>();
+    let (tool_steps, tool_rest) = tool.as_chunks::<32>();
+    let mut sum = 0;
+    for (query, tool) in query_steps.iter().zip(tool_steps) {
+        let products = query.iter().zip(tool);
+        sum += products.map(|(left, right)| i32::from(*left) * i32::from(*right)).sum::<i32>();
+    }
+    let rest = query_rest.iter().zip(tool_rest);
+    sum + rest.map(|(left, right)| i32::from(*left) * i32::from(*right)).sum::<i32>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounding_loses_next_to_nothing() {
+        let table = built_in().unwrap();
+        let texts = ["delete a file", "Removes documents from a folder", "weather in Paris"];
+        for left in texts {
+            for right in texts {
+                let (left, right) = (embed(table, left).vector, embed(table, right).vector);
+                let exact: f32 = left.iter().zip(&right).map(|(left, right)| left * right).sum();
+                let query: Vec<i16> = query_numbers(&left).collect();
+                let tool: Vec<i8> = tool_numbers(&right).collect();
+                assert!((cosine(&query, &tool) - exact).abs() < 0.02);
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Tools and queries whose answers are known.
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    search_index::SearchIndex,
+    text::{ParameterText, ServerText, ToolKey, ToolText},
+};
+
+/// A catalogue and queries to it. Fields that are not listed here are ignored.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LabelledSet {
+    /// All tools, each once.
+    pub corpus: Vec<LabelledTool>,
+    /// The queries; a set for scale has none.
+    #[serde(default)]
+    pub queries: Vec<LabelledQuery>,
+}
+
+/// A tool of a set.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LabelledTool {
+    /// What the labels call it.
+    pub id: String,
+    /// Its server.
+    pub server: String,
+    /// What the server says of itself.
+    #[serde(default)]
+    pub server_desc: String,
+    /// Its name.
+    pub name: String,
+    /// Its description.
+    #[serde(default)]
+    pub desc: String,
+    /// The names of its parameters and their descriptions.
+    #[serde(default)]
+    pub params: BTreeMap<String, String>,
+}
+
+/// A query of a set, and what answers it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LabelledQuery {
+    /// The query.
+    pub q: String,
+    /// Words about the kind of server wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// What is needed: each need is met by any one of its tools.
+    pub labels: Vec<Vec<String>>,
+    /// How much each tool is worth; without it, each labelled one is worth 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gains: Option<BTreeMap<String, f64>>,
+}
+
+impl LabelledSet {
+    /// Puts all tools into an index, by their servers.
+    pub fn put_into(&self, index: &mut SearchIndex) {
+        let mut servers: BTreeMap<&str, Vec<&LabelledTool>> = BTreeMap::new();
+        for tool in &self.corpus {
+            servers.entry(&tool.server).or_default().push(tool);
+        }
+        for (server, tools) in servers {
+            let description = tools.first().map_or("", |tool| tool.server_desc.as_str());
+            let tools: Vec<_> =
+                tools.iter().map(|tool| (ToolKey::from(tool.id.as_str()), tool.text())).collect();
+            index.replace_server(server, ServerText { name: server, description }, &tools);
+        }
+    }
+
+    /// The labels that name no tool of the set, each once: nothing can find them.
+    pub fn unknown_labels(&self) -> Vec<&str> {
+        let known: HashSet<&str> = self.corpus.iter().map(|tool| tool.id.as_str()).collect();
+        let labels = self.queries.iter().flat_map(|query| query.labels.iter().flatten());
+        let mut seen = HashSet::new();
+        labels
+            .map(String::as_str)
+            .filter(|label| !known.contains(label) && seen.insert(*label))
+            .collect()
+    }
+}
+
+impl LabelledTool {
+    /// The tool as an index takes it.
+    pub fn text(&self) -> ToolText<'_> {
+        let parameters = self.params.iter().map(|(name, description)| ParameterText {
+            name,
+            description,
+            values: Vec::new(),
+        });
+        ToolText {
+            name: &self.name,
+            title: None,
+            description: &self.desc,
+            parameters: parameters.collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_that_nothing_can_find_are_named() {
+        let tool = LabelledTool { id: "a".into(), ..LabelledTool::default() };
+        let needs = vec![vec!["a".into(), "x".into()], vec!["x".into()]];
+        let query = LabelledQuery { labels: needs, ..LabelledQuery::default() };
+        let set = LabelledSet { corpus: vec![tool], queries: vec![query] };
+        assert_eq!(set.unknown_labels(), ["x"]);
+    }
+}

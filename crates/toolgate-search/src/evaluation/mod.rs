@@ -1,0 +1,211 @@
+//! How well a strategy finds tools, on queries whose answers are known.
+//!
+//! A [`LabelledSet`] is read by the caller (it is plain serde), [`measure`] asks every query of it,
+//! [`Summary`] is the averages, and [`paired_bootstrap`] says whether the difference between two
+//! strategies is more than luck. Time comes from the caller's clock: this crate has none.
+
+mod bootstrap;
+mod labelled;
+
+use std::{collections::BTreeMap, time::Duration};
+
+use serde::Serialize;
+
+pub use self::{
+    bootstrap::{Interval, paired_bootstrap},
+    labelled::{LabelledQuery, LabelledSet, LabelledTool},
+};
+use crate::{
+    metrics::{ndcg_at, recall_at},
+    query::{Hit, Query},
+    search_index::SearchIndex,
+};
+
+/// How many hits are asked for: what the deepest measure looks at.
+pub const DEPTH: usize = 10;
+
+/// Whether queries are asked with the hints of the set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Hints {
+    /// Without.
+    #[default]
+    Ignored,
+    /// With the hint, where a query has one.
+    Given,
+}
+
+/// How one query went.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct QueryFigures {
+    /// The share of needs met by the first hit.
+    pub recall_at_1: f64,
+    /// The share of needs met by the first five.
+    pub recall_at_5: f64,
+    /// The share of needs met by the first ten.
+    pub recall_at_10: f64,
+    /// The discounted gain of the first ten, of the best possible.
+    pub ndcg_at_10: f64,
+    /// How long the answer took.
+    pub time: Duration,
+    /// Whether the strategy refused the query, which counts as finding nothing.
+    pub refused: bool,
+}
+
+/// The averages over queries.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Summary {
+    /// How many queries there were.
+    pub queries: usize,
+    /// The mean share of needs met by the first hit.
+    pub recall_at_1: f64,
+    /// The mean share of needs met by the first five.
+    pub recall_at_5: f64,
+    /// The mean share of needs met by the first ten.
+    pub recall_at_10: f64,
+    /// The mean discounted gain of the first ten.
+    pub ndcg_at_10: f64,
+    /// The time that half of the answers stayed under.
+    pub median_time: Duration,
+    /// The time that 99 of 100 answers stayed under.
+    pub p99_time: Duration,
+    /// How many queries the strategy refused.
+    pub refused: usize,
+}
+
+/// Asks every query of the set, in its order. `clock` tells the time since any fixed moment;
+/// `progress` is called after each query.
+pub fn measure(
+    set: &LabelledSet,
+    index: &SearchIndex,
+    hints: Hints,
+    clock: &mut dyn FnMut() -> Duration,
+    progress: &mut dyn FnMut(),
+) -> Vec<QueryFigures> {
+    let ask = |labelled: &LabelledQuery| {
+        let mut query = Query::new(&labelled.q, DEPTH);
+        if hints == Hints::Given {
+            query.hint = labelled.hint.as_deref();
+        }
+        let start = clock();
+        let answer = index.search(&query);
+        let time = clock().saturating_sub(start);
+        let refused = answer.is_err();
+        let figures = figures(labelled, &answer.unwrap_or_default());
+        progress();
+        QueryFigures { time, refused, ..figures }
+    };
+    set.queries.iter().map(ask).collect()
+}
+
+/// What a ranking is worth for a query, time aside.
+pub fn figures(labelled: &LabelledQuery, hits: &[Hit]) -> QueryFigures {
+    let ranking: Vec<&str> = hits.iter().map(|hit| hit.key.as_str()).collect();
+    let needs: Vec<Vec<&str>> =
+        labelled.labels.iter().map(|need| need.iter().map(String::as_str).collect()).collect();
+    let gains: BTreeMap<&str, f64> = match &labelled.gains {
+        Some(gains) => gains.iter().map(|(id, gain)| (id.as_str(), *gain)).collect(),
+        None => needs.iter().flatten().map(|id| (*id, 1.0)).collect(),
+    };
+    let worth: Vec<f64> = gains.values().copied().collect();
+    QueryFigures {
+        recall_at_1: recall_at(1, &ranking, &needs),
+        recall_at_5: recall_at(5, &ranking, &needs),
+        recall_at_10: recall_at(10, &ranking, &needs),
+        ndcg_at_10: ndcg_at(10, &ranking, &worth, |id| gains.get(id).copied().unwrap_or(0.0)),
+        ..QueryFigures::default()
+    }
+}
+
+impl Summary {
+    /// The averages of these.
+    pub fn of(figures: &[QueryFigures]) -> Self {
+        let mut times: Vec<Duration> = figures.iter().map(|figures| figures.time).collect();
+        times.sort_unstable();
+        let mean = |part: fn(&QueryFigures) -> f64| mean(figures.iter().map(part));
+        Self {
+            queries: figures.len(),
+            recall_at_1: mean(|figures| figures.recall_at_1),
+            recall_at_5: mean(|figures| figures.recall_at_5),
+            recall_at_10: mean(|figures| figures.recall_at_10),
+            ndcg_at_10: mean(|figures| figures.ndcg_at_10),
+            median_time: percentile(&times, 50),
+            p99_time: percentile(&times, 99),
+            refused: figures.iter().filter(|figures| figures.refused).count(),
+        }
+    }
+}
+
+/// The least of sorted times that this many percent do not pass.
+fn percentile(sorted: &[Duration], percent: usize) -> Duration {
+    let place = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
+    sorted.get(place).copied().unwrap_or_default()
+}
+
+/// The mean of numbers; of none it is zero.
+fn mean(numbers: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = numbers.fold((0.0, 0.0), |(sum, count), number| (sum + number, count + 1.0));
+    if count > 0.0 { sum / count } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::strategy::StrategyName;
+
+    fn set() -> LabelledSet {
+        serde_json::from_str(
+            r#"{"corpus": [
+                {"id": "a_read", "server": "a", "name": "read", "desc": "Read a file"},
+                {"id": "a_write", "server": "a", "name": "write", "desc": "Write a file",
+                 "params": {"text": "what to write"}},
+                {"id": "b_mail", "server": "b", "server_desc": "Mail", "name": "send", "desc": ""}],
+              "queries": [
+                {"id": 7, "q": "read the file", "labels": [["a_read"]]},
+                {"q": "send", "hint": "mail", "labels": [["b_mail"], ["a_write"]],
+                 "gains": {"b_mail": 2}},
+                {"q": "(", "labels": [["a_read"]]}]}"#,
+        )
+        .unwrap()
+    }
+
+    fn run(strategy: StrategyName) -> Vec<QueryFigures> {
+        let set = set();
+        let mut index = SearchIndex::ranked_by(strategy);
+        set.put_into(&mut index);
+        let mut now = 0;
+        let mut asked = 0;
+        let mut clock = || {
+            now += 1;
+            Duration::from_millis(now * now)
+        };
+        let figures = measure(&set, &index, Hints::Given, &mut clock, &mut || asked += 1);
+        assert_eq!(asked, 3);
+        figures
+    }
+
+    #[test]
+    fn a_set_is_measured_with_the_callers_clock() {
+        let figures = run(StrategyName::Bm25);
+        let summary = Summary::of(&figures);
+        assert!((summary.recall_at_1 - 0.5).abs() < 1e-9, "{summary:?}");
+        assert!((figures[1].ndcg_at_10 - 1.0).abs() < 1e-9);
+        // The clock shows 1, 4, 9, 16, 25, 36: the answers took 3, 7 and 11.
+        assert_eq!(summary.median_time, Duration::from_millis(7));
+        assert_eq!(summary.p99_time, Duration::from_millis(11));
+        assert_eq!(summary.refused, 0);
+    }
+
+    #[test]
+    fn a_refused_query_counts_as_nothing_found() {
+        let figures = run(StrategyName::Regex);
+        assert!(figures[2].refused && figures[2].recall_at_10 < 1e-9);
+        assert_eq!(Summary::of(&figures).refused, 1);
+    }
+
+    #[test]
+    fn nothing_has_averages_too() {
+        assert_eq!(Summary::of(&[]), Summary::default());
+    }
+}

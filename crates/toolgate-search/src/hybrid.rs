@@ -1,0 +1,144 @@
+//! Ranking by words and by meaning at once.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    bm25::{Bm25Index, Bm25Parameters},
+    dense::{Span, Vectors},
+    query::{Hit, Query},
+    search_error::SearchError,
+    strategy::Strategy,
+    text::{ServerText, ToolKey, ToolText},
+    top::{Candidate, Top},
+};
+
+/// Tools by the sum of what [`Bm25Index`](crate::Bm25Index) and
+/// [`EmbeddingIndex`](crate::EmbeddingIndex) say, each brought to about 0 to 1 first.
+///
+/// Where one of the two is blind the other decides: a query in a language that no description is
+/// written in has no common words, and an identifier that no text ever used has no meaning. Tools
+/// that the query calls by name come first whatever the rest says.
+#[derive(Debug, Default)]
+pub struct HybridIndex {
+    parameters: HybridParameters,
+    words: Bm25Index,
+    vectors: Vectors,
+}
+
+/// The numbers of the fusion. The defaults were chosen with the sets of `docs/search.md` in view;
+/// around them the figures hardly change. Numbers that make no sense are taken as zero.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HybridParameters {
+    /// What meaning counts, from 0 to 1; words count the rest.
+    pub meaning: f32,
+    /// How much of the best possible score of the query's words, rather than that of the best tool,
+    /// is a full score: 0 to 1. With more of it, words that only few tools share with a long query
+    /// count for less.
+    pub coverage: f32,
+}
+
+impl Default for HybridParameters {
+    fn default() -> Self {
+        Self { meaning: 0.5, coverage: 0.25 }
+    }
+}
+
+/// Above what words and meaning give together.
+const NAMED: f32 = 10.0;
+/// The score of what is found and has nothing else to say for itself.
+const LEAST: f32 = 1e-6;
+
+/// What both arms know of one server's tools.
+struct Joined<'n> {
+    span: &'n Span<'n>,
+    places: Range<usize>,
+    /// What words say of the server.
+    base: f32,
+    /// What its tools get where they are found.
+    lift: f32,
+}
+
+impl HybridIndex {
+    /// An empty index with other numbers than the usual ones.
+    pub fn with_parameters(words: Bm25Parameters, hybrid: HybridParameters) -> Self {
+        let share = |number: f32| if number.is_finite() { number.clamp(0.0, 1.0) } else { 0.0 };
+        let parameters =
+            HybridParameters { meaning: share(hybrid.meaning), coverage: share(hybrid.coverage) };
+        Self { parameters, words: Bm25Index::with_parameters(words), vectors: Vectors::default() }
+    }
+}
+
+impl Strategy for HybridIndex {
+    fn replace_server(
+        &mut self,
+        server: &str,
+        text: ServerText<'_>,
+        tools: &[(ToolKey, ToolText<'_>)],
+    ) {
+        self.words.replace_server(server, text, tools);
+        self.vectors.replace(server, text, tools);
+    }
+
+    fn remove_server(&mut self, server: &str) {
+        self.words.remove_server(server);
+        self.vectors.remove(server);
+    }
+
+    fn tool_count(&self) -> usize {
+        self.words.tool_count()
+    }
+
+    fn search(&self, query: &Query<'_>) -> Result<Vec<Hit>, SearchError> {
+        let said = self.words.word_scores(query);
+        let near = self.vectors.nearness(query);
+        let mut tiers = vec![0_u8; said.scores.len()];
+        self.words.for_each_named(&said.names, &mut |place, tier| {
+            tiers[place] = tiers[place].max(tier);
+        });
+
+        // Both arms know the same tools; each server's are in the same order in both.
+        let joined: Vec<Joined<'_>> = near
+            .spans
+            .iter()
+            .filter_map(|span| {
+                let (places, own) = self.words.places_of(span.server)?;
+                let (base, lift) = (said.servers.own[own], said.servers.lift[own]);
+                Some(Joined { span, places, base, lift })
+            })
+            .collect();
+        let mut highest = 0.0_f32;
+        for Joined { places, base, lift, .. } in &joined {
+            let best = said.scores[places.clone()].iter().copied().fold(0.0, f32::max) + base;
+            highest = highest.max(if best > 0.0 { best + lift } else { *lift });
+        }
+        let HybridParameters { meaning, coverage } = self.parameters;
+        let full = highest.powf(1.0 - coverage) * said.ceiling.powf(coverage);
+        let words_factor = if highest > 0.0 { (1.0 - meaning) / full } else { 0.0 };
+        let spread = near.highest - near.mean;
+        let meaning_factor = if spread > 0.0 { meaning / spread } else { 0.0 };
+
+        let mut top = Top::new(query.limit);
+        for Joined { span, places, base, lift } in joined {
+            let tools = said.scores[places.clone()]
+                .iter()
+                .zip(&tiers[places])
+                .zip(&near.scores[span.range.clone()])
+                .zip(span.keys);
+            for (((own, tier), nearness), key) in tools {
+                let words = own + base;
+                let score = (words + lift) * words_factor
+                    + ((nearness - near.mean) * meaning_factor).max(-1.0)
+                    + f32::from(*tier) * NAMED;
+                let score = score.max(LEAST);
+                let found = words > 0.0 || *tier > 0 || *nearness >= span.least;
+                if top.may_enter(score) && found {
+                    top.offer(Candidate { score, key, server: span.server });
+                }
+            }
+        }
+        Ok(top.into_hits())
+    }
+}

@@ -1,0 +1,82 @@
+//! What can be wrong with a query.
+
+use std::fmt;
+
+use thiserror::Error;
+
+use crate::{limits::MAX_PATTERN_BYTES, strategy::StrategyName};
+
+/// A query that cannot be answered. The index is as it was, and the next query works.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum SearchError {
+    /// The query is to be a regular expression and is none.
+    #[error("the query is not a regular expression: {0}")]
+    Pattern(PatternFault),
+    /// The regular expression is longer than is read.
+    #[error("the regular expression is longer than {MAX_PATTERN_BYTES} bytes")]
+    PatternTooLong,
+    /// The regular expression is short but means too much, `a{9}{9}{9}` for example.
+    #[error("the regular expression is too large once its repetitions are written out")]
+    PatternTooLarge,
+    /// The query asks for a strategy that the index was not built with.
+    #[error("this index cannot rank by `{wanted}`")]
+    NotHeld {
+        /// What was asked for.
+        wanted: StrategyName,
+    },
+}
+
+/// Where a regular expression is wrong, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PatternFault {
+    /// What is wrong there.
+    pub reason: String,
+    /// The part of the pattern around the fault, on one line.
+    pub excerpt: String,
+    /// The character of the excerpt at which the fault is, counted from 0.
+    pub column: usize,
+}
+
+/// Characters that are shown before and after a fault.
+const CONTEXT: usize = 40;
+
+impl PatternFault {
+    /// The fault at a byte of a pattern.
+    pub(crate) fn new(pattern: &str, offset: usize, reason: impl Into<String>) -> Self {
+        let before = &pattern[..pattern.floor_char_boundary(offset)];
+        let position = before.chars().count();
+        let start = position.saturating_sub(CONTEXT);
+        // A line break or a tab would move the caret away from what it points at.
+        let plain = |character: char| if character.is_control() { ' ' } else { character };
+        let excerpt = pattern.chars().skip(start).take(2 * CONTEXT).map(plain).collect();
+        Self { reason: reason.into(), excerpt, column: position - start }
+    }
+}
+
+impl fmt::Display for PatternFault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { reason, excerpt, column } = self;
+        write!(formatter, "{reason}\n    {excerpt}\n    {:column$}^", "")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_caret_stands_under_the_fault() {
+        let fault = PatternFault::new("naïve(x", 6, "unclosed group");
+        assert_eq!(fault.to_string(), "unclosed group\n    naïve(x\n         ^");
+    }
+
+    #[test]
+    fn a_long_pattern_is_shown_in_part_and_on_one_line() {
+        let pattern = format!("{}\n({}", "a".repeat(200), "b".repeat(200));
+        let fault = PatternFault::new(&pattern, 201, "unclosed group");
+        assert_eq!(fault.excerpt.chars().count(), 2 * CONTEXT);
+        assert_eq!(fault.excerpt.chars().nth(fault.column), Some('('));
+        assert!(!fault.excerpt.contains('\n'));
+    }
+}

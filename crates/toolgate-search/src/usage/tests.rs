@@ -1,0 +1,104 @@
+use super::*;
+
+fn key(name: &str) -> ToolKey {
+    ToolKey::from(name)
+}
+
+fn ranking(list: &[(&str, f32)]) -> Vec<Hit> {
+    list.iter().map(|(name, score)| Hit { key: key(name), score: *score }).collect()
+}
+
+fn lifted(memory: &UsageMemory, query: &str, list: &[(&str, f32)]) -> Vec<String> {
+    memory.lift(query, ranking(list)).iter().map(|hit| hit.key.to_string()).collect()
+}
+
+#[test]
+fn what_helped_before_is_lifted_for_queries_like_it_and_no_others() {
+    let mut memory = UsageMemory::default();
+    memory.record("book a table at a restaurant", &key("dining_reserve"));
+    let list = [("calendar_create", 0.9), ("dining_reserve", 0.5), ("dining_list", 0.4)];
+    assert_eq!(lifted(&memory, "reserve a restaurant table", &list)[0], "dining_reserve");
+    assert_eq!(lifted(&memory, "add an appointment", &list)[0], "calendar_create");
+}
+
+#[test]
+fn what_is_new_is_not_drowned() {
+    let mut memory = UsageMemory::default();
+    for round in 0..500 {
+        memory.record(&format!("send a message to room {round}"), &key("chat_send"));
+    }
+    let list = [("weather_forecast", 1.0), ("chat_send", 0.9)];
+    assert_eq!(lifted(&memory, "weather of tomorrow", &list)[0], "weather_forecast");
+    // A tool that is called by name scores far above the rest, and stays there.
+    let list = [("new_send", 10.9), ("chat_send", 0.9)];
+    assert_eq!(lifted(&memory, "send a message to room 7", &list)[0], "new_send");
+}
+
+#[test]
+fn other_scripts_are_remembered_too() {
+    let mut memory = UsageMemory::default();
+    memory.record("明天北京的天气", &key("w"));
+    assert_eq!(lifted(&memory, "后天北京的天气", &[("x", 1.0), ("w", 0.8)])[0], "w");
+}
+
+#[test]
+fn it_is_bounded_and_the_least_recent_go() {
+    let mut memory = UsageMemory::default();
+    for number in 0..MAX_FOR_TOOL + 5 {
+        memory.record(&format!("query number{number}x"), &key("tool"));
+        memory.record("query number0x", &key("tool"));
+    }
+    let (_, past) = memory.tools().next().unwrap();
+    assert_eq!((memory.len(), past.len()), (MAX_FOR_TOOL, MAX_FOR_TOOL));
+    assert!(past.iter().any(|past| past.text() == "query number0x"));
+    assert!(past.iter().all(|past| past.text() != "query number1x"));
+
+    for number in 0..MAX_TOTAL + 10 {
+        memory.record("a query", &key(&format!("tool{number}")));
+    }
+    assert_eq!(memory.len(), MAX_TOTAL);
+    assert_eq!(memory.tools().map(|(_, past)| past.len()).sum::<usize>(), MAX_TOTAL);
+    assert!(memory.tools().all(|(name, _)| name.as_str() != "tool"));
+}
+
+#[test]
+fn it_can_be_kept_looked_at_and_erased() {
+    let mut memory = UsageMemory::default();
+    memory.record("  list my files ", &key("b"));
+    memory.record("delete a file", &key("a"));
+    memory.record("?!", &key("a"));
+    memory.record("x", &key(&"k".repeat(10_000)));
+    let json = serde_json::to_string(&memory).unwrap();
+    assert_eq!(
+        json,
+        r#"{"tools":{"a":[{"query":"delete a file","last_used":1}],"b":[{"query":"list my files","last_used":0}]}}"#
+    );
+    let mut read: UsageMemory = serde_json::from_str(&json).unwrap();
+    assert_eq!(read, memory);
+    assert!(read.forget("a") && !read.forget("a"));
+    assert_eq!(read.len(), 1);
+    let nothing: UsageMemory = serde_json::from_str("{}").unwrap();
+    assert!(nothing.is_empty());
+}
+
+#[test]
+fn an_edited_file_cannot_break_the_bounds() {
+    let many: Vec<String> = (0..50)
+        .map(|number| format!(r#"{{"query": "word{number}x {}"}}"#, "long ".repeat(500)))
+        .collect();
+    let json = format!(r#"{{"tools": {{"t": [{}], "u": []}}}}"#, many.join(","));
+    let memory: UsageMemory = serde_json::from_str(&json).unwrap();
+    assert_eq!(memory.len(), MAX_FOR_TOOL);
+    assert!(
+        memory
+            .tools()
+            .all(|(_, past)| { past.iter().all(|past| past.text().len() <= MAX_PAST_QUERY_BYTES) })
+    );
+}
+
+#[test]
+fn nothing_to_lift_is_no_trouble() {
+    let memory = UsageMemory::default();
+    assert!(memory.lift("x", Vec::new()).is_empty());
+    assert_eq!(lifted(&memory, "", &[("a", 2.0), ("b", 1.0)]), ["a", "b"]);
+}

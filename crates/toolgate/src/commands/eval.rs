@@ -1,0 +1,195 @@
+//! `toolgate eval`
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+use serde::Serialize;
+use toolgate_search::{
+    SearchIndex, StrategyName,
+    evaluation::{Hints, Interval, LabelledSet, QueryFigures, Summary, measure, paired_bootstrap},
+};
+
+use crate::{
+    cli::Eval,
+    failure::Failure,
+    printer::Printer,
+    table::{Column, table},
+};
+
+/// A set is held in memory together with its indexes.
+const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
+
+/// What was measured on one set.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Measured {
+    file: PathBuf,
+    tools: usize,
+    queries: usize,
+    strategies: Vec<Row>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    strategy: StrategyName,
+    #[serde(flatten)]
+    summary: Summary,
+    /// Against the first strategy, query by query: what recall@5 changes by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recall_at_5_change: Option<Interval>,
+}
+
+pub(crate) fn run(arguments: &Eval, printer: &mut Printer) -> Result<ExitCode, Failure> {
+    let mut strategies: Vec<StrategyName> = Vec::new();
+    for strategy in &arguments.strategy {
+        if !strategies.contains(strategy) {
+            strategies.push(*strategy);
+        }
+    }
+    if strategies.is_empty() {
+        // A sentence is a regular expression that matches little, which measures nothing.
+        let all = StrategyName::ALL.iter().copied();
+        strategies = all.filter(|strategy| *strategy != StrategyName::Regex).collect();
+    }
+    // All files are read before the first is measured: a typing error shows at once.
+    let sets: Vec<(&Path, LabelledSet)> =
+        arguments.files.iter().map(|file| Ok((&**file, read(file)?))).collect::<Result<_, _>>()?;
+    for (file, set) in &sets {
+        note_unknown_labels(file, set, printer);
+    }
+    let hints = if arguments.hints { Hints::Given } else { Hints::Ignored };
+    let asked: usize = sets.iter().map(|(_, set)| set.queries.len() * strategies.len()).sum();
+    let bar = Printer::progress(asked as u64, "measuring");
+    let measured: Vec<Measured> = sets
+        .iter()
+        .map(|(file, set)| Measured {
+            file: file.to_path_buf(),
+            tools: set.corpus.len(),
+            queries: set.queries.len(),
+            strategies: rows(set, &strategies, hints, &mut || bar.inc(1)),
+        })
+        .collect();
+    bar.finish_and_clear();
+    if arguments.output.json {
+        printer.json(&measured)?;
+    } else {
+        printer.line(render(&measured));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn rows(
+    set: &LabelledSet,
+    strategies: &[StrategyName],
+    hints: Hints,
+    progress: &mut dyn FnMut(),
+) -> Vec<Row> {
+    let start = Instant::now();
+    let mut clock = || start.elapsed();
+    let mut first: Option<Vec<QueryFigures>> = None;
+    let mut rows = Vec::new();
+    for strategy in strategies {
+        let mut index = SearchIndex::ranked_by(*strategy);
+        set.put_into(&mut index);
+        let figures = measure(set, &index, hints, &mut clock, progress);
+        rows.push(Row {
+            strategy: *strategy,
+            summary: Summary::of(&figures),
+            recall_at_5_change: first.as_deref().map(|first| change(first, &figures)),
+        });
+        first.get_or_insert(figures);
+    }
+    rows
+}
+
+fn change(first: &[QueryFigures], other: &[QueryFigures]) -> Interval {
+    let pairs = first.iter().zip(other);
+    let differences: Vec<f64> =
+        pairs.map(|(first, other)| other.recall_at_5 - first.recall_at_5).collect();
+    paired_bootstrap(&differences)
+}
+
+fn read(file: &Path) -> Result<LabelledSet, Failure> {
+    let shown = file.display();
+    let cannot = |error| Failure::usage(format!("{shown} cannot be read: {error}"));
+    let size = fs::metadata(file).map_err(cannot)?.len();
+    if size > MAX_FILE_BYTES {
+        return Err(Failure::usage(format!("{shown} has more than {MAX_FILE_BYTES} bytes")));
+    }
+    let text = fs::read_to_string(file).map_err(cannot)?;
+    serde_json::from_str(&text).map_err(|error| {
+        if error.is_data() {
+            Failure::usage(format!("{shown} is not a labelled set: {error}")).hint(
+                "a set is {\"corpus\": [{\"id\", \"server\", \"name\", \"desc\", \"params\"}], \
+                 \"queries\": [{\"q\", \"labels\": [[id]]}]}; docs/search.md has more",
+            )
+        } else {
+            Failure::usage(format!("{shown} is not JSON: {error}"))
+        }
+    })
+}
+
+/// A label that no tool has lowers every figure, and is most often a slip.
+fn note_unknown_labels(file: &Path, set: &LabelledSet, printer: &mut Printer) {
+    let unknown = set.unknown_labels();
+    if let Some(example) = unknown.first() {
+        let (count, shown) = (unknown.len(), file.display());
+        printer.note(format!("warning: {shown}: {count} labels name no tool, such as `{example}`"));
+    }
+}
+
+fn render(measured: &[Measured]) -> String {
+    let columns = [
+        Column::Text("set"),
+        Column::Text("strategy"),
+        Column::Number("queries"),
+        Column::Number("R@1"),
+        Column::Number("R@5"),
+        Column::Number("R@10"),
+        Column::Number("nDCG@10"),
+        Column::Number("median"),
+        Column::Number("p99"),
+        Column::Text("R@5 against the first"),
+    ];
+    let rows = measured.iter().flat_map(|measured| {
+        measured.strategies.iter().map(move |row| {
+            let name = measured.file.file_stem().unwrap_or(measured.file.as_os_str());
+            cells(&name.to_string_lossy(), row)
+        })
+    });
+    table(&columns, rows.collect())
+}
+
+fn cells(name: &str, row: &Row) -> Vec<String> {
+    let summary = &row.summary;
+    let percent = |share: f64| format!("{:.1}", share * 100.0);
+    let mut remark = row.recall_at_5_change.map(|change| {
+        let [mean, low, high] = [change.mean, change.low, change.high].map(|part| part * 100.0);
+        format!("{mean:+.1} [{low:+.1}, {high:+.1}]")
+    });
+    if summary.refused > 0 {
+        let refused = format!("{} refused", summary.refused);
+        remark = Some(remark.map_or(refused.clone(), |remark| format!("{remark}, {refused}")));
+    }
+    vec![
+        name.to_owned(),
+        row.strategy.to_string(),
+        summary.queries.to_string(),
+        percent(summary.recall_at_1),
+        percent(summary.recall_at_5),
+        percent(summary.recall_at_10),
+        percent(summary.ndcg_at_10),
+        shown(summary.median_time),
+        shown(summary.p99_time),
+        remark.unwrap_or_default(),
+    ]
+}
+
+fn shown(time: Duration) -> String {
+    format!("{:.3} ms", time.as_secs_f64() * 1_000.0)
+}
