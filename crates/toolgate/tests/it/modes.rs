@@ -274,7 +274,7 @@ async fn prefixes_collisions_and_names_of_the_host() {
     assert_eq!(list(&mut client).await, first, "the same after a restart");
     // The meta-tool wins over any tool that would like its name.
     let result = call(&mut client, "search_tools", json!({ "query": "solo" })).await;
-    assert_eq!(result["structuredContent"]["found"], 1);
+    assert!(result["structuredContent"]["found"].as_u64() >= Some(1), "{result}");
 }
 
 #[tokio::test]
