@@ -17,7 +17,7 @@ use crate::{
 /// Each word of the query gives 10 points where it is a tool's name, else 5 where the name contains
 /// it, 3 where the description does, and 1 where the name of a parameter does. The query as a whole
 /// gives 8 points more where the name contains it, and 4 where the description does. A tool's name
-/// is its own or the exposed one.
+/// is its own or the exposed one. Single Latin letters count only where there is nothing else.
 ///
 /// A word is found inside of others (`log` in `catalogue`), so no list of words can answer a query:
 /// the index keeps the texts in lower case and every query runs through them.
@@ -86,6 +86,10 @@ impl<'q> Needles<'q> {
             if words.len() < MAX_QUERY_TERMS && !words.contains(&word) {
                 words.push(word);
             }
+        }
+        // `a` is in every text, and would count there as much as any word.
+        if words.iter().any(|word| word.len() > 1) {
+            words.retain(|word| word.len() > 1);
         }
         let words = words.into_iter().map(|word| (word, Finder::new(word))).collect();
         Self { words, whole: Finder::new(bare(text)) }
@@ -169,6 +173,8 @@ mod tests {
     #[test]
     fn a_word_counts_once_and_no_word_finds_nothing() {
         assert_eq!(points("now now"), expected(&[("t_issue", 3.0)]));
+        assert_eq!(points("a now"), expected(&[("t_issue", 3.0)]));
+        assert_eq!(points("w").len(), 2);
         assert!(points(" ?! ").is_empty());
         assert!(points("zebra").is_empty());
     }
