@@ -110,6 +110,11 @@ async fn a_crash_names_the_server_repeats_nothing_and_harms_nobody_else() {
     let other = json!({ "name": "kit_sleep", "arguments": { "ms": 1_000 } });
     let other = json!({ "name": "call_tool", "arguments": other });
     let other = client.begin("tools/call", other).await.unwrap();
+    // Requests run beside each other: the crash must not overtake the call that it is to hit.
+    until("the call is under way", async || {
+        std::fs::read_to_string(&log).unwrap_or_default().contains("\"sleep\"").then_some(())
+    })
+    .await;
 
     let crash = call_through(&mut client, "fragile_crash", json!({})).await;
     assert_eq!(crash["isError"], true);
