@@ -232,3 +232,29 @@ async fn a_tool_is_callable_before_anything_was_listed() {
     let sum = call_through(&mut client, "kit_add", json!({ "a": 1, "b": 2 })).await;
     assert_eq!(sum["structuredContent"]["sum"], 3, "{sum}");
 }
+
+#[tokio::test]
+async fn schemas_made_to_take_for_ever_hold_up_nobody() {
+    let node = json!({ "$ref": "#/$defs/Node" });
+    let option = |required: &[&str]| json!({ "type": "object", "properties": { "a": node }, "required": required });
+    let options = [option(&["a"]), option(&["a", "b"]), option(&["a", "c"])];
+    let walk = json!({
+        "name": "walk", "description": "Walks.",
+        "inputSchema": {
+            "type": "object", "properties": { "node": node },
+            "$defs": { "Node": { "anyOf": options } },
+        },
+    });
+    let references = vec![json!({ "$ref": "#" }); 300];
+    let spin = json!({ "name": "spin", "inputSchema": { "type": "object", "anyOf": references } });
+    let maze = Fixture::new("maze").with_tools([walk, spin]);
+    let workplace = Workplace::deferred(&json!({ "maze": entry(&maze), "notes": entry(&notes()) }));
+    let mut client = workplace.connect(&[]).await;
+    let found = call(&mut client, "search_tools", json!({ "query": "walk" })).await;
+    assert_eq!(found["structuredContent"]["servers"][0]["server"], "maze", "it was indexed");
+
+    let deep = (0..16).fold(json!(7), |inner, _| json!({ "a": inner }));
+    let refused = call_through(&mut client, "maze_walk", json!({ "node": deep })).await;
+    assert_eq!(refused["isError"], true);
+    insta::assert_snapshot!(text(&refused), @"the arguments of `maze_walk` cannot be checked, because its schema is broken (it refers to itself so often that checking does not end); the server has to mend it, or set `validateArguments: false` for the tool to call it unchecked");
+}
