@@ -19,7 +19,7 @@ pub struct Broker {
     catalog: SharedCatalog,
     upstream: Arc<Upstream>,
     rules: Rules,
-    validators: Arc<Validators>,
+    validators: Validators,
 }
 
 /// What the configuration says of calls.
@@ -67,7 +67,7 @@ const CHECKING_PATIENCE: Duration = Duration::from_secs(2);
 impl Broker {
     /// A broker for the tools of `catalog`, which are on the servers of `upstream`.
     pub fn new(catalog: SharedCatalog, upstream: Arc<Upstream>, rules: Rules) -> Self {
-        Self { catalog, upstream, rules, validators: Arc::default() }
+        Self { catalog, upstream, rules, validators: Validators::default() }
     }
 
     /// Calls the tool of this exposed name, and gives its result as the server sent it.
@@ -91,11 +91,12 @@ impl Broker {
         tool: &Tool,
         arguments: Map<String, Value>,
     ) -> Result<Map<String, Value>, BrokerError> {
-        if !self.validators.may_take_long(tool) {
-            return self.validators.check(tool, arguments);
+        let schema = self.validators.compiled(tool);
+        if !schema.refers {
+            return schema.check(tool, arguments);
         }
-        let (validators, checked) = (Arc::clone(&self.validators), tool.clone());
-        let checking = tokio::task::spawn_blocking(move || validators.check(&checked, arguments));
+        let checked = tool.clone();
+        let checking = tokio::task::spawn_blocking(move || schema.check(&checked, arguments));
         if let Ok(Ok(outcome)) = tokio::time::timeout(CHECKING_PATIENCE, checking).await {
             return outcome;
         }
@@ -108,7 +109,7 @@ impl Broker {
         if !self.validates(&tool.id) {
             return None;
         }
-        self.validators.broken(tool)
+        self.validators.compiled(tool).broken(tool)
     }
 
     fn resolve(&self, name: &str) -> Result<Tool, BrokerError> {

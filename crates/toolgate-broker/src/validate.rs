@@ -50,16 +50,15 @@ pub struct Uncheckable {
 /// Compiled schemas, by content: compiling is dear, and a schema is used again and again.
 #[derive(Default)]
 pub(crate) struct Validators {
-    compiled: Mutex<HashMap<Fingerprint, Compiled>>,
+    compiled: Mutex<HashMap<Fingerprint, Arc<Schema>>>,
 }
 
-type Compiled = Arc<Schema>;
-
 /// A schema, compiled or found to be broken.
-struct Schema {
+pub(crate) struct Schema {
     validator: Result<Validator, String>,
-    /// Whether it refers to parts of itself.
-    refers: bool,
+    /// Whether it refers to parts of itself: then the time that a check takes is not bounded by
+    /// the size of schema and arguments.
+    pub(crate) refers: bool,
 }
 
 /// All are dropped when there are more: whoever calls a thousand different tools can compile them
@@ -69,38 +68,8 @@ const SHOWN_VIOLATIONS: usize = 5;
 const MAX_EXPECTED_CHARACTERS: usize = 300;
 
 impl Validators {
-    /// Gives the arguments back if they fit.
-    pub(crate) fn check(
-        &self,
-        tool: &Tool,
-        arguments: Map<String, Value>,
-    ) -> Result<Map<String, Value>, crate::BrokerError> {
-        let compiled = self.compiled(tool);
-        let validator =
-            compiled.validator.as_ref().map_err(|reason| Uncheckable::new(tool, reason))?;
-        let arguments = Value::Object(arguments);
-        if !validator.is_valid(&arguments) {
-            return Err(explain(tool, validator, &arguments).into());
-        }
-        match arguments {
-            Value::Object(arguments) => Ok(arguments),
-            // It was one above.
-            _ => Ok(Map::new()),
-        }
-    }
-
-    /// Why the tool's schema cannot be compiled.
-    pub(crate) fn broken(&self, tool: &Tool) -> Option<Uncheckable> {
-        let compiled = self.compiled(tool);
-        compiled.validator.as_ref().err().map(|reason| Uncheckable::new(tool, reason))
-    }
-
-    /// Whether the time that a check takes is not bounded by the size of schema and arguments.
-    pub(crate) fn may_take_long(&self, tool: &Tool) -> bool {
-        self.compiled(tool).refers
-    }
-
-    fn compiled(&self, tool: &Tool) -> Compiled {
+    /// The schema of a tool's arguments.
+    pub(crate) fn compiled(&self, tool: &Tool) -> Arc<Schema> {
         let fingerprint = tool.definition.fingerprint();
         if let Some(known) = self.compiled.lock().get(&fingerprint) {
             return Arc::clone(known);
@@ -116,6 +85,31 @@ impl Validators {
         }
         all.insert(fingerprint, Arc::clone(&compiled));
         compiled
+    }
+}
+
+impl Schema {
+    /// Gives the arguments of `tool` back if they fit.
+    pub(crate) fn check(
+        &self,
+        tool: &Tool,
+        arguments: Map<String, Value>,
+    ) -> Result<Map<String, Value>, crate::BrokerError> {
+        let validator = self.validator.as_ref().map_err(|reason| Uncheckable::new(tool, reason))?;
+        let arguments = Value::Object(arguments);
+        if !validator.is_valid(&arguments) {
+            return Err(explain(tool, validator, &arguments).into());
+        }
+        match arguments {
+            Value::Object(arguments) => Ok(arguments),
+            // It was one above.
+            _ => Ok(Map::new()),
+        }
+    }
+
+    /// Why `tool`, whose schema this is, cannot be checked.
+    pub(crate) fn broken(&self, tool: &Tool) -> Option<Uncheckable> {
+        self.validator.as_ref().err().map(|reason| Uncheckable::new(tool, reason))
     }
 }
 
@@ -224,7 +218,9 @@ mod tests {
     #[expect(clippy::needless_pass_by_value, reason = "reads better where it is called")]
     fn check(schema: Value, arguments: Value) -> Result<(), BrokerError> {
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
-        Validators::default().check(&tool(&schema), arguments.clone()).map(|same| {
+        let tool = tool(&schema);
+        let schema = Validators::default().compiled(&tool);
+        schema.check(&tool, arguments.clone()).map(|same| {
             assert_eq!(same, arguments, "nothing is changed or added");
         })
     }

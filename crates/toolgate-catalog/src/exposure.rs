@@ -133,7 +133,7 @@ pub enum Reason {
 }
 
 /// What a token is taken for where characters are counted.
-const CHARACTERS_A_TOKEN: u64 = 4;
+pub const CHARACTERS_A_TOKEN: u64 = 4;
 
 impl Default for ExposureSettings {
     fn default() -> Self {

@@ -39,7 +39,8 @@ pub use definition::{
     Definition, Fingerprint, MAX_DEFINITION_BYTES, Malformed, Rejected, read_list,
 };
 pub use exposure::{
-    DeferredStyle, Exposure, ExposureKind, ExposureSettings, Reason, RequestedMode, decide, grouped,
+    CHARACTERS_A_TOKEN, DeferredStyle, Exposure, ExposureKind, ExposureSettings, Reason,
+    RequestedMode, decide, grouped,
 };
 pub use identity::{Era, ExposedName, ServerName, ToolId};
 pub use names::{HOST_TOOL_NAMES, MAX_NAME_CHARACTERS};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use toolgate_host::Host;
+use toolgate_host::{Host, one_line};
 
 const NAMED_SERVERS: usize = 40;
 const DESCRIPTION_CHARACTERS: usize = 80;
@@ -24,12 +24,7 @@ pub(crate) fn instructions(host: &Host) -> String {
         let separator = if index == 0 { "" } else { ", " };
         let _ = write!(text, "{separator}{}", setup.entry.name);
         if let Some(description) = &setup.entry.description {
-            let short: String = description
-                .chars()
-                .map(|character| if character.is_control() { ' ' } else { character })
-                .take(DESCRIPTION_CHARACTERS)
-                .collect();
-            let _ = write!(text, " ({short})");
+            let _ = write!(text, " ({})", one_line(description, DESCRIPTION_CHARACTERS));
         }
     }
     if servers.len() > NAMED_SERVERS {

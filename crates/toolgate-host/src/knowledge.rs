@@ -236,8 +236,6 @@ impl Observer for Knowledge {
         self.learn(server, listing.definitions, &Source::Server);
     }
 
-    fn state_changed(&self, _server: &ServerName) {}
-
     fn output(&self, server: &ServerName, source: OutputSource, line: &str) {
         let Some(logs) = &self.logs else { return };
         let source = match source {

@@ -34,7 +34,7 @@ mod settings;
 mod texts;
 
 pub use host::Host;
-pub use meta::{MetaTool, SearchDetail, SearchRequest, meta_definitions};
+pub use meta::{MetaTool, one_line};
 pub use overview::ServerOverview;
 pub use session::{CallFailure, Session};
 pub use settings::{Connect, HostSettings, ServerSetup};

@@ -13,8 +13,7 @@ use serde_json::{Map, Value, json};
 use toolgate_broker::BrokerError;
 use toolgate_upstream::CallOptions;
 
-pub use definitions::meta_definitions;
-pub use search::{SearchDetail, SearchRequest};
+pub(crate) use definitions::meta_definitions;
 
 use crate::session::{CallFailure, Session, error_result};
 
@@ -100,7 +99,7 @@ fn result(text: &str, data: &Value) -> Value {
 
 /// A server's text on one line, without what a terminal or a model could trip over, cut to `limit`
 /// characters.
-fn one_line(text: &str, limit: usize) -> String {
+pub fn one_line(text: &str, limit: usize) -> String {
     let mut line = String::new();
     for (count, word) in text.split(|c: char| c.is_whitespace() || is_invisible(c)).enumerate() {
         if word.is_empty() {

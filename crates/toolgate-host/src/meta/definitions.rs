@@ -6,7 +6,7 @@ use toolgate_catalog::ExposureKind;
 use super::MetaTool;
 
 /// The definitions, in their fixed order.
-pub fn meta_definitions(kind: ExposureKind, keep_loaded_tools: bool) -> Vec<Value> {
+pub(crate) fn meta_definitions(kind: ExposureKind, keep_loaded_tools: bool) -> Vec<Value> {
     let unloads = kind == ExposureKind::Dynamic && !keep_loaded_tools;
     MetaTool::ALL
         .into_iter()

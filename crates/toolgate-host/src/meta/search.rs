@@ -13,20 +13,20 @@ use crate::session::{Session, error_result};
 /// The arguments of `search_tools`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct SearchRequest {
+pub(super) struct SearchRequest {
     /// One query.
-    pub query: Option<String>,
+    query: Option<String>,
     /// Several queries.
     #[serde(deserialize_with = "one_or_several")]
-    pub queries: Vec<String>,
+    queries: Vec<String>,
     /// Only this server.
-    pub server: Option<String>,
+    server: Option<String>,
     /// How many tools at most.
-    pub limit: Option<usize>,
+    limit: Option<usize>,
     /// How much of each.
-    pub detail: SearchDetail,
+    detail: SearchDetail,
     /// Unload what was found so far first, where that is possible.
-    pub unload: bool,
+    unload: bool,
 }
 
 /// Models write one query where several are asked for, and `null` for none.
@@ -48,7 +48,7 @@ fn one_or_several<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Stri
 /// How much is shown of a tool that was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum SearchDetail {
+enum SearchDetail {
     /// Its name.
     Name,
     /// And its description.

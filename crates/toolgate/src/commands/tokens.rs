@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use serde::Serialize;
-use toolgate_catalog::TokenCounter;
+use toolgate_catalog::{CHARACTERS_A_TOKEN, TokenCounter};
 use toolgate_host::Host;
 
 use crate::{
@@ -36,9 +36,6 @@ pub(crate) struct Row {
     /// Of the context window, as a fraction.
     share: f64,
 }
-
-/// How many characters count as one token where characters are asked for.
-const CHARACTERS_A_TOKEN: u64 = 4;
 
 pub(crate) async fn run(
     globals: &Globals,
