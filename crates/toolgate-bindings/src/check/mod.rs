@@ -1,0 +1,1 @@
+//! What is wrong with a script, found without running it.

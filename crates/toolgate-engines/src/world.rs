@@ -1,0 +1,66 @@
+//! All that a script can reach.
+
+use std::time::Instant;
+
+use serde_json::value::RawValue;
+
+/// The only way out of an engine.
+pub trait World {
+    /// Hands in a call and returns at once. Its completion comes by [`World::wait`].
+    fn submit(&mut self, call: Call) -> Result<(), Closed>;
+
+    /// Waits for any of the calls that were handed in, until `deadline` at most where there is one.
+    /// `None` when the deadline passed.
+    fn wait(&mut self, deadline: Option<Instant>) -> Result<Option<Completion>, Closed>;
+
+    /// Writes to the script's console.
+    fn write(&mut self, stream: Stream, text: &str);
+
+    /// Gives a content block (an image, say) to whoever reads the run's result.
+    fn emit(&mut self, block: Box<RawValue>);
+}
+
+/// The number of a call within its run, chosen by the engine, from 0 up.
+pub type CallId = u64;
+
+/// A call that a script makes.
+#[derive(Debug)]
+pub struct Call {
+    /// Its number.
+    pub id: CallId,
+    /// The function's name.
+    pub name: String,
+    /// A JSON object.
+    pub arguments: Box<RawValue>,
+}
+
+/// What came of a call.
+#[derive(Debug)]
+pub struct Completion {
+    /// Which.
+    pub id: CallId,
+    /// Its value as JSON, or what is to be thrown.
+    pub outcome: Result<Box<RawValue>, Thrown>,
+}
+
+/// A call that failed. It is an exception in the script, which may catch it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thrown {
+    /// The tool that failed.
+    pub tool: String,
+    /// What it said.
+    pub message: String,
+}
+
+/// Where a line of output belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// `console.log`, `print`.
+    Output,
+    /// `console.error`, `print(file=sys.stderr)`.
+    Error,
+}
+
+/// The host is gone; the engine gives up with [`crate::FailureKind::Abandoned`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Closed;

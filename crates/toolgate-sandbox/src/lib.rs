@@ -1,0 +1,1 @@
+//! Runs scripts in worker processes that can reach nothing but their host.
