@@ -16,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 mod analysis;
+mod asides;
 mod bm25;
 mod dense;
 pub mod evaluation;

@@ -1,6 +1,7 @@
 //! The index that the rest of the program holds.
 
 use crate::{
+    asides::{Request, join},
     fusion::round_robin,
     query::{Hit, Query},
     search_error::SearchError,
@@ -100,6 +101,9 @@ impl SearchIndex {
             None => held.next(),
         };
         match (chosen, query.strategy) {
+            (Some((name, strategy)), _) if name.reads_requests() => {
+                search_with_asides(strategy.as_ref(), query)
+            }
             (Some((_, strategy)), _) => strategy.search(query),
             (None, Some(wanted)) => Err(SearchError::NotHeld { wanted }),
             (None, None) => Ok(Vec::new()),
@@ -136,6 +140,18 @@ impl SearchIndex {
             queries.iter().take(MAX_QUERIES).map(|query| self.search(query)).collect();
         Ok(round_robin(lists?, limit))
     }
+}
+
+fn search_with_asides(strategy: &dyn Strategy, query: &Query<'_>) -> Result<Vec<Hit>, SearchError> {
+    let Some(request) = Request::read(query.text) else {
+        return strategy.search(query);
+    };
+    let hits = strategy.search(&Query { text: &request.matter, ..*query })?;
+    let mut asides = Vec::new();
+    for text in request.asides {
+        asides.extend(strategy.search(&Query { text, limit: 1, ..*query })?);
+    }
+    Ok(join(hits, asides, query.limit))
 }
 
 impl Default for SearchIndex {

@@ -78,6 +78,12 @@ impl StrategyName {
         }
     }
 
+    /// Whether a query is read as a request in words, rather than as text that is looked for as it
+    /// stands.
+    pub(crate) fn reads_requests(self) -> bool {
+        matches!(self, Self::Hybrid | Self::Bm25 | Self::Embedding)
+    }
+
     /// An empty index of this strategy.
     pub fn build(self) -> Box<dyn Strategy> {
         match self {

@@ -3,5 +3,6 @@
 mod catalogue;
 mod equivalence;
 mod hostile;
+mod labelled_sets;
 mod quality;
 mod ranking;

@@ -1,0 +1,223 @@
+//! What a request asks for in passing: that something be kept in a file, or taken from one.
+//!
+//! "Compare the three papers and save the report to notes/papers.md" is about papers, and needs a
+//! tool that writes files as well. The words of the path say nothing of that need; they only draw
+//! in tools that happen to share them. So a path is taken out of the request and searched for as
+//! what it stands for.
+
+use crate::{
+    limits::{MAX_QUERY_BYTES, cut},
+    query::Hit,
+};
+
+/// A request read as one matter and the files it mentions in passing.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Request {
+    /// The request without its paths.
+    pub(crate) matter: String,
+    /// What to search for beside it.
+    pub(crate) asides: Vec<&'static str>,
+}
+
+/// How many kinds of files of one request are looked for.
+const MAX_ASIDES: usize = 2;
+/// A request that has fewer words beside the path is about the file and nothing else.
+const FEWEST_WORDS: usize = 3;
+/// Where in the ranking the first aside comes at the latest: within what most callers look at,
+/// below what the request is about.
+const PLACE: usize = 3;
+
+/// What is to be done with a file.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Direction {
+    Unsaid,
+    Read,
+    Write,
+}
+
+impl Request {
+    /// Reads a request; `None` where it mentions no file in passing.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let text = cut(text, MAX_QUERY_BYTES);
+        // Most queries have neither.
+        if !text.contains(['/', '\\', '.']) {
+            return None;
+        }
+        let (mut matter, mut words) = (String::new(), 0);
+        let mut asides: Vec<&'static str> = Vec::new();
+        let mut direction = Direction::Unsaid;
+        for raw in text.split_whitespace() {
+            let quotes: &[char] = &['"', '\'', '`', '(', ')', '[', ']', '<', '>', ',', ';', ':'];
+            let word = raw.trim_matches(quotes).trim_end_matches(['.', '?', '!']);
+            let word = word.trim_matches(quotes);
+            if let Some(extension) = extension_of_path(word) {
+                let aside = aside(direction, &extension);
+                if !asides.contains(&aside) && asides.len() < MAX_ASIDES {
+                    asides.push(aside);
+                }
+                continue;
+            }
+            direction = direction_after(word).unwrap_or(direction);
+            if !matter.is_empty() {
+                matter.push(' ');
+            }
+            matter.push_str(raw);
+            words += 1;
+        }
+        (!asides.is_empty() && words >= FEWEST_WORDS).then_some(Self { matter, asides })
+    }
+}
+
+/// Puts what was found for the asides among what was found for the matter, near the top and below
+/// its best.
+pub(crate) fn join(mut hits: Vec<Hit>, asides: Vec<Hit>, limit: usize) -> Vec<Hit> {
+    for (number, aside) in asides.into_iter().enumerate() {
+        let place = (PLACE + number).min(hits.len());
+        let known = hits.iter().position(|hit| hit.key == aside.key);
+        let hit = match known {
+            Some(known) if known <= place => continue,
+            Some(known) => hits.remove(known),
+            None => aside,
+        };
+        hits.insert(place, hit);
+    }
+    hits.truncate(limit);
+    hits
+}
+
+/// The extension of a path to a file, in lower case: `notes/papers.md`, `~/x.csv`, `C:\x.docx`.
+/// Addresses and paths without an extension (`/login`) are none.
+fn extension_of_path(word: &str) -> Option<String> {
+    if word.contains("://") {
+        return None;
+    }
+    let (folder, name) = match word.rfind(['/', '\\']) {
+        Some(at) => word.split_at(at + 1),
+        None => ("", word),
+    };
+    let (stem, extension) = name.rsplit_once('.')?;
+    let extension = extension.to_ascii_lowercase();
+    let plausible = !stem.is_empty()
+        && (1..=5).contains(&extension.len())
+        && extension.starts_with(|first: char| first.is_ascii_alphabetic())
+        && extension.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let rooted = folder.starts_with(['/', '\\', '~', '.']) || folder.get(1..2) == Some(":");
+    // Without a folder that could only be one, `Next.js` and `example.com` are no files.
+    (plausible && (rooted || DOCUMENTS.contains(&extension.as_str()))).then_some(extension)
+}
+
+#[rustfmt::skip]
+const DOCUMENTS: &[&str] = &[
+    "csv", "doc", "docx", "jpeg", "jpg", "json", "log", "md", "pdf", "png", "ppt", "pptx", "svg", "tsv", "txt",
+    "xls", "xlsx", "xml", "yaml", "yml",
+];
+
+const WRITE: &[&str] = &[
+    "create", "created", "document", "download", "draft", "export", "generate", "output",
+    "produce", "report", "save", "saved", "saving", "store", "write", "writes", "writing",
+];
+
+const READ: &[&str] = &[
+    "analyse",
+    "analyze",
+    "compare",
+    "convert",
+    "find",
+    "load",
+    "open",
+    "parse",
+    "read",
+    "show",
+    "summarise",
+    "summarize",
+];
+
+/// The last verb before a path says what is to be done with it.
+fn direction_after(word: &str) -> Option<Direction> {
+    let word = word.to_ascii_lowercase();
+    if WRITE.contains(&word.as_str()) {
+        Some(Direction::Write)
+    } else if READ.contains(&word.as_str()) {
+        Some(Direction::Read)
+    } else {
+        None
+    }
+}
+
+fn aside(direction: Direction, extension: &str) -> &'static str {
+    use Direction::{Read, Unsaid, Write};
+    match (extension, direction) {
+        ("ppt" | "pptx", Write) => "create presentation",
+        ("ppt" | "pptx", _) => "open presentation",
+        ("doc" | "docx", Write) => "create word document",
+        ("doc" | "docx", _) => "read word document",
+        ("xls" | "xlsx", Write) => "create excel workbook",
+        ("xls" | "xlsx", _) => "read excel workbook",
+        ("pdf", Write) => "create pdf",
+        ("pdf", _) => "read pdf",
+        (_, Write) => "write file",
+        (_, Read | Unsaid) => "read file",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::ToolKey;
+
+    fn asides(text: &str) -> Vec<&'static str> {
+        Request::read(text).map(|request| request.asides).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_path_stands_for_what_is_to_be_done_with_it() {
+        for (text, expected) in [
+            ("compare the papers and save the report to notes/papers.md", &["write file"][..]),
+            ("read (/srv/logs/today.log), then count the errors", &["read file"]),
+            (
+                "turn ~/a.docx, ~/b.docx into one and save it as `C:\\out\\all.pdf`.",
+                &["read word document", "create pdf"],
+            ),
+            ("what changed in figures.xlsx since yesterday?", &["read excel workbook"]),
+            ("summarise the quarter as a talk, save it: ./talk.pptx", &["create presentation"]),
+        ] {
+            assert_eq!(asides(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_path_or_is_all_there_is_stays() {
+        for text in [
+            "who owns example.com and when did it expire",
+            "write a Next.js page that sends people to /login first",
+            "fetch https://example.com/a/b.md and count the words",
+            "read /srv/x.md",
+            "version 1.2.3 of the package please",
+            "send_message",
+            "",
+        ] {
+            assert_eq!(Request::read(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_matter_has_no_path_left() {
+        let request = Request::read("chart the sales of ./data/2024.csv by month").unwrap();
+        assert_eq!(request.matter, "chart the sales of by month");
+    }
+
+    #[test]
+    fn an_aside_comes_near_the_top_and_not_first() {
+        let list = |keys: &[&str]| -> Vec<Hit> {
+            keys.iter().map(|key| Hit { key: ToolKey::from(*key), score: 1.0 }).collect()
+        };
+        let joined = |hits: &[&str], asides: &[&str]| -> Vec<String> {
+            let joined = join(list(hits), list(asides), 5);
+            joined.iter().map(|hit| hit.key.to_string()).collect()
+        };
+        assert_eq!(joined(&["a", "b", "c", "d", "e"], &["x", "y"]), ["a", "b", "c", "x", "y"]);
+        assert_eq!(joined(&["a", "b", "c", "d", "e"], &["e"]), ["a", "b", "c", "e", "d"]);
+        assert_eq!(joined(&["a", "b"], &["a", "x"]), ["a", "b", "x"]);
+        assert_eq!(joined(&[], &["x"]), ["x"]);
+    }
+}
