@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::choice::choice;
-use crate::{Problem, Secret, ToolSearch};
+use crate::{CodeMode, Problem, Secret, ToolSearch};
 
 /// What a configuration file says, as far as it can be used.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -16,6 +16,8 @@ pub struct Configuration {
     pub servers: Vec<ServerEntry>,
     /// When tools are deferred and how they are found.
     pub tool_search: ToolSearch,
+    /// Whether scripts may run, and what they may use.
+    pub code_mode: CodeMode,
     /// What is wrong with the file, in the order of the file; at most
     /// [`MAX_PROBLEMS`](crate::MAX_PROBLEMS).
     pub problems: Vec<Problem>,

@@ -21,6 +21,21 @@ pub(crate) const TOOL_SEARCH: &[&str] = &[
     "tokenCounter",
 ];
 
+/// The keys of `codeMode`.
+pub(crate) const CODE_MODE: &[&str] = &[
+    "enabled",
+    "timeoutSeconds",
+    "cpuSeconds",
+    "memoryMb",
+    "stackKb",
+    "maxCalls",
+    "maxCallsInFlight",
+    "maxParallelCalls",
+    "maxResultBytes",
+    "maxOutputBytes",
+    "maxOutputTokens",
+];
+
 /// The keys of a server that toolgate documents.
 pub(crate) const SERVER: &[&str] = &[
     "type",

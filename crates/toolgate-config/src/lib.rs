@@ -32,6 +32,7 @@
 //! broken is refused as a whole, with a [`ConfigError`].
 
 mod choice;
+mod code_mode;
 mod configuration;
 mod document;
 mod error;
@@ -46,6 +47,7 @@ mod tool_search;
 
 use std::path::Path;
 
+pub use code_mode::CodeMode;
 pub use configuration::{
     Approval, Configuration, ServerEntry, ServerSettings, ToolFilter, ToolSettings, Transport,
 };

@@ -9,7 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::Value;
 
 use crate::choice::choice;
-use crate::{Approval, MAX_SERVERS, ToolSearch};
+use crate::{Approval, CodeMode, MAX_SERVERS, ToolSearch};
 
 /// The JSON Schema of `toolgate.json`, by which editors complete and check it.
 ///
@@ -33,6 +33,8 @@ struct ConfigurationFile {
     mcp_servers: Option<BTreeMap<String, ServerFile>>,
     /// When tools are deferred and how they are found.
     tool_search: Option<ToolSearch>,
+    /// Whether agents may run scripts, and what these may use.
+    code_mode: Option<CodeMode>,
 }
 
 /// A server: a `command` that starts it, or the `url` where it runs.
@@ -131,7 +133,7 @@ choice!(TransportName, "stdio" => Stdio, "http" => Http);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::{SERVER, TOOL, TOOL_SEARCH, TOP_LEVEL};
+    use crate::keys::{CODE_MODE, SERVER, TOOL, TOOL_SEARCH, TOP_LEVEL};
 
     fn keys(schema: &Value) -> Vec<&str> {
         let mut keys: Vec<&str> =
@@ -153,8 +155,9 @@ mod tests {
         assert_eq!(keys(&definitions["Server"]), sorted(SERVER));
         assert_eq!(keys(&definitions["Tool"]), sorted(TOOL));
         assert_eq!(keys(&definitions["ToolSearch"]), sorted(TOOL_SEARCH));
+        assert_eq!(keys(&definitions["CodeMode"]), sorted(CODE_MODE));
         let mut top: Vec<&str> = TOP_LEVEL.to_vec();
-        top.retain(|key| !["codeMode", "policy"].contains(key));
+        top.retain(|key| !["policy"].contains(key));
         assert_eq!(keys(&schema), sorted(&top));
     }
 

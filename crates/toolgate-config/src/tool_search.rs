@@ -12,7 +12,7 @@ use crate::choice::choice;
 #[serde(rename_all = "camelCase", default)]
 pub struct ToolSearch {
     /// Whether tools are deferred: `"auto"` defers once any threshold is passed, `true` always,
-    /// `false` never.
+    /// `false` never. `"code"` defers all and offers `run_code` in place of `call_tool`.
     pub enabled: ToolSearchMode,
     /// What a session sees of deferred tools once they are found: `"stable"` keeps the list of
     /// tools fixed and routes through `call_tool`, `"dynamic"` adds found tools to the list.
@@ -52,6 +52,8 @@ pub enum ToolSearchMode {
     On,
     /// Never.
     Off,
+    /// Scripts instead: search, details and `run_code`.
+    Code,
 }
 
 /// What a session sees of deferred tools once they are found.
@@ -124,6 +126,7 @@ impl Serialize for ToolSearchMode {
             Self::Auto => serializer.serialize_str("auto"),
             Self::On => serializer.serialize_bool(true),
             Self::Off => serializer.serialize_bool(false),
+            Self::Code => serializer.serialize_str("code"),
         }
     }
 }
@@ -134,7 +137,7 @@ impl JsonSchema for ToolSearchMode {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "enum": ["auto", true, false] })
+        json_schema!({ "enum": ["auto", true, false, "code"] })
     }
 
     fn inline_schema() -> bool {

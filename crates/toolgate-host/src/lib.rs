@@ -25,6 +25,7 @@
 //! # }
 //! ```
 
+mod code;
 mod host;
 mod knowledge;
 mod meta;

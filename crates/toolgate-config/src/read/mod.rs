@@ -1,5 +1,6 @@
 //! From the tree of a file to settings.
 
+mod code_mode;
 mod report;
 mod scope;
 mod server;
@@ -60,7 +61,10 @@ pub(crate) fn read<'c>(
             ("toolSearch", _) => {
                 configuration.tool_search = tool_search::read(&mut context, &path, member);
             }
-            ("codeMode" | "policy", _) => context.report.add(
+            ("codeMode", _) => {
+                configuration.code_mode = code_mode::read(&mut context, &path, member);
+            }
+            ("policy", _) => context.report.add(
                 Severity::Warning,
                 &path,
                 member.key_offset,

@@ -53,9 +53,10 @@ fn mode(scope: &mut Scope<'_, '_>) -> Option<ToolSearchMode> {
         Value::Boolean(true) => Some(ToolSearchMode::On),
         Value::Boolean(false) => Some(ToolSearchMode::Off),
         Value::String(word) if word == "auto" => Some(ToolSearchMode::Auto),
+        Value::String(word) if word == "code" => Some(ToolSearchMode::Code),
         _ => {
             let path = Path::Key(scope.path, &member.key);
-            let expected = "\"auto\", true or false";
+            let expected = "\"auto\", true, false or \"code\"";
             scope.unfit(Severity::Warning, &path, &member.node, expected, None);
             None
         }

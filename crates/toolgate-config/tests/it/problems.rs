@@ -273,10 +273,10 @@ fn the_top_of_the_file() {
     ");
     assert_snapshot!(problems(r#"{ "mcpServers": [] }"#), @"error: toolgate.json:1:17: `mcpServers` must be an object with a key for each server, but is a list");
     assert_snapshot!(
-        problems(r#"{ "mcpServers": { "a": { "command": "x" } }, "toolsearch": {}, "codeMode": {}, "theme": 1 }"#), @"
+        problems(r#"{ "mcpServers": { "a": { "command": "x" } }, "toolsearch": {}, "policy": {}, "theme": 1 }"#), @"
     warning: toolgate.json:1:46: `toolsearch` is not a known key; it is ignored
       hint: did you mean `toolSearch`?
-    warning: toolgate.json:1:64: `codeMode` is not supported by this version of toolgate; it is ignored
+    warning: toolgate.json:1:64: `policy` is not supported by this version of toolgate; it is ignored
     ");
 }
 
@@ -314,7 +314,7 @@ fn tool_search() {
     let configuration = read(text);
     assert_eq!(configuration.tool_search, toolgate_config::ToolSearch::default());
     assert_snapshot!(shown(&configuration), @r#"
-    warning: toolgate.json:2:20: `toolSearch.enabled` must be "auto", true or false; it is ignored
+    warning: toolgate.json:2:20: `toolSearch.enabled` must be "auto", true, false or "code"; it is ignored
     warning: toolgate.json:2:39: `toolSearch.deferred` must be `stable` or `dynamic`; it is ignored
     warning: toolgate.json:2:64: `toolSearch.contextWindow` must be a whole number from 1,000 to 100,000,000; it is ignored
     warning: toolgate.json:2:88: `toolSearch.thresholdPercent` must be a number from 0 to 100; it is ignored
@@ -331,4 +331,16 @@ fn tool_search() {
     warning: toolgate.json:1:60: `toolSearch` must be an object, but is a boolean; it is ignored
       hint: to always defer tools, write `"toolSearch": { "enabled": true }`
     "#);
+}
+
+#[test]
+fn code_mode() {
+    let file = |settings: &str| {
+        problems(&format!(
+            r#"{{ "mcpServers": {{ "a": {{ "command": "x" }} }}, "codeMode": {settings} }}"#
+        ))
+    };
+    assert_snapshot!(file(r#"{ "enabled": "yes", "memoryMB": 1, "maxCalls": -1, "timeoutSeconds": 0 }"#), @"");
+    assert_snapshot!(file("false"), @"");
+    assert_snapshot!(file(r#"{ "enabled": false, "timeoutSeconds": 60, "maxOutputTokens": 8000 }"#), @"");
 }

@@ -1,0 +1,194 @@
+//! Images and other media of one run, which scripts pass on without ever holding them.
+//!
+//! A script gets a short handle in place of the data. Where it gives the handle to another tool, the
+//! data is put back; where it returns or emits the block, the client gets the data as content. So
+//! media neither passes the sandbox's pipe nor ends up as text in a model's context.
+
+use std::collections::HashMap;
+
+use parking_lot::Mutex;
+use serde_json::{Map, Value, json};
+
+/// The media that one run has met.
+#[derive(Debug, Default)]
+pub(super) struct Media {
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    data: HashMap<String, String>,
+    bytes: usize,
+}
+
+/// What every handle begins with.
+const HANDLE: &str = "toolgate-media:";
+/// What the media of one run may take together; what comes later is left out.
+const MAX_BYTES: usize = 64 * 1024 * 1024;
+/// How deep values are looked through. The sandbox lets nothing deeper through.
+const MAX_DEPTH: usize = 128;
+
+impl Media {
+    /// Replaces the data of media blocks by handles.
+    pub(super) fn put_away(&self, block: &mut Value) {
+        let Some(fields) = block.as_object_mut() else { return };
+        match fields.get("type").and_then(Value::as_str) {
+            Some("image" | "audio") => self.put_away_field(fields, "data"),
+            Some("resource") => {
+                if let Some(resource) = fields.get_mut("resource").and_then(Value::as_object_mut) {
+                    self.put_away_field(resource, "blob");
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn put_away_field(&self, fields: &mut Map<String, Value>, field: &str) {
+        let Some(Value::String(data)) = fields.get_mut(field) else { return };
+        let size = data.len();
+        let mut kept = self.kept.lock();
+        let handle = format!("{HANDLE}{}", kept.data.len() + 1);
+        if kept.bytes + size <= MAX_BYTES {
+            kept.bytes += size;
+            kept.data.insert(handle.clone(), std::mem::replace(data, handle));
+        } else {
+            *data = format!("{HANDLE}left-out");
+        }
+        drop(kept);
+        fields.insert("bytes".to_owned(), json!(size / 4 * 3));
+    }
+
+    /// Puts the data back where a handle stands as a whole text.
+    pub(super) fn put_back(&self, value: &mut Value) {
+        let kept = self.kept.lock();
+        if !kept.data.is_empty() {
+            put_back(&kept.data, value, 0);
+        }
+    }
+
+    /// Takes the media blocks out of a value that is about to become text, with a word in their
+    /// place. They are content for the client, with their data.
+    pub(super) fn take_out(&self, value: &mut Value) -> Vec<Value> {
+        let mut taken = Vec::new();
+        self.take_out_into(value, 0, &mut taken);
+        taken
+    }
+
+    fn take_out_into(&self, value: &mut Value, depth: usize, taken: &mut Vec<Value>) {
+        if depth > MAX_DEPTH {
+            return;
+        }
+        if let Some(note) = media_note(value) {
+            let mut block = std::mem::replace(value, Value::String(note));
+            self.put_back(&mut block);
+            if let Some(fields) = block.as_object_mut() {
+                fields.remove("bytes");
+            }
+            taken.push(block);
+            return;
+        }
+        match value {
+            Value::Array(items) => {
+                for item in items {
+                    self.take_out_into(item, depth + 1, taken);
+                }
+            }
+            Value::Object(fields) => {
+                for field in fields.values_mut() {
+                    self.take_out_into(field, depth + 1, taken);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn put_back(data: &HashMap<String, String>, value: &mut Value, depth: usize) {
+    match value {
+        Value::String(text) if text.starts_with(HANDLE) => {
+            if let Some(kept) = data.get(text.as_str()) {
+                text.clone_from(kept);
+            }
+        }
+        Value::Array(items) if depth < MAX_DEPTH => {
+            items.iter_mut().for_each(|item| put_back(data, item, depth + 1));
+        }
+        Value::Object(fields) if depth < MAX_DEPTH => {
+            fields.values_mut().for_each(|field| put_back(data, field, depth + 1));
+        }
+        _ => {}
+    }
+}
+
+/// What stands in the text for a media block; `None` for any other value.
+fn media_note(value: &Value) -> Option<String> {
+    let field = |of: &Value, name: &str| of.get(name).and_then(Value::as_str).map(str::to_owned);
+    let (kind, holder) = match value.get("type").and_then(Value::as_str)? {
+        kind @ ("image" | "audio") => (kind, value),
+        "resource" => ("resource", value.get("resource")?),
+        _ => return None,
+    };
+    let data = field(holder, "data").or_else(|| field(holder, "blob"))?;
+    let plausible = data.starts_with(HANDLE)
+        || data.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=-_\n\r".contains(&byte));
+    let mime = field(holder, "mimeType").unwrap_or_else(|| "of unknown type".to_owned());
+    let mime: String = mime.chars().filter(|each| !each.is_control()).take(80).collect();
+    plausible.then(|| format!("[{kind} {mime}]"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image(data: &str) -> Value {
+        json!({"type": "image", "mimeType": "image/png", "data": data})
+    }
+
+    #[test]
+    fn data_goes_away_and_comes_back() {
+        let media = Media::default();
+        let mut block = image("aGVsbG8=");
+        media.put_away(&mut block);
+        assert_eq!(block["data"], "toolgate-media:1");
+        assert_eq!(block["bytes"], 6);
+
+        let mut arguments =
+            json!({"files": [{"content": block["data"]}], "note": "toolgate-media:9"});
+        media.put_back(&mut arguments);
+        assert_eq!(
+            arguments,
+            json!({"files": [{"content": "aGVsbG8="}], "note": "toolgate-media:9"})
+        );
+    }
+
+    #[test]
+    fn media_in_a_value_becomes_content_and_a_word() {
+        let media = Media::default();
+        let mut block = image("aGVsbG8=");
+        media.put_away(&mut block);
+        let mut value = json!({"title": "chart", "picture": block, "own": image("eA==")});
+        let taken = media.take_out(&mut value);
+        assert_eq!(taken, [image("aGVsbG8="), image("eA==")]);
+        assert_eq!(value["picture"], "[image image/png]");
+        assert_eq!(value["own"], "[image image/png]");
+    }
+
+    #[test]
+    fn what_only_looks_like_media_stays() {
+        let media = Media::default();
+        let mut value = json!([{"type": "image", "url": "x"}, {"type": "text", "text": "y"}]);
+        let before = value.clone();
+        assert!(media.take_out(&mut value).is_empty());
+        assert_eq!(value, before);
+    }
+
+    #[test]
+    fn a_blob_of_a_resource_is_media_too() {
+        let media = Media::default();
+        let resource = json!({"uri": "file:///a", "mimeType": "a/b", "blob": "eA=="});
+        let mut block = json!({"type": "resource", "resource": resource});
+        media.put_away(&mut block);
+        assert_eq!(block["resource"]["blob"], "toolgate-media:1");
+        assert_eq!(media.take_out(&mut block)[0]["resource"]["blob"], "eA==");
+    }
+}

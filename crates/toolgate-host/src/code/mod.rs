@@ -1,0 +1,6 @@
+//! Scripts that call tools.
+
+mod budget;
+mod media;
+mod outputs;
+mod value;

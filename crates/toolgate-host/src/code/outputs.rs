@@ -1,0 +1,191 @@
+//! Texts that were too long to show, kept so that the rest can be read.
+
+use std::{
+    collections::{VecDeque, hash_map::RandomState},
+    hash::{BuildHasher, Hasher},
+    sync::Arc,
+};
+
+use parking_lot::Mutex;
+use regex::RegexBuilder;
+
+use super::budget;
+
+/// The long texts of the last runs.
+#[derive(Debug, Default)]
+pub(crate) struct Outputs {
+    kept: Mutex<VecDeque<Kept>>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    id: String,
+    text: Arc<str>,
+}
+
+/// A part of a kept text.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Page {
+    /// What is shown.
+    pub(crate) text: String,
+    /// Where the next page begins, unless this was the last.
+    pub(crate) next: Option<usize>,
+    /// How long the whole is, in bytes.
+    pub(crate) total: usize,
+}
+
+/// Why there is no page.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Unreadable {
+    /// Nothing is kept under this id, or no longer.
+    Unknown,
+    /// It is no regular expression that can be used.
+    Pattern(String),
+}
+
+/// What is kept together at most; the oldest goes first.
+const MAX_BYTES: usize = 64 * 1024 * 1024;
+const MAX_KEPT: usize = 200;
+/// The most of one line that a pattern's match shows.
+const LINE_CHARACTERS: usize = 400;
+const PATTERN_SIZE: usize = 1 << 20;
+
+impl Outputs {
+    /// Keeps a text; the id is what reads it, and cannot be guessed.
+    pub(crate) fn keep(&self, text: &str) -> String {
+        let text: Arc<str> = text[..text.floor_char_boundary(MAX_BYTES)].into();
+        let id = format!("out_{:016x}", RandomState::new().build_hasher().finish());
+        let mut kept = self.kept.lock();
+        kept.push_back(Kept { id: id.clone(), text });
+        let mut bytes: usize = kept.iter().map(|each| each.text.len()).sum();
+        while (bytes > MAX_BYTES || kept.len() > MAX_KEPT) && kept.len() > 1 {
+            bytes -= kept.pop_front().map_or(0, |oldest| oldest.text.len());
+        }
+        id
+    }
+
+    /// The page of at most `tokens` from `offset` on.
+    pub(crate) fn page(&self, id: &str, offset: usize, tokens: usize) -> Result<Page, Unreadable> {
+        let text = self.text(id)?;
+        let start = text.ceil_char_boundary(offset.min(text.len()));
+        let mut shown = budget::head(&text[start..], tokens);
+        // The first character always comes, so that reading goes on.
+        if shown.is_empty() {
+            let end = text.ceil_char_boundary((start + 1).min(text.len()));
+            shown = &text[start..end];
+        }
+        let end = start + shown.len();
+        let next = (end < text.len()).then_some(end);
+        Ok(Page { text: shown.to_owned(), next, total: text.len() })
+    }
+
+    /// The lines from `offset` on in which the pattern is found, each with its offset.
+    pub(crate) fn matches(
+        &self,
+        id: &str,
+        pattern: &str,
+        offset: usize,
+        tokens: usize,
+    ) -> Result<Page, Unreadable> {
+        let text = self.text(id)?;
+        let pattern = RegexBuilder::new(pattern)
+            .size_limit(PATTERN_SIZE)
+            .build()
+            .map_err(|error| Unreadable::Pattern(error.to_string()))?;
+        let mut found = String::new();
+        let mut start = 0;
+        let mut next = None;
+        for line in text.split_inclusive('\n') {
+            let here = start;
+            start += line.len();
+            if start <= offset {
+                continue;
+            }
+            let line = line.trim_end_matches(['\n', '\r']);
+            let Some(matched) = pattern.find(line) else { continue };
+            // A long line is shown around the match.
+            let from =
+                line.floor_char_boundary(matched.start().saturating_sub(LINE_CHARACTERS / 2));
+            let shown: String = line[from..].chars().take(LINE_CHARACTERS).collect();
+            if found.len() + shown.len() > tokens.saturating_mul(4) && !found.is_empty() {
+                next = Some(here);
+                break;
+            }
+            found.push_str(&format!("{}: {shown}\n", here + from));
+        }
+        let text_length = text.len();
+        Ok(Page { text: budget::head(&found, tokens).to_owned(), next, total: text_length })
+    }
+
+    fn text(&self, id: &str) -> Result<Arc<str>, Unreadable> {
+        let kept = self.kept.lock();
+        let found = kept.iter().find(|each| each.id == id);
+        found.map(|each| Arc::clone(&each.text)).ok_or(Unreadable::Unknown)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_cover_all_of_it_once() {
+        let outputs = Outputs::default();
+        let text: String = (0..2_000).map(|line| format!("line {line}: größe\n")).collect();
+        let id = outputs.keep(&text);
+        let (mut read, mut offset, mut pages) = (String::new(), 0, 0);
+        loop {
+            let page = outputs.page(&id, offset, 500).unwrap();
+            assert_eq!(page.total, text.len());
+            read.push_str(&page.text);
+            pages += 1;
+            match page.next {
+                Some(next) => offset = next,
+                None => break,
+            }
+        }
+        assert_eq!(read, text);
+        assert!(pages > 5);
+    }
+
+    #[test]
+    fn reading_always_goes_on() {
+        let outputs = Outputs::default();
+        let id = outputs.keep("äöü");
+        assert_eq!(outputs.page(&id, 1, 0).unwrap().text, "ö");
+        assert_eq!(outputs.page(&id, 99, 0).unwrap().next, None);
+    }
+
+    #[test]
+    fn lines_are_found_and_say_where_they_are() {
+        let outputs = Outputs::default();
+        let id = outputs.keep("one\ntwo ERROR\nthree\nfour error\n");
+        let page = outputs.matches(&id, "(?i)error", 0, 100).unwrap();
+        assert_eq!(page.text, "4: two ERROR\n20: four error\n");
+        let page = outputs.matches(&id, "(?i)error", 19, 100).unwrap();
+        assert_eq!(page.text, "20: four error\n");
+        assert_eq!(outputs.matches(&id, "nothing", 0, 100).unwrap().text, "");
+        assert!(matches!(outputs.matches(&id, "(", 0, 9), Err(Unreadable::Pattern(_))));
+    }
+
+    #[test]
+    fn many_matches_come_in_parts() {
+        let outputs = Outputs::default();
+        let text: String = (0..500).map(|line| format!("error {line}\n")).collect();
+        let id = outputs.keep(&text);
+        let first = outputs.matches(&id, "error", 0, 100).unwrap();
+        let next = outputs.matches(&id, "error", first.next.unwrap(), 100).unwrap();
+        assert!(first.text.starts_with("0: error 0\n"));
+        assert!(!first.text.contains(next.text.lines().next().unwrap()));
+    }
+
+    #[test]
+    fn only_so_much_is_kept_and_ids_differ() {
+        let outputs = Outputs::default();
+        let first = outputs.keep("first");
+        let ids: Vec<String> = (0..MAX_KEPT).map(|_| outputs.keep("x")).collect();
+        assert_eq!(outputs.page(&first, 0, 9), Err(Unreadable::Unknown));
+        assert!(outputs.page(&ids[0], 0, 9).is_ok());
+        assert_ne!(ids[0], ids[1]);
+    }
+}
