@@ -58,8 +58,17 @@ impl RealServers {
         vec![self.everything(), self.filesystem(root), self.memory(), self.git(root), self.time()]
     }
 
+    /// The TypeScript compiler, which is installed beside them: no server, but real as well.
+    pub fn typescript_compiler(&self) -> PathBuf {
+        self.npm_program("tsc")
+    }
+
     fn npm(&self, program: &str, args: &[&str]) -> Entry {
-        entry(&self.directory.join("npm/node_modules/.bin").join(program), args)
+        entry(&self.npm_program(program), args)
+    }
+
+    fn npm_program(&self, program: &str) -> PathBuf {
+        self.directory.join("npm/node_modules/.bin").join(program)
     }
 
     fn python(&self, program: &str, args: &[&str]) -> Entry {

@@ -1,0 +1,189 @@
+//! One thing that is wrong with a script, and how it is shown.
+
+use std::{collections::BTreeSet, fmt};
+
+use serde::{Deserialize, Serialize};
+
+/// One thing that is wrong with a script.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// From 1.
+    pub line: u32,
+    /// In characters, from 1.
+    pub column: u32,
+    /// The line, or the part of it around the column.
+    pub source_line: String,
+    /// How many characters of `source_line` stand before the column.
+    pub caret: u32,
+    /// What is wrong.
+    pub message: String,
+    /// The way out.
+    pub hint: Option<String>,
+    /// How bad it is.
+    pub severity: Severity,
+}
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// It cannot work; the script is not run.
+    Error,
+    /// It is most likely not what was meant; the script is run.
+    Warning,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.severity {
+            Severity::Error => "",
+            Severity::Warning => "warning: ",
+        };
+        write!(formatter, "{}:{} {kind}{}", self.line, self.column, self.message)?;
+        if !self.source_line.trim().is_empty() {
+            write!(formatter, "\n  | {}", self.source_line)?;
+            write!(formatter, "\n  | {:1$}^", "", self.caret as usize)?;
+        }
+        if let Some(hint) = &self.hint {
+            write!(formatter, "\n  = {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+/// How much of a long line is shown.
+const SHOWN_CHARACTERS: usize = 160;
+/// Where in the shown part of a long line the column comes to stand, if it may.
+const CHARACTERS_BEFORE: usize = 100;
+/// Findings that are kept before they are sorted: no more than this is ever held.
+const MAX_HELD: usize = 1000;
+
+/// The findings of one script.
+pub(super) struct Report<'a> {
+    text: &'a str,
+    /// Where the lines start, in bytes.
+    starts: Vec<usize>,
+    findings: Vec<Finding>,
+    beyond: usize,
+}
+
+impl<'a> Report<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let starts = std::iter::once(0).chain(ends.map(|(offset, _)| offset + 1)).collect();
+        Self { text, starts, findings: Vec::new(), beyond: 0 }
+    }
+
+    pub(super) fn error(
+        &mut self,
+        offset: usize,
+        message: impl Into<String>,
+        hint: impl Into<Option<String>>,
+    ) {
+        self.add(Severity::Error, offset, message.into(), hint.into());
+    }
+
+    pub(super) fn add(
+        &mut self,
+        severity: Severity,
+        offset: usize,
+        message: String,
+        hint: Option<String>,
+    ) {
+        if self.findings.len() >= MAX_HELD {
+            self.beyond += 1;
+            return;
+        }
+        let offset = self.text.floor_char_boundary(offset);
+        let index = self.starts.partition_point(|start| *start <= offset).saturating_sub(1);
+        let start = self.starts.get(index).copied().unwrap_or_default();
+        let line = self.text[start..].lines().next().unwrap_or_default();
+        let before = self.text[start..offset].chars().count();
+        let (source_line, caret) = excerpt(line, before);
+        self.findings.push(Finding {
+            line: number(index + 1),
+            column: number(before + 1),
+            source_line,
+            caret,
+            message,
+            hint,
+            severity,
+        });
+    }
+
+    /// The first `most` findings, and how many there are beyond.
+    pub(super) fn finish(mut self, most: usize) -> (Vec<Finding>, usize) {
+        self.findings.sort_by_key(|finding| (finding.line, finding.column, finding.severity));
+        let mut seen = BTreeSet::new();
+        self.findings
+            .retain(|finding| seen.insert((finding.line, finding.column, finding.message.clone())));
+        let beyond = self.beyond + self.findings.len().saturating_sub(most);
+        self.findings.truncate(most);
+        (self.findings, beyond)
+    }
+}
+
+/// The part of a line that is shown, and how many of its characters stand before the column.
+fn excerpt(line: &str, before: usize) -> (String, u32) {
+    // A tab or an escape sequence would move the caret, or worse.
+    let clean = |character: char| if character.is_control() { ' ' } else { character };
+    let length = line.chars().count();
+    if length <= SHOWN_CHARACTERS {
+        return (line.chars().map(clean).collect::<String>().trim_end().to_owned(), number(before));
+    }
+    let skipped = before.saturating_sub(CHARACTERS_BEFORE).min(length - SHOWN_CHARACTERS);
+    let mut shown = String::new();
+    if skipped > 0 {
+        shown.push('…');
+    }
+    shown.extend(line.chars().skip(skipped).take(SHOWN_CHARACTERS).map(clean));
+    if skipped + SHOWN_CHARACTERS < length {
+        shown.push('…');
+    }
+    (shown, number(before.saturating_sub(skipped) + usize::from(skipped > 0)))
+}
+
+fn number(value: usize) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str, offset: usize) -> Finding {
+        let mut report = Report::new(text);
+        report.error(offset, "no", None);
+        report.finish(1).0.remove(0)
+    }
+
+    #[test]
+    fn columns_are_characters_and_the_caret_stands_below() {
+        insta::assert_snapshot!(shown("a\nconst ä = \t\"ü\" + oops;\r\nb", 20), @r#"
+        2:17 no
+          | const ä =  "ü" + oops;
+          |                 ^
+        "#);
+    }
+
+    #[test]
+    fn a_long_line_is_cut_around_the_column() {
+        let text = format!("{}!{}", "a".repeat(500), "b".repeat(500));
+        let finding = shown(&text, 500);
+        assert_eq!((finding.line, finding.column), (1, 501));
+        assert_eq!(finding.source_line.chars().count(), SHOWN_CHARACTERS + 2);
+        assert_eq!(finding.source_line.chars().nth(finding.caret as usize), Some('!'));
+        let start = shown(&text, 3);
+        assert_eq!(start.caret, 3);
+        let end = shown(&text, 1000);
+        assert_eq!(end.source_line.chars().nth(end.caret as usize), Some('b'));
+    }
+
+    #[test]
+    fn any_offset_will_do() {
+        for offset in 0..20 {
+            let finding = shown("é\n\nü", offset);
+            assert!(finding.line >= 1 && finding.line <= 3);
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Names that a script uses and does not declare, in either language.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    Language,
+    finding::Report,
+    lookup::{Answer, Tools},
+    words::{cut, nearest, quoted_list},
+};
+
+/// One misspelt name is reported so often, not for each of its uses.
+const MAX_REPORTED_USES: usize = 3;
+/// How many uses of a name are kept.
+const MAX_USES: usize = 100;
+
+/// All names that a script does not declare.
+#[derive(Default)]
+pub(super) struct Names {
+    pub(super) free: BTreeMap<String, Name>,
+    /// Properties of the object of all tools that are called, with where.
+    pub(super) members: BTreeMap<String, Vec<usize>>,
+    /// Whether names may come into being in ways that cannot be seen.
+    pub(super) is_dynamic: bool,
+}
+
+/// A name and what is done with it.
+pub(super) struct Name {
+    uses: Vec<Use>,
+    /// Given by the engine.
+    is_global: bool,
+    /// Asked for with `typeof`, or assigned to: the script knows what it does.
+    pub(super) is_minded: bool,
+}
+
+struct Use {
+    offset: usize,
+    role: Role,
+}
+
+/// What is done with a name.
+pub(super) enum Role {
+    Called,
+    /// A property of it is called: `name.property(…)`.
+    MethodCalled(String),
+    Read,
+}
+
+/// What to say about a name that is known from elsewhere.
+#[derive(Clone, Copy)]
+pub(super) struct Advice {
+    pub(super) message: &'static str,
+    pub(super) hint: &'static str,
+    /// Whether an engine has it only to say that it is not there.
+    pub(super) is_stub: bool,
+}
+
+/// What a language knows about names.
+pub(super) struct Knowledge<'k> {
+    pub(super) language: Language,
+    pub(super) advice: fn(&str) -> Option<Advice>,
+    /// The names that the script declares.
+    pub(super) own: Vec<&'k str>,
+}
+
+impl Name {
+    pub(super) fn new(is_global: bool) -> Self {
+        Self { uses: Vec::new(), is_global, is_minded: false }
+    }
+
+    pub(super) fn add(&mut self, offset: usize, role: Role) {
+        if self.uses.len() < MAX_USES {
+            self.uses.push(Use { offset, role });
+        }
+    }
+
+    pub(super) fn is_used(&self) -> bool {
+        !self.uses.is_empty()
+    }
+}
+
+impl Names {
+    /// The names that somebody has to be asked for.
+    pub(super) fn to_ask(&self, knowledge: &Knowledge<'_>) -> BTreeSet<String> {
+        let mut asked: BTreeSet<String> = self.members.keys().cloned().collect();
+        for (text, name) in &self.free {
+            if name.is_global && !(knowledge.advice)(text).is_some_and(|advice| advice.is_stub) {
+                continue;
+            }
+            asked.insert(text.clone());
+            for one in &name.uses {
+                if let Role::MethodCalled(method) = &one.role {
+                    asked.extend(possible_tools(text, method));
+                }
+            }
+        }
+        asked
+    }
+
+    /// The names that may be tools.
+    pub(super) fn tool_names(&self) -> impl Iterator<Item = &str> {
+        self.free.keys().chain(self.members.keys()).map(String::as_str)
+    }
+
+    /// Reports the names that turned out to be nothing.
+    pub(super) fn report(&self, knowledge: &Knowledge<'_>, tools: &Tools, report: &mut Report<'_>) {
+        for (text, offsets) in &self.members {
+            if let Some(Answer::Unknown { nearest }) = tools.get(text) {
+                for offset in offsets.iter().take(MAX_REPORTED_USES) {
+                    report.error(*offset, no_tool(text), knowledge.like(nearest));
+                }
+            }
+        }
+        for (text, name) in &self.free {
+            let Some(Answer::Unknown { nearest }) = tools.get(text) else { continue };
+            if name.is_minded {
+                continue;
+            }
+            for one in name.uses.iter().take(MAX_REPORTED_USES) {
+                self.report_use(text, one, nearest, knowledge, tools, report);
+            }
+        }
+    }
+
+    fn report_use(
+        &self,
+        text: &str,
+        one: &Use,
+        like_it: &[String],
+        knowledge: &Knowledge<'_>,
+        tools: &Tools,
+        report: &mut Report<'_>,
+    ) {
+        if let Role::MethodCalled(method) = &one.role {
+            let meant = possible_tools(text, method);
+            if let Some(tool) = meant.iter().find(|name| tools.tool(name).is_some()) {
+                let message = format!("there is no `{}`", cut(text));
+                let hint = format!("the tool is a function: write `{}`", knowledge.call(tool));
+                report.error(one.offset, message, hint);
+                return;
+            }
+        }
+        if let Some(advice) = (knowledge.advice)(text) {
+            report.error(one.offset, advice.message, advice.hint.to_owned());
+            return;
+        }
+        if self.is_dynamic {
+            return;
+        }
+        let own = nearest(text, knowledge.own.iter().copied());
+        let did_you_mean = |name: &str| format!("did you mean `{}`?", cut(name));
+        match &one.role {
+            Role::Called => {
+                let hint = match own {
+                    Some(own) if like_it.is_empty() => did_you_mean(own),
+                    _ => knowledge.like(like_it),
+                };
+                report.error(one.offset, no_tool(text), hint);
+            }
+            Role::MethodCalled(_) | Role::Read => {
+                let meant = own.or_else(|| nearest(text, like_it.iter().map(String::as_str)));
+                let hint = meant.map_or_else(|| knowledge.declare().to_owned(), did_you_mean);
+                report.error(one.offset, format!("`{}` is not defined", cut(text)), hint);
+            }
+        }
+    }
+}
+
+impl Knowledge<'_> {
+    /// Which names are like the one that is not there.
+    fn like(&self, nearest: &[String]) -> String {
+        match nearest {
+            [] => match self.language {
+                Language::TypeScript => "`await search_tools({ query })` finds tools".to_owned(),
+                Language::Python => "`await search_tools(query)` finds tools".to_owned(),
+            },
+            [one] => format!("did you mean `{}`?", cut(one)),
+            several => {
+                let shown = &several[..several.len().min(5)];
+                format!("the nearest are {}", quoted_list(shown, "and"))
+            }
+        }
+    }
+
+    fn call(&self, tool: &str) -> String {
+        match self.language {
+            Language::TypeScript => format!("{tool}({{ … }})"),
+            Language::Python => format!("{tool}(…)"),
+        }
+    }
+
+    fn declare(&self) -> &'static str {
+        match self.language {
+            Language::TypeScript => "declare it with `const`",
+            Language::Python => "assign it first",
+        }
+    }
+}
+
+fn no_tool(name: &str) -> String {
+    format!("there is no tool `{}`", cut(name))
+}
+
+/// The tools that `object.method(…)` may have been meant to be.
+fn possible_tools(object: &str, method: &str) -> [String; 2] {
+    [format!("{object}_{method}"), method.to_owned()]
+}

@@ -1,0 +1,77 @@
+//! Python.
+
+mod advice;
+mod bindings;
+mod calls;
+mod coroutines;
+mod imports;
+mod literals;
+mod reader;
+
+use ruff_python_ast::ModModule;
+use ruff_python_parser::{Mode, ParseError, ParseOptions, Parsed, parse};
+use ruff_text_size::Ranged;
+
+use self::reader::Reader;
+use super::{
+    Language, Outcome,
+    finding::Report,
+    lookup::{Lookup, Tools},
+    names::Knowledge,
+    typescript, words,
+};
+
+pub(super) fn check(
+    text: &str,
+    globals: &[&str],
+    modules: &[&str],
+    lookup: &mut dyn Lookup,
+    report: &mut Report<'_>,
+) -> Option<Outcome> {
+    let parsed = match parse_script(text) {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            let hint = typescript::parses(text).then(|| {
+                let name = words::name(Language::TypeScript);
+                format!("it reads as TypeScript: set `language` to `{name}`")
+            });
+            let message = format!("syntax error: {}", error.error);
+            report.error(error.location.start().to_usize(), message, hint);
+            return None;
+        }
+    };
+    let script = Reader::read(&parsed.syntax().body, globals);
+    imports::check(&script.imports, modules, report);
+    let knowledge = Knowledge {
+        language: Language::Python,
+        advice: advice::advice,
+        own: script.own.iter().copied().collect(),
+    };
+    let tools = Tools::ask(&script.names.to_ask(&knowledge), lookup);
+    script.names.report(&knowledge, &tools, report);
+    for call in &script.calls {
+        if let Some(tool) = tools.tool(call.name) {
+            calls::check(tool, call, report);
+        }
+    }
+    coroutines::check(&script, &tools, report);
+    Some(Outcome { source: None, tools: tools.used(script.names.tool_names()) })
+}
+
+/// Whether a text is a script of this language.
+pub(super) fn parses(text: &str) -> bool {
+    parse_script(text).is_ok()
+}
+
+fn parse_script(text: &str) -> Result<Parsed<ModModule>, ParseError> {
+    let parsed = parse(text, ParseOptions::from(Mode::Module))?;
+    // Asked for a module, the parser gives one.
+    parsed.try_into_module().ok_or_else(|| ParseError {
+        error: ruff_python_parser::ParseErrorType::OtherError("not a module".into()),
+        location: ruff_text_size::TextRange::default(),
+    })
+}
+
+fn offset(node: &impl Ranged) -> usize {
+    node.start().to_usize()
+}

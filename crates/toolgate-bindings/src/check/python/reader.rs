@@ -1,0 +1,358 @@
+//! A walk through a script: its scopes, the names that it does not bind, its calls.
+
+use std::collections::{BTreeSet, HashMap};
+
+use ruff_python_ast::{
+    Comprehension, Expr, ExprCall, ExprName, Parameters, Stmt,
+    visitor::{Visitor, walk_expr, walk_stmt},
+};
+
+use super::{
+    bindings::{Bindings, global_names},
+    coroutines::{Fate, fate},
+    imports::Import,
+    offset,
+};
+use crate::check::names::{Name, Names, Role};
+
+/// What every Python has, whatever else the engine says it has.
+#[rustfmt::skip]
+const ALWAYS: &[&str] = &[
+    "ArithmeticError", "AssertionError", "AttributeError", "BaseException", "BaseExceptionGroup",
+    "BlockingIOError", "BrokenPipeError", "BufferError", "BytesWarning", "ChildProcessError",
+    "ConnectionAbortedError", "ConnectionError", "ConnectionRefusedError", "ConnectionResetError",
+    "DeprecationWarning", "EOFError", "Ellipsis", "EncodingWarning", "EnvironmentError",
+    "Exception", "ExceptionGroup", "False", "FileExistsError", "FileNotFoundError",
+    "FloatingPointError", "FutureWarning", "GeneratorExit", "IOError", "ImportError",
+    "ImportWarning", "IndentationError", "IndexError", "InterruptedError", "IsADirectoryError",
+    "KeyError", "KeyboardInterrupt", "LookupError", "MemoryError", "ModuleNotFoundError",
+    "NameError", "None", "NotADirectoryError", "NotImplemented", "NotImplementedError", "OSError",
+    "OverflowError", "PendingDeprecationWarning", "PermissionError", "ProcessLookupError",
+    "RecursionError", "ReferenceError", "ResourceWarning", "RuntimeError", "RuntimeWarning",
+    "StopAsyncIteration", "StopIteration", "SyntaxError", "SyntaxWarning", "SystemError",
+    "SystemExit", "TabError", "TimeoutError", "True", "TypeError", "UnboundLocalError",
+    "UnicodeDecodeError", "UnicodeEncodeError", "UnicodeError", "UnicodeTranslateError",
+    "UnicodeWarning", "UserWarning", "ValueError", "Warning", "ZeroDivisionError", "abs", "aiter",
+    "all", "anext", "any", "ascii", "bin", "bool", "breakpoint", "bytearray", "bytes", "callable",
+    "chr", "classmethod", "compile", "complex", "delattr", "dict", "dir", "divmod", "enumerate",
+    "eval", "exec", "exit", "filter", "float", "format", "frozenset", "getattr", "globals",
+    "hasattr", "hash", "help", "hex", "id", "input", "int", "isinstance", "issubclass", "iter",
+    "len", "list", "locals", "map", "max", "memoryview", "min", "next", "object", "oct", "open",
+    "ord", "pow", "print", "property", "quit", "range", "repr", "reversed", "round", "set",
+    "setattr", "slice", "sorted", "staticmethod", "str", "sum", "super", "tuple", "type", "vars",
+    "zip",
+];
+
+/// A script that was walked through.
+pub(super) struct Reader<'a, 'g> {
+    globals: &'g [&'g str],
+    scopes: Vec<Scope<'a>>,
+    parents: Vec<Parent<'a>>,
+    pub(super) names: Names,
+    pub(super) own: BTreeSet<&'a str>,
+    pub(super) calls: Vec<Call<'a>>,
+    pub(super) imports: Vec<Import<'a>>,
+    /// What becomes of each variable, by its scope.
+    pub(super) variables: HashMap<(usize, &'a str), Variable>,
+    /// The module's functions: 1 for those that are `async`, and defined only once.
+    pub(super) coroutines: HashMap<&'a str, usize>,
+    next_scope: usize,
+}
+
+/// A call whose callee is a plain name, or a function of `asyncio`.
+pub(super) struct Call<'a> {
+    pub(super) expression: &'a ExprCall,
+    pub(super) name: &'a str,
+    pub(super) sort: Sort,
+    pub(super) fate: Fate<'a>,
+    /// The scope that the call is in, as a key of [`Reader::variables`].
+    pub(super) scope: usize,
+    /// Whether the nearest function around it may not await.
+    pub(super) is_sync: bool,
+}
+
+/// Whose function a call calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sort {
+    /// Nobody's in the script: a tool's, perhaps.
+    Free,
+    /// The script's own.
+    Own,
+    /// That of `asyncio`.
+    Asyncio,
+}
+
+/// A variable that a scope assigns to.
+#[derive(Default)]
+pub(super) struct Variable {
+    pub(super) assignments: usize,
+    pub(super) reads: usize,
+    /// Where it is first used as a value that a coroutine is not.
+    pub(super) taken_at: Option<usize>,
+}
+
+struct Scope<'a> {
+    id: usize,
+    bindings: Bindings<'a>,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Module,
+    Class,
+    Function { is_async: bool },
+    Comprehension,
+}
+
+/// What is around an expression, from the outside in.
+#[derive(Clone, Copy)]
+pub(super) enum Parent<'a> {
+    Statement(&'a Stmt),
+    Expression(&'a Expr),
+}
+
+impl<'a, 'g> Reader<'a, 'g> {
+    pub(super) fn read(body: &'a [Stmt], globals: &'g [&'g str]) -> Self {
+        let mut reader = Self {
+            globals,
+            scopes: Vec::new(),
+            parents: Vec::new(),
+            names: Names::default(),
+            own: BTreeSet::new(),
+            calls: Vec::new(),
+            imports: Vec::new(),
+            variables: HashMap::new(),
+            coroutines: HashMap::new(),
+            next_scope: 0,
+        };
+        let mut bindings = Bindings::of_body(body);
+        bindings.defined.extend(global_names(body));
+        reader.within(Kind::Module, bindings, |reader| reader.visit_body(body));
+        reader
+    }
+
+    fn within(&mut self, kind: Kind, bindings: Bindings<'a>, visit: impl FnOnce(&mut Self)) {
+        self.names.is_dynamic |= bindings.is_open;
+        self.own.extend(bindings.assigned.iter().chain(&bindings.defined).copied());
+        self.scopes.push(Scope { id: self.next_scope, bindings, kind });
+        self.next_scope += 1;
+        visit(self);
+        self.scopes.pop();
+    }
+
+    /// The scope that a name is bound in.
+    fn resolve(&self, name: &str) -> Option<&Scope<'a>> {
+        let innermost = self.scopes.len().saturating_sub(1);
+        for (index, scope) in self.scopes.iter().enumerate().rev() {
+            // What a class binds is not seen by its methods.
+            if scope.kind == Kind::Class && index != innermost {
+                continue;
+            }
+            if scope.bindings.foreign.contains(name) {
+                // Some scope around has it, whichever it is.
+                return self.scopes.first();
+            }
+            if scope.bindings.binds(name) {
+                return Some(scope);
+            }
+        }
+        None
+    }
+
+    fn scope_id(&self) -> usize {
+        self.scopes.last().map_or(0, |scope| scope.id)
+    }
+
+    fn is_sync(&self) -> bool {
+        let function = self.scopes.iter().rev().find_map(|scope| match scope.kind {
+            Kind::Function { is_async } => Some(is_async),
+            _ => None,
+        });
+        function == Some(false)
+    }
+
+    fn read_name(&mut self, name: &'a ExprName) {
+        let text = name.id.as_str();
+        let at = offset(name);
+        if !name.ctx.is_load() {
+            let key = (self.resolve(text).map_or(0, |scope| scope.id), text);
+            self.variables.entry(key).or_default().assignments += 1;
+            return;
+        }
+        if let Some(scope) = self.resolve(text) {
+            let key = (scope.id, text);
+            let is_taken =
+                matches!(fate(&self.parents, self), Fate::Taken { is_condition: false, .. });
+            let variable = self.variables.entry(key).or_default();
+            variable.reads += 1;
+            if is_taken {
+                variable.taken_at.get_or_insert(at);
+            }
+            return;
+        }
+        if text.starts_with("__") {
+            return;
+        }
+        let role = match self.around(1) {
+            Some(Parent::Expression(Expr::Call(call))) if is_name(&call.func, name) => Role::Called,
+            Some(Parent::Expression(Expr::Attribute(attribute))) => match self.around(2) {
+                Some(Parent::Expression(Expr::Call(call))) if matches!(call.func.as_ref(), Expr::Attribute(other) if std::ptr::eq(other, attribute)) => {
+                    Role::MethodCalled(attribute.attr.to_string())
+                }
+                _ => Role::Read,
+            },
+            _ => Role::Read,
+        };
+        let is_global = ALWAYS.contains(&text) || self.globals.contains(&text);
+        self.names.is_dynamic |= matches!(text, "exec" | "eval" | "globals" | "locals" | "vars");
+        let entry = self.names.free.entry(text.to_owned());
+        entry.or_insert_with(|| Name::new(is_global)).add(at, role);
+    }
+
+    fn read_call(&mut self, call: &'a ExprCall) {
+        let (name, sort) = match call.func.as_ref() {
+            Expr::Name(name) => {
+                let text = name.id.as_str();
+                match self.resolve(text) {
+                    Some(_) => (text, Sort::Own),
+                    None => (text, Sort::Free),
+                }
+            }
+            Expr::Attribute(attribute) => match attribute.value.as_ref() {
+                Expr::Name(module) if module.id == "asyncio" => {
+                    (attribute.attr.as_str(), Sort::Asyncio)
+                }
+                _ => return,
+            },
+            _ => return,
+        };
+        let fate = fate(&self.parents, self);
+        let (scope, is_sync) = (self.scope_id(), self.is_sync());
+        self.calls.push(Call { expression: call, name, sort, fate, scope, is_sync });
+    }
+
+    /// What is around the expression that is being visited, which itself is at 0.
+    fn around(&self, steps: usize) -> Option<Parent<'a>> {
+        self.parents.len().checked_sub(steps + 1).and_then(|index| self.parents.get(index)).copied()
+    }
+
+    /// Whether a name is the language's own function, which the script has not bound anew.
+    pub(super) fn is_builtin(&self, name: &str) -> bool {
+        self.resolve(name).is_none()
+    }
+
+    fn visit_defaults(&mut self, parameters: &'a Parameters) {
+        for parameter in parameters.iter_non_variadic_params() {
+            if let Some(default) = parameter.default() {
+                self.visit_expr(default);
+            }
+        }
+    }
+
+    fn visit_comprehensions(
+        &mut self,
+        generators: &'a [Comprehension],
+        elements: impl Iterator<Item = &'a Expr>,
+    ) {
+        // The first is evaluated outside.
+        if let Some(first) = generators.first() {
+            self.visit_expr(&first.iter);
+        }
+        let targets = Bindings::of_targets(generators.iter().map(|generator| &generator.target));
+        self.within(Kind::Comprehension, targets, |reader| {
+            for (index, generator) in generators.iter().enumerate() {
+                if index > 0 {
+                    reader.visit_expr(&generator.iter);
+                }
+                generator.ifs.iter().for_each(|test| reader.visit_expr(test));
+            }
+            elements.for_each(|element| reader.visit_expr(element));
+        });
+    }
+
+    fn visit_parts(&mut self, expression: &'a Expr) {
+        match expression {
+            Expr::Lambda(lambda) => {
+                let parameters = lambda.parameters.as_deref();
+                if let Some(parameters) = parameters {
+                    self.visit_defaults(parameters);
+                }
+                let bindings = Bindings::of_function(parameters, &[]);
+                let kind = Kind::Function { is_async: false };
+                self.within(kind, bindings, |reader| reader.visit_expr(&lambda.body));
+            }
+            Expr::ListComp(list) => {
+                self.visit_comprehensions(&list.generators, std::iter::once(list.elt.as_ref()));
+            }
+            Expr::SetComp(set) => {
+                self.visit_comprehensions(&set.generators, std::iter::once(set.elt.as_ref()));
+            }
+            Expr::Generator(each) => {
+                self.visit_comprehensions(&each.generators, std::iter::once(each.elt.as_ref()));
+            }
+            Expr::DictComp(dict) => {
+                let elements = dict.key.as_deref().into_iter().chain([dict.value.as_ref()]);
+                self.visit_comprehensions(&dict.generators, elements);
+            }
+            Expr::Name(name) => self.read_name(name),
+            Expr::Call(call) => {
+                self.read_call(call);
+                walk_expr(self, expression);
+            }
+            _ => walk_expr(self, expression),
+        }
+    }
+}
+
+impl<'a> Visitor<'a> for Reader<'a, '_> {
+    fn visit_stmt(&mut self, statement: &'a Stmt) {
+        self.parents.push(Parent::Statement(statement));
+        match statement {
+            Stmt::FunctionDef(function) => {
+                function
+                    .decorator_list
+                    .iter()
+                    .for_each(|decorator| self.visit_decorator(decorator));
+                self.visit_defaults(&function.parameters);
+                let bindings = Bindings::of_function(Some(&function.parameters), &function.body);
+                if self.scopes.len() == 1 {
+                    let is_coroutine = function.is_async && !bindings.yields;
+                    // Twice is as good as not: which of the two is called is not known.
+                    let definitions = if is_coroutine { 1 } else { 2 };
+                    *self.coroutines.entry(function.name.as_str()).or_default() += definitions;
+                }
+                let kind = Kind::Function { is_async: function.is_async };
+                self.within(kind, bindings, |reader| reader.visit_body(&function.body));
+            }
+            Stmt::ClassDef(class) => {
+                class.decorator_list.iter().for_each(|decorator| self.visit_decorator(decorator));
+                if let Some(arguments) = &class.arguments {
+                    self.visit_arguments(arguments);
+                }
+                let bindings = Bindings::of_body(&class.body);
+                self.within(Kind::Class, bindings, |reader| reader.visit_body(&class.body));
+            }
+            Stmt::Import(import) => self.imports.extend(Import::of(import, &self.parents)),
+            Stmt::ImportFrom(import) => {
+                self.imports.push(Import::of_from(import, &self.parents));
+            }
+            Stmt::TypeAlias(_) => {}
+            _ => walk_stmt(self, statement),
+        }
+        self.parents.pop();
+    }
+
+    // Annotations are not evaluated.
+    fn visit_annotation(&mut self, _: &'a Expr) {}
+
+    fn visit_expr(&mut self, expression: &'a Expr) {
+        self.parents.push(Parent::Expression(expression));
+        self.visit_parts(expression);
+        self.parents.pop();
+    }
+}
+
+fn is_name(callee: &Expr, name: &ExprName) -> bool {
+    matches!(callee, Expr::Name(other) if std::ptr::eq(other, name))
+}

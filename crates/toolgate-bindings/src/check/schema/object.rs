@@ -1,0 +1,191 @@
+//! Properties: missing, unknown, misspelt.
+
+use serde_json::{Map, Value};
+
+use super::{Checker, Place, Violation, list};
+use crate::check::{
+    Language, Severity,
+    literal::{Entry, Kind, Literal},
+    words::{cut, nearest, quoted_list},
+};
+
+/// An object literal.
+pub(super) struct Given<'l> {
+    pub(super) literal: &'l Literal,
+    pub(super) entries: &'l [Entry],
+    pub(super) complete: bool,
+}
+
+/// More missing or unknown names than this are not listed one by one.
+const SHOWN_NAMES: usize = 12;
+
+impl Given<'_> {
+    fn has(&self, key: &str) -> bool {
+        self.entries.iter().any(|entry| entry.key == key)
+    }
+}
+
+impl Checker<'_> {
+    pub(super) fn check_object(
+        &self,
+        schema: &Value,
+        keywords: &Map<String, Value>,
+        given: &Given<'_>,
+        place: &Place<'_>,
+        depth: usize,
+        out: &mut Vec<Violation>,
+    ) {
+        let none = Map::new();
+        let properties = keywords.get("properties").and_then(Value::as_object).unwrap_or(&none);
+        let required: Vec<&str> =
+            list(keywords, "required").iter().filter_map(Value::as_str).collect();
+        let patterns = keywords.get("patternProperties").is_some();
+        let additional = keywords.get("additionalProperties");
+        let mut unknown: Vec<&Entry> = Vec::new();
+        for entry in given.entries {
+            let inner = place.key(&entry.key, required.contains(&entry.key.as_str()));
+            if let Some(property) = properties.get(&entry.key) {
+                self.walk(property, &entry.value, &inner, depth + 1, out);
+            } else if patterns {
+                // Whether a pattern takes the key is the broker's to say.
+            } else if let Some(Value::Object(_)) = additional {
+                self.walk(additional.unwrap_or(&Value::Null), &entry.value, &inner, depth + 1, out);
+            } else if entry.value.kind != Kind::Undefined {
+                unknown.push(entry);
+            }
+        }
+        let missing: Vec<&str> =
+            required.iter().copied().filter(|name| given.complete && !given.has(name)).collect();
+        let strange = Strange { missing: &missing, properties, given, place };
+        let explained = match additional {
+            Some(Value::Bool(false)) => strange.unknown(&unknown, out),
+            None if !properties.is_empty() && !unknown.is_empty() => {
+                let known = self.known(schema, 0);
+                unknown.retain(|entry| !known.contains(&entry.key.as_str()));
+                strange.misspelt(&unknown, out)
+            }
+            _ => Vec::new(),
+        };
+        let missing: Vec<&str> =
+            missing.iter().copied().filter(|name| !explained.contains(name)).collect();
+        if !missing.is_empty() {
+            let shown = &missing[..missing.len().min(SHOWN_NAMES)];
+            let message = format!("{place} needs {}", quoted_list(shown, "and"));
+            let hint = self.usage(place, properties, &required);
+            out.push(Violation::error(given.literal.offset, message, hint));
+        }
+    }
+
+    /// The names that some part of a schema knows.
+    fn known<'v>(&'v self, schema: &'v Value, depth: usize) -> Vec<&'v str> {
+        let Some(keywords) = schema.as_object().filter(|_| depth < 8 && self.may_go_on(depth))
+        else {
+            return Vec::new();
+        };
+        let mut names: Vec<&str> = Vec::new();
+        for keyword in ["properties", "dependentSchemas", "dependentRequired", "dependencies"] {
+            let properties = keywords.get(keyword).and_then(Value::as_object);
+            names.extend(properties.into_iter().flatten().map(|(name, _)| name.as_str()));
+        }
+        let parts = ["allOf", "anyOf", "oneOf"].into_iter().flat_map(|part| list(keywords, part));
+        let single = ["if", "then", "else"].into_iter().filter_map(|part| keywords.get(part));
+        for part in parts.chain(single) {
+            names.extend(self.known(part, depth + 1));
+        }
+        let reference = keywords.get("$ref").and_then(Value::as_str);
+        if let Some(target) = reference.and_then(|pointer| self.resolve(pointer)) {
+            names.extend(self.known(target, depth + 1));
+        }
+        names
+    }
+
+    /// How the tool is called, where the arguments as a whole are concerned.
+    fn usage(
+        &self,
+        place: &Place<'_>,
+        properties: &Map<String, Value>,
+        required: &[&str],
+    ) -> Option<String> {
+        let tool = place.tool()?;
+        let is_required = |name: &str| required.contains(&name);
+        let mut parts: Vec<String> = properties
+            .keys()
+            .take(SHOWN_NAMES)
+            .map(|name| match (self.language, is_required(name)) {
+                (_, true) => cut(name),
+                (Language::TypeScript, false) => format!("{}?", cut(name)),
+                (Language::Python, false) => format!("{}=…", cut(name)),
+            })
+            .collect();
+        if parts.is_empty() {
+            return None;
+        }
+        if properties.len() > SHOWN_NAMES {
+            parts.push("…".to_owned());
+        }
+        let parts = parts.join(", ");
+        Some(match self.language {
+            Language::TypeScript => format!("call it as `{tool}({{ {parts} }})`"),
+            Language::Python => format!("call it as `{tool}({parts})`"),
+        })
+    }
+}
+
+/// What is needed to say something about entries that are not among the properties.
+struct Strange<'a> {
+    missing: &'a [&'a str],
+    properties: &'a Map<String, Value>,
+    given: &'a Given<'a>,
+    place: &'a Place<'a>,
+}
+
+impl<'a> Strange<'a> {
+    /// Entries that a closed object does not have. Returns the missing names that were meant.
+    fn unknown(&self, entries: &[&Entry], out: &mut Vec<Violation>) -> Vec<&'a str> {
+        let mut explained = Vec::new();
+        for entry in entries.iter().take(SHOWN_NAMES) {
+            let missing = nearest(&entry.key, self.missing.iter().copied());
+            explained.extend(missing);
+            let hint = match missing.or_else(|| self.meant(entry)) {
+                Some(meant) => format!("did you mean `{}`?", cut(meant)),
+                None if self.properties.is_empty() => "it takes none".to_owned(),
+                None => {
+                    let names: Vec<&String> = self.properties.keys().take(SHOWN_NAMES).collect();
+                    let more = if self.properties.len() > SHOWN_NAMES { " …" } else { "" };
+                    format!("it takes {}{more}", quoted_list(&names, "and"))
+                }
+            };
+            out.push(Violation::error(entry.offset, self.no_such(entry), Some(hint)));
+        }
+        explained
+    }
+
+    /// Entries of an open object that look like a name it has. Returns the missing names that
+    /// were meant.
+    fn misspelt(&self, entries: &[&Entry], out: &mut Vec<Violation>) -> Vec<&'a str> {
+        let mut explained = Vec::new();
+        for entry in entries.iter().take(SHOWN_NAMES) {
+            let missing = nearest(&entry.key, self.missing.iter().copied());
+            explained.extend(missing);
+            // Without a required one the call is refused anyway.
+            let severity = if missing.is_some() { Severity::Error } else { Severity::Warning };
+            if let Some(meant) = missing.or_else(|| self.meant(entry)) {
+                let message = self.no_such(entry);
+                let hint = Some(format!("did you mean `{}`?", cut(meant)));
+                let violation = Violation::error(entry.offset, message, hint);
+                out.push(Violation { severity, ..violation });
+            }
+        }
+        explained
+    }
+
+    fn meant(&self, entry: &Entry) -> Option<&'a str> {
+        let absent = self.properties.keys().filter(|name| !self.given.has(name));
+        nearest(&entry.key, absent.map(String::as_str))
+    }
+
+    fn no_such(&self, entry: &Entry) -> String {
+        let what = if self.place.tool().is_some() { "parameter" } else { "property" };
+        format!("{} has no {what} `{}`", self.place, cut(&entry.key))
+    }
+}

@@ -1,0 +1,177 @@
+//! A script's text before it is parsed.
+
+use std::borrow::Cow;
+
+use super::{Language, MAX_SOURCE_BYTES};
+
+/// A script's text, without what does not belong to it.
+pub(super) struct Script<'a> {
+    pub(super) text: Cow<'a, str>,
+}
+
+/// Why a script is not parsed.
+pub(super) struct Refusal {
+    pub(super) offset: usize,
+    pub(super) message: String,
+    pub(super) hint: Option<String>,
+}
+
+/// Brackets in brackets: a parser recurses for each, and its stack is small.
+const MAX_NESTING: usize = 200;
+
+impl<'a> Script<'a> {
+    /// Takes off the Markdown fence that scripts are often handed over in. Lines stay where they
+    /// are.
+    pub(super) fn new(source: &'a str) -> Self {
+        let body = source.trim_start();
+        if !body.starts_with("```") {
+            return Self { text: Cow::Borrowed(source) };
+        }
+        let opening = source.len() - body.len();
+        let opening_end = source[opening..].find('\n').map_or(source.len(), |end| opening + end);
+        let mut text = format!("{}{}", &source[..opening], &source[opening_end..]);
+        let end = text.trim_end().len();
+        if let Some(closing) = text[..end].strip_suffix("```")
+            && closing.trim_end_matches([' ', '\t']).ends_with('\n')
+        {
+            let start = closing.len();
+            text.replace_range(start..end, "");
+        }
+        Self { text: Cow::Owned(text) }
+    }
+
+    /// Why the script is not to be given to a parser, if so.
+    pub(super) fn refusal(&self, language: Language) -> Option<Refusal> {
+        if self.text.len() > MAX_SOURCE_BYTES {
+            return Some(Refusal {
+                offset: 0,
+                message: format!(
+                    "the script has {} bytes, and at most {MAX_SOURCE_BYTES} are read",
+                    self.text.len()
+                ),
+                hint: Some("fetch data with tools instead of writing it into the script".into()),
+            });
+        }
+        let offset = too_deep(&self.text, language)?;
+        Some(Refusal {
+            offset,
+            message: format!("more than {MAX_NESTING} brackets are open here"),
+            hint: Some("put parts of it into variables or functions".into()),
+        })
+    }
+}
+
+/// Where brackets are nested too deeply. An estimate: it knows strings and comments, and nothing
+/// else of the language.
+fn too_deep(text: &str, language: Language) -> Option<usize> {
+    let bytes = text.as_bytes();
+    // The brackets that are open; a backtick for the text of a template.
+    let mut open: Vec<u8> = Vec::new();
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let rest = &bytes[at..];
+        if open.last() == Some(&b'`') {
+            match byte {
+                b'\\' => at += 1,
+                b'`' => {
+                    open.pop();
+                }
+                b'$' if rest.get(1) == Some(&b'{') => {
+                    open.push(b'{');
+                    at += 1;
+                }
+                _ => {}
+            }
+            at += 1;
+        } else {
+            match (byte, language) {
+                (b'(' | b'[' | b'{', _) | (b'`', Language::TypeScript) => open.push(byte),
+                (b')' | b']' | b'}', _) => {
+                    open.pop();
+                }
+                (b'"' | b'\'', _) => at += string_length(rest, byte, language),
+                (b'#', Language::Python) => at += length_until(rest, b"\n"),
+                (b'/', Language::TypeScript) if rest.starts_with(b"//") => {
+                    at += length_until(rest, b"\n");
+                }
+                (b'/', Language::TypeScript) if rest.starts_with(b"/*") => {
+                    at += length_until(&rest[2..], b"*/") + 3;
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+        if open.len() > MAX_NESTING {
+            return Some(at - 1);
+        }
+    }
+    None
+}
+
+/// How far behind its opening quote a string ends.
+fn string_length(rest: &[u8], quote: u8, language: Language) -> usize {
+    let triple = [quote; 3];
+    if language == Language::Python && rest.starts_with(&triple) {
+        return length_until(&rest[3..], &triple) + 5;
+    }
+    let mut at = 1;
+    while let Some(&byte) = rest.get(at) {
+        match byte {
+            b'\\' => at += 1,
+            // An apostrophe in a regular expression is no string: it ends with the line.
+            b'\n' => break,
+            _ if byte == quote => break,
+            _ => {}
+        }
+        at += 1;
+    }
+    at
+}
+
+fn length_until(rest: &[u8], end: &[u8]) -> usize {
+    rest.windows(end.len()).position(|window| window == end).unwrap_or(rest.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fence_is_taken_off_and_lines_stay() {
+        let text = |source| Script::new(source).text.into_owned();
+        assert_eq!(text("```ts\nreturn 1;\n```\n"), "\nreturn 1;\n\n");
+        assert_eq!(text("\n  ```typescript\nreturn 1;\n```"), "\n  \nreturn 1;\n");
+        assert_eq!(text("```\nprint(1)"), "\nprint(1)");
+        assert_eq!(text("```"), "");
+        assert_eq!(text("return `a`"), "return `a`");
+        assert_eq!(text("```js\nreturn `x```"), "\nreturn `x```");
+    }
+
+    #[test]
+    fn deep_nesting_is_seen_and_text_is_not_nesting() {
+        let deep = "(".repeat(MAX_NESTING + 1);
+        let refused = |text: String, language| {
+            Script { text: text.into() }.refusal(language).map(|refusal| refusal.offset)
+        };
+        use Language::{Python, TypeScript};
+        assert_eq!(refused(deep.clone(), TypeScript), Some(MAX_NESTING));
+        assert_eq!(refused(deep.clone(), Python), Some(MAX_NESTING));
+        assert!(refused("`${".repeat(150), TypeScript).is_some());
+        for (text, language) in [
+            (format!("'{deep}'"), TypeScript),
+            (format!("\"a\\\"{deep}\""), TypeScript),
+            (format!("`{deep}\n{deep}`"), TypeScript),
+            (format!("// {deep}\n/* {deep}\n{deep} */"), TypeScript),
+            (format!("'{deep}'"), Python),
+            (format!("'''{deep}\n{deep}'''"), Python),
+            (format!("# {deep}\n\"\"\"{deep}"), Python),
+            ("[(), {}],".repeat(1000), TypeScript),
+            ("/*".to_owned(), TypeScript),
+            ("'''".to_owned(), Python),
+            ("\\".to_owned(), Python),
+        ] {
+            assert_eq!(refused(text.clone(), language), None, "{text}");
+        }
+        assert!(refused(" ".repeat(MAX_SOURCE_BYTES + 1), Python).is_some());
+    }
+}

@@ -1,0 +1,149 @@
+//! A few tools to check scripts against.
+
+use serde_json::{Value, json};
+
+use crate::check::{Checked, Found, Language, Lookup, Severity, check};
+
+/// What an engine would give a script.
+pub(super) const GLOBALS: &[&str] = &["setTimeout", "URL", "tools", "print", "len", "range"];
+pub(super) const MODULES: &[&str] = &["asyncio", "json", "re", "datetime", "math", "collections"];
+
+/// The tools that exist, with how often it was asked.
+pub(super) struct Fake {
+    pub(super) tools: Vec<(String, Value)>,
+    pub(super) asked: Vec<Vec<String>>,
+}
+
+impl Fake {
+    pub(super) fn new() -> Self {
+        let tools = tools().into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect();
+        Self { tools, asked: Vec::new() }
+    }
+
+    pub(super) fn with(name: &str, schema: Value) -> Self {
+        Self { tools: vec![(name.to_owned(), schema)], asked: Vec::new() }
+    }
+
+    pub(super) fn check(&mut self, language: Language, source: &str) -> Checked {
+        check(language, source, GLOBALS, MODULES, self)
+    }
+}
+
+impl Lookup for Fake {
+    fn look_up(&mut self, names: &[String]) -> Vec<Found> {
+        self.asked.push(names.to_vec());
+        let answer = |name: &String| match self.tools.iter().find(|(known, _)| known == name) {
+            Some((name, schema)) => Found::Tool {
+                name: name.clone(),
+                input_schema: serde_json::value::to_raw_value(schema).unwrap(),
+            },
+            None => {
+                let is_like = |known: &str| strsim::jaro_winkler(known, name) > 0.9;
+                let known = self.tools.iter().map(|(known, _)| known.clone());
+                let nearest = known.filter(|known| is_like(known)).take(3).collect();
+                Found::Unknown { name: name.clone(), nearest }
+            }
+        };
+        names.iter().map(answer).collect()
+    }
+}
+
+/// A case's findings in short: `line message`, warnings marked with `?`.
+pub(super) fn found(language: Language, source: &str) -> Vec<String> {
+    let mut fake = Fake::new();
+    let checked = fake.check(language, source);
+    assert!(fake.asked.len() <= 1, "asked more than once: {:?}", fake.asked);
+    let short = checked.findings.iter().map(|finding| {
+        let mark = if finding.severity == Severity::Warning { "?" } else { "" };
+        format!("{}{mark} {}", finding.line, finding.message)
+    });
+    short.collect()
+}
+
+/// Each case is a script and its findings; all that are wrong are shown at once.
+pub(super) fn run(language: Language, cases: &[(&str, &[&str])]) {
+    let mut wrong = String::new();
+    for (source, expected) in cases {
+        let actual = found(language, source);
+        if actual != *expected {
+            wrong += &format!("\n{source}\n  expected {expected:#?}\n  found {actual:#?}\n");
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+fn tools() -> Vec<(&'static str, Value)> {
+    vec![
+        (
+            "github_list_issues",
+            json!({
+                "type": "object",
+                "properties": {
+                    "owner": {"type": "string"},
+                    "repo": {"type": "string"},
+                    "state": {"type": "string", "enum": ["open", "closed", "all"]},
+                    "labels": {"type": "array", "items": {"type": "string"}, "maxItems": 3},
+                    "page": {"type": "integer", "minimum": 1},
+                    "archived": {"type": "boolean"},
+                },
+                "required": ["owner", "repo"],
+                "additionalProperties": false,
+            }),
+        ),
+        (
+            "github_create_issue",
+            json!({
+                "type": "object",
+                "properties": {
+                    "title": {"type": "string", "minLength": 1},
+                    "body": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+                    "labels": {"type": "array", "items": {"type": "string"}},
+                },
+                "required": ["title"],
+            }),
+        ),
+        (
+            "shop_buy",
+            json!({
+                "type": "object",
+                "properties": {
+                    "lines": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/Line"}},
+                    "payment": {"oneOf": [
+                        {"type": "object", "properties": {"kind": {"const": "card"}, "number": {"type": "string"}},
+                            "required": ["kind", "number"], "additionalProperties": false},
+                        {"type": "object", "properties": {"kind": {"const": "cash"}},
+                            "required": ["kind"], "additionalProperties": false},
+                    ]},
+                    "meta": {"type": "object", "additionalProperties": {"type": "number"}},
+                },
+                "required": ["lines"],
+                "$defs": {"Line": {
+                    "type": "object",
+                    "properties": {"sku": {"type": "string"}, "count": {"type": "integer", "minimum": 1}},
+                    "required": ["sku", "count"],
+                    "additionalProperties": false,
+                }},
+            }),
+        ),
+        ("notes_clear", json!({"type": "object", "properties": {}, "additionalProperties": false})),
+        ("notes_list", json!({"type": "object", "properties": {"limit": {"type": "integer"}}})),
+        (
+            "get_team_members",
+            json!({"properties": {"department": {"type": "string"}}, "required": ["department"]}),
+        ),
+        (
+            "get_expenses",
+            json!({"properties": {"user_id": {"type": "string"}, "quarter": {"type": "string"}},
+                "required": ["user_id", "quarter"]}),
+        ),
+        ("get_budget_by_level", json!({"properties": {"level": {}}, "required": ["level"]})),
+        (
+            "search_tools",
+            json!({"properties": {"query": {"type": "string"}, "limit": {"type": "integer"}}}),
+        ),
+        (
+            "get_tool_details",
+            json!({"properties": {"names": {"type": "array"}}, "required": ["names"]}),
+        ),
+    ]
+}

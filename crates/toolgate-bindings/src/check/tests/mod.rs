@@ -1,0 +1,8 @@
+//! Scripts and what is found in them.
+
+mod fixture;
+mod property;
+mod python;
+mod rendered;
+mod strip;
+mod typescript;

@@ -1,0 +1,282 @@
+//! Python.
+
+use super::fixture::{Fake, run};
+use crate::check::Language;
+
+fn cases(cases: &[(&str, &[&str])]) {
+    run(Language::Python, cases);
+}
+
+const BUDGET: &str = r#"import asyncio, json
+team = await get_team_members("engineering")
+levels = list({m["level"] for m in team})
+budgets = dict(zip(levels, await asyncio.gather(*[get_budget_by_level(l) for l in levels])))
+expenses = await asyncio.gather(*[get_expenses(m["id"], "Q3") for m in team])
+exceeded = [{"name": m["name"], "spent": sum(e["amount"] for e in ex), "limit": budgets[m["level"]]["travel_limit"]} for m, ex in zip(team, expenses) if sum(e["amount"] for e in ex) > budgets[m["level"]]["travel_limit"]]
+print(json.dumps(exceeded))
+"#;
+
+#[test]
+fn what_is_right_gives_no_finding() {
+    let fine: &[&str] = &[
+        BUDGET,
+        "issues = await github_list_issues('a', 'b')\nlen(issues)",
+        "issues = await github_list_issues(owner='a', repo='b', state='open', labels=['x'], page=2)\nissues",
+        "issues = await github_list_issues('a', repo='b')\nissues",
+        "import asyncio\nasync def main():\n    return await notes_list()\nasyncio.run(main())",
+        "async def main():\n    return await notes_list()\nawait main()",
+        "args = {'owner': 'a', 'repo': 'b'}\nawait github_list_issues(**args)",
+        "args = ['a', 'b']\nawait github_list_issues(*args)",
+        "import asyncio\ntasks = [notes_list(limit=i) for i in range(3)]\nawait asyncio.gather(*tasks)",
+        "import asyncio\ntasks = []\nfor i in range(3):\n    tasks.append(notes_list(limit=i))\nawait asyncio.gather(*tasks)",
+        "import asyncio\nt = asyncio.create_task(notes_list())\nawait t",
+        "import asyncio\nr = await asyncio.wait_for(notes_list(), timeout=3)\nr",
+        "import asyncio\na, b = await asyncio.gather(notes_list(), notes_list(3))\na",
+        "p = notes_list()\nr = await p\nr",
+        "async def f(x):\n    return await x\nawait f(notes_list())",
+        "def f():\n    return notes_list()\nawait f()",
+        "x = lambda q: get_team_members(q)\nawait x('a')",
+        "def notes_list(a, b, c):\n    return 1\nnotes_list(1, 2, 3)",
+        "from collections import Counter\nCounter([1])",
+        "import datetime as dt\ndt.datetime.now()",
+        "for i, x in enumerate([1]):\n    print(i, x)",
+        "with_x = {k: v for k, v in [(1, 2)]}\nprint(with_x)",
+        "try:\n    await notes_clear()\nexcept Exception as e:\n    print(e)",
+        "match 1:\n    case int() as n:\n        print(n)\n    case {'a': a, **rest}:\n        print(a, rest)",
+        "if (n := 3) > 2:\n    print(n)",
+        "[y for x in [1] if (y := x)]\nprint(y)",
+        "total = 0\ndef add():\n    global total, later\n    total += 1\n    later = 2\nadd()\nprint(later)",
+        "class Client:\n    name = 'x'\n    async def notes_list(self):\n        return await notes_list(limit=1)\nc = Client()\nawait c.notes_list()",
+        "try:\n    import numpy\nexcept ImportError:\n    numpy = None",
+        "from collections import *\nx = Counter()",
+        "await get_budget_by_level({'a': 1})",
+        "await shop_buy(lines=[{'sku': 'a', 'count': 1}], payment={'kind': 'cash'}, meta={'a': 1.5})",
+        "await shop_buy(lines=[*[], {'sku': 'a', 'count': 1}])",
+        "await github_create_issue('x', body=None)",
+        "await github_list_issues('a', 'b', page=None)",
+        "await github_list_issues('a', 'b', page=int('3'))",
+        "x: list[Undefined] = []\nprint(x)",
+        "def f(a: Undefined = 1) -> Other:\n    return a\nf()",
+        "print(__name__)",
+        "r = await search_tools('files', limit=3)\nprint(r)",
+        "exec('q = 1')\nprint(q)",
+        "```python\nawait notes_clear()\n```",
+        "p = notes_list()\nif p is not None:\n    await p",
+        "return await notes_list()",
+        "x = [await notes_list(limit=i) for i in range(2)]\nprint(x)",
+        "async def g():\n    async for x in y():\n        print(x)\nasync def y():\n    yield 1\nawait g()",
+        "results = {}\nresults['a'] = notes_list()\nawait results['a']",
+        "del_me = 1\ndel del_me",
+    ];
+    let cases_of: Vec<(&str, &[&str])> =
+        fine.iter().map(|source| (*source, [].as_slice())).collect();
+    cases(&cases_of);
+}
+
+#[test]
+fn syntax() {
+    cases(&[
+        ("x = ", &["1 syntax error: Expected an expression"]),
+        (
+            "if True:\nprint(1)",
+            &["2 syntax error: Expected an indented block after `if` statement"],
+        ),
+        ("await notes_list(", &["1 syntax error: unexpected EOF while parsing"]),
+        ("f(a=1, a=2)", &["1 syntax error: Duplicate keyword argument \"a\""]),
+        (
+            "const x = 1;",
+            &["1 syntax error: Simple statements must be separated by newlines or semicolons"],
+        ),
+    ]);
+}
+
+#[test]
+fn tools_that_do_not_exist() {
+    cases(&[
+        ("await github_list_isues('a')", &["1 there is no tool `github_list_isues`"]),
+        ("\nawait github.list_issues('a')", &["2 there is no `github`"]),
+        ("await tools_.notes_list()", &["1 there is no `tools_`"]),
+        ("def f():\n    return nope()\nf()", &["2 there is no tool `nope`"]),
+        ("issues = []\nprint(isues)", &["2 `isues` is not defined"]),
+        ("print(nothing_at_all)", &["1 `nothing_at_all` is not defined"]),
+        ("[x for x in [1]]\nprint(x)", &["2 `x` is not defined"]),
+        ("x = null", &["1 there is no `null`"]),
+        ("await notes_list(limit=1) if true else None", &["1 there is no `true`"]),
+        ("console.log(1)", &["1 there is no `console`"]),
+        ("open('x').read()", &["1 a script has no files"]),
+        ("print(json.dumps({}))", &["1 `json` is not imported"]),
+        ("import requests\nrequests.get('x')", &["1 there is no module `requests`"]),
+        ("import json, os", &["1 there is no module `os`"]),
+        ("from subprocess import run", &["1 there is no module `subprocess`"]),
+        ("from . import x", &["1 there are no modules beside the script"]),
+        ("from tools import notes_list\nawait notes_list()", &["1 there is no module `tools`"]),
+        ("import pandas as pd", &["1 there is no module `pandas`"]),
+        (
+            "class A:\n    nope_x = 1\n    def f(self):\n        return nope_x",
+            &["4 `nope_x` is not defined"],
+        ),
+    ]);
+}
+
+#[test]
+fn arguments_that_do_not_fit() {
+    cases(&[
+        ("await github_list_issues()", &["1 `github_list_issues` needs `owner` and `repo`"]),
+        ("await github_list_issues('a')", &["1 `github_list_issues` needs `repo`"]),
+        (
+            "await github_list_issues({'owner': 'a', 'repo': 'b'})",
+            &["1 `github_list_issues` takes its arguments by name, not in a dict"],
+        ),
+        ("await notes_list(1, 2)", &["1 `notes_list` takes 1 arguments, and this is number 2"]),
+        ("await notes_clear(1)", &["1 `notes_clear` takes 0 arguments, and this is number 1"]),
+        ("await github_list_issues('a', 'b', owner='c')", &["1 `owner` is given twice"]),
+        (
+            "await github_list_issues('a', 'b', per_page=1)",
+            &["1 `github_list_issues` has no parameter `per_page`"],
+        ),
+        (
+            "await github_list_issues('a', repos='b')",
+            &["1 `github_list_issues` has no parameter `repos`"],
+        ),
+        ("await github_list_issues('a', 1)", &["1 `repo` takes a string, not a number"]),
+        (
+            "await github_list_issues('a', 'b', page='2')",
+            &["1 `page` takes an integer, not a string"],
+        ),
+        (
+            "await github_list_issues('a', 'b', page=f'{1}')",
+            &["1 `page` takes an integer, not a string"],
+        ),
+        ("await github_list_issues('a', 'b', page=1.5)", &["1 `page` takes an integer, not 1.5"]),
+        ("await github_list_issues('a', 'b', page=-1)", &["1 `page` takes at least 1"]),
+        (
+            "await github_list_issues('a', 'b', page=True)",
+            &["1 `page` takes an integer, not a boolean"],
+        ),
+        (
+            "await github_list_issues('a', 'b', state='opened')",
+            &["1 `state` is one of `\"open\"`, `\"closed\"`, `\"all\"`"],
+        ),
+        (
+            "await github_list_issues('a', 'b', 'opened')",
+            &["1 `state` is one of `\"open\"`, `\"closed\"`, `\"all\"`"],
+        ),
+        (
+            "await github_list_issues('a', 'b', labels='x')",
+            &["1 `labels` takes a list, not a string"],
+        ),
+        (
+            "await github_list_issues('a', 'b', labels=['x', 1])",
+            &["1 `labels[1]` takes a string, not a number"],
+        ),
+        (
+            "await github_list_issues('a', 'b', labels=('x', 1))",
+            &["1 `labels[1]` takes a string, not a number"],
+        ),
+        ("await github_list_issues('a', 'b', labels={})", &["1 `labels` takes a list, not a dict"]),
+        (
+            "await github_list_issues('a', 'b', archived='yes')",
+            &["1 `archived` takes a boolean, not a string"],
+        ),
+        ("await github_create_issue('')", &["1 `title` takes at least 1 character"]),
+        (
+            "await github_create_issue(titel='x')",
+            &["1 `github_create_issue` has no parameter `titel`"],
+        ),
+        (
+            "await github_create_issue('x', label=['y'])",
+            &["1? `github_create_issue` has no parameter `label`"],
+        ),
+        (
+            "await github_create_issue('x', body=3)",
+            &["1 `body` takes a string or None, not a number"],
+        ),
+        ("await shop_buy([])", &["1 `lines` takes at least 1 item"]),
+        (
+            "await shop_buy(\n    lines=[\n        {'sku': 'a', 'count': 'two'},\n        {'sku': None, 'count': 1},\n    ],\n)",
+            &[
+                "3 `lines[0].count` takes an integer, not a string",
+                "4 `lines[1].sku` takes a string, not None",
+            ],
+        ),
+        (
+            "await shop_buy(lines=[{'sku': 'a', 'count': 1}], meta={'a': 'x'})",
+            &["1 `meta.a` takes a number, not a string"],
+        ),
+        (
+            "rest = {}\nawait github_list_issues(**rest, page='x')",
+            &["2 `page` takes an integer, not a string"],
+        ),
+        ("await github_list_issues(owner=1, **{})", &["1 `owner` takes a string, not a number"]),
+    ]);
+}
+
+#[test]
+fn coroutines_that_nobody_awaits() {
+    let dropped: &[&str] = &["1 the call of `notes_list` is never awaited"];
+    let taken: &[&str] = &["1 this is the coroutine of `notes_list`, not its result"];
+    cases(&[
+        ("notes_list()", dropped),
+        ("True and notes_list()", dropped),
+        ("p = notes_list()", dropped),
+        (
+            "import asyncio\nasyncio.gather(notes_list())",
+            &["2 the call of `asyncio.gather` is never awaited"],
+        ),
+        (
+            "import asyncio\nfor x in asyncio.gather(notes_list()):\n    print(x)",
+            &["2 this is the coroutine of `asyncio.gather`, not its result"],
+        ),
+        (
+            "import asyncio\na, b = asyncio.gather(notes_list(), notes_list())",
+            &["2 this is the coroutine of `asyncio.gather`, not its result"],
+        ),
+        ("import asyncio\nasyncio.sleep(1)", &["2 the call of `asyncio.sleep` is never awaited"]),
+        (
+            "async def main():\n    await notes_list()\nmain()",
+            &["3 the call of `main` is never awaited"],
+        ),
+        ("def f():\n    notes_list()\nf()", &["2 the call of `notes_list` is never awaited"]),
+        ("print(notes_list()['items'])", taken),
+        ("notes_list().items", taken),
+        ("for x in notes_list():\n    print(x)", taken),
+        ("len(notes_list())", taken),
+        ("print(notes_list())", taken),
+        (
+            "import json\njson.dumps(notes_list())",
+            &["2 this is the coroutine of `notes_list`, not its result"],
+        ),
+        ("f'{notes_list()}'", taken),
+        ("[x for x in notes_list()]", taken),
+        ("[*notes_list()]", taken),
+        ("a, b = notes_list()", taken),
+        ("1 + notes_list()", taken),
+        ("if notes_list():\n    pass", taken),
+        ("await github_create_issue(title=notes_list())", taken),
+        ("x = 1\nx += notes_list()", &["2 this is the coroutine of `notes_list`, not its result"]),
+        (
+            "p = notes_list()\nfor x in p:\n    print(x)",
+            &["2 `p` is the coroutine of `notes_list`, not its result"],
+        ),
+        (
+            "p = notes_list()\nprint(p['a'])",
+            &["2 `p` is the coroutine of `notes_list`, not its result"],
+        ),
+        (
+            "async def f():\n    p = notes_list()\n    return len(p)\nawait f()",
+            &["3 `p` is the coroutine of `notes_list`, not its result"],
+        ),
+    ]);
+}
+
+#[test]
+fn tools_and_their_parameters_are_given_back() {
+    let mut fake = Fake::new();
+    let source = "x = list(map(get_expenses, [1]))\nawait notes_list()\nprint(x)";
+    let checked = fake.check(Language::Python, source);
+    let names: Vec<_> = checked.tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(names, ["get_expenses", "notes_list"]);
+    assert_eq!(checked.tools[0].parameters, ["user_id", "quarter"]);
+    assert_eq!(fake.asked, [["get_expenses", "notes_list"]]);
+    assert_eq!(checked.source, source);
+}

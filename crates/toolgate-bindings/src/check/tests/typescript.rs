@@ -1,0 +1,306 @@
+//! TypeScript and JavaScript.
+
+use super::fixture::{Fake, run};
+use crate::check::Language;
+
+fn cases(cases: &[(&str, &[&str])]) {
+    run(Language::TypeScript, cases);
+}
+
+#[test]
+fn what_is_right_gives_no_finding() {
+    let fine: &[&str] = &[
+        "const issues = await github_list_issues({ owner: 'a', repo: 'b' });\nreturn issues.length;",
+        "const x: number = 1; return x",
+        "return await Promise.all(['a', 'b'].map(repo => github_list_issues({ owner: 'a', repo })));",
+        "const p = github_list_issues({ owner: 'a', repo: 'b' }); const r = await p; return r;",
+        "const all = [1, 2].map(page => github_list_issues({ owner: 'a', repo: 'b', page })); return Promise.all(all);",
+        "return github_list_issues({ owner: 'a', repo: 'b' });",
+        "github_list_issues({ owner: 'a', repo: 'b' }).then(r => console.log(r));",
+        "void notes_clear();",
+        "await notes_clear({});",
+        "await tools.notes_clear();",
+        "await tools['notes_clear']({});",
+        "const name = 'x'; await (tools as any)[name]({});",
+        "async function main() { await notes_clear(); }\nmain();",
+        "async function main() { await notes_clear(); }\nawait main();",
+        "['a'].forEach(async owner => { await github_list_issues({ owner, repo: 'b' }); });",
+        "const args = { owner: 'a', repo: 'b' }; await github_list_issues(args);",
+        "const rest = {}; await github_list_issues({ owner: 'a', ...rest });",
+        "const k = 'repo'; await github_list_issues({ owner: 'a', [k]: 'b' });",
+        "const a = []; await github_list_issues(...a);",
+        "await github_list_issues({ owner: 'a', repo: `b${1}`, state: 'open', labels: ['x'], page: 2 });",
+        "await github_list_issues({ owner: 'a', repo: 'b', page: undefined });",
+        "await github_create_issue({ title: 'x', body: null });",
+        "await github_create_issue({ title: 'x', anything: 1 });",
+        "await shop_buy({ lines: [{ sku: 'a', count: 1 }], payment: { kind: 'cash' }, meta: { a: 1 } });",
+        "await shop_buy({ lines: [...[]] });",
+        "const github_list_issues = async (a: any) => a; github_list_issues(1);",
+        "function notes_clear(a: number) {} notes_clear(1);",
+        "const results = ['x'].map(get_team_members as any); return results;",
+        "if (typeof fetch === 'function') { fetch('x'); }",
+        "const r = await search_tools({ query: 'x' }); return r;",
+        "const { items } = await notes_list({}); return items;",
+        "let p; p = notes_list({}); return await p;",
+        "const p = notes_list({}); return [await p, await p];",
+        "const x = true ? await notes_list({}) : null; return x;",
+        "const x = await (true ? notes_list({}) : notes_list()); return x;",
+        "const c: Promise<unknown>[] = []; c.push(notes_list({})); await Promise.all(c);",
+        "const r = await Promise.race([notes_list({}), new Promise(r => setTimeout(r, 10))]); return r;",
+        "const jobs = { a: notes_list({}) }; return await jobs.a;",
+        "const p = notes_list({}); if (p) { await p; }",
+        "function f() { return arguments.length; } return f();",
+        "x = 5; return x;",
+        "globalThis.helper = () => 1; return helper();",
+        "return new URL('https://a.b').host;",
+        "```ts\nawait notes_clear();\n```",
+        "label: for (;;) { break label; }",
+        "export async function main() { await notes_clear(); }\nawait main();",
+        "const t = notes_list({}) as Promise<any>; return (await t)!.x;",
+        "try { await notes_clear(); } catch { console.log('no'); } finally { }",
+        "await github_list_issues({ owner: 'a', repo: 'b' } as any);",
+    ];
+    let cases_of: Vec<(&str, &[&str])> =
+        fine.iter().map(|source| (*source, [].as_slice())).collect();
+    cases(&cases_of);
+}
+
+#[test]
+fn syntax() {
+    cases(&[
+        ("const a = ;", &["1 syntax error: Unexpected token"]),
+        ("await notes_clear(;", &["1 syntax error: Unexpected token"]),
+        (
+            "const a = 1;\nconst a = 2;",
+            &["2 syntax error: Identifier `a` has already been declared"],
+        ),
+        (
+            "[1].map(x => { await notes_clear(); });",
+            &[
+                "1 syntax error: `await` is only allowed within async functions and at the top levels of modules",
+            ],
+        ),
+        ("break;", &["1 syntax error: Illegal break statement"]),
+        (
+            "def f():\n    return 1",
+            &[
+                "1 syntax error: Expected a semicolon or an implicit semicolon after a statement, but found none",
+            ],
+        ),
+    ]);
+}
+
+#[test]
+fn tools_that_do_not_exist() {
+    cases(&[
+        ("await github_list_isues({});", &["1 there is no tool `github_list_isues`"]),
+        ("await tools.github_list_isues({});", &["1 there is no tool `github_list_isues`"]),
+        ("await tools['nope']({});", &["1 there is no tool `nope`"]),
+        ("\n\nawait github.list_issues({ owner: 'a', repo: 'b' });", &["3 there is no `github`"]),
+        ("await something_else();", &["1 there is no tool `something_else`"]),
+        ("const issues = []; return isues.length;", &["1 `isues` is not defined"]),
+        ("return undefinedThing;", &["1 `undefinedThing` is not defined"]),
+        ("await fetch('https://x');", &["1 a script has no network"]),
+        ("const fs = require('fs');", &["1 a script has no modules"]),
+        (
+            "console.log(process.env.X);",
+            &["1 a script has no files, no processes and no environment"],
+        ),
+        (
+            "import axios from 'axios';\naxios.get('x');",
+            &["1 there is no module `axios`: a script has none"],
+        ),
+        (
+            "import { github_list_issues } from './tools';\nawait github_list_issues({ owner: 'a', repo: 'b' });",
+            &["1 there is no module `./tools`: a script has none"],
+        ),
+        ("const m = await import('fs'); return m;", &["1 a script has no modules"]),
+        ("export default async function () { }", &["1 a script exports nothing"]),
+        ("const a = 1; export { a };", &["1 a script exports nothing"]),
+        ("print('x')", &[]),
+    ]);
+}
+
+#[test]
+fn arguments_that_do_not_fit() {
+    cases(&[
+        ("await github_list_issues();", &["1 `github_list_issues` needs `owner` and `repo`"]),
+        ("await github_list_issues({});", &["1 `github_list_issues` needs `owner` and `repo`"]),
+        ("await github_list_issues({ owner: 'a' });", &["1 `github_list_issues` needs `repo`"]),
+        (
+            "await github_list_issues('a', 'b');",
+            &["1 `github_list_issues` takes one object, not 2 arguments"],
+        ),
+        ("await github_list_issues('a');", &["1 `github_list_issues` takes one object"]),
+        ("await github_list_issues(['a']);", &["1 `github_list_issues` takes one object"]),
+        ("await github_list_issues(null);", &["1 `github_list_issues` takes one object"]),
+        (
+            "await notes_list({}, { timeout: 1 });",
+            &["1? `notes_list` takes one object, not 2 arguments"],
+        ),
+        (
+            "await github_list_issues({ owner: 'a', repo: 'b', per_page: 1 });",
+            &["1 `github_list_issues` has no parameter `per_page`"],
+        ),
+        (
+            "await github_list_issues({ owner: 'a', repos: 'b' });",
+            &["1 `github_list_issues` has no parameter `repos`"],
+        ),
+        (
+            "await github_list_issues({ owner: 'a', repo: 1 });",
+            &["1 `repo` takes a string, not a number"],
+        ),
+        (
+            "await github_list_issues({ owner: 'a', repo: 'b', page: '2' });",
+            &["1 `page` takes an integer, not a string"],
+        ),
+        (
+            "await github_list_issues({ owner: 'a', repo: 'b', page: 1.5 });",
+            &["1 `page` takes an integer, not 1.5"],
+        ),
+        (
+            "await github_list_issues({ owner: 'a', repo: 'b', page: 0 });",
+            &["1 `page` takes at least 1"],
+        ),
+        (
+            "await github_list_issues({ owner: 'a', repo: 'b', page: -1 });",
+            &["1 `page` takes at least 1"],
+        ),
+        (
+            "await github_list_issues({ owner: 'a', repo: 'b', state: 'opened' });",
+            &["1 `state` is one of `\"open\"`, `\"closed\"`, `\"all\"`"],
+        ),
+        (
+            "await github_list_issues({ owner: 'a', repo: 'b', labels: 'x' });",
+            &["1 `labels` takes an array, not a string"],
+        ),
+        (
+            "await github_list_issues({ owner: 'a', repo: 'b', labels: ['x', 1] });",
+            &["1 `labels[1]` takes a string, not a number"],
+        ),
+        (
+            "await github_list_issues({ owner: 'a', repo: 'b', labels: ['1', '2', '3', '4'] });",
+            &["1 `labels` takes at most 3 items"],
+        ),
+        (
+            "await github_list_issues({ owner: 'a', repo: 'b', archived: 'true' });",
+            &["1 `archived` takes a boolean, not a string"],
+        ),
+        (
+            "await github_list_issues({ owner: 'a', repo: 'b', archived: null });",
+            &["1 `archived` takes a boolean, not null"],
+        ),
+        (
+            "await github_list_issues({ owner: null, repo: 'b' });",
+            &["1 `owner` takes a string, not null"],
+        ),
+        (
+            "const page = 'x';\nawait github_list_issues({ owner: 'a', repo: 'b', page });",
+            &["2 `page` takes an integer, not a string"],
+        ),
+        (
+            "await github_list_issues({ owner: 'a', repo: 'b', page: `${1}` });",
+            &["1 `page` takes an integer, not a string"],
+        ),
+        (
+            "await github_list_issues({ owner: 'a', repo: 'b', page: 1 > 2 });",
+            &["1 `page` takes an integer, not a boolean"],
+        ),
+        ("await github_create_issue({ title: '' });", &["1 `title` takes at least 1 character"]),
+        (
+            "await github_create_issue({ title: 'x', body: 1 });",
+            &["1 `body` takes a string or null, not a number"],
+        ),
+        (
+            "await github_create_issue({ titel: 'x' });",
+            &["1 `github_create_issue` has no parameter `titel`"],
+        ),
+        (
+            "await github_create_issue({ title: 'x', label: ['y'] });",
+            &["1? `github_create_issue` has no parameter `label`"],
+        ),
+        ("await shop_buy({ lines: [] });", &["1 `lines` takes at least 1 item"]),
+        (
+            "await shop_buy({\n  lines: [\n    { sku: 'a', count: 'two' },\n    { sku: 1 },\n  ],\n});",
+            &[
+                "3 `lines[0].count` takes an integer, not a string",
+                "4 `lines[1]` needs `count`",
+                "4 `lines[1].sku` takes a string, not a number",
+            ],
+        ),
+        (
+            "await shop_buy({ lines: [{ sku: 'a', count: 1, colour: 'red' }] });",
+            &["1 `lines[0]` has no property `colour`"],
+        ),
+        (
+            "await shop_buy({ lines: [{ sku: 'a', count: 1 }], payment: { kind: 'card' } });",
+            &["1 `payment` needs `number`"],
+        ),
+        (
+            "await shop_buy({ lines: [{ sku: 'a', count: 1 }], meta: { a: 'x' } });",
+            &["1 `meta.a` takes a number, not a string"],
+        ),
+        ("await notes_clear({ all: true });", &["1 `notes_clear` has no parameter `all`"]),
+        (
+            "await tools.github_list_issues({ owner: 'a' });",
+            &["1 `github_list_issues` needs `repo`"],
+        ),
+        (
+            "const x = { ...{}, owner: 1 }; await github_list_issues({ ...x, owner: 1 });",
+            &["1 `owner` takes a string, not a number"],
+        ),
+        ("await github_list_issues({ owner: 1, ...{} });", &[]),
+        ("await search_tools({ query: 1 });", &["1 `query` takes a string, not a number"]),
+    ]);
+}
+
+#[test]
+fn promises_that_nobody_awaits() {
+    let dropped: &[&str] = &["1 the call of `notes_list` is never awaited"];
+    let taken: &[&str] = &["1 this is the promise of `notes_list`, not its result"];
+    let named: &[&str] = &["1 `p` is the promise of `notes_list`, not its result"];
+    cases(&[
+        ("notes_list({});", dropped),
+        ("true && notes_list({});", dropped),
+        ("const p = notes_list({});", dropped),
+        ("(notes_list({}), 1);", dropped),
+        ("Promise.all([notes_list({})]);", dropped),
+        ("Promise.all([1].map(() => notes_list({})));", dropped),
+        ("const p = Promise.all([notes_list({})]); return p.length;", named),
+        ("function f() { notes_list({}); } f();", dropped),
+        ("return notes_list({}).items;", taken),
+        ("return notes_list({})[0];", taken),
+        ("return notes_list({}).map(x => x);", taken),
+        ("return JSON.stringify(notes_list({}));", taken),
+        ("console.log(notes_list({}));", taken),
+        ("return `a ${notes_list({})}`;", taken),
+        ("return 'a' + notes_list({});", taken),
+        ("for (const x of notes_list({})) { }", taken),
+        ("return [...notes_list({})];", taken),
+        ("return { ...notes_list({}) };", taken),
+        ("if (notes_list({})) { }", taken),
+        ("return !notes_list({});", taken),
+        ("const { items } = notes_list({});", taken),
+        ("const [a] = notes_list({});", taken),
+        ("await github_create_issue({ title: notes_list({}) });", taken),
+        ("const p = notes_list({}); return p.items;", named),
+        ("const p = notes_list({}); for (const x of p) { }", named),
+        ("const p = notes_list({}); return `${p}`;", named),
+        (
+            "const p = notes_list({});\nconsole.log(p);",
+            &["2 `p` is the promise of `notes_list`, not its result"],
+        ),
+    ]);
+}
+
+#[test]
+fn tools_and_their_parameters_are_given_back() {
+    let mut fake = Fake::new();
+    let source = "await notes_list(); return [1].map(get_expenses) && tools.notes_clear && tools.get_team_members({department: 'x'});";
+    let checked = fake.check(Language::TypeScript, source);
+    let names: Vec<_> = checked.tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(names, ["get_expenses", "get_team_members", "notes_list"]);
+    assert_eq!(checked.tools[0].parameters, ["user_id", "quarter"]);
+    assert_eq!(fake.asked.len(), 1);
+    assert_eq!(checked.source, source);
+}

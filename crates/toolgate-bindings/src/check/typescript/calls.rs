@@ -1,0 +1,120 @@
+//! Calls of tools: what they are called, and what they are given.
+
+use oxc_ast::ast::{Argument, CallExpression, Expression, IdentifierReference};
+use oxc_span::GetSpan;
+
+use super::{Call, Script, literals::Literals};
+use crate::check::{
+    Language, Severity, arguments,
+    finding::Report,
+    literal::Kind,
+    lookup::{Tool, Tools},
+    words::cut,
+};
+
+/// The object that has all tools as its properties.
+pub(super) const TOOLS: &str = "tools";
+
+/// Whom a call calls.
+pub(super) struct Callee {
+    pub(super) name: String,
+    /// Where the name is written.
+    pub(super) offset: usize,
+}
+
+impl Callee {
+    /// The name that is called, unless the script itself declares it.
+    pub(super) fn of(call: &CallExpression<'_>, script: &Script<'_, '_>) -> Option<Self> {
+        match call.callee.get_inner_expression() {
+            Expression::Identifier(identifier) if is_free(identifier, script) => {
+                Some(Self::at(identifier.name.as_str(), identifier.span.start))
+            }
+            Expression::StaticMemberExpression(member) if is_tools(&member.object, script) => {
+                Some(Self::at(member.property.name.as_str(), member.property.span.start))
+            }
+            Expression::ComputedMemberExpression(member) if is_tools(&member.object, script) => {
+                match member.expression.get_inner_expression() {
+                    Expression::StringLiteral(name) => {
+                        Some(Self::at(name.value.as_str(), name.span.start))
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    fn at(name: &str, offset: u32) -> Self {
+        Self { name: name.to_owned(), offset: offset as usize }
+    }
+}
+
+pub(super) fn is_free(identifier: &IdentifierReference<'_>, script: &Script<'_, '_>) -> bool {
+    script.free.contains(&identifier.node_id.get())
+}
+
+fn is_tools(object: &Expression<'_>, script: &Script<'_, '_>) -> bool {
+    match object.get_inner_expression() {
+        Expression::Identifier(identifier) => {
+            identifier.name == TOOLS && is_free(identifier, script)
+        }
+        _ => false,
+    }
+}
+
+/// Reports what does not fit about a call's arguments.
+pub(super) fn check(
+    call: &Call<'_, '_>,
+    script: &Script<'_, '_>,
+    tools: &Tools,
+    report: &mut Report<'_>,
+) {
+    let Some(tool) = tools.tool(&call.callee.name) else { return };
+    let given = &call.expression.arguments;
+    if given.iter().any(Argument::is_spread) {
+        return;
+    }
+    let offset = call.callee.offset;
+    let Some(first) = given.first() else {
+        arguments::check(tool, &arguments::none(offset), offset, Language::TypeScript, report);
+        return;
+    };
+    let literal = first.as_expression().map(|expression| Literals::new(script).read(expression));
+    let Some(literal) = literal else { return };
+    if let Some(second) = given.get(1) {
+        // One that is an object works; what comes after it is not looked at.
+        let severity = match literal.kind {
+            Kind::Object { .. } => Severity::Warning,
+            _ => Severity::Error,
+        };
+        let message =
+            format!("`{}` takes one object, not {} arguments", cut(&tool.name), given.len());
+        report.add(severity, second.span().start as usize, message, usage(tool));
+        if severity == Severity::Error {
+            return;
+        }
+    }
+    match literal.kind {
+        Kind::Unknown => {}
+        Kind::Undefined => {
+            arguments::check(tool, &arguments::none(offset), offset, Language::TypeScript, report);
+        }
+        Kind::Object { .. } => {
+            arguments::check(tool, &literal, offset, Language::TypeScript, report);
+        }
+        Kind::Null | Kind::Boolean(_) | Kind::Number(_) | Kind::Text(_) | Kind::Array { .. } => {
+            let message = format!("`{}` takes one object", cut(&tool.name));
+            report.error(literal.offset, message, usage(tool));
+        }
+    }
+}
+
+fn usage(tool: &Tool) -> Option<String> {
+    let shown: Vec<String> = tool.parameters.iter().take(6).map(|name| cut(name)).collect();
+    let more = if tool.parameters.len() > shown.len() { ", …" } else { "" };
+    match shown.as_slice() {
+        [] => None,
+        [one] => Some(format!("write `{}({{ {one}: … }})`", tool.name)),
+        _ => Some(format!("write `{}({{ {}{more} }})`", tool.name, shown.join(", "))),
+    }
+}

@@ -1,0 +1,188 @@
+//! Expressions as values, as far as the text says.
+
+use oxc_ast::{
+    AstKind,
+    ast::{
+        ArrayExpression, ArrayExpressionElement, BinaryExpression, Expression, ObjectExpression,
+        ObjectPropertyKind, PropertyKind, TemplateLiteral, UnaryExpression,
+        VariableDeclarationKind,
+    },
+};
+use oxc_span::GetSpan;
+use oxc_syntax::operator::{BinaryOperator, UnaryOperator};
+
+use super::{Script, calls::is_free};
+use crate::check::literal::{Entries, Entry, Kind, Literal, MAX_DEPTH};
+
+/// Reads literals of one script.
+pub(super) struct Literals<'s, 'a> {
+    script: &'s Script<'s, 'a>,
+    depth: usize,
+}
+
+impl<'s, 'a> Literals<'s, 'a> {
+    pub(super) fn new(script: &'s Script<'s, 'a>) -> Self {
+        Self { script, depth: 0 }
+    }
+
+    pub(super) fn read(&self, expression: &Expression<'_>) -> Literal {
+        let offset = expression.span().start as usize;
+        if self.depth > MAX_DEPTH {
+            return Literal::unknown(offset);
+        }
+        Literal { offset, kind: self.kind(expression) }
+    }
+
+    fn deeper(&self) -> Self {
+        Self { script: self.script, depth: self.depth + 1 }
+    }
+
+    fn kind(&self, expression: &Expression<'_>) -> Kind {
+        match expression.get_inner_expression() {
+            Expression::NullLiteral(_) => Kind::Null,
+            Expression::BooleanLiteral(literal) => Kind::Boolean(Some(literal.value)),
+            Expression::NumericLiteral(literal) => number(literal.value),
+            Expression::BigIntLiteral(literal) => {
+                literal.value.parse().map_or(Kind::Unknown, number)
+            }
+            Expression::StringLiteral(literal) if literal.lone_surrogates => Kind::Text(None),
+            Expression::StringLiteral(literal) => Kind::Text(Some(literal.value.to_string())),
+            Expression::TemplateLiteral(template) => Kind::Text(template_text(template)),
+            Expression::Identifier(identifier) if is_free(identifier, self.script) => {
+                match identifier.name.as_str() {
+                    "undefined" => Kind::Undefined,
+                    _ => Kind::Unknown,
+                }
+            }
+            Expression::Identifier(identifier) => {
+                let scoping = self.script.semantic.scoping();
+                let reference = identifier.reference_id.get().map(|id| scoping.get_reference(id));
+                let symbol = reference.and_then(oxc_semantic::Reference::symbol_id);
+                symbol.map_or(Kind::Unknown, |symbol| self.constant(symbol))
+            }
+            Expression::UnaryExpression(unary) => self.unary(unary),
+            Expression::BinaryExpression(binary) => self.binary(binary),
+            Expression::ArrayExpression(array) => self.array(array),
+            Expression::ObjectExpression(object) => self.object(object),
+            // JSON leaves functions out.
+            Expression::ArrowFunctionExpression(_)
+            | Expression::FunctionExpression(_)
+            | Expression::ClassExpression(_) => Kind::Undefined,
+            _ => Kind::Unknown,
+        }
+    }
+
+    /// The value of a constant that is declared with a simple literal. Objects may change after.
+    fn constant(&self, symbol: oxc_semantic::SymbolId) -> Kind {
+        let semantic = self.script.semantic;
+        let nodes = semantic.nodes();
+        let declaration = semantic.scoping().symbol_declaration(symbol);
+        let AstKind::VariableDeclarator(declarator) = nodes.kind(declaration) else {
+            return Kind::Unknown;
+        };
+        let is_constant = matches!(
+            nodes.parent_kind(declaration),
+            AstKind::VariableDeclaration(variable) if variable.kind == VariableDeclarationKind::Const
+        );
+        let is_loop = matches!(
+            nodes.parent_kind(nodes.parent_id(declaration)),
+            AstKind::ForStatement(_) | AstKind::ForInStatement(_) | AstKind::ForOfStatement(_)
+        );
+        if !is_constant || is_loop || !declarator.id.is_binding_identifier() {
+            return Kind::Unknown;
+        }
+        let Some(value) = &declarator.init else { return Kind::Unknown };
+        match self.deeper().read(value).kind {
+            kind @ (Kind::Null | Kind::Boolean(_) | Kind::Number(_) | Kind::Text(_)) => kind,
+            _ => Kind::Unknown,
+        }
+    }
+
+    fn unary(&self, unary: &UnaryExpression<'_>) -> Kind {
+        match (unary.operator, self.deeper().read(&unary.argument).kind) {
+            (UnaryOperator::UnaryNegation, Kind::Number(value)) => number(-value),
+            (UnaryOperator::UnaryPlus, Kind::Number(value)) => number(value),
+            (UnaryOperator::LogicalNot | UnaryOperator::Delete, _) => Kind::Boolean(None),
+            (UnaryOperator::Typeof, _) => Kind::Text(None),
+            (UnaryOperator::Void, _) => Kind::Undefined,
+            _ => Kind::Unknown,
+        }
+    }
+
+    fn binary(&self, binary: &BinaryExpression<'_>) -> Kind {
+        if binary.operator.is_compare() || binary.operator.is_equality() {
+            return Kind::Boolean(None);
+        }
+        if binary.operator != BinaryOperator::Addition {
+            return Kind::Unknown;
+        }
+        let is_text =
+            |side: &Expression<'_>| matches!(self.deeper().read(side).kind, Kind::Text(_));
+        if is_text(&binary.left) || is_text(&binary.right) {
+            Kind::Text(None)
+        } else {
+            Kind::Unknown
+        }
+    }
+
+    fn array(&self, array: &ArrayExpression<'_>) -> Kind {
+        let mut complete = true;
+        let mut items = Vec::new();
+        for element in &array.elements {
+            match element {
+                ArrayExpressionElement::SpreadElement(_) => complete = false,
+                // JSON has a null in its place.
+                ArrayExpressionElement::Elision(_) => {
+                    items.push(Literal::unknown(element.span().start as usize));
+                }
+                _ => items.extend(element.as_expression().map(|item| self.deeper().read(item))),
+            }
+        }
+        Kind::Array { items, complete }
+    }
+
+    fn object(&self, object: &ObjectExpression<'_>) -> Kind {
+        let mut entries = Entries::default();
+        for property in &object.properties {
+            let property = match property {
+                ObjectPropertyKind::ObjectProperty(property) => property,
+                ObjectPropertyKind::SpreadProperty(_) => {
+                    entries.push_unknown();
+                    continue;
+                }
+            };
+            let Some(key) = property.key.static_name() else {
+                entries.push_unknown();
+                continue;
+            };
+            match key.as_ref() {
+                // It decides itself what is sent.
+                "toJSON" => return Kind::Unknown,
+                // Sets the prototype, and is no key.
+                "__proto__" if !property.shorthand && !property.computed => continue,
+                _ => {}
+            }
+            let offset = property.key.span().start as usize;
+            let value = match property.kind {
+                PropertyKind::Init => self.deeper().read(&property.value),
+                PropertyKind::Get | PropertyKind::Set => Literal::unknown(offset),
+            };
+            entries.push(Entry { key: key.into_owned(), offset, value });
+        }
+        entries.finish()
+    }
+}
+
+/// What JSON makes of a number: the infinite ones become null.
+fn number(value: f64) -> Kind {
+    if value.is_finite() { Kind::Number(value) } else { Kind::Unknown }
+}
+
+fn template_text(template: &TemplateLiteral<'_>) -> Option<String> {
+    match template.quasis.as_slice() {
+        [only] if template.expressions.is_empty() && !only.lone_surrogates => {
+            only.value.cooked.as_ref().map(ToString::to_string)
+        }
+        _ => None,
+    }
+}

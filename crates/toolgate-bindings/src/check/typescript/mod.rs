@@ -1,0 +1,139 @@
+//! TypeScript and JavaScript.
+
+mod advice;
+mod calls;
+mod fate;
+mod literals;
+mod modules;
+mod names;
+mod promises;
+mod strip;
+
+use std::collections::HashSet;
+
+use oxc_allocator::Allocator;
+use oxc_ast::{AstKind, ast::CallExpression};
+use oxc_parser::{ParseOptions, Parser, ParserReturn};
+use oxc_semantic::{NodeId, Semantic, SemanticBuilder};
+use oxc_span::SourceType;
+
+use self::calls::Callee;
+use super::{
+    Language, Outcome,
+    finding::Report,
+    lookup::{Lookup, Tools},
+    names::Knowledge,
+    python, words,
+};
+
+/// Syntax errors beyond the first few are the first one's echoes.
+const MAX_SYNTAX_ERRORS: usize = 3;
+
+pub(super) fn check(
+    text: &str,
+    globals: &[&str],
+    lookup: &mut dyn Lookup,
+    report: &mut Report<'_>,
+) -> Option<Outcome> {
+    let allocator = Allocator::default();
+    let parsed = parse(&allocator, text);
+    if parsed.panicked || !parsed.diagnostics.is_empty() {
+        let hint = other_language(text);
+        for error in parsed.diagnostics.iter().take(MAX_SYNTAX_ERRORS) {
+            let offset = error.labels.first().map_or(0, |label| label.offset() as usize);
+            let help = error.help.as_deref().map(str::to_owned).or_else(|| hint.clone());
+            report.error(offset, format!("syntax error: {}", error.message), help);
+        }
+        if parsed.diagnostics.is_empty() {
+            report.error(0, "this cannot be read as TypeScript", hint);
+        }
+        return None;
+    }
+    let built = SemanticBuilder::new()
+        .with_build_nodes(true)
+        .with_check_syntax_error(true)
+        .build(&parsed.program);
+    if !built.diagnostics.is_empty() {
+        for error in built.diagnostics.iter().take(MAX_SYNTAX_ERRORS) {
+            // Where two declarations collide, the second one is the mistake.
+            let offset = error.labels.iter().map(|label| label.offset() as usize).max();
+            let offset = offset.unwrap_or_default();
+            let help = error.help.as_deref().map(str::to_owned);
+            report.error(offset, format!("syntax error: {}", error.message), help);
+        }
+        return None;
+    }
+    let script = Script::new(&built.semantic);
+    modules::check(&parsed.program, &script, report);
+    let names = names::collect(&script, globals);
+    let knowledge = Knowledge {
+        language: Language::TypeScript,
+        advice: advice::advice,
+        own: built.semantic.scoping().symbol_names().collect(),
+    };
+    let tools = Tools::ask(&names.to_ask(&knowledge), lookup);
+    names.report(&knowledge, &tools, report);
+    let own: Vec<&Call<'_, '_>> =
+        script.calls.iter().filter(|call| tools.tool(&call.callee.name).is_some()).collect();
+    for call in &own {
+        calls::check(call, &script, &tools, report);
+    }
+    promises::check(&own, &script, report);
+    Some(Outcome {
+        source: strip::strip(&parsed.program, text),
+        tools: tools.used(names.tool_names()),
+    })
+}
+
+/// A parsed script, and the calls in it that may be calls of tools.
+struct Script<'s, 'a> {
+    semantic: &'s Semantic<'a>,
+    calls: Vec<Call<'s, 'a>>,
+    /// Names that no declaration of the script binds, by node.
+    free: HashSet<NodeId>,
+}
+
+/// A call of a name that the script does not declare.
+struct Call<'s, 'a> {
+    node: NodeId,
+    expression: &'s CallExpression<'a>,
+    callee: Callee,
+}
+
+impl<'s, 'a: 's> Script<'s, 'a> {
+    fn new(semantic: &'s Semantic<'a>) -> Self {
+        let scoping = semantic.scoping();
+        let references = scoping.root_unresolved_references().values().flatten();
+        let free = references.map(|id| scoping.get_reference(*id).node_id()).collect();
+        let mut script = Self { semantic, calls: Vec::new(), free };
+        for node in semantic.nodes().iter() {
+            if let AstKind::CallExpression(expression) = node.kind()
+                && let Some(callee) = Callee::of(expression, &script)
+            {
+                script.calls.push(Call { node: node.id(), expression, callee });
+            }
+        }
+        script
+    }
+}
+
+/// A hint for whoever wrote a script in the other language.
+fn other_language(text: &str) -> Option<String> {
+    python::parses(text).then(|| {
+        format!("it reads as Python: set `language` to `{}`", words::name(Language::Python))
+    })
+}
+
+/// Whether a text is a script of this language.
+pub(super) fn parses(text: &str) -> bool {
+    let allocator = Allocator::default();
+    let parsed = parse(&allocator, text);
+    !parsed.panicked && parsed.diagnostics.is_empty()
+}
+
+/// A module, for `await` at the top; the engine makes an async function of it, for `return`.
+fn parse<'a>(allocator: &'a Allocator, text: &'a str) -> ParserReturn<'a> {
+    let kind = SourceType::ts().with_module(true);
+    let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
+    Parser::new(allocator, text, kind).with_options(options).parse()
+}

@@ -1,0 +1,75 @@
+//! Names that a script uses and does not declare.
+
+use oxc_ast::AstKind;
+use oxc_semantic::NodeId;
+use oxc_span::GetSpan;
+use oxc_syntax::operator::UnaryOperator;
+
+use super::{Script, calls::TOOLS};
+use crate::check::names::{Name, Names, Role};
+
+/// What every engine has, whatever else it says it has.
+#[rustfmt::skip]
+const ALWAYS: &[&str] = &[
+    "AggregateError", "Array", "ArrayBuffer", "Atomics", "BigInt", "BigInt64Array",
+    "BigUint64Array", "Boolean", "DataView", "Date", "Error", "EvalError", "FinalizationRegistry",
+    "Float32Array", "Float64Array", "Function", "Infinity", "Int16Array", "Int32Array",
+    "Int8Array", "Iterator", "JSON", "Map", "Math", "NaN", "Number", "Object", "Promise", "Proxy",
+    "RangeError", "ReferenceError", "Reflect", "RegExp", "Set", "SharedArrayBuffer", "String",
+    "Symbol", "SyntaxError", "TypeError", "URIError", "Uint16Array", "Uint32Array", "Uint8Array",
+    "Uint8ClampedArray", "WeakMap", "WeakRef", "WeakSet", "arguments", "console", "decodeURI",
+    "decodeURIComponent", "encodeURI", "encodeURIComponent", "escape", "eval", "globalThis",
+    "isFinite", "isNaN", "parseFloat", "parseInt", "undefined", "unescape",
+];
+
+/// All names that no declaration of the script binds.
+pub(super) fn collect(script: &Script<'_, '_>, globals: &[&str]) -> Names {
+    let scoping = script.semantic.scoping();
+    let mut names = Names::default();
+    for (identifier, references) in scoping.root_unresolved_references() {
+        let text = identifier.as_str();
+        let is_global = text == TOOLS || globals.contains(&text) || ALWAYS.contains(&text);
+        let mut name = Name::new(is_global);
+        for id in references {
+            let reference = scoping.get_reference(*id);
+            if !reference.is_value() || reference.flags().is_value_as_type() {
+                continue;
+            }
+            name.is_minded |= reference.is_write();
+            add_use(&mut name, script, reference.node_id());
+        }
+        if name.is_used() || name.is_minded {
+            names.free.insert(text.to_owned(), name);
+        }
+    }
+    for call in &script.calls {
+        if !names.free.contains_key(&call.callee.name) {
+            let offsets = names.members.entry(call.callee.name.clone()).or_default();
+            offsets.push(call.callee.offset);
+        }
+    }
+    names.is_dynamic =
+        ["eval", "Function", "globalThis"].iter().any(|name| names.free.contains_key(*name));
+    names
+}
+
+fn add_use(name: &mut Name, script: &Script<'_, '_>, node: NodeId) {
+    let nodes = script.semantic.nodes();
+    let span = nodes.kind(node).span();
+    let parent = nodes.parent_id(node);
+    let role = match nodes.kind(parent) {
+        AstKind::UnaryExpression(unary) if unary.operator == UnaryOperator::Typeof => {
+            name.is_minded = true;
+            return;
+        }
+        AstKind::CallExpression(call) if call.callee.span() == span => Role::Called,
+        AstKind::StaticMemberExpression(member) => match nodes.parent_kind(parent) {
+            AstKind::CallExpression(call) if call.callee.span() == member.span => {
+                Role::MethodCalled(member.property.name.to_string())
+            }
+            _ => Role::Read,
+        },
+        _ => Role::Read,
+    };
+    name.add(span.start as usize, role);
+}

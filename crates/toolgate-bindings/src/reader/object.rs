@@ -1,0 +1,104 @@
+//! Objects: properties, maps, and what other properties there may be.
+
+use serde_json::{Map, Value};
+
+use super::{Direction, Reader};
+use crate::{
+    limits::{MAX_NAME, MAX_PROPERTIES},
+    model::{Arena, Node, NodeId, Object, Property},
+};
+
+impl<'a> Reader<'a, '_> {
+    pub(super) fn object(&mut self, keywords: &'a Map<String, Value>, hint: &str) -> NodeId {
+        self.containers += 1;
+        let required: Vec<&str> = match keywords.get("required") {
+            Some(Value::Array(names)) => {
+                names.iter().take(MAX_PROPERTIES).filter_map(Value::as_str).collect()
+            }
+            _ => Vec::new(),
+        };
+        let mut object = Object::default();
+        for (name, schema) in
+            keywords.get("properties").and_then(Value::as_object).into_iter().flatten()
+        {
+            if object.properties.len() == MAX_PROPERTIES || !self.room_for(name) {
+                self.budget.exceed();
+                object.rest = Some(Arena::CUT);
+                break;
+            }
+            let node = self.schema(schema, name);
+            object.properties.push(Property {
+                name: name.clone(),
+                node,
+                // Draft 3 has it in the property itself.
+                required: required.contains(&name.as_str())
+                    || schema.get("required") == Some(&Value::Bool(true)),
+                doc: self.documentation(name, schema),
+            });
+        }
+        if object.rest.is_none() {
+            object.rest = self.rest(keywords, &mut object.properties, hint);
+        }
+        // A required name that is declared nowhere is still one that a caller must give.
+        for name in required {
+            let known = object.properties.iter().any(|property| property.name == name);
+            if !known && !object.properties.is_empty() && self.room_for(name) {
+                object.properties.push(Property {
+                    name: name.to_owned(),
+                    node: object.rest.unwrap_or(Arena::UNKNOWN),
+                    required: true,
+                    doc: crate::model::Doc::default(),
+                });
+            }
+        }
+        self.containers -= 1;
+        self.arena.add(Node::Object(object))
+    }
+
+    /// The type of properties that have no schema of their own. Where their names are listed, they
+    /// become properties instead.
+    fn rest(
+        &mut self,
+        keywords: &'a Map<String, Value>,
+        properties: &mut Vec<Property>,
+        hint: &str,
+    ) -> Option<NodeId> {
+        let one = crate::text::singular(hint);
+        let mut others = Vec::new();
+        if let Some(patterns) = keywords.get("patternProperties").and_then(Value::as_object) {
+            others.extend(patterns.values().map(|schema| self.described(schema, &one)));
+        }
+        match keywords.get("additionalProperties") {
+            Some(Value::Bool(true)) => others.push(Arena::UNKNOWN),
+            Some(schema @ Value::Object(_)) => others.push(self.described(schema, &one)),
+            _ => {}
+        }
+        if others.is_empty() {
+            return None;
+        }
+        let value = self.arena.union(others);
+        let names = keywords.get("propertyNames").and_then(|names| names.get("enum"));
+        if let Some(names) = names.and_then(Value::as_array).filter(|_| properties.is_empty()) {
+            for name in names.iter().filter_map(Value::as_str) {
+                let known = properties.iter().any(|property| property.name == name);
+                if known || properties.len() == MAX_PROPERTIES || !self.room_for(name) {
+                    continue;
+                }
+                properties.push(Property {
+                    name: name.to_owned(),
+                    node: value,
+                    required: false,
+                    doc: crate::model::Doc::default(),
+                });
+            }
+            return None;
+        }
+        // That a result may have more than is declared goes without saying.
+        let said = self.direction == Direction::Input || value != Arena::UNKNOWN;
+        (said || properties.is_empty()).then_some(value)
+    }
+
+    fn room_for(&mut self, name: &str) -> bool {
+        name.len() <= MAX_NAME && self.budget.step() && self.budget.text(name.len())
+    }
+}

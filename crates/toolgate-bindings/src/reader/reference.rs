@@ -1,0 +1,165 @@
+//! Where a `$ref` leads.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::Reader;
+use crate::{
+    limits::MAX_DEPTH,
+    model::{Arena, NodeId},
+};
+
+impl<'a> Reader<'a, '_> {
+    /// The type that a reference stands for; unknown where it leads out of the document or nowhere.
+    pub(super) fn reference(&mut self, reference: &str, hint: &str) -> NodeId {
+        let Some(target) = self.find(reference) else { return Arena::UNKNOWN };
+        // `#/$defs/Label` is called Label; `#/properties/a/items` has no better name than its user.
+        let mut segments = reference.rsplit('/');
+        let name = segments.next().unwrap_or_default();
+        let is_definition = matches!(segments.next(), Some("$defs" | "definitions" | "schemas"));
+        let name = percent_decoded(name).replace("~1", "/").replace("~0", "~");
+        // Namespaced definitions (`shared.types.Label`) are called by their last part.
+        let name = name.rsplit(['.', '/']).next().unwrap_or_default();
+        self.target(target, if is_definition && !name.is_empty() { name } else { hint })
+    }
+
+    fn find(&mut self, reference: &str) -> Option<&'a Value> {
+        if reference == "#" {
+            return Some(self.root);
+        }
+        if let Some(pointer) = reference.strip_prefix("#/") {
+            return self.root.pointer(&format!("/{}", percent_decoded(pointer)));
+        }
+        let (root, names) = (self.root, &mut self.names);
+        let names = names.get_or_insert_with(|| {
+            let mut names = HashMap::new();
+            collect_names(root, 0, &mut 20_000, &mut names);
+            names
+        });
+        if let Some(found) = names.get(reference) {
+            return Some(*found);
+        }
+        let (document, fragment) = reference.split_once('#')?;
+        let document = if document.is_empty() { root } else { *names.get(document)? };
+        match fragment {
+            "" => Some(document),
+            _ if fragment.starts_with('/') => document.pointer(&percent_decoded(fragment)),
+            _ => names.get(format!("#{fragment}").as_str()).copied(),
+        }
+    }
+}
+
+/// Schemas by the names that they give themselves: `$id` as it stands, `$anchor` with its `#`.
+fn collect_names<'v>(
+    value: &'v Value,
+    depth: usize,
+    steps: &mut usize,
+    names: &mut HashMap<String, &'v Value>,
+) {
+    if depth > 2 * MAX_DEPTH || *steps == 0 {
+        return;
+    }
+    *steps -= 1;
+    match value {
+        Value::Object(members) => {
+            for key in ["$id", "id"] {
+                if let Some(name) = members.get(key).and_then(Value::as_str) {
+                    names.entry(name.trim_end_matches('#').to_owned()).or_insert(value);
+                    names.entry(name.to_owned()).or_insert(value);
+                }
+            }
+            for key in ["$anchor", "$dynamicAnchor"] {
+                if let Some(name) = members.get(key).and_then(Value::as_str) {
+                    names.entry(format!("#{name}")).or_insert(value);
+                }
+            }
+            for member in members.values() {
+                collect_names(member, depth + 1, steps, names);
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                collect_names(item, depth + 1, steps, names);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn percent_decoded(text: &str) -> String {
+    if !text.contains('%') {
+        return text.to_owned();
+    }
+    let bytes = text.as_bytes();
+    let mut result = Vec::with_capacity(bytes.len());
+    let mut position = 0;
+    while let Some(byte) = bytes.get(position) {
+        let code = text.get(position + 1..position + 3).filter(|_| *byte == b'%');
+        if let Some(code) = code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
+            result.push(code);
+            position += 3;
+        } else {
+            result.push(*byte);
+            position += 1;
+        }
+    }
+    String::from_utf8_lossy(&result).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{Output, ToolApi, typescript};
+
+    /// The type of `property` in the declaration of a tool with these definitions.
+    fn declared(reference: &str) -> String {
+        let schema = json!({
+            "$id": "https://example.com/root.json",
+            "properties": { "it": { "$ref": reference } },
+            "required": ["it"],
+            "$defs": {
+                "text": { "type": "string" },
+                "with/slash": { "type": "integer" },
+                "by anchor": { "$anchor": "here", "type": "boolean" },
+                "by name": { "$id": "https://example.com/item.json",
+                    "properties": { "x": { "type": "null" } } },
+            },
+        });
+        let tool = ToolApi {
+            name: "f",
+            description: None,
+            input_schema: &schema,
+            output: Output::Unknown,
+        };
+        let text = typescript(&[tool]);
+        let start = text.find("it: ").unwrap() + "it: ".len();
+        text[start..text.rfind(" })").unwrap()].to_owned()
+    }
+
+    #[test]
+    fn every_way_to_refer_is_followed() {
+        assert_eq!(declared("#/$defs/text"), "string");
+        assert_eq!(declared("#/$defs/with~1slash"), "number");
+        assert_eq!(declared("#/$defs/by%20anchor"), "boolean");
+        assert_eq!(declared("#here"), "boolean");
+        assert_eq!(declared("https://example.com/item.json"), "{ x?: null }");
+        assert_eq!(declared("https://example.com/item.json#/properties/x"), "null");
+    }
+
+    #[test]
+    fn what_leads_nowhere_is_unknown() {
+        for reference in ["#/$defs/none", "https://example.com/other.json", "", "#/%zz", "x#y"] {
+            assert_eq!(declared(reference), "unknown", "{reference}");
+        }
+    }
+
+    #[test]
+    fn percent_signs_that_encode_nothing_stay() {
+        assert_eq!(percent_decoded("a%20b%zz%"), "a b%zz%");
+        assert_eq!(percent_decoded("%e2%82%ac"), "€");
+        assert_eq!(percent_decoded("%é"), "%é");
+    }
+}

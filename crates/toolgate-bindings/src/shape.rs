@@ -1,0 +1,257 @@
+//! What results look like, learned from the results themselves.
+
+mod declare;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// How deep a result is looked into.
+const MAX_DEPTH: usize = 10;
+/// How many values of a result are looked at.
+const MAX_VALUES: usize = 20_000;
+/// How many items of one array are looked at: the first ones.
+const MAX_ITEMS: usize = 200;
+/// An object with more keys than this is a map.
+const MAX_KEYS: usize = 64;
+/// The longest key that can be the name of a field.
+const MAX_KEY: usize = 64;
+/// How many fields a shape may have in all.
+const MAX_FIELDS: usize = 1_000;
+
+/// What the results of a tool look like, as far as they were seen.
+///
+/// A shape only grows: whatever is merged in, it allows all that it allowed before. Its size is
+/// bounded. The order in which results are merged matters only where a bound is met.
+///
+/// ```
+/// use serde_json::json;
+/// use toolgate_bindings::Shape;
+///
+/// let mut shape = Shape::of(&json!({ "id": 1, "name": "a" }));
+/// shape.observe(&json!({ "id": 2, "name": null }));
+/// assert_eq!(shape, Shape::of(&json!({ "id": 7, "name": null })).with(Shape::of(&json!({ "id": 1, "name": "b" }))));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Shape {
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    kinds: BTreeSet<Kind>,
+    /// The items of arrays, all merged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    array: Option<Box<Shape>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    object: Option<Members>,
+}
+
+/// Values that have no parts, or none that are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Boolean,
+    Integer,
+    Number,
+    String,
+    Null,
+    /// Something beyond the bounds.
+    Anything,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Members {
+    /// Names that were seen.
+    Fields(BTreeMap<String, Field>),
+    /// Any names, with values like this.
+    Map(Box<Shape>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Field {
+    #[serde(default, skip_serializing_if = "is_false")]
+    optional: bool,
+    #[serde(flatten)]
+    shape: Shape,
+}
+
+impl Shape {
+    /// The shape of one result.
+    pub fn of(value: &Value) -> Self {
+        let mut shape = Self::read(value, 0, &mut { MAX_VALUES });
+        shape.shrink();
+        shape
+    }
+
+    /// Learns from one more result.
+    pub fn observe(&mut self, value: &Value) {
+        self.merge(Self::of(value));
+    }
+
+    /// Allows all that `other` allows, too.
+    pub fn merge(&mut self, other: Self) {
+        self.absorb(other);
+        self.shrink();
+    }
+
+    /// This shape merged with another.
+    #[must_use]
+    pub fn with(mut self, other: Self) -> Self {
+        self.merge(other);
+        self
+    }
+
+    fn read(value: &Value, depth: usize, left: &mut usize) -> Self {
+        let Some(rest) = left.checked_sub(1).filter(|_| depth <= MAX_DEPTH) else {
+            return Self::only(Kind::Anything);
+        };
+        *left = rest;
+        match value {
+            Value::Null => Self::only(Kind::Null),
+            Value::Bool(_) => Self::only(Kind::Boolean),
+            Value::Number(number) if number.is_f64() => Self::only(Kind::Number),
+            Value::Number(_) => Self::only(Kind::Integer),
+            Value::String(_) => Self::only(Kind::String),
+            Value::Array(items) => {
+                let mut merged = Self::default();
+                for item in items.iter().take(MAX_ITEMS) {
+                    merged.absorb(Self::read(item, depth + 1, left));
+                }
+                Self { array: Some(Box::new(merged)), ..Self::default() }
+            }
+            Value::Object(members) => {
+                let is_map =
+                    members.len() > MAX_KEYS || members.keys().any(|key| key.len() > MAX_KEY);
+                let mut known = if is_map {
+                    Members::Map(Box::default())
+                } else {
+                    Members::Fields(BTreeMap::new())
+                };
+                for (key, value) in members.iter().take(MAX_ITEMS) {
+                    let value = Self::read(value, depth + 1, left);
+                    match &mut known {
+                        Members::Map(merged) => merged.absorb(value),
+                        Members::Fields(fields) => {
+                            fields.insert(key.clone(), Field { optional: false, shape: value });
+                        }
+                    }
+                }
+                Self { object: Some(known), ..Self::default() }
+            }
+        }
+    }
+
+    fn only(kind: Kind) -> Self {
+        Self { kinds: BTreeSet::from([kind]), ..Self::default() }
+    }
+
+    fn absorb(&mut self, other: Self) {
+        self.kinds.extend(other.kinds);
+        match (&mut self.array, other.array) {
+            (Some(mine), Some(other)) => mine.absorb(*other),
+            (mine @ None, other) => *mine = other,
+            (Some(_), None) => {}
+        }
+        self.object = match (self.object.take(), other.object) {
+            (Some(mine), Some(other)) => Some(mine.merged(other)),
+            (mine, other) => mine.or(other),
+        };
+    }
+
+    /// Forgets the deepest levels until the number of fields is within bounds.
+    fn shrink(&mut self) {
+        let mut depth = MAX_DEPTH;
+        while self.fields() > MAX_FIELDS {
+            self.cut(depth);
+            depth = depth.saturating_sub(1);
+        }
+    }
+
+    fn fields(&self) -> usize {
+        let items = self.array.as_ref().map_or(0, |items| items.fields() + 1);
+        let members = match &self.object {
+            None => 0,
+            Some(Members::Map(value)) => value.fields() + 1,
+            Some(Members::Fields(fields)) => {
+                fields.values().map(|field| field.shape.fields() + 1).sum()
+            }
+        };
+        items + members
+    }
+
+    /// Replaces what is deeper than `depth` by anything.
+    fn cut(&mut self, depth: usize) {
+        let Some(rest) = depth.checked_sub(1) else {
+            if self.array.is_some() || self.object.is_some() {
+                *self = Self::only(Kind::Anything);
+            }
+            return;
+        };
+        if let Some(items) = &mut self.array {
+            items.cut(rest);
+        }
+        match &mut self.object {
+            None => {}
+            Some(Members::Map(value)) => value.cut(rest),
+            Some(Members::Fields(fields)) => {
+                for field in fields.values_mut() {
+                    field.shape.cut(rest);
+                }
+            }
+        }
+    }
+}
+
+impl Members {
+    fn merged(self, other: Self) -> Self {
+        let (mut mine, other) = match (self, other) {
+            (Self::Fields(mine), Self::Fields(other)) => (mine, other),
+            (mine, other) => {
+                let mut value = mine.into_value();
+                value.absorb(other.into_value());
+                return Self::Map(Box::new(value));
+            }
+        };
+        for (name, field) in &mut mine {
+            field.optional |= !other.contains_key(name);
+        }
+        for (name, field) in other {
+            match mine.get_mut(&name) {
+                None => {
+                    mine.insert(name, Field { optional: true, ..field });
+                }
+                Some(known) => {
+                    known.optional |= field.optional;
+                    known.shape.absorb(field.shape);
+                }
+            }
+        }
+        let fields = Self::Fields(mine);
+        if fields.count() > MAX_KEYS { Self::Map(Box::new(fields.into_value())) } else { fields }
+    }
+
+    fn count(&self) -> usize {
+        match self {
+            Self::Fields(fields) => fields.len(),
+            Self::Map(_) => 0,
+        }
+    }
+
+    /// The values of all names, merged.
+    fn into_value(self) -> Shape {
+        match self {
+            Self::Map(value) => *value,
+            Self::Fields(fields) => {
+                fields.into_values().fold(Shape::default(), |mut all, field| {
+                    all.absorb(field.shape);
+                    all
+                })
+            }
+        }
+    }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_false(value: &bool) -> bool {
+    !*value
+}
