@@ -5,7 +5,10 @@ use std::time::Instant;
 use serde_json::value::RawValue;
 
 /// The only way out of an engine.
-pub trait World {
+///
+/// It borrows nothing: an engine's own callbacks reach it through a scoped thread-local variable,
+/// which can lend only what outlives every scope.
+pub trait World: 'static {
     /// Hands in a call and returns at once. Its completion comes by [`World::wait`].
     fn submit(&mut self, call: Call) -> Result<(), Closed>;
 

@@ -1,1 +1,35 @@
 //! Runs scripts in worker processes that can reach nothing but their host.
+//!
+//! A [`Pool`] keeps workers waiting. [`Pool::run`] takes one, hands it the script, answers its calls
+//! from [`Tools`], holds it to its [`RunLimits`], and discards it. Whatever the script or its engine
+//! does, the caller gets a [`Report`], and the next run does not notice.
+//!
+//! The binary that embeds the pool is its own worker: in a hidden mode it calls [`worker_main`] and
+//! does nothing else. See [`lockdown`] for what a worker gives up, and [`frame`] for what it can say.
+
+mod captured;
+pub mod frame;
+mod limits;
+pub mod lockdown;
+mod pool;
+mod report;
+mod run;
+mod script;
+mod system;
+mod tools;
+mod worker;
+
+pub use futures::future::BoxFuture;
+pub use toolgate_bindings::check::{Finding, Found, Language, Severity};
+pub use toolgate_engines::{Failure, FailureKind, StackFrame, Stream, Thrown};
+
+pub use crate::{
+    captured::Captured,
+    limits::{RunLimits, Stop},
+    pool::{Pool, PoolSettings, ProbeError},
+    report::{CallRecord, CallState, Outcome, Report},
+    script::Script,
+    system::allocator::WorkerAllocator,
+    tools::Tools,
+    worker::{MakeEngine, make_engine, worker_main, worker_main_with},
+};

@@ -4,7 +4,7 @@ use super::{
     Language,
     finding::Report,
     literal::{Kind, Literal},
-    lookup::Tool,
+    lookup::{Budget, Tool},
     schema::{Checker, Place},
 };
 
@@ -15,12 +15,16 @@ pub(super) fn check(
     arguments: &Literal,
     offset: usize,
     language: Language,
+    budget: &Budget,
     report: &mut Report<'_>,
 ) {
+    if report.is_full() {
+        return;
+    }
     // What is missing is missing from the call, not from its bracket.
     let arguments = Literal { offset, kind: arguments.kind.clone() };
     let place = Place::root(&tool.name);
-    for violation in Checker::new(&tool.schema, language).check(&arguments, &place) {
+    for violation in Checker::new(&tool.schema, language, budget).check(&arguments, &place) {
         report.add(violation.severity, violation.offset, violation.message, violation.hint);
     }
 }

@@ -55,8 +55,8 @@ impl fmt::Display for Finding {
 const SHOWN_CHARACTERS: usize = 160;
 /// Where in the shown part of a long line the column comes to stand, if it may.
 const CHARACTERS_BEFORE: usize = 100;
-/// Findings that are kept before they are sorted: no more than this is ever held.
-const MAX_HELD: usize = 1000;
+/// Findings that are kept before they are sorted. Looking for more is a waste of time.
+const MAX_HELD: usize = 200;
 
 /// The findings of one script.
 pub(super) struct Report<'a> {
@@ -90,7 +90,7 @@ impl<'a> Report<'a> {
         message: String,
         hint: Option<String>,
     ) {
-        if self.findings.len() >= MAX_HELD {
+        if self.is_full() {
             self.beyond += 1;
             return;
         }
@@ -109,6 +109,11 @@ impl<'a> Report<'a> {
             hint,
             severity,
         });
+    }
+
+    /// Whether more findings would only be counted.
+    pub(super) fn is_full(&self) -> bool {
+        self.findings.len() >= MAX_HELD
     }
 
     /// The first `most` findings, and how many there are beyond.

@@ -1,6 +1,9 @@
 //! The tools that exist, asked for once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cell::Cell,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use serde_json::{Value, value::RawValue};
 
@@ -40,6 +43,27 @@ const MAX_NAMES: usize = 2000;
 /// The answers to all of a script's names.
 pub(super) struct Tools {
     answers: BTreeMap<String, Answer>,
+    pub(super) budget: Budget,
+}
+
+/// What checking arguments may still cost: schemas are somebody else's, and calls may be many.
+pub(super) struct Budget(Cell<u32>);
+
+impl Budget {
+    /// In schemas that are looked at, and names that are compared.
+    const STEPS: u32 = 1_000_000;
+
+    fn new() -> Self {
+        Self(Cell::new(Self::STEPS))
+    }
+
+    /// Takes some of it; says whether there was enough.
+    pub(super) fn take(&self, steps: usize) -> bool {
+        let steps = u32::try_from(steps).unwrap_or(u32::MAX);
+        let left = self.0.get();
+        self.0.set(left.saturating_sub(steps));
+        left >= steps
+    }
 }
 
 /// The answer to one name.
@@ -84,7 +108,7 @@ impl Tools {
                 }
             }
         }
-        Self { answers }
+        Self { answers, budget: Budget::new() }
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&Answer> {

@@ -65,7 +65,7 @@ pub struct Checked {
     pub tools: Vec<ToolUse>,
     /// What is wrong with it, in the order of the lines, at most [`MAX_FINDINGS`].
     pub findings: Vec<Finding>,
-    /// How many findings there are beyond these.
+    /// How many findings there are beyond these, at least.
     pub findings_left_out: usize,
 }
 

@@ -116,6 +116,9 @@ impl Names {
             if name.is_minded {
                 continue;
             }
+            if report.is_full() {
+                return;
+            }
             for one in name.uses.iter().take(MAX_REPORTED_USES) {
                 self.report_use(text, one, nearest, knowledge, tools, report);
             }

@@ -134,6 +134,8 @@ fn length_until(rest: &[u8], end: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use Language::{Python, TypeScript};
+
     use super::*;
 
     #[test]
@@ -153,7 +155,6 @@ mod tests {
         let refused = |text: String, language| {
             Script { text: text.into() }.refusal(language).map(|refusal| refusal.offset)
         };
-        use Language::{Python, TypeScript};
         assert_eq!(refused(deep.clone(), TypeScript), Some(MAX_NESTING));
         assert_eq!(refused(deep.clone(), Python), Some(MAX_NESTING));
         assert!(refused("`${".repeat(150), TypeScript).is_some());

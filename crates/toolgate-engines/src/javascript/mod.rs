@@ -1,1 +1,99 @@
-//! JavaScript.
+//! JavaScript, run by QuickJS.
+//!
+//! A script is the body of an async function: `await` and `return` work at its top level. Tools are
+//! global functions that take one object and return a promise, and `tools.any_name` reaches those
+//! that the script was not told of.
+//!
+//! Everything that decides about calls, timers and the end of a run is Rust ([`host`], [`driver`]);
+//! the files in `prelude/` give scripts what they expect of a JavaScript host and keep their own
+//! copies of what they use of the language, so that a script that rewrites its own prototypes harms
+//! itself alone.
+
+mod driver;
+mod failure;
+mod globals;
+mod host;
+mod json;
+mod prelude;
+#[cfg(test)]
+mod tests;
+mod timers;
+
+use std::rc::Rc;
+
+use rquickjs::{Context, Runtime};
+
+pub use self::globals::{ABSENT, Absent, Form, GLOBALS};
+use self::host::Host;
+use crate::{
+    engine::{Engine, Limits, Outcome, Script},
+    world::World,
+};
+
+/// QuickJS with everything loaded that does not depend on the script.
+pub struct JavaScript {
+    host: Rc<Host>,
+    context: Context,
+    runtime: Runtime,
+}
+
+/// The engine could not be made. Nothing of it is left.
+#[derive(Debug, thiserror::Error)]
+#[error("the JavaScript engine did not start: {0}")]
+pub struct StartError(String);
+
+impl JavaScript {
+    /// Makes an engine that waits for its script.
+    pub fn new() -> Result<Self, StartError> {
+        let failed = |error: rquickjs::Error| StartError(error.to_string());
+        let runtime = Runtime::new().map_err(failed)?;
+        let context = Context::full(&runtime).map_err(failed)?;
+        let host = Rc::new(Host::default());
+        // From here on the engine's `Drop` takes apart what was begun.
+        let engine = Self { host, context, runtime };
+        engine.host.attach(&engine.runtime);
+        engine
+            .context
+            .with(|ctx| {
+                prelude::install(&ctx, &engine.host).map_err(|error| match error {
+                    rquickjs::Error::Exception => format!("{:?}", ctx.catch()),
+                    other => other.to_string(),
+                })
+            })
+            .map_err(StartError)?;
+        Ok(engine)
+    }
+}
+
+impl JavaScript {
+    /// Compiles what most scripts use sooner or later. For an engine that waits: one whose script
+    /// is there already is better off without.
+    pub fn warm(&self) {
+        // What cannot be compiled now is compiled when it is used, and fails there.
+        let _ = self.context.with(|ctx| prelude::warm(&ctx, &self.host));
+    }
+}
+
+impl Engine for JavaScript {
+    fn run(
+        self: Box<Self>,
+        script: &Script<'_>,
+        limits: &Limits,
+        world: &mut dyn World,
+    ) -> Outcome {
+        host::lend(world, || driver::run(&self.runtime, &self.context, &self.host, script, limits))
+    }
+}
+
+impl Drop for JavaScript {
+    fn drop(&mut self) {
+        // The runtime ends the process if values outlive it, and the host has some.
+        self.context.with(|_| self.host.clear());
+    }
+}
+
+impl std::fmt::Debug for JavaScript {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("JavaScript").finish_non_exhaustive()
+    }
+}

@@ -11,12 +11,12 @@ use crate::check::{
     Language, arguments,
     finding::Report,
     literal::{Entries, Entry, Kind, Literal},
-    lookup::Tool,
+    lookup::{Budget, Tool},
     words::cut,
 };
 
 /// Reports what does not fit about a call's arguments.
-pub(super) fn check(tool: &Tool, call: &Call<'_>, report: &mut Report<'_>) {
+pub(super) fn check(tool: &Tool, call: &Call<'_>, budget: &Budget, report: &mut Report<'_>) {
     if call.sort != Sort::Free {
         return;
     }
@@ -64,7 +64,7 @@ pub(super) fn check(tool: &Tool, call: &Call<'_>, report: &mut Report<'_>) {
         (kind, _) => kind,
     };
     let at = offset(call.expression);
-    arguments::check(tool, &Literal { offset: at, kind }, at, Language::Python, report);
+    arguments::check(tool, &Literal { offset: at, kind }, at, Language::Python, budget, report);
 }
 
 /// An argument's value. `None` stands for an argument that is not given.

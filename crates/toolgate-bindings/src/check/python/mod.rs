@@ -2,6 +2,7 @@
 
 mod advice;
 mod bindings;
+mod builtins;
 mod calls;
 mod coroutines;
 mod imports;
@@ -51,7 +52,7 @@ pub(super) fn check(
     script.names.report(&knowledge, &tools, report);
     for call in &script.calls {
         if let Some(tool) = tools.tool(call.name) {
-            calls::check(tool, call, report);
+            calls::check(tool, call, &tools.budget, report);
         }
     }
     coroutines::check(&script, &tools, report);

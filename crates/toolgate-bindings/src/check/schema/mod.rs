@@ -19,6 +19,7 @@ pub(super) use self::place::Place;
 use super::{
     Language, Severity,
     literal::{Kind, Literal},
+    lookup::Budget,
 };
 
 /// Something about a literal that does not fit.
@@ -62,11 +63,12 @@ pub(super) struct Checker<'s> {
     root: &'s Value,
     draft: Draft,
     language: Language,
+    budget: &'s Budget,
     steps: Cell<u32>,
 }
 
 impl<'s> Checker<'s> {
-    pub(super) fn new(root: &'s Value, language: Language) -> Self {
+    pub(super) fn new(root: &'s Value, language: Language, budget: &'s Budget) -> Self {
         let declared = root.get("$schema").and_then(Value::as_str).unwrap_or_default();
         let draft = match declared {
             _ if declared.contains("draft-04") => Draft::Four,
@@ -74,7 +76,7 @@ impl<'s> Checker<'s> {
             _ if declared.contains("2019-09") => Draft::Nineteen,
             _ => Draft::Twenty,
         };
-        Self { root, draft, language, steps: Cell::new(0) }
+        Self { root, draft, language, budget, steps: Cell::new(0) }
     }
 
     /// All that does not fit, at most ten of it.
@@ -173,7 +175,7 @@ impl<'s> Checker<'s> {
     fn may_go_on(&self, depth: usize) -> bool {
         let steps = self.steps.get() + 1;
         self.steps.set(steps);
-        depth <= MAX_DEPTH && steps <= MAX_STEPS
+        depth <= MAX_DEPTH && steps <= MAX_STEPS && self.budget.take(1)
     }
 
     /// Whether a schema is a document of its own, in which references mean something else.

@@ -18,6 +18,8 @@ pub(super) struct Given<'l> {
 
 /// More missing or unknown names than this are not listed one by one.
 const SHOWN_NAMES: usize = 12;
+/// More unknown names than this are not looked at.
+const MAX_UNKNOWN: usize = 100;
 
 impl Given<'_> {
     fn has(&self, key: &str) -> bool {
@@ -56,6 +58,12 @@ impl Checker<'_> {
         }
         let missing: Vec<&str> =
             required.iter().copied().filter(|name| given.complete && !given.has(name)).collect();
+        // Comparing names is the dearest of it.
+        unknown.truncate(MAX_UNKNOWN);
+        let comparisons = unknown.len().min(SHOWN_NAMES) * properties.len();
+        if !self.budget.take(comparisons) {
+            return;
+        }
         let strange = Strange { missing: &missing, properties, given, place };
         let explained = match additional {
             Some(Value::Bool(false)) => strange.unknown(&unknown, out),

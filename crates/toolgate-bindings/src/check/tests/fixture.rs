@@ -1,5 +1,7 @@
 //! A few tools to check scripts against.
 
+use std::fmt::Write;
+
 use serde_json::{Value, json};
 
 use crate::check::{Checked, Found, Language, Lookup, Severity, check};
@@ -32,17 +34,15 @@ impl Fake {
 impl Lookup for Fake {
     fn look_up(&mut self, names: &[String]) -> Vec<Found> {
         self.asked.push(names.to_vec());
-        let answer = |name: &String| match self.tools.iter().find(|(known, _)| known == name) {
-            Some((name, schema)) => Found::Tool {
-                name: name.clone(),
-                input_schema: serde_json::value::to_raw_value(schema).unwrap(),
-            },
-            None => {
-                let is_like = |known: &str| strsim::jaro_winkler(known, name) > 0.9;
-                let known = self.tools.iter().map(|(known, _)| known.clone());
-                let nearest = known.filter(|known| is_like(known)).take(3).collect();
-                Found::Unknown { name: name.clone(), nearest }
+        let answer = |name: &String| {
+            if let Some((name, schema)) = self.tools.iter().find(|(known, _)| known == name) {
+                let input_schema = serde_json::value::to_raw_value(schema).unwrap();
+                return Found::Tool { name: name.clone(), input_schema };
             }
+            let is_like = |known: &str| strsim::jaro_winkler(known, name) > 0.9;
+            let known = self.tools.iter().map(|(known, _)| known.clone());
+            let nearest = known.filter(|known| is_like(known)).take(3).collect();
+            Found::Unknown { name: name.clone(), nearest }
         };
         names.iter().map(answer).collect()
     }
@@ -66,7 +66,7 @@ pub(super) fn run(language: Language, cases: &[(&str, &[&str])]) {
     for (source, expected) in cases {
         let actual = found(language, source);
         if actual != *expected {
-            wrong += &format!("\n{source}\n  expected {expected:#?}\n  found {actual:#?}\n");
+            let _ = writeln!(wrong, "\n{source}\n  expected {expected:#?}\n  found {actual:#?}");
         }
     }
     assert!(wrong.is_empty(), "{wrong}");

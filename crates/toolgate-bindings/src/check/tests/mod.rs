@@ -1,6 +1,7 @@
 //! Scripts and what is found in them.
 
 mod fixture;
+mod hostile;
 mod property;
 mod python;
 mod rendered;

@@ -134,7 +134,7 @@ fn errors(language: Language, schema: &Value, source: &str) -> Vec<Finding> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
 
     /// The broker's word is the last: what it takes is never an error here.
     #[test]
@@ -322,7 +322,7 @@ fn check_anything(language: Language, source: &str) -> Result<(), TestCaseError>
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
 
     #[test]
     fn no_typescript_is_too_strange(source in soup(TYPESCRIPT)) {

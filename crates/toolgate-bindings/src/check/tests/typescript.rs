@@ -55,6 +55,9 @@ fn what_is_right_gives_no_finding() {
         "return new URL('https://a.b').host;",
         "```ts\nawait notes_clear();\n```",
         "label: for (;;) { break label; }",
+        "declare function notes_list(args?: { limit?: number }): Promise<unknown>;\nawait notes_list({ limit: 1 });",
+        "declare const helper: any;\nreturn typeof helper;",
+        "#!/usr/bin/env deno\nawait notes_clear();",
         "export async function main() { await notes_clear(); }\nawait main();",
         "const t = notes_list({}) as Promise<any>; return (await t)!.x;",
         "try { await notes_clear(); } catch { console.log('no'); } finally { }",
@@ -122,6 +125,7 @@ fn tools_that_do_not_exist() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn arguments_that_do_not_fit() {
     cases(&[
         ("await github_list_issues();", &["1 `github_list_issues` needs `owner` and `repo`"]),
@@ -250,6 +254,10 @@ fn arguments_that_do_not_fit() {
             &["1 `owner` takes a string, not a number"],
         ),
         ("await github_list_issues({ owner: 1, ...{} });", &[]),
+        (
+            "declare function notes_list(args?: { limit?: number }): Promise<unknown>;\nawait notes_list({ limit: 'x' });",
+            &["2 `limit` takes an integer, not a string"],
+        ),
         ("await search_tools({ query: 1 });", &["1 `query` takes a string, not a number"]),
     ]);
 }

@@ -76,7 +76,14 @@ pub(super) fn check(
     }
     let offset = call.callee.offset;
     let Some(first) = given.first() else {
-        arguments::check(tool, &arguments::none(offset), offset, Language::TypeScript, report);
+        arguments::check(
+            tool,
+            &arguments::none(offset),
+            offset,
+            Language::TypeScript,
+            &tools.budget,
+            report,
+        );
         return;
     };
     let literal = first.as_expression().map(|expression| Literals::new(script).read(expression));
@@ -97,10 +104,17 @@ pub(super) fn check(
     match literal.kind {
         Kind::Unknown => {}
         Kind::Undefined => {
-            arguments::check(tool, &arguments::none(offset), offset, Language::TypeScript, report);
+            arguments::check(
+                tool,
+                &arguments::none(offset),
+                offset,
+                Language::TypeScript,
+                &tools.budget,
+                report,
+            );
         }
         Kind::Object { .. } => {
-            arguments::check(tool, &literal, offset, Language::TypeScript, report);
+            arguments::check(tool, &literal, offset, Language::TypeScript, &tools.budget, report);
         }
         Kind::Null | Kind::Boolean(_) | Kind::Number(_) | Kind::Text(_) | Kind::Array { .. } => {
             let message = format!("`{}` takes one object", cut(&tool.name));

@@ -16,6 +16,9 @@ use oxc_syntax::operator::{AssignmentOperator, BinaryOperator, UnaryOperator};
 use super::{Script, calls::is_free};
 use crate::check::words::cut;
 
+/// A chain of `&&` may be as long as a script; who needs more of it is not told.
+const MAX_STEPS: usize = 100;
+
 /// What becomes of a promise.
 pub(super) enum Fate {
     /// Awaited, returned, handed on: somebody else's.
@@ -41,7 +44,7 @@ pub(super) enum Taken {
 pub(super) fn fate(node: NodeId, script: &Script<'_, '_>, calls: &HashSet<NodeId>) -> Fate {
     let nodes = script.semantic.nodes();
     let mut node = node;
-    loop {
+    for _ in 0..MAX_STEPS {
         let span = nodes.kind(node).span();
         let parent = nodes.parent_id(node);
         let fate = match nodes.kind(parent) {
@@ -116,6 +119,7 @@ pub(super) fn fate(node: NodeId, script: &Script<'_, '_>, calls: &HashSet<NodeId
             None => node = parent,
         }
     }
+    Fate::Kept
 }
 
 fn declared(declarator: &VariableDeclarator<'_>) -> Fate {

@@ -91,9 +91,15 @@ impl<'s, 'a> Literals<'s, 'a> {
         if !is_constant || is_loop || !declarator.id.is_binding_identifier() {
             return Kind::Unknown;
         }
-        let Some(value) = &declarator.init else { return Kind::Unknown };
-        match self.deeper().read(value).kind {
-            kind @ (Kind::Null | Kind::Boolean(_) | Kind::Number(_) | Kind::Text(_)) => kind,
+        // Nothing that would have to be followed further: it could be followed for ever.
+        match declarator.init.as_ref().map(Expression::get_inner_expression) {
+            Some(
+                value @ (Expression::NullLiteral(_)
+                | Expression::BooleanLiteral(_)
+                | Expression::NumericLiteral(_)
+                | Expression::StringLiteral(_)
+                | Expression::TemplateLiteral(_)),
+            ) => self.kind(value),
             _ => Kind::Unknown,
         }
     }

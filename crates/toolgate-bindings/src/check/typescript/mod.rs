@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use oxc_allocator::Allocator;
 use oxc_ast::{AstKind, ast::CallExpression};
 use oxc_parser::{ParseOptions, Parser, ParserReturn};
-use oxc_semantic::{NodeId, Semantic, SemanticBuilder};
+use oxc_semantic::{NodeId, Reference, Semantic, SemanticBuilder, SymbolId};
 use oxc_span::SourceType;
 
 use self::calls::Callee;
@@ -89,7 +89,9 @@ pub(super) fn check(
 struct Script<'s, 'a> {
     semantic: &'s Semantic<'a>,
     calls: Vec<Call<'s, 'a>>,
-    /// Names that no declaration of the script binds, by node.
+    /// Where names are used that no declaration of the script binds, by name.
+    references: Vec<(&'s str, Vec<&'s Reference>)>,
+    /// The same, by node.
     free: HashSet<NodeId>,
 }
 
@@ -103,9 +105,19 @@ struct Call<'s, 'a> {
 impl<'s, 'a: 's> Script<'s, 'a> {
     fn new(semantic: &'s Semantic<'a>) -> Self {
         let scoping = semantic.scoping();
-        let references = scoping.root_unresolved_references().values().flatten();
-        let free = references.map(|id| scoping.get_reference(*id).node_id()).collect();
-        let mut script = Self { semantic, calls: Vec::new(), free };
+        let unresolved = scoping.root_unresolved_references().iter().map(|(name, references)| {
+            let references = references.iter().map(|id| scoping.get_reference(*id));
+            (name.as_str(), references.collect())
+        });
+        // What is only declared is bound by nobody: declarations of tools, say.
+        let ambient = scoping.symbol_ids().filter(|symbol| is_ambient(semantic, *symbol));
+        let declared = ambient.map(|symbol| {
+            (scoping.symbol_name(symbol), scoping.get_resolved_references(symbol).collect())
+        });
+        let references: Vec<(&str, Vec<&Reference>)> = unresolved.chain(declared).collect();
+        let all = references.iter().flat_map(|(_, references)| references);
+        let free = all.map(|reference| reference.node_id()).collect();
+        let mut script = Self { semantic, calls: Vec::new(), references, free };
         for node in semantic.nodes().iter() {
             if let AstKind::CallExpression(expression) = node.kind()
                 && let Some(callee) = Callee::of(expression, &script)
@@ -115,6 +127,23 @@ impl<'s, 'a: 's> Script<'s, 'a> {
         }
         script
     }
+}
+
+/// Whether a name is declared for the sake of types, with nothing behind it in the run.
+fn is_ambient(semantic: &Semantic<'_>, symbol: SymbolId) -> bool {
+    let nodes = semantic.nodes();
+    let scoping = semantic.scoping();
+    let is_declared = |declaration: NodeId| match nodes.kind(declaration) {
+        AstKind::Function(function) => function.body.is_none(),
+        AstKind::Class(class) => class.declare,
+        AstKind::VariableDeclarator(_) => matches!(
+            nodes.parent_kind(declaration),
+            AstKind::VariableDeclaration(variable) if variable.declare
+        ),
+        _ => false,
+    };
+    is_declared(scoping.symbol_declaration(symbol))
+        && scoping.symbol_declarations(symbol).all(is_declared)
 }
 
 /// A hint for whoever wrote a script in the other language.

@@ -24,14 +24,12 @@ const ALWAYS: &[&str] = &[
 
 /// All names that no declaration of the script binds.
 pub(super) fn collect(script: &Script<'_, '_>, globals: &[&str]) -> Names {
-    let scoping = script.semantic.scoping();
     let mut names = Names::default();
-    for (identifier, references) in scoping.root_unresolved_references() {
-        let text = identifier.as_str();
+    for (text, references) in &script.references {
+        let text = *text;
         let is_global = text == TOOLS || globals.contains(&text) || ALWAYS.contains(&text);
         let mut name = Name::new(is_global);
-        for id in references {
-            let reference = scoping.get_reference(*id);
+        for reference in references {
             if !reference.is_value() || reference.flags().is_value_as_type() {
                 continue;
             }

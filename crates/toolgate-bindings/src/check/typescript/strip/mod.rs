@@ -27,6 +27,9 @@ use self::edits::Edits;
 /// The script as JavaScript; `None` where it is that already.
 pub(super) fn strip(program: &Program<'_>, text: &str) -> Option<String> {
     let mut stripper = Stripper { edits: Edits::new(text) };
+    if let Some(hashbang) = &program.hashbang {
+        stripper.blank(hashbang.span);
+    }
     stripper.visit_program(program);
     stripper.edits.apply()
 }

@@ -1,6 +1,6 @@
 //! Namespaces, as objects whose properties are the exported names.
 
-use std::fmt::Write;
+use std::{collections::HashSet, fmt::Write};
 
 use oxc_ast::ast::{
     BindingPattern, Declaration, Statement, TSModuleBlock, TSNamespaceDeclaration,
@@ -16,20 +16,17 @@ pub(super) fn rewrite(stripper: &mut Stripper<'_>, namespace: &TSNamespaceDeclar
         return;
     }
     // `namespace a.b.c { … }` is three of them.
-    let mut path: Vec<String> = Vec::new();
+    let mut outer: Option<&str> = None;
     let mut head = String::new();
-    let mut foot = String::new();
+    let mut feet: Vec<String> = Vec::new();
     let mut inner = namespace;
     let block = loop {
         let name = inner.id.name.as_str();
-        let place = match path.last() {
-            Some(outer) => format!("{outer}.{name}"),
-            None => name.to_owned(),
-        };
-        let keyword = if path.is_empty() { "var " } else { "" };
+        let place = outer.map_or(name.to_owned(), |outer| format!("{outer}.{name}"));
+        let keyword = if outer.is_none() { "var " } else { "" };
         let _ = write!(head, "{keyword}{place} = (({name}) => {{ ");
-        foot = format!(" return {name}; }})({place} || {{}});{foot}");
-        path.push(name.to_owned());
+        feet.push(format!(" return {name}; }})({place} || {{}});"));
+        outer = Some(name);
         match &inner.body {
             TSNamespaceDeclarationBody::TSNamespaceDeclaration(next) => inner = next,
             TSNamespaceDeclarationBody::TSModuleBlock(block) => break block,
@@ -51,7 +48,8 @@ pub(super) fn rewrite(stripper: &mut Stripper<'_>, namespace: &TSNamespaceDeclar
     }
     stripper.edits.replace(namespace.span.start, block.span.start + 1, head);
     walk::walk_ts_module_block(stripper, block);
-    stripper.edits.replace(block.span.end - 1, block.span.end, foot);
+    feet.reverse();
+    stripper.edits.replace(block.span.end - 1, block.span.end, feet.concat());
 }
 
 /// Whether there is more in a namespace than types.
@@ -78,8 +76,9 @@ struct Export {
 
 fn exports(block: &TSModuleBlock<'_>) -> Vec<Export> {
     let mut exports: Vec<Export> = Vec::new();
+    let mut seen = HashSet::new();
     let mut add = |name: &str, is_variable: bool| {
-        if !exports.iter().any(|export| export.name == name) {
+        if seen.insert(name.to_owned()) {
             exports.push(Export { name: name.to_owned(), is_variable });
         }
     };

@@ -1,0 +1,92 @@
+//! Scripts and schemas that want to keep a checker busy. Nothing is timed: what is not bounded
+//! does not come to an end here.
+
+use serde_json::{Value, json};
+
+use super::fixture::Fake;
+use crate::check::{Language, MAX_FINDINGS, MAX_SOURCE_BYTES};
+
+/// A line for each number.
+fn numbered(count: usize, line: impl Fn(usize) -> String) -> String {
+    (0..count).map(line).collect::<Vec<_>>().concat()
+}
+
+const LANGUAGES: [Language; 2] = [Language::TypeScript, Language::Python];
+
+#[test]
+fn thousands_of_names_that_nobody_knows() {
+    for language in LANGUAGES {
+        let source = numbered(30_000, |index| format!("await nobody_knows{index}()\n"));
+        let mut fake = Fake::new();
+        let checked = fake.check(language, &source);
+        assert_eq!(checked.findings.len(), MAX_FINDINGS);
+        assert!(checked.findings_left_out > 0);
+        assert!(fake.asked.concat().len() <= 2000);
+    }
+    let long = format!("await {}({{}});", "x".repeat(100_000));
+    let checked = Fake::new().check(Language::TypeScript, &long);
+    assert_eq!(checked.findings.len(), 1);
+    assert!(checked.findings[0].to_string().len() < 1000);
+}
+
+#[test]
+fn schemas_that_refer_to_themselves() {
+    let recursive = json!({
+        "$ref": "#/$defs/A",
+        "$defs": {
+            "A": {"anyOf": [{"$ref": "#/$defs/B"}, {"$ref": "#/$defs/B"}, {"$ref": "#/$defs/A"}]},
+            "B": {"allOf": [{"$ref": "#/$defs/A"}, {"$ref": "#/$defs/A"}, {"$ref": "#"}]},
+        },
+    });
+    let source = "await make_it({ a: [{ b: 1 }] });\n".repeat(10_000);
+    let checked = Fake::with("make_it", recursive).check(Language::TypeScript, &source);
+    assert!(checked.findings.is_empty());
+}
+
+#[test]
+fn schemas_with_thousands_of_names() {
+    let names = (0..20_000).map(|index| (format!("property_number_{index}"), json!({})));
+    let schema = json!({"properties": Value::Object(names.collect())});
+    let source = "await make_it({ propertyNumbr: 1, other: 2, another: 3 });\n".repeat(10_000);
+    let checked = Fake::with("make_it", schema.clone()).check(Language::TypeScript, &source);
+    assert!(!checked.has_errors());
+    let entries = numbered(30_000, |index| format!("k{index}: 1, k{index}: 2, "));
+    let checked = Fake::with("make_it", schema)
+        .check(Language::TypeScript, &format!("await make_it({{ {entries} }});"));
+    assert!(!checked.has_errors());
+}
+
+#[test]
+fn constants_that_double() {
+    let mut source = "const a0 = 1;\n".to_owned();
+    source += &numbered(59, |index| format!("const a{} = a{index} + a{index};\n", index + 1));
+    source += "await notes_list({ limit: a59 });\n";
+    let checked = Fake::new().check(Language::TypeScript, &source);
+    assert!(checked.findings.is_empty(), "{:?}", checked.findings);
+}
+
+#[test]
+fn long_chains_and_long_lists() {
+    let calls = "notes_list({}) && ".repeat(2_000);
+    let checked = Fake::new().check(Language::TypeScript, &format!("{calls} true;"));
+    assert!(checked.has_errors());
+    let members = numbered(20_000, |index| format!("  M{index},\n"));
+    let checked = Fake::new().check(Language::TypeScript, &format!("enum E {{\n{members}}}"));
+    assert!(checked.findings.is_empty());
+    assert_eq!(checked.source.matches('\n').count(), 20_001);
+    let exports = numbered(10_000, |i| format!("export const c{i}: number = {i};\n"));
+    let checked = Fake::new().check(Language::TypeScript, &format!("namespace N {{\n{exports}}}"));
+    assert!(checked.findings.is_empty());
+}
+
+#[test]
+fn what_is_too_large_or_too_deep_is_said_so() {
+    for language in LANGUAGES {
+        let large = Fake::new().check(language, &"a = 1\n".repeat(MAX_SOURCE_BYTES / 6 + 1));
+        assert_eq!(large.findings.len(), 1);
+        assert!(large.findings[0].message.contains("bytes"), "{}", large.findings[0]);
+        let deep = format!("a = {}{}", "[".repeat(50_000), "]".repeat(50_000));
+        let deep = Fake::new().check(language, &deep);
+        assert_eq!(deep.findings[0].message, "more than 200 brackets are open here");
+    }
+}

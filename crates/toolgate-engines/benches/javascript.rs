@@ -1,0 +1,92 @@
+//! What an engine costs before and while it runs: `cargo bench -p toolgate-engines --bench javascript`.
+//!
+//! The world answers at once, so that what is measured is the engine's own.
+
+use std::{collections::VecDeque, time::Instant};
+
+use divan::{Bencher, black_box};
+use serde_json::value::RawValue;
+use toolgate_engines::{
+    Call, Closed, Completion, Engine, Function, Limits, Outcome, Script, Stream, World,
+    javascript::JavaScript,
+};
+
+const LIMITS: Limits = Limits { memory_bytes: 64 << 20, stack_bytes: 1 << 20 };
+
+fn main() {
+    divan::main();
+}
+
+/// Gives every call its arguments back.
+#[derive(Default)]
+struct Mirror {
+    calls: VecDeque<Call>,
+}
+
+impl World for Mirror {
+    fn submit(&mut self, call: Call) -> Result<(), Closed> {
+        self.calls.push_back(call);
+        Ok(())
+    }
+
+    fn wait(&mut self, _deadline: Option<Instant>) -> Result<Option<Completion>, Closed> {
+        let completed = |call: Call| Completion { id: call.id, outcome: Ok(call.arguments) };
+        Ok(self.calls.pop_front().map(completed))
+    }
+
+    fn write(&mut self, _stream: Stream, text: &str) {
+        black_box(text);
+    }
+
+    fn emit(&mut self, _block: Box<RawValue>) {}
+}
+
+fn engine() -> Box<JavaScript> {
+    Box::new(JavaScript::new().expect("the engine starts"))
+}
+
+fn warm_engine() -> Box<JavaScript> {
+    let engine = engine();
+    engine.warm();
+    engine
+}
+
+fn run(engine: Box<JavaScript>, source: &str) {
+    let functions = [Function { name: "echo".to_owned(), parameters: vec!["i".to_owned()] }];
+    let script = Script { source, functions: &functions };
+    let outcome = engine.run(&script, &LIMITS, &mut Mirror::default());
+    assert!(matches!(outcome, Outcome::Value(_)), "{outcome:?}");
+}
+
+#[divan::bench]
+fn start(bencher: Bencher<'_, '_>) {
+    bencher.bench_local(engine);
+}
+
+#[divan::bench]
+fn start_and_warm(bencher: Bencher<'_, '_>) {
+    bencher.bench_local(warm_engine);
+}
+
+#[divan::bench]
+fn trivial(bencher: Bencher<'_, '_>) {
+    bencher.with_inputs(warm_engine).bench_local_values(|engine| run(engine, "return 1 + 1"));
+}
+
+#[divan::bench]
+fn trivial_with_output(bencher: Bencher<'_, '_>) {
+    let source = "console.log('answer', { value: 42 })";
+    bencher.with_inputs(warm_engine).bench_local_values(|engine| run(engine, source));
+}
+
+#[divan::bench(sample_count = 30)]
+fn a_thousand_calls_one_by_one(bencher: Bencher<'_, '_>) {
+    let source = "for (let i = 0; i < 1000; i++) await echo({ i })";
+    bencher.with_inputs(warm_engine).bench_local_values(|engine| run(engine, source));
+}
+
+#[divan::bench(sample_count = 30)]
+fn a_thousand_calls_together(bencher: Bencher<'_, '_>) {
+    let source = "await Promise.all(Array.from({ length: 1000 }, (_, i) => echo({ i })))";
+    bencher.with_inputs(warm_engine).bench_local_values(|engine| run(engine, source));
+}

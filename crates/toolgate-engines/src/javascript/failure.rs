@@ -1,0 +1,218 @@
+//! An ending, in words.
+
+use rquickjs::{Ctx, Value};
+
+use super::{
+    driver::{Ending, FILE},
+    globals,
+    host::{Host, Kept},
+    prelude,
+};
+use crate::engine::{Failure, FailureKind, Outcome, Position, Script, StackFrame};
+
+/// Deeper stacks are cut.
+const MOST_FRAMES: usize = 32;
+/// Longer names of functions are cut.
+const LONGEST_NAME: usize = 200;
+
+/// The outcome of an ending. `exhausted`: most of the memory that the script may have is taken.
+pub(super) fn outcome(
+    ctx: &Ctx<'_>,
+    host: &Host,
+    script: &Script<'_>,
+    ending: Ending,
+    exhausted: bool,
+) -> Outcome {
+    let told = |thrown| tell(ctx, host, script.source, thrown, exhausted);
+    Outcome::Failed(match ending {
+        Ending::Value(value) => return Outcome::Value(value),
+        Ending::Syntax(thrown) => {
+            let mut failure = told(thrown);
+            if failure.kind == FailureKind::Exception {
+                failure.kind = FailureKind::Syntax;
+                explain_syntax(script, &mut failure);
+            }
+            failure
+        }
+        Ending::Threw(thrown) => told(thrown),
+        Ending::Unwritable(thrown) => {
+            let mut failure = told(thrown);
+            if failure.kind == FailureKind::Exception {
+                failure.message =
+                    format!("the returned value cannot be written as JSON: {}", failure.message);
+            }
+            failure
+        }
+        Ending::Stalled if exhausted => memory(),
+        Ending::Stalled => Failure {
+            hint: Some(
+                "no call and no timer is under way: look for a `new Promise` whose resolve is \
+                 never called"
+                    .to_owned(),
+            ),
+            ..plain(
+                FailureKind::Stalled,
+                "the script waits for a promise that nothing can settle any more",
+            )
+        },
+        Ending::Memory => memory(),
+        Ending::Abandoned => plain(FailureKind::Abandoned, "the host is gone"),
+    })
+}
+
+fn plain(kind: FailureKind, message: &str) -> Failure {
+    Failure { kind, message: message.to_owned(), stack: Vec::new(), hint: None }
+}
+
+fn memory() -> Failure {
+    plain(FailureKind::Memory, "InternalError: out of memory")
+}
+
+/// What is to be said of something thrown.
+fn tell(
+    ctx: &Ctx<'_>,
+    host: &Host,
+    source: &str,
+    thrown: Kept<Value<'static>>,
+    exhausted: bool,
+) -> Failure {
+    let Ok(thrown) = thrown.restore(ctx) else { return memory() };
+    // QuickJS throws null when there is no memory for an error. By now it may be free again.
+    if thrown.is_null() && (exhausted || !throws_null(source)) {
+        return memory();
+    }
+    // Not left to the prelude, which may be none the better for it either.
+    if let Some(error) = thrown.as_exception()
+        && error.message().as_deref() == Some("out of memory")
+    {
+        let stack = error.stack().map(|stack| frames(&stack, source)).unwrap_or_default();
+        return Failure { stack, ..memory() };
+    }
+    match describe(ctx, host, source, thrown) {
+        Ok(failure) => failure,
+        Err(_) => {
+            // Clears what was thrown meanwhile.
+            drop(ctx.catch());
+            if exhausted {
+                memory()
+            } else {
+                plain(FailureKind::Exception, "an error that cannot be described")
+            }
+        }
+    }
+}
+
+fn describe<'js>(
+    ctx: &Ctx<'js>,
+    host: &Host,
+    source: &str,
+    thrown: Value<'js>,
+) -> rquickjs::Result<Failure> {
+    let told: Vec<String> = prelude::describe(ctx, host)?.call((thrown,))?;
+    let mut told = told.into_iter();
+    let mut next = || told.next().unwrap_or_default();
+    let (sort, message, stack) = (next(), next(), next());
+    let kind = match sort.as_str() {
+        "stack" => FailureKind::Stack,
+        "unsupported" => FailureKind::Unsupported,
+        _ => FailureKind::Exception,
+    };
+    let mut failure = Failure { kind, message, stack: frames(&stack, source), hint: None };
+    if kind == FailureKind::Exception {
+        advise(&mut failure);
+    }
+    Ok(failure)
+}
+
+/// Whether a script looks as if it threw `null` itself, which hardly any does.
+fn throws_null(source: &str) -> bool {
+    let mut words = source.split_whitespace().peekable();
+    while let Some(word) = words.next() {
+        let throws = word.ends_with("throw")
+            && words.peek().is_some_and(|next| next.starts_with("null") || next.starts_with('('));
+        if throws || word.contains("(null") {
+            return true;
+        }
+    }
+    false
+}
+
+/// Adds what to write instead, where a message tells.
+fn advise(failure: &mut Failure) {
+    let message = failure.message.as_str();
+    if let Some(name) = message
+        .strip_prefix("ReferenceError: ")
+        .and_then(|rest| rest.strip_suffix(" is not defined"))
+        && let Some(advice) = globals::advice_for(name)
+    {
+        failure.kind = FailureKind::Unsupported;
+        failure.hint = Some(format!("{name} is not available here: {advice}"));
+    } else if message.starts_with("TypeError: ") && message.contains("BigInt") {
+        failure.hint = Some(
+            "integers beyond 2^53 arrive as BigInt, so that none of their digits is lost: \
+             calculate with other BigInts, or take Number(x)"
+                .to_owned(),
+        );
+    } else if message.starts_with("TypeError: cannot import ") {
+        failure.kind = FailureKind::Unsupported;
+    }
+}
+
+/// The place of a syntax error is no call, and some places need more words.
+fn explain_syntax(script: &Script<'_>, failure: &mut Failure) {
+    let Some(frame) = failure.stack.first_mut() else { return };
+    frame.function = String::new();
+    if frame.position.column == 0 {
+        // It was found in what the script is wrapped in.
+        "SyntaxError: the brackets do not match: one is not closed, or one closes too much"
+            .clone_into(&mut failure.message);
+        return;
+    }
+    let text = line_of(script.source, frame.position.line).unwrap_or_default().trim_start();
+    let hint = if text.starts_with("import") {
+        "there are no modules: every tool is a global function; leave the import out"
+    } else if text.starts_with("export") {
+        "a script exports nothing: leave `export` out, and `return` the result"
+    } else {
+        return;
+    };
+    failure.hint = Some(hint.to_owned());
+}
+
+/// Line numbers are the engine's, which knows one more kind of line break than `str::lines`.
+fn line_of(source: &str, line: u32) -> Option<&str> {
+    lines(source).nth(usize::try_from(line).ok()?.checked_sub(1)?)
+}
+
+fn lines(source: &str) -> impl Iterator<Item = &str> {
+    source.split('\n')
+}
+
+/// The frames in a stack's text that are the script's. Its lines are checked against the script,
+/// since the text is of the script's making, and the wrapping adds a line.
+fn frames(stack: &str, source: &str) -> Vec<StackFrame> {
+    stack.lines().filter_map(|line| frame(line, source)).take(MOST_FRAMES).collect()
+}
+
+fn frame(line: &str, source: &str) -> Option<StackFrame> {
+    let place = line.trim_start().strip_prefix("at ")?;
+    let (function, place) = match place.strip_suffix(')').and_then(|rest| rest.rsplit_once(" (")) {
+        Some((function, place)) => (function, place),
+        None => ("", place),
+    };
+    let (line, column) = place.strip_prefix(FILE)?.strip_prefix(':')?.split_once(':')?;
+    let line: u32 = line.parse().ok()?;
+    let column: u32 = column.parse().ok()?;
+    let position = match line_of(source, line) {
+        Some(text) => Position { line, column: characters(text, column) },
+        None => Position { line: u32::try_from(lines(source).count()).ok()?, column: 0 },
+    };
+    Some(StackFrame { function: function.chars().take(LONGEST_NAME).collect(), position })
+}
+
+/// The engine counts bytes.
+fn characters(line: &str, column: u32) -> u32 {
+    let bytes = usize::try_from(column).unwrap_or(usize::MAX).saturating_sub(1);
+    let before = line.char_indices().take_while(|(at, _)| *at < bytes).count();
+    u32::try_from(before).map_or(column, |before| before.saturating_add(1))
+}

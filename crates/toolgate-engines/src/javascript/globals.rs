@@ -1,0 +1,168 @@
+//! The names that a script finds.
+
+/// Every name that a script can use without declaring it. Tools come on top, by their names.
+pub const GLOBALS: &[&str] = &[
+    "AbortController",
+    "AbortSignal",
+    "AggregateError",
+    "Array",
+    "ArrayBuffer",
+    "AsyncDisposableStack",
+    "Atomics",
+    "BigInt",
+    "BigInt64Array",
+    "BigUint64Array",
+    "Boolean",
+    "DOMException",
+    "DataView",
+    "Date",
+    "DisposableStack",
+    "Error",
+    "EvalError",
+    "Event",
+    "EventTarget",
+    "FinalizationRegistry",
+    "Float16Array",
+    "Float32Array",
+    "Float64Array",
+    "Function",
+    "Infinity",
+    "Int16Array",
+    "Int32Array",
+    "Int8Array",
+    "InternalError",
+    "Intl",
+    "Iterator",
+    "JSON",
+    "Map",
+    "Math",
+    "NaN",
+    "Number",
+    "Object",
+    "Promise",
+    "Proxy",
+    "RangeError",
+    "ReferenceError",
+    "Reflect",
+    "RegExp",
+    "Set",
+    "SharedArrayBuffer",
+    "String",
+    "SuppressedError",
+    "Symbol",
+    "SyntaxError",
+    "TextDecoder",
+    "TextEncoder",
+    "ToolError",
+    "TypeError",
+    "URIError",
+    "URL",
+    "URLSearchParams",
+    "Uint16Array",
+    "Uint32Array",
+    "Uint8Array",
+    "Uint8ClampedArray",
+    "WeakMap",
+    "WeakRef",
+    "WeakSet",
+    "atob",
+    "btoa",
+    "clearImmediate",
+    "clearInterval",
+    "clearTimeout",
+    "console",
+    "crypto",
+    "decodeURI",
+    "decodeURIComponent",
+    "emit",
+    "encodeURI",
+    "encodeURIComponent",
+    "escape",
+    "eval",
+    "globalThis",
+    "isFinite",
+    "isNaN",
+    "parseFloat",
+    "parseInt",
+    "performance",
+    "queueMicrotask",
+    "setImmediate",
+    "setInterval",
+    "setTimeout",
+    "structuredClone",
+    "tools",
+    "undefined",
+    "unescape",
+];
+
+/// A name that scripts for other hosts use and that is not here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Absent {
+    /// The name.
+    pub name: &'static str,
+    /// What to write instead.
+    pub advice: &'static str,
+    /// What a script finds under the name.
+    pub form: Form,
+}
+
+/// What stands in for a thing that is not here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// A function that throws.
+    Function,
+    /// An object whose every property throws.
+    Object,
+    /// Nothing, so that scripts can find out where they are.
+    Undefined,
+}
+
+const NETWORK: &str = "scripts have no network. Call a tool instead: tools are global functions \
+                       that take one object, as in `await server_tool({ … })`";
+const FILES: &str = "scripts have no files. Call a tool that reads or writes them, `return` a \
+                     value or print it with `console.log`";
+const MODULES: &str = "there are no modules. Every tool is a global function, and what the \
+                       language has is there without an import";
+const SYSTEM: &str = "scripts have no system around them: no environment, arguments or exit. \
+                      `return` ends the script, `console.log` writes";
+const PAGE: &str = "there is no web page. `return` a value or print it with `console.log`";
+const BYTES: &str = "use Uint8Array with TextEncoder and TextDecoder, and btoa and atob for base64";
+const ONE_THREAD: &str = "there is one thread. Calls run in parallel with `await Promise.all([…])`";
+const NO_QUESTIONS: &str = "nobody is there to answer. `return` what there is to decide";
+
+const fn absent(name: &'static str, form: Form, advice: &'static str) -> Absent {
+    Absent { name, advice, form }
+}
+
+/// The names that a script may expect in vain, with what to write instead.
+pub const ABSENT: &[Absent] = &[
+    absent("fetch", Form::Function, NETWORK),
+    absent("XMLHttpRequest", Form::Function, NETWORK),
+    absent("WebSocket", Form::Function, NETWORK),
+    absent("EventSource", Form::Function, NETWORK),
+    absent("axios", Form::Object, NETWORK),
+    absent("require", Form::Function, MODULES),
+    absent("module", Form::Undefined, MODULES),
+    absent("exports", Form::Undefined, MODULES),
+    absent("importScripts", Form::Function, MODULES),
+    absent("fs", Form::Object, FILES),
+    absent("process", Form::Object, SYSTEM),
+    absent("Deno", Form::Object, SYSTEM),
+    absent("Bun", Form::Object, SYSTEM),
+    absent("__dirname", Form::Undefined, FILES),
+    absent("__filename", Form::Undefined, FILES),
+    absent("Buffer", Form::Object, BYTES),
+    absent("Blob", Form::Function, BYTES),
+    absent("window", Form::Undefined, PAGE),
+    absent("document", Form::Undefined, PAGE),
+    absent("localStorage", Form::Undefined, PAGE),
+    absent("alert", Form::Function, PAGE),
+    absent("confirm", Form::Function, NO_QUESTIONS),
+    absent("prompt", Form::Function, NO_QUESTIONS),
+    absent("Worker", Form::Function, ONE_THREAD),
+];
+
+/// What to write instead of a name that is not there.
+pub(super) fn advice_for(name: &str) -> Option<&'static str> {
+    ABSENT.iter().find(|absent| absent.name == name).map(|absent| absent.advice)
+}

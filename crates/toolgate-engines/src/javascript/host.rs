@@ -1,0 +1,205 @@
+//! What a script's functions reach: calls, timers, the console, and what became of its promises.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::HashMap,
+    rc::Rc,
+};
+
+use rquickjs::{Ctx, Error, Exception, Function, Object, Persistent, Promise, Result, Runtime, Value};
+use scoped_tls_hkt::scoped_thread_local;
+
+use super::{json, timers::Timers};
+use crate::world::{Call, CallId, Closed, Completion, Stream, World};
+
+scoped_thread_local!(static mut WORLD: dyn World);
+
+/// Lends the world to the script's functions for as long as `run` takes. They are made before
+/// there is a world, and called by C: there is no argument that it could travel in.
+pub(super) fn lend<R>(world: &mut dyn World, run: impl FnOnce() -> R) -> R {
+    WORLD.set(world, run)
+}
+
+/// The world that was lent. Engines are run within [`lend`] alone.
+pub(super) fn with_world<R>(reach: impl FnOnce(&mut dyn World) -> R) -> R {
+    WORLD.with(reach)
+}
+
+/// A value of the script's that is kept between its turns.
+pub(super) type Kept<T> = Persistent<T>;
+
+/// The state of a run that its functions change. It is emptied before the runtime goes.
+#[derive(Default)]
+pub(super) struct Host {
+    calls: RefCell<HashMap<CallId, PendingCall>>,
+    next_call: Cell<CallId>,
+    pub(super) timers: RefCell<Timers<Kept<Function<'static>>>>,
+    rejections: RefCell<Rejections>,
+    internals: RefCell<HashMap<String, Kept<Function<'static>>>>,
+    prelude: RefCell<Option<(Kept<Object<'static>>, Kept<Object<'static>>)>>,
+    closed: Cell<bool>,
+}
+
+/// A call whose promise waits.
+struct PendingCall {
+    resolve: Kept<Function<'static>>,
+    reject: Kept<Function<'static>>,
+    /// Made where the call was, for its stack.
+    error: Kept<Value<'static>>,
+}
+
+/// Promises that were rejected and that nobody listens to (yet), by identity.
+#[derive(Default)]
+struct Rejections {
+    unhandled: HashMap<Kept<Value<'static>>, (u64, Kept<Value<'static>>)>,
+    next: u64,
+}
+
+impl Host {
+    /// Listens to what the runtime tells of its own accord.
+    pub(super) fn attach(self: &Rc<Self>, runtime: &Runtime) {
+        let host = Rc::clone(self);
+        runtime.set_host_promise_rejection_tracker(Some(Box::new(
+            move |ctx, promise, reason, handled| host.track(&ctx, promise, reason, handled),
+        )));
+        // Time is measured from outside; but nobody waits for a script whose host is gone.
+        let host = Rc::clone(self);
+        runtime.set_interrupt_handler(Some(Box::new(move || host.closed.get())));
+    }
+
+    /// Lets go of everything that belongs to the runtime.
+    pub(super) fn clear(&self) {
+        self.calls.borrow_mut().clear();
+        self.timers.borrow_mut().clear();
+        self.rejections.borrow_mut().unhandled.clear();
+        self.internals.borrow_mut().clear();
+        self.prelude.borrow_mut().take();
+    }
+
+    /// Whether the world said that nobody is there any more.
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.get()
+    }
+
+    pub(super) fn close(&self) {
+        self.closed.set(true);
+    }
+
+    pub(super) fn has_calls(&self) -> bool {
+        !self.calls.borrow().is_empty()
+    }
+
+    /// Keeps a function of the prelude for the host's own use.
+    pub(super) fn keep_internal<'js>(&self, ctx: &Ctx<'js>, name: String, function: Function<'js>) {
+        self.internals.borrow_mut().insert(name, Persistent::save(ctx, function));
+    }
+
+    /// Keeps what the prelude's files are called with.
+    pub(super) fn keep_prelude<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        functions: Object<'js>,
+        shared: Object<'js>,
+    ) {
+        let kept = (Persistent::save(ctx, functions), Persistent::save(ctx, shared));
+        self.prelude.replace(Some(kept));
+    }
+
+    /// What the prelude's files are called with.
+    pub(super) fn prelude<'js>(&self, ctx: &Ctx<'js>) -> Result<(Object<'js>, Object<'js>)> {
+        let (functions, shared) = self.prelude.borrow().clone().ok_or(Error::Unknown)?;
+        Ok((functions.restore(ctx)?, shared.restore(ctx)?))
+    }
+
+    /// A function that the prelude gave.
+    pub(super) fn internal<'js>(&self, ctx: &Ctx<'js>, name: &str) -> Result<Function<'js>> {
+        let kept = self.internals.borrow().get(name).cloned();
+        kept.ok_or(Error::Unknown)?.restore(ctx)
+    }
+
+    /// Hands a call in and gives the promise of its result.
+    pub(super) fn call<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        name: String,
+        arguments: Value<'js>,
+        error: Value<'js>,
+    ) -> Result<Promise<'js>> {
+        let arguments = match json::write(ctx, arguments)? {
+            Some(json) if json.get().starts_with('{') => json,
+            _ => return Err(Exception::throw_type(ctx, &format!("{name} takes one object"))),
+        };
+        let (promise, resolve, reject) = ctx.promise()?;
+        let id = self.next_call.get();
+        self.next_call.set(id + 1);
+        let pending = PendingCall {
+            resolve: Persistent::save(ctx, resolve),
+            reject: Persistent::save(ctx, reject),
+            error: Persistent::save(ctx, error),
+        };
+        self.calls.borrow_mut().insert(id, pending);
+        if let Err(Closed) = with_world(|world| world.submit(Call { id, name, arguments })) {
+            self.close();
+        }
+        Ok(promise)
+    }
+
+    /// Settles the promise of a call.
+    pub(super) fn settle(&self, ctx: &Ctx<'_>, completion: Completion) -> Result<()> {
+        let Some(pending) = self.calls.borrow_mut().remove(&completion.id) else {
+            return Ok(());
+        };
+        let PendingCall { resolve, reject, error } = pending;
+        match completion.outcome {
+            Ok(json) => {
+                let parse_exact = self.internal(ctx, "parseExact")?;
+                match json::read(ctx, &parse_exact, json.get()) {
+                    Ok(value) => resolve.restore(ctx)?.call((value,)),
+                    // Too deep or too large for the script's limits: its call's failure.
+                    Err(Error::Exception) => reject.restore(ctx)?.call((ctx.catch(),)),
+                    Err(other) => Err(other),
+                }
+            }
+            Err(thrown) => {
+                let fail_call = self.internal(ctx, "failCall")?;
+                let error: Value<'_> =
+                    fail_call.call((error.restore(ctx)?, thrown.message, thrown.tool))?;
+                reject.restore(ctx)?.call((error,))
+            }
+        }
+    }
+
+    /// The reason of the earliest rejection that nobody handled.
+    pub(super) fn first_unhandled<'js>(&self, ctx: &Ctx<'js>) -> Option<Value<'js>> {
+        let rejections = self.rejections.borrow();
+        let (_, reason) = rejections.unhandled.values().min_by_key(|(order, _)| *order)?;
+        reason.clone().restore(ctx).ok()
+    }
+
+    pub(super) fn write(stream: Stream, text: &str) {
+        with_world(|world| world.write(stream, text));
+    }
+
+    pub(super) fn emit<'js>(ctx: &Ctx<'js>, block: Value<'js>) -> Result<()> {
+        let Some(block) = json::write(ctx, block)? else {
+            return Err(Exception::throw_type(ctx, "emit takes a content block"));
+        };
+        with_world(|world| world.emit(block));
+        Ok(())
+    }
+
+    fn track<'js>(&self, ctx: &Ctx<'js>, promise: Value<'js>, reason: Value<'js>, handled: bool) {
+        let promise = Persistent::save(ctx, promise);
+        let mut rejections = self.rejections.borrow_mut();
+        if handled {
+            // Letting go of a reason can run no code of the script's, but may free the promise.
+            let gone = rejections.unhandled.remove_entry(&promise);
+            drop(rejections);
+            drop(gone);
+        } else {
+            let order = rejections.next;
+            rejections.next += 1;
+            rejections.unhandled.insert(promise, (order, Persistent::save(ctx, reason)));
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! What a script finds when it starts.
+
+use std::rc::Rc;
+
+use rquickjs::{
+    Ctx, Error, Exception, Function, Object, Persistent, Promise, Result, Value,
+    context::EvalOptions,
+};
+
+use super::{
+    driver::{FILE, MAIN},
+    globals::{ABSENT, Form},
+    host::Host,
+    timers::TimerKind,
+};
+use crate::world::Stream;
+
+/// Longer messages and stacks are cut.
+pub(super) const MESSAGE_LIMIT: usize = 8_000;
+
+/// A file of the prelude: an expression whose value is a function of the host's functions and of
+/// what the files share.
+struct Chunk {
+    name: &'static str,
+    source: &'static str,
+}
+
+macro_rules! chunk {
+    ($name:literal) => {
+        Chunk { name: $name, source: include_str!(concat!("prelude/", $name, ".js")) }
+    };
+}
+
+/// Run when the engine is made, in this order.
+const EAGER: &[Chunk] = &[
+    chunk!("shared"),
+    chunk!("errors"),
+    chunk!("json"),
+    chunk!("calls"),
+    chunk!("timers"),
+    chunk!("unavailable"),
+    chunk!("console"),
+    chunk!("lazy"),
+];
+
+/// Compiled when a script first uses what they define.
+const LAZY: &[Chunk] = &[
+    chunk!("inspect"),
+    chunk!("describe"),
+    chunk!("console_more"),
+    chunk!("encoding"),
+    chunk!("url"),
+    chunk!("clone"),
+    chunk!("abort"),
+    chunk!("locales"),
+    chunk!("numbers"),
+    chunk!("zones"),
+    chunk!("dates"),
+    chunk!("texts"),
+];
+
+/// Runs the prelude in a fresh context.
+pub(super) fn install<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> Result<()> {
+    let functions = functions(ctx, host)?;
+    let shared = Object::new(ctx.clone())?;
+    host.keep_prelude(ctx, functions.clone(), shared.clone());
+    for chunk in EAGER {
+        let run: Function<'js> = evaluate(ctx, chunk)?;
+        run.call::<_, ()>((functions.clone(), shared.clone()))?;
+    }
+    let withhold = host.internal(ctx, "withhold")?;
+    for absent in ABSENT {
+        let is_function = match absent.form {
+            Form::Function => true,
+            Form::Object => false,
+            // A name that is not there at all: the hint comes with the failure.
+            Form::Undefined => continue,
+        };
+        withhold.call::<_, ()>((absent.name, absent.advice, is_function))?;
+    }
+    Ok(())
+}
+
+/// Compiles what most scripts use sooner or later, for an engine that has time.
+pub(super) fn warm(ctx: &Ctx<'_>, host: &Host) -> Result<()> {
+    describe(ctx, host)?;
+    let (_, shared) = host.prelude(ctx)?;
+    shared.get::<_, Function<'_>>("inspector")?.call::<_, Value<'_>>(()).map(drop)
+}
+
+/// The function that puts something thrown into words, which hardly any script needs.
+pub(super) fn describe<'js>(ctx: &Ctx<'js>, host: &Host) -> Result<Function<'js>> {
+    if let Ok(describe) = host.internal(ctx, "describe") {
+        return Ok(describe);
+    }
+    let (functions, shared) = host.prelude(ctx)?;
+    lazy(ctx, "describe")?.call::<_, ()>((functions, shared))?;
+    host.internal(ctx, "describe")
+}
+
+fn lazy<'js>(ctx: &Ctx<'js>, name: &str) -> Result<Function<'js>> {
+    let chunk = LAZY.iter().find(|chunk| chunk.name == name).ok_or(Error::Unknown)?;
+    evaluate(ctx, chunk)
+}
+
+fn options(name: &str) -> EvalOptions {
+    let mut options = EvalOptions::default();
+    options.filename = Some(name.to_owned());
+    options
+}
+
+fn evaluate<'js>(ctx: &Ctx<'js>, chunk: &Chunk) -> Result<Function<'js>> {
+    ctx.eval_with_options(chunk.source, options(&format!("toolgate:{}", chunk.name)))
+}
+
+/// The host's functions, which only the prelude can reach.
+fn functions<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> Result<Object<'js>> {
+    let object = Object::new(ctx.clone())?;
+    object.set("file", FILE)?;
+    object.set("main", MAIN)?;
+    object.set("messageLimit", MESSAGE_LIMIT)?;
+
+    let keeper = Rc::clone(host);
+    let internal = move |ctx: Ctx<'js>, name: String, function: Function<'js>| {
+        keeper.keep_internal(&ctx, name, function);
+    };
+    object.set("internal", Function::new(ctx.clone(), internal)?)?;
+
+    let load = |ctx: Ctx<'js>, name: String| -> Result<Function<'js>> { lazy(&ctx, &name) };
+    object.set("load", Function::new(ctx.clone(), load)?)?;
+
+    let caller = Rc::clone(host);
+    let call = move |ctx: Ctx<'js>,
+                     name: String,
+                     arguments: Value<'js>,
+                     error: Value<'js>|
+          -> Result<Promise<'js>> { caller.call(&ctx, name, arguments, error) };
+    object.set("call", Function::new(ctx.clone(), call)?)?;
+
+    let emit = |ctx: Ctx<'js>, block: Value<'js>| -> Result<()> { Host::emit(&ctx, block) };
+    object.set("emit", Function::new(ctx.clone(), emit)?)?;
+
+    let write = |ctx: Ctx<'js>, is_error: bool, text: Value<'js>| -> Result<()> {
+        let Some(text) = text.as_string() else {
+            return Err(Exception::throw_type(&ctx, "the console takes text"));
+        };
+        Host::write(if is_error { Stream::Error } else { Stream::Output }, &text.to_string()?);
+        Ok(())
+    };
+    object.set("write", Function::new(ctx.clone(), write)?)?;
+
+    let starter = Rc::clone(host);
+    let start_timer = move |ctx: Ctx<'js>, callback: Function<'js>, delay: f64, kind: String| {
+        let callback = Persistent::save(&ctx, callback);
+        let kind = match kind.as_str() {
+            "interval" => TimerKind::Interval,
+            "background" => TimerKind::Background,
+            _ => TimerKind::Once,
+        };
+        starter.timers.borrow_mut().start(callback, delay, kind)
+    };
+    object.set("startTimer", Function::new(ctx.clone(), start_timer)?)?;
+
+    let stopper = Rc::clone(host);
+    let stop_timer = move |id: f64| {
+        // Anything but the number of a timer stops none.
+        if id.fract() == 0.0 && (1.0..=f64::from(u32::MAX)).contains(&id) {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range")]
+            stopper.timers.borrow_mut().stop(id as u32);
+        }
+    };
+    object.set("stopTimer", Function::new(ctx.clone(), stop_timer)?)?;
+    Ok(object)
+}

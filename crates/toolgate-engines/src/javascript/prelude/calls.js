@@ -1,0 +1,53 @@
+// Tools as functions.
+(function (host, shared) {
+  "use strict";
+  const { hidden, own, isArray, create, wellFormed } = shared;
+  const { Proxy, TypeError } = globalThis;
+  const reject = Promise.reject.bind(Promise);
+
+  const invoke = (name, example, inputs) => {
+    const given = inputs[0] === undefined ? {} : inputs[0];
+    if (typeof given !== "object" || given === null || isArray(given) || inputs[1] !== undefined) {
+      return reject(new TypeError(`${name} takes one object: ${example}`));
+    }
+    const error = shared.callError(name);
+    try {
+      return host.call(name, given, error);
+    } catch (thrown) {
+      return reject(thrown);
+    }
+  };
+  const makeFunction = (name, example) => {
+    const made = (...inputs) => invoke(name, example, inputs);
+    shared.defineProperty(made, "name", { __proto__: null, value: name, configurable: true });
+    return made;
+  };
+
+  const known = create(null);
+  const others = create(null);
+  // Asked for by the language itself, not by a script that wants a tool.
+  const passive = { __proto__: null, then: 1, toJSON: 1, constructor: 1, toString: 1, valueOf: 1 };
+  const tools = new Proxy(known, {
+    __proto__: null,
+    get(target, name) {
+      if (typeof name === "symbol" || name in passive) return undefined;
+      const exposed = wellFormed(name);
+      return target[exposed] ?? (others[exposed] ??= makeFunction(exposed, `${exposed}({ … })`));
+    },
+  });
+  hidden(globalThis, "tools", tools);
+
+  host.internal("define", (name, example) => {
+    const made = makeFunction(name, example);
+    own(known, name, made);
+    hidden(globalThis, name, made);
+  });
+
+  const emit = (block) => {
+    if (typeof block !== "object" || block === null || isArray(block)) {
+      throw new TypeError('emit takes a content block: emit({ type: "image", data, mimeType })');
+    }
+    host.emit(block);
+  };
+  hidden(globalThis, "emit", emit);
+})

@@ -1,0 +1,91 @@
+// Errors: those of tools, and stacks that show the script alone.
+(function (host, shared) {
+  "use strict";
+  const { hidden, wellFormed, String } = shared;
+  const { Error, DOMException } = globalThis;
+  const hasInstance = shared.uncurry(Function.prototype[Symbol.hasInstance]);
+  const exec = shared.uncurry(RegExp.prototype.exec);
+  const isInstance = (value, constructor) => hasInstance(constructor, value);
+
+  class ToolError extends Error {
+    constructor(message, tool) {
+      super(message);
+      hidden(this, "tool", tool);
+    }
+  }
+  hidden(ToolError.prototype, "name", "ToolError");
+  hidden(globalThis, "ToolError", ToolError);
+
+  class UnsupportedError extends Error {}
+  hidden(UnsupportedError.prototype, "name", "UnsupportedError");
+
+  const text = (value) => {
+    try {
+      return wellFormed(String(value));
+    } catch {
+      return "";
+    }
+  };
+  const header = (error) => {
+    let name = "Error";
+    let message = "";
+    try {
+      name = error.name === undefined ? "Error" : text(error.name);
+      message = error.message === undefined ? "" : text(error.message);
+    } catch {
+      // A getter of the script's own that throws: the rest is told without it.
+    }
+    return name === "" ? message : message === "" ? name : `${name}: ${message}`;
+  };
+
+  /** The script's own lines of a stack as the engine writes it. */
+  const frames = (stack) => {
+    if (typeof stack !== "string") return "";
+    const line = /^ {4}at (?:(.*) \()?([^\s()]*):(\d+):(\d+)\)?$/gm;
+    let lines = "";
+    for (let found; (found = exec(line, stack)) !== null; ) {
+      // The script is wrapped, which takes a line before it.
+      const number = found[3] - 1;
+      if (found[2] !== host.file || number < 1) continue;
+      const place = `${host.file}:${number}:${found[4]}`;
+      const name = found[1];
+      lines +=
+        name === undefined || name === host.main ? `\n    at ${place}` : `\n    at ${name} (${place})`;
+    }
+    return lines;
+  };
+
+  // The engine keeps bare lines. What reads them expects the message first, as it is now.
+  const native = shared.getDescriptor(Error.prototype, "stack");
+  const nativeStack = shared.uncurry(native.get);
+  shared.defineProperty(Error.prototype, "stack", {
+    __proto__: null,
+    get() {
+      const stack = nativeStack(this);
+      return stack === undefined ? undefined : header(this) + frames(stack);
+    },
+    set(value) {
+      hidden(this, "stack", value);
+    },
+    enumerable: false,
+    configurable: true,
+  });
+
+  /** The error of a call, made where the call is made so that its stack shows the place. */
+  shared.callError = (tool) => new ToolError(undefined, tool);
+  host.internal("failCall", (error, message, tool) => {
+    hidden(error, "message", message);
+    hidden(error, "tool", tool);
+    return error;
+  });
+
+  shared.isError = (value) =>
+    typeof value === "object" &&
+    value !== null &&
+    (isInstance(value, Error) || isInstance(value, DOMException));
+  shared.isInstance = isInstance;
+  shared.header = header;
+  shared.frames = frames;
+  shared.text = text;
+  shared.UnsupportedError = UnsupportedError;
+})

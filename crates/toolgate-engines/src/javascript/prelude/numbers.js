@@ -1,0 +1,325 @@
+// Intl.NumberFormat, Intl.PluralRules and toLocaleString of numbers.
+(function (host, shared) {
+  "use strict";
+  const { RangeError, TypeError, Number, BigInt, String, Math } = globalThis;
+  const locales = shared.locales();
+  const { UnsupportedError } = shared;
+
+  const symbols = { __proto__: null, USD: "$", EUR: "€", GBP: "£", JPY: "¥", CNY: "CN¥", INR: "₹", KRW: "₩", BRL: "R$", CAD: "CA$", AUD: "A$", MXN: "MX$", NZD: "NZ$", ILS: "₪", VND: "₫", HKD: "HK$", TWD: "NT$", PHP: "₱" };
+  const localSymbols = { __proto__: null, "en-CA": "CAD", "fr-CA": "CAD", "en-AU": "AUD", "en-NZ": "NZD", "es-MX": "MXN", "ja": "JPY", "zh": "CNY" };
+  const localForms = { __proto__: null, CAD: "$", AUD: "$", NZD: "$", MXN: "$", JPY: "￥", CNY: "¥" };
+  const currencyNames = { __proto__: null, USD: ["US dollar", "US dollars"], EUR: ["euro", "euros"], GBP: ["British pound", "British pounds"], JPY: ["Japanese yen", "Japanese yen"], CAD: ["Canadian dollar", "Canadian dollars"], AUD: ["Australian dollar", "Australian dollars"], CHF: ["Swiss franc", "Swiss francs"], INR: ["Indian rupee", "Indian rupees"], CNY: ["Chinese yuan", "Chinese yuan"] };
+  const currencyDigits = { __proto__: null, JPY: 0, KRW: 0, VND: 0, CLP: 0, ISK: 0, PYG: 0, UGX: 0, XAF: 0, XOF: 0, BHD: 3, JOD: 3, KWD: 3, OMR: 3, TND: 3 };
+  const units = { __proto__: null, byte: "byte", kilobyte: "kB", megabyte: "MB", gigabyte: "GB", terabyte: "TB", petabyte: "PB", bit: "bit", kilobit: "kb", megabit: "Mb", gigabit: "Gb", meter: "m", kilometer: "km", centimeter: "cm", millimeter: "mm", mile: "mi", foot: "ft", inch: "in", gram: "g", kilogram: "kg", pound: "lb", ounce: "oz", liter: "L", milliliter: "mL", second: "sec", minute: "min", hour: "hr", day: "day", week: "wk", month: "mth", year: "yr", millisecond: "ms", microsecond: "μs", celsius: "°C", fahrenheit: "°F", percent: "%", degree: "deg" };
+  const tight = /^(%|°C|°F)$/;
+  const plural = /^(byte|bit|day|wk|mth|yr)$/;
+  const compactSteps = [
+    { from: 12, short: "T", long: " trillion" },
+    { from: 9, short: "B", long: " billion" },
+    { from: 6, short: "M", long: " million" },
+    { from: 3, short: "K", long: " thousand" },
+  ];
+
+  const oneOf = (options, name, allowed, fallback) => {
+    const value = options[name];
+    if (value === undefined) return fallback;
+    const text = String(value);
+    if (!allowed.includes(text)) throw new RangeError(`Value ${text} out of range for Intl.NumberFormat options property ${name}`);
+    return text;
+  };
+  const digits = (options, name, least, most) => {
+    const value = options[name];
+    if (value === undefined) return undefined;
+    const number = Number(value);
+    if (!(number >= least && number <= most)) throw new RangeError(`${name} value is out of range.`);
+    return Math.floor(number);
+  };
+
+  /** Exact decimal digits of a finite number, without an exponent, rounded half away from zero. */
+  const decimals = (value, fraction) => {
+    if (typeof value === "bigint") return String(value);
+    const size = Math.abs(value);
+    let text = String(size);
+    if (!text.includes("e") && (text.split(".")[1] ?? "").length <= fraction) return text;
+    // toFixed rounds what the double is; formats round what it is written as, as in 1.005.
+    const [mantissa, exponent = "0"] = text.split("e");
+    const [whole, part = ""] = mantissa.split(".");
+    const shift = Number(exponent) + fraction;
+    const all = whole + part;
+    const cut = whole.length + shift;
+    if (cut < 0) return "0";
+    if (cut >= all.length) text = all + "0".repeat(cut - all.length);
+    else {
+      const kept = BigInt(all.slice(0, cut) || "0");
+      text = String(all[cut] >= "5" ? kept + 1n : kept);
+    }
+    text = text.padStart(fraction + 1, "0");
+    return fraction === 0 ? text : `${text.slice(0, -fraction)}.${text.slice(-fraction)}`;
+  };
+
+  const significant = (value, least, most) => {
+    const precise = value === 0 ? "0" : Number(value).toPrecision(most);
+    let text = decimals(Number(precise), 100).replace(/^0+(?=\d)/, "");
+    if (text.includes(".")) text = text.replace(/\.?0+$/, "");
+    const count = text.replace(".", "").replace(/^0+/, "").length || 1;
+    if (count < least) text += (text.includes(".") ? "" : ".") + "0".repeat(least - count);
+    return text;
+  };
+
+  class NumberFormat {
+    #locale;
+    #options;
+    #local;
+
+    constructor(requested, options = {}) {
+      if (options === null) throw new TypeError("options is null");
+      this.#locale = locales.choose(requested);
+      this.#local = locales.numbers(this.#locale);
+      const style = oneOf(options, "style", ["decimal", "percent", "currency", "unit"], "decimal");
+      const notation = oneOf(options, "notation", ["standard", "scientific", "engineering", "compact"], "standard");
+      let currency;
+      if (style === "currency") {
+        if (options.currency === undefined) throw new TypeError("Currency code is required with currency style.");
+        currency = String(options.currency).toUpperCase();
+        if (!/^[A-Z]{3}$/.test(currency)) throw new RangeError(`Invalid currency code : ${options.currency}`);
+      }
+      if (style === "unit" && options.unit === undefined) throw new TypeError("Unit is required with unit style.");
+      const ofCurrency = currencyDigits[currency] ?? 2;
+      const usual = style === "currency" && notation !== "compact" ? [ofCurrency, ofCurrency] : [0, style === "percent" || notation === "compact" ? 0 : 3];
+      const least = digits(options, "minimumFractionDigits", 0, 100);
+      const most = digits(options, "maximumFractionDigits", 0, 100);
+      if (least !== undefined && most !== undefined && least > most) throw new RangeError("maximumFractionDigits value is out of range.");
+      const leastSignificant = digits(options, "minimumSignificantDigits", 1, 21);
+      const mostSignificant = digits(options, "maximumSignificantDigits", 1, 21);
+      const bySignificance = leastSignificant !== undefined || mostSignificant !== undefined;
+      this.#options = {
+        locale: this.#locale,
+        numberingSystem: "latn",
+        style,
+        ...(style === "currency" && { currency, currencyDisplay: options.currencyDisplay ?? "symbol", currencySign: options.currencySign ?? "standard" }),
+        ...(style === "unit" && { unit: String(options.unit), unitDisplay: options.unitDisplay ?? "short" }),
+        minimumIntegerDigits: digits(options, "minimumIntegerDigits", 1, 21) ?? 1,
+        ...(bySignificance
+          ? { minimumSignificantDigits: leastSignificant ?? 1, maximumSignificantDigits: mostSignificant ?? 21 }
+          : {
+              minimumFractionDigits: least ?? Math.min(usual[0], most ?? usual[0]),
+              maximumFractionDigits: most ?? Math.max(usual[1], least ?? usual[1]),
+            }),
+        useGrouping: options.useGrouping ?? true,
+        notation,
+        ...(notation === "compact" && {
+          compactDisplay: options.compactDisplay ?? "short",
+          // Two digits where nobody asked for a number of them: 1.2K, 12K.
+          roundCompact: least === undefined && most === undefined && !bySignificance,
+        }),
+        signDisplay: oneOf(options, "signDisplay", ["auto", "never", "always", "exceptZero", "negative"], "auto"),
+      };
+      // As in the standard, `format` can be handed around on its own.
+      shared.hidden(this, "format", (value) => this.formatToParts(value).map((part) => part.value).join(""));
+    }
+
+    static supportedLocalesOf(requested) {
+      return [].concat(requested ?? []);
+    }
+
+    resolvedOptions() {
+      const { roundCompact: _, ...shown } = this.#options;
+      return shown;
+    }
+
+    formatRange(from, to) {
+      return `${this.format(from)}–${this.format(to)}`;
+    }
+
+    formatToParts(input) {
+      let value = typeof input === "bigint" ? input : Number(input);
+      const options = this.#options;
+      if (options.style === "percent") value = typeof value === "bigint" ? value * 100n : Number(`${value}e2`);
+      const negative = value < 0 || Object.is(value, -0);
+      const body = this.#digits(value);
+      const isZero = body.every((part) => !/integer|fraction/.test(part.type) || /^[0.,\s]*$/.test(part.value));
+      const parts = this.#dress(body, value);
+      const sign = this.#sign(negative, isZero);
+      if (sign === "()") return [{ type: "literal", value: "(" }, ...parts, { type: "literal", value: ")" }];
+      if (sign === "") return parts;
+      return [{ type: sign === "-" ? "minusSign" : "plusSign", value: sign }, ...parts];
+    }
+
+    #sign(negative, isZero) {
+      const { signDisplay, currencySign } = this.#options;
+      const minus = currencySign === "accounting" ? "()" : "-";
+      if (signDisplay === "never") return "";
+      if (signDisplay === "always") return negative ? minus : "+";
+      if (signDisplay === "exceptZero") return isZero ? "" : negative ? minus : "+";
+      if (signDisplay === "negative") return negative && !isZero ? minus : "";
+      return negative ? minus : "";
+    }
+
+    #digits(value) {
+      if (typeof value === "number" && !Number.isFinite(value)) {
+        return [{ type: Number.isNaN(value) ? "nan" : "infinity", value: Number.isNaN(value) ? "NaN" : "∞" }];
+      }
+      const { notation } = this.#options;
+      const size = typeof value === "bigint" ? (value < 0n ? -value : value) : Math.abs(value);
+      if (notation === "compact") return this.#compact(size);
+      if (notation === "scientific" || notation === "engineering") {
+        let exponent = size == 0 ? 0 : Math.floor(Math.log10(Number(size)));
+        if (notation === "engineering") exponent = Math.floor(exponent / 3) * 3;
+        return [...this.#plain(Number(size) / 10 ** exponent), { type: "exponentSeparator", value: "E" }, { type: "exponentInteger", value: String(exponent) }];
+      }
+      return this.#plain(size);
+    }
+
+    #compact(size) {
+      const { compactDisplay, roundCompact } = this.#options;
+      const value = Number(size);
+      let step = compactSteps.find(({ from }) => value >= 10 ** from);
+      const scaledBy = (chosen) => (chosen === undefined ? value : value / 10 ** chosen.from);
+      const round = (scaled) => (roundCompact ? (scaled < 100 ? Number(scaled.toPrecision(2)) : Math.round(scaled)) : scaled);
+      // 999,999 is a million, not a thousand thousands.
+      if (round(scaledBy(step)) >= 1000) {
+        const at = compactSteps.indexOf(step);
+        if (at !== 0) step = at < 0 ? compactSteps[compactSteps.length - 1] : compactSteps[at - 1];
+      }
+      const scaled = scaledBy(step);
+      const parts = roundCompact ? this.#split(String(round(scaled))) : this.#plain(scaled);
+      if (step !== undefined) parts.push({ type: "compact", value: compactDisplay === "long" ? step.long : step.short });
+      return parts;
+    }
+
+    #plain(size) {
+      const options = this.#options;
+      if (options.maximumSignificantDigits !== undefined) {
+        return this.#split(significant(size, options.minimumSignificantDigits, options.maximumSignificantDigits));
+      }
+      const text = decimals(size, options.maximumFractionDigits);
+      let [whole, fraction = ""] = text.split(".");
+      while (fraction.length > options.minimumFractionDigits && fraction.endsWith("0")) fraction = fraction.slice(0, -1);
+      fraction = fraction.padEnd(options.minimumFractionDigits, "0");
+      return this.#split(fraction === "" ? whole : `${whole}.${fraction}`);
+    }
+
+    #split(text) {
+      const { minimumIntegerDigits, useGrouping } = this.#options;
+      const { decimal, group, indian, leastGrouped = 4 } = this.#local;
+      let [whole, fraction] = text.split(".");
+      whole = whole.padStart(minimumIntegerDigits, "0");
+      const grouped = useGrouping !== false && useGrouping !== "false" && whole.length >= (useGrouping === "always" ? 4 : leastGrouped);
+      const parts = [];
+      if (grouped) {
+        const pieces = [];
+        let end = whole.length;
+        while (end > 0) {
+          const size = indian && pieces.length > 0 ? 2 : 3;
+          pieces.unshift(whole.slice(Math.max(0, end - size), end));
+          end -= size;
+        }
+        pieces.forEach((piece, index) => {
+          if (index > 0) parts.push({ type: "group", value: group });
+          parts.push({ type: "integer", value: piece });
+        });
+      } else parts.push({ type: "integer", value: whole });
+      if (fraction !== undefined && fraction !== "") {
+        parts.push({ type: "decimal", value: decimal }, { type: "fraction", value: fraction });
+      }
+      return parts;
+    }
+
+    #dress(body, value) {
+      const { style } = this.#options;
+      if (style === "percent") return [...body, ...(this.#local.percent ? [{ type: "literal", value: this.#local.percent }] : []), { type: "percentSign", value: "%" }];
+      if (style === "unit") return [...body, ...this.#unit(value)];
+      if (style === "currency") return this.#currency(body, value);
+      return body;
+    }
+
+    #currency(body, value) {
+      const { currency, currencyDisplay } = this.#options;
+      const one = Math.abs(Number(value)) === 1;
+      if (currencyDisplay === "name") {
+        const name = currencyNames[currency]?.[one ? 0 : 1] ?? currency;
+        return [...body, { type: "literal", value: " " }, { type: "currency", value: name }];
+      }
+      const home = localSymbols[this.#locale] ?? localSymbols[this.#locale.split("-")[0]];
+      const narrow = (symbols[currency] ?? currency).replace(/^[A-Z]{1,2}(?=[$¥])/, (letters) => (letters === "R" ? letters : ""));
+      const shown = currencyDisplay === "code" ? currency : currencyDisplay === "narrowSymbol" ? narrow : home === currency ? localForms[currency] : (symbols[currency] ?? currency);
+      const sign = { type: "currency", value: shown };
+      if (this.#local.currency === "after") return [...body, { type: "literal", value: "\u00a0" }, sign];
+      const apart = this.#local.currency === "apart" || /[A-Za-z]$/.test(shown);
+      return [sign, ...(apart ? [{ type: "literal", value: "\u00a0" }] : []), ...body];
+    }
+
+    #unit(value) {
+      const { unit, unitDisplay } = this.#options;
+      const one = Math.abs(Number(value)) === 1;
+      const [over, under] = unit.split("-per-");
+      if (!(over in units) || (under !== undefined && !(under in units))) throw new RangeError(`Invalid unit argument for Intl.NumberFormat() '${unit}'`);
+      if (unitDisplay === "long") {
+        const many = over === "foot" ? "feet" : over === "inch" ? "inches" : over === "celsius" || over === "fahrenheit" ? `degrees ${over === "celsius" ? "Celsius" : "Fahrenheit"}` : over === "percent" ? over : `${over}s`;
+        return [{ type: "literal", value: " " }, { type: "unit", value: `${one ? over : many}${under === undefined ? "" : ` per ${under}`}` }];
+      }
+      let short = units[over];
+      if (!one && plural.test(short)) short += "s";
+      if (under !== undefined) short = under === "hour" ? (over === "mile" ? "mph" : `${short}/h`) : `${short}/${under === "second" ? "s" : units[under]}`;
+      const gap = unitDisplay === "narrow" || tight.test(short) ? "" : " ";
+      return [...(gap === "" ? [] : [{ type: "literal", value: gap }]), { type: "unit", value: short }];
+    }
+  }
+
+  // One or other, as in English, unless the language is known to do otherwise.
+  const noPlural = ["ja", "zh", "ko", "vi", "th", "id"];
+  const zeroIsOne = ["fr", "pt", "hi"];
+  const slavic = ["ru", "uk", "be", "sr", "hr", "bs"];
+  class PluralRules {
+    #locale;
+    #type;
+
+    constructor(requested, options = {}) {
+      this.#locale = locales.choose(requested);
+      this.#type = options?.type ?? "cardinal";
+    }
+
+    static supportedLocalesOf(requested) {
+      return [].concat(requested ?? []);
+    }
+
+    resolvedOptions() {
+      return { locale: this.#locale, type: this.#type };
+    }
+
+    select(input) {
+      const value = Math.abs(Number(input));
+      const language = this.#locale.split("-")[0];
+      const [ten, hundred] = [value % 10, value % 100];
+      if (this.#type === "ordinal") {
+        if (language !== "en") return "other";
+        if (ten === 1 && hundred !== 11) return "one";
+        if (ten === 2 && hundred !== 12) return "two";
+        return ten === 3 && hundred !== 13 ? "few" : "other";
+      }
+      if (noPlural.includes(language)) return "other";
+      if (zeroIsOne.includes(language)) return value < 2 ? "one" : "other";
+      if (!Number.isInteger(value)) return "other";
+      const few = ten >= 2 && ten <= 4 && !(hundred >= 12 && hundred <= 14);
+      if (slavic.includes(language)) return ten === 1 && hundred !== 11 ? "one" : few ? "few" : "many";
+      if (language === "pl") return value === 1 ? "one" : few ? "few" : "many";
+      if (language === "cs" || language === "sk") return value === 1 ? "one" : value >= 2 && value <= 4 ? "few" : "other";
+      if (["ar", "he", "lt", "lv", "ro", "cy", "ga", "sl", "mt"].includes(language)) {
+        throw new UnsupportedError(`the plural rules of ${language} are not known here: write the cases out`);
+      }
+      return value === 1 ? "one" : "other";
+    }
+  }
+
+  const cached = new Map();
+  const methods = {
+    toLocaleString(requested, options) {
+      if (options !== undefined || (requested !== undefined && typeof requested !== "string")) {
+        return new NumberFormat(requested, options).format(this);
+      }
+      if (!cached.has(requested)) cached.set(requested, new NumberFormat(requested));
+      return cached.get(requested).format(this);
+    },
+  };
+  return { NumberFormat, PluralRules, methods };
+})

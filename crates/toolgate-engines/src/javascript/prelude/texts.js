@@ -1,0 +1,146 @@
+// Intl.Collator, Intl.ListFormat and localeCompare: an order that people expect of names, without
+// the tables of the Unicode standard. Letters first, then accents, then case.
+(function (host, shared) {
+  "use strict";
+  const { String, Map } = globalThis;
+  const locales = shared.locales();
+
+  const normalize = shared.uncurry(String.prototype.normalize);
+  const toLowerCase = shared.uncurry(String.prototype.toLowerCase);
+  const exec = shared.uncurry(RegExp.prototype.exec);
+  const marks = /\p{M}/gu;
+  const ascii = /^[\x20-\x7e]*$/;
+  // Letters that are no letter and an accent, and are sorted as if they were.
+  const folds = { __proto__: null, ß: "ss", æ: "ae", œ: "oe", ø: "o", ł: "l", đ: "d", ð: "d", þ: "th", ı: "i" };
+  const foldable = /[ßæœøłđðþı]/g;
+  const base = (text) => {
+    const lower = toLowerCase(text);
+    if (exec(ascii, lower) !== null) return lower;
+    return shared.replace(shared.replace(normalize(lower, "NFD"), marks, ""), foldable, (letter) => folds[letter]);
+  };
+  // Spaces, then signs, then digits, then letters.
+  const rank = (code) => {
+    if (code >= 97 && code <= 122) return 3;
+    if (code >= 48 && code <= 57) return 2;
+    if (code > 127) return 4;
+    return code === 32 || (code >= 9 && code <= 13) ? 0 : 1;
+  };
+  const compareUnits = (a, b) => {
+    const length = a.length < b.length ? a.length : b.length;
+    for (let at = 0; at < length; at++) {
+      const [left, right] = [a.charCodeAt(at), b.charCodeAt(at)];
+      if (left !== right) return rank(left) - rank(right) || left - right;
+    }
+    return a.length - b.length;
+  };
+  const sign = (value) => (value < 0 ? -1 : value > 0 ? 1 : 0);
+
+  const compareNumeric = (a, b) => {
+    const pieces = (text) => text.match(/\d+|\D+/g) ?? [];
+    const [left, right] = [pieces(a), pieces(b)];
+    for (let at = 0; at < left.length && at < right.length; at++) {
+      const [x, y] = [left[at], right[at]];
+      if (/^\d/.test(x) && /^\d/.test(y)) {
+        const [short, long] = [x.replace(/^0+/, ""), y.replace(/^0+/, "")];
+        const order = short.length - long.length || (short < long ? -1 : short > long ? 1 : 0);
+        if (order !== 0) return order;
+      } else {
+        const order = compareUnits(x, y);
+        if (order !== 0) return order;
+      }
+    }
+    return left.length - right.length;
+  };
+
+  const compare = (a, b, options) => {
+    if (a === b) return 0;
+    const letters = options.numeric ? compareNumeric(base(a), base(b)) : compareUnits(base(a), base(b));
+    if (letters !== 0 || options.sensitivity === "base") return sign(letters);
+    if (options.sensitivity !== "case") {
+      const accents = compareUnits(normalize(toLowerCase(a), "NFC"), normalize(toLowerCase(b), "NFC"));
+      if (accents !== 0 || options.sensitivity === "accent") return sign(accents);
+    }
+    // Small letters come first unless asked otherwise.
+    const [x, y] = [normalize(a, "NFC"), normalize(b, "NFC")];
+    const cased = x === y ? 0 : x > y ? -1 : 1;
+    return options.caseFirst === "upper" ? sign(-cased) : sign(cased);
+  };
+
+  class Collator {
+    #options;
+
+    constructor(requested, options = {}) {
+      const tag = String((shared.isArray(requested) ? requested[0] : requested) ?? "");
+      this.#options = {
+        locale: locales.choose(requested),
+        usage: options?.usage ?? "sort",
+        sensitivity: options?.sensitivity ?? "variant",
+        ignorePunctuation: Boolean(options?.ignorePunctuation),
+        numeric: Boolean(options?.numeric ?? /-u-.*kn(-true)?\b/.test(tag)),
+        caseFirst: options?.caseFirst ?? "false",
+      };
+      const settings = this.#options;
+      const clean = (text) => (settings.ignorePunctuation ? String(text).replace(/[\p{P}\s]/gu, "") : String(text));
+      // As in the standard, `compare` can be handed around on its own.
+      shared.hidden(this, "compare", (a, b) => compare(clean(a), clean(b), settings));
+    }
+
+    static supportedLocalesOf(requested) {
+      return [].concat(requested ?? []);
+    }
+
+    resolvedOptions() {
+      return { ...this.#options };
+    }
+  }
+
+  const words = {
+    __proto__: null,
+    en: ["and", "or", true],
+    de: ["und", "oder", false],
+    fr: ["et", "ou", false],
+    es: ["y", "o", false],
+    it: ["e", "o", false],
+    pt: ["e", "ou", false],
+    nl: ["en", "of", false],
+  };
+  class ListFormat {
+    #locale;
+    #options;
+
+    constructor(requested, options = {}) {
+      this.#locale = locales.choose(requested);
+      this.#options = { type: options?.type ?? "conjunction", style: options?.style ?? "long" };
+    }
+
+    resolvedOptions() {
+      return { locale: this.#locale, ...this.#options };
+    }
+
+    format(list) {
+      const items = [...list].map(String);
+      const { type, style } = this.#options;
+      if (items.length < 2) return items.join("");
+      if (type === "unit") return items.join(style === "narrow" ? " " : ", ");
+      const [and, or, serial] = words[this.#locale.split("-")[0]] ?? words.en;
+      const word = type === "disjunction" ? or : and === "and" && style !== "long" ? "&" : and;
+      const last = items.pop();
+      const comma = serial && this.#locale !== "en-GB" && items.length > 1 ? "," : "";
+      return `${items.join(", ")}${comma} ${word} ${last}`;
+    }
+  }
+
+  const plain = { sensitivity: "variant", numeric: false };
+  const cached = new Map();
+  const methods = {
+    localeCompare(that, requested, options) {
+      if (options === undefined && (requested === undefined || typeof requested === "string")) {
+        if (requested === undefined) return compare(`${this}`, `${that}`, plain);
+        if (!cached.has(requested)) cached.set(requested, new Collator(requested));
+        return cached.get(requested).compare(this, that);
+      }
+      return new Collator(requested, options).compare(this, that);
+    },
+  };
+  return { Collator, ListFormat, methods };
+})

@@ -1,0 +1,104 @@
+//! How scripts fail.
+
+use super::{LIMITS, assert_failures, failure, failure_of, run_with, value};
+use crate::{FailureKind, Position};
+
+#[test]
+fn what_is_not_javascript_is_found_where_it_is() {
+    for (source, line, column) in [
+        ("const x = ;", 1, 11),
+        ("const x = 1;\nconst y = ;", 2, 11),
+        ("let a;\nlet a;", 2, 5),
+        ("return 'é' ];", 1, 12),
+        ("return (1;", 1, 10),
+        ("await await", 1, 0),
+        ("}", 1, 0),
+        ("if (true) {", 1, 0),
+        ("x = `open", 1, 0),
+    ] {
+        let failure = failure(source);
+        assert_eq!(failure.kind, FailureKind::Syntax, "{source}");
+        assert!(failure.message.starts_with("SyntaxError: "), "{source}: {}", failure.message);
+        let position = failure.stack.first().map(|frame| frame.position);
+        if column > 0 {
+            assert_eq!(position, Some(Position { line, column }), "{source}: {failure:?}");
+        }
+    }
+    assert_eq!(failure("const \0 = 1").kind, FailureKind::Syntax);
+    let import = failure("import fs from 'fs';\nreturn 1");
+    assert_eq!(import.kind, FailureKind::Syntax);
+    assert!(import.hint.expect("a hint").contains("no modules"));
+    assert!(failure("export const a = 1").hint.expect("a hint").contains("return"));
+}
+
+#[test]
+fn an_uncaught_error_shows_the_scripts_own_lines() {
+    let source = "const rows = [1];\nfunction inner(row) {\n  return row.a.b;\n}\nrows.map((row) => inner(row));";
+    let failure = failure(source);
+    assert_eq!(failure.kind, FailureKind::Exception);
+    assert_eq!(failure.message, "TypeError: cannot read property 'b' of undefined");
+    let stack: Vec<_> = failure
+        .stack
+        .iter()
+        .map(|frame| (frame.function.as_str(), frame.position.line, frame.position.column))
+        .collect();
+    assert_eq!(stack, [("inner", 3, 10), ("<anonymous>", 5, 24), ("", 5, 6)]);
+}
+
+#[test]
+fn columns_count_characters_also_on_the_first_line() {
+    for (source, line, column) in
+        [("null.x", 1, 1), ("'äöü'; missing()", 1, 8), ("\n'äöü😀'; missing()", 2, 9)]
+    {
+        let failure = failure(source);
+        assert_eq!(failure.stack[0].position, Position { line, column }, "{source}");
+    }
+    assert_eq!(
+        value("function f() { return new Error('x').stack }\nreturn f()"),
+        r#""Error: x\n    at f (script.js:1:32)\n    at script.js:2:9""#
+    );
+}
+
+#[test]
+fn whatever_is_thrown_is_told() {
+    assert_failures(&[
+        ("throw new Error('plain')", FailureKind::Exception, "Error: plain"),
+        ("throw 'text'", FailureKind::Exception, "Uncaught text"),
+        ("throw { code: 1 }", FailureKind::Exception, "Uncaught { code: 1 }"),
+        ("throw undefined", FailureKind::Exception, "Uncaught undefined"),
+        ("throw null", FailureKind::Exception, "Uncaught null"),
+        ("await Promise.reject(null)", FailureKind::Exception, "Uncaught null"),
+        ("throw new Error('outer', { cause: new TypeError('inner') })", FailureKind::Exception, "[cause]: TypeError: inner"),
+        ("await Promise.any([fail({}), fail({})])", FailureKind::Exception, "[1]: ToolError: the disk is full"),
+        ("class Mine extends Error { name = 'Mine' } throw new Mine('own')", FailureKind::Exception, "Mine: own"),
+        ("throw new DOMException('gone', 'AbortError')", FailureKind::Exception, "AbortError: gone"),
+        ("const e = new Error('x'); Object.defineProperty(e, 'message', { get() { throw 1 } }); throw e", FailureKind::Exception, "Error"),
+        ("const e = new Error('x'); e.stack = 7; throw e", FailureKind::Exception, "Error: x"),
+        ("const e = new Error('x'); e.stack = 'at script.js:9999:9999'; throw e", FailureKind::Exception, "Error: x"),
+        ("throw new Proxy({}, { get() { throw 1 }, getPrototypeOf() { throw 2 }, ownKeys() { throw 3 } })", FailureKind::Exception, ""),
+        ("undeclared = 1", FailureKind::Exception, "undeclared is not defined"),
+    ]);
+    assert!(failure("throw new Error('x'.repeat(1e6))").message.len() < 10_000);
+}
+
+#[test]
+fn a_script_that_can_go_nowhere_ends() {
+    assert_failures(&[
+        ("await new Promise(() => {})", FailureKind::Stalled, "nothing can settle"),
+        ("await echo({}); await new Promise(() => {})", FailureKind::Stalled, "nothing can settle"),
+        ("await { then() {} }", FailureKind::Stalled, "nothing can settle"),
+        ("let release; const lock = new Promise((r) => { release = r }); await lock.then(() => release())", FailureKind::Stalled, "nothing can settle"),
+    ]);
+}
+
+#[test]
+fn a_lost_host_ends_the_script() {
+    for source in [
+        "await echo({})",
+        "while (true) { try { await echo({}) } catch {} }",
+        "while (true) { try { echo({}) } catch {} }",
+    ] {
+        let failure = failure_of(source, run_with(source, LIMITS, 0));
+        assert_eq!(failure.kind, FailureKind::Abandoned, "{source}");
+    }
+}

@@ -1,0 +1,55 @@
+//! Scripts, run in memory.
+
+mod calls;
+mod console;
+mod endings;
+mod globals;
+mod hostile;
+mod language;
+mod locales;
+mod round_trip;
+mod world;
+
+use self::world::{LIMITS, Run, run, run_with};
+use crate::{Failure, FailureKind, Outcome};
+
+/// The JSON that a script returned.
+#[track_caller]
+fn value(source: &str) -> String {
+    match run(source).outcome {
+        Outcome::Value(Some(json)) => json.get().to_owned(),
+        other => panic!("{source}\nhas no value: {other:?}"),
+    }
+}
+
+/// Scripts and the JSON that they return.
+#[track_caller]
+fn assert_values(cases: &[(&str, &str)]) {
+    for (source, expected) in cases {
+        assert_eq!(value(source), *expected, "{source}");
+    }
+}
+
+/// How a script failed.
+#[track_caller]
+fn failure(source: &str) -> Failure {
+    failure_of(source, run(source))
+}
+
+#[track_caller]
+fn failure_of(source: &str, run: Run) -> Failure {
+    match run.outcome {
+        Outcome::Failed(failure) => failure,
+        other @ Outcome::Value(_) => panic!("{source}\ndid not fail: {other:?}"),
+    }
+}
+
+/// Scripts, the sorts of their failures, and what the messages have in them.
+#[track_caller]
+fn assert_failures(cases: &[(&str, FailureKind, &str)]) {
+    for (source, kind, part) in cases {
+        let failure = failure(source);
+        assert_eq!(failure.kind, *kind, "{source}\n{failure:?}");
+        assert!(failure.message.contains(part), "{source}\n{failure:?}");
+    }
+}

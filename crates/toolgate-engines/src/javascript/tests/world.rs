@@ -1,0 +1,119 @@
+//! A world in memory.
+
+use std::{
+    cell::RefCell,
+    collections::VecDeque,
+    rc::Rc,
+    time::Instant,
+};
+
+use serde_json::value::RawValue;
+
+use crate::{
+    Call, Closed, Completion, Engine, Function, Limits, Outcome, Script, Stream, Thrown, World,
+    javascript::JavaScript,
+};
+
+/// What a run left behind.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) outcome: Outcome,
+    pub(super) output: String,
+    pub(super) complaints: String,
+    pub(super) calls: Vec<(String, String)>,
+    pub(super) blocks: Vec<String>,
+    /// The most calls that were under way at once.
+    pub(super) most_at_once: usize,
+}
+
+/// What came through so far.
+#[derive(Debug, Default)]
+struct Seen {
+    output: String,
+    complaints: String,
+    calls: Vec<(String, String)>,
+    blocks: Vec<String>,
+    most_at_once: usize,
+}
+
+/// Answers calls by their names, in no time; nobody sleeps in it.
+struct FakeWorld {
+    seen: Rc<RefCell<Seen>>,
+    waiting: VecDeque<Call>,
+    /// After this many calls nobody is there any more.
+    closes_after: usize,
+}
+
+pub(super) const LIMITS: Limits = Limits { memory_bytes: 64 << 20, stack_bytes: 512 << 10 };
+
+/// The names of the functions that every script here is given.
+const FUNCTIONS: &[&str] = &["echo", "fail", "text", "last", "never"];
+
+pub(super) fn run(source: &str) -> Run {
+    run_with(source, LIMITS, usize::MAX)
+}
+
+pub(super) fn run_with(source: &str, limits: Limits, closes_after: usize) -> Run {
+    let functions: Vec<Function> = FUNCTIONS
+        .iter()
+        .map(|name| Function { name: (*name).to_owned(), parameters: vec!["value".to_owned()] })
+        .collect();
+    let seen = Rc::new(RefCell::new(Seen::default()));
+    let mut world =
+        FakeWorld { seen: Rc::clone(&seen), waiting: VecDeque::new(), closes_after };
+    let engine = Box::new(JavaScript::new().expect("the engine starts"));
+    let script = Script { source, functions: &functions };
+    let outcome = engine.run(&script, &limits, &mut world);
+    let Seen { output, complaints, calls, blocks, most_at_once } = seen.take();
+    Run { outcome, output, complaints, calls, blocks, most_at_once }
+}
+
+impl World for FakeWorld {
+    fn submit(&mut self, call: Call) -> Result<(), Closed> {
+        let mut seen = self.seen.borrow_mut();
+        if seen.calls.len() >= self.closes_after {
+            return Err(Closed);
+        }
+        seen.calls.push((call.name.clone(), call.arguments.get().to_owned()));
+        // `last` is answered after all that were made before it and right after it.
+        if call.name == "last" { self.waiting.push_back(call) } else { self.waiting.push_front(call) }
+        seen.most_at_once = seen.most_at_once.max(self.waiting.len());
+        Ok(())
+    }
+
+    fn wait(&mut self, deadline: Option<Instant>) -> Result<Option<Completion>, Closed> {
+        let Some(call) = self.waiting.pop_front() else {
+            assert!(deadline.is_some(), "waits for nothing");
+            return Ok(None);
+        };
+        Ok(Some(Completion { id: call.id, outcome: answer(&call) }))
+    }
+
+    fn write(&mut self, stream: Stream, text: &str) {
+        let mut seen = self.seen.borrow_mut();
+        match stream {
+            Stream::Output => seen.output.push_str(text),
+            Stream::Error => seen.complaints.push_str(text),
+        }
+    }
+
+    fn emit(&mut self, block: Box<RawValue>) {
+        self.seen.borrow_mut().blocks.push(block.get().to_owned());
+    }
+}
+
+fn answer(call: &Call) -> Result<Box<RawValue>, Thrown> {
+    let thrown = |message: &str| Thrown { tool: call.name.clone(), message: message.to_owned() };
+    match call.name.as_str() {
+        "echo" | "last" => Ok(call.arguments.clone()),
+        "fail" => Err(thrown("the disk is full")),
+        // The JSON in the argument's string, untouched.
+        "text" => {
+            let argument: serde_json::Value =
+                serde_json::from_str(call.arguments.get()).expect("arguments are JSON");
+            let text = argument["value"].as_str().expect("a string").to_owned();
+            Ok(RawValue::from_string(text).expect("JSON"))
+        }
+        _ => Err(thrown("no such tool")),
+    }
+}

@@ -1,0 +1,220 @@
+//! Timers in the order in which they are due.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::{Duration, Instant},
+};
+
+/// A timer, as the script knows it. From 1, since scripts test an id for truth.
+pub(super) type TimerId = u32;
+
+/// The kinds of timers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TimerKind {
+    Once,
+    Interval,
+    /// Goes off once, if the script is still there: nothing waits for it.
+    Background,
+}
+
+/// The timers of a script.
+///
+/// Time is that of the clock, but never before a deadline that was waited for, so that what is
+/// started by a timer comes after it even where the waiting was cut short.
+#[derive(Debug)]
+pub(super) struct Timers<T> {
+    due: BTreeMap<(Instant, u64), Timer<T>>,
+    keys: HashMap<TimerId, (Instant, u64)>,
+    next_id: TimerId,
+    next_sequence: u64,
+    /// How many of them are not in the background.
+    holding: usize,
+    reached: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Timer<T> {
+    id: TimerId,
+    callback: T,
+    kind: TimerKind,
+    delay: Duration,
+}
+
+/// The longest delay, 24 days, as in browsers.
+const LONGEST: Duration = Duration::from_millis(i32::MAX as u64);
+/// An interval of nothing would never let anything else happen.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
+
+impl<T: Clone> Timers<T> {
+    /// Starts a timer. `delay` is what the script gave, in milliseconds: any number at all.
+    pub(super) fn start(&mut self, callback: T, delay: f64, kind: TimerKind) -> TimerId {
+        // Also false for what is not a number.
+        let delay = if delay > 0.0 {
+            Duration::try_from_secs_f64(delay / 1000.0).unwrap_or(LONGEST).min(LONGEST)
+        } else {
+            Duration::ZERO
+        };
+        let delay =
+            if kind == TimerKind::Interval { delay.max(SHORTEST_INTERVAL) } else { delay };
+        self.next_id = self.next_id.wrapping_add(1).max(1);
+        let id = self.next_id;
+        self.insert(Timer { id, callback, kind, delay });
+        id
+    }
+
+    /// Stops a timer, if it still is to go off.
+    pub(super) fn stop(&mut self, id: TimerId) {
+        if let Some(key) = self.keys.remove(&id)
+            && let Some(timer) = self.due.remove(&key)
+        {
+            self.uncount(timer.kind);
+        }
+    }
+
+    /// When the next timer goes off.
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        self.due.first_key_value().map(|((deadline, _), _)| *deadline)
+    }
+
+    /// Notes that the time is at least this.
+    pub(super) fn reach(&mut self, instant: Instant) {
+        self.reached = self.reached.max(Some(instant));
+    }
+
+    /// Takes the first timer that is due. One that repeats is started again.
+    pub(super) fn take_due(&mut self) -> Option<T> {
+        let now = self.now();
+        let entry = self.due.first_entry()?;
+        if entry.key().0 > now {
+            return None;
+        }
+        let timer = entry.remove();
+        self.keys.remove(&timer.id);
+        self.uncount(timer.kind);
+        let callback = timer.callback.clone();
+        if timer.kind == TimerKind::Interval {
+            self.insert(timer);
+        }
+        Some(callback)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.due.is_empty()
+    }
+
+    /// Whether there is nothing that a script should not end before.
+    pub(super) fn lets_end(&self) -> bool {
+        self.holding == 0
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.due.clear();
+        self.keys.clear();
+        self.holding = 0;
+    }
+
+    fn insert(&mut self, timer: Timer<T>) {
+        let key = (self.now() + timer.delay, self.next_sequence);
+        self.holding += usize::from(timer.kind != TimerKind::Background);
+        self.next_sequence += 1;
+        self.keys.insert(timer.id, key);
+        self.due.insert(key, timer);
+    }
+
+    fn uncount(&mut self, kind: TimerKind) {
+        self.holding -= usize::from(kind != TimerKind::Background);
+    }
+
+    fn now(&self) -> Instant {
+        let now = Instant::now();
+        self.reached.map_or(now, |reached| reached.max(now))
+    }
+}
+
+impl<T> Default for Timers<T> {
+    fn default() -> Self {
+        Self {
+            due: BTreeMap::new(),
+            keys: HashMap::new(),
+            next_id: 0,
+            next_sequence: 0,
+            holding: 0,
+            reached: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fire_all(timers: &mut Timers<&'static str>, most: usize) -> Vec<&'static str> {
+        let mut fired = Vec::new();
+        while let Some(deadline) = timers.next_deadline() {
+            timers.reach(deadline);
+            while let Some(callback) = timers.take_due() {
+                fired.push(callback);
+                if fired.len() == most {
+                    return fired;
+                }
+            }
+        }
+        fired
+    }
+
+    #[test]
+    fn the_earlier_goes_first_and_equals_keep_their_order() {
+        let mut timers = Timers::default();
+        timers.start("late", 5_000.0, TimerKind::Once);
+        timers.start("soon", 1_000.0, TimerKind::Once);
+        timers.start("at once", 0.0, TimerKind::Once);
+        timers.start("also at once", f64::NAN, TimerKind::Once);
+        assert_eq!(fire_all(&mut timers, 9), ["at once", "also at once", "soon", "late"]);
+        assert!(timers.is_empty());
+    }
+
+    #[test]
+    fn a_stopped_timer_is_gone() {
+        let mut timers = Timers::default();
+        let id = timers.start("stopped", 10.0, TimerKind::Once);
+        timers.start("stays", 20.0, TimerKind::Once);
+        timers.stop(id);
+        timers.stop(id);
+        timers.stop(77);
+        assert_eq!(fire_all(&mut timers, 9), ["stays"]);
+    }
+
+    #[test]
+    fn an_interval_comes_again_and_lets_others_in_between() {
+        let mut timers = Timers::default();
+        let id = timers.start("tick", 10_000.0, TimerKind::Interval);
+        timers.start("between", 15_000.0, TimerKind::Once);
+        assert_eq!(fire_all(&mut timers, 3), ["tick", "between", "tick"]);
+        timers.stop(id);
+        assert!(timers.is_empty());
+    }
+
+    #[test]
+    fn the_background_holds_nothing_up() {
+        let mut timers = Timers::default();
+        timers.start("background", 10.0, TimerKind::Background);
+        assert!(timers.lets_end() && !timers.is_empty());
+        let id = timers.start("tick", 10.0, TimerKind::Interval);
+        timers.start("once", 30.0, TimerKind::Once);
+        assert!(!timers.lets_end());
+        timers.stop(id);
+        assert!(!timers.lets_end());
+        assert_eq!(fire_all(&mut timers, 9), ["background", "once"]);
+        assert!(timers.lets_end());
+    }
+
+    #[test]
+    fn any_number_is_a_delay() {
+        let mut timers = Timers::default();
+        for delay in [f64::INFINITY, f64::NEG_INFINITY, f64::MAX, -1.0, 1e-300, f64::NAN] {
+            timers.start("any", delay, TimerKind::Interval);
+        }
+        let farthest = timers.due.keys().map(|(deadline, _)| *deadline).max();
+        assert!(farthest <= Some(Instant::now() + LONGEST));
+    }
+}

@@ -1,0 +1,180 @@
+//! What scripts and the prelude ask of the engine itself, by functions that are no tools.
+//!
+//! Their names begin with [`PREFIX`], which no tool and no script needs.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use monty_types::{
+    ExcType, MontyDate, MontyDateTime, MontyException, MontyObject, OsFunctionCall,
+};
+
+use crate::world::Stream;
+
+/// What the names of the engine's own functions begin with.
+pub(super) const PREFIX: &str = "_tg_host_";
+
+/// The longest that a script may ask to wait at once.
+const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// What an engine function asks for.
+#[derive(Debug)]
+pub(super) enum Request {
+    /// A value that is there at once.
+    Value(MontyObject),
+    /// An error, raised where it was called.
+    Raise(MontyException),
+    /// A text for the console.
+    Write(Stream, String),
+    /// The script goes on at that time, and not before.
+    Sleep(Instant),
+    /// An awaitable that is ready at that time.
+    Timer(Instant),
+    /// An awaitable that is ready when it is settled.
+    Future,
+    /// Settles the awaitable with that number, counted in the order in which they were made.
+    Settle(u64),
+}
+
+/// Reads a call of one of the engine's functions; `name` is without the prefix.
+pub(super) fn request(name: &str, arguments: &[MontyObject], started: Instant) -> Request {
+    match (name, arguments) {
+        ("time", []) => Request::Value(MontyObject::Float(since_epoch().as_secs_f64())),
+        ("monotonic", []) => Request::Value(MontyObject::Float(started.elapsed().as_secs_f64())),
+        ("seed", []) => Request::Value(MontyObject::Int(seed())),
+        ("write", [MontyObject::Bool(error), MontyObject::String(text)]) => {
+            let stream = if *error { Stream::Error } else { Stream::Output };
+            Request::Write(stream, text.clone())
+        }
+        ("sleep", [seconds]) => wait(seconds, Request::Sleep),
+        ("timer", [seconds]) => wait(seconds, Request::Timer),
+        ("future", []) => Request::Future,
+        ("settle", [MontyObject::Int(number)]) => {
+            Request::Settle(u64::try_from(*number).unwrap_or(u64::MAX))
+        }
+        ("digest", [MontyObject::String(algorithm), MontyObject::Bytes(bytes)]) => {
+            match super::digest::digest(algorithm, bytes) {
+                Some(digest) => Request::Value(MontyObject::Bytes(digest)),
+                None => raise(ExcType::ValueError, format!("unsupported hash type {algorithm}")),
+            }
+        }
+        _ => raise(ExcType::TypeError, format!("{PREFIX}{name}() was called in an unknown way")),
+    }
+}
+
+/// Answers what Monty asks of an operating system: the time, and nothing else.
+pub(super) fn operating_system(call: &OsFunctionCall) -> Result<MontyObject, MontyException> {
+    match call {
+        OsFunctionCall::DateToday => Ok(MontyObject::Date(today())),
+        OsFunctionCall::DateTimeNow(zone) => {
+            let offset = zone.as_ref().map(|zone| zone.offset_seconds);
+            let name = zone.as_ref().and_then(|zone| zone.name.clone());
+            Ok(MontyObject::DateTime(now(offset, name)))
+        }
+        OsFunctionCall::Getenv(call) => Ok(call.default.clone()),
+        OsFunctionCall::GetEnviron => Ok(MontyObject::dict(Vec::new())),
+        other => {
+            let name: &'static str = other.into();
+            Err(MontyException::new(
+                ExcType::PermissionError,
+                Some(format!("{name}: a script has no files")),
+            ))
+        }
+    }
+}
+
+fn raise(kind: ExcType, message: String) -> Request {
+    Request::Raise(MontyException::new(kind, Some(message)))
+}
+
+fn wait(seconds: &MontyObject, request: fn(Instant) -> Request) -> Request {
+    let seconds = match seconds {
+        #[expect(clippy::cast_precision_loss, reason = "nobody waits for 2^53 seconds")]
+        MontyObject::Int(seconds) => *seconds as f64,
+        MontyObject::Float(seconds) => *seconds,
+        MontyObject::Bool(seconds) => f64::from(u8::from(*seconds)),
+        _ => return raise(ExcType::TypeError, "a delay is a number of seconds".to_owned()),
+    };
+    if seconds.is_nan() {
+        return raise(ExcType::ValueError, "Invalid delay: NaN (not a number)".to_owned());
+    }
+    let delay = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(LONGEST_WAIT);
+    request(Instant::now() + delay.min(LONGEST_WAIT))
+}
+
+fn since_epoch() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// Random numbers of a script need no more than to differ from run to run.
+fn seed() -> i64 {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    let mut hasher = RandomState::new().build_hasher();
+    hasher.write_u128(since_epoch().as_nanos());
+    i64::try_from(hasher.finish() >> 2).unwrap_or_default()
+}
+
+fn today() -> MontyDate {
+    let MontyDateTime { year, month, day, .. } = now(None, None);
+    MontyDate { year, month, day }
+}
+
+/// The time in a zone with that offset, or in UTC, which is the local time of a script.
+fn now(offset: Option<i32>, name: Option<String>) -> MontyDateTime {
+    let epoch = since_epoch();
+    let seconds =
+        i64::try_from(epoch.as_secs()).unwrap_or(i64::MAX / 2) + i64::from(offset.unwrap_or(0));
+    let (days, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let (year, month, day) = civil(days);
+    let part = |value: i64| u8::try_from(value).unwrap_or_default();
+    MontyDateTime {
+        year,
+        month,
+        day,
+        hour: part(rest / 3_600),
+        minute: part(rest / 60 % 60),
+        second: part(rest % 60),
+        microsecond: epoch.subsec_micros(),
+        offset_seconds: offset,
+        timezone_name: name,
+    }
+}
+
+/// Year, month and day of a number of days since 1970, in the Gregorian calendar.
+fn civil(days: i64) -> (i32, u8, u8) {
+    // Counted from 1 March of the year 0, so that a leap day is the last day of a year.
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = era * 400 + year_of_era + i64::from(month <= 2);
+    (
+        i32::try_from(year).unwrap_or(9_999).min(9_999),
+        u8::try_from(month).unwrap_or(1),
+        u8::try_from(day).unwrap_or(1),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::civil;
+
+    #[test]
+    fn days_since_1970_have_their_dates() {
+        for (days, date) in [
+            (0, (1970, 1, 1)),
+            (58, (1970, 2, 28)),
+            (59, (1970, 3, 1)),
+            (11_016, (2000, 2, 29)),
+            (19_782, (2024, 2, 29)),
+            (19_783, (2024, 3, 1)),
+            (20_773, (2026, 11, 16)),
+        ] {
+            assert_eq!(civil(days), date, "{days}");
+        }
+    }
+}

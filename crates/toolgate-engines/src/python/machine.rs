@@ -1,0 +1,292 @@
+//! Runs Monty from pause to pause: a call, a name, a wait.
+
+use std::{
+    borrow::Cow,
+    cmp::Reverse,
+    collections::{BTreeMap, BinaryHeap, HashMap},
+    time::Instant,
+};
+
+use monty::{MontyRepl, ReplFunctionCall, ReplProgress, ReplResolveFutures, ReplStartError};
+use monty_types::{
+    ExcType, ExtFunctionResult, MontyException, MontyObject, NameLookupResult, PrintWriter,
+    PrintWriterCallback,
+};
+
+use super::{
+    arguments,
+    host::{self, Request},
+    value,
+};
+use crate::{
+    engine::{Function, Script},
+    world::{Call, CallId, Closed, Completion, Stream, World},
+};
+
+/// How much output is held back at most, so that a line is one write.
+const CONSOLE_BUFFER: usize = 8 * 1024;
+
+/// Why a piece of Python did not run to its end.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// An exception that nobody caught.
+    Raised(Box<MontyException>),
+    /// It waits for what nobody will ever settle.
+    Stalled,
+    /// The host is gone.
+    Abandoned,
+}
+
+/// One run's dealings with the world.
+pub(super) struct Machine<'a> {
+    world: &'a mut dyn World,
+    functions: HashMap<&'a str, &'a Function>,
+    console: String,
+    started: Instant,
+    next_call: CallId,
+    in_flight: HashMap<CallId, Flight<'a>>,
+    /// What is settled and not handed to Monty yet, because nobody waited for it so far.
+    ready: HashMap<u32, ExtFunctionResult>,
+    timers: BinaryHeap<Reverse<(Instant, u32)>>,
+    /// Awaitables that the script settles itself, in the order in which they were made.
+    futures: BTreeMap<u64, u32>,
+    next_future: u64,
+}
+
+/// A call that has not come back.
+struct Flight<'a> {
+    /// Monty's number for it.
+    number: u32,
+    function: &'a Function,
+}
+
+type Step = Result<ReplProgress, Box<ReplStartError>>;
+
+impl<'a> Machine<'a> {
+    /// A machine that has done nothing yet.
+    pub(super) fn new(script: &Script<'a>, world: &'a mut dyn World) -> Self {
+        Self {
+            world,
+            functions: script.functions.iter().map(|f| (f.name.as_str(), f)).collect(),
+            console: String::new(),
+            started: Instant::now(),
+            next_call: 0,
+            in_flight: HashMap::new(),
+            ready: HashMap::new(),
+            timers: BinaryHeap::new(),
+            futures: BTreeMap::new(),
+            next_future: 0,
+        }
+    }
+
+    /// Runs a piece of Python to its end.
+    pub(super) fn run(
+        &mut self,
+        session: MontyRepl,
+        source: &str,
+    ) -> Result<(MontyRepl, MontyObject), Stop> {
+        let mut step = session.feed_start(source, Vec::new(), self.printer());
+        let ended = loop {
+            step = match step {
+                Ok(ReplProgress::Complete { repl, value }) => break Ok((repl, value)),
+                Ok(ReplProgress::FunctionCall(call)) => self.call(call)?,
+                Ok(ReplProgress::ResolveFutures(waiting)) => self.resolve(waiting)?,
+                Ok(ReplProgress::NameLookup(lookup)) => {
+                    let found = lookup.object_id().is_none().then(|| self.name(&lookup.name));
+                    let answer = found.unwrap_or(NameLookupResult::Undefined);
+                    lookup.resume(answer, self.printer())
+                }
+                Ok(ReplProgress::OsCall(call)) => {
+                    let answer = host::operating_system(&call.function_call);
+                    call.resume(result(answer), self.printer())
+                }
+                Err(error) => break Err(Stop::Raised(Box::new(error.error))),
+            };
+        };
+        self.flush();
+        ended
+    }
+
+    fn printer(&mut self) -> PrintWriter<'_> {
+        PrintWriter::Callback(self)
+    }
+
+    fn flush(&mut self) {
+        if !self.console.is_empty() {
+            self.world.write(Stream::Output, &self.console);
+            self.console.clear();
+        }
+    }
+
+    fn name(&self, name: &str) -> NameLookupResult {
+        if self.functions.contains_key(name) || name.starts_with(host::PREFIX) {
+            NameLookupResult::Value(MontyObject::Function {
+                name: name.to_owned(),
+                docstring: None,
+            })
+        } else {
+            NameLookupResult::Undefined
+        }
+    }
+
+    fn call(&mut self, call: ReplFunctionCall) -> Result<Step, Stop> {
+        if call.object_id.is_some() {
+            let name = call.function_name.clone();
+            return Ok(call.resume(ExtFunctionResult::NotFound(name), self.printer()));
+        }
+        if let Some(function) = self.functions.get(call.function_name.as_str()).copied() {
+            return self.tool(function, call);
+        }
+        if let Some(name) = call.function_name.strip_prefix(host::PREFIX) {
+            let request = host::request(name, &call.args, self.started);
+            return self.own(request, call);
+        }
+        let name = call.function_name.clone();
+        Ok(call.resume(ExtFunctionResult::NotFound(name), self.printer()))
+    }
+
+    fn tool(&mut self, function: &'a Function, call: ReplFunctionCall) -> Result<Step, Stop> {
+        let arguments = match arguments::bind(function, &call.args, &call.kwargs) {
+            Ok(arguments) => arguments,
+            Err(error) => {
+                return Ok(call.resume(ExtFunctionResult::Error(error), self.printer()));
+            }
+        };
+        let id = self.next_call;
+        self.next_call += 1;
+        self.in_flight.insert(id, Flight { number: call.call_id, function });
+        // What was printed before a call is seen before its effect.
+        self.flush();
+        self.world.submit(Call { id, name: function.name.clone(), arguments })?;
+        Ok(call.resume_pending(self.printer()))
+    }
+
+    fn own(&mut self, request: Request, call: ReplFunctionCall) -> Result<Step, Stop> {
+        let answer = match request {
+            Request::Value(value) => ExtFunctionResult::Return(value),
+            Request::Raise(error) => ExtFunctionResult::Error(error),
+            Request::Write(stream, text) => {
+                self.flush();
+                self.world.write(stream, &text);
+                ExtFunctionResult::Return(MontyObject::None)
+            }
+            Request::Sleep(until) => {
+                self.flush();
+                while let Some(completion) = self.world.wait(Some(until))? {
+                    self.complete(completion);
+                }
+                ExtFunctionResult::Return(MontyObject::None)
+            }
+            Request::Timer(until) => {
+                self.timers.push(Reverse((until, call.call_id)));
+                return Ok(call.resume_pending(self.printer()));
+            }
+            Request::Future => {
+                self.futures.insert(self.next_future, call.call_id);
+                self.next_future += 1;
+                return Ok(call.resume_pending(self.printer()));
+            }
+            Request::Settle(number) => {
+                if let Some(number) = self.futures.remove(&number) {
+                    self.ready.insert(number, ExtFunctionResult::Return(MontyObject::None));
+                }
+                ExtFunctionResult::Return(MontyObject::None)
+            }
+        };
+        Ok(call.resume(answer, self.printer()))
+    }
+
+    /// Every task waits: hands over what is settled, and waits for more only where nothing is.
+    fn resolve(&mut self, waiting: ReplResolveFutures) -> Result<Step, Stop> {
+        self.flush();
+        loop {
+            self.ring();
+            let settled: Vec<(u32, ExtFunctionResult)> = waiting
+                .pending_call_ids()
+                .iter()
+                .filter_map(|number| Some((*number, self.ready.remove(number)?)))
+                .collect();
+            if !settled.is_empty() {
+                return Ok(waiting.resume(settled, self.printer()));
+            }
+            let alarm = self.timers.peek().map(|Reverse((until, _))| *until);
+            if self.in_flight.is_empty() && alarm.is_none() {
+                return Err(Stop::Stalled);
+            }
+            if let Some(completion) = self.world.wait(alarm)? {
+                self.complete(completion);
+                // Whatever else has come in by now: a resumption each would cost the square.
+                let now = Instant::now();
+                while let Some(completion) = self.world.wait(Some(now))? {
+                    self.complete(completion);
+                }
+            }
+        }
+    }
+
+    fn ring(&mut self) {
+        let now = Instant::now();
+        while let Some(Reverse((until, number))) = self.timers.peek().copied() {
+            if until > now {
+                break;
+            }
+            self.timers.pop();
+            self.ready.insert(number, ExtFunctionResult::Return(MontyObject::None));
+        }
+    }
+
+    fn complete(&mut self, completion: Completion) {
+        // A completion of no call is the host's mistake, and nothing that a script could mend.
+        let Some(flight) = self.in_flight.remove(&completion.id) else { return };
+        let value = match completion.outcome {
+            Ok(text) => value::from_json(&text)
+                .unwrap_or_else(|error| failure(&flight.function.name, &error.to_string())),
+            Err(thrown) => failure(&thrown.tool, &thrown.message),
+        };
+        self.ready.insert(flight.number, ExtFunctionResult::Return(value));
+    }
+}
+
+impl PrintWriterCallback for Machine<'_> {
+    fn stdout_write(&mut self, output: Cow<'_, str>) -> Result<(), MontyException> {
+        self.console.push_str(&output);
+        if self.console.len() > CONSOLE_BUFFER {
+            self.flush();
+        }
+        Ok(())
+    }
+
+    fn stdout_push(&mut self, end: char) -> Result<(), MontyException> {
+        self.console.push(end);
+        if end == '\n' {
+            self.flush();
+        }
+        Ok(())
+    }
+
+    fn poll_flush(&mut self) -> Result<(), MontyException> {
+        self.flush();
+        Ok(())
+    }
+}
+
+impl From<Closed> for Stop {
+    fn from(Closed: Closed) -> Self {
+        Self::Abandoned
+    }
+}
+
+fn result(answer: Result<MontyObject, MontyException>) -> ExtFunctionResult {
+    match answer {
+        Ok(value) => ExtFunctionResult::Return(value),
+        Err(error) => ExtFunctionResult::Error(error),
+    }
+}
+
+/// A tool's failure, as the value that the prelude raises where it is awaited.
+fn failure(tool: &str, message: &str) -> MontyObject {
+    MontyObject::Exception {
+        exc_type: ExcType::BinasciiError,
+        arg: Some(format!("{tool}: {message}")),
+    }
+}

@@ -1,0 +1,1 @@
+_tg_abc = _tg_module("abc", {"ABC": "ABC", "ABCMeta": "ABCMeta", "abstractmethod": "abstractmethod"})

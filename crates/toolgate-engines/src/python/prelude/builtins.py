@@ -1,0 +1,78 @@
+ToolError = RuntimeError
+ConnectionError = BrokenPipeError = ConnectionResetError = ConnectionRefusedError = OSError
+ConnectionAbortedError = InterruptedError = BlockingIOError = ProcessLookupError = OSError
+IOError = EnvironmentError = OSError
+EOFError = BufferError = SystemError = ReferenceError = StopAsyncIteration = RuntimeError
+FloatingPointError = ArithmeticError
+UnicodeError = ValueError
+Warning = UserWarning = DeprecationWarning = RuntimeWarning = FutureWarning = Exception
+
+
+def callable(value, type=type):
+    return type(value).__name__ in ("function", "builtin_function_or_method", "type", "method", "partial", "functools.partial")
+
+
+def issubclass(kind, kinds, isinstance=isinstance, tuple=tuple, str=str, bool=bool, int=int):
+    if isinstance(kinds, tuple):
+        for other in kinds:
+            if issubclass(kind, other):
+                return True
+        return False
+    return kind == kinds or str(kinds) == "<class 'object'>" or (kind == bool and kinds == int)
+
+
+def format(value, specification="", str=str):
+    return f"{value:{specification}}" if specification else str(value)
+
+
+def ascii(value, repr=repr, ord=ord):
+    parts = []
+    for character in repr(value):
+        code = ord(character)
+        if code < 128:
+            parts.append(character)
+        elif code < 256:
+            parts.append(f"\\x{code:02x}")
+        elif code < 65536:
+            parts.append(f"\\u{code:04x}")
+        else:
+            parts.append(f"\\U{code:08x}")
+    return "".join(parts)
+
+
+def exit(code=None):
+    _tg_exit(code)
+
+
+quit = exit
+
+
+def _tg_exit(code, isinstance=isinstance, int=int, str=str):
+    raise SystemExit("" if code is None else str(code))
+
+
+def _tg_make_hasattr(native, type=type):
+    # Monty knows the methods of its own types only when they are called.
+    methods = {
+        "dict": "clear copy fromkeys get items keys pop popitem setdefault update values",
+        "list": "append clear copy count extend index insert pop remove reverse sort",
+        "tuple": "count index",
+        "set": "add clear copy difference discard intersection isdisjoint issubset issuperset pop remove union update",
+        "str": "capitalize casefold center count encode endswith find format index isalnum isalpha isdigit islower isspace istitle isupper join ljust lower lstrip partition removeprefix removesuffix replace rfind rindex rjust rpartition rsplit rstrip split splitlines startswith strip swapcase title upper zfill",
+        "bytes": "count decode endswith find hex index join replace split startswith strip",
+        "datetime.datetime": "date isoformat isoweekday replace strftime time timestamp weekday",
+        "datetime.date": "isoformat isoweekday replace strftime weekday",
+        "datetime.timedelta": "total_seconds",
+    }
+    shared = {"dict": "__iter__ __len__ __getitem__ __contains__", "list": "__iter__ __len__ __getitem__ __contains__", "tuple": "__iter__ __len__ __getitem__ __contains__", "set": "__iter__ __len__ __contains__", "str": "__iter__ __len__ __getitem__ __contains__"}
+
+    def hasattr(value, name):
+        if native(value, name):
+            return True
+        kind = type(value).__name__
+        return name in methods.get(kind, "").split() or name in shared.get(kind, "").split()
+
+    return hasattr
+
+
+hasattr = _tg_make_hasattr(hasattr)

@@ -1,0 +1,8 @@
+def _tg_make_collections(dict=dict, list=list):
+    def OrderedDict(*arguments, **named):
+        return dict(*arguments, **named)
+
+    return _tg_module("collections", {"OrderedDict": OrderedDict, "abc": _tg_module("collections.abc", {})})
+
+
+_tg_collections = _tg_make_collections()

@@ -1,0 +1,36 @@
+import json as _tg_native_json
+
+
+def _tg_make_json(native, isinstance=isinstance, dict=dict, list=list, tuple=tuple, str=str, int=int, float=float, bool=bool):
+    def plain(value, default, depth):
+        if depth > 150:
+            raise ValueError("Circular reference detected")
+        if value is None or isinstance(value, (str, int, float, bool)):
+            return value
+        if isinstance(value, dict):
+            return {key: plain(item, default, depth + 1) for key, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [plain(item, default, depth + 1) for item in value]
+        return plain(default(value), default, depth + 1)
+
+    def dumps(value, default=None, cls=None, **named):
+        if cls is not None:
+            default = cls().default
+        if default is not None:
+            value = plain(value, default, 0)
+        return native.dumps(value, **named)
+
+    def dump(value, file, **named):
+        file.write(dumps(value, **named))
+
+    def load(file):
+        return native.loads(file.read())
+
+    class JSONEncoder:
+        def default(self, value):
+            raise TypeError("Object is not JSON serializable")
+
+    return _tg_module("json", {"dumps": dumps, "dump": dump, "load": load, "JSONEncoder": JSONEncoder})
+
+
+_tg_json = _tg_make_json(_tg_native_json)

@@ -1,0 +1,168 @@
+def _tg_make_methods(datetime, date, time, timedelta, timezone, isinstance=isinstance, int=int, float=float, str=str, set=set, bin=bin, abs=abs, hasattr=hasattr, len=len, ord=ord, iter=iter, type=type, round=round, list=list, chr=chr):
+    epoch = datetime(1970, 1, 1)
+
+    def delta(days=0, seconds=0, microseconds=0, milliseconds=0, minutes=0, hours=0, weeks=0):
+        # Monty takes whole numbers only.
+        total = microseconds + milliseconds * 1000 + (seconds + minutes * 60 + hours * 3600) * 1000000 + (days + weeks * 7) * 86400000000
+        total = total if isinstance(total, int) else round(total)
+        return timedelta(days=total // 86400000000, seconds=total // 1000000 % 86400, microseconds=total % 1000000)
+
+    def is_kind(value, kind):
+        return value == kind
+
+    def from_timestamp(kind, seconds, tz=None):
+        if is_kind(kind, date):
+            moment = epoch + delta(seconds=seconds)
+            return date(moment.year, moment.month, moment.day)
+        if not is_kind(kind, datetime):
+            return kind.fromtimestamp(seconds, tz)
+        moment = epoch + delta(seconds=seconds)
+        if tz is None:
+            return moment
+        return as_timezone(moment.replace(tzinfo=timezone.utc), tz)
+
+    def from_timestamp_utc(kind, seconds):
+        return epoch + delta(seconds=seconds)
+
+    def now_utc(kind):
+        return datetime.now(timezone.utc).replace(tzinfo=None)
+
+    def combined(kind, day, clock, tzinfo=None):
+        if not is_kind(kind, datetime):
+            return kind.combine(day, clock)
+        zone = tzinfo if tzinfo is not None else clock.tzinfo
+        return datetime(day.year, day.month, day.day, clock.hour, clock.minute, clock.second, clock.microsecond, tzinfo=zone)
+
+    def offset_of(zone):
+        # A zone does not tell its offset; the difference of two moments does.
+        moment = datetime(2000, 1, 3, tzinfo=zone)
+        return datetime(2000, 1, 3, tzinfo=timezone.utc) - moment
+
+    def as_timezone(moment, tz=None):
+        if not isinstance(moment, datetime):
+            return moment.astimezone(tz)
+        zone = timezone.utc if tz is None else tz
+        source = timezone.utc if moment.tzinfo is None else moment.tzinfo
+        shifted = moment.replace(tzinfo=None) - offset_of(source) + offset_of(zone)
+        return shifted.replace(tzinfo=zone)
+
+    def to_ordinal(day):
+        if not isinstance(day, (date, datetime)):
+            return day.toordinal()
+        return (date(day.year, day.month, day.day) - date(1, 1, 1)).days + 1
+
+    def from_ordinal(kind, number):
+        day = date(1, 1, 1) + timedelta(days=number - 1)
+        return datetime(day.year, day.month, day.day) if is_kind(kind, datetime) else day
+
+    def iso_calendar(day):
+        if not isinstance(day, (date, datetime)):
+            return day.isocalendar()
+        here = date(day.year, day.month, day.day)
+        weekday = here.isoweekday()
+        thursday = here + timedelta(days=4 - weekday)
+        week = ((thursday - date(thursday.year, 1, 1)).days) // 7 + 1
+        return _tg_iso_date(thursday.year, week, weekday)
+
+    def from_iso_calendar(kind, year, week, day):
+        fourth = date(year, 1, 4)
+        result = fourth + timedelta(days=(week - 1) * 7 + day - fourth.isoweekday())
+        return datetime(result.year, result.month, result.day) if is_kind(kind, datetime) else result
+
+    def c_time(moment):
+        return moment.strftime("%a %b %d %H:%M:%S %Y")
+
+    def time_tuple(moment):
+        year_day = (date(moment.year, moment.month, moment.day) - date(moment.year, 1, 1)).days + 1
+        clock = (moment.hour, moment.minute, moment.second) if isinstance(moment, datetime) else (0, 0, 0)
+        return (moment.year, moment.month, moment.day) + clock + (moment.weekday(), year_day, -1)
+
+    def bit_length(number):
+        return number.bit_length() if not isinstance(number, int) else (0 if number == 0 else len(bin(abs(number))) - 2)
+
+    def bit_count(number):
+        return bin(abs(number)).count("1")
+
+    def is_integer(number):
+        if isinstance(number, float):
+            return number == number and number not in (float("inf"), float("-inf")) and number == int(number)
+        return True if isinstance(number, int) else number.is_integer()
+
+    def translate(text, table):
+        if not isinstance(text, str):
+            return text.translate(table)
+        parts = []
+        for character in text:
+            code = ord(character)
+            if code not in table:
+                parts.append(character)
+                continue
+            value = table[code]
+            if value is not None:
+                parts.append(chr(value) if isinstance(value, int) else value)
+        return "".join(parts)
+
+    def is_printable(text):
+        for character in text:
+            if ord(character) < 32 or ord(character) == 127:
+                return False
+        return True
+
+    def format_map(text, mapping):
+        return text.format(**mapping)
+
+    def from_iterable(kind, collections):
+        return iter([value for collection in collections for value in collection])
+
+    def difference_update(own, *others):
+        if not isinstance(own, set):
+            return own.difference_update(*others)
+        for other in others:
+            for item in list(other):
+                own.discard(item)
+
+    def intersection_update(own, *others):
+        if not isinstance(own, set):
+            return own.intersection_update(*others)
+        for other in others:
+            kept = set(other)
+            for item in list(own):
+                if item not in kept:
+                    own.discard(item)
+
+    def symmetric_difference_update(own, other):
+        for item in set(other):
+            if item in own:
+                own.discard(item)
+            else:
+                own.add(item)
+
+    def sub(pattern, replacement, *rest, **named):
+        if isinstance(replacement, str) or type(pattern).__name__ not in ("Pattern", "re.Pattern"):
+            return pattern.sub(replacement, *rest, **named)
+        return _tg_substitute(pattern, replacement, *rest, **named)[0]
+
+    return [from_timestamp, from_timestamp_utc, now_utc, combined, as_timezone, to_ordinal, from_ordinal, iso_calendar, from_iso_calendar, c_time, time_tuple, bit_length, bit_count, is_integer, translate, is_printable, format_map, difference_update, intersection_update, symmetric_difference_update, sub, from_iterable, delta]
+
+
+import collections as _tg_native_collections, datetime as _tg_native_datetime
+
+_tg_iso_date = _tg_native_collections.namedtuple("IsoCalendarDate", "year week weekday")
+
+
+def _tg_substitute(pattern, replacement, text, count=0, len=len):
+    parts = []
+    at = 0
+    made = 0
+    for found in pattern.finditer(text):
+        if count and made >= count:
+            break
+        parts.append(text[at:found.start()])
+        parts.append(replacement(found))
+        at = found.end()
+        made += 1
+    parts.append(text[at:])
+    return "".join(parts), made
+
+
+_tg_fromtimestamp, _tg_utcfromtimestamp, _tg_utcnow, _tg_combine, _tg_astimezone, _tg_toordinal, _tg_fromordinal, _tg_isocalendar, _tg_fromisocalendar, _tg_ctime, _tg_timetuple, _tg_bit_length, _tg_bit_count, _tg_is_integer, _tg_translate, _tg_isprintable, _tg_format_map, _tg_difference_update, _tg_intersection_update, _tg_symmetric_difference_update, _tg_sub, _tg_from_iterable, _tg_timedelta = _tg_make_methods(_tg_native_datetime.datetime, _tg_native_datetime.date, _tg_native_datetime.time, _tg_native_datetime.timedelta, _tg_native_datetime.timezone)

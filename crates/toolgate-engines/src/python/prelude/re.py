@@ -1,0 +1,31 @@
+import re as _tg_native_re
+
+
+def _tg_make_re(native, isinstance=isinstance, str=str, hasattr=hasattr):
+    def subn(pattern, replacement, text, count=0, flags=0):
+        compiled = native.compile(pattern, flags) if isinstance(pattern, str) else pattern
+        if isinstance(replacement, str):
+            made = 0
+            for found in compiled.finditer(text):
+                made += 1
+            return compiled.sub(replacement, text, count), (min(made, count) if count else made)
+        parts = []
+        at = 0
+        made = 0
+        for found in compiled.finditer(text):
+            if count and made >= count:
+                break
+            parts.append(text[at:found.start()])
+            parts.append(replacement(found))
+            at = found.end()
+            made += 1
+        parts.append(text[at:])
+        return "".join(parts), made
+
+    def sub(pattern, replacement, text, count=0, flags=0):
+        return subn(pattern, replacement, text, count, flags)[0]
+
+    return _tg_module("re", {"sub": sub, "subn": subn, "UNICODE": 0, "U": 0})
+
+
+_tg_re = _tg_make_re(_tg_native_re)

@@ -1,0 +1,326 @@
+//! Classes that inherit, and methods with decorators.
+//!
+//! Monty's classes have no bases and plain methods only. Here a class loses both, and a statement
+//! behind it tells the prelude what was taken away: it copies what is inherited, and binds static
+//! and class methods. `super()` is the first base by name. Exceptions, enumerations and properties
+//! are built on that.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ruff_python_ast::{
+    Decorator, Expr, ExprAttribute, ExprCall, Stmt, StmtClassDef,
+    visitor::{Visitor, walk_stmt},
+};
+use ruff_text_size::{Ranged, TextRange, TextSize};
+
+use super::Rewriter;
+
+/// What is known of all classes of a script before the walk.
+#[derive(Debug, Default)]
+pub(super) struct Classes {
+    by_name: BTreeMap<String, Class>,
+    properties: BTreeSet<String>,
+    /// Whether any of them needs the prelude. Then all of them tell it their members.
+    special: bool,
+    /// The classes that the walk is inside of, with the name of the first parameter.
+    around: Vec<Around>,
+}
+
+#[derive(Debug, Clone)]
+struct Around {
+    base: Base,
+    receiver: String,
+}
+
+#[derive(Debug, Clone)]
+struct Class {
+    bases: Vec<String>,
+}
+
+/// What `super()` means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Base {
+    Nothing,
+    Exception,
+    Named(String),
+}
+
+/// Bases that say nothing to an interpreter.
+const MARKERS: &[&str] = &["object", "ABC", "Protocol", "Generic"];
+const ENUMERATIONS: &[&str] = &["Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"];
+
+/// Looks for the classes of a script.
+pub(super) fn collect(body: &[Stmt]) -> Classes {
+    let mut search = Search(Classes::default());
+    search.visit_body(body);
+    search.0
+}
+
+struct Search(Classes);
+
+impl<'a> Visitor<'a> for Search {
+    fn visit_stmt(&mut self, statement: &'a Stmt) {
+        if let Stmt::ClassDef(class) = statement {
+            let bases = bases(class);
+            self.0.special |= bases.iter().any(|base| !MARKERS.contains(&base.as_str()));
+            for member in &class.body {
+                let Stmt::FunctionDef(method) = member else { continue };
+                for decorator in &method.decorator_list {
+                    match MethodKind::of(decorator) {
+                        Some(MethodKind::Property) => {
+                            self.0.properties.insert(method.name.to_string());
+                            self.0.special = true;
+                        }
+                        Some(MethodKind::Static | MethodKind::Class) => self.0.special = true,
+                        _ => {}
+                    }
+                }
+            }
+            self.0.by_name.insert(class.name.to_string(), Class { bases });
+        }
+        walk_stmt(self, statement);
+    }
+
+    fn visit_expr(&mut self, _expression: &'a Expr) {}
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum MethodKind {
+    Static,
+    Class,
+    Property,
+    Abstract,
+}
+
+impl MethodKind {
+    fn of(decorator: &Decorator) -> Option<Self> {
+        let name = match &decorator.expression {
+            Expr::Name(name) => name.id.as_str(),
+            Expr::Attribute(attribute) => attribute.attr.as_str(),
+            _ => return None,
+        };
+        match name {
+            "staticmethod" => Some(Self::Static),
+            "classmethod" => Some(Self::Class),
+            "property" | "cached_property" => Some(Self::Property),
+            "abstractmethod" | "override" | "final" => Some(Self::Abstract),
+            _ => None,
+        }
+    }
+}
+
+impl Classes {
+    /// Whether a class is an exception, by its bases.
+    pub(super) fn is_exception(&self, name: &str) -> bool {
+        // A chain of bases is at most as long as there are classes.
+        self.exception_in(name, self.by_name.len())
+    }
+
+    fn exception_in(&self, name: &str, steps: usize) -> bool {
+        match self.by_name.get(name) {
+            None => is_exception_name(name),
+            Some(_) if steps == 0 => false,
+            Some(class) => class.bases.iter().any(|base| self.exception_in(base, steps - 1)),
+        }
+    }
+
+    /// Whether the script has exceptions of its own.
+    pub(super) fn has_exceptions(&self) -> bool {
+        self.by_name.keys().any(|name| self.is_exception(name))
+    }
+}
+
+impl<'a> Rewriter<'a> {
+    pub(super) fn class(&mut self, statement: &'a Stmt, class: &'a StmtClassDef) {
+        let bases = bases(class);
+        if bases.iter().any(|base| base == "TypedDict") {
+            return self.edits.replace(statement.range(), format!("{} = dict", class.name));
+        }
+        for decorator in &class.decorator_list {
+            self.visit_decorator(decorator);
+        }
+        let is_record = class.decorator_list.iter().any(|d| self.text(d).contains("dataclass"));
+        // Fields of records and tuples are not inherited by copying; Monty names the place.
+        let cannot = bases.iter().any(|base| base == "NamedTuple")
+            || (is_record && bases.iter().any(|base| !MARKERS.contains(&base.as_str())));
+        if let Some(arguments) = &class.arguments
+            && !cannot
+        {
+            self.edits.replace(arguments.range(), "");
+        }
+        if let Some(parameters) = &class.type_params {
+            self.edits.replace(parameters.range(), "");
+        }
+        let real: Vec<&String> =
+            bases.iter().filter(|base| !MARKERS.contains(&base.as_str())).collect();
+        let base = match real.first() {
+            Some(base) if self.classes.by_name.contains_key(*base) => Base::Named((*base).clone()),
+            Some(base) if self.classes.is_exception(base) => Base::Exception,
+            _ => Base::Nothing,
+        };
+        let mut facts = Facts::default();
+        for member in &class.body {
+            self.member(member, &base, &mut facts);
+        }
+        if is_record && !cannot {
+            self.record(class);
+        }
+        if self.classes.special && !cannot {
+            self.need("<classes>");
+            self.announce(class, &real, &facts);
+        }
+    }
+
+    /// `super().method(…)` as a call of the base's method.
+    pub(super) fn super_call(
+        &mut self,
+        expression: &'a Expr,
+        call: &'a ExprCall,
+        attribute: &'a ExprAttribute,
+    ) -> bool {
+        let is_super = attribute
+            .value
+            .as_call_expr()
+            .is_some_and(|inner| inner.func.as_name_expr().is_some_and(|n| n.id == "super"));
+        let Some(Around { base, receiver }) = self.classes.around.last().cloned() else {
+            return false;
+        };
+        if !is_super {
+            return false;
+        }
+        let method = &attribute.attr;
+        let function = match base {
+            Base::Named(base) => format!("{base}.{method}"),
+            Base::Exception if method == "__init__" => "_tg_exception_init".to_owned(),
+            Base::Exception if method == "__str__" => "_tg_exception_text".to_owned(),
+            _ => "_tg_nothing".to_owned(),
+        };
+        self.need("<classes>");
+        let open = call.arguments.start() + TextSize::of('(');
+        let separator = if call.arguments.is_empty() { "" } else { ", " };
+        self.edits.replace(
+            TextRange::new(expression.start(), open),
+            format!("{function}({receiver}{separator}"),
+        );
+        self.visit_arguments(&call.arguments);
+        true
+    }
+
+    /// An attribute that some class has as a property. Says whether it was one.
+    pub(super) fn property(&mut self, expression: &'a Expr, attribute: &'a ExprAttribute) -> bool {
+        let name = attribute.attr.as_str();
+        if !attribute.ctx.is_load() || !self.classes.properties.contains(name) {
+            return false;
+        }
+        let before = &self.source[..attribute.attr.start().to_usize()];
+        let Some(dot) = before.rfind('.').and_then(|dot| TextSize::try_from(dot).ok()) else {
+            return false;
+        };
+        self.need("<classes>");
+        self.edits.open(expression, "_tg_get(");
+        self.visit_expr(&attribute.value);
+        self.edits.replace(TextRange::new(dot, expression.end()), format!(", '{name}')"));
+        true
+    }
+
+    fn member(&mut self, member: &'a Stmt, base: &Base, facts: &mut Facts) {
+        match member {
+            Stmt::FunctionDef(method) => {
+                let name = method.name.to_string();
+                for decorator in &method.decorator_list {
+                    match MethodKind::of(decorator) {
+                        Some(MethodKind::Static) => facts.statics.push(name.clone()),
+                        Some(MethodKind::Class) => facts.classes.push(name.clone()),
+                        Some(MethodKind::Property) => facts.properties.push(name.clone()),
+                        Some(MethodKind::Abstract) => {}
+                        None => continue,
+                    }
+                    self.edits.replace(decorator.range(), "");
+                }
+                facts.members.push(name);
+                let first = method.parameters.iter().next();
+                let receiver = first.map_or_else(String::new, |p| p.name().to_string());
+                self.classes.around.push(Around { base: base.clone(), receiver });
+                self.visit_stmt(member);
+                self.classes.around.pop();
+            }
+            Stmt::Assign(assignment) => {
+                let names = assignment.targets.iter().filter_map(Expr::as_name_expr);
+                facts.members.extend(names.map(|name| name.id.to_string()));
+                self.visit_stmt(member);
+            }
+            Stmt::AnnAssign(assignment) => {
+                if let (Some(name), Some(_)) =
+                    (assignment.target.as_name_expr(), &assignment.value)
+                {
+                    facts.members.push(name.id.to_string());
+                }
+                self.visit_stmt(member);
+            }
+            _ => self.visit_stmt(member),
+        }
+    }
+
+    /// Tells the prelude what a class consists of, behind its last line.
+    fn announce(&mut self, class: &'a StmtClassDef, bases: &[&String], facts: &Facts) {
+        let Some(last) = class.body.last() else { return };
+        let before = &self.source[..class.name.start().to_usize()];
+        let line = before.rfind('\n').map_or(0, |index| index + 1);
+        let indentation: String =
+            before[line..].chars().take_while(|c| c.is_ascii_whitespace()).collect();
+        let is_enumeration = bases.iter().any(|base| ENUMERATIONS.contains(&base.as_str()));
+        let bases: Vec<String> = bases
+            .iter()
+            .filter(|base| {
+                self.classes.by_name.contains_key(**base) || is_exception_name(base)
+            })
+            .map(|base| (*base).clone())
+            .collect();
+        let at = self.end_of_line(last);
+        self.edits.insert(
+            at,
+            format!(
+                "\n{indentation}_tg_class({name}, '{name}', [{bases}], {members}, {statics}, {classes}, {properties}, {enumeration})",
+                name = class.name,
+                bases = bases.join(", "),
+                members = list(&facts.members),
+                statics = list(&facts.statics),
+                classes = list(&facts.classes),
+                properties = list(&facts.properties),
+                enumeration = if is_enumeration { "True" } else { "False" },
+            ),
+        );
+    }
+}
+
+#[derive(Debug, Default)]
+struct Facts {
+    members: Vec<String>,
+    statics: Vec<String>,
+    classes: Vec<String>,
+    properties: Vec<String>,
+}
+
+fn list(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
+    format!("[{}]", names.join(", "))
+}
+
+fn bases(class: &StmtClassDef) -> Vec<String> {
+    let arguments = class.arguments.iter().flat_map(|arguments| &arguments.args);
+    arguments
+        .filter_map(|base| match base {
+            Expr::Name(name) => Some(name.id.to_string()),
+            Expr::Attribute(attribute) => Some(attribute.attr.to_string()),
+            Expr::Subscript(subscript) => {
+                subscript.value.as_name_expr().map(|name| name.id.to_string())
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+fn is_exception_name(name: &str) -> bool {
+    matches!(name, "Exception" | "BaseException")
+        || (name.ends_with("Error") && super::expressions::EXCEPTIONS.contains(&name))
+}

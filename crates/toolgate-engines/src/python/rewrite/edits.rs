@@ -1,0 +1,152 @@
+//! Changes of a text, and the way back from a place in the changed text to the original.
+
+use ruff_text_size::{Ranged, TextRange, TextSize};
+
+use crate::engine::Position;
+
+/// Changes that are collected while a tree is walked.
+#[derive(Debug, Default)]
+pub(super) struct Edits(Vec<Edit>);
+
+#[derive(Debug)]
+struct Edit {
+    range: TextRange,
+    text: String,
+}
+
+/// A changed text that knows where its parts come from.
+#[derive(Debug)]
+pub(in crate::python) struct Changed {
+    /// The text.
+    pub(in crate::python) text: String,
+    original_lines: Vec<usize>,
+    original: String,
+    changed_lines: Vec<usize>,
+    /// Where each unchanged stretch begins: in the changed text, and in the original.
+    stretches: Vec<(usize, usize)>,
+}
+
+impl Edits {
+    /// Puts a text in front of what begins there. What encloses something is inserted first.
+    pub(super) fn insert(&mut self, at: TextSize, text: impl Into<String>) {
+        self.replace(TextRange::empty(at), text);
+    }
+
+    /// Puts a text in the place of another.
+    pub(super) fn replace(&mut self, range: TextRange, text: impl Into<String>) {
+        self.0.push(Edit { range, text: text.into() });
+    }
+
+    /// Puts an expression between two texts. The caller walks it in between the two halves.
+    pub(super) fn open(&mut self, node: &impl Ranged, text: impl Into<String>) {
+        self.insert(node.start(), text);
+    }
+
+    /// The second half of [`Self::open`].
+    pub(super) fn close(&mut self, node: &impl Ranged, text: impl Into<String>) {
+        self.insert(node.end(), text);
+    }
+
+    /// Makes all changes at once.
+    pub(super) fn apply(mut self, original: &str) -> Changed {
+        // Stable: insertions at one place stay in the order in which they were made.
+        self.0.sort_by_key(|edit| edit.range.start());
+        let mut text = String::with_capacity(original.len() + 64);
+        let mut stretches = vec![(0, 0)];
+        let mut done = 0;
+        for Edit { range, text: replacement } in self.0 {
+            let (start, end) = (range.start().to_usize(), range.end().to_usize());
+            if start < done {
+                continue;
+            }
+            text.push_str(&original[done..start]);
+            stretches.push((text.len(), start));
+            text.push_str(&replacement);
+            done = end;
+            stretches.push((text.len(), done));
+        }
+        text.push_str(&original[done..]);
+        Changed {
+            original_lines: line_starts(original),
+            original: original.to_owned(),
+            changed_lines: line_starts(&text),
+            stretches,
+            text,
+        }
+    }
+}
+
+impl Changed {
+    /// Where a place of the changed text comes from. What was inserted comes from where it was put.
+    pub(in crate::python) fn original(&self, place: Position) -> Position {
+        let line = place.line.saturating_sub(1) as usize;
+        let Some(start) = self.changed_lines.get(line) else { return place };
+        let column = place.column.saturating_sub(1) as usize;
+        let offset = self.text[*start..]
+            .char_indices()
+            .nth(column)
+            .map_or(self.text.len(), |(index, _)| start + index);
+        let index = self.stretches.partition_point(|(changed, _)| *changed <= offset);
+        let (changed, original) = self.stretches[index.saturating_sub(1)];
+        let limit = self.stretches.get(index).map_or(self.original.len(), |(_, next)| *next);
+        self.position((original + (offset - changed)).min(limit.max(original)))
+    }
+
+    /// The place of an offset into the original.
+    fn position(&self, offset: usize) -> Position {
+        place(&self.original, &self.original_lines, offset)
+    }
+}
+
+/// The place of an offset into a text.
+pub(super) fn locate(text: &str, offset: TextSize) -> Position {
+    place(text, &line_starts(text), offset.to_usize())
+}
+
+fn place(text: &str, lines: &[usize], offset: usize) -> Position {
+    let line = lines.partition_point(|start| *start <= offset);
+    let start = lines[line.saturating_sub(1)];
+    let column = text.get(start..offset.min(text.len())).map_or(0, |part| part.chars().count());
+    Position {
+        line: u32::try_from(line).unwrap_or(u32::MAX),
+        column: u32::try_from(column + 1).unwrap_or(u32::MAX),
+    }
+}
+
+fn line_starts(text: &str) -> Vec<usize> {
+    std::iter::once(0).chain(memchr_lines(text)).collect()
+}
+
+fn memchr_lines(text: &str) -> impl Iterator<Item = usize> {
+    text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(index, _)| index + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_lead_back_to_the_original() {
+        let original = "a = 'é' % x\nb\nc + d\n";
+        let mut edits = Edits::default();
+        edits.insert(TextSize::new(4), "f(");
+        edits.insert(TextSize::new(12), ")\nextra");
+        edits.replace(TextRange::new(TextSize::new(15), TextSize::new(16)), "long\nname");
+        let changed = edits.apply(original);
+        assert_eq!(changed.text, "a = f('é' % x)\nextra\nb\nlong\nname + d\n");
+        for ((line, column), expected) in [
+            ((1, 1), (1, 1)),
+            ((1, 5), (1, 5)),
+            ((1, 7), (1, 5)),
+            ((1, 13), (1, 11)),
+            ((3, 1), (2, 1)),
+            ((4, 1), (3, 1)),
+            ((5, 6), (3, 3)),
+            ((5, 8), (3, 5)),
+            ((99, 1), (99, 1)),
+        ] {
+            let place = changed.original(Position { line, column });
+            assert_eq!((place.line, place.column), expected, "{line}:{column}");
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! Expressions that Monty does not have, or takes in another way.
+
+use ruff_python_ast::{
+    Expr, ExprAttribute, ExprBinOp, ExprCall, Operator, visitor::Visitor,
+};
+use ruff_text_size::{Ranged, TextRange, TextSize};
+
+use super::{Rewriter, inside};
+use crate::python::prelude::{self, Extent};
+
+/// Methods that the prelude has as functions of their receiver.
+const METHODS: &[&str] = &[
+    "astimezone",
+    "bit_count",
+    "bit_length",
+    "combine",
+    "ctime",
+    "difference_update",
+    "format_map",
+    "from_iterable",
+    "fromisocalendar",
+    "fromordinal",
+    "fromtimestamp",
+    "intersection_update",
+    "is_integer",
+    "isocalendar",
+    "isprintable",
+    "symmetric_difference_update",
+    "timetuple",
+    "toordinal",
+    "translate",
+    "utcfromtimestamp",
+    "utcnow",
+];
+
+/// Functions that Monty calls by itself, which `map` can be left to.
+const CALLED_BY_MONTY: &[&str] =
+    &["abs", "bool", "dict", "float", "int", "len", "list", "repr", "set", "str", "sum", "tuple"];
+
+/// Exceptions that Monty makes of one text at most.
+pub(super) const EXCEPTIONS: &[&str] = &[
+    "ArithmeticError",
+    "AssertionError",
+    "AttributeError",
+    "BaseException",
+    "Exception",
+    "FileNotFoundError",
+    "ImportError",
+    "IndexError",
+    "KeyError",
+    "LookupError",
+    "NotImplementedError",
+    "OSError",
+    "OverflowError",
+    "PermissionError",
+    "RuntimeError",
+    "StopIteration",
+    "SystemExit",
+    "TimeoutError",
+    "TypeError",
+    "ValueError",
+    "ZeroDivisionError",
+];
+
+impl<'a> Rewriter<'a> {
+    pub(super) fn expression(&mut self, expression: &'a Expr) {
+        match expression {
+            Expr::BinOp(operation) => self.operation(expression, operation),
+            Expr::Call(call) => self.call(expression, call),
+            Expr::Attribute(attribute) => self.attribute(expression, attribute),
+            Expr::Await(awaited) => self.awaited(expression, &awaited.value),
+            // Monty makes a list of it, which cannot be asked for its next item.
+            Expr::Generator(generator)
+                if !self.plain_generators.contains(&expression.start()) =>
+            {
+                debug_assert!(generator.parenthesized || !generator.generators.is_empty());
+                self.edits.open(expression, "iter(");
+                inside(self, expression);
+                self.edits.close(expression, ")");
+            }
+            Expr::Name(name) => {
+                if prelude::BUILTINS.contains(&name.id.as_str()) && name.ctx.is_load() {
+                    self.need("<builtins>");
+                }
+            }
+            _ => inside(self, expression),
+        }
+    }
+
+    /// `await`. A tool that fails gives a value that says so, which is raised here: Monty loses an
+    /// exception that comes from outside into a task.
+    fn awaited(&mut self, expression: &'a Expr, value: &'a Expr) {
+        self.need("<await>");
+        let gathers = self.is_native_gather(value);
+        self.edits.open(expression, if gathers { "_tg_check_all(" } else { "_tg_check(" });
+        if self.tasks {
+            self.need("asyncio");
+            self.edits.open(value, "_tg_asyncio._await(");
+        }
+        if let (true, Expr::Call(call)) = (gathers, value) {
+            self.visit_arguments(&call.arguments);
+        } else {
+            self.visit_expr(value);
+        }
+        if self.tasks {
+            self.edits.close(value, ")");
+        }
+        self.edits.close(expression, ")");
+    }
+
+    /// Whether Monty's own `gather` does: no tasks, no exceptions to keep, awaited where it stands.
+    fn is_native_gather(&self, value: &Expr) -> bool {
+        let Expr::Call(call) = value else { return false };
+        let Expr::Attribute(attribute) = &*call.func else { return false };
+        self.is_module(&attribute.value, "asyncio")
+            && &attribute.attr == "gather"
+            && call.arguments.keywords.is_empty()
+            && !self.tasks
+    }
+
+    fn operation(&mut self, expression: &'a Expr, operation: &'a ExprBinOp) {
+        let (left, right) = (&*operation.left, &*operation.right);
+        let replacement = match operation.op {
+            Operator::Mod
+                if left.is_string_literal_expr()
+                    || left.is_f_string_expr()
+                    || right.is_tuple_expr()
+                    || right.is_dict_expr() =>
+            {
+                Some(("%", "_tg_mod("))
+            }
+            Operator::BitOr => Some(("|", "_tg_or(")),
+            _ => None,
+        };
+        if let Some((operator, function)) = replacement
+            && let Some(place) = self.operator(left, right, operator)
+        {
+            self.need("<core>");
+            self.edits.open(expression, function);
+            self.visit_expr(left);
+            self.edits.replace(place, ",");
+            self.visit_expr(right);
+            self.edits.close(expression, ")");
+        } else {
+            inside(self, expression);
+        }
+    }
+
+    fn call(&mut self, expression: &'a Expr, call: &'a ExprCall) {
+        let arguments = &call.arguments;
+        let name = call.func.as_name_expr().map(|name| name.id.as_str());
+        if let [Expr::Generator(generator)] = &*arguments.args
+            && name != Some("next")
+        {
+            self.plain_generators.insert(generator.start());
+        }
+        let last = name.or_else(|| call.func.as_attribute_expr().map(|a| a.attr.as_str()));
+        if last == Some("timedelta") && has_fractions(call) {
+            self.need("<methods>");
+            self.edits.replace(call.func.range(), "_tg_timedelta");
+            return self.visit_arguments(arguments);
+        }
+        match (name, &*call.func) {
+            (Some("print"), function) if has_keyword(call, "file") => {
+                self.need("<core>");
+                self.edits.replace(function.range(), "_tg_print");
+                self.visit_arguments(arguments);
+            }
+            (Some("map"), function) if !is_called_by_monty(arguments.args.first()) => {
+                self.need("<core>");
+                self.edits.replace(function.range(), "_tg_map");
+                self.visit_arguments(arguments);
+            }
+            (Some("bytes"), function) if arguments.len() == 1 && arguments.keywords.is_empty() => {
+                self.need("<core>");
+                self.edits.replace(function.range(), "_tg_bytes");
+                self.visit_arguments(arguments);
+            }
+            (Some("super"), _) => self.visit_arguments(arguments),
+            (Some(name), _) if EXCEPTIONS.contains(&name) && !is_one_text(call) => {
+                self.need("<core>");
+                let open = arguments.start() + TextSize::of('(');
+                self.edits.insert(open, "_tg_text(");
+                self.visit_arguments(arguments);
+                self.edits.insert(arguments.end() - TextSize::of(')'), ")");
+            }
+            (None, Expr::Attribute(attribute)) => {
+                let runs = &attribute.attr == "run" && !self.tasks;
+                if runs && self.is_module(&attribute.value, "asyncio") {
+                    self.need("<await>");
+                    self.edits.open(expression, "_tg_check(");
+                    self.visit_arguments(arguments);
+                    self.edits.close(expression, ")");
+                } else if !self.super_call(expression, call, attribute)
+                    && !self.module_call(call, attribute)
+                    && !self.method_call(expression, call, attribute)
+                {
+                    inside(self, expression);
+                }
+            }
+            _ => inside(self, expression),
+        }
+    }
+
+    fn is_module(&self, expression: &Expr, module: &str) -> bool {
+        let name = expression.as_name_expr().map(|name| name.id.as_str());
+        name.and_then(|name| self.modules.get(name)).is_some_and(|known| *known == module)
+    }
+
+    /// Functions of modules of which Monty has the one without some argument.
+    fn module_call(&mut self, call: &'a ExprCall, attribute: &'a ExprAttribute) -> bool {
+        let Some(name) = attribute.value.as_name_expr() else { return false };
+        let module = self.modules.get(name.id.as_str()).copied();
+        let wanted = match (module, attribute.attr.as_str()) {
+            (Some("asyncio"), "gather") => true,
+            (Some("asyncio"), "run") => self.tasks,
+            (Some("json"), "dumps") => has_keyword(call, "default") || has_keyword(call, "cls"),
+            (Some("re"), "sub" | "subn") => !call.arguments.args.get(1).is_some_and(is_text),
+            _ => false,
+        };
+        if let (true, Some(module)) = (wanted, module) {
+            self.need(module);
+            self.edits.replace(name.range(), format!("_tg_{module}"));
+            self.visit_arguments(&call.arguments);
+        }
+        wanted
+    }
+
+    /// A method that Monty's type does not have, as a function that takes the receiver.
+    fn method_call(
+        &mut self,
+        expression: &'a Expr,
+        call: &'a ExprCall,
+        attribute: &'a ExprAttribute,
+    ) -> bool {
+        let method = attribute.attr.as_str();
+        let pattern_sub =
+            method == "sub" && call.arguments.args.first().is_some_and(|first| !is_text(first));
+        if !METHODS.contains(&method) && !pattern_sub {
+            return false;
+        }
+        let before = &self.source[..attribute.attr.start().to_usize()];
+        let Some(dot) = before.rfind('.').and_then(|dot| TextSize::try_from(dot).ok()) else {
+            return false;
+        };
+        self.need("<methods>");
+        self.edits.open(expression, format!("_tg_{method}("));
+        self.visit_expr(&attribute.value);
+        let open = call.arguments.start() + TextSize::of('(');
+        self.edits.replace(TextRange::new(dot, open), ", ");
+        self.visit_arguments(&call.arguments);
+        true
+    }
+
+    /// `a.__class__` and `a.__name__`, which Monty has only as functions, or of classes.
+    fn reflection(&mut self, expression: &'a Expr, attribute: &'a ExprAttribute) -> bool {
+        let function = match attribute.attr.as_str() {
+            "__class__" => "type(",
+            "__name__" if !attribute.value.is_call_expr() => "_tg_name(",
+            _ => return false,
+        };
+        let before = &self.source[..attribute.attr.start().to_usize()];
+        let dot = before.rfind('.').and_then(|dot| TextSize::try_from(dot).ok());
+        let (Some(dot), true) = (dot, attribute.ctx.is_load()) else { return false };
+        self.need("<core>");
+        self.edits.open(expression, function);
+        self.visit_expr(&attribute.value);
+        self.edits.replace(TextRange::new(dot, expression.end()), ")");
+        true
+    }
+
+    fn attribute(&mut self, expression: &'a Expr, attribute: &'a ExprAttribute) {
+        if self.property(expression, attribute) || self.reflection(expression, attribute) {
+            return;
+        }
+        let Some(name) = attribute.value.as_name_expr() else {
+            return inside(self, expression);
+        };
+        let attr = attribute.attr.as_str();
+        if name.id.as_str() == "str" && attribute.ctx.is_load() {
+            if attr == "maketrans" {
+                self.need("<core>");
+                self.edits.replace(expression.range(), "_tg_maketrans");
+            } else {
+                // Monty's types have no methods of their own, only their instances.
+                self.edits.replace(
+                    expression.range(),
+                    format!("(lambda _tg_s, *_tg_a: _tg_s.{attr}(*_tg_a))"),
+                );
+            }
+            return;
+        }
+        let module = self.modules.get(name.id.as_str()).copied();
+        if let Some(piece) = module.and_then(prelude::module)
+            && let Extent::Adds(names) = piece.extent
+            && names.contains(&attr)
+            // Monty's own, where it does: it is the quicker one.
+            && !matches!((piece.name, attr), ("asyncio", "run") | ("json", "dumps") | ("re", "sub"))
+        {
+            self.need(piece.name);
+            self.edits.replace(name.range(), piece.variable());
+            return;
+        }
+        inside(self, expression);
+    }
+}
+
+fn has_keyword(call: &ExprCall, name: &str) -> bool {
+    call.arguments.keywords.iter().any(|k| k.arg.as_ref().is_some_and(|arg| arg == name))
+}
+
+/// Whether an argument may be a fraction, which Monty's `timedelta` does not take.
+fn has_fractions(call: &ExprCall) -> bool {
+    let keywords = call.arguments.keywords.iter().map(|keyword| &keyword.value);
+    let mut values = call.arguments.args.iter().chain(keywords);
+    values.any(|value| match value {
+        Expr::NumberLiteral(literal) => !literal.value.is_int(),
+        _ => true,
+    })
+}
+
+fn is_text(expression: &Expr) -> bool {
+    expression.is_string_literal_expr() || expression.is_f_string_expr()
+}
+
+fn is_one_text(call: &ExprCall) -> bool {
+    match &*call.arguments.args {
+        [] => call.arguments.keywords.is_empty(),
+        [argument] => is_text(argument),
+        _ => false,
+    }
+}
+
+fn is_called_by_monty(function: Option<&Expr>) -> bool {
+    function
+        .and_then(Expr::as_name_expr)
+        .is_some_and(|name| CALLED_BY_MONTY.contains(&name.id.as_str()))
+}

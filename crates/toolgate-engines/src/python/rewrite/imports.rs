@@ -1,0 +1,110 @@
+//! Imports of what the prelude has.
+
+use ruff_python_ast::{
+    Alias, Expr, Stmt, StmtImport, StmtImportFrom,
+    visitor::{Visitor, walk_stmt},
+};
+use ruff_text_size::Ranged;
+
+use super::Rewriter;
+use crate::python::prelude::{self, Extent};
+
+impl<'a> Rewriter<'a> {
+    /// The names of modules that the prelude adds to, which have to be known before they are used.
+    pub(super) fn find_modules(&mut self, body: &'a [Stmt]) {
+        let mut search = Search { modules: Vec::new() };
+        search.visit_body(body);
+        self.modules = search.modules.into_iter().collect();
+    }
+
+    /// `import a, b as c`.
+    pub(super) fn import(&mut self, statement: &'a StmtImport) {
+        let mut changed = false;
+        let parts: Vec<String> = statement
+            .names
+            .iter()
+            .map(|alias| {
+                let Some(own) = self.own_import(alias) else {
+                    return format!("import {}", self.text(alias));
+                };
+                changed = true;
+                own
+            })
+            .collect();
+        if changed {
+            self.edits.replace(statement.range(), parts.join("; "));
+        }
+    }
+
+    /// `from a import b, c as d`.
+    pub(super) fn import_from(&mut self, statement: &'a StmtImportFrom) {
+        let Some(module) = statement.module.as_deref() else { return };
+        let Some(piece) = prelude::module(module) else { return };
+        if statement.level > 0 || statement.names.iter().any(|alias| &alias.name == "*") {
+            return;
+        }
+        let (own, native): (Vec<&Alias>, Vec<&Alias>) =
+            statement.names.iter().partition(|alias| match piece.extent {
+                Extent::Whole => true,
+                Extent::Adds(names) => names.contains(&alias.name.as_str()),
+            });
+        if own.is_empty() {
+            return;
+        }
+        self.need(piece.name);
+        let mut parts: Vec<String> = own
+            .into_iter()
+            .map(|alias| {
+                let bound = alias.asname.as_ref().unwrap_or(&alias.name);
+                format!("{bound} = _tg_from({}, '{}')", piece.variable(), alias.name)
+            })
+            .collect();
+        if !native.is_empty() {
+            let names: Vec<&str> = native.into_iter().map(|alias| self.text(alias)).collect();
+            parts.push(format!("from {module} import {}", names.join(", ")));
+        }
+        self.edits.replace(statement.range(), parts.join("; "));
+    }
+
+    fn own_import(&mut self, alias: &Alias) -> Option<String> {
+        // `import a.b` binds `a`, `import a.b as c` binds `a.b`.
+        let whole = alias.name.as_str();
+        let root = whole.split('.').next().unwrap_or(whole);
+        let wanted = if alias.asname.is_some() { whole } else { root };
+        let piece = prelude::module(wanted)?;
+        match piece.extent {
+            Extent::Whole => {
+                self.need(piece.name);
+                let bound = alias.asname.as_ref().map_or(root, |name| name.as_str());
+                Some(format!("{bound} = {}", piece.variable()))
+            }
+            Extent::Adds(_) if whole != root && alias.asname.is_none() => {
+                Some(format!("import {root}"))
+            }
+            Extent::Adds(_) => None,
+        }
+    }
+}
+
+struct Search {
+    modules: Vec<(String, &'static str)>,
+}
+
+impl<'a> Visitor<'a> for Search {
+    fn visit_stmt(&mut self, statement: &'a Stmt) {
+        if let Stmt::Import(import) = statement {
+            for alias in &import.names {
+                let root = alias.name.split('.').next().unwrap_or_default();
+                let wanted = if alias.asname.is_some() { alias.name.as_str() } else { root };
+                if let Some(piece) = prelude::module(wanted) {
+                    let bound = alias.asname.as_ref().map_or(root, |name| name.as_str());
+                    self.modules.push((bound.to_owned(), piece.name));
+                }
+            }
+        } else {
+            walk_stmt(self, statement);
+        }
+    }
+
+    fn visit_expr(&mut self, _expression: &'a Expr) {}
+}

@@ -1,0 +1,221 @@
+//! Statements that Monty does not have.
+
+use ruff_python_ast::{
+    Expr, Operator, Stmt, StmtAssign, StmtAugAssign, StmtFor, StmtFunctionDef, StmtWith,
+    visitor::{Visitor, walk_stmt},
+};
+use ruff_text_size::{Ranged, TextRange};
+
+use super::Rewriter;
+
+impl<'a> Rewriter<'a> {
+    pub(super) fn statement(&mut self, statement: &'a Stmt) {
+        match statement {
+            Stmt::Import(import) => self.import(import),
+            Stmt::ImportFrom(import) => self.import_from(import),
+            Stmt::Delete(delete) => self.delete(statement, &delete.targets),
+            Stmt::Assign(assignment) => self.plain_assignment(statement, assignment),
+            Stmt::AugAssign(assignment) => self.assignment(assignment),
+            Stmt::With(with) if with.is_async => self.async_with(statement, with),
+            Stmt::For(each) if each.is_async => self.async_for(each),
+            Stmt::FunctionDef(function) => self.function(function),
+            Stmt::ClassDef(class) => self.class(statement, class),
+            Stmt::Return(returned) => self.return_statement(returned),
+            Stmt::Raise(raise) => self.raise(raise),
+            Stmt::Try(tried) if !tried.is_star => self.tried(tried),
+            Stmt::Match(matched) => self.matched(statement, matched),
+            Stmt::TypeAlias(alias) => {
+                let name = self.text(&*alias.name).to_owned();
+                self.edits.replace(statement.range(), format!("{name} = None"));
+            }
+            Stmt::Expr(expression) => {
+                if !self.yield_statement(&expression.value) {
+                    self.visit_expr(&expression.value);
+                }
+            }
+            _ => walk_stmt(self, statement),
+        }
+    }
+
+    fn function(&mut self, function: &'a StmtFunctionDef) {
+        for decorator in &function.decorator_list {
+            self.visit_decorator(decorator);
+        }
+        if let Some(parameters) = &function.type_params {
+            self.edits.replace(parameters.range(), "");
+        }
+        self.visit_parameters(&function.parameters);
+        self.function_body(function);
+    }
+
+    /// `del a, b[c]`.
+    fn delete(&mut self, statement: &'a Stmt, targets: &'a [Expr]) {
+        self.need("<core>");
+        let mut parts = Vec::with_capacity(targets.len());
+        for target in targets {
+            parts.push(match target {
+                Expr::Name(name) => format!("{} = None", name.id),
+                Expr::Attribute(attribute) => {
+                    format!("{}.{} = None", self.text(&*attribute.value), attribute.attr)
+                }
+                Expr::Subscript(subscript) => {
+                    let (value, index) =
+                        (self.text(&*subscript.value), self.text(&*subscript.slice));
+                    match &*subscript.slice {
+                        Expr::Slice(slice) => {
+                            let bound = |bound: &Option<Box<Expr>>| {
+                                bound.as_ref().map_or("None", |bound| self.text(&**bound))
+                            };
+                            let (lower, upper) = (bound(&slice.lower), bound(&slice.upper));
+                            format!("_tg_splice({value}, {lower}, {upper}, [])")
+                        }
+                        _ => format!("_tg_del({value}, ({index}))"),
+                    }
+                }
+                // Brackets around several targets are left to Monty, which names the place.
+                _ => return,
+            });
+        }
+        self.edits.replace(statement.range(), parts.join("; "));
+    }
+
+    /// `a[i], b.c = d` and `a[i:j] = b`, which Monty does not know.
+    fn plain_assignment(&mut self, statement: &'a Stmt, assignment: &'a StmtAssign) {
+        let [target] = assignment.targets.as_slice() else { return walk_stmt(self, statement) };
+        let items = match target {
+            Expr::Tuple(tuple) => tuple.elts.as_slice(),
+            Expr::List(list) => list.elts.as_slice(),
+            Expr::Subscript(subscript) if subscript.slice.is_slice_expr() => {
+                return self.splice(statement, target, &assignment.value);
+            }
+            _ => return walk_stmt(self, statement),
+        };
+        if !items.iter().any(|item| item.is_subscript_expr() || item.is_attribute_expr()) {
+            return walk_stmt(self, statement);
+        }
+        let mut later = String::new();
+        for item in items {
+            // Each goes into a name first, so that all of the right side is read before.
+            if item.is_subscript_expr() || item.is_attribute_expr() {
+                let name = self.fresh();
+                later.push_str(&format!("; {} = {name}", self.text(item)));
+                self.edits.replace(item.range(), name);
+            }
+        }
+        self.visit_expr(&assignment.value);
+        self.edits.insert(statement.end(), later);
+    }
+
+    fn splice(&mut self, statement: &'a Stmt, target: &'a Expr, value: &'a Expr) {
+        let Some((list, slice)) = target
+            .as_subscript_expr()
+            .and_then(|subscript| Some((&*subscript.value, subscript.slice.as_slice_expr()?)))
+        else {
+            return;
+        };
+        if slice.step.is_some() {
+            return walk_stmt(self, statement);
+        }
+        self.need("<core>");
+        let bound = |bound: &Option<Box<Expr>>| {
+            bound.as_ref().map_or("None".to_owned(), |bound| self.text(&**bound).to_owned())
+        };
+        let (lower, upper, list) =
+            (bound(&slice.lower), bound(&slice.upper), self.text(list).to_owned());
+        self.edits.replace(
+            TextRange::new(statement.start(), value.start()),
+            format!("_tg_splice({list}, {lower}, {upper}, ("),
+        );
+        self.visit_expr(value);
+        self.edits.close(statement, "))");
+    }
+
+    /// `a |= b` for dictionaries, which Monty's operator does not know.
+    fn assignment(&mut self, assignment: &'a StmtAugAssign) {
+        let (target, value) = (&*assignment.target, &*assignment.value);
+        if assignment.op == Operator::BitOr
+            && is_simple(target)
+            && let Some(operator) = self.operator(target, value, "|=")
+        {
+            self.need("<core>");
+            let name = self.text(target).to_owned();
+            self.edits.replace(operator, format!("= _tg_ior({name}, ("));
+            self.visit_expr(value);
+            self.edits.close(value, "))");
+        } else {
+            self.visit_expr(target);
+            self.visit_expr(value);
+        }
+    }
+
+    /// `async with a as b:` as `try` and `finally`.
+    fn async_with(&mut self, statement: &'a Stmt, with: &'a StmtWith) {
+        let (Some(indentation), Some(first)) =
+            (self.indentation(statement).map(str::to_owned), with.body.first())
+        else {
+            return;
+        };
+        // Several at once need as many blocks; they are left to Monty, which names the place.
+        let [item] = with.items.as_slice() else { return };
+        let name = self.fresh();
+        let context = &item.context_expr;
+        self.edits.replace(
+            TextRange::new(statement.start(), context.start()),
+            format!("{name} = ("),
+        );
+        self.visit_expr(context);
+        let target = item.optional_vars.as_ref().map(|target| self.text(&**target));
+        let bind = target.map_or_else(String::new, |target| format!("{target} = "));
+        let inline = self.indentation(first).is_none();
+        let rest = if inline { first.start() } else { self.header_end(item.end(), first) };
+        let space = if inline { " " } else { "" };
+        self.edits.replace(
+            TextRange::new(context.end(), rest),
+            format!("); {bind}await {name}.__aenter__()\n{indentation}try:{space}"),
+        );
+        self.visit_body(&with.body);
+        if let Some(last) = with.body.last() {
+            let at = self.end_of_line(last);
+            self.edits.insert(
+                at,
+                format!("\n{indentation}finally: await {name}.__aexit__(None, None, None)"),
+            );
+        }
+    }
+
+    /// `async for a in b:`, where `b` is a collection by then.
+    fn async_for(&mut self, each: &'a StmtFor) {
+        self.need("<core>");
+        self.edits.replace(TextRange::new(each.start(), each.target.start()), "for ");
+        self.visit_expr(&each.target);
+        self.edits.open(&*each.iter, "await _tg_aiter(");
+        self.visit_expr(&each.iter);
+        self.edits.close(&*each.iter, ")");
+        self.visit_body(&each.body);
+        self.visit_body(&each.orelse);
+    }
+
+    /// Where the colon of a header ends whose block begins on a line of its own.
+    fn header_end(
+        &self,
+        from: ruff_text_size::TextSize,
+        first: &Stmt,
+    ) -> ruff_text_size::TextSize {
+        let between = &self.source[from.to_usize()..first.start().to_usize()];
+        let colon = between.find(':').map_or(0, |index| index + 1);
+        from + ruff_text_size::TextSize::try_from(colon).unwrap_or_default()
+    }
+}
+
+/// Whether a target can be written twice without doing something twice.
+fn is_simple(target: &Expr) -> bool {
+    match target {
+        Expr::Name(_) => true,
+        Expr::Attribute(attribute) => is_simple(&attribute.value),
+        Expr::Subscript(subscript) => {
+            is_simple(&subscript.value)
+                && (subscript.slice.is_name_expr() || subscript.slice.is_literal_expr())
+        }
+        _ => false,
+    }
+}

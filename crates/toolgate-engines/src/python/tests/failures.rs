@@ -1,0 +1,129 @@
+//! What a script is told when it fails.
+
+use super::run;
+use crate::engine::{FailureKind, Position};
+
+#[test]
+fn uncaught_errors_have_the_lines_of_the_script() {
+    let run = run(
+        "import json, time\n\ndef outer(n):\n    d = {'a': 1} | {'b': 2}\n    del d['a']\n    return inner(n) % 5\n\ndef inner(n):\n    x, y = 1, '%d' % n\n    return {}[y]\n\nprint('before')\nouter(7)\n",
+    );
+    let failure = run.failure();
+    assert_eq!(failure.message, "KeyError: 7");
+    assert_eq!(failure.kind, FailureKind::Exception);
+    let stack: Vec<(&str, u32, u32)> = failure
+        .stack
+        .iter()
+        .map(|frame| (frame.function.as_str(), frame.position.line, frame.position.column))
+        .collect();
+    assert_eq!(stack, [("inner", 10, 12), ("outer", 6, 12), ("", 13, 1)]);
+    assert_eq!(run.output, "before\n");
+}
+
+#[test]
+fn lines_hold_behind_statements_that_were_rewritten() {
+    for (script, line) in [
+        ("class A(Exception):\n    pass\n\nraise A('x')\n", 4),
+        ("def g():\n    yield 1\n    raise ValueError('x')\n\nlist(g())", 3),
+        ("match 1:\n    case 1:\n        x = 1 / 0\n", 3),
+        ("import asyncio\nasync def m():\n    async with asyncio.Lock() as l:\n        pass\n    1 / 0\nawait m()", 5),
+        ("class E(Exception): pass\ntry:\n    1\nexcept E:\n    pass\nexcept ValueError as e:\n    pass\n[][1]", 8),
+        ("x = await fail(1)", 1),
+        ("import asyncio\n\nawait asyncio.gather(echo(1),\n    fail(2))", 3),
+        ("from dataclasses import dataclass, field\n@dataclass\nclass A:\n    x: list = field(default_factory=list)\n\nA().y", 6),
+    ] {
+        let run = run(script);
+        let failure = run.failure();
+        let place = failure.stack.first().map(|frame| frame.position.line);
+        assert_eq!(place, Some(line), "{script}\n{failure:?}");
+    }
+}
+
+#[test]
+fn a_tool_that_fails_is_named() {
+    let run = run("x = 1\nawait fail(x)");
+    let failure = run.failure();
+    assert_eq!(failure.message, "ToolError: fail: it broke");
+    assert_eq!(failure.stack[0].position, Position { line: 2, column: 1 });
+    let run = run_one("class Mine(ValueError):\n    pass\nraise Mine('text')");
+    assert_eq!(run, "Mine: text");
+}
+
+fn run_one(script: &str) -> String {
+    run(script).failure().message.clone()
+}
+
+#[test]
+fn syntax_errors_have_a_place() {
+    for (script, line, column) in [
+        ("x = (1,\ny = 2", 2, 3),
+        ("def f():\nx = 1", 2, 1),
+        ("print('a'\n", 2, 1),
+        ("for x in y\n    pass", 1, 11),
+        ("a = = b", 1, 5),
+    ] {
+        let run = run(script);
+        let failure = run.failure();
+        assert_eq!(failure.kind, FailureKind::Syntax, "{script}: {failure:?}");
+        assert!(failure.message.starts_with("SyntaxError: "), "{}", failure.message);
+        assert_eq!(failure.stack[0].position, Position { line, column }, "{script}: {failure:?}");
+    }
+}
+
+#[test]
+fn what_is_not_there_has_a_way_out() {
+    for (script, line, hint) in [
+        ("\nimport requests", 2, "call a tool"),
+        ("import numpy as np", 1, "statistics"),
+        ("import subprocess", 1, "call a tool"),
+        ("from decimal import Decimal", 1, "cents"),
+        ("import threading", 1, "asyncio.gather"),
+        ("from zoneinfo import ZoneInfo", 1, "datetime.timezone"),
+        ("import not_a_module_at_all", 1, "standard library"),
+        ("from math import *", 1, "names that are used"),
+        ("x = 1\neval('1')", 2, "json.loads"),
+        ("input('?')", 1, "nobody answers"),
+        ("open('/etc/passwd')", 1, "use a tool"),
+        ("import os\nos.listdir('/')", 2, "use a tool"),
+        ("def f():\n    x = yield 1\n    return x", 2, "list"),
+        ("x = 1j", 1, "complex"),
+        ("try:\n    pass\nexcept* ValueError:\n    pass", 1, "return_exceptions"),
+        ("class A:\n    class B:\n        pass", 2, "class"),
+        ("from typing import NamedTuple\nclass P(NamedTuple):\n    x: int", 2, "namedtuple"),
+        ("sorted([1, 2], key=echo)", 1, "list comprehension"),
+        ("import asyncio\nasyncio.timeout(5)", 2, "wait_for"),
+    ] {
+        let run = run(script);
+        let failure = run.failure();
+        assert_eq!(failure.kind, FailureKind::Unsupported, "{script}: {failure:?}");
+        assert_eq!(failure.stack.first().map(|frame| frame.position.line), Some(line), "{failure:?}");
+        let told = format!("{} {}", failure.message, failure.hint.as_deref().unwrap_or_default());
+        assert!(told.contains(hint), "{script}: {told}");
+    }
+}
+
+#[test]
+fn what_is_not_there_can_be_caught() {
+    let run = run("try:\n    import numpy\nexcept ImportError:\n    print('without')\ntry:\n    open('x')\nexcept OSError as e:\n    print(e)");
+    assert_eq!(run.output, "without\nopen: a script has no files\n");
+}
+
+#[test]
+fn an_end_without_success_is_a_failure() {
+    let run = run("import sys\nprint('a')\nsys.exit('no data')");
+    assert_eq!(run.failure().message, "SystemExit: no data");
+    assert_eq!(run.output, "a\n");
+}
+
+#[test]
+fn nothing_that_can_happen_is_a_stall() {
+    for script in [
+        "import asyncio\nawait asyncio.Event().wait()",
+        "import asyncio\nlock = asyncio.Lock()\nawait lock.acquire()\nawait lock.acquire()",
+        "import asyncio\nawait asyncio.Queue().get()",
+        "import asyncio\nqueue = asyncio.Queue()\nawait asyncio.gather(queue.get(), echo(1))",
+    ] {
+        let run = run(script);
+        assert_eq!(run.failure().kind, FailureKind::Stalled, "{script}: {:?}", run.outcome);
+    }
+}

@@ -1,0 +1,110 @@
+//! What a script wrote, bounded.
+
+use std::collections::VecDeque;
+
+/// What a script wrote, both streams in the order of writing.
+///
+/// Of much, the beginning and the end are kept: that is where a reader looks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Captured {
+    /// All of it, or its beginning.
+    pub head: String,
+    /// Its end, if something between was left out.
+    pub tail: String,
+    /// Bytes that were left out between the two.
+    pub left_out: u64,
+    /// Bytes that were written.
+    pub total: u64,
+}
+
+/// Takes in what a script writes.
+#[derive(Debug)]
+pub(crate) struct Capture {
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    head_limit: usize,
+    tail_limit: usize,
+    total: u64,
+}
+
+impl Capture {
+    /// Keeps `limit` bytes: half of them of the beginning, half of the end.
+    pub(crate) fn new(limit: usize) -> Self {
+        let tail_limit = limit / 2;
+        let head_limit = limit - tail_limit;
+        Self { head: Vec::new(), tail: VecDeque::new(), head_limit, tail_limit, total: 0 }
+    }
+
+    pub(crate) fn push(&mut self, text: &[u8]) {
+        self.total = self.total.saturating_add(u64::try_from(text.len()).unwrap_or(u64::MAX));
+        let room = self.head_limit.saturating_sub(self.head.len()).min(text.len());
+        let (head, rest) = text.split_at_checked(room).unwrap_or((text, &[]));
+        self.head.extend_from_slice(head);
+        let rest = rest.get(rest.len().saturating_sub(self.tail_limit)..).unwrap_or_default();
+        let excess = (self.tail.len() + rest.len()).saturating_sub(self.tail_limit);
+        self.tail.drain(..excess.min(self.tail.len()));
+        self.tail.extend(rest);
+    }
+
+    /// How much was written.
+    pub(crate) fn total(&self) -> u64 {
+        self.total
+    }
+
+    pub(crate) fn finish(self) -> Captured {
+        let kept = self.head.len() + self.tail.len();
+        let left_out = self.total.saturating_sub(u64::try_from(kept).unwrap_or(u64::MAX));
+        let (mut head, mut tail) = (self.head, Vec::from(self.tail));
+        if left_out == 0 {
+            head.append(&mut tail);
+        }
+        // Where it was cut, half a character may be left.
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Captured { head: text(head), tail: text(tail), left_out, total: self.total }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn capture(limit: usize, pieces: &[&str]) -> Captured {
+        let mut capture = Capture::new(limit);
+        for piece in pieces {
+            capture.push(piece.as_bytes());
+        }
+        capture.finish()
+    }
+
+    #[test]
+    fn little_is_kept_whole() {
+        let all = capture(10, &["01234", "5678", "9"]);
+        assert_eq!((all.head.as_str(), all.tail.as_str()), ("0123456789", ""));
+        assert_eq!((all.left_out, all.total), (0, 10));
+    }
+
+    #[test]
+    fn of_much_beginning_and_end_are_kept_however_it_is_written() {
+        let text = "abcdefghijklmnopqrstuvwxyz";
+        let one = capture(10, &[text]);
+        assert_eq!((one.head.as_str(), one.tail.as_str()), ("abcde", "vwxyz"));
+        assert_eq!((one.left_out, one.total), (16, 26));
+        let letters: Vec<&str> = text.split("").collect();
+        assert_eq!(capture(10, &letters), one);
+        assert_eq!(capture(10, &["abcdefghijk", "lmnopqrstu", "vwxyz"]), one);
+    }
+
+    #[test]
+    fn a_cut_character_is_made_whole() {
+        let cut = capture(4, &["äöüäöü"]);
+        assert_eq!((cut.head.as_str(), cut.tail.as_str()), ("ä", "ü"));
+        let cut = capture(2, &["äöüäöü"]);
+        assert_eq!((cut.head.as_str(), cut.tail.as_str()), ("\u{fffd}", "\u{fffd}"));
+    }
+
+    #[test]
+    fn nothing_may_be_kept() {
+        let none = capture(0, &["abc"]);
+        assert_eq!((none.head.as_str(), none.left_out), ("", 3));
+    }
+}

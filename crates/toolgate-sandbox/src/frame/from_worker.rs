@@ -1,0 +1,233 @@
+//! What a worker says.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use toolgate_bindings::check::Finding;
+use toolgate_engines::{Call, Failure, FailureKind, Position, StackFrame, Stream};
+
+use super::parts::{
+    FrameError, LENGTH_BYTES, cut, frame, from_json, json_frame, put_short, raw, stream_byte,
+    stream_of, take, take_short,
+};
+use crate::lockdown::LockdownReport;
+
+const READY: u8 = 1;
+const DESCRIBE: u8 = 2;
+const CALL: u8 = 3;
+const OUTPUT: u8 = 4;
+const EMIT: u8 = 5;
+const VALUE: u8 = 6;
+const ENDED: u8 = 7;
+const PANICKED: u8 = 8;
+
+/// What comes before the text of an output frame: its length, its kind and the stream.
+pub(crate) const OUTPUT_HEADER: usize = LENGTH_BYTES + 2;
+
+/// Names that a script may ask for, and how long each may be.
+const MOST_NAMES: usize = 2_000;
+const LONGEST_NAME: usize = 256;
+/// What a report may hold of a text, of a list of frames, of a list of findings.
+const LONGEST_TEXT: usize = 16 * 1024;
+const MOST_FRAMES: usize = 64;
+const MOST_FINDINGS: usize = 100;
+const LONGEST_CARET: u32 = 1_000;
+
+/// A frame from a worker.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum FromWorker {
+    /// It dropped what it could: the first frame.
+    Ready(LockdownReport),
+    /// Which of these names are tools?
+    Describe(Vec<String>),
+    /// A call.
+    Call(Call),
+    /// What the script wrote. Not necessarily UTF-8: a character may be split over two frames.
+    Output(Stream, Vec<u8>),
+    /// A content block.
+    Emit(Box<RawValue>),
+    /// The script came to an end: the last frame.
+    Done(Done),
+    /// The worker itself failed: the last frame.
+    Panicked(String),
+}
+
+/// How a script came to its end.
+#[derive(Debug)]
+pub enum Done {
+    /// With a value, or with none.
+    Value(Option<Box<RawValue>>),
+    /// Before it began: it is wrong.
+    Rejected(Vec<Finding>),
+    /// With an error.
+    Failed(Failure),
+    /// With a value that is larger than it may be.
+    ValueTooLarge {
+        /// How large it is.
+        bytes: u64,
+    },
+}
+
+/// [`Done`] without the value, which is not parsed.
+#[derive(Serialize, Deserialize)]
+enum Ended {
+    Rejected(Vec<Finding>),
+    Failed(#[serde(with = "FailurePart")] Failure),
+    ValueTooLarge { bytes: u64 },
+}
+
+impl FromWorker {
+    /// Appends the frame.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Ready(report) => json_frame(out, READY, report),
+            Self::Describe(names) => json_frame(out, DESCRIBE, names),
+            Self::Call(call) => frame(out, CALL, |out| {
+                out.extend_from_slice(&call.id.to_le_bytes());
+                put_short(out, &call.name);
+                out.extend_from_slice(call.arguments.get().as_bytes());
+            }),
+            Self::Output(stream, text) => frame(out, OUTPUT, |out| {
+                out.push(stream_byte(*stream));
+                out.extend_from_slice(text);
+            }),
+            Self::Emit(block) => {
+                frame(out, EMIT, |out| out.extend_from_slice(block.get().as_bytes()));
+            }
+            Self::Done(Done::Value(value)) => frame(out, VALUE, |out| {
+                let text = value.as_deref().map(RawValue::get).unwrap_or_default();
+                out.extend_from_slice(text.as_bytes());
+            }),
+            Self::Done(Done::Rejected(findings)) => {
+                json_frame(out, ENDED, &Ended::Rejected(findings.clone()));
+            }
+            Self::Done(Done::Failed(failure)) => {
+                json_frame(out, ENDED, &Ended::Failed(bounded_failure(failure.clone())));
+            }
+            Self::Done(Done::ValueTooLarge { bytes }) => {
+                json_frame(out, ENDED, &Ended::ValueTooLarge { bytes: *bytes });
+            }
+            Self::Panicked(message) => {
+                frame(out, PANICKED, |out| out.extend_from_slice(message.as_bytes()));
+            }
+        }
+    }
+
+    /// The frame that a kind and a body make, with every list and text in it bounded.
+    pub fn decode(kind: u8, mut body: &[u8]) -> Result<Self, FrameError> {
+        match kind {
+            READY => Ok(Self::Ready(from_json(body, "ready")?)),
+            DESCRIBE => {
+                let names: Vec<String> = from_json(body, "describe")?;
+                if names.len() > MOST_NAMES || names.iter().any(|name| name.len() > LONGEST_NAME) {
+                    return Err(FrameError::Malformed("describe"));
+                }
+                Ok(Self::Describe(names))
+            }
+            CALL => {
+                let what = "call";
+                let id = u64::from_le_bytes(take(&mut body, what)?);
+                let name = take_short(&mut body, what)?;
+                if name.len() > LONGEST_NAME || body.first() != Some(&b'{') {
+                    return Err(FrameError::Malformed(what));
+                }
+                Ok(Self::Call(Call { id, name: name.to_owned(), arguments: raw(body, what)? }))
+            }
+            OUTPUT => {
+                let [stream] = take(&mut body, "output")?;
+                let stream = stream_of(stream).ok_or(FrameError::Malformed("output"))?;
+                Ok(Self::Output(stream, body.to_vec()))
+            }
+            EMIT => Ok(Self::Emit(raw(body, "emit")?)),
+            VALUE if body.is_empty() => Ok(Self::Done(Done::Value(None))),
+            VALUE => Ok(Self::Done(Done::Value(Some(raw(body, "value")?)))),
+            ENDED => Ok(Self::Done(match from_json(body, "ended")? {
+                Ended::Rejected(findings) => Done::Rejected(
+                    findings.into_iter().take(MOST_FINDINGS).map(bounded_finding).collect(),
+                ),
+                Ended::Failed(failure) => Done::Failed(bounded_failure(failure)),
+                Ended::ValueTooLarge { bytes } => Done::ValueTooLarge { bytes },
+            })),
+            PANICKED => {
+                let message = String::from_utf8_lossy(body);
+                Ok(Self::Panicked(cut(&message, LONGEST_TEXT).to_owned()))
+            }
+            other => Err(FrameError::UnknownKind(other)),
+        }
+    }
+}
+
+fn shorten(text: &mut String) {
+    text.truncate(text.floor_char_boundary(LONGEST_TEXT));
+}
+
+fn bounded_failure(mut failure: Failure) -> Failure {
+    shorten(&mut failure.message);
+    failure.hint.iter_mut().for_each(shorten);
+    failure.stack.truncate(MOST_FRAMES);
+    for frame in &mut failure.stack {
+        frame.function.truncate(frame.function.floor_char_boundary(LONGEST_NAME));
+    }
+    failure
+}
+
+fn bounded_finding(mut finding: Finding) -> Finding {
+    shorten(&mut finding.source_line);
+    shorten(&mut finding.message);
+    finding.hint.iter_mut().for_each(shorten);
+    // It is the width of what is drawn before it.
+    finding.caret = finding.caret.min(LONGEST_CARET);
+    finding
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Failure")]
+struct FailurePart {
+    #[serde(with = "FailureKindPart")]
+    kind: FailureKind,
+    message: String,
+    #[serde(with = "stack")]
+    stack: Vec<StackFrame>,
+    hint: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "FailureKind")]
+enum FailureKindPart {
+    Syntax,
+    Unsupported,
+    Exception,
+    Stalled,
+    Memory,
+    Stack,
+    Abandoned,
+}
+
+/// A stack as a list of triples.
+mod stack {
+    use serde::{Deserializer, Serializer};
+
+    use super::{Deserialize, Position, Serialize, StackFrame};
+
+    pub(super) fn serialize<S: Serializer>(
+        stack: &[StackFrame],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let triples: Vec<_> = stack
+            .iter()
+            .map(|frame| (&frame.function, frame.position.line, frame.position.column))
+            .collect();
+        triples.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<StackFrame>, D::Error> {
+        let triples: Vec<(String, u32, u32)> = Deserialize::deserialize(deserializer)?;
+        let frame = |(function, line, column)| StackFrame {
+            function,
+            position: Position { line, column },
+        };
+        Ok(triples.into_iter().map(frame).collect())
+    }
+}

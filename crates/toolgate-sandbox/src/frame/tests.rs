@@ -1,0 +1,191 @@
+//! Frames of all sorts, and bytes that are none.
+
+use proptest::{collection::vec, prelude::*};
+use serde_json::value::RawValue;
+use toolgate_bindings::check::{Finding, Found, Language, Severity};
+use toolgate_engines::{
+    Call, Completion, Failure, FailureKind, Position, StackFrame, Stream, Thrown,
+};
+
+use super::{Decoder, Done, FrameError, FromWorker, Start, ToWorker};
+use crate::lockdown::{LockdownReport, MeasureKind};
+
+const LARGEST: usize = 64 * 1024;
+
+fn raw(text: &str) -> Box<RawValue> {
+    RawValue::from_string(text.to_owned()).unwrap()
+}
+
+/// All frames of a stream, given in pieces.
+fn decode(stream: &[u8], pieces: usize) -> Result<Vec<FromWorker>, FrameError> {
+    let mut decoder = Decoder::new(LARGEST);
+    let mut frames = Vec::new();
+    for piece in stream.chunks(stream.len().div_ceil(pieces.max(1)).max(1)) {
+        decoder.space(piece.len()).extend_from_slice(piece);
+        while let Some((kind, body)) = decoder.next_frame()? {
+            frames.push(FromWorker::decode(kind, body)?);
+        }
+    }
+    Ok(frames)
+}
+
+fn json_text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        any::<i64>().prop_map(|number| number.to_string()),
+        any::<String>().prop_map(|text| serde_json::Value::from(text).to_string()),
+        Just(String::from("{\"__proto__\":[1e400,null]}")),
+    ]
+}
+
+fn failure() -> impl Strategy<Value = Failure> {
+    let kind = prop_oneof![
+        Just(FailureKind::Syntax),
+        Just(FailureKind::Exception),
+        Just(FailureKind::Memory),
+        Just(FailureKind::Stack),
+    ];
+    let frame = (any::<String>(), any::<u32>(), any::<u32>()).prop_map(|(function, line, column)| {
+        StackFrame { function, position: Position { line, column } }
+    });
+    (kind, any::<String>(), vec(frame, 0..4), any::<Option<String>>())
+        .prop_map(|(kind, message, stack, hint)| Failure { kind, message, stack, hint })
+}
+
+fn finding() -> impl Strategy<Value = Finding> {
+    (any::<u32>(), any::<u32>(), any::<String>(), any::<Option<String>>()).prop_map(
+        |(line, column, message, hint)| Finding {
+            line,
+            column,
+            source_line: message.clone(),
+            caret: 3,
+            message,
+            hint,
+            severity: Severity::Error,
+        },
+    )
+}
+
+fn from_worker() -> impl Strategy<Value = FromWorker> {
+    let stream = prop_oneof![Just(Stream::Output), Just(Stream::Error)];
+    prop_oneof![
+        Just(()).prop_map(|()| FromWorker::Ready(LockdownReport::default())),
+        vec("[a-z_]{0,64}", 0..5).prop_map(FromWorker::Describe),
+        (any::<u64>(), ".{0,60}", json_text()).prop_map(|(id, name, value)| {
+            FromWorker::Call(Call { id, name, arguments: raw(&format!("{{\"a\":{value}}}")) })
+        }),
+        (stream, vec(any::<u8>(), 0..100)).prop_map(|(s, text)| FromWorker::Output(s, text)),
+        json_text().prop_map(|text| FromWorker::Emit(raw(&text))),
+        proptest::option::of(json_text())
+            .prop_map(|text| FromWorker::Done(Done::Value(text.as_deref().map(raw)))),
+        vec(finding(), 0..4).prop_map(|findings| FromWorker::Done(Done::Rejected(findings))),
+        failure().prop_map(|failure| FromWorker::Done(Done::Failed(failure))),
+        any::<u64>().prop_map(|bytes| FromWorker::Done(Done::ValueTooLarge { bytes })),
+        any::<String>().prop_map(FromWorker::Panicked),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn what_a_worker_says_arrives_however_it_is_split(
+        frames in vec(from_worker(), 0..6),
+        pieces in 1_usize..40,
+    ) {
+        let mut stream = Vec::new();
+        for frame in &frames {
+            frame.encode(&mut stream);
+        }
+        let decoded = decode(&stream, pieces).unwrap();
+        // What is compared is what counts: how they look.
+        prop_assert_eq!(format!("{decoded:?}"), format!("{frames:?}"));
+    }
+
+    #[test]
+    fn any_bytes_are_frames_or_an_error(
+        bytes in vec(any::<u8>(), 0..400),
+        pieces in 1_usize..10,
+    ) {
+        let _ = decode(&bytes, pieces);
+    }
+
+    #[test]
+    fn any_body_is_a_frame_or_an_error(kind in 0_u8..12, body in vec(any::<u8>(), 0..200)) {
+        let _ = FromWorker::decode(kind, &body);
+        let _ = ToWorker::decode(kind, &body);
+    }
+
+    #[test]
+    fn a_frame_that_is_damaged_does_no_harm(
+        frame in from_worker(),
+        place in any::<prop::sample::Index>(),
+        byte in any::<u8>(),
+    ) {
+        let mut stream = Vec::new();
+        frame.encode(&mut stream);
+        let place = place.index(stream.len());
+        stream[place] = byte;
+        let _ = decode(&stream, 3);
+        stream.truncate(place);
+        let _ = decode(&stream, 3);
+    }
+
+    #[test]
+    fn what_the_host_says_arrives(
+        id in any::<u64>(),
+        text in any::<String>(),
+        value in json_text(),
+    ) {
+        let thrown = Thrown { tool: text.clone(), message: text.clone() };
+        let frames = [
+            ToWorker::Start(Start {
+                code: text.clone(),
+                language: Language::Python,
+                memory_bytes: id,
+                stack_bytes: 1,
+                cpu_seconds: 2,
+                value_bytes: 3,
+            }),
+            ToWorker::Described(vec![
+                Found::Tool { name: text.clone(), input_schema: raw(&value) },
+                Found::Unknown { name: text.clone(), nearest: vec![text.clone()] },
+            ]),
+            ToWorker::Completed(Completion { id, outcome: Ok(raw(&value)) }),
+            ToWorker::Completed(Completion { id, outcome: Err(thrown) }),
+        ];
+        for frame in frames {
+            let mut stream = Vec::new();
+            frame.encode(&mut stream);
+            let mut decoder = Decoder::new(usize::MAX);
+            decoder.space(stream.len()).extend_from_slice(&stream);
+            let (kind, body) = decoder.next_frame().unwrap().unwrap();
+            let decoded = ToWorker::decode(kind, body).unwrap();
+            prop_assert_eq!(format!("{decoded:?}"), format!("{frame:?}"));
+        }
+    }
+}
+
+#[test]
+fn lists_and_texts_are_bounded() {
+    let mut report = LockdownReport::default();
+    report.note(MeasureKind::Landlock, Ok::<_, String>("x".repeat(1_000)));
+    let failure = Failure {
+        kind: FailureKind::Exception,
+        message: "ä".repeat(100_000),
+        stack: vec![
+            StackFrame { function: "f".repeat(999), position: Position { line: 1, column: 1 } };
+            1_000
+        ],
+        hint: Some("h".repeat(100_000)),
+    };
+    let mut stream = Vec::new();
+    FromWorker::Done(Done::Failed(failure)).encode(&mut stream);
+    let frames = decode(&stream, 1).unwrap();
+    let [FromWorker::Done(Done::Failed(failure))] = &frames[..] else { panic!("{frames:?}") };
+    assert_eq!(failure.message.len(), 16 * 1024);
+    assert_eq!(failure.stack.len(), 64);
+    assert_eq!(failure.stack[0].function.len(), 256);
+
+    let names: Vec<String> = (0..2_001).map(|number| number.to_string()).collect();
+    let mut stream = Vec::new();
+    FromWorker::Describe(names).encode(&mut stream);
+    assert_eq!(decode(&stream, 1).unwrap_err(), FrameError::Malformed("describe"));
+}

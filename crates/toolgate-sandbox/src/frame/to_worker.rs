@@ -1,0 +1,130 @@
+//! What the host says.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use toolgate_engines::{Completion, Thrown};
+
+use super::parts::{
+    FrameError, frame, from_json, json_frame, put_short, raw, take, take_short,
+};
+use toolgate_bindings::check::{Found, Language};
+
+const START: u8 = 1;
+const DESCRIBED: u8 = 2;
+const COMPLETED: u8 = 3;
+
+const FINE: u8 = 0;
+const THROWN: u8 = 1;
+
+/// A frame for a worker.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ToWorker {
+    /// The script that is to run: the first frame.
+    Start(Start),
+    /// The answer to [`super::FromWorker::Describe`].
+    Described(Vec<Found>),
+    /// What came of a call.
+    Completed(Completion),
+}
+
+/// A script, and what the worker has to know of its limits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Start {
+    /// The script's text.
+    pub code: String,
+    /// What it is written in.
+    pub language: Language,
+    /// Bytes that its values may take.
+    pub memory_bytes: u64,
+    /// Bytes of stack.
+    pub stack_bytes: u64,
+    /// Seconds of CPU time after which the system is to end the worker, should the host not have.
+    pub cpu_seconds: u64,
+    /// Bytes of a call's arguments, of a content block and of the final value.
+    pub value_bytes: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+enum FoundPart<'a> {
+    Tool { name: String, input_schema: std::borrow::Cow<'a, RawValue> },
+    Unknown { name: String, nearest: Vec<String> },
+}
+
+impl ToWorker {
+    /// Appends the frame.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Start(start) => json_frame(out, START, start),
+            Self::Described(found) => {
+                let parts: Vec<_> = found.iter().map(FoundPart::from).collect();
+                json_frame(out, DESCRIBED, &parts);
+            }
+            Self::Completed(completion) => frame(out, COMPLETED, |out| {
+                out.extend_from_slice(&completion.id.to_le_bytes());
+                match &completion.outcome {
+                    Ok(value) => {
+                        out.push(FINE);
+                        out.extend_from_slice(value.get().as_bytes());
+                    }
+                    Err(thrown) => {
+                        out.push(THROWN);
+                        put_short(out, &thrown.tool);
+                        out.extend_from_slice(thrown.message.as_bytes());
+                    }
+                }
+            }),
+        }
+    }
+
+    /// The frame that a kind and a body make.
+    pub fn decode(kind: u8, mut body: &[u8]) -> Result<Self, FrameError> {
+        match kind {
+            START => Ok(Self::Start(from_json(body, "start")?)),
+            DESCRIBED => {
+                let parts: Vec<FoundPart<'static>> = from_json(body, "described")?;
+                Ok(Self::Described(parts.into_iter().map(Found::from).collect()))
+            }
+            COMPLETED => {
+                let what = "completed";
+                let id = u64::from_le_bytes(take(&mut body, what)?);
+                let outcome = match take(&mut body, what)? {
+                    [FINE] => Ok(raw(body, what)?),
+                    [THROWN] => {
+                        let tool = take_short(&mut body, what)?.to_owned();
+                        let message = String::from_utf8_lossy(body).into_owned();
+                        Err(Thrown { tool, message })
+                    }
+                    _ => return Err(FrameError::Malformed(what)),
+                };
+                Ok(Self::Completed(Completion { id, outcome }))
+            }
+            other => Err(FrameError::UnknownKind(other)),
+        }
+    }
+}
+
+impl<'a> From<&'a Found> for FoundPart<'a> {
+    fn from(found: &'a Found) -> Self {
+        match found {
+            Found::Tool { name, input_schema } => Self::Tool {
+                name: name.clone(),
+                input_schema: std::borrow::Cow::Borrowed(input_schema),
+            },
+            Found::Unknown { name, nearest } => {
+                Self::Unknown { name: name.clone(), nearest: nearest.clone() }
+            }
+        }
+    }
+}
+
+impl From<FoundPart<'_>> for Found {
+    fn from(part: FoundPart<'_>) -> Self {
+        match part {
+            FoundPart::Tool { name, input_schema } => {
+                Self::Tool { name, input_schema: input_schema.into_owned() }
+            }
+            FoundPart::Unknown { name, nearest } => Self::Unknown { name, nearest },
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! What a run may use, and what is said when it wants more.
+
+use std::{fmt, time::Duration};
+
+use toolgate_engines::Failure;
+
+/// What a run may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunLimits {
+    /// From the start to the end, with all waiting: `codeMode.timeoutSeconds`.
+    pub wall: Duration,
+    /// Time spent computing, without waiting: `codeMode.cpuSeconds`.
+    pub cpu: Duration,
+    /// Bytes that the script's values may take: `codeMode.memoryMb`.
+    pub memory_bytes: u64,
+    /// Bytes of stack: `codeMode.stackKb`.
+    pub stack_bytes: u64,
+    /// Calls of tools: `codeMode.maxCalls`.
+    pub calls: u64,
+    /// Calls at the same time: `codeMode.maxCallsInFlight`.
+    pub calls_in_flight: usize,
+    /// Bytes of a single result, and of whatever else crosses in one piece: a call's arguments,
+    /// the final value, content blocks: `codeMode.maxResultBytes`.
+    pub result_bytes: u64,
+    /// Bytes of output that are kept, of its beginning and its end: `codeMode.maxOutputBytes`.
+    pub output_bytes: usize,
+}
+
+impl Default for RunLimits {
+    fn default() -> Self {
+        Self {
+            wall: Duration::from_secs(30),
+            cpu: Duration::from_secs(10),
+            memory_bytes: 128 * MEGABYTE,
+            stack_bytes: 1024 * KILOBYTE,
+            calls: 500,
+            calls_in_flight: 200,
+            result_bytes: 16 * MEGABYTE,
+            output_bytes: 1024 * 1024,
+        }
+    }
+}
+
+impl RunLimits {
+    /// Output beyond what is kept is counted and left out, until it is so much that the run
+    /// cannot be meant: then it ends.
+    pub(crate) fn flood_bytes(&self) -> u64 {
+        u64::try_from(self.output_bytes).unwrap_or(u64::MAX).saturating_mul(FLOOD).max(MEGABYTE)
+    }
+}
+
+/// How often the kept output may be written before it is a flood.
+const FLOOD: u64 = 64;
+
+/// A limit that ended a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stop {
+    /// It computed for too long.
+    Cpu {
+        /// What it may use.
+        limit: Duration,
+    },
+    /// It took too long.
+    Wall {
+        /// What it may take.
+        limit: Duration,
+    },
+    /// It waits for something that can no longer happen.
+    Stalled(Failure),
+    /// It needed too much memory.
+    Memory {
+        /// Bytes that it may have.
+        limit: u64,
+        /// What the engine said of it, if it still could.
+        failure: Option<Failure>,
+    },
+    /// It called itself too deeply.
+    Stack {
+        /// Bytes that it may have.
+        limit: u64,
+        /// What the engine said of it, if it still could.
+        failure: Option<Failure>,
+    },
+    /// It wrote without end.
+    Output {
+        /// Bytes that it may write.
+        limit: u64,
+    },
+    /// Its value is too large.
+    Value {
+        /// How large it is.
+        bytes: u64,
+        /// How large it may be.
+        limit: u64,
+    },
+    /// It emitted too much content.
+    Emitted {
+        /// Bytes that it may emit.
+        limit: u64,
+    },
+    /// It did not start: too many others run.
+    Runs {
+        /// How many may run.
+        limit: usize,
+    },
+}
+
+impl Stop {
+    /// The configuration key that raises the limit, if there is one.
+    pub fn key(&self) -> Option<&'static str> {
+        match self {
+            Self::Cpu { .. } => Some("codeMode.cpuSeconds"),
+            Self::Wall { .. } => Some("codeMode.timeoutSeconds"),
+            Self::Memory { .. } => Some("codeMode.memoryMb"),
+            Self::Stack { .. } => Some("codeMode.stackKb"),
+            Self::Output { .. } => Some("codeMode.maxOutputBytes"),
+            Self::Value { .. } | Self::Emitted { .. } => Some("codeMode.maxResultBytes"),
+            Self::Runs { .. } => Some("codeMode.maxRuns"),
+            Self::Stalled(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cpu { limit } => {
+                write!(formatter, "the script computed for more than {}", Seconds(*limit))?;
+            }
+            Self::Wall { limit } => {
+                write!(formatter, "the script took more than {}", Seconds(*limit))?;
+            }
+            Self::Stalled(_) => {
+                formatter.write_str("the script waits for something that can no longer happen")?;
+            }
+            Self::Memory { limit, .. } => {
+                write!(formatter, "the script needed more than {} of memory", Bytes(*limit))?;
+            }
+            Self::Stack { limit, .. } => {
+                write!(formatter, "the script calls itself too deeply for {} of stack", Bytes(*limit))?;
+            }
+            Self::Output { limit } => {
+                write!(formatter, "the script wrote more than {} of output", Bytes(*limit))?;
+            }
+            Self::Value { bytes, limit } => {
+                let (bytes, limit) = (Bytes(*bytes), Bytes(*limit));
+                write!(formatter, "the script's value has {bytes}, {limit} are allowed")?;
+            }
+            Self::Emitted { limit } => {
+                write!(formatter, "the script emitted more than {} of content", Bytes(*limit))?;
+            }
+            Self::Runs { limit } => write!(formatter, "{limit} scripts are running already")?,
+        }
+        match self.key() {
+            Some(key) => write!(formatter, "; {key} raises the limit"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A limit that a single call met. It is an exception in the script, which may catch it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// One call too many.
+    Calls { limit: u64 },
+    /// Too many at once.
+    InFlight { limit: usize },
+    /// The tool was called, and its result is too large.
+    Result { bytes: u64, limit: u64 },
+    /// What the script sends is too large.
+    Sent { bytes: u64, limit: u64 },
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Calls { limit } => write!(
+                formatter,
+                "not called: the script made {limit} calls already; codeMode.maxCalls raises the limit"
+            ),
+            Self::InFlight { limit } => write!(
+                formatter,
+                "not called: {limit} calls are in flight; await some of them before making more, or \
+                 raise codeMode.maxCallsInFlight"
+            ),
+            Self::Result { bytes, limit } => write!(
+                formatter,
+                "the call was made, but its result has {}, {} are allowed; ask for less, or raise \
+                 codeMode.maxResultBytes",
+                Bytes(*bytes),
+                Bytes(*limit),
+            ),
+            Self::Sent { bytes, limit } => write!(
+                formatter,
+                "not sent: it has {}, {} are allowed; send less, or raise codeMode.maxResultBytes",
+                Bytes(*bytes),
+                Bytes(*limit),
+            ),
+        }
+    }
+}
+
+const KILOBYTE: u64 = 1024;
+const MEGABYTE: u64 = 1024 * KILOBYTE;
+
+/// A number of bytes, in the largest unit that says it exactly.
+struct Bytes(u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            bytes if bytes >= MEGABYTE && bytes.is_multiple_of(MEGABYTE) => {
+                write!(formatter, "{} MB", bytes / MEGABYTE)
+            }
+            bytes if bytes >= KILOBYTE && bytes.is_multiple_of(KILOBYTE) => {
+                write!(formatter, "{} KB", bytes / KILOBYTE)
+            }
+            bytes => write!(formatter, "{bytes} bytes"),
+        }
+    }
+}
+
+/// A duration in seconds, as the configuration has it.
+struct Seconds(Duration);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} s", self.0.as_secs_f64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_limit_says_which_it_is_its_value_and_how_to_raise_it() {
+        let cases = [
+            (
+                Stop::Cpu { limit: Duration::from_millis(1500) },
+                "the script computed for more than 1.5 s; codeMode.cpuSeconds raises the limit",
+            ),
+            (
+                Stop::Wall { limit: Duration::from_secs(30) },
+                "the script took more than 30 s; codeMode.timeoutSeconds raises the limit",
+            ),
+            (
+                Stop::Memory { limit: 128 * MEGABYTE, failure: None },
+                "the script needed more than 128 MB of memory; codeMode.memoryMb raises the limit",
+            ),
+            (
+                Stop::Stack { limit: 512 * KILOBYTE, failure: None },
+                "the script calls itself too deeply for 512 KB of stack; codeMode.stackKb raises \
+                 the limit",
+            ),
+            (
+                Stop::Value { bytes: 1000, limit: 10 },
+                "the script's value has 1000 bytes, 10 bytes are allowed; codeMode.maxResultBytes \
+                 raises the limit",
+            ),
+        ];
+        for (stop, text) in cases {
+            assert_eq!(stop.to_string(), text);
+        }
+    }
+}

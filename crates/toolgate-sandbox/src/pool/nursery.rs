@@ -1,0 +1,157 @@
+//! The threads that start workers and see them off.
+//!
+//! Starting a process and waiting for its end block, and Linux sends the parent-death signal when
+//! the *thread* that started the child ends. So both are done by threads that live as long as the
+//! pool and its workers.
+
+use std::{
+    collections::VecDeque,
+    io,
+    sync::{Arc, mpsc},
+    thread,
+};
+
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::oneshot;
+
+use super::{
+    PoolSettings,
+    worker::{Burial, Worker},
+};
+
+/// Where workers come from.
+#[derive(Debug)]
+pub(super) struct Nursery {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Those who wait for a worker.
+    orders: VecDeque<oneshot::Sender<io::Result<Worker>>>,
+    /// Workers that wait for a script.
+    idle: VecDeque<Worker>,
+    /// How many there should be of them.
+    wanted: usize,
+    /// The pool is gone.
+    closed: bool,
+}
+
+impl Nursery {
+    pub(super) fn new(settings: PoolSettings) -> io::Result<Self> {
+        let shared = Arc::new(Shared { state: Mutex::default(), changed: Condvar::new() });
+        let (reaper, burials) = mpsc::channel::<Burial>();
+        thread::Builder::new().name("toolgate-reaper".into()).spawn(move || reap(&burials))?;
+        let nursery = Self { shared: Arc::clone(&shared) };
+        thread::Builder::new()
+            .name("toolgate-spawner".into())
+            .spawn(move || shared.start_workers(&settings, &reaper))?;
+        Ok(nursery)
+    }
+
+    pub(super) fn warm_up(&self) {
+        self.shared.state.lock().wanted = usize::MAX;
+        self.shared.changed.notify_one();
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        self.shared.state.lock().idle.len()
+    }
+
+    /// A worker that waits, or a new one.
+    pub(super) async fn take(&self) -> io::Result<Worker> {
+        let order = {
+            let mut state = self.shared.state.lock();
+            state.wanted = usize::MAX;
+            while let Some(mut worker) = state.idle.pop_front() {
+                // One that died while it waited is replaced.
+                if worker.is_alive() {
+                    drop(state);
+                    self.shared.changed.notify_one();
+                    return Ok(worker);
+                }
+            }
+            let (order, worker) = oneshot::channel();
+            state.orders.push_back(order);
+            worker
+        };
+        self.shared.changed.notify_one();
+        order.await.map_err(|_| io::Error::other("the thread that starts workers is gone"))?
+    }
+}
+
+impl Drop for Nursery {
+    fn drop(&mut self) {
+        let mut state = self.shared.state.lock();
+        state.closed = true;
+        state.orders.clear();
+        let idle = std::mem::take(&mut state.idle);
+        drop(state);
+        drop(idle);
+        self.shared.changed.notify_one();
+    }
+}
+
+impl Shared {
+    fn start_workers(&self, settings: &PoolSettings, reaper: &mpsc::Sender<Burial>) {
+        loop {
+            let mut state = self.state.lock();
+            while !state.closed
+                && state.orders.is_empty()
+                && state.idle.len() >= state.wanted.min(settings.warm)
+            {
+                self.changed.wait(&mut state);
+            }
+            if state.closed {
+                return;
+            }
+            drop(state);
+            let started = Worker::spawn(settings, reaper.clone());
+            self.hand_out(started);
+        }
+    }
+
+    /// To whoever waits for it longest; else it waits itself.
+    fn hand_out(&self, started: io::Result<Worker>) {
+        let mut state = self.state.lock();
+        let mut result = match started {
+            Ok(worker) => Ok(worker),
+            Err(error) => {
+                tracing::warn!(%error, "cannot start a worker for scripts");
+                // Not again until somebody wants one.
+                state.wanted = 0;
+                Err(error)
+            }
+        };
+        while let Some(order) = state.orders.pop_front() {
+            // Whoever does not wait any more gives it back.
+            match order.send(result) {
+                Ok(()) => return,
+                Err(returned) => result = returned,
+            }
+        }
+        if let Ok(worker) = result
+            && !state.closed
+        {
+            state.idle.push_back(worker);
+        }
+    }
+}
+
+/// Waits for the end of processes that were killed.
+fn reap(burials: &mpsc::Receiver<Burial>) {
+    for (mut child, answer) in burials {
+        if let Ok(status) = child.wait()
+            && let Some(answer) = answer
+        {
+            // Nobody may want to know any more.
+            let _ = answer.send(status);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The other side: a process that runs one script and knows nothing else.
+
+mod pipe;
+mod prepare;
+mod world;
+
+use std::process::ExitCode;
+
+use toolgate_bindings::check::Language;
+use toolgate_engines::{
+    Engine, Limits, Outcome, Script, javascript::JavaScript, python::Python,
+};
+
+use self::{
+    pipe::{Lost, Pipe},
+    prepare::prepare,
+    world::PipeWorld,
+};
+use crate::{
+    frame::{Done, FromWorker, Start, ToWorker},
+    lockdown,
+    system::{allocator, stop, stop::ExitReason},
+};
+
+/// Makes the engine of a language, before a script is known.
+pub type MakeEngine = fn(Language) -> Result<Box<dyn Engine>, String>;
+
+/// A worker's whole life: what the binary does in its hidden mode, and nothing else.
+pub fn worker_main() -> ExitCode {
+    worker_main_with(make_engine)
+}
+
+/// The engine of a language, warmed up for a script that is still to come.
+pub fn make_engine(language: Language) -> Result<Box<dyn Engine>, String> {
+    match language {
+        Language::TypeScript => {
+            let engine = JavaScript::new().map_err(|error| error.to_string())?;
+            engine.warm();
+            Ok(Box::new(engine))
+        }
+        Language::Python => Ok(Box::new(Python::new())),
+    }
+}
+
+/// A worker's whole life, with engines of the caller's choice.
+///
+/// The process has to be started by a [`crate::Pool`]. It drops everything it could reach, makes
+/// the engines, and says that it is ready; only then it reads a script, runs it, and is done.
+pub fn worker_main_with(make_engine: MakeEngine) -> ExitCode {
+    allocator::watch();
+    stop::listen();
+    std::panic::set_hook(Box::new(|panic| {
+        let mut frame = Vec::new();
+        FromWorker::Panicked(panic.to_string()).encode(&mut frame);
+        stop::leave_with(&mut frame, ExitReason::Panicked);
+    }));
+    let reason = match serve(make_engine) {
+        Ok(()) => ExitReason::Done,
+        Err(reason) => reason,
+    };
+    // Not by returning: what is left to be cleaned up goes with the process, only faster.
+    stop::leave(reason)
+}
+
+/// Runs one script.
+fn serve(make_engine: MakeEngine) -> Result<(), ExitReason> {
+    let mut pipe = Pipe::new().map_err(|_| ExitReason::Lost)?;
+    let report = lockdown::lock_down();
+    let lacking = report.lacking().is_some();
+    pipe.send(&FromWorker::Ready(report));
+    if lacking {
+        pipe.flush()?;
+        return Err(ExitReason::Lockdown);
+    }
+    let engines = Engines::new(make_engine);
+    pipe.flush()?;
+    let Some(ToWorker::Start(start)) = pipe.receive(None)? else { return Err(ExitReason::Lost) };
+    lockdown::bound_run(&start);
+    run(pipe, engines, &start)
+}
+
+/// Runs the script and says what came of it.
+fn run(mut pipe: Pipe, engines: Engines, start: &Start) -> Result<(), ExitReason> {
+    let prepared = match prepare(&mut pipe, start)? {
+        Ok(prepared) => prepared,
+        Err(findings) => return end(pipe, &FromWorker::Done(Done::Rejected(findings))),
+    };
+    let engine = match engines.of(start.language) {
+        Ok(engine) => engine,
+        Err(message) => return end(pipe, &FromWorker::Panicked(message)),
+    };
+    let script = Script { source: &prepared.source, functions: &prepared.functions };
+    let limits = Limits { memory_bytes: start.memory_bytes, stack_bytes: start.stack_bytes };
+    let mut world = PipeWorld::new(pipe, start.value_bytes);
+    let done = match engine.run(&script, &limits, &mut world) {
+        Outcome::Value(Some(value)) => {
+            let bytes = u64::try_from(value.get().len()).unwrap_or(u64::MAX);
+            if bytes > start.value_bytes {
+                Done::ValueTooLarge { bytes }
+            } else {
+                Done::Value(Some(value))
+            }
+        }
+        Outcome::Value(None) => Done::Value(None),
+        Outcome::Failed(failure) => Done::Failed(failure),
+    };
+    end(world.into_pipe(), &FromWorker::Done(done))
+}
+
+fn end(mut pipe: Pipe, last: &FromWorker) -> Result<(), ExitReason> {
+    pipe.send(last);
+    Ok(pipe.flush()?)
+}
+
+/// One engine of each language, of which one will be used.
+struct Engines {
+    typescript: Result<Box<dyn Engine>, String>,
+    python: Result<Box<dyn Engine>, String>,
+}
+
+impl Engines {
+    fn new(make_engine: MakeEngine) -> Self {
+        Self {
+            typescript: make_engine(Language::TypeScript),
+            python: make_engine(Language::Python),
+        }
+    }
+
+    fn of(self, language: Language) -> Result<Box<dyn Engine>, String> {
+        match language {
+            Language::TypeScript => self.typescript,
+            Language::Python => self.python,
+        }
+    }
+}
+
+impl From<Lost> for ExitReason {
+    fn from(_: Lost) -> Self {
+        Self::Lost
+    }
+}

@@ -1,0 +1,67 @@
+//! A script is looked through before it runs.
+
+use toolgate_bindings::check::{Finding, Found, Language, Lookup, check};
+use toolgate_engines::{Function, javascript::GLOBALS};
+
+use super::pipe::{Lost, Pipe};
+use crate::frame::{FromWorker, Start, ToWorker};
+
+// Stand-ins until the engine says it.
+const BUILTINS: &[&str] = &["print", "len", "range", "list", "dict", "str", "int", "float", "sum", "min", "max", "sorted", "set", "tuple", "zip", "map", "filter", "enumerate", "any", "all", "abs", "bool", "isinstance", "type", "repr", "reversed", "round", "Exception", "ValueError", "KeyError", "TypeError", "RuntimeError", "MemoryError", "RecursionError", "BaseException", "bytes", "chr", "ord", "hash", "id", "iter", "next", "pow", "getattr", "setattr", "hasattr", "object"];
+const MODULES: &[&str] = &["asyncio", "json", "re", "math", "datetime", "sys", "time"];
+
+/// A script that may run.
+pub(super) struct Prepared {
+    pub(super) source: String,
+    pub(super) functions: Vec<Function>,
+}
+
+/// Checks a script and strips its types. The inner `Err` is what is wrong with it.
+pub(super) fn prepare(
+    pipe: &mut Pipe,
+    start: &Start,
+) -> Result<Result<Prepared, Vec<Finding>>, Lost> {
+    let (globals, modules): (&[&str], &[&str]) = match start.language {
+        Language::TypeScript => (GLOBALS, &[]),
+        Language::Python => (BUILTINS, MODULES),
+    };
+    let mut lookup = PipeLookup { pipe, lost: None };
+    let checked = check(start.language, &start.code, globals, modules, &mut lookup);
+    if let Some(lost) = lookup.lost {
+        return Err(lost);
+    }
+    if checked.has_errors() {
+        return Ok(Err(checked.findings));
+    }
+    let function = |tool: toolgate_bindings::check::ToolUse| Function {
+        name: tool.name,
+        parameters: tool.parameters,
+    };
+    let functions = checked.tools.into_iter().map(function).collect();
+    Ok(Ok(Prepared { source: checked.source, functions }))
+}
+
+/// Asks the host which names are tools.
+struct PipeLookup<'a> {
+    pipe: &'a mut Pipe,
+    lost: Option<Lost>,
+}
+
+impl PipeLookup<'_> {
+    fn ask(&mut self, names: &[String]) -> Result<Vec<Found>, Lost> {
+        self.pipe.send(&FromWorker::Describe(names.to_vec()));
+        match self.pipe.receive(None)? {
+            Some(ToWorker::Described(found)) => Ok(found),
+            _ => Err(Lost),
+        }
+    }
+}
+
+impl Lookup for PipeLookup<'_> {
+    fn look_up(&mut self, names: &[String]) -> Vec<Found> {
+        self.ask(names).unwrap_or_else(|lost| {
+            self.lost = Some(lost);
+            Vec::new()
+        })
+    }
+}

@@ -1,0 +1,66 @@
+//! A host, to see what becomes of its workers when it is killed.
+
+use std::{
+    io::Write,
+    process::ExitCode,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+use toolgate_sandbox::{
+    BoxFuture, Found, Language, Pool, PoolSettings, RunLimits, Script, Thrown, Tools,
+};
+
+/// Runs one script that spins, says so, and waits to be killed.
+pub(crate) fn run() -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let pool = Pool::new(PoolSettings::this_program([""; 0]).unwrap()).unwrap();
+        let code = String::from("# broken\n# call running\n# spin\n");
+        let script = Script { code, language: Language::Python };
+        pool.warm_up();
+        while pool.waiting() < 2 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let limits = RunLimits::default();
+        let run = pool.run(script, &limits, Arc::new(Announce), CancellationToken::new());
+        tokio::pin!(run);
+        loop {
+            tokio::select! {
+                _ = &mut run => return ExitCode::FAILURE,
+                () = tokio::time::sleep(Duration::from_millis(1)) => {}
+            }
+            // The one that runs was replaced.
+            if pool.waiting() == 2 && RUNNING.swap(false, Ordering::Relaxed) {
+                std::io::stdout().write_all(b"running\n").unwrap();
+            }
+        }
+    })
+}
+
+struct Announce;
+
+static RUNNING: AtomicBool = AtomicBool::new(false);
+
+impl Tools for Announce {
+    fn describe(&self, _names: Vec<String>) -> BoxFuture<'static, Vec<Found>> {
+        Box::pin(async { Vec::new() })
+    }
+
+    fn call(
+        &self,
+        _name: String,
+        _arguments: Box<RawValue>,
+        _cancel: CancellationToken,
+    ) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>> {
+        Box::pin(async {
+            RUNNING.store(true, Ordering::Relaxed);
+            std::future::pending().await
+        })
+    }
+}

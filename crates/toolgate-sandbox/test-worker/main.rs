@@ -1,0 +1,47 @@
+//! The worker of the tests: the ordinary one, with an engine more that does what it is told.
+//!
+//! A Python script whose first line is `# broken` is not run by the Python engine: its lines are
+//! commands, each after a `#`, most of which a worker must not be able to carry out.
+
+#![allow(unsafe_code, reason = "breaking out is done by hand")]
+#![expect(clippy::cast_possible_truncation, clippy::unwrap_used, reason = "it is broken anyway")]
+
+mod attacks;
+mod broken;
+mod host;
+
+use std::{process::ExitCode, sync::atomic::Ordering};
+
+use toolgate_engines::{Engine, Limits, Outcome, Script, World};
+use toolgate_sandbox::{Language, WorkerAllocator, worker_main_with};
+
+#[global_allocator]
+static ALLOCATOR: WorkerAllocator = WorkerAllocator::new();
+
+fn main() -> ExitCode {
+    if std::env::args().nth(1).as_deref() == Some("host") {
+        return host::run();
+    }
+    attacks::PARENT.store(std::os::unix::process::parent_id(), Ordering::Relaxed);
+    worker_main_with(make_engine)
+}
+
+fn make_engine(language: Language) -> Result<Box<dyn Engine>, String> {
+    Ok(Box::new(EitherEngine(toolgate_sandbox::make_engine(language)?)))
+}
+
+struct EitherEngine(Box<dyn Engine>);
+
+impl Engine for EitherEngine {
+    fn run(
+        self: Box<Self>,
+        script: &Script<'_>,
+        limits: &Limits,
+        world: &mut dyn World,
+    ) -> Outcome {
+        if script.source.starts_with("# broken\n") {
+            return broken::run(script.source, world);
+        }
+        self.0.run(script, limits, world)
+    }
+}

@@ -1,0 +1,145 @@
+//! A pool of test workers, and tools that do what their names say.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use serde_json::{json, value::RawValue};
+use tokio::sync::Barrier;
+use tokio_util::sync::CancellationToken;
+use toolgate_sandbox::{
+    BoxFuture, Found, Language, Outcome, Pool, PoolSettings, Report, RunLimits, Script, Thrown,
+    Tools,
+};
+
+/// A pool of the worker that has the broken engine too.
+pub(crate) fn pool() -> Pool {
+    Pool::new(settings()).unwrap()
+}
+
+pub(crate) fn settings() -> PoolSettings {
+    PoolSettings::new(env!("CARGO_BIN_EXE_toolgate-sandbox-worker"), [""; 0])
+}
+
+/// Limits that no well-behaved test script meets, even on a machine under load.
+pub(crate) fn limits() -> RunLimits {
+    RunLimits { wall: Duration::from_secs(60), cpu: Duration::from_secs(20), ..RunLimits::default() }
+}
+
+/// Tools: `echo`, `fail`, `never`, `big`, `meet` (waits until all of a number have called it).
+#[derive(Debug)]
+pub(crate) struct TestTools {
+    pub(crate) calls: AtomicUsize,
+    pub(crate) cancelled: Arc<AtomicUsize>,
+    meeting: Arc<Barrier>,
+}
+
+impl TestTools {
+    pub(crate) fn new() -> Arc<Self> {
+        Self::meeting(1)
+    }
+
+    pub(crate) fn meeting(guests: usize) -> Arc<Self> {
+        let meeting = Arc::new(Barrier::new(guests));
+        Arc::new(Self { calls: AtomicUsize::new(0), cancelled: Arc::default(), meeting })
+    }
+}
+
+const NAMES: &[&str] = &["echo", "fail", "never", "big", "meet"];
+
+impl Tools for TestTools {
+    fn describe(&self, names: Vec<String>) -> BoxFuture<'static, Vec<Found>> {
+        let found = |name: String| {
+            if NAMES.contains(&name.as_str()) {
+                Found::Tool { name, input_schema: raw(&json!({"type": "object"}).to_string()) }
+            } else {
+                Found::Unknown { name, nearest: vec![String::from("echo")] }
+            }
+        };
+        let answer = names.into_iter().map(found).collect();
+        Box::pin(async move { answer })
+    }
+
+    fn call(
+        &self,
+        name: String,
+        arguments: Box<RawValue>,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        let meeting = Arc::clone(&self.meeting);
+        let cancelled = Arc::clone(&self.cancelled);
+        Box::pin(async move {
+            let arguments_text = arguments.get();
+            match name.as_str() {
+                "echo" => Ok(arguments),
+                "fail" => Err(Thrown { tool: name, message: String::from("it is broken") }),
+                "big" => {
+                    let arguments: serde_json::Value = serde_json::from_str(arguments_text).unwrap();
+                    let bytes = usize::try_from(arguments["bytes"].as_u64().unwrap()).unwrap();
+                    Ok(raw(&json!("x".repeat(bytes.saturating_sub(2))).to_string()))
+                }
+                "meet" => {
+                    meeting.wait().await;
+                    Ok(raw("\"met\""))
+                }
+                "never" => {
+                    cancel.cancelled().await;
+                    cancelled.fetch_add(1, Ordering::Relaxed);
+                    Err(Thrown { tool: name, message: String::from("cancelled") })
+                }
+                _ => Err(Thrown { tool: name, message: String::from("there is no such tool") }),
+            }
+        })
+    }
+}
+
+pub(crate) fn raw(text: &str) -> Box<RawValue> {
+    RawValue::from_string(text.to_owned()).unwrap()
+}
+
+/// A script of commands for the broken engine.
+pub(crate) fn broken(commands: &[&str]) -> Script {
+    let lines: Vec<String> = commands.iter().map(|command| format!("# {command}")).collect();
+    Script { code: format!("# broken\n{}\n", lines.join("\n")), language: Language::Python }
+}
+
+pub(crate) fn python(code: &str) -> Script {
+    Script { code: code.to_owned(), language: Language::Python }
+}
+
+pub(crate) fn typescript(code: &str) -> Script {
+    Script { code: code.to_owned(), language: Language::TypeScript }
+}
+
+/// Runs a script with ordinary tools.
+pub(crate) async fn run(pool: &Pool, script: Script, limits: &RunLimits) -> Report {
+    pool.run(script, limits, TestTools::new(), CancellationToken::new()).await
+}
+
+/// How a run ended, in one line.
+pub(crate) fn ending(report: &Report) -> String {
+    match &report.outcome {
+        Outcome::Value(Some(value)) => format!("value: {}", value.get()),
+        Outcome::Value(None) => String::from("done"),
+        Outcome::Rejected(findings) => {
+            let messages: Vec<_> = findings.iter().map(|finding| finding.message.as_str()).collect();
+            format!("rejected: {}", messages.join("; "))
+        }
+        Outcome::Failed(failure) => format!("failed: {}", failure.message),
+        Outcome::Stopped(stop) => format!("stopped: {stop}"),
+        Outcome::Cancelled => String::from("cancelled"),
+        Outcome::Crashed(words) => format!("crashed: {words}"),
+    }
+}
+
+/// Shows that a pool still runs scripts as if nothing had happened.
+pub(crate) async fn assert_unharmed(pool: &Pool) {
+    let report = run(pool, broken(&["print fine", "call echo {\"a\":1}", "wait", "value 7"]), &limits()).await;
+    assert_eq!(ending(&report), "value: 7");
+    assert_eq!(report.output.head, "fine\n0 {\"a\":1}\n");
+}
