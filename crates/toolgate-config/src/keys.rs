@@ -18,6 +18,7 @@ pub(crate) const TOOL_SEARCH: &[&str] = &[
     "maxResults",
     "keepLoadedTools",
     "strategy",
+    "usageMemory",
     "tokenCounter",
 ];
 

@@ -38,6 +38,9 @@ pub struct ToolSearch {
     pub keep_loaded_tools: bool,
     /// How tools are ranked.
     pub strategy: SearchStrategy,
+    /// Whether it is kept, on this machine, which query led to which call, so that tools that were of
+    /// use before are found first. `toolgate usage` shows and erases it.
+    pub usage_memory: bool,
     /// How the cost of definitions is counted.
     pub token_counter: TokenCounter,
 }
@@ -115,6 +118,7 @@ impl Default for ToolSearch {
             max_results: 5,
             keep_loaded_tools: true,
             strategy: SearchStrategy::default(),
+            usage_memory: true,
             token_counter: TokenCounter::default(),
         }
     }

@@ -26,13 +26,16 @@
 //! ```
 
 mod code;
+mod find;
 mod host;
 mod knowledge;
 mod meta;
 mod overview;
+mod recent;
 mod session;
 mod settings;
 mod texts;
+mod usage;
 
 pub use host::Host;
 pub use meta::{MetaTool, one_line};

@@ -21,7 +21,9 @@ pub struct HostSettings {
     pub keep_loaded_tools: bool,
     /// How tools are ranked.
     pub strategy: StrategyName,
-    /// Where definitions are cached and logs kept; nowhere where unset.
+    /// Whether it is kept which query led to which call, and ranks tools.
+    pub usage_memory: bool,
+    /// Where definitions are cached, and logs and uses kept; nowhere where unset.
     pub store: Option<Store>,
     /// When servers are connected.
     pub connect: Connect,
@@ -59,6 +61,7 @@ impl HostSettings {
             max_results: 5,
             keep_loaded_tools: true,
             strategy: StrategyName::default(),
+            usage_memory: true,
             store: None,
             connect: Connect::default(),
         }

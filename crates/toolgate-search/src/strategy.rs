@@ -42,6 +42,12 @@ pub trait Strategy: fmt::Debug + Send + Sync {
     ///
     /// Nothing found is an empty list. An error says what is wrong with the query itself.
     fn search(&self, query: &Query<'_>) -> Result<Vec<Hit>, SearchError>;
+
+    /// The tools that the query calls by their names, which belong before all others. None where the
+    /// strategy does not look for them.
+    fn called_by_name(&self, _query: &Query<'_>) -> Vec<&ToolKey> {
+        Vec::new()
+    }
 }
 
 /// The strategies that can be chosen by name, in a configuration for example.

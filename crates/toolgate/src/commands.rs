@@ -10,6 +10,7 @@ mod search;
 mod serve;
 mod status;
 mod tokens;
+mod usage;
 
 use std::process::ExitCode;
 
@@ -35,6 +36,7 @@ pub(crate) async fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode, Fai
         Command::Inspect(arguments) => inspect::run(globals, arguments, printer).await,
         Command::Call(arguments) => call::run(globals, arguments, printer).await,
         Command::Logs(arguments) => logs::run(globals, &arguments, printer),
+        Command::Usage(arguments) => usage::run(globals, &arguments, printer),
         Command::Config(arguments) => config::run(globals, &arguments, printer),
         Command::Eval(arguments) => eval::run(&arguments, printer),
         Command::Demo(arguments) => demo::run(&arguments, printer).await,

@@ -118,6 +118,7 @@ impl Loaded {
                 SearchStrategy::Keyword => StrategyName::Keyword,
                 SearchStrategy::Regex => StrategyName::Regex,
             },
+            usage_memory: search.usage_memory,
             store: store(),
             ..HostSettings::new(servers)
         }
@@ -189,7 +190,7 @@ fn endpoint(transport: &Transport) -> Option<Endpoint> {
 fn exposure(search: &ToolSearch, mode: Option<Mode>) -> ExposureSettings {
     let configured = match search.enabled {
         ToolSearchMode::Auto => RequestedMode::Auto,
-        ToolSearchMode::On => RequestedMode::Deferred,
+        ToolSearchMode::On | ToolSearchMode::Code => RequestedMode::Deferred,
         ToolSearchMode::Off => RequestedMode::Direct,
     };
     let style = match search.deferred {

@@ -41,6 +41,11 @@ pub(super) fn read(context: &mut Context<'_>, path: &Path<'_>, member: &Member<'
             .boolean("keepLoadedTools", warning)
             .unwrap_or(defaults.keep_loaded_tools),
         strategy: scope.choice("strategy", warning).unwrap_or(defaults.strategy),
+        // It holds something back, so that what is not understood leaves it off.
+        usage_memory: match object.get("usageMemory") {
+            Some(_) => scope.boolean("usageMemory", Severity::Error).unwrap_or(false),
+            None => defaults.usage_memory,
+        },
         token_counter: scope.choice("tokenCounter", warning).unwrap_or(defaults.token_counter),
     };
     scope.report_unknown(&[TOOL_SEARCH], TOOL_SEARCH);

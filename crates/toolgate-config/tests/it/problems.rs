@@ -334,6 +334,15 @@ fn tool_search() {
 }
 
 #[test]
+fn a_usage_memory_that_is_not_understood_is_off() {
+    let configuration = read(
+        r#"{ "mcpServers": { "a": { "command": "x" } }, "toolSearch": { "usageMemory": "no" } }"#,
+    );
+    assert!(!configuration.tool_search.usage_memory);
+    assert_snapshot!(shown(&configuration), @"error: toolgate.json:1:77: `toolSearch.usageMemory` must be true or false, but is a string");
+}
+
+#[test]
 fn code_mode() {
     let file = |settings: &str| {
         problems(&format!(

@@ -112,8 +112,11 @@ pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value 
             query
         })
         .collect();
-    let hits = match host.search(&asked, limit) {
-        Ok(hits) => hits,
+    let hits = match host.find(&asked, limit).await {
+        Ok(found) => {
+            session.searched(found.asked);
+            found.hits
+        }
         Err(error) => return error_result(&capitalised(&error.to_string())),
     };
 

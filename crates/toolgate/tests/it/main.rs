@@ -20,3 +20,4 @@ mod reference;
 #[cfg(unix)]
 mod resilience;
 mod support;
+mod usage;
