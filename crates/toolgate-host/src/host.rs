@@ -13,7 +13,7 @@ use toolgate_search::{Query, SearchError, SearchIndex, StrategyName};
 use toolgate_upstream::{CallOptions, Observer, ServerState, Start, StateKind, Upstream};
 
 use crate::{
-    find::{Found, find},
+    find::{Found, choose, find},
     knowledge::Knowledge,
     session::Session,
     settings::{Connect, HostSettings},
@@ -177,7 +177,12 @@ impl Host {
         limit: usize,
     ) -> Result<Found, SearchError> {
         self.inner.knowledge.usage_read().await;
-        find(&self.inner.knowledge, queries, limit)
+        let settings = self.settings();
+        let subagent = settings.subagent.as_ref();
+        if settings.strategy != StrategyName::Subagent {
+            return find(&self.inner.knowledge, queries, limit);
+        }
+        choose(&self.inner.knowledge, queries, limit, subagent).await
     }
 
     /// Keeps that these queries led to a call of the tool.

@@ -41,4 +41,4 @@ pub use host::Host;
 pub use meta::{MetaTool, one_line};
 pub use overview::ServerOverview;
 pub use session::{CallFailure, Session};
-pub use settings::{Connect, HostSettings, ServerSetup};
+pub use settings::{Connect, HostSettings, ServerSetup, Subagent};

@@ -18,6 +18,7 @@
 mod analysis;
 mod asides;
 mod bm25;
+mod choosing;
 mod dense;
 pub mod evaluation;
 mod fusion;
@@ -36,6 +37,7 @@ mod top;
 mod usage;
 
 pub use bm25::{Bm25Index, Bm25Parameters, FieldWeights};
+pub use choosing::{Candidate, ChoiceError, ChoiceRequest, Chooser, Choosing};
 pub use dense::EmbeddingIndex;
 pub use fusion::round_robin;
 pub use hybrid::{HybridIndex, HybridParameters};

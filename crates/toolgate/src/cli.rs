@@ -249,7 +249,7 @@ pub(crate) struct Eval {
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// A strategy to measure, once for each; the others are compared with the first. Without it, all
-    /// but `regex`
+    /// but `regex` and `subagent`
     #[arg(long, value_name = "STRATEGY", value_parser = strategy())]
     pub(crate) strategy: Vec<StrategyName>,
     /// Give the strategies the hints that the set has, of the kind of server wanted

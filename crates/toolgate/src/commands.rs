@@ -24,6 +24,7 @@ use crate::{
     failure::Failure,
     load::{self, Loaded},
     printer::Printer,
+    subagent,
 };
 
 pub(crate) async fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode, Failure> {
@@ -69,7 +70,10 @@ async fn start_when_needed(
     let loaded = load::load(globals)?;
     load::report(&loaded, printer);
     let mut settings = HostSettings { connect: Connect::WhenNeeded, ..loaded.settings(None) };
-    settings.strategy = strategy.unwrap_or(settings.strategy);
+    if let Some(strategy) = strategy {
+        settings.strategy = strategy;
+        subagent::check(&settings)?;
+    }
     let host = Host::start(settings);
     host.recalled().await;
     let known = |name: &String| host.catalog().read().resolve(name).is_some();

@@ -18,6 +18,7 @@ use crate::{
     failure::Failure,
     folders,
     printer::Printer,
+    subagent,
 };
 
 /// What was read.
@@ -117,7 +118,9 @@ impl Loaded {
                 SearchStrategy::Embedding => StrategyName::Embedding,
                 SearchStrategy::Keyword => StrategyName::Keyword,
                 SearchStrategy::Regex => StrategyName::Regex,
+                SearchStrategy::Subagent => StrategyName::Subagent,
             },
+            subagent: search.subagent.as_ref().and_then(subagent::of),
             usage_memory: search.usage_memory,
             store: store(),
             ..HostSettings::new(servers)

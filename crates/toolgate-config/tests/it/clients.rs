@@ -235,6 +235,7 @@ fn toolgate_itself() {
         strategy: Hybrid,
         usage_memory: false,
         token_counter: Characters,
+        subagent: None,
     }
     ");
     let server = only(configuration);
