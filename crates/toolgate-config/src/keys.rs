@@ -18,8 +18,14 @@ pub(crate) const TOOL_SEARCH: &[&str] = &[
     "maxResults",
     "keepLoadedTools",
     "strategy",
+    "usageMemory",
     "tokenCounter",
+    "subagent",
 ];
+
+/// The keys of `toolSearch.subagent`.
+pub(crate) const SUBAGENT: &[&str] =
+    &["provider", "endpoint", "model", "apiKey", "candidates", "timeoutSeconds"];
 
 /// The keys of `codeMode`.
 pub(crate) const CODE_MODE: &[&str] = &[

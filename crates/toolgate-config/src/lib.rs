@@ -43,6 +43,7 @@ mod problem;
 mod read;
 mod schema;
 mod secret;
+mod subagent;
 mod tool_search;
 
 use std::path::Path;
@@ -55,6 +56,7 @@ pub use error::ConfigError;
 pub use problem::{Position, Problem, Severity};
 pub use schema::json_schema;
 pub use secret::Secret;
+pub use subagent::{ChatProviderName, Subagent};
 pub use tool_search::{DeferredMode, SearchStrategy, TokenCounter, ToolSearch, ToolSearchMode};
 
 /// The largest file that is read.

@@ -9,7 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::Value;
 
 use crate::choice::choice;
-use crate::{Approval, CodeMode, MAX_SERVERS, ToolSearch};
+use crate::{Approval, ChatProviderName, CodeMode, MAX_SERVERS, ToolSearch};
 
 /// The JSON Schema of `toolgate.json`, by which editors complete and check it.
 ///
@@ -111,6 +111,33 @@ struct ToolFile {
     approval: Option<Approval>,
 }
 
+/// The model that chooses tools with the strategy `subagent`.
+///
+/// `${NAME}` and `${NAME:-default}` in `endpoint`, `model` and `apiKey` stand for environment
+/// variables.
+#[derive(JsonSchema)]
+#[schemars(rename = "Subagent", rename_all = "camelCase")]
+#[expect(dead_code, reason = "the fields are read by the derive alone")]
+pub(crate) struct SubagentFile {
+    /// Which requests the endpoint understands. Unless set, `openai`, as most do.
+    provider: Option<ChatProviderName>,
+    /// The base URL, to which `/chat/completions` or, for `anthropic`, `/v1/messages` is added.
+    /// Unless set, that of the provider.
+    #[schemars(length(min = 1))]
+    endpoint: Option<String>,
+    /// The name of the model: a small, fast one.
+    #[schemars(length(min = 1))]
+    model: Option<String>,
+    /// The endpoint's API key, best as `${NAME}`.
+    api_key: Option<String>,
+    /// How many candidates the model is shown. Unless set, 24.
+    #[schemars(range(min = 2, max = 100))]
+    candidates: Option<u64>,
+    /// How many seconds a search waits for the model. Unless set, 3.
+    #[schemars(range(min = 0.1, max = 60))]
+    timeout_seconds: Option<f64>,
+}
+
 /// A text; numbers and booleans are taken as they are written.
 #[derive(JsonSchema)]
 #[schemars(untagged, inline)]
@@ -133,7 +160,7 @@ choice!(TransportName, "stdio" => Stdio, "http" => Http);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::{CODE_MODE, SERVER, TOOL, TOOL_SEARCH, TOP_LEVEL};
+    use crate::keys::{CODE_MODE, SERVER, SUBAGENT, TOOL, TOOL_SEARCH, TOP_LEVEL};
 
     fn keys(schema: &Value) -> Vec<&str> {
         let mut keys: Vec<&str> =
@@ -155,6 +182,7 @@ mod tests {
         assert_eq!(keys(&definitions["Server"]), sorted(SERVER));
         assert_eq!(keys(&definitions["Tool"]), sorted(TOOL));
         assert_eq!(keys(&definitions["ToolSearch"]), sorted(TOOL_SEARCH));
+        assert_eq!(keys(&definitions["Subagent"]), sorted(SUBAGENT));
         assert_eq!(keys(&definitions["CodeMode"]), sorted(CODE_MODE));
         let mut top: Vec<&str> = TOP_LEVEL.to_vec();
         top.retain(|key| !["policy"].contains(key));
@@ -169,7 +197,7 @@ mod tests {
         assert_eq!(search["enabled"]["default"], "auto");
         assert_eq!(
             search["strategy"]["enum"],
-            serde_json::json!(["hybrid", "bm25", "embedding", "keyword", "regex"])
+            serde_json::json!(["hybrid", "bm25", "embedding", "keyword", "regex", "subagent"])
         );
         assert_eq!(search["thresholdPercent"]["maximum"], 100);
         assert_eq!(schema["properties"]["mcpServers"]["maxProperties"], 1_000);

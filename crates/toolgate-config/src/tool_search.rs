@@ -6,6 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
 use crate::choice::choice;
+use crate::{Subagent, schema::SubagentFile};
 
 /// When tools are deferred and how they are found: the `toolSearch` key.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -38,8 +39,14 @@ pub struct ToolSearch {
     pub keep_loaded_tools: bool,
     /// How tools are ranked.
     pub strategy: SearchStrategy,
+    /// Whether it is kept, on this machine, which query led to which call, so that tools that were of
+    /// use before are found first. `toolgate usage` shows and erases it.
+    pub usage_memory: bool,
     /// How the cost of definitions is counted.
     pub token_counter: TokenCounter,
+    /// The model that chooses tools with the strategy `subagent`.
+    #[schemars(with = "Option<SubagentFile>")]
+    pub subagent: Option<Subagent>,
 }
 
 /// Whether tools are deferred.
@@ -80,6 +87,8 @@ pub enum SearchStrategy {
     Keyword,
     /// The query is a regular expression over names and descriptions.
     Regex,
+    /// A model chooses from what `hybrid` finds.
+    Subagent,
 }
 
 /// How the cost of definitions is counted.
@@ -100,6 +109,7 @@ choice!(
     "embedding" => Embedding,
     "keyword" => Keyword,
     "regex" => Regex,
+    "subagent" => Subagent,
 );
 choice!(TokenCounter, "o200k" => O200k, "characters" => Characters);
 
@@ -115,7 +125,9 @@ impl Default for ToolSearch {
             max_results: 5,
             keep_loaded_tools: true,
             strategy: SearchStrategy::default(),
+            usage_memory: true,
             token_counter: TokenCounter::default(),
+            subagent: None,
         }
     }
 }

@@ -8,14 +8,16 @@ use std::{
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 use toolgate_broker::{Broker, BrokerError, Rules, SharedCatalog};
-use toolgate_catalog::{Exposure, ServerName, decide};
-use toolgate_search::{Hit, Query, SearchError, SearchIndex};
+use toolgate_catalog::{Exposure, ServerName, ToolId, decide};
+use toolgate_search::{Query, SearchError, SearchIndex, StrategyName};
 use toolgate_upstream::{CallOptions, Observer, ServerState, Start, StateKind, Upstream};
 
 use crate::{
+    find::{Found, choose, find},
     knowledge::Knowledge,
     session::Session,
     settings::{Connect, HostSettings},
+    usage::Usage,
 };
 
 /// Connects to servers and knows their tools.
@@ -44,7 +46,10 @@ impl Host {
     /// any. Must be called inside a tokio runtime.
     pub fn start(mut settings: HostSettings) -> Self {
         let index = SearchIndex::ranked_by(settings.strategy);
-        let knowledge = Arc::new(Knowledge::new(&settings.servers, index, settings.store.clone()));
+        let kept = settings.store.as_ref().filter(|_| settings.usage_memory);
+        let usage = kept.map(|store| Usage::new(store.usage(), &settings.servers));
+        let store = settings.store.clone();
+        let knowledge = Arc::new(Knowledge::new(&settings.servers, index, store, usage));
         let mut cached = Vec::new();
         for setup in &mut settings.servers {
             if let Some(memory) = knowledge.memory(&setup.spec.name) {
@@ -166,12 +171,26 @@ impl Host {
         self.inner.knowledge.written().await;
     }
 
-    pub(crate) fn search(
+    pub(crate) async fn find(
         &self,
         queries: &[Query<'_>],
         limit: usize,
-    ) -> Result<Vec<Hit>, SearchError> {
-        self.inner.knowledge.search(queries, limit)
+    ) -> Result<Found, SearchError> {
+        self.inner.knowledge.usage_read().await;
+        let settings = self.settings();
+        let subagent = settings.subagent.as_ref();
+        if settings.strategy != StrategyName::Subagent {
+            return find(&self.inner.knowledge, queries, limit);
+        }
+        choose(&self.inner.knowledge, queries, limit, subagent).await
+    }
+
+    /// Keeps that these queries led to a call of the tool.
+    pub(crate) fn keep_use(&self, queries: Vec<String>, tool: &ToolId) {
+        // A regular expression is no request that another could be like.
+        if self.settings().strategy != StrategyName::Regex {
+            self.inner.knowledge.keep_use(queries, tool);
+        }
     }
 
     pub(crate) async fn call(

@@ -9,12 +9,16 @@ use std::{
 use parking_lot::{Mutex, RwLock};
 use tokio::{sync::watch, task::JoinSet};
 use toolgate_broker::SharedCatalog;
-use toolgate_catalog::{Catalog, Definition, ServerName, Tool};
+use toolgate_catalog::{Catalog, Definition, ServerName, Tool, ToolId};
 use toolgate_search::{Hit, Query, SearchError, SearchIndex, ServerText, ToolKey};
-use toolgate_store::{LogSource, LogWriter, ServerKey, ServerMemory, Store};
+use toolgate_store::{LogSource, LogWriter, PastUse, ServerKey, ServerMemory, Store};
 use toolgate_upstream::{Handshake, Listing, Observer, OutputSource};
 
-use crate::{settings::ServerSetup, texts::Indexable};
+use crate::{
+    settings::ServerSetup,
+    texts::Indexable,
+    usage::{Present, Usage},
+};
 
 /// The catalogue and the index over it. Implements [`Observer`]: servers tell it what they have.
 pub(crate) struct Knowledge {
@@ -25,6 +29,8 @@ pub(crate) struct Knowledge {
     servers: HashMap<ServerName, Kept>,
     store: Option<Store>,
     logs: Option<Arc<LogWriter>>,
+    /// What was of use before; nothing where nothing is kept.
+    usage: Option<Arc<Usage>>,
     /// One write to the store at a time.
     writing: Arc<Mutex<()>>,
     /// The writes that are still to be done.
@@ -56,7 +62,12 @@ enum Source {
 }
 
 impl Knowledge {
-    pub(crate) fn new(servers: &[ServerSetup], index: SearchIndex, store: Option<Store>) -> Self {
+    pub(crate) fn new(
+        servers: &[ServerSetup],
+        index: SearchIndex,
+        store: Option<Store>,
+        usage: Option<Usage>,
+    ) -> Self {
         let kept = servers.iter().map(|setup| {
             let key = ServerKey::new(setup.spec.name.as_str(), &setup.spec.endpoint.target());
             (
@@ -72,6 +83,7 @@ impl Knowledge {
             servers: kept.collect(),
             logs: store.clone().map(LogWriter::start).map(Arc::new),
             store,
+            usage: usage.map(Arc::new),
             writing: Arc::default(),
             writes: Mutex::default(),
             recalling: watch::Sender::new(0),
@@ -92,12 +104,28 @@ impl Knowledge {
         self.known.lock().contains(server)
     }
 
-    pub(crate) fn search(
-        &self,
-        queries: &[Query<'_>],
-        limit: usize,
-    ) -> Result<Vec<Hit>, SearchError> {
-        self.index.read().search_many(queries, limit)
+    /// The best tools for a query, best first, with those lifted that were of use before.
+    pub(crate) fn search(&self, query: &Query<'_>) -> Result<Vec<Hit>, SearchError> {
+        let index = self.index.read();
+        let Some(usage) = &self.usage else { return index.search(query) };
+        let catalog = self.catalog.read();
+        let present = Present { catalog: &catalog, servers: query.servers };
+        usage.with_memory(|memory| index.search_remembering(query, memory, &present))
+    }
+
+    /// Takes in what other sessions and processes have found useful since the last time.
+    pub(crate) async fn usage_read(&self) {
+        if let Some(usage) = self.usage.clone() {
+            // That it cannot be read costs nothing but the order of tools.
+            let _ = tokio::task::spawn_blocking(move || usage.refresh()).await;
+        }
+    }
+
+    /// Keeps that `tool` was called for these queries, aside.
+    pub(crate) fn keep_use(&self, queries: Vec<String>, tool: &ToolId) {
+        let Some(usage) = self.usage.clone().filter(|_| !queries.is_empty()) else { return };
+        let uses: Vec<PastUse> = usage.keepable(queries, tool);
+        self.write_aside(move || usage.write(&uses));
     }
 
     /// How to talk to a server, if it is in the cache.
@@ -136,7 +164,7 @@ impl Knowledge {
         let mut writes = std::mem::take(&mut *self.writes.lock());
         let all = async { while writes.join_next().await.is_some() {} };
         if tokio::time::timeout(WRITING_PATIENCE, all).await.is_err() {
-            tracing::warn!("the cache of definitions was not written in time");
+            tracing::warn!("what was learnt was not written in time");
         }
         if let Some(logs) = self.logs.clone() {
             let _ = tokio::task::spawn_blocking(move || logs.flush(FLUSHING_PATIENCE)).await;
@@ -203,14 +231,19 @@ impl Knowledge {
             server_info: handshake.server_info.clone(),
             instructions: handshake.instructions.clone(),
         };
-        let mut writes = self.writes.lock();
-        while writes.try_join_next().is_some() {}
-        writes.spawn_blocking(move || {
+        self.write_aside(move || {
             let _one_at_a_time = writing.lock();
             if let Err(error) = cache.save(&key, server.as_str(), &memory, &definitions) {
                 tracing::warn!(%server, "definitions are not cached: {error}");
             }
         });
+    }
+
+    /// Does what takes time off the way of whoever waits; the end waits for it.
+    fn write_aside(&self, write: impl FnOnce() + Send + 'static) {
+        let mut writes = self.writes.lock();
+        while writes.try_join_next().is_some() {}
+        writes.spawn_blocking(write);
     }
 }
 

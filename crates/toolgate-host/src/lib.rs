@@ -26,16 +26,19 @@
 //! ```
 
 mod code;
+mod find;
 mod host;
 mod knowledge;
 mod meta;
 mod overview;
+mod recent;
 mod session;
 mod settings;
 mod texts;
+mod usage;
 
 pub use host::Host;
 pub use meta::{MetaTool, one_line};
 pub use overview::ServerOverview;
 pub use session::{CallFailure, Session};
-pub use settings::{Connect, HostSettings, ServerSetup};
+pub use settings::{Connect, HostSettings, ServerSetup, Subagent};

@@ -15,6 +15,7 @@ use toolgate_upstream::{CallError, CallOptions};
 use crate::{
     host::Host,
     meta::{self, MetaTool},
+    recent::{Asked, RecentSearches},
 };
 
 /// What a conversation is shown, what it has loaded, and how it calls tools.
@@ -30,6 +31,7 @@ pub struct Session {
     found: Mutex<Vec<ExposedName>>,
     found_changes: watch::Sender<u64>,
     fixed_list: AtomicBool,
+    searches: RecentSearches,
 }
 
 /// Why a call has no result that could be shown to a model.
@@ -59,6 +61,7 @@ impl Session {
             found: Mutex::default(),
             found_changes: watch::Sender::new(0),
             fixed_list: AtomicBool::new(false),
+            searches: RecentSearches::default(),
         }
     }
 
@@ -139,7 +142,7 @@ impl Session {
         arguments: Map<String, Value>,
         options: CallOptions,
     ) -> Result<Value, CallFailure> {
-        match self.host.call(name, arguments, options).await {
+        match self.tool_call(name, arguments, options).await {
             Ok(result) => Ok(result),
             Err(error @ BrokerError::UnknownTool { .. }) => {
                 Err(CallFailure::UnknownTool(meta::refusal(self, &error)))
@@ -155,6 +158,28 @@ impl Session {
             },
             Err(other) => Ok(error_result(&other.to_string())),
         }
+    }
+
+    /// Calls a tool, in whatever way it was asked for. What searches led to it is kept, unless it
+    /// failed.
+    pub(crate) async fn tool_call(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+        options: CallOptions,
+    ) -> Result<Value, BrokerError> {
+        let result = self.host.call(name, arguments, options).await?;
+        let failed = result.get("isError").and_then(Value::as_bool).unwrap_or_default();
+        let tool = self.host.catalog().read().resolve(name).map(|tool| tool.id.clone());
+        if let Some(tool) = tool.filter(|_| !failed) {
+            self.host.keep_use(self.searches.called(&tool), &tool);
+        }
+        Ok(result)
+    }
+
+    /// Remembers what was searched for and found.
+    pub(crate) fn searched(&self, asked: Vec<Asked>) {
+        self.searches.searched(asked);
     }
 
     /// Forgets the tools that were found, where `keepLoadedTools` is off.

@@ -1,10 +1,10 @@
 //! What a host is started with.
 
-use std::{collections::HashMap, fmt, sync::Arc};
+use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 use toolgate_broker::ServerRules;
 use toolgate_catalog::{ExposureSettings, ServerEntry};
-use toolgate_search::StrategyName;
+use toolgate_search::{Chooser, StrategyName};
 use toolgate_store::Store;
 use toolgate_upstream::ServerSpec;
 
@@ -21,10 +21,25 @@ pub struct HostSettings {
     pub keep_loaded_tools: bool,
     /// How tools are ranked.
     pub strategy: StrategyName,
-    /// Where definitions are cached and logs kept; nowhere where unset.
+    /// The model that chooses, where the strategy is [`StrategyName::Subagent`].
+    pub subagent: Option<Subagent>,
+    /// Whether it is kept which query led to which call, and ranks tools.
+    pub usage_memory: bool,
+    /// Where definitions are cached, and logs and uses kept; nowhere where unset.
     pub store: Option<Store>,
     /// When servers are connected.
     pub connect: Connect,
+}
+
+/// A model that chooses tools from candidates.
+#[derive(Debug, Clone)]
+pub struct Subagent {
+    /// Who is asked.
+    pub chooser: Arc<dyn Chooser>,
+    /// How many candidates there are.
+    pub candidates: usize,
+    /// How long a search waits for an answer.
+    pub timeout: Duration,
 }
 
 /// When servers are connected.
@@ -59,6 +74,8 @@ impl HostSettings {
             max_results: 5,
             keep_loaded_tools: true,
             strategy: StrategyName::default(),
+            subagent: None,
+            usage_memory: true,
             store: None,
             connect: Connect::default(),
         }

@@ -9,7 +9,7 @@ use crate::query::Hit;
 ///
 /// A list whose hit is already taken gives up its turn at that rank: a tool that two queries find
 /// has served both of them.
-pub(crate) fn round_robin(lists: Vec<Vec<Hit>>, limit: usize) -> Vec<Hit> {
+pub fn round_robin(lists: Vec<Vec<Hit>>, limit: usize) -> Vec<Hit> {
     let mut seen = HashSet::new();
     let mut merged = Vec::new();
     let mut lists: Vec<_> = lists.into_iter().map(Vec::into_iter).collect();

@@ -141,4 +141,8 @@ impl Strategy for HybridIndex {
         }
         Ok(top.into_hits())
     }
+
+    fn called_by_name(&self, query: &Query<'_>) -> Vec<&ToolKey> {
+        self.words.called_by_name(query)
+    }
 }

@@ -18,6 +18,7 @@
 mod analysis;
 mod asides;
 mod bm25;
+mod choosing;
 mod dense;
 pub mod evaluation;
 mod fusion;
@@ -36,7 +37,9 @@ mod top;
 mod usage;
 
 pub use bm25::{Bm25Index, Bm25Parameters, FieldWeights};
+pub use choosing::{Candidate, ChoiceError, ChoiceRequest, Chooser, Choosing};
 pub use dense::EmbeddingIndex;
+pub use fusion::round_robin;
 pub use hybrid::{HybridIndex, HybridParameters};
 pub use keyword::KeywordIndex;
 pub use pattern::RegexIndex;
@@ -45,4 +48,4 @@ pub use search_error::{PatternFault, SearchError};
 pub use search_index::{MAX_QUERIES, SearchIndex};
 pub use strategy::{Strategy, StrategyName, UnknownStrategy};
 pub use text::{ParameterText, ServerText, ToolKey, ToolText};
-pub use usage::{PastQuery, UsageMemory};
+pub use usage::{KnownTools, PastQuery, UsageMemory};

@@ -7,7 +7,7 @@ use crate::{
     search_error::SearchError,
     strategy::{Strategy, StrategyName},
     text::{ServerText, ToolKey, ToolText},
-    usage::UsageMemory,
+    usage::{KnownTools, UsageMemory},
 };
 
 /// How many of the queries of one call are looked at; the rest is ignored.
@@ -95,12 +95,7 @@ impl SearchIndex {
 
     /// The best hits, best first.
     pub fn search(&self, query: &Query<'_>) -> Result<Vec<Hit>, SearchError> {
-        let mut held = self.strategies.iter();
-        let chosen = match query.strategy {
-            Some(wanted) => held.find(|(name, _)| *name == wanted),
-            None => held.next(),
-        };
-        match (chosen, query.strategy) {
+        match (self.chosen(query), query.strategy) {
             (Some((name, strategy)), _) if name.reads_requests() => {
                 search_with_asides(strategy.as_ref(), query)
             }
@@ -110,19 +105,31 @@ impl SearchIndex {
         }
     }
 
-    /// The best hits, best first, with those lifted that were of use for such a query before.
+    /// The best hits, best first, with those lifted that were of use for such a query before. What
+    /// the query calls by name stays first; where it is a regular expression, nothing is lifted.
     pub fn search_remembering(
         &self,
         query: &Query<'_>,
         memory: &UsageMemory,
+        tools: &dyn KnownTools,
     ) -> Result<Vec<Hit>, SearchError> {
-        if memory.is_empty() {
-            return self.search(query);
-        }
-        let pool = Query { limit: query.limit.max(MEMORY_POOL), ..*query };
-        let mut hits = memory.lift(query.text, self.search(&pool)?);
-        hits.truncate(query.limit);
-        Ok(hits)
+        let strategy = match self.chosen(query) {
+            Some((name, strategy)) if *name != StrategyName::Regex && !memory.is_empty() => {
+                strategy
+            }
+            _ => return self.search(query),
+        };
+        let hits = self.search(&Query { limit: query.limit.max(MEMORY_POOL), ..*query })?;
+        let called = strategy.called_by_name(query);
+        let (mut named, rest): (Vec<Hit>, Vec<Hit>) =
+            hits.into_iter().partition(|hit| called.contains(&&hit.key));
+        let lifted = memory.lift(query.text, rest, tools).into_iter();
+        // What is brought in may be among those already.
+        let new: Vec<Hit> =
+            lifted.filter(|hit| named.iter().all(|named| named.key != hit.key)).collect();
+        named.extend(new);
+        named.truncate(query.limit);
+        Ok(named)
     }
 
     /// The hits of several queries in one list of at most `limit`: the best of each query in the
@@ -139,6 +146,14 @@ impl SearchIndex {
         let lists: Result<_, _> =
             queries.iter().take(MAX_QUERIES).map(|query| self.search(query)).collect();
         Ok(round_robin(lists?, limit))
+    }
+
+    /// The strategy that answers a query.
+    fn chosen(&self, query: &Query<'_>) -> Option<&(StrategyName, Box<dyn Strategy>)> {
+        match query.strategy {
+            Some(wanted) => self.strategies.iter().find(|(name, _)| *name == wanted),
+            None => self.strategies.first(),
+        }
     }
 }
 

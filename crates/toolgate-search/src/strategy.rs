@@ -42,6 +42,12 @@ pub trait Strategy: fmt::Debug + Send + Sync {
     ///
     /// Nothing found is an empty list. An error says what is wrong with the query itself.
     fn search(&self, query: &Query<'_>) -> Result<Vec<Hit>, SearchError>;
+
+    /// The tools that the query calls by their names, which belong before all others. None where the
+    /// strategy does not look for them.
+    fn called_by_name(&self, _query: &Query<'_>) -> Vec<&ToolKey> {
+        Vec::new()
+    }
 }
 
 /// The strategies that can be chosen by name, in a configuration for example.
@@ -60,12 +66,15 @@ pub enum StrategyName {
     Keyword,
     /// The query is a regular expression: [`RegexIndex`].
     Regex,
+    /// A model chooses among the candidates of [`HybridIndex`], where one is asked: see
+    /// [`Chooser`](crate::Chooser). The index itself ranks as `hybrid` does.
+    Subagent,
 }
 
 impl StrategyName {
     /// Every strategy, in the order in which they are listed to people.
     pub const ALL: &[Self] =
-        &[Self::Hybrid, Self::Bm25, Self::Embedding, Self::Keyword, Self::Regex];
+        &[Self::Hybrid, Self::Bm25, Self::Embedding, Self::Keyword, Self::Regex, Self::Subagent];
 
     /// The name as it is written in a configuration.
     pub fn as_str(self) -> &'static str {
@@ -75,19 +84,20 @@ impl StrategyName {
             Self::Embedding => "embedding",
             Self::Keyword => "keyword",
             Self::Regex => "regex",
+            Self::Subagent => "subagent",
         }
     }
 
     /// Whether a query is read as a request in words, rather than as text that is looked for as it
     /// stands.
     pub(crate) fn reads_requests(self) -> bool {
-        matches!(self, Self::Hybrid | Self::Bm25 | Self::Embedding)
+        matches!(self, Self::Hybrid | Self::Bm25 | Self::Embedding | Self::Subagent)
     }
 
     /// An empty index of this strategy.
     pub fn build(self) -> Box<dyn Strategy> {
         match self {
-            Self::Hybrid => Box::new(HybridIndex::default()),
+            Self::Hybrid | Self::Subagent => Box::new(HybridIndex::default()),
             Self::Bm25 => Box::new(Bm25Index::default()),
             Self::Embedding => Box::new(EmbeddingIndex::default()),
             Self::Keyword => Box::new(KeywordIndex::default()),

@@ -3,16 +3,18 @@
 //! - [`DefinitionCache`]: what servers said of their tools, so that a second start can search
 //!   before any server has answered.
 //! - [`ServerLog`]: what servers wrote to stderr, bounded.
+//! - [`UsageLog`]: which query led to which call, bounded.
 //!
 //! Everything here can be lost without harm. A file that cannot be read is treated as absent, and
 //! a write that fails is an error for the caller to report, never a reason to stop.
 //!
 //! Several processes may use one folder: cached files are replaced whole, and logs are appended to
-//! line by line.
+//! line by line. The usage log is written under a lock.
 
 mod definitions;
 mod files;
 mod logs;
+mod usage;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -21,6 +23,7 @@ use thiserror::Error;
 
 pub use definitions::{CachedServer, DefinitionCache, ServerKey, ServerMemory};
 pub use logs::{LogSource, MAX_LOG_BYTES, ServerLog};
+pub use usage::{PastUse, UsageLog, UsageNews, UsagePlace};
 pub use writer::LogWriter;
 
 /// The folder that everything is kept in.
@@ -51,6 +54,11 @@ impl Store {
     /// The cache of definitions.
     pub fn definitions(&self) -> DefinitionCache {
         DefinitionCache::new(self.root.join("cache"))
+    }
+
+    /// Which query led to which call.
+    pub fn usage(&self) -> UsageLog {
+        UsageLog::new(self.root.join("usage").join("usage.jsonl"))
     }
 
     /// The log of one server.

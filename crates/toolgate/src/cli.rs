@@ -56,6 +56,8 @@ pub(crate) enum Command {
     Call(Call),
     /// Show what a server wrote to stderr, and when it started and stopped
     Logs(Logs),
+    /// Show which queries led to which calls, by which later searches are ranked, or erase it
+    Usage(Usage),
     /// Check the configuration, or print its JSON Schema for an editor
     Config(Config),
     /// Measure how well strategies find tools, on queries with known answers
@@ -189,6 +191,42 @@ pub(crate) struct Logs {
 }
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Usage {
+    #[command(subcommand)]
+    pub(crate) command: Option<UsageCommand>,
+    #[command(flatten)]
+    pub(crate) which: Which,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum UsageCommand {
+    /// Forget queries: those of a tool, of a server, or all
+    #[command(arg_required_else_help = true)]
+    Erase {
+        #[command(flatten)]
+        which: Which,
+        /// All of them
+        #[arg(long, conflicts_with_all = ["tool", "server"])]
+        all: bool,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Which {
+    /// Only those of this tool, by the name that its server gives it or as `server_tool`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Option<String>,
+    /// Only those of this server's tools
+    #[arg(long, value_name = "NAME")]
+    pub(crate) server: Option<String>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Config {
     #[command(subcommand)]
     pub(crate) command: ConfigCommand,
@@ -211,7 +249,7 @@ pub(crate) struct Eval {
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// A strategy to measure, once for each; the others are compared with the first. Without it, all
-    /// but `regex`
+    /// but `regex` and `subagent`
     #[arg(long, value_name = "STRATEGY", value_parser = strategy())]
     pub(crate) strategy: Vec<StrategyName>,
     /// Give the strategies the hints that the set has, of the kind of server wanted

@@ -10,6 +10,7 @@ mod search;
 mod serve;
 mod status;
 mod tokens;
+mod usage;
 
 use std::process::ExitCode;
 
@@ -23,6 +24,7 @@ use crate::{
     failure::Failure,
     load::{self, Loaded},
     printer::Printer,
+    subagent,
 };
 
 pub(crate) async fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode, Failure> {
@@ -35,6 +37,7 @@ pub(crate) async fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode, Fai
         Command::Inspect(arguments) => inspect::run(globals, arguments, printer).await,
         Command::Call(arguments) => call::run(globals, arguments, printer).await,
         Command::Logs(arguments) => logs::run(globals, &arguments, printer),
+        Command::Usage(arguments) => usage::run(globals, &arguments, printer),
         Command::Config(arguments) => config::run(globals, &arguments, printer),
         Command::Eval(arguments) => eval::run(&arguments, printer),
         Command::Demo(arguments) => demo::run(&arguments, printer).await,
@@ -67,7 +70,10 @@ async fn start_when_needed(
     let loaded = load::load(globals)?;
     load::report(&loaded, printer);
     let mut settings = HostSettings { connect: Connect::WhenNeeded, ..loaded.settings(None) };
-    settings.strategy = strategy.unwrap_or(settings.strategy);
+    if let Some(strategy) = strategy {
+        settings.strategy = strategy;
+        subagent::check(&settings)?;
+    }
     let host = Host::start(settings);
     host.recalled().await;
     let known = |name: &String| host.catalog().read().resolve(name).is_some();

@@ -18,6 +18,7 @@ use crate::{
     failure::Failure,
     folders,
     printer::Printer,
+    subagent,
 };
 
 /// What was read.
@@ -117,7 +118,10 @@ impl Loaded {
                 SearchStrategy::Embedding => StrategyName::Embedding,
                 SearchStrategy::Keyword => StrategyName::Keyword,
                 SearchStrategy::Regex => StrategyName::Regex,
+                SearchStrategy::Subagent => StrategyName::Subagent,
             },
+            subagent: search.subagent.as_ref().and_then(subagent::of),
+            usage_memory: search.usage_memory,
             store: store(),
             ..HostSettings::new(servers)
         }
@@ -189,7 +193,7 @@ fn endpoint(transport: &Transport) -> Option<Endpoint> {
 fn exposure(search: &ToolSearch, mode: Option<Mode>) -> ExposureSettings {
     let configured = match search.enabled {
         ToolSearchMode::Auto => RequestedMode::Auto,
-        ToolSearchMode::On => RequestedMode::Deferred,
+        ToolSearchMode::On | ToolSearchMode::Code => RequestedMode::Deferred,
         ToolSearchMode::Off => RequestedMode::Direct,
     };
     let style = match search.deferred {

@@ -6,6 +6,7 @@ mod failure;
 mod folders;
 mod load;
 mod printer;
+mod subagent;
 mod table;
 
 use std::{io::IsTerminal, process::ExitCode};

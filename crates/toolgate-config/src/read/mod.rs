@@ -5,6 +5,7 @@ mod report;
 mod scope;
 mod server;
 mod settings;
+mod subagent;
 mod tool_search;
 mod transport;
 

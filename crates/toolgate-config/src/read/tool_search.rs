@@ -1,8 +1,8 @@
 //! The `toolSearch` key.
 
-use super::Context;
 use super::report::Path;
 use super::scope::Scope;
+use super::{Context, subagent};
 use crate::document::{Member, Value};
 use crate::keys::TOOL_SEARCH;
 use crate::{Severity, ToolSearch, ToolSearchMode};
@@ -22,6 +22,7 @@ pub(super) fn read(context: &mut Context<'_>, path: &Path<'_>, member: &Member<'
     let mut scope = Scope::new(object, path, context);
     scope.report_replaced(object, path);
     let warning = Severity::Warning;
+    let strategy = scope.choice("strategy", warning).unwrap_or(defaults.strategy);
     let settings = ToolSearch {
         enabled: mode(&mut scope).unwrap_or(defaults.enabled),
         deferred: scope.choice("deferred", warning).unwrap_or(defaults.deferred),
@@ -40,8 +41,14 @@ pub(super) fn read(context: &mut Context<'_>, path: &Path<'_>, member: &Member<'
         keep_loaded_tools: scope
             .boolean("keepLoadedTools", warning)
             .unwrap_or(defaults.keep_loaded_tools),
-        strategy: scope.choice("strategy", warning).unwrap_or(defaults.strategy),
+        strategy,
+        // It holds something back, so that what is not understood leaves it off.
+        usage_memory: match object.get("usageMemory") {
+            Some(_) => scope.boolean("usageMemory", Severity::Error).unwrap_or(false),
+            None => defaults.usage_memory,
+        },
         token_counter: scope.choice("tokenCounter", warning).unwrap_or(defaults.token_counter),
+        subagent: subagent::read(&mut scope, strategy),
     };
     scope.report_unknown(&[TOOL_SEARCH], TOOL_SEARCH);
     settings

@@ -214,7 +214,8 @@ fn toolgate_itself() {
           },
           "toolSearch": { "enabled": true, "deferred": "dynamic", "contextWindow": 128000,
             "thresholdPercent": 2.5, "tokenThreshold": 10000, "toolThreshold": 15, "maxResults": 8,
-            "keepLoadedTools": false, "strategy": "hybrid", "tokenCounter": "characters" },
+            "keepLoadedTools": false, "strategy": "hybrid", "usageMemory": false,
+            "tokenCounter": "characters" },
         }"#,
     );
     insta::assert_debug_snapshot!(configuration.tool_search, @"
@@ -232,7 +233,9 @@ fn toolgate_itself() {
         max_results: 8,
         keep_loaded_tools: false,
         strategy: Hybrid,
+        usage_memory: false,
         token_counter: Characters,
+        subagent: None,
     }
     ");
     let server = only(configuration);

@@ -6,6 +6,7 @@ mod clients;
 mod limits;
 mod problems;
 mod servers;
+mod subagent;
 mod syntax;
 
 use toolgate_config::{Configuration, Format, ServerEntry, Transport, parse};

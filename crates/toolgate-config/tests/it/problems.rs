@@ -322,7 +322,7 @@ fn tool_search() {
     warning: toolgate.json:3:48: `toolSearch.toolThreshold` must be a whole number from 0 to 1,000,000; it is ignored
     warning: toolgate.json:3:67: `toolSearch.maxResults` must be a whole number from 1 to 100; it is ignored
     warning: toolgate.json:3:89: `toolSearch.keepLoadedTools` must be true or false, but is a number; it is ignored
-    warning: toolgate.json:4:21: `toolSearch.strategy` must be `hybrid`, `bm25`, `embedding`, `keyword` or `regex`; it is ignored
+    warning: toolgate.json:4:21: `toolSearch.strategy` must be `hybrid`, `bm25`, `embedding`, `keyword`, `regex` or `subagent`; it is ignored
     warning: toolgate.json:4:48: `toolSearch.tokenCounter` must be `o200k` or `characters`; it is ignored
     warning: toolgate.json:4:57: `toolSearch.maxResult` is not a known key; it is ignored
       hint: did you mean `maxResults`?
@@ -331,6 +331,15 @@ fn tool_search() {
     warning: toolgate.json:1:60: `toolSearch` must be an object, but is a boolean; it is ignored
       hint: to always defer tools, write `"toolSearch": { "enabled": true }`
     "#);
+}
+
+#[test]
+fn a_usage_memory_that_is_not_understood_is_off() {
+    let configuration = read(
+        r#"{ "mcpServers": { "a": { "command": "x" } }, "toolSearch": { "usageMemory": "no" } }"#,
+    );
+    assert!(!configuration.tool_search.usage_memory);
+    assert_snapshot!(shown(&configuration), @"error: toolgate.json:1:77: `toolSearch.usageMemory` must be true or false, but is a string");
 }
 
 #[test]

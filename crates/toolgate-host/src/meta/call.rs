@@ -47,7 +47,7 @@ pub(super) async fn call(
             _ => return Ok(error_result("`arguments` is a text and not a JSON object.")),
         },
     };
-    match session.host().call(&request.name, arguments, options).await {
+    match session.tool_call(&request.name, arguments, options).await {
         Ok(result) => Ok(result),
         Err(BrokerError::Call(error)) if matches!(*error, CallError::Cancelled) => {
             Err(CallFailure::Cancelled)

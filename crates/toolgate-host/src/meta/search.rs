@@ -112,8 +112,11 @@ pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value 
             query
         })
         .collect();
-    let hits = match host.search(&asked, limit) {
-        Ok(hits) => hits,
+    let (hits, note) = match host.find(&asked, limit).await {
+        Ok(found) => {
+            session.searched(found.asked);
+            (found.hits, found.note)
+        }
         Err(error) => return error_result(&capitalised(&error.to_string())),
     };
 
@@ -133,6 +136,7 @@ pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value 
         answer.found(&queries, &tools, &loaded)
     };
     let added = session.load(tools.iter().map(|tool| &tool.name));
+    answer.notes.extend(note);
     answer.closing_notes(exposure, tools.is_empty(), added);
     answer.notes.extend(absent::notes(host, &catalog));
     let Answer { mut text, notes, .. } = answer;

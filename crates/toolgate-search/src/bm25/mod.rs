@@ -243,6 +243,14 @@ impl Strategy for Bm25Index {
         }
         Ok(top.into_hits())
     }
+
+    fn called_by_name(&self, query: &Query<'_>) -> Vec<&ToolKey> {
+        let mut called = Vec::new();
+        self.for_each_named(&query_terms::name_terms(query.text), &mut |place, _| {
+            called.extend(self.keys.get(place));
+        });
+        called
+    }
 }
 
 /// Adds to each document's score what the terms say of it, in the order of the terms: sums of

@@ -4,10 +4,12 @@
 //! model runs. A text's vector is a weighted sum of its words' rows.
 
 mod embedding;
+mod meaning;
 mod table;
 mod vectors;
 
-pub(crate) use self::vectors::{Meaning, Span, Vectors};
+pub(crate) use self::meaning::{CommonMeaning, Meaning};
+pub(crate) use self::vectors::{Span, Vectors};
 use crate::{
     query::{Hit, Query},
     search_error::SearchError,

@@ -77,32 +77,9 @@ const UNRELATED: f32 = 0.2;
 const TOOL_SCALE: f32 = 254.0;
 /// A query's number is this many times the vector's. The product over all dimensions stays far below
 /// what a sum can hold.
-const QUERY_SCALE: f32 = 4096.0;
+pub(super) const QUERY_SCALE: f32 = 4096.0;
 /// What one of the product is worth.
 const UNIT: f32 = 1.0 / (QUERY_SCALE * TOOL_SCALE);
-
-/// A text of its own, to be held against others like it.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Meaning {
-    query: Vec<i16>,
-    numbers: Vec<i8>,
-}
-
-impl Meaning {
-    /// The meaning of a text; of one that says nothing it is near to nothing.
-    pub(crate) fn of(text: &str) -> Self {
-        let Some(table) = built_in().filter(|_| says_something(text)) else {
-            return Self::default();
-        };
-        let vector = embed(table, text).vector;
-        Self { query: query_numbers(&vector).collect(), numbers: tool_numbers(&vector).collect() }
-    }
-
-    /// The cosine of the two.
-    pub(crate) fn nearness(&self, other: &Self) -> f32 {
-        cosine(&self.query, &other.numbers)
-    }
-}
 
 impl Vectors {
     pub(crate) fn replace(
@@ -207,7 +184,7 @@ impl Embedding {
 
 /// Whether there is a word that is more than grammar. `the of and` has a vector too, near to nothing
 /// in particular and so to anything.
-fn says_something(text: &str) -> bool {
+pub(super) fn says_something(text: &str) -> bool {
     let mut found = false;
     for_each_term(cut(text, MAX_QUERY_BYTES), MAX_QUERY_TERMS, &mut |_, kind| {
         found |= kind != TermKind::StopWord;
@@ -232,7 +209,7 @@ fn tool_numbers(vector: &[f32]) -> impl Iterator<Item = i8> {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "a unit vector has no number above one")]
-fn query_numbers(vector: &[f32]) -> impl Iterator<Item = i16> {
+pub(super) fn query_numbers(vector: &[f32]) -> impl Iterator<Item = i16> {
     vector.iter().map(|number| (number * QUERY_SCALE).round().clamp(-4096.0, 4096.0) as i16)
 }
 

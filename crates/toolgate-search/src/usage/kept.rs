@@ -1,8 +1,11 @@
-//! A query of the past, and how alike two queries are.
+//! A query of the past, and the past of a tool.
 
 use serde::{Deserialize, Serialize};
 
-use crate::{bm25::query_terms::words, dense::Meaning};
+use crate::{
+    bm25::query_terms::words,
+    dense::{CommonMeaning, Meaning},
+};
 
 /// A query after which a tool was called.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -10,7 +13,7 @@ use crate::{bm25::query_terms::words, dense::Meaning};
 pub struct PastQuery {
     text: String,
     last_used: u64,
-    likeness: Likeness,
+    said: Said,
 }
 
 /// The form in which a query is kept: what can be computed again is not.
@@ -23,18 +26,25 @@ struct Stored {
 
 /// What is compared of a query.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Likeness {
-    meaning: Meaning,
-    /// Sorted.
-    words: Vec<String>,
+pub(super) struct Said {
+    pub(super) meaning: Meaning,
+    /// Distinct.
+    pub(super) words: Vec<String>,
+}
+
+/// The queries that one tool was called for.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Past {
+    queries: Vec<PastQuery>,
+    meaning: CommonMeaning,
 }
 
 impl PastQuery {
     /// A query, unless there is no word in it.
     pub(super) fn new(text: &str, now: u64) -> Option<Self> {
-        let likeness = Likeness::of(text);
-        let said = !likeness.words.is_empty();
-        said.then(|| Self { text: text.to_owned(), last_used: now, likeness })
+        let said = Said::of(text);
+        let some = !said.words.is_empty();
+        some.then(|| Self { text: text.to_owned(), last_used: now, said })
     }
 
     /// The query.
@@ -47,12 +57,50 @@ impl PastQuery {
         self.last_used
     }
 
-    pub(super) fn use_again(&mut self, now: u64) {
-        self.last_used = now;
+    pub(super) fn words(&self) -> &[String] {
+        &self.said.words
+    }
+}
+
+impl Past {
+    /// Whether the query was there already; then it is now the last one used.
+    pub(super) fn use_again(&mut self, query: &PastQuery) -> bool {
+        let known = self.queries.iter_mut().find(|known| known.text == query.text);
+        known.map(|known| known.last_used = query.last_used).is_some()
     }
 
-    pub(super) fn likeness(&self) -> &Likeness {
-        &self.likeness
+    pub(super) fn add(&mut self, query: PastQuery) {
+        self.meaning.add(&query.said.meaning);
+        self.queries.push(query);
+    }
+
+    /// Takes out the query that was of no use for longest.
+    pub(super) fn remove_oldest(&mut self) -> Option<PastQuery> {
+        let places = self.queries.iter().enumerate();
+        let (oldest, _) = places.min_by_key(|(_, query)| query.last_used)?;
+        let gone = self.queries.remove(oldest);
+        self.meaning.remove(&gone.said.meaning);
+        Some(gone)
+    }
+
+    /// When the oldest of its queries was last of use.
+    pub(super) fn oldest_use(&self) -> Option<u64> {
+        self.queries.iter().map(PastQuery::last_used).min()
+    }
+
+    pub(super) fn queries(&self) -> &[PastQuery] {
+        &self.queries
+    }
+
+    /// The cosine of a query to what those of the past have in common.
+    pub(super) fn nearness(&self, asked: &Said) -> f32 {
+        self.meaning.nearness(&asked.meaning)
+    }
+}
+
+impl Said {
+    pub(super) fn of(text: &str) -> Self {
+        Self { meaning: Meaning::of(text), words: words(text) }
     }
 }
 
@@ -65,30 +113,6 @@ impl From<PastQuery> for Stored {
 impl From<Stored> for PastQuery {
     /// Computes nothing: the memory that this is read for does, for what it keeps.
     fn from(stored: Stored) -> Self {
-        let likeness = Likeness::default();
-        Self { text: stored.query, last_used: stored.last_used, likeness }
-    }
-}
-
-impl Likeness {
-    pub(super) fn of(text: &str) -> Self {
-        let mut words = words(text);
-        words.sort_unstable();
-        Self { meaning: Meaning::of(text), words }
-    }
-
-    /// The words, sorted.
-    pub(super) fn words(&self) -> &[String] {
-        &self.words
-    }
-
-    /// Whether a word is among them.
-    pub(super) fn has(&self, word: &String) -> bool {
-        self.words.binary_search(word).is_ok()
-    }
-
-    /// The cosine of the two.
-    pub(super) fn nearness(&self, other: &Self) -> f32 {
-        self.meaning.nearness(&other.meaning)
+        Self { text: stored.query, last_used: stored.last_used, said: Said::default() }
     }
 }

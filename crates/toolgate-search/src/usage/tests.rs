@@ -1,4 +1,5 @@
 use super::*;
+use crate::query::Hit;
 
 fn key(name: &str) -> ToolKey {
     ToolKey::from(name)
@@ -9,7 +10,7 @@ fn ranking(list: &[(&str, f32)]) -> Vec<Hit> {
 }
 
 fn lifted(memory: &UsageMemory, query: &str, list: &[(&str, f32)]) -> Vec<String> {
-    memory.lift(query, ranking(list)).iter().map(|hit| hit.key.to_string()).collect()
+    memory.lift(query, ranking(list), &()).iter().map(|hit| hit.key.to_string()).collect()
 }
 
 #[test]
@@ -29,9 +30,38 @@ fn what_is_new_is_not_drowned() {
     }
     let list = [("weather_forecast", 1.0), ("chat_send", 0.9)];
     assert_eq!(lifted(&memory, "weather of tomorrow", &list)[0], "weather_forecast");
-    // A tool that is called by name scores far above the rest, and stays there.
-    let list = [("new_send", 10.9), ("chat_send", 0.9)];
-    assert_eq!(lifted(&memory, "send a message to room 7", &list)[0], "new_send");
+    // Nor by a tool that was of use for something a little like it.
+    let list = [("mail_send", 1.0), ("chat_send", 0.9)];
+    assert_eq!(lifted(&memory, "send an invoice by mail", &list)[0], "mail_send");
+}
+
+/// Every tool is remembered under its key in capitals; one is gone.
+struct Capitals;
+
+impl KnownTools for Capitals {
+    fn remembered(&self, found: &ToolKey) -> ToolKey {
+        key(&found.as_str().to_uppercase())
+    }
+
+    fn wanted(&self, remembered: &ToolKey) -> Option<ToolKey> {
+        (remembered.as_str() != "GONE").then(|| key(&remembered.as_str().to_lowercase()))
+    }
+}
+
+#[test]
+fn what_was_of_use_is_brought_in_under_the_name_that_it_has_now() {
+    let mut memory = UsageMemory::default();
+    memory.record("book a table for two", &key("DINING"));
+    memory.record("book a table for two", &key("GONE"));
+    let hits = |query| -> Vec<String> {
+        let found = memory.lift(query, ranking(&[("other", 1.0)]), &Capitals);
+        found.iter().map(|hit| hit.key.to_string()).collect()
+    };
+    assert_eq!(hits("book a table for four"), ["dining", "other"]);
+    assert_eq!(hits("weather of tomorrow"), ["other"]);
+    let found = memory.lift("book a table", ranking(&[("x", 1.0), ("dining", 0.8)]), &Capitals);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert_eq!(found[0].key.as_str(), "dining");
 }
 
 #[test]
@@ -44,20 +74,20 @@ fn other_scripts_are_remembered_too() {
 #[test]
 fn it_is_bounded_and_the_least_recent_go() {
     let mut memory = UsageMemory::default();
-    for number in 0..MAX_FOR_TOOL + 5 {
+    for number in 0..UsageMemory::MAX_FOR_TOOL + 5 {
         memory.record(&format!("query number{number}x"), &key("tool"));
         memory.record("query number0x", &key("tool"));
     }
     let (_, past) = memory.tools().next().unwrap();
-    assert_eq!((memory.len(), past.len()), (MAX_FOR_TOOL, MAX_FOR_TOOL));
+    assert_eq!((memory.len(), past.len()), (UsageMemory::MAX_FOR_TOOL, UsageMemory::MAX_FOR_TOOL));
     assert!(past.iter().any(|past| past.text() == "query number0x"));
     assert!(past.iter().all(|past| past.text() != "query number1x"));
 
-    for number in 0..MAX_TOTAL + 10 {
+    for number in 0..UsageMemory::MAX_TOTAL + 10 {
         memory.record("a query", &key(&format!("tool{number}")));
     }
-    assert_eq!(memory.len(), MAX_TOTAL);
-    assert_eq!(memory.tools().map(|(_, past)| past.len()).sum::<usize>(), MAX_TOTAL);
+    assert_eq!(memory.len(), UsageMemory::MAX_TOTAL);
+    assert_eq!(memory.tools().map(|(_, past)| past.len()).sum::<usize>(), UsageMemory::MAX_TOTAL);
     assert!(memory.tools().all(|(name, _)| name.as_str() != "tool"));
 }
 
@@ -88,7 +118,7 @@ fn an_edited_file_cannot_break_the_bounds() {
         .collect();
     let json = format!(r#"{{"tools": {{"t": [{}], "u": []}}}}"#, many.join(","));
     let memory: UsageMemory = serde_json::from_str(&json).unwrap();
-    assert_eq!(memory.len(), MAX_FOR_TOOL);
+    assert_eq!(memory.len(), UsageMemory::MAX_FOR_TOOL);
     assert!(
         memory
             .tools()
@@ -99,6 +129,6 @@ fn an_edited_file_cannot_break_the_bounds() {
 #[test]
 fn nothing_to_lift_is_no_trouble() {
     let memory = UsageMemory::default();
-    assert!(memory.lift("x", Vec::new()).is_empty());
+    assert!(memory.lift("x", Vec::new(), &()).is_empty());
     assert_eq!(lifted(&memory, "", &[("a", 2.0), ("b", 1.0)]), ["a", "b"]);
 }

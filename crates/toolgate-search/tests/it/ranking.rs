@@ -1,4 +1,6 @@
-use toolgate_search::{Query, SearchIndex, ServerText, StrategyName, ToolKey, ToolText};
+use toolgate_search::{
+    Query, SearchIndex, ServerText, StrategyName, ToolKey, ToolText, UsageMemory,
+};
 
 use crate::catalogue::{Server, Tool, found, index_of, keys};
 
@@ -185,4 +187,27 @@ fn one_query_that_is_refused_refuses_the_call() {
     let bad = Query::new("issue(", 5).ranked_by(StrategyName::Regex);
     assert!(index.search_many(&[good], 5).is_ok());
     assert!(index.search_many(&[good, bad], 5).is_err());
+}
+
+#[test]
+fn what_is_called_by_name_stays_before_what_was_of_use() {
+    let mut memory = UsageMemory::default();
+    let key = ToolKey::from("github_get_job_logs");
+    for query in ["call list_issues", "list_issues of a repository", "list issues and logs"] {
+        memory.record(query, &key);
+    }
+    let index = catalogue();
+    for strategy in [StrategyName::Hybrid, StrategyName::Bm25] {
+        let ask = |text| -> Vec<ToolKey> {
+            let query = Query::new(text, 5).ranked_by(strategy);
+            let hits = index.search_remembering(&query, &memory, &()).unwrap();
+            hits.into_iter().map(|hit| hit.key).collect()
+        };
+        assert_eq!(ask("call list_issues")[0].as_str(), "github_list_issues", "{strategy}");
+        let hits = ask("issues of a repository and their logs");
+        assert_eq!(hits[0].as_str(), "github_get_job_logs", "{strategy}: {hits:?}");
+    }
+    let query = Query::new("list_issues", 5).ranked_by(StrategyName::Regex);
+    let remembering = index.search_remembering(&query, &memory, &()).unwrap();
+    assert_eq!(remembering, index.search(&query).unwrap(), "a pattern is like no request");
 }

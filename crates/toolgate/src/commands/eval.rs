@@ -54,7 +54,14 @@ pub(crate) fn run(arguments: &Eval, printer: &mut Printer) -> Result<ExitCode, F
     if strategies.is_empty() {
         // A sentence is a regular expression that matches little, which measures nothing.
         let all = StrategyName::ALL.iter().copied();
-        strategies = all.filter(|strategy| *strategy != StrategyName::Regex).collect();
+        let unmeasured = [StrategyName::Regex, StrategyName::Subagent];
+        strategies = all.filter(|strategy| !unmeasured.contains(strategy)).collect();
+    }
+    if strategies.contains(&StrategyName::Subagent) {
+        return Err(Failure::usage(
+            "`subagent` cannot be measured: it asks a model for every query",
+        )
+        .hint("what it chooses from is measured by --strategy hybrid, at R@10"));
     }
     // All files are read before the first is measured: a typing error shows at once.
     let sets: Vec<(&Path, LabelledSet)> =

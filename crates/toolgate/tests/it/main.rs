@@ -19,4 +19,6 @@ mod real;
 mod reference;
 #[cfg(unix)]
 mod resilience;
+mod subagent;
 mod support;
+mod usage;

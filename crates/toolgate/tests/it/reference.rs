@@ -17,6 +17,8 @@ const COMMANDS: &[&[&str]] = &[
     &["inspect"],
     &["call"],
     &["logs"],
+    &["usage"],
+    &["usage", "erase"],
     &["config"],
     &["config", "check"],
     &["config", "schema"],
@@ -69,7 +71,7 @@ async fn every_command_is_in_the_reference() {
             .map(str::to_owned)
             .collect()
     };
-    for parent in [&[][..], &["config"]] {
+    for parent in [&[][..], &["config"], &["usage"]] {
         let names = listed(&help(parent).await);
         assert!(!names.is_empty(), "{parent:?}");
         for name in names {

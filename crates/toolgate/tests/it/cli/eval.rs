@@ -86,5 +86,5 @@ async fn a_search_is_ranked_as_asked() {
     ");
     let outcome = run(&workplace, &["search", "note", "--strategy", "magic"]).await;
     assert_eq!(outcome.code, Some(2));
-    assert!(outcome.stderr.contains("hybrid, bm25, embedding, keyword, regex"));
+    assert!(outcome.stderr.contains("hybrid, bm25, embedding, keyword, regex, subagent"));
 }

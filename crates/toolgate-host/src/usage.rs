@@ -1,0 +1,128 @@
+//! What was of use before, shared by all sessions and with other processes.
+
+use parking_lot::{Mutex, RwLock};
+use toolgate_catalog::{Catalog, ToolId};
+use toolgate_search::{KnownTools, ToolKey, UsageMemory};
+use toolgate_store::{PastUse, UsageLog, UsageNews, UsagePlace};
+use toolgate_upstream::Redactor;
+
+use crate::settings::ServerSetup;
+
+/// The memory, and the file that it is read from. What happens is written to the file alone, and comes
+/// back from there like what other processes write.
+pub(crate) struct Usage {
+    log: UsageLog,
+    memory: RwLock<UsageMemory>,
+    /// How far the file has been read. Held while it is.
+    place: Mutex<UsagePlace>,
+    redactors: Vec<Redactor>,
+}
+
+impl Usage {
+    pub(crate) fn new(log: UsageLog, servers: &[ServerSetup]) -> Self {
+        let redactors = servers.iter().map(|setup| setup.spec.endpoint.redactor()).collect();
+        Self { log, memory: RwLock::default(), place: Mutex::default(), redactors }
+    }
+
+    /// Takes in what was written since the last time. Reads a file; the first time all of it.
+    pub(crate) fn refresh(&self) {
+        let mut place = self.place.lock();
+        match self.log.follow(&mut place) {
+            UsageNews::None => {}
+            UsageNews::More(uses) => record(&mut self.memory.write(), &uses),
+            UsageNews::Anew(uses) => {
+                let mut memory = UsageMemory::default();
+                record(&mut memory, &uses);
+                *self.memory.write() = memory;
+            }
+        }
+    }
+
+    /// Works with what is remembered.
+    pub(crate) fn with_memory<T>(&self, work: impl FnOnce(&UsageMemory) -> T) -> T {
+        work(&self.memory.read())
+    }
+
+    /// The uses that may be kept: queries with a secret in them are not.
+    pub(crate) fn keepable(&self, queries: Vec<String>, tool: &ToolId) -> Vec<PastUse> {
+        queries
+            .into_iter()
+            .filter(|query| !self.holds_secret(query))
+            .map(|query| PastUse::now(tool.server.as_str(), &tool.tool, &query))
+            .collect()
+    }
+
+    /// Writes to the file, and waits for it.
+    pub(crate) fn write(&self, uses: &[PastUse]) {
+        if let Err(error) = self.log.append(uses) {
+            tracing::warn!("what was of use is not kept: {error}");
+        }
+    }
+
+    fn holds_secret(&self, query: &str) -> bool {
+        let known = self.redactors.iter().any(|redactor| redactor.clean(query) != query);
+        known || query.split_whitespace().any(looks_secret)
+    }
+}
+
+/// Tools of a catalogue as they are remembered: by who they are, not by what they are called today.
+pub(crate) struct Present<'a> {
+    pub(crate) catalog: &'a Catalog,
+    /// Only those of these servers are wanted, if set.
+    pub(crate) servers: Option<&'a [&'a str]>,
+}
+
+impl KnownTools for Present<'_> {
+    fn remembered(&self, found: &ToolKey) -> ToolKey {
+        let tool = self.catalog.resolve(found.as_str());
+        tool.map_or_else(|| found.clone(), |tool| key(tool.id.server.as_str(), &tool.id.tool))
+    }
+
+    fn wanted(&self, remembered: &ToolKey) -> Option<ToolKey> {
+        let (server, tool) = remembered.as_str().split_once(SEPARATOR)?;
+        if self.servers.is_some_and(|wanted| !wanted.contains(&server)) {
+            return None;
+        }
+        let tool = self.catalog.by_id(&ToolId::new(server, tool))?;
+        Some(ToolKey::new(tool.name.to_arc()))
+    }
+}
+
+/// No server's name has it.
+const SEPARATOR: char = '\0';
+
+/// Keys and tokens are long, of one piece, and a mix of letters and digits; words are not.
+fn looks_secret(word: &str) -> bool {
+    const SHORTEST: usize = 20;
+    let plain = |character: char| character.is_ascii_alphanumeric() || "-_.+/=".contains(character);
+    let digits = word.chars().filter(char::is_ascii_digit).count();
+    let letters = word.chars().filter(char::is_ascii_alphabetic).count();
+    word.len() >= SHORTEST && word.chars().all(plain) && digits >= 4 && letters >= 4
+}
+
+fn key(server: &str, tool: &str) -> ToolKey {
+    ToolKey::new(format!("{server}{SEPARATOR}{tool}"))
+}
+
+fn record(memory: &mut UsageMemory, uses: &[PastUse]) {
+    for past in uses {
+        memory.record(&past.query, &key(&past.server, &past.tool));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_no_secrets() {
+        for word in
+            ["internationalisation", "https://example.com/a/b", "2026-11-16T10:00:00", "v1.2.3"]
+        {
+            assert!(!looks_secret(word), "{word}");
+        }
+        for word in ["ghp_16C7e42F292c6912E7710c838347Ae178B4a", "sk-ant-api03-abcd1234efgh5678"] {
+            assert!(looks_secret(word), "{word}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The lines of a file of past uses.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fs,
+    io::{self, Read as _, Seek as _, SeekFrom},
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::{PastUse, UsageLog};
+
+/// No first line is longer.
+pub(super) const HEADER_BYTES: u64 = 128;
+
+/// What was read of a file.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    /// The id of the file, where its beginning was read.
+    pub(super) id: String,
+    /// As they stand there.
+    pub(super) uses: Vec<PastUse>,
+    /// Where the last whole line ends.
+    pub(super) end: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Header {
+    usage: String,
+}
+
+/// Reads whole lines from `offset` on, at most `limit` bytes.
+pub(super) fn read(file: &mut fs::File, offset: u64, limit: u64) -> io::Result<Lines> {
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(offset))?;
+    file.take(limit).read_to_end(&mut bytes)?;
+    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+    let mut lines = Lines { end: offset + whole as u64, ..Lines::default() };
+    for line in bytes[..whole].split(|byte| *byte == b'\n') {
+        if let Ok(past) = serde_json::from_slice::<PastUse>(line) {
+            if past.is_sound() {
+                lines.uses.push(past);
+            }
+        } else if let Ok(header) = serde_json::from_slice::<Header>(line) {
+            lines.id = header.usage;
+        }
+    }
+    Ok(lines)
+}
+
+/// The first line of a new file.
+pub(super) fn header() -> String {
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let nanoseconds = now.map_or(0, |elapsed| elapsed.as_nanos());
+    let count = COUNTER.fetch_add(1, Ordering::Relaxed);
+    let unique = format!("{}-{nanoseconds}-{count}", std::process::id());
+    let id = &blake3::hash(unique.as_bytes()).to_hex()[..16];
+    format!("{{\"usage\":\"{id}\"}}\n")
+}
+
+/// Uses of the same tool for the same query made one, those that happened last, in the order of time.
+pub(super) fn kept(uses: Vec<PastUse>) -> Vec<PastUse> {
+    let mut merged: BTreeMap<(String, String, String), PastUse> = BTreeMap::new();
+    for past in uses {
+        let key = (past.server.clone(), past.tool.clone(), past.query.clone());
+        merged
+            .entry(key)
+            .and_modify(|known| {
+                known.at = known.at.max(past.at);
+                known.count = known.count.saturating_add(past.count);
+            })
+            .or_insert(past);
+    }
+    let mut uses: Vec<PastUse> = merged.into_values().collect();
+    // From the newest on, as long as there is room.
+    uses.sort_by_key(|past| std::cmp::Reverse(past.at));
+    let mut of_tool: HashMap<(String, String), usize> = HashMap::new();
+    uses.retain(|past| {
+        let count = of_tool.entry((past.server.clone(), past.tool.clone())).or_default();
+        *count += 1;
+        *count <= UsageLog::MAX_FOR_TOOL
+    });
+    uses.truncate(UsageLog::MAX_TOTAL);
+    uses.reverse();
+    uses
+}
+
+/// A text without control characters and within bounds.
+pub(super) fn one_line(text: &str) -> String {
+    let calm: String = text
+        .chars()
+        .take(UsageLog::MAX_QUERY_BYTES)
+        .map(|character| if character.is_control() { ' ' } else { character })
+        .collect();
+    let calm = calm.trim();
+    calm[..calm.floor_char_boundary(UsageLog::MAX_QUERY_BYTES)].trim_end().to_owned()
+}
+
+impl PastUse {
+    pub(super) fn to_line(&self) -> Option<String> {
+        if !self.is_sound() {
+            return None;
+        }
+        Some(serde_json::to_string(self).ok()? + "\n")
+    }
+
+    /// Whether this can be kept: files are edited, and servers name tools as they like.
+    fn is_sound(&self) -> bool {
+        !self.query.is_empty()
+            && self.query == one_line(&self.query)
+            && self.server.len() + self.tool.len() <= UsageLog::MAX_NAME_BYTES
+    }
+}

@@ -1,0 +1,42 @@
+//! One writer at a time, across processes.
+
+use std::{
+    fs, io,
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::files;
+
+/// How long another writer is waited for. It writes for milliseconds, unless it was stopped.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often is looked.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Held until dropped. The system takes it back from a process that ends.
+#[derive(Debug)]
+pub(super) struct Lock {
+    _file: fs::File,
+}
+
+impl Lock {
+    /// Waits for the lock, for a limited time.
+    pub(super) fn take(path: &Path) -> io::Result<Self> {
+        let file = files::private_options().write(true).create(true).truncate(false).open(path)?;
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Self { _file: file }),
+                Err(fs::TryLockError::WouldBlock) if Instant::now() < deadline => {
+                    thread::sleep(PAUSE);
+                }
+                Err(fs::TryLockError::WouldBlock) => {
+                    let text = "another toolgate has held it for seconds";
+                    return Err(io::Error::new(io::ErrorKind::WouldBlock, text));
+                }
+                Err(fs::TryLockError::Error(error)) => return Err(error),
+            }
+        }
+    }
+}

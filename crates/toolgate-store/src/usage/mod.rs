@@ -1,0 +1,210 @@
+//! Which query led to which call, as lines of JSON.
+//!
+//! Several processes may add, read and erase at once. Whoever writes holds a lock; lines are added at
+//! the end, and the file is replaced whole where something is taken out of it. Its first line has an
+//! id, by which a reader tells a file that grew from one that was replaced.
+
+mod lines;
+mod lock;
+
+use std::{
+    fs,
+    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
+    path::PathBuf,
+};
+
+use serde::{Deserialize, Serialize};
+
+use self::lock::Lock;
+use crate::{StoreError, files};
+
+/// What is kept of past queries. Lines that cannot be read are passed over.
+#[derive(Debug, Clone)]
+pub struct UsageLog {
+    path: PathBuf,
+}
+
+/// A query, and a tool that was called for it with success.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PastUse {
+    /// The server, by its name in the configuration.
+    pub server: String,
+    /// The tool, by the name that the server gives it.
+    pub tool: String,
+    /// The query, on one line and cut to [`UsageLog::MAX_QUERY_BYTES`].
+    pub query: String,
+    /// When it last happened, in seconds since 1970.
+    pub at: u64,
+    /// How often it happened.
+    pub count: u64,
+}
+
+/// How far a reader has come.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UsagePlace {
+    id: String,
+    offset: u64,
+}
+
+/// What a reader has not seen yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UsageNews {
+    /// Nothing.
+    None,
+    /// These were added, in the order of time.
+    More(Vec<PastUse>),
+    /// What was read before is void: this is all there is, in the order of time.
+    Anew(Vec<PastUse>),
+}
+
+/// From this size on the file is written anew, with what is kept of it.
+const COMPACTED_BYTES: u64 = 8 * 1024 * 1024;
+/// What is past this was not written by us, and is not read.
+const MAX_FILE_BYTES: u64 = 4 * COMPACTED_BYTES;
+
+impl UsageLog {
+    /// How many queries are kept for one tool.
+    pub const MAX_FOR_TOOL: usize = 12;
+    /// How many are kept in all.
+    pub const MAX_TOTAL: usize = 4_096;
+    /// How much is kept of a query.
+    pub const MAX_QUERY_BYTES: usize = 512;
+    /// How long the names of a server and a tool may be, together.
+    pub const MAX_NAME_BYTES: usize = 255;
+
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    /// Adds what happened. What has no words or names that are too long is left out.
+    pub fn append(&self, uses: &[PastUse]) -> Result<(), StoreError> {
+        let added: String = uses.iter().filter_map(PastUse::to_line).collect();
+        if added.is_empty() {
+            return Ok(());
+        }
+        let _lock = self.lock()?;
+        let size = self.add(&added).map_err(|error| self.error(error))?;
+        if size > COMPACTED_BYTES {
+            self.replace(&self.load().uses)?;
+        }
+        Ok(())
+    }
+
+    /// What is kept, merged and in the order of time. Empty where there is nothing.
+    pub fn read(&self) -> Vec<PastUse> {
+        lines::kept(self.load().uses)
+    }
+
+    /// What was added or replaced since `place`, which moves on.
+    pub fn follow(&self, place: &mut UsagePlace) -> UsageNews {
+        let known = std::mem::take(place);
+        if let Some(more) = self.more(&known) {
+            *place = UsagePlace { offset: more.end, ..known };
+            return if more.uses.is_empty() { UsageNews::None } else { UsageNews::More(more.uses) };
+        }
+        let all = self.load();
+        *place = UsagePlace { id: all.id, offset: all.end };
+        if known == UsagePlace::default() && all.uses.is_empty() {
+            return UsageNews::None;
+        }
+        UsageNews::Anew(lines::kept(all.uses))
+    }
+
+    /// Takes out what is not to be kept; gives what was taken.
+    pub fn erase(&self, keep: impl Fn(&PastUse) -> bool) -> Result<Vec<PastUse>, StoreError> {
+        if !self.path.exists() {
+            return Ok(Vec::new());
+        }
+        let _lock = self.lock()?;
+        let (kept, gone): (Vec<_>, Vec<_>) = self.read().into_iter().partition(keep);
+        if kept.is_empty() {
+            // Damaged lines go too: who erases everything wants nothing to be left.
+            fs::remove_file(&self.path).map_err(|error| self.error(error))?;
+        } else if !gone.is_empty() {
+            self.replace(&kept)?;
+        }
+        Ok(gone)
+    }
+
+    /// Adds text at the end; gives the size of the file.
+    fn add(&self, text: &str) -> io::Result<u64> {
+        let mut file =
+            files::private_options().read(true).append(true).create(true).open(&self.path)?;
+        let mut size = file.seek(SeekFrom::End(0))?;
+        let mut added = String::new();
+        if size == 0 {
+            added.push_str(&lines::header());
+        } else {
+            // Whoever was ended while writing has left half a line.
+            let mut last = [0];
+            file.seek(SeekFrom::End(-1))?;
+            file.read_exact(&mut last)?;
+            if last != *b"\n" {
+                added.push('\n');
+            }
+        }
+        added.push_str(text);
+        file.write_all(added.as_bytes())?;
+        size += added.len() as u64;
+        Ok(size)
+    }
+
+    fn replace(&self, uses: &[PastUse]) -> Result<(), StoreError> {
+        let mut text = lines::header();
+        text.extend(lines::kept(uses.to_vec()).iter().filter_map(PastUse::to_line));
+        files::replace(&self.path, text.as_bytes())
+    }
+
+    /// The whole file. One that cannot be read is as good as none.
+    fn load(&self) -> lines::Lines {
+        fs::File::open(&self.path)
+            .and_then(|mut file| lines::read(&mut file, 0, MAX_FILE_BYTES))
+            .unwrap_or_default()
+    }
+
+    /// What follows a place, if the file is still the one it was in.
+    fn more(&self, place: &UsagePlace) -> Option<lines::Lines> {
+        if place.id.is_empty() {
+            return None;
+        }
+        let mut file = fs::File::open(&self.path).ok()?;
+        let head = lines::read(&mut file, 0, lines::HEADER_BYTES).ok()?;
+        let is_same = head.id == place.id && file.metadata().ok()?.len() >= place.offset;
+        is_same.then(|| lines::read(&mut file, place.offset, MAX_FILE_BYTES).ok()).flatten()
+    }
+
+    fn lock(&self) -> Result<Lock, StoreError> {
+        if let Some(folder) = self.path.parent() {
+            files::make_folder(folder)?;
+        }
+        let path = self.path.with_extension("lock");
+        Lock::take(&path).map_err(|error| StoreError::new(&path, error))
+    }
+
+    fn error(&self, error: io::Error) -> StoreError {
+        StoreError::new(&self.path, error)
+    }
+}
+
+impl PastUse {
+    /// One that happened now.
+    pub fn now(server: &str, tool: &str, query: &str) -> Self {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        Self {
+            server: server.to_owned(),
+            tool: tool.to_owned(),
+            query: lines::one_line(query),
+            at: now.map_or(0, |elapsed| elapsed.as_secs()),
+            count: 1,
+        }
+    }
+
+    /// When it last happened, as `2026-11-15T22:06:11Z`.
+    pub fn at_utc(&self) -> String {
+        crate::logs::utc(self.at)
+    }
+}
+
+#[cfg(test)]
+mod tests;

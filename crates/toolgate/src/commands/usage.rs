@@ -1,0 +1,117 @@
+//! `toolgate usage`
+
+use std::process::ExitCode;
+
+use serde_json::json;
+use toolgate_store::{PastUse, UsageLog};
+
+use crate::{
+    cli::{Globals, Usage, UsageCommand, Which},
+    failure::Failure,
+    load,
+    printer::Printer,
+    table::{Column, grouped, table},
+};
+
+pub(crate) fn run(
+    globals: &Globals,
+    arguments: &Usage,
+    printer: &mut Printer,
+) -> Result<ExitCode, Failure> {
+    let store = load::store().ok_or_else(|| {
+        Failure::new("there is no place to keep anything on this system")
+            .hint("set TOOLGATE_HOME to a folder")
+    })?;
+    let log = store.usage();
+    match &arguments.command {
+        None => list(globals, &log, arguments, printer),
+        Some(UsageCommand::Erase { which, all, output }) => {
+            let erased = erase(&log, which, *all)?;
+            if output.json {
+                printer.json(&json!({ "erased": erased.len() }))?;
+            } else {
+                printer.line(match erased.len() {
+                    0 => "There was nothing to erase.".to_owned(),
+                    1 => "1 query erased.".to_owned(),
+                    count => format!("{} queries erased.", grouped(count as u64)),
+                });
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn list(
+    globals: &Globals,
+    log: &UsageLog,
+    arguments: &Usage,
+    printer: &mut Printer,
+) -> Result<ExitCode, Failure> {
+    let mut uses = log.read();
+    uses.retain(|past| fits(&arguments.which, past));
+    uses.sort_by(|left, right| {
+        let place = |past: &PastUse| (past.server.clone(), past.tool.clone());
+        place(left).cmp(&place(right)).then(right.at.cmp(&left.at))
+    });
+    if arguments.output.json {
+        let rows: Vec<_> = uses
+            .iter()
+            .map(|past| {
+                json!({
+                    "server": past.server, "tool": past.tool, "query": past.query,
+                    "count": past.count, "last": past.at_utc(),
+                })
+            })
+            .collect();
+        printer.json(&rows)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if uses.is_empty() {
+        printer.note("nothing is remembered yet: it takes a search and a call of what it found");
+    } else {
+        printer.line(render(&uses));
+    }
+    // Who looks at it wants to know whether it is in use.
+    if load::load(globals).is_ok_and(|loaded| !loaded.configuration.tool_search.usage_memory) {
+        printer.note("`toolSearch.usageMemory` is false: nothing is added to it or ranked by it");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn render(uses: &[PastUse]) -> String {
+    let columns = [
+        Column::Text("server"),
+        Column::Text("tool"),
+        Column::Text("query"),
+        Column::Number("times"),
+        Column::Text("last"),
+    ];
+    let rows = uses.iter().map(|past| {
+        let shown = |text: &str| toolgate_host::one_line(text, 120);
+        vec![
+            shown(&past.server),
+            shown(&past.tool),
+            shown(&past.query),
+            grouped(past.count),
+            past.at_utc(),
+        ]
+    });
+    table(&columns, rows.collect())
+}
+
+fn erase(log: &UsageLog, which: &Which, all: bool) -> Result<Vec<PastUse>, Failure> {
+    if !all && which.tool.is_none() && which.server.is_none() {
+        return Err(Failure::usage("it is not said what to erase")
+            .hint("name a tool or a server: --tool NAME, --server NAME; or --all"));
+    }
+    let keep = |past: &PastUse| !all && !fits(which, past);
+    log.erase(keep).map_err(|error| Failure::new(format!("it cannot be erased: {error}")))
+}
+
+/// Whether a use is among those that are asked for.
+fn fits(which: &Which, past: &PastUse) -> bool {
+    let is_tool =
+        |name: &String| *name == past.tool || *name == format!("{}_{}", past.server, past.tool);
+    which.tool.as_ref().is_none_or(is_tool)
+        && which.server.as_ref().is_none_or(|name| *name == past.server)
+}
