@@ -34,6 +34,7 @@ mod session;
 mod settings;
 mod texts;
 
+pub use code::{CodeRun, CodeSettings};
 pub use host::Host;
 pub use meta::{MetaTool, one_line};
 pub use overview::ServerOverview;

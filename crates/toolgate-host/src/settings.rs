@@ -8,6 +8,8 @@ use toolgate_search::StrategyName;
 use toolgate_store::Store;
 use toolgate_upstream::ServerSpec;
 
+use crate::code::CodeSettings;
+
 /// Everything a host needs to know. It reads no file and no environment by itself.
 #[derive(Debug, Clone)]
 pub struct HostSettings {
@@ -25,6 +27,8 @@ pub struct HostSettings {
     pub store: Option<Store>,
     /// When servers are connected.
     pub connect: Connect,
+    /// Whether and how scripts run; not at all where unset.
+    pub code: Option<CodeSettings>,
 }
 
 /// When servers are connected.
@@ -61,6 +65,7 @@ impl HostSettings {
             strategy: StrategyName::default(),
             store: None,
             connect: Connect::default(),
+            code: None,
         }
     }
 }

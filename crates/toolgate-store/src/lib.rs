@@ -2,6 +2,7 @@
 //!
 //! - [`DefinitionCache`]: what servers said of their tools, so that a second start can search
 //!   before any server has answered.
+//! - [`ShapeStore`]: what the results of tools looked like, where servers do not declare it.
 //! - [`ServerLog`]: what servers wrote to stderr, bounded.
 //!
 //! Everything here can be lost without harm. A file that cannot be read is treated as absent, and
@@ -13,6 +14,7 @@
 mod definitions;
 mod files;
 mod logs;
+mod shapes;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -21,6 +23,7 @@ use thiserror::Error;
 
 pub use definitions::{CachedServer, DefinitionCache, ServerKey, ServerMemory};
 pub use logs::{LogSource, MAX_LOG_BYTES, ServerLog};
+pub use shapes::{MAX_SHAPES_BYTES, ShapeStore};
 pub use writer::LogWriter;
 
 /// The folder that everything is kept in.
@@ -51,6 +54,11 @@ impl Store {
     /// The cache of definitions.
     pub fn definitions(&self) -> DefinitionCache {
         DefinitionCache::new(self.root.join("cache"))
+    }
+
+    /// What the results of tools looked like.
+    pub fn shapes(&self) -> ShapeStore {
+        ShapeStore::new(self.root.join("shapes"))
     }
 
     /// The log of one server.

@@ -1,14 +1,15 @@
 //! From a configuration file to the settings of a host.
 
-use std::{env, fs, path::PathBuf, sync::Arc};
+use std::{env, fs, path::PathBuf, sync::Arc, time::Duration};
 
 use toolgate_broker::ServerRules;
 use toolgate_catalog::{CostUnit, DeferredStyle, ExposureSettings, RequestedMode, ServerEntry};
 use toolgate_config::{
-    Approval, Configuration, DeferredMode, Format, Problem, SearchStrategy, Severity, TokenCounter,
+    Approval, CodeMode, Configuration, DeferredMode, Format, Problem, SearchStrategy, Severity, TokenCounter,
     ToolSearch, ToolSearchMode, Transport,
 };
-use toolgate_host::{HostSettings, ServerSetup};
+use toolgate_host::{CodeSettings, HostSettings, ServerSetup};
+use toolgate_sandbox::{PoolSettings, RunLimits};
 use toolgate_search::StrategyName;
 use toolgate_store::Store;
 use toolgate_upstream::{Endpoint, HttpEndpoint, Limits, ServerSpec, StdioEndpoint};
@@ -19,6 +20,9 @@ use crate::{
     folders,
     printer::Printer,
 };
+
+/// The argument that makes this program a worker of the sandbox.
+pub(crate) const WORKER: &str = "sandbox-worker";
 
 /// What was read.
 pub(crate) struct Loaded {
@@ -119,6 +123,7 @@ impl Loaded {
                 SearchStrategy::Regex => StrategyName::Regex,
             },
             store: store(),
+            code: code(&self.configuration.code_mode),
             ..HostSettings::new(servers)
         }
     }
@@ -127,6 +132,27 @@ impl Loaded {
 /// Where things are kept; nowhere where the system has no place for them.
 pub(crate) fn store() -> Option<Store> {
     folders::state().map(Store::new)
+}
+
+/// Workers are this program again, in a hidden mode.
+pub(crate) fn code(settings: &CodeMode) -> Option<CodeSettings> {
+    let pool = PoolSettings::this_program([WORKER]).ok().filter(|_| settings.enabled)?;
+    let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    Some(CodeSettings {
+        pool: PoolSettings { runs: size(settings.max_runs), ..pool },
+        limits: RunLimits {
+            wall: Duration::from_secs_f64(settings.timeout_seconds),
+            cpu: Duration::from_secs_f64(settings.cpu_seconds),
+            memory_bytes: settings.memory_mb * 1024 * 1024,
+            stack_bytes: settings.stack_kb * 1024,
+            calls: settings.max_calls,
+            calls_in_flight: size(settings.max_calls_in_flight),
+            result_bytes: settings.max_result_bytes,
+            output_bytes: size(settings.max_output_bytes),
+        },
+        max_output_tokens: size(settings.max_output_tokens),
+        max_parallel_calls: size(settings.max_parallel_calls),
+    })
 }
 
 fn setup(server: &toolgate_config::ServerEntry, endpoint: Endpoint) -> ServerSetup {
@@ -191,6 +217,7 @@ fn exposure(search: &ToolSearch, mode: Option<Mode>) -> ExposureSettings {
         ToolSearchMode::Auto => RequestedMode::Auto,
         ToolSearchMode::On => RequestedMode::Deferred,
         ToolSearchMode::Off => RequestedMode::Direct,
+        ToolSearchMode::Code => RequestedMode::Code,
     };
     let style = match search.deferred {
         DeferredMode::Stable => DeferredStyle::Stable,
@@ -203,6 +230,7 @@ fn exposure(search: &ToolSearch, mode: Option<Mode>) -> ExposureSettings {
         Some(Mode::Deferred) => (RequestedMode::Deferred, style),
         Some(Mode::Stable) => (RequestedMode::Deferred, DeferredStyle::Stable),
         Some(Mode::Dynamic) => (RequestedMode::Deferred, DeferredStyle::Dynamic),
+        Some(Mode::Code) => (RequestedMode::Code, style),
     };
     ExposureSettings {
         mode,
