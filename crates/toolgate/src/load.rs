@@ -5,8 +5,8 @@ use std::{env, fs, path::PathBuf, sync::Arc, time::Duration};
 use toolgate_broker::ServerRules;
 use toolgate_catalog::{CostUnit, DeferredStyle, ExposureSettings, RequestedMode, ServerEntry};
 use toolgate_config::{
-    Approval, CodeMode, Configuration, DeferredMode, Format, Problem, SearchStrategy, Severity, TokenCounter,
-    ToolSearch, ToolSearchMode, Transport,
+    Approval, CodeMode, Configuration, DeferredMode, Format, Problem, SearchStrategy, Severity,
+    TokenCounter, ToolSearch, ToolSearchMode, Transport,
 };
 use toolgate_host::{CodeSettings, HostSettings, ServerSetup};
 use toolgate_sandbox::{PoolSettings, RunLimits};

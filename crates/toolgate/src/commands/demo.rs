@@ -104,9 +104,7 @@ async fn tell(host: &Host, as_json: bool, printer: &mut Printer) -> Result<(), F
         percent(before.saturating_sub(after), before)
     ));
     tell_scripts(&scripts, printer);
-    printer.line(
-        "\n   Next: toolgate tokens --config FILE shows the cost of your own servers.",
-    );
+    printer.line("\n   Next: toolgate tokens --config FILE shows the cost of your own servers.");
     Ok(())
 }
 
@@ -122,7 +120,8 @@ fn tell_scripts(scripts: &[ScriptRun], printer: &mut Printer) {
     }
     let row = |script: &ScriptRun| {
         let what = format!("{} script, {} calls", script.language, script.calls);
-        let saved = percent(script.direct_tokens.saturating_sub(script.tokens), script.direct_tokens);
+        let saved =
+            percent(script.direct_tokens.saturating_sub(script.tokens), script.direct_tokens);
         vec![what, grouped(script.direct_tokens), grouped(script.tokens), saved]
     };
     let columns = [

@@ -18,8 +18,10 @@ pub(crate) async fn run(arguments: &Doctor, printer: &mut Printer) -> Result<Exi
     let report = match lockdown {
         Some(Ok(report)) => report,
         Some(Err(problem)) => {
-            return Err(Failure::new(format!("no worker of the sandbox could be started: {problem}"))
-                .hint("scripts cannot run; call_tool and everything else can"));
+            return Err(Failure::new(format!(
+                "no worker of the sandbox could be started: {problem}"
+            ))
+            .hint("scripts cannot run; call_tool and everything else can"));
         }
         None => return Err(Failure::new("the program cannot find itself")),
     };

@@ -89,8 +89,7 @@ impl Direct<'_> {
 
 async fn tickets_directly(session: &Session) -> Result<u64, Failure> {
     let mut direct = Direct { session, tokens: 0 };
-    let logs =
-        direct.call("logging_getLogs", json!({ "level": "error", "since": "1h" })).await?;
+    let logs = direct.call("logging_getLogs", json!({ "level": "error", "since": "1h" })).await?;
     for message in distinct(&logs, "message") {
         let count = rows(&logs).iter().filter(|entry| entry["message"] == message).count();
         let body = format!("Logged {count} times in the last hour.");
