@@ -28,6 +28,7 @@ pub(crate) const CODE_MODE: &[&str] = &[
     "cpuSeconds",
     "memoryMb",
     "stackKb",
+    "warmWorkers",
     "maxRuns",
     "maxCalls",
     "maxCallsInFlight",

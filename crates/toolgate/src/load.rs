@@ -139,7 +139,11 @@ pub(crate) fn code(settings: &CodeMode) -> Option<CodeSettings> {
     let pool = PoolSettings::this_program([WORKER]).ok().filter(|_| settings.enabled)?;
     let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     Some(CodeSettings {
-        pool: PoolSettings { runs: size(settings.max_runs), ..pool },
+        pool: PoolSettings {
+            warm: size(settings.warm_workers),
+            runs: size(settings.max_runs),
+            ..pool
+        },
         limits: RunLimits {
             wall: Duration::from_secs_f64(settings.timeout_seconds),
             cpu: Duration::from_secs_f64(settings.cpu_seconds),

@@ -31,6 +31,7 @@ pub(super) fn read(context: &mut Context<'_>, path: &Path<'_>, member: &Member<'
         enabled,
         memory_mb: integer("memoryMb", 2, 4_096, defaults.memory_mb),
         stack_kb: integer("stackKb", 64, 4_096, defaults.stack_kb),
+        warm_workers: integer("warmWorkers", 0, 100, defaults.warm_workers),
         max_runs: integer("maxRuns", 1, 10_000, defaults.max_runs),
         max_calls: integer("maxCalls", 0, 1_000_000, defaults.max_calls),
         max_calls_in_flight: integer("maxCallsInFlight", 1, 100_000, defaults.max_calls_in_flight),
