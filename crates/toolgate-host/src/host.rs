@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 use toolgate_broker::{Broker, BrokerError, Rules, SharedCatalog};
 use toolgate_catalog::{Exposure, ServerName, decide};
-use toolgate_sandbox::{Language, LockdownReport};
+use toolgate_sandbox::{Language, lockdown::LockdownReport};
 use toolgate_search::{Hit, Query, SearchError, SearchIndex};
 use toolgate_upstream::{CallOptions, Observer, ServerState, Start, StateKind, Upstream};
 

@@ -80,18 +80,14 @@ impl Learned {
         self.load(&mut known, server);
         let shapes = known.shapes.entry(server.clone()).or_default();
         let key = key(tool);
-        let changed = match shapes.get_mut(&key) {
-            Some(shape) => {
-                let before = shape.clone();
-                shape.merge(value);
-                *shape != before
-            }
-            None if shapes.len() >= MAX_TOOLS => false,
-            None => {
-                shapes.insert(key, Shape::of(value));
-                true
-            }
-        };
+        let before = shapes.get(&key).cloned();
+        if before.is_none() && shapes.len() >= MAX_TOOLS {
+            return;
+        }
+        let mut after = before.clone().unwrap_or_default();
+        after.observe(value);
+        let changed = before.as_ref() != Some(&after);
+        shapes.insert(key, after);
         let Some(store) = self.store.clone().filter(|_| changed) else { return };
         let text = serde_json::to_string(&shapes).unwrap_or_default();
         drop(known);

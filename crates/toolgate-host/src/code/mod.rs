@@ -15,10 +15,15 @@ mod render;
 mod settings;
 mod value;
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use serde_json::{Value, json};
-use toolgate_sandbox::{CallState, Language, LockdownReport, Outcome, Pool, Report, Script};
+use toolgate_sandbox::{
+    CallState, Captured, Language, Outcome, Pool, Report, Script, lockdown::LockdownReport,
+};
 use toolgate_store::Store;
 use toolgate_upstream::CallOptions;
 
@@ -118,7 +123,7 @@ impl CodeMode {
         let script = Script { code: code.to_owned(), language };
         let report = match self.pool(settings) {
             Ok(pool) => pool.run(script, &settings.limits, Arc::new(bridge), options.cancel).await,
-            Err(problem) => Report::not_started(problem),
+            Err(problem) => not_started(problem),
         };
         let shown =
             render::render(&report, code, settings.max_output_tokens, &media, &self.outputs);
@@ -198,6 +203,19 @@ impl CodeRun {
             "calls": rows,
             "callsLeftOut": left_out,
         })
+    }
+}
+
+/// A run for which there is no worker.
+fn not_started(problem: &str) -> Report {
+    Report {
+        outcome: Outcome::Crashed(format!("no worker could be started: {problem}")),
+        output: Captured::default(),
+        emitted: Vec::new(),
+        calls: Vec::new(),
+        calls_left_out: 0,
+        cpu: Duration::ZERO,
+        wall: Duration::ZERO,
     }
 }
 

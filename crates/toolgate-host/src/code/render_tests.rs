@@ -1,7 +1,8 @@
 use std::time::Duration;
 
 use serde_json::{json, value::RawValue};
-use toolgate_sandbox::{CallRecord, CallState, FailureKind, Position, StackFrame};
+use toolgate_engines::Position;
+use toolgate_sandbox::{CallRecord, CallState, FailureKind, StackFrame};
 
 use super::*;
 
@@ -53,7 +54,7 @@ fn output_and_value() {
     assert_eq!(text(&report(returned(&json!({"a": [1]})), "")), r#"{"a":[1]}"#);
     assert_eq!(text(&report(returned(&json!("done")), "")), "done");
     assert_eq!(text(&report(returned(&json!(3)), "hello")), "hello\nReturned: 3");
-    insta::assert_snapshot!(text(&report(Outcome::Value(None), "")), @"");
+    insta::assert_snapshot!(text(&report(Outcome::Value(None), "")), @"The script ran to its end without output: print, or return a value.");
     let mut called = report(returned(&json!("ok")), "");
     called.calls = vec![
         call("a_b", CallState::Completed),
@@ -61,7 +62,11 @@ fn output_and_value() {
         call("c_d", CallState::Completed),
         call("c_d", CallState::Failed("no".to_owned())),
     ];
-    insta::assert_snapshot!(text(&called), @"");
+    insta::assert_snapshot!(text(&called), @r"
+    ok
+    Calls completed: a_b ×2, c_d.
+    Failed: c_d.
+    ");
 }
 
 #[test]
@@ -83,7 +88,18 @@ fn an_error_says_where_and_what_already_happened() {
     ];
     let shown = shown(&failed);
     assert!(shown.is_error);
-    insta::assert_snapshot!(shown.text, @"");
+    insta::assert_snapshot!(shown.text, @r#"
+    so far
+    ToolError: tickets_close: no such ticket
+      at line 2, column 7: await tickets_close({id: 7});
+      at helper line 9
+    hint: list the tickets first
+    Calls completed: tickets_open.
+    Failed: tickets_close.
+      tickets_close({"id":7}): no such ticket
+    In flight at the end, effect unknown: mail_send.
+      mail_send({"id":7})
+    "#);
 }
 
 #[test]
@@ -91,9 +107,22 @@ fn a_limit_says_which() {
     let mut stopped =
         report(Outcome::Stopped(Stop::Wall { limit: Duration::from_secs(30) }), "a\n");
     stopped.calls = vec![call("slow_one", CallState::InFlight); 7];
-    insta::assert_snapshot!(text(&stopped), @"");
+    insta::assert_snapshot!(text(&stopped), @r#"
+    a
+    The run was ended: the script took more than 30 s; codeMode.timeoutSeconds raises the limit.
+    In flight at the end, effect unknown: slow_one ×7.
+      slow_one({"id":7})
+      slow_one({"id":7})
+      slow_one({"id":7})
+      slow_one({"id":7})
+      slow_one({"id":7})
+      … and 2 more
+    "#);
     let crashed = report(Outcome::Crashed("it broke the protocol".to_owned()), "");
-    insta::assert_snapshot!(text(&crashed), @"");
+    insta::assert_snapshot!(text(&crashed), @r"
+    The run was ended: it broke the protocol.
+    No call was made.
+    ");
 }
 
 #[test]

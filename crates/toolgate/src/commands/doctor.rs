@@ -2,9 +2,10 @@
 
 use std::process::ExitCode;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use toolgate_config::CodeMode;
 use toolgate_host::{Host, HostSettings};
+use toolgate_sandbox::lockdown::MeasureState;
 
 use crate::{cli::Doctor, failure::Failure, load, printer::Printer};
 
@@ -25,15 +26,30 @@ pub(crate) async fn run(arguments: &Doctor, printer: &mut Printer) -> Result<Exi
         }
         None => return Err(Failure::new("the program cannot find itself")),
     };
-    let missing = report.missing();
+    let lacking = report.lacking();
     if arguments.output.json {
-        printer.json(&json!({ "sandbox": report, "holds": missing.is_empty() }))?;
+        let rows: Vec<Value> = report
+            .measures
+            .iter()
+            .map(|measure| {
+                let (in_force, detail) = match &measure.state {
+                    MeasureState::InForce(detail) => (true, detail),
+                    MeasureState::Missing(why) => (false, why),
+                };
+                let what = measure.kind.to_string();
+                json!({ "measure": what, "inForce": in_force, "detail": detail })
+            })
+            .collect();
+        printer.json(&json!({ "sandbox": rows, "scriptsRun": lacking.is_none() }))?;
     } else {
         printer.line("What confines scripts here:");
-        printer.line(&report);
-        if !missing.is_empty() {
-            printer.note("warning: scripts are less confined than they could be");
+        for measure in &report.measures {
+            printer.line(format!("  {measure}"));
         }
+    }
+    if let Some(measure) = lacking {
+        return Err(Failure::new(format!("scripts do not run here: {measure}"))
+            .hint("call_tool and everything else work without it"));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -41,6 +41,6 @@ async fn the_doctor_says_what_is_in_force() {
     let told = Workplace::empty().run(&["doctor", "--json"]).await.json();
     if cfg!(target_os = "linux") {
         assert!(outcome.stdout.contains("seccomp"), "{outcome:?}");
-        assert_eq!(told["holds"], true, "{told}");
+        assert_eq!(told["scriptsRun"], true, "{told}");
     }
 }
