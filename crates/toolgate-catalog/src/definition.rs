@@ -151,6 +151,19 @@ impl Definition {
         serde_json::from_str::<Part>(self.json.get()).map_or(Value::Null, |part| part.input_schema)
     }
 
+    /// The schema of the structured result, where the server declares one.
+    pub fn output_schema(&self) -> Option<Value> {
+        #[derive(Deserialize)]
+        struct Part {
+            #[serde(rename = "outputSchema")]
+            output_schema: Option<Value>,
+        }
+        serde_json::from_str::<Part>(self.json.get())
+            .ok()?
+            .output_schema
+            .filter(|schema| schema.as_object().is_some_and(|fields| !fields.is_empty()))
+    }
+
     /// The content's hash.
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint

@@ -20,6 +20,8 @@ pub enum RequestedMode {
     Direct,
     /// The meta-tools, and the tools marked as always loaded.
     Deferred,
+    /// Search, details and scripts.
+    Code,
 }
 
 /// How deferred tools become callable.
@@ -43,6 +45,8 @@ pub enum ExposureKind {
     Stable,
     /// The meta-tools, with a list that grows.
     Dynamic,
+    /// Search, details and scripts, with a list that never changes.
+    Code,
 }
 
 /// The thresholds. Any one that is passed makes `auto` defer.
@@ -191,7 +195,9 @@ impl Totals {
 pub fn decide(catalog: &Catalog, settings: &ExposureSettings, unknown_servers: usize) -> Exposure {
     let reason = match settings.mode {
         // Counting is not for free, and nobody asks.
-        RequestedMode::Direct | RequestedMode::Deferred => Reason::Requested(settings.mode),
+        RequestedMode::Direct | RequestedMode::Deferred | RequestedMode::Code => {
+            Reason::Requested(settings.mode)
+        }
         RequestedMode::Auto => {
             let totals = Totals::of(catalog.tools(), settings.counts_characters());
             reason(&totals, settings, unknown_servers)
@@ -203,6 +209,7 @@ pub fn decide(catalog: &Catalog, settings: &ExposureSettings, unknown_servers: u
     };
     let kind = match reason {
         Reason::Requested(RequestedMode::Direct) | Reason::Fits { .. } => ExposureKind::Direct,
+        Reason::Requested(RequestedMode::Code) => ExposureKind::Code,
         _ => deferred,
     };
     let forced_direct = settings.mode == RequestedMode::Direct;
@@ -266,6 +273,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Requested(RequestedMode::Direct) => formatter.write_str("asked for: direct"),
+            Self::Requested(RequestedMode::Code) => formatter.write_str("asked for: code"),
             Self::Requested(_) => formatter.write_str("asked for: deferred"),
             Self::Fits { cost, allowed, unit } => write!(
                 formatter,
@@ -303,6 +311,7 @@ impl fmt::Display for ExposureKind {
             Self::Direct => "direct",
             Self::Stable => "deferred (stable)",
             Self::Dynamic => "deferred (dynamic)",
+            Self::Code => "code",
         })
     }
 }

@@ -21,6 +21,12 @@ pub struct CodeMode {
     /// How much stack a script may use, in kilobytes.
     #[schemars(range(min = 64, max = 4_096))]
     pub stack_kb: u64,
+    /// How many workers wait for a script, so that it starts at once. Each takes a few megabytes.
+    #[schemars(range(min = 0, max = 100))]
+    pub warm_workers: u64,
+    /// How many scripts may run at once.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub max_runs: u64,
     /// How many calls a script may make.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub max_calls: u64,
@@ -49,12 +55,14 @@ impl Default for CodeMode {
             timeout_seconds: 30.0,
             cpu_seconds: 10.0,
             memory_mb: 128,
-            stack_kb: 512,
+            stack_kb: 1_024,
+            warm_workers: 2,
+            max_runs: 256,
             max_calls: 500,
-            max_calls_in_flight: 1_000,
+            max_calls_in_flight: 500,
             max_parallel_calls: 32,
             max_result_bytes: 16 * 1024 * 1024,
-            max_output_bytes: 4 * 1024 * 1024,
+            max_output_bytes: 1024 * 1024,
             max_output_tokens: 4_000,
         }
     }

@@ -34,6 +34,8 @@ pub(crate) const CODE_MODE: &[&str] = &[
     "cpuSeconds",
     "memoryMb",
     "stackKb",
+    "warmWorkers",
+    "maxRuns",
     "maxCalls",
     "maxCallsInFlight",
     "maxParallelCalls",

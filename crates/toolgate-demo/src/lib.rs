@@ -35,6 +35,11 @@ mod store;
 mod table;
 mod tool;
 
+/// A script for these servers: one ticket for each distinct error of the last hour, in TypeScript.
+pub const TICKETS_SCRIPT: &str = include_str!("../scripts/tickets.ts");
+/// A script for these servers: who spent more than their travel budget, in Python.
+pub const BUDGET_SCRIPT: &str = include_str!("../scripts/budget.py");
+
 pub use error::{DemoError, Failure};
 pub use instance::{Instance, call};
 pub use moment::NOW;

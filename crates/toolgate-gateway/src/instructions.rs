@@ -15,6 +15,9 @@ pub(crate) fn instructions(host: &Host) -> String {
          are not: search_tools finds them by what they do, get_tool_details shows their \
          parameters, call_tool calls them.",
     );
+    if host.runs_scripts() {
+        text.push_str(" For several calls in a row, run_code runs a script that makes them.");
+    }
     let servers = &host.settings().servers;
     if servers.is_empty() {
         return text;

@@ -9,10 +9,12 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 use toolgate_broker::{Broker, BrokerError, Rules, SharedCatalog};
 use toolgate_catalog::{Exposure, ServerName, ToolId, decide};
+use toolgate_sandbox::{Language, lockdown::LockdownReport};
 use toolgate_search::{Query, SearchError, SearchIndex, StrategyName};
 use toolgate_upstream::{CallOptions, Observer, ServerState, Start, StateKind, Upstream};
 
 use crate::{
+    code::{CodeMode, CodeRun, Learned, Page, Unreadable},
     find::{Found, choose, find},
     knowledge::Knowledge,
     session::Session,
@@ -32,6 +34,7 @@ struct Inner {
     knowledge: Arc<Knowledge>,
     upstream: Arc<Upstream>,
     broker: Broker,
+    code: CodeMode,
     settings: HostSettings,
     /// When questions stop to wait for servers of which nothing is known.
     patience_ends: Instant,
@@ -80,7 +83,9 @@ impl Host {
             Rules { servers: rules },
         );
         let patience_ends = Instant::now() + FIRST_ANSWER_PATIENCE;
-        Self { inner: Arc::new(Inner { knowledge, upstream, broker, settings, patience_ends }) }
+        let code = CodeMode::new(settings.code.clone(), settings.store.as_ref());
+        let inner = Inner { knowledge, upstream, broker, code, settings, patience_ends };
+        Self { inner: Arc::new(inner) }
     }
 
     /// A conversation that starts now.
@@ -169,6 +174,55 @@ impl Host {
     pub async fn shutdown(&self) {
         self.inner.upstream.shutdown().await;
         self.inner.knowledge.written().await;
+    }
+
+    /// Whether scripts may run.
+    pub fn runs_scripts(&self) -> bool {
+        self.inner.code.is_enabled()
+    }
+
+    /// Starts workers before the first script comes, so that it does not wait for one.
+    pub fn warm_up(&self) {
+        self.inner.code.warm_up();
+    }
+
+    /// What confines scripts on this system; `None` where they are off.
+    pub async fn lockdown(&self) -> Option<Result<LockdownReport, String>> {
+        self.inner.code.probe().await
+    }
+
+    /// Runs a script, whose calls go through the broker; `None` where scripts are off.
+    pub async fn run_code(
+        &self,
+        code: &str,
+        language: Language,
+        options: CallOptions,
+    ) -> Option<CodeRun> {
+        self.inner.code.run(self, code, language, options).await
+    }
+
+    pub(crate) fn read_output(
+        &self,
+        id: &str,
+        offset: usize,
+        pattern: Option<&str>,
+    ) -> Result<Page, Unreadable> {
+        self.inner.code.read_output(id, offset, pattern)
+    }
+
+    /// Takes in what a tool returned, where its server does not declare it.
+    pub(crate) fn learn(&self, name: &str, result: &Value) {
+        if !self.runs_scripts() {
+            return;
+        }
+        let tool = self.catalog().read().resolve(name).cloned();
+        if let Some(tool) = tool {
+            self.learned().learn_from_result(&tool, result);
+        }
+    }
+
+    pub(crate) fn learned(&self) -> &Learned {
+        self.inner.code.learned()
     }
 
     pub(crate) async fn find(

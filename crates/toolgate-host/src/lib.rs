@@ -37,6 +37,7 @@ mod settings;
 mod texts;
 mod usage;
 
+pub use code::{CodeRun, CodeSettings};
 pub use host::Host;
 pub use meta::{MetaTool, one_line};
 pub use overview::ServerOverview;

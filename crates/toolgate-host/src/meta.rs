@@ -6,6 +6,7 @@ mod absent;
 mod call;
 mod definitions;
 mod details;
+mod run;
 mod search;
 
 use serde::de::DeserializeOwned;
@@ -13,7 +14,7 @@ use serde_json::{Map, Value, json};
 use toolgate_broker::BrokerError;
 use toolgate_upstream::CallOptions;
 
-pub(crate) use definitions::meta_definitions;
+pub(crate) use definitions::{Offer, input_schema, meta_definitions};
 
 use crate::session::{CallFailure, Session, error_result};
 
@@ -26,11 +27,16 @@ pub enum MetaTool {
     Details,
     /// `call_tool`.
     Call,
+    /// `run_code`.
+    Run,
+    /// `read_output`.
+    Read,
 }
 
 impl MetaTool {
     /// All of them, in the order of every listing.
-    pub const ALL: [Self; 3] = [Self::Search, Self::Details, Self::Call];
+    pub const ALL: [Self; 5] =
+        [Self::Search, Self::Details, Self::Call, Self::Run, Self::Read];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -38,6 +44,8 @@ impl MetaTool {
             Self::Search => "search_tools",
             Self::Details => "get_tool_details",
             Self::Call => "call_tool",
+            Self::Run => "run_code",
+            Self::Read => "read_output",
         }
     }
 
@@ -66,6 +74,14 @@ pub(crate) async fn call(
             Ok(request) => call::call(session, request, options).await,
             Err(result) => Ok(result),
         },
+        MetaTool::Run => Ok(match read(tool, arguments) {
+            Ok(request) => run::run(session, request, options).await,
+            Err(result) => result,
+        }),
+        MetaTool::Read => Ok(match read(tool, arguments) {
+            Ok(request) => run::read(session, &request),
+            Err(result) => result,
+        }),
     }
 }
 

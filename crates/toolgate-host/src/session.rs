@@ -14,7 +14,7 @@ use toolgate_upstream::{CallError, CallOptions};
 
 use crate::{
     host::Host,
-    meta::{self, MetaTool},
+    meta::{self, MetaTool, Offer},
     recent::{Asked, RecentSearches},
 };
 
@@ -110,7 +110,7 @@ impl Session {
     /// The definitions that the session is shown, with their exposed names.
     pub async fn list_tools(&self) -> Vec<Value> {
         let exposure = self.exposure().await;
-        if exposure.kind != ExposureKind::Stable {
+        if !matches!(exposure.kind, ExposureKind::Stable | ExposureKind::Code) {
             return self.current_list(exposure);
         }
         let frozen = self.frozen.get_or_init(|| async {
@@ -253,7 +253,11 @@ impl Session {
         let own = if all_loaded {
             Vec::new()
         } else {
-            meta::meta_definitions(exposure.kind, self.host.settings().keep_loaded_tools)
+            let offer = Offer {
+                keep_loaded_tools: self.host.settings().keep_loaded_tools,
+                scripts: self.host.runs_scripts(),
+            };
+            meta::meta_definitions(exposure.kind, offer)
         };
         own.into_iter().chain(tools.into_iter().map(exposed_definition)).collect()
     }

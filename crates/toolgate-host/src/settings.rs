@@ -8,6 +8,8 @@ use toolgate_search::{Chooser, StrategyName};
 use toolgate_store::Store;
 use toolgate_upstream::ServerSpec;
 
+use crate::code::CodeSettings;
+
 /// Everything a host needs to know. It reads no file and no environment by itself.
 #[derive(Debug, Clone)]
 pub struct HostSettings {
@@ -29,6 +31,8 @@ pub struct HostSettings {
     pub store: Option<Store>,
     /// When servers are connected.
     pub connect: Connect,
+    /// Whether and how scripts run; not at all where unset.
+    pub code: Option<CodeSettings>,
 }
 
 /// A model that chooses tools from candidates.
@@ -78,6 +82,7 @@ impl HostSettings {
             usage_memory: true,
             store: None,
             connect: Connect::default(),
+            code: None,
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! - [`DefinitionCache`]: what servers said of their tools, so that a second start can search
 //!   before any server has answered.
+//! - [`ShapeStore`]: what the results of tools looked like, where servers do not declare it.
 //! - [`ServerLog`]: what servers wrote to stderr, bounded.
 //! - [`UsageLog`]: which query led to which call, bounded.
 //!
@@ -14,6 +15,7 @@
 mod definitions;
 mod files;
 mod logs;
+mod shapes;
 mod usage;
 mod writer;
 
@@ -23,6 +25,7 @@ use thiserror::Error;
 
 pub use definitions::{CachedServer, DefinitionCache, ServerKey, ServerMemory};
 pub use logs::{LogSource, MAX_LOG_BYTES, ServerLog};
+pub use shapes::{MAX_SHAPES_BYTES, ShapeStore};
 pub use usage::{PastUse, UsageLog, UsageNews, UsagePlace};
 pub use writer::LogWriter;
 
@@ -59,6 +62,11 @@ impl Store {
     /// Which query led to which call.
     pub fn usage(&self) -> UsageLog {
         UsageLog::new(self.root.join("usage").join("usage.jsonl"))
+    }
+
+    /// What the results of tools looked like.
+    pub fn shapes(&self) -> ShapeStore {
+        ShapeStore::new(self.root.join("shapes"))
     }
 
     /// The log of one server.

@@ -8,7 +8,8 @@ use toolgate_search::StrategyName;
 
 /// One MCP server in front of all of yours.
 ///
-/// Your agent sees three tools instead of hundreds: it searches, inspects and calls. Point toolgate
+/// Your agent sees a handful of tools instead of hundreds: it searches, inspects, calls, and runs
+/// scripts that call. Point toolgate
 /// at the `mcpServers` file you have, and your agent at toolgate.
 #[derive(Debug, Parser)]
 #[command(
@@ -54,16 +55,23 @@ pub(crate) enum Command {
     Inspect(Inspect),
     /// Call a tool
     Call(Call),
+    /// Run a script that calls tools, in the sandbox
+    Run(Run),
     /// Show what a server wrote to stderr, and when it started and stopped
     Logs(Logs),
     /// Show which queries led to which calls, by which later searches are ranked, or erase it
     Usage(Usage),
     /// Check the configuration, or print its JSON Schema for an editor
     Config(Config),
+    /// Show what confines scripts on this system
+    Doctor(Doctor),
     /// Measure how well strategies find tools, on queries with known answers
     Eval(Eval),
     /// Run everything on built-in servers: the cost, a search, a call, the saving
     Demo(Demo),
+    /// A worker of the sandbox: what scripts run in
+    #[command(hide = true)]
+    SandboxWorker,
     /// One of the demo's servers
     #[command(hide = true)]
     DemoServer { name: String },
@@ -92,6 +100,8 @@ pub(crate) enum Mode {
     Stable,
     /// The meta-tools; found tools are added to the list
     Dynamic,
+    /// Search, details and scripts instead of calls
+    Code,
 }
 
 #[derive(Debug, Args)]
@@ -175,6 +185,33 @@ pub(crate) struct Call {
     /// One argument; the value is JSON where it parses as JSON, else text
     #[arg(long = "arg", short = 'a', value_name = "KEY=VALUE")]
     pub(crate) pairs: Vec<String>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// A script in TypeScript, JavaScript or Python; `-` reads it from stdin
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// What it is written in; without it, what the file's name says, else typescript
+    #[arg(long, short, value_name = "LANGUAGE")]
+    pub(crate) language: Option<Language>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// What a script is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Language {
+    /// TypeScript, and so JavaScript
+    Typescript,
+    /// Python
+    Python,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
     #[command(flatten)]
     pub(crate) output: Output,
 }

@@ -3,9 +3,11 @@
 mod call;
 mod config;
 mod demo;
+mod doctor;
 mod eval;
 mod inspect;
 mod logs;
+mod run;
 mod search;
 mod serve;
 mod status;
@@ -36,11 +38,15 @@ pub(crate) async fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode, Fai
         Command::Search(arguments) => search::run(globals, arguments, printer).await,
         Command::Inspect(arguments) => inspect::run(globals, arguments, printer).await,
         Command::Call(arguments) => call::run(globals, arguments, printer).await,
+        Command::Run(arguments) => run::run(globals, &arguments, printer).await,
+        Command::Doctor(arguments) => doctor::run(&arguments, printer).await,
         Command::Logs(arguments) => logs::run(globals, &arguments, printer),
         Command::Usage(arguments) => usage::run(globals, &arguments, printer),
         Command::Config(arguments) => config::run(globals, &arguments, printer),
         Command::Eval(arguments) => eval::run(&arguments, printer),
         Command::Demo(arguments) => demo::run(&arguments, printer).await,
+        // Answered before anything else is started.
+        Command::SandboxWorker => Err(Failure::usage("a worker takes no other arguments")),
         Command::DemoServer { name } => demo::serve(&name),
     }
 }

@@ -1,14 +1,15 @@
 //! From a configuration file to the settings of a host.
 
-use std::{env, fs, path::PathBuf, sync::Arc};
+use std::{env, fs, path::PathBuf, sync::Arc, time::Duration};
 
 use toolgate_broker::ServerRules;
 use toolgate_catalog::{CostUnit, DeferredStyle, ExposureSettings, RequestedMode, ServerEntry};
 use toolgate_config::{
-    Approval, Configuration, DeferredMode, Format, Problem, SearchStrategy, Severity, TokenCounter,
-    ToolSearch, ToolSearchMode, Transport,
+    Approval, CodeMode, Configuration, DeferredMode, Format, Problem, SearchStrategy, Severity,
+    TokenCounter, ToolSearch, ToolSearchMode, Transport,
 };
-use toolgate_host::{HostSettings, ServerSetup};
+use toolgate_host::{CodeSettings, HostSettings, ServerSetup};
+use toolgate_sandbox::{PoolSettings, RunLimits};
 use toolgate_search::StrategyName;
 use toolgate_store::Store;
 use toolgate_upstream::{Endpoint, HttpEndpoint, Limits, ServerSpec, StdioEndpoint};
@@ -20,6 +21,9 @@ use crate::{
     printer::Printer,
     subagent,
 };
+
+/// The argument that makes this program a worker of the sandbox.
+pub(crate) const WORKER: &str = "sandbox-worker";
 
 /// What was read.
 pub(crate) struct Loaded {
@@ -123,6 +127,7 @@ impl Loaded {
             subagent: search.subagent.as_ref().and_then(subagent::of),
             usage_memory: search.usage_memory,
             store: store(),
+            code: code(&self.configuration.code_mode),
             ..HostSettings::new(servers)
         }
     }
@@ -131,6 +136,31 @@ impl Loaded {
 /// Where things are kept; nowhere where the system has no place for them.
 pub(crate) fn store() -> Option<Store> {
     folders::state().map(Store::new)
+}
+
+/// Workers are this program again, in a hidden mode.
+pub(crate) fn code(settings: &CodeMode) -> Option<CodeSettings> {
+    let pool = PoolSettings::this_program([WORKER]).ok().filter(|_| settings.enabled)?;
+    let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    Some(CodeSettings {
+        pool: PoolSettings {
+            warm: size(settings.warm_workers),
+            runs: size(settings.max_runs),
+            ..pool
+        },
+        limits: RunLimits {
+            wall: Duration::from_secs_f64(settings.timeout_seconds),
+            cpu: Duration::from_secs_f64(settings.cpu_seconds),
+            memory_bytes: settings.memory_mb * 1024 * 1024,
+            stack_bytes: settings.stack_kb * 1024,
+            calls: settings.max_calls,
+            calls_in_flight: size(settings.max_calls_in_flight),
+            result_bytes: settings.max_result_bytes,
+            output_bytes: size(settings.max_output_bytes),
+        },
+        max_output_tokens: size(settings.max_output_tokens),
+        max_parallel_calls: size(settings.max_parallel_calls),
+    })
 }
 
 fn setup(server: &toolgate_config::ServerEntry, endpoint: Endpoint) -> ServerSetup {
@@ -193,8 +223,9 @@ fn endpoint(transport: &Transport) -> Option<Endpoint> {
 fn exposure(search: &ToolSearch, mode: Option<Mode>) -> ExposureSettings {
     let configured = match search.enabled {
         ToolSearchMode::Auto => RequestedMode::Auto,
-        ToolSearchMode::On | ToolSearchMode::Code => RequestedMode::Deferred,
+        ToolSearchMode::On => RequestedMode::Deferred,
         ToolSearchMode::Off => RequestedMode::Direct,
+        ToolSearchMode::Code => RequestedMode::Code,
     };
     let style = match search.deferred {
         DeferredMode::Stable => DeferredStyle::Stable,
@@ -207,6 +238,7 @@ fn exposure(search: &ToolSearch, mode: Option<Mode>) -> ExposureSettings {
         Some(Mode::Deferred) => (RequestedMode::Deferred, style),
         Some(Mode::Stable) => (RequestedMode::Deferred, DeferredStyle::Stable),
         Some(Mode::Dynamic) => (RequestedMode::Deferred, DeferredStyle::Dynamic),
+        Some(Mode::Code) => (RequestedMode::Code, style),
     };
     ExposureSettings {
         mode,

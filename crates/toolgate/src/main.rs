@@ -15,7 +15,15 @@ use clap::Parser;
 
 use crate::{cli::Cli, failure::Failure, printer::Printer};
 
+/// Says that it was memory where a worker gets no more of it.
+#[global_allocator]
+static ALLOCATOR: toolgate_sandbox::WorkerAllocator = toolgate_sandbox::WorkerAllocator::new();
+
 fn main() -> ExitCode {
+    // Before anything else: a worker is to hold nothing that it does not need.
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == load::WORKER) {
+        return toolgate_sandbox::worker_main();
+    }
     let cli = Cli::parse();
     start_logging(cli.globals.verbose);
     let mut printer = Printer::new();

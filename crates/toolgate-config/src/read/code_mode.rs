@@ -11,13 +11,14 @@ use crate::{CodeMode, Severity};
 /// `enabled`, which holds something back, is an error that leaves scripts off.
 pub(super) fn read(context: &mut Context<'_>, path: &Path<'_>, member: &Member<'_>) -> CodeMode {
     let defaults = CodeMode::default();
-    let Value::Object(object) = &member.node.value else {
-        let kind = member.node.value.kind();
-        let predicate = format!("must be an object, but is {kind}; scripts are off");
-        let hint =
-            Some("to switch scripts off, write `\"codeMode\": { \"enabled\": false }`".into());
-        context.report.add(Severity::Error, path, member.node.offset, &predicate, hint);
-        return CodeMode { enabled: false, ..defaults };
+    let object = match &member.node.value {
+        Value::Object(object) => object,
+        Value::Boolean(enabled) => return CodeMode { enabled: *enabled, ..defaults },
+        other => {
+            let predicate = format!("must be an object, but is {}; scripts are off", other.kind());
+            context.report.add(Severity::Error, path, member.node.offset, &predicate, None);
+            return CodeMode { enabled: false, ..defaults };
+        }
     };
     let mut scope = Scope::new(object, path, context);
     scope.report_replaced(object, path);
@@ -30,6 +31,8 @@ pub(super) fn read(context: &mut Context<'_>, path: &Path<'_>, member: &Member<'
         enabled,
         memory_mb: integer("memoryMb", 2, 4_096, defaults.memory_mb),
         stack_kb: integer("stackKb", 64, 4_096, defaults.stack_kb),
+        warm_workers: integer("warmWorkers", 0, 100, defaults.warm_workers),
+        max_runs: integer("maxRuns", 1, 10_000, defaults.max_runs),
         max_calls: integer("maxCalls", 0, 1_000_000, defaults.max_calls),
         max_calls_in_flight: integer("maxCallsInFlight", 1, 100_000, defaults.max_calls_in_flight),
         max_parallel_calls: integer("maxParallelCalls", 1, 10_000, defaults.max_parallel_calls),

@@ -349,7 +349,14 @@ fn code_mode() {
             r#"{{ "mcpServers": {{ "a": {{ "command": "x" }} }}, "codeMode": {settings} }}"#
         ))
     };
-    assert_snapshot!(file(r#"{ "enabled": "yes", "memoryMB": 1, "maxCalls": -1, "timeoutSeconds": 0 }"#), @"");
+    assert_snapshot!(file(r#"{ "enabled": "yes", "memoryMB": 1, "maxCalls": -1, "timeoutSeconds": 0 }"#), @r"
+    error: toolgate.json:1:71: `codeMode.enabled` must be true or false, but is a string
+    warning: toolgate.json:1:78: `codeMode.memoryMB` is not a known key; it is ignored
+      hint: did you mean `memoryMb`?
+    warning: toolgate.json:1:105: `codeMode.maxCalls` must be a whole number from 0 to 1,000,000; it is ignored
+    warning: toolgate.json:1:127: `codeMode.timeoutSeconds` must be a number from 0.1 to 86,400; it is ignored
+    ");
+    assert_snapshot!(file("\"off\""), @"error: toolgate.json:1:58: `codeMode` must be an object, but is a string; scripts are off");
     assert_snapshot!(file("false"), @"");
     assert_snapshot!(file(r#"{ "enabled": false, "timeoutSeconds": 60, "maxOutputTokens": 8000 }"#), @"");
 }

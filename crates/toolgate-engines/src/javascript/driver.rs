@@ -1,8 +1,10 @@
 //! The life of a script: from its first line until nothing is left to do.
 
 use rquickjs::{
-    Context, Ctx, Error, Function, Persistent, Promise, Runtime, Value, context::EvalOptions,
-    loader::{ImportAttributes, Loader, Resolver}, module::{Declared, Module},
+    Context, Ctx, Error, Function, Persistent, Promise, Runtime, Value,
+    context::EvalOptions,
+    loader::{ImportAttributes, Loader, Resolver},
+    module::{Declared, Module},
     promise::PromiseState,
 };
 use serde_json::value::RawValue;
@@ -35,6 +37,8 @@ const LEAST_STACK: u64 = 64 << 10;
 /// How a script ended, before anybody has put it into words.
 pub(super) enum Ending {
     Value(Option<Box<RawValue>>),
+    /// It has a NUL character, which no C string can.
+    Unreadable,
     /// It does not parse.
     Syntax(Kept<Value<'static>>),
     Threw(Kept<Value<'static>>),
@@ -115,6 +119,7 @@ impl Driver<'_> {
             ctx.eval_with_options(source, options).map_err(|error| match error {
                 // Nothing of the script has run: whatever it is, it is about its text.
                 Error::Exception => Ending::Syntax(Persistent::save(ctx, ctx.catch())),
+                Error::InvalidString(_) => Ending::Unreadable,
                 other => ending_of(ctx, &other),
             })?;
         let promise: Promise<'_> = main.call(()).map_err(|error| ending_of(ctx, &error))?;
@@ -203,7 +208,8 @@ impl Driver<'_> {
             // One: what it schedules comes before the next.
             let due = self.host.timers.borrow_mut().take_due();
             let Some(callback) = due else { return Ok(()) };
-            let called = callback.restore(&ctx).and_then(|callback| callback.call::<_, Value<'_>>(()));
+            let called =
+                callback.restore(&ctx).and_then(|callback| callback.call::<_, Value<'_>>(()));
             called.map_err(|error| ending_of(&ctx, &error))?;
             check_lost(&ctx)
         })

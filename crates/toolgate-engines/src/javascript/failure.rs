@@ -26,6 +26,9 @@ pub(super) fn outcome(
     let told = |thrown| tell(ctx, host, script.source, thrown, exhausted);
     Outcome::Failed(match ending {
         Ending::Value(value) => return Outcome::Value(value),
+        Ending::Unreadable => {
+            plain(FailureKind::Syntax, "SyntaxError: the script contains a NUL character")
+        }
         Ending::Syntax(thrown) => {
             let mut failure = told(thrown);
             if failure.kind == FailureKind::Exception {
@@ -88,18 +91,15 @@ fn tell(
         let stack = error.stack().map(|stack| frames(&stack, source)).unwrap_or_default();
         return Failure { stack, ..memory() };
     }
-    match describe(ctx, host, source, thrown) {
-        Ok(failure) => failure,
-        Err(_) => {
-            // Clears what was thrown meanwhile.
-            drop(ctx.catch());
-            if exhausted {
-                memory()
-            } else {
-                plain(FailureKind::Exception, "an error that cannot be described")
-            }
+    describe(ctx, host, source, thrown).unwrap_or_else(|_| {
+        // Clears what was thrown meanwhile.
+        drop(ctx.catch());
+        if exhausted {
+            memory()
+        } else {
+            plain(FailureKind::Exception, "an error that cannot be described")
         }
-    }
+    })
 }
 
 fn describe<'js>(

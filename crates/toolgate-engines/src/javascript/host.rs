@@ -6,7 +6,9 @@ use std::{
     rc::Rc,
 };
 
-use rquickjs::{Ctx, Error, Exception, Function, Object, Persistent, Promise, Result, Runtime, Value};
+use rquickjs::{
+    Ctx, Error, Exception, Function, Object, Persistent, Promise, Result, Runtime, Value,
+};
 use scoped_tls_hkt::scoped_thread_local;
 
 use super::{json, timers::Timers};

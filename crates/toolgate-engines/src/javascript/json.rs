@@ -10,11 +10,7 @@ pub(super) fn read<'js>(
     parse_exact: &Function<'js>,
     text: &str,
 ) -> Result<Value<'js>> {
-    if has_long_integer(text.as_bytes()) {
-        parse_exact.call((text,))
-    } else {
-        ctx.json_parse(text)
-    }
+    if has_long_integer(text.as_bytes()) { parse_exact.call((text,)) } else { ctx.json_parse(text) }
 }
 
 /// JSON of a script's value; `None` where it has no JSON, such as `undefined`.
@@ -45,7 +41,8 @@ fn has_long_integer(text: &[u8]) -> bool {
                 let digits = 1 + rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
                 rest = &rest[digits - 1..];
                 if matches!(rest.first(), Some(b'.' | b'e' | b'E')) {
-                    let tail = |byte: &&u8| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-');
+                    let tail =
+                        |byte: &&u8| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-');
                     rest = &rest[rest.iter().take_while(tail).count()..];
                 } else if digits >= LONG {
                     return true;
@@ -62,9 +59,8 @@ fn after_string(text: &[u8]) -> &[u8] {
     let mut rest = text;
     loop {
         match rest {
-            [b'\\', _, after @ ..] => rest = after,
             [b'"', after @ ..] => return after,
-            [_, after @ ..] => rest = after,
+            [b'\\', _, after @ ..] | [_, after @ ..] => rest = after,
             [] => return rest,
         }
     }

@@ -165,7 +165,11 @@ fn functions<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> Result<Object<'js>> {
     let stop_timer = move |id: f64| {
         // Anything but the number of a timer stops none.
         if id.fract() == 0.0 && (1.0..=f64::from(u32::MAX)).contains(&id) {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "in range"
+            )]
             stopper.timers.borrow_mut().stop(id as u32);
         }
     };

@@ -54,8 +54,7 @@ impl<T: Clone> Timers<T> {
         } else {
             Duration::ZERO
         };
-        let delay =
-            if kind == TimerKind::Interval { delay.max(SHORTEST_INTERVAL) } else { delay };
+        let delay = if kind == TimerKind::Interval { delay.max(SHORTEST_INTERVAL) } else { delay };
         self.next_id = self.next_id.wrapping_add(1).max(1);
         let id = self.next_id;
         self.insert(Timer { id, callback, kind, delay });

@@ -29,7 +29,9 @@ pub(super) fn failure(stop: Stop, place: &Place<'_>) -> Failure {
             kind: FailureKind::Stalled,
             message: "the script waits for something that can no longer happen".to_owned(),
             stack: Vec::new(),
-            hint: Some("every task waits for another one; release or set what they wait for".into()),
+            hint: Some(
+                "every task waits for another one; release or set what they wait for".into(),
+            ),
         },
         Stop::Abandoned => Failure {
             kind: FailureKind::Abandoned,
@@ -92,10 +94,9 @@ fn stack(error: &MontyException, place: &Place<'_>) -> Vec<StackFrame> {
                 .clone()
                 .filter(|name| name != "<module>")
                 .unwrap_or_default(),
-            position: place.changed.original(Position {
-                line: frame.start.line,
-                column: frame.start.column,
-            }),
+            position: place
+                .changed
+                .original(Position { line: frame.start.line, column: frame.start.column }),
         })
         .collect()
 }

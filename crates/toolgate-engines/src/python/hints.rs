@@ -10,7 +10,9 @@ pub(super) fn is_gap(kind: ExcType, text: &str) -> bool {
         ExcType::NameError => quoted(text).is_some_and(|name| ABSENT.contains(&name)),
         ExcType::PermissionError => text.ends_with("a script has no files"),
         ExcType::NotImplementedError => {
-            text.contains("not yet support") || text.contains("not supported") || text.contains("here: ")
+            text.contains("not yet support")
+                || text.contains("not supported")
+                || text.contains("here: ")
                 || text.contains("at once here")
         }
         ExcType::TypeError => {
@@ -25,7 +27,10 @@ pub(super) fn syntax(what: &str) -> Option<&'static str> {
     let hints: &[(&str, &str)] = &[
         ("yield", "collect the values in a list and return it"),
         ("exception groups", "use try/except with asyncio.gather(..., return_exceptions=True)"),
-        ("class inheritance", "write the fields into one @dataclass, or use collections.namedtuple"),
+        (
+            "class inheritance",
+            "write the fields into one @dataclass, or use collections.namedtuple",
+        ),
         ("method decorators", "write a plain method, or a function outside of the class"),
         ("class bodies", "only methods and simple class variables are possible in a class"),
         ("async context", "use one `async with` for each object"),
@@ -64,7 +69,9 @@ pub(super) fn error(kind: ExcType, text: &str) -> Option<&'static str> {
             if text.contains("object is not callable")
                 || text.contains("does not support item assignment") =>
         {
-            Some("operators of own classes are not called here, apart from ==, [], len() and iteration: use a method")
+            Some(
+                "operators of own classes are not called here, apart from ==, [], len() and iteration: use a method",
+            )
         }
         ExcType::TypeError if text.contains("coroutine was never awaited") => {
             Some("write `await` before the call, or asyncio.gather() for several")
@@ -75,9 +82,9 @@ pub(super) fn error(kind: ExcType, text: &str) -> Option<&'static str> {
         ExcType::NotImplementedError if text.starts_with("Wildcard imports") => {
             Some("import the names that are used")
         }
-        ExcType::NotImplementedError if text.contains("in this context") => {
-            Some("call it in a list comprehension instead of passing it to sorted(), filter() or the like")
-        }
+        ExcType::NotImplementedError if text.contains("in this context") => Some(
+            "call it in a list comprehension instead of passing it to sorted(), filter() or the like",
+        ),
         ExcType::RecursionError => Some("use a loop, or a list of what is still to be done"),
         ExcType::MemoryError => Some("work on the data in parts"),
         _ => None,

@@ -4,9 +4,7 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use monty_types::{
-    ExcType, MontyDate, MontyDateTime, MontyException, MontyObject, OsFunctionCall,
-};
+use monty_types::{ExcType, MontyDate, MontyDateTime, MontyException, MontyObject, OsFunctionCall};
 
 use crate::world::Stream;
 
@@ -14,7 +12,7 @@ use crate::world::Stream;
 pub(super) const PREFIX: &str = "_tg_host_";
 
 /// The longest that a script may ask to wait at once.
-const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+const LONGEST_WAIT: Duration = Duration::from_hours(24);
 
 /// What an engine function asks for.
 #[derive(Debug)]

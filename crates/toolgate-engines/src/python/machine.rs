@@ -45,6 +45,8 @@ pub(super) struct Machine<'a> {
     started: Instant,
     next_call: CallId,
     in_flight: HashMap<CallId, Flight<'a>>,
+    /// The calls that nobody got the result of, by Monty's number.
+    unused: BTreeMap<u32, &'a Function>,
     /// What is settled and not handed to Monty yet, because nobody waited for it so far.
     ready: HashMap<u32, ExtFunctionResult>,
     timers: BinaryHeap<Reverse<(Instant, u32)>>,
@@ -72,6 +74,7 @@ impl<'a> Machine<'a> {
             started: Instant::now(),
             next_call: 0,
             in_flight: HashMap::new(),
+            unused: BTreeMap::new(),
             ready: HashMap::new(),
             timers: BinaryHeap::new(),
             futures: BTreeMap::new(),
@@ -105,6 +108,23 @@ impl<'a> Machine<'a> {
         };
         self.flush();
         ended
+    }
+
+    /// Says on the error output which calls nobody waited for.
+    pub(super) fn tell_unused(&mut self) {
+        if self.unused.is_empty() {
+            return;
+        }
+        let mut names: Vec<&str> = self.unused.values().map(|f| f.name.as_str()).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        names.truncate(5);
+        let text = format!(
+            "RuntimeWarning: {count} call(s) were made and never awaited: {}\n",
+            names.join(", ")
+        );
+        self.world.write(Stream::Error, &text);
     }
 
     fn printer(&mut self) -> PrintWriter<'_> {
@@ -155,6 +175,7 @@ impl<'a> Machine<'a> {
         let id = self.next_call;
         self.next_call += 1;
         self.in_flight.insert(id, Flight { number: call.call_id, function });
+        self.unused.insert(call.call_id, function);
         // What was printed before a call is seen before its effect.
         self.flush();
         self.world.submit(Call { id, name: function.name.clone(), arguments })?;
@@ -207,6 +228,9 @@ impl<'a> Machine<'a> {
                 .filter_map(|number| Some((*number, self.ready.remove(number)?)))
                 .collect();
             if !settled.is_empty() {
+                for (number, _) in &settled {
+                    self.unused.remove(number);
+                }
                 return Ok(waiting.resume(settled, self.printer()));
             }
             let alarm = self.timers.peek().map(|Reverse((until, _))| *until);

@@ -11,6 +11,7 @@ mod failure;
 mod hints;
 mod host;
 mod machine;
+mod names;
 mod prelude;
 mod rewrite;
 #[cfg(test)]
@@ -25,6 +26,7 @@ use monty_types::{
     ResourceLimits, ResourceTracker,
 };
 
+pub use self::names::{BUILTINS, MODULES};
 use self::{
     failure::Place,
     machine::{Machine, Stop},
@@ -35,7 +37,7 @@ use crate::{
     world::World,
 };
 
-/// How deeply functions may call each other at most, as in CPython.
+/// How deeply functions may call each other at most, as in `CPython`.
 const RECURSION_LIMIT: usize = 1_000;
 
 /// Bytes of stack that a call may need which Monty makes from inside of one of its functions.
@@ -87,7 +89,10 @@ fn run(script: &Script<'_>, limits: &Limits, world: &mut dyn World) -> Result<Ou
         session = machine.run(session, source).map_err(|stop| failure::failure(stop, &place))?.0;
     }
     match machine.run(session, &rewritten.changed.text) {
-        Ok((_, value)) => finish(&value),
+        Ok((_, value)) => {
+            machine.tell_unused();
+            finish(&value)
+        }
         Err(Stop::Raised(error)) if error.exc_type() == ExcType::SystemExit => {
             match error.message() {
                 None | Some("" | "0" | "None") => Ok(Outcome::Value(None)),

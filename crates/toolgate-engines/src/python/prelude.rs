@@ -130,7 +130,8 @@ const PIECES: &[Piece] = &[
     piece!("asyncio", Extent::Adds(ASYNCIO)),
     piece!("bisect", Extent::Whole),
     piece!("calendar", Extent::Whole),
-    piece!("collections", Extent::Adds(&["OrderedDict", "abc"])),
+    piece!("collections", Extent::Adds(&["OrderedDict"])),
+    piece!("collections.abc", Extent::Whole, "collections_abc"),
     piece!("contextlib", Extent::Whole),
     piece!("copy", Extent::Whole),
     piece!("csv", Extent::Whole),
@@ -146,6 +147,8 @@ const PIECES: &[Piece] = &[
     piece!("logging", Extent::Whole),
     piece!("math", Extent::Adds(&["dist", "fsum", "hypot", "prod"])),
     piece!("operator", Extent::Whole),
+    piece!("os", Extent::Adds(&["linesep", "path", "sep"])),
+    piece!("os.path", Extent::Whole, "os"),
     piece!("pprint", Extent::Whole),
     piece!("random", Extent::Whole),
     piece!("re", Extent::Adds(&["U", "UNICODE", "sub", "subn"])),
@@ -196,14 +199,8 @@ const ASYNCIO: &[&str] = &[
     "wait_for",
 ];
 
-const ITERTOOLS: &[&str] = &[
-    "combinations",
-    "combinations_with_replacement",
-    "groupby",
-    "permutations",
-    "product",
-    "tee",
-];
+const ITERTOOLS: &[&str] =
+    &["combinations", "combinations_with_replacement", "groupby", "permutations", "product", "tee"];
 
 const TYPING: &[&str] = &[
     "AbstractSet",

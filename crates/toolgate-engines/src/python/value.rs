@@ -2,6 +2,8 @@
 //!
 //! Integers of any size are kept: Python has them, and so have JSON texts.
 
+use std::fmt::Write;
+
 use jiter::JsonValue;
 use monty_types::{DictPairs, FormatFloat, MontyDate, MontyDateTime, MontyObject, MontyTime};
 use serde_json::value::RawValue;
@@ -78,7 +80,7 @@ pub(super) fn write_string(text: &mut String, string: &str) {
         text.push_str(&string[plain..index]);
         plain = index + 1;
         if escape.is_empty() {
-            text.push_str(&format!("\\u{byte:04x}"));
+            let _ = write!(text, "\\u{byte:04x}");
         } else {
             text.push_str(escape);
         }
@@ -263,12 +265,12 @@ fn time_text(time: &MontyTime) -> String {
 
 fn write_fraction_and_offset(text: &mut String, microsecond: u32, offset: Option<i32>) {
     if microsecond != 0 {
-        text.push_str(&format!(".{microsecond:06}"));
+        let _ = write!(text, ".{microsecond:06}");
     }
     if let Some(offset) = offset {
         let sign = if offset < 0 { '-' } else { '+' };
         let minutes = offset.unsigned_abs() / 60;
-        text.push_str(&format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60));
+        let _ = write!(text, "{sign}{:02}:{:02}", minutes / 60, minutes % 60);
     }
 }
 

@@ -4,12 +4,28 @@ use serde_json::Value;
 
 use super::media::Media;
 
+/// Whether structured content only holds what a tool returns. Up to 2025-11-25 it has to be an
+/// object, so that SDKs wrap a list or a text: `{"result": […]}`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wrapping {
+    /// It is what the tool returns.
+    None,
+    /// What the tool returns is in `result`.
+    Result,
+}
+
 /// The most of an error that a script is shown.
 const ERROR_CHARACTERS: usize = 4_000;
 
 /// A result as a value: structured content where there is any; else text, parsed if it is JSON;
 /// other or several blocks as a list of blocks. The error is what an exception says.
-pub(super) fn of_result(mut result: Value, media: &Media) -> Result<Value, String> {
+///
+/// Where the structured content is `wrapped`, it is what it holds.
+pub(super) fn of_result(
+    mut result: Value,
+    wrapping: Wrapping,
+    media: &Media,
+) -> Result<Value, String> {
     let blocks = match result.get_mut("content").map(Value::take) {
         Some(Value::Array(blocks)) => blocks,
         _ => Vec::new(),
@@ -18,10 +34,26 @@ pub(super) fn of_result(mut result: Value, media: &Media) -> Result<Value, Strin
         return Err(error_text(&blocks, result.get("structuredContent")));
     }
     match result.get_mut("structuredContent").map(Value::take) {
+        Some(Value::Object(mut fields)) if wrapping == Wrapping::Result && fields.len() == 1 => {
+            if let Some(held) = fields.get_mut("result").map(Value::take) {
+                return Ok(held);
+            }
+            return Ok(Value::Object(fields));
+        }
         Some(structured) if !structured.is_null() => return Ok(structured),
         _ => {}
     }
     Ok(of_blocks(blocks, media))
+}
+
+/// The data of a result that a script would get, where it is data and no error.
+pub(super) fn data_of(result: &Value) -> Option<Value> {
+    let is_error = result.get("isError").and_then(Value::as_bool) == Some(true);
+    let blocks = result.get("content").and_then(Value::as_array)?;
+    match (blocks.as_slice(), is_error) {
+        ([block], false) => serde_json::from_str(block.get("text")?.as_str()?.trim()).ok(),
+        _ => None,
+    }
 }
 
 fn of_blocks(mut blocks: Vec<Value>, media: &Media) -> Value {
@@ -64,7 +96,7 @@ mod tests {
     use super::*;
 
     fn value(result: Value) -> Result<Value, String> {
-        of_result(result, &Media::default())
+        of_result(result, Wrapping::None, &Media::default())
     }
 
     fn text(text: &str) -> Value {
@@ -82,6 +114,19 @@ mod tests {
         assert_eq!(value(text("")), Ok(json!("")));
         assert_eq!(value(json!({"content": []})), Ok(Value::Null));
         assert_eq!(value(json!({})), Ok(Value::Null));
+    }
+
+    #[test]
+    fn what_an_sdk_wrapped_is_unwrapped() {
+        let unwrap = |structured: Value| {
+            let result = json!({ "structuredContent": structured });
+            of_result(result, Wrapping::Result, &Media::default()).unwrap()
+        };
+        assert_eq!(unwrap(json!({"result": [1, 2]})), json!([1, 2]));
+        assert_eq!(unwrap(json!({"result": 1, "more": 2})), json!({"result": 1, "more": 2}));
+        assert_eq!(unwrap(json!({"other": 1})), json!({"other": 1}));
+        let kept = value(json!({"structuredContent": {"result": [1]}}));
+        assert_eq!(kept, Ok(json!({"result": [1]})));
     }
 
     #[test]

@@ -48,7 +48,10 @@ pub(super) async fn call(
         },
     };
     match session.tool_call(&request.name, arguments, options).await {
-        Ok(result) => Ok(result),
+        Ok(result) => {
+            session.host().learn(&request.name, &result);
+            Ok(result)
+        }
         Err(BrokerError::Call(error)) if matches!(*error, CallError::Cancelled) => {
             Err(CallFailure::Cancelled)
         }

@@ -5,11 +5,26 @@ use toolgate_catalog::ExposureKind;
 
 use super::MetaTool;
 
+/// What the definitions depend on, beside the kind of session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Offer {
+    /// Whether tools that were found stay loaded.
+    pub(crate) keep_loaded_tools: bool,
+    /// Whether scripts may run.
+    pub(crate) scripts: bool,
+}
+
 /// The definitions, in their fixed order.
-pub(crate) fn meta_definitions(kind: ExposureKind, keep_loaded_tools: bool) -> Vec<Value> {
-    let unloads = kind == ExposureKind::Dynamic && !keep_loaded_tools;
+pub(crate) fn meta_definitions(kind: ExposureKind, offer: Offer) -> Vec<Value> {
+    let unloads = kind == ExposureKind::Dynamic && !offer.keep_loaded_tools;
     MetaTool::ALL
         .into_iter()
+        .filter(|tool| match tool {
+            MetaTool::Search | MetaTool::Details => true,
+            // Where nothing may run, a session for scripts still has to call tools.
+            MetaTool::Call => kind != ExposureKind::Code || !offer.scripts,
+            MetaTool::Run | MetaTool::Read => offer.scripts,
+        })
         .map(|tool| {
             json!({
                 "name": tool.name(),
@@ -28,6 +43,10 @@ fn description(tool: MetaTool, kind: ExposureKind) -> &'static str {
              found: search before you say that something cannot be done. Found tools are added to \
              your tools and can be called by name."
         }
+        (MetaTool::Search, ExposureKind::Code) => {
+            "Find tools of the connected servers by what they do. They are not listed: search \
+             before you say that something cannot be done. Call what you found from run_code."
+        }
         (MetaTool::Search, _) => {
             "Find tools of the connected servers by what they do. Most tools are not listed: \
              search before you say that something cannot be done. Call a found tool with call_tool."
@@ -40,10 +59,23 @@ fn description(tool: MetaTool, kind: ExposureKind) -> &'static str {
             "Call a tool by its name from search_tools. Arguments are checked first; the tool's \
              own result comes back."
         }
+        (MetaTool::Run, _) => {
+            "Run a script that calls tools; only what it prints and returns comes back. For several \
+             calls, large results, loops. Every tool is an async function of its name. TypeScript: \
+             const issues = await github_list_issues({repo: \"a/b\"}); return issues.length. Python: \
+             issues = await github_list_issues(repo=\"a/b\"); print(len(issues)). A result is data \
+             (structured content, or parsed JSON) or text; a failed call throws. search_tools and \
+             get_tool_details are functions too. Parallel: Promise.all, asyncio.gather. There is no \
+             network, no file, no package. For types: get_tool_details with format."
+        }
+        (MetaTool::Read, _) => {
+            "More of an output of run_code that was too long to show: from an offset on, or the lines \
+             that match a pattern."
+        }
     }
 }
 
-pub(super) fn input_schema(tool: MetaTool, unloads: bool) -> Value {
+pub(crate) fn input_schema(tool: MetaTool, unloads: bool) -> Value {
     match tool {
         MetaTool::Search => {
             let mut schema = json!({
@@ -74,7 +106,7 @@ pub(super) fn input_schema(tool: MetaTool, unloads: bool) -> Value {
             "type": "object",
             "properties": {
                 "names": { "type": "array", "items": { "type": "string" }, "minItems": 1, "maxItems": 20 },
-                "format": { "enum": ["json"] },
+                "format": { "enum": ["json", "typescript", "python"] },
             },
             "required": ["names"],
             "additionalProperties": false,
@@ -88,14 +120,33 @@ pub(super) fn input_schema(tool: MetaTool, unloads: bool) -> Value {
             "required": ["name"],
             "additionalProperties": false,
         }),
+        MetaTool::Run => json!({
+            "type": "object",
+            "properties": {
+                "code": { "type": "string" },
+                "language": { "enum": ["typescript", "python"], "description": "Default typescript" },
+            },
+            "required": ["code"],
+            "additionalProperties": false,
+        }),
+        MetaTool::Read => json!({
+            "type": "object",
+            "properties": {
+                "id": { "type": "string" },
+                "offset": { "type": "integer", "minimum": 0, "description": "In bytes" },
+                "pattern": { "type": "string", "description": "A regular expression" },
+            },
+            "required": ["id"],
+            "additionalProperties": false,
+        }),
     }
 }
 
 fn annotations(tool: MetaTool) -> Value {
     match tool {
-        MetaTool::Search | MetaTool::Details => json!({ "readOnlyHint": true }),
+        MetaTool::Search | MetaTool::Details | MetaTool::Read => json!({ "readOnlyHint": true }),
         // What a call does depends on the tool that is called.
-        MetaTool::Call => json!({ "openWorldHint": true }),
+        MetaTool::Call | MetaTool::Run => json!({ "openWorldHint": true }),
     }
 }
 
@@ -107,8 +158,9 @@ mod tests {
 
     #[test]
     fn all_of_them_cost_a_session_less_than_a_thousand_tokens() {
-        for kind in [ExposureKind::Stable, ExposureKind::Dynamic] {
-            let text = serde_json::to_string(&meta_definitions(kind, false)).unwrap();
+        for kind in [ExposureKind::Stable, ExposureKind::Dynamic, ExposureKind::Code] {
+            let offer = Offer { keep_loaded_tools: false, scripts: true };
+            let text = serde_json::to_string(&meta_definitions(kind, offer)).unwrap();
             let tokens = TokenCounter::shared().count(&text);
             assert!(tokens <= 1_000, "{kind}: {tokens}");
         }
@@ -116,8 +168,26 @@ mod tests {
 
     #[test]
     fn their_bytes_are_always_the_same() {
-        let text = || serde_json::to_string(&meta_definitions(ExposureKind::Stable, true)).unwrap();
+        let offer = Offer { keep_loaded_tools: true, scripts: true };
+        let stable = || meta_definitions(ExposureKind::Stable, offer);
+        assert_eq!(stable().len(), 5);
+        let text = || serde_json::to_string(&stable()).unwrap();
         assert_eq!(text(), text());
-        insta::assert_json_snapshot!("stable", meta_definitions(ExposureKind::Stable, true));
+        insta::assert_json_snapshot!("stable", stable());
+    }
+
+    #[test]
+    fn scripts_are_offered_where_they_may_run() {
+        let names = |kind, scripts| -> Vec<String> {
+            meta_definitions(kind, Offer { keep_loaded_tools: true, scripts })
+                .iter()
+                .filter_map(|tool| tool["name"].as_str().map(str::to_owned))
+                .collect()
+        };
+        let code = ["search_tools", "get_tool_details", "run_code", "read_output"];
+        assert_eq!(names(ExposureKind::Code, true), code);
+        let calls = ["search_tools", "get_tool_details", "call_tool"];
+        assert_eq!(names(ExposureKind::Code, false), calls);
+        assert_eq!(names(ExposureKind::Stable, false), calls);
     }
 }

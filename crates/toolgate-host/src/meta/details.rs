@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolgate_catalog::nearest;
+use toolgate_bindings::{Output, ToolApi};
+use toolgate_catalog::{Tool, nearest};
 
 use super::{error_result, one_line, result};
 use crate::session::Session;
@@ -18,15 +19,20 @@ pub(super) struct DetailsRequest {
     /// Another spelling that models come up with.
     #[serde(default)]
     name: Option<String>,
-    #[serde(default, rename = "format")]
-    _format: Format,
+    #[serde(default)]
+    format: Format,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Format {
+    /// As the server sent it.
     #[default]
     Json,
+    /// As a function of TypeScript.
+    TypeScript,
+    /// As a function of Python.
+    Python,
 }
 
 const MAX_NAMES: usize = 20;
@@ -60,7 +66,8 @@ pub(super) async fn details(session: &Session, request: &DetailsRequest) -> Valu
             tools.push(json!({ "name": name, "error": "unknown", "nearest": nearest }));
             continue;
         };
-        let definition = tool.definition.json().get();
+        let declaration = declaration(session, tool, request.format);
+        let definition = declaration.as_deref().unwrap_or_else(|| tool.definition.json().get());
         if !text.is_empty() && text.len() + definition.len() > ROOM_CHARACTERS {
             let size = definition.len();
             let _ = write!(
@@ -71,13 +78,41 @@ pub(super) async fn details(session: &Session, request: &DetailsRequest) -> Valu
             continue;
         }
         let server = tool.id.server.as_str();
-        let _ = write!(text, "{name} (server {server})\n{definition}");
-        tools.push(json!({
-            "name": name, "server": server, "definition": tool.definition.to_value(),
-        }));
+        match &declaration {
+            Some(declaration) => {
+                text.push_str(declaration.trim_end());
+                tools.push(json!({ "name": name, "server": server, "declaration": declaration }));
+            }
+            None => {
+                let _ = write!(text, "{name} (server {server})\n{definition}");
+                tools.push(json!({
+                    "name": name, "server": server, "definition": tool.definition.to_value(),
+                }));
+            }
+        }
     }
     if names.len() > MAX_NAMES {
         let _ = write!(text, "\n\nOnly the first {MAX_NAMES} names were read.");
     }
     result(&text, &json!({ "tools": tools }))
+}
+
+/// A tool as a function of a language; `None` for the definition itself.
+fn declaration(session: &Session, tool: &Tool, format: Format) -> Option<String> {
+    let render = match format {
+        Format::Json => return None,
+        Format::TypeScript => toolgate_bindings::typescript,
+        Format::Python => toolgate_bindings::python,
+    };
+    let input_schema = tool.definition.input_schema();
+    let declared = tool.definition.output_schema();
+    let learned = if declared.is_none() { session.host().learned().shape(tool) } else { None };
+    let output = match (&declared, &learned) {
+        (Some(schema), _) => Output::Declared(schema),
+        (None, Some(shape)) => Output::Learned(shape),
+        (None, None) => Output::Unknown,
+    };
+    let description = Some(tool.definition.description()).filter(|text| !text.is_empty());
+    let name = tool.name.as_str();
+    Some(render(&[ToolApi { name, description, input_schema: &input_schema, output }]))
 }

@@ -273,7 +273,11 @@ impl Answer<'_> {
         } else if kind == ExposureKind::Dynamic && added > 0 {
             self.notes.push("The tools found are loaded now: call them by name.".to_owned());
         } else if !nothing && self.request.detail != SearchDetail::Schema {
-            self.notes.push("Parameters: get_tool_details. To call: call_tool.".to_owned());
+            let way = match kind {
+                ExposureKind::Code if self.session.host().runs_scripts() => "run_code",
+                _ => "call_tool",
+            };
+            self.notes.push(format!("Parameters: get_tool_details. To call: {way}."));
         }
     }
 }

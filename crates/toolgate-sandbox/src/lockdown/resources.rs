@@ -4,7 +4,7 @@ use std::io;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::frame::Start;
+use crate::{frame::Start, system::stack::watch};
 
 /// What a worker needs beside the script's values: its own data, the parsers' trees, results that
 /// came and were not read yet.
@@ -41,6 +41,7 @@ pub(crate) fn bound_run(start: &Start) {
     let most = getrlimit(Resource::Stack).maximum;
     let current = most.map_or(stack, |most| most.min(stack));
     let _ = setrlimit(Resource::Stack, Rlimit { current: Some(current), maximum: most });
+    watch(current);
     // The first signal is caught, so that output survives; the second is not to be caught.
     let seconds = start.cpu_seconds;
     let cpu = Rlimit { current: Some(seconds), maximum: Some(seconds.saturating_add(1)) };

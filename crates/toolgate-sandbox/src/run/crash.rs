@@ -28,6 +28,7 @@ pub(super) fn in_words(status: Option<ExitStatus>) -> String {
             ExitReason::Lockdown => "this system does not let the worker give up what it must",
             ExitReason::Lost => "the worker did not understand its host",
             ExitReason::Panicked => "the engine failed",
+            ExitReason::Stack => "the worker's stack was full",
         });
     }
     let Some(signal) = status.signal() else {
@@ -35,7 +36,7 @@ pub(super) fn in_words(status: Option<ExitStatus>) -> String {
     };
     let (name, meaning) = match signal {
         libc::SIGSYS => ("SIGSYS", "it tried what the sandbox forbids"),
-        libc::SIGSEGV => ("SIGSEGV", "the engine crashed, most likely because its stack was full"),
+        libc::SIGSEGV => ("SIGSEGV", "the engine crashed"),
         libc::SIGBUS => ("SIGBUS", "the engine crashed"),
         libc::SIGILL => ("SIGILL", "the engine crashed"),
         libc::SIGFPE => ("SIGFPE", "the engine crashed"),

@@ -56,6 +56,10 @@ impl Drive<'_> {
                         let limit = limits.memory_bytes;
                         Outcome::Stopped(Stop::Memory { limit, failure: None })
                     }
+                    Some(ExitReason::Stack) => {
+                        let limit = limits.stack_bytes;
+                        Outcome::Stopped(Stop::Stack { limit, failure: None })
+                    }
                     Some(ExitReason::Cpu) => Outcome::Stopped(Stop::Cpu { limit: limits.cpu }),
                     _ => Outcome::Crashed(words),
                 }

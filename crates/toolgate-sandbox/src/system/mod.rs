@@ -5,4 +5,5 @@
 pub(crate) mod allocator;
 pub(crate) mod clock;
 pub(crate) mod descriptors;
+pub(crate) mod stack;
 pub(crate) mod stop;

@@ -31,14 +31,25 @@ pub(crate) enum ExitReason {
     Lost = 94,
     /// The worker itself failed.
     Panicked = 95,
+    /// No stack was left.
+    Stack = 96,
 }
 
 impl ExitReason {
     /// The reason that an exit code stands for.
     pub(crate) fn of_code(code: i32) -> Option<Self> {
-        [Self::Done, Self::Asked, Self::Cpu, Self::Memory, Self::Lockdown, Self::Lost, Self::Panicked]
-            .into_iter()
-            .find(|reason| *reason as i32 == code)
+        [
+            Self::Done,
+            Self::Asked,
+            Self::Cpu,
+            Self::Memory,
+            Self::Lockdown,
+            Self::Lost,
+            Self::Panicked,
+            Self::Stack,
+        ]
+        .into_iter()
+        .find(|reason| *reason as i32 == code)
     }
 }
 

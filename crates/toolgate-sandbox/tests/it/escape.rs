@@ -109,7 +109,7 @@ async fn limits_cannot_be_raised_from_inside() {
 async fn an_engine_that_crashes_ends_its_run_and_nothing_else() {
     let limits = RunLimits { memory_bytes: 64 << 20, ..limits() };
     let cases = [
-        ("segfault", "SIGSEGV: the engine crashed"),
+        ("segfault", "crashed: the worker was ended by SIGSEGV: the engine crashed"),
         ("abort", "SIGABRT: the engine gave up"),
         ("exit 0", "the worker ended before the script did"),
         ("exit 3", "exit status: 3"),
@@ -117,7 +117,7 @@ async fn an_engine_that_crashes_ends_its_run_and_nothing_else() {
         ("panic at the disco", "the engine failed: panicked at"),
         ("hog", "the script needed more than 64 MB of memory; codeMode.memoryMb"),
         ("hog-once 99000000000", "the script needed more than 64 MB of memory"),
-        ("recurse", "the worker was ended by SIG"),
+        ("recurse", "the script calls itself too deeply for 1 MB of stack; codeMode.stackKb"),
     ];
     let pool = pool();
     for (command, expected) in cases {

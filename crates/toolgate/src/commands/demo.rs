@@ -1,17 +1,22 @@
 //! `toolgate demo`
 
+mod scripts;
+
 use std::{collections::BTreeMap, env, fmt::Write, io, process::ExitCode};
 
 use serde::Serialize;
 use serde_json::{Value, json};
 use toolgate_catalog::{RequestedMode, TokenCounter};
+use toolgate_config::CodeMode;
 use toolgate_host::{Host, HostSettings, ServerSetup, Session};
 use toolgate_upstream::{Endpoint, ServerSpec, StdioEndpoint};
 
+use self::scripts::ScriptRun;
 use super::{is_error, meta_call, text_of, tokens};
 use crate::{
     cli::{Demo, Unit},
     failure::Failure,
+    load,
     printer::Printer,
     table::{Column, grouped, percent, table},
 };
@@ -62,7 +67,7 @@ async fn tell(host: &Host, as_json: bool, printer: &mut Printer) -> Result<(), F
         printer.line("   into the model's context before its first word:\n");
         printer.line(indented(&costs.render()));
         printer.line(
-            "\n2. Through toolgate the model sees three tools and finds the rest. Its task: open a",
+            "\n2. Through toolgate the model sees a few tools and finds the rest. Its task: open a",
         );
         printer.line("   ticket for the error that the services log most often.\n");
     }
@@ -71,6 +76,7 @@ async fn tell(host: &Host, as_json: bool, printer: &mut Printer) -> Result<(), F
     let exchanged: u64 = steps.iter().map(|step| step.tokens).sum();
     let direct: u64 = steps.iter().filter(|step| step.also_directly).map(|step| step.tokens).sum();
     let (before, after) = (all + direct, session + exchanged);
+    let scripts = scripts::run(&host.session()).await?;
     if as_json {
         return printer.json(&json!({
             "servers": host.settings().servers.len(),
@@ -79,6 +85,7 @@ async fn tell(host: &Host, as_json: bool, printer: &mut Printer) -> Result<(), F
             "steps": steps,
             "exchanges": { "direct": direct, "toolgate": exchanged },
             "total": { "direct": before, "toolgate": after },
+            "scripts": scripts,
         }));
     }
     printer.line("3. What that cost the context, in tokens of o200k:\n");
@@ -93,11 +100,37 @@ async fn tell(host: &Host, as_json: bool, printer: &mut Printer) -> Result<(), F
     let columns = [Column::Text(""), Column::Number("directly"), Column::Number("with toolgate")];
     printer.line(indented(&table(&columns, rows)));
     printer.line(format!(
-        "\n   {} of the context saved. Definitions stay out of it however many servers you add.\n   \
-         Next: toolgate tokens --config FILE shows the same for your own servers.",
+        "\n   {} of the context saved. Definitions stay out of it however many servers you add.\n",
         percent(before.saturating_sub(after), before)
     ));
+    tell_scripts(&scripts, printer);
+    printer.line("\n   Next: toolgate tokens --config FILE shows the cost of your own servers.");
     Ok(())
+}
+
+fn tell_scripts(scripts: &[ScriptRun], printer: &mut Printer) {
+    printer.line(
+        "4. For several calls the model writes a script. It runs in a sandbox, its calls go to the",
+    );
+    printer.line("   servers, and only what it prints or returns comes back:\n");
+    for script in scripts {
+        let text = format!("{}\n{}\n> {}", script.task, script.code.trim_end(), script.answer);
+        let lines: Vec<String> = text.lines().map(cut).collect();
+        printer.line(indented(&lines.join("\n")) + "\n");
+    }
+    let row = |script: &ScriptRun| {
+        let what = format!("{} script, {} calls", script.language, script.calls);
+        let saved =
+            percent(script.direct_tokens.saturating_sub(script.tokens), script.direct_tokens);
+        vec![what, grouped(script.direct_tokens), grouped(script.tokens), saved]
+    };
+    let columns = [
+        Column::Text(""),
+        Column::Number("call by call"),
+        Column::Number("as a script"),
+        Column::Number("saved"),
+    ];
+    printer.line(indented(&table(&columns, scripts.iter().map(row).collect())));
 }
 
 /// What an agent would do, through the same meta-tools.
@@ -205,5 +238,6 @@ fn settings() -> Result<HostSettings, Failure> {
     });
     let mut settings = HostSettings::new(servers.collect());
     settings.exposure.mode = RequestedMode::Auto;
+    settings.code = load::code(&CodeMode::default());
     Ok(settings)
 }

@@ -18,6 +18,7 @@ pub(crate) async fn run(
 ) -> Result<ExitCode, Failure> {
     let _ = arguments.stdio;
     let (loaded, host) = super::start(globals, arguments.mode, printer)?;
+    host.warm_up();
     if std::io::stdin().is_terminal() {
         printer.note(format!(
             "toolgate serves {} server(s) of {} on stdin and stdout, and waits for an MCP client; \

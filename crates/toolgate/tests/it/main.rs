@@ -9,6 +9,8 @@
 mod bad_input;
 mod catalogue;
 mod cli;
+#[cfg(unix)]
+mod code;
 mod demo;
 mod eras;
 mod fixtures;

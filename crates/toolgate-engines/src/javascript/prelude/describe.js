@@ -2,7 +2,7 @@
 (function (host, shared) {
   "use strict";
   const { isArray, isError, isInstance, header, text, slice, wellFormed } = shared;
-  const { RangeError, AggregateError, DOMException } = globalThis;
+  const { RangeError, AggregateError, DOMException } = shared.constructors;
   const { UnsupportedError } = shared;
 
   const causes = (error, depth) => {

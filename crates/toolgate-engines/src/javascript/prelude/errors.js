@@ -1,10 +1,9 @@
 // Errors: those of tools, and stacks that show the script alone.
 (function (host, shared) {
   "use strict";
-  const { hidden, wellFormed, String } = shared;
+  const { hidden, wellFormed, exec, String } = shared;
   const { Error, DOMException } = globalThis;
   const hasInstance = shared.uncurry(Function.prototype[Symbol.hasInstance]);
-  const exec = shared.uncurry(RegExp.prototype.exec);
   const isInstance = (value, constructor) => hasInstance(constructor, value);
 
   class ToolError extends Error {
@@ -70,6 +69,9 @@
     enumerable: false,
     configurable: true,
   });
+
+  // Call sites would hand the prelude's own functions to the script.
+  hidden(Error, "prepareStackTrace", undefined);
 
   /** The error of a call, made where the call is made so that its stack shows the place. */
   shared.callError = (tool) => new ToolError(undefined, tool);

@@ -4,16 +4,13 @@
   const { isArray, ownKeys, getDescriptor, getPrototypeOf, wellFormed, slice, repeat, replace } =
     shared;
   const { push, join, isError, isInstance, header, String } = shared;
-  const { Map, Set, WeakMap, WeakSet, Promise, Date, RegExp, ArrayBuffer, Symbol, DOMException } = globalThis;
+  const { Map, Set, WeakMap, WeakSet, Promise, Date, RegExp, ArrayBuffer, DOMException, Number } =
+    shared.constructors;
+  const { regExpToString, symbolToString, exec, setHas, setAdd, setDelete, stringify } = shared;
   const isTyped = ArrayBuffer.isView;
-  const regExpToString = shared.uncurry(RegExp.prototype.toString);
-  const symbolToString = shared.uncurry(Symbol.prototype.toString);
-  const test = shared.uncurry(RegExp.prototype.exec);
-  const setHas = shared.uncurry(Set.prototype.has);
-  const setAdd = shared.uncurry(Set.prototype.add);
-  const setDelete = shared.uncurry(Set.prototype.delete);
 
   const limits = { depth: 8, entries: 1000, text: 256 * 1024, width: 96 };
+  const newline = /\n/;
   const identifier = /^[A-Za-z_$][\w$]*$/;
   const special = /[\\'\n\r\t\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/g;
   const escapes = { __proto__: null, "\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t" };
@@ -27,7 +24,7 @@
   const key = (name) =>
     typeof name === "symbol"
       ? `[${symbolToString(name)}]`
-      : test(identifier, name) !== null
+      : exec(identifier, name) !== null
         ? name
         : quote(name);
 
@@ -64,7 +61,7 @@
     let lines = false;
     for (let index = 0; index < entries.length; index++) {
       length += entries[index].length + 2;
-      lines ||= entries[index].includes("\n");
+      lines ||= exec(newline, entries[index]) !== null;
     }
     if (!lines && length <= limits.width) return `${head}${open} ${join(entries, ", ")} ${close}`;
     for (let index = 0; index < entries.length; index++) entries[index] = indent(entries[index], 2);
@@ -236,9 +233,9 @@
             case "%d":
               return typeof value === "bigint" ? `${value}n` : `${Number(value)}`;
             case "%i":
-              return `${parseInt(value)}`;
+              return `${Number.parseInt(value)}`;
             case "%f":
-              return `${parseFloat(value)}`;
+              return `${Number.parseFloat(value)}`;
             case "%j":
               return stringify(value) ?? "undefined";
             case "%c":
@@ -254,8 +251,5 @@
     }
     return wellFormed(join(parts, " "));
   };
-  const { Number, parseInt, parseFloat } = globalThis;
-  const { stringify } = JSON;
-
   return { inspect, format };
 })

@@ -7,7 +7,7 @@
   const { BigInt, Number } = globalThis;
   const isSafeInteger = Number.isSafeInteger;
   const bigIntToString = shared.uncurry(BigInt.prototype.toString);
-  const test = shared.uncurry(RegExp.prototype.exec);
+  const { exec } = shared;
   const integer = /^-?\d+$/;
 
   hidden(BigInt.prototype, "toJSON", function toJSON() {
@@ -52,7 +52,7 @@
     parse(text, (_, value, context) => {
       if (typeof value !== "number" || isSafeInteger(value)) return value;
       const source = context.source;
-      return source !== undefined && test(integer, source) !== null ? BigInt(source) : value;
+      return source !== undefined && exec(integer, source) !== null ? BigInt(source) : value;
     });
   host.internal("parseExact", parseExact);
 })

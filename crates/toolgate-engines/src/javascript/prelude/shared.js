@@ -24,6 +24,28 @@
   shared.mapSize = uncurry(Reflect.getOwnPropertyDescriptor(Map.prototype, "size").get);
   shared.setForEach = uncurry(Set.prototype.forEach);
   shared.setSize = uncurry(Reflect.getOwnPropertyDescriptor(Set.prototype, "size").get);
+  shared.setHas = uncurry(Set.prototype.has);
+  shared.setAdd = uncurry(Set.prototype.add);
+  shared.setDelete = uncurry(Set.prototype.delete);
+  shared.regExpToString = uncurry(RegExp.prototype.toString);
+  shared.symbolToString = uncurry(Symbol.prototype.toString);
+  shared.exec = uncurry(RegExp.prototype.exec);
+  shared.stringify = JSON.stringify;
+  shared.constructors = {
+    __proto__: null,
+    Map,
+    Set,
+    WeakMap,
+    WeakSet,
+    Promise,
+    Date,
+    RegExp,
+    ArrayBuffer,
+    DOMException,
+    AggregateError,
+    RangeError,
+    Number,
+  };
   shared.dateToISOString = uncurry(Date.prototype.toISOString);
   shared.dateToNumber = uncurry(Date.prototype.getTime);
 

@@ -6,7 +6,10 @@ use crate::{FailureKind, Outcome};
 #[test]
 fn a_call_returns_what_the_tool_gave() {
     assert_values(&[
-        ("return await echo({ value: [1, 'two', null, true] })", r#"{"value":[1,"two",null,true]}"#),
+        (
+            "return await echo({ value: [1, 'two', null, true] })",
+            r#"{"value":[1,"two",null,true]}"#,
+        ),
         ("return await echo()", "{}"),
         ("return await echo({ a: undefined, b: 1 })", r#"{"b":1}"#),
         ("return await echo(undefined)", "{}"),
@@ -27,27 +30,41 @@ fn any_tool_is_reached_by_its_name() {
         ("return tools.echo === tools.echo && tools.other === tools.other", "true"),
         ("return Object.keys(tools).includes('echo')", "true"),
         ("return (await tools) === tools", "true"),
-        ("try { await tools.unknown_one({}) } catch (e) { return [e.tool, e.message] }",
-         r#"["unknown_one","no such tool"]"#),
+        (
+            "try { await tools.unknown_one({}) } catch (e) { return [e.tool, e.message] }",
+            r#"["unknown_one","no such tool"]"#,
+        ),
     ]);
-    assert_eq!(run("await tools.unknown_one({ a: 1 }).catch(() => {})").calls,
-               [("unknown_one".to_owned(), r#"{"a":1}"#.to_owned())]);
+    assert_eq!(
+        run("await tools.unknown_one({ a: 1 }).catch(() => {})").calls,
+        [("unknown_one".to_owned(), r#"{"a":1}"#.to_owned())]
+    );
 }
 
 #[test]
 fn a_tools_error_is_an_exception() {
     assert_values(&[
-        ("try { await fail({}) } catch (e) { return [e instanceof ToolError, e instanceof Error, e.name, e.tool, e.message] }",
-         r#"[true,true,"ToolError","fail","the disk is full"]"#),
+        (
+            "try { await fail({}) } catch (e) { return [e instanceof ToolError, e instanceof Error, e.name, e.tool, e.message] }",
+            r#"[true,true,"ToolError","fail","the disk is full"]"#,
+        ),
         ("return await fail({}).catch((e) => `${e}`)", r#""ToolError: the disk is full""#),
-        ("return (await Promise.allSettled([fail({}), echo({ a: 1 })])).map((r) => r.status)",
-         r#"["rejected","fulfilled"]"#),
-        ("return await Promise.allSettled([fail({})])",
-         r#"[{"status":"rejected","reason":{"name":"ToolError","message":"the disk is full","tool":"fail"}}]"#),
-        ("try { await fail({}) } catch (e) { return e.stack }",
-         r#""ToolError: the disk is full\n    at script.js:1:13""#),
+        (
+            "return (await Promise.allSettled([fail({}), echo({ a: 1 })])).map((r) => r.status)",
+            r#"["rejected","fulfilled"]"#,
+        ),
+        (
+            "return await Promise.allSettled([fail({})])",
+            r#"[{"status":"rejected","reason":{"name":"ToolError","message":"the disk is full","tool":"fail"}}]"#,
+        ),
+        (
+            "try { await fail({}) } catch (e) { return e.stack }",
+            r#""ToolError: the disk is full\n    at script.js:1:13""#,
+        ),
     ]);
-    let failed = failure("const x = 1;\nasync function load() {\n  return await fail({});\n}\nawait load();");
+    let failed = failure(
+        "const x = 1;\nasync function load() {\n  return await fail({});\n}\nawait load();",
+    );
     assert_eq!(failed.kind, FailureKind::Exception);
     assert_eq!(failed.message, "ToolError: the disk is full");
     let places: Vec<_> =
@@ -59,7 +76,10 @@ fn a_tools_error_is_an_exception() {
 fn a_call_takes_one_object() {
     for argument in ["'text'", "1", "null", "[1]", "true", "() => 1", "{}, {}", "1, 2"] {
         let failed = failure(&format!("await echo({argument})"));
-        assert_eq!(failed.message, "TypeError: echo takes one object: echo({ value })", "{argument}");
+        assert_eq!(
+            failed.message, "TypeError: echo takes one object: echo({ value })",
+            "{argument}"
+        );
         assert_eq!(failed.stack[0].position.line, 1);
     }
     assert_failures(&[
@@ -72,7 +92,9 @@ fn a_call_takes_one_object() {
 
 #[test]
 fn calls_made_together_are_under_way_together() {
-    let together = run("return (await Promise.all(Array.from({ length: 100 }, (_, i) => echo({ i })))).length");
+    let together = run(
+        "return (await Promise.all(Array.from({ length: 100 }, (_, i) => echo({ i })))).length",
+    );
     assert_eq!(together.most_at_once, 100);
     let one_by_one = run("for (let i = 0; i < 100; i++) await echo({ i })");
     assert_eq!(one_by_one.most_at_once, 1);
@@ -82,7 +104,9 @@ fn calls_made_together_are_under_way_together() {
 #[test]
 fn calls_may_be_answered_in_any_order() {
     assert_eq!(
-        value("const seen = []; await Promise.all([last({ a: 1 }).then(() => seen.push('last')), echo({}).then(() => seen.push('echo'))]); return seen"),
+        value(
+            "const seen = []; await Promise.all([last({ a: 1 }).then(() => seen.push('last')), echo({}).then(() => seen.push('echo'))]); return seen"
+        ),
         r#"["echo","last"]"#
     );
     assert_eq!(value("return await Promise.race([last({ a: 1 }), echo({ b: 2 })])"), r#"{"b":2}"#);
@@ -96,25 +120,44 @@ fn what_nobody_awaits_still_happens_and_fails() {
     assert_eq!(unawaited.output.lines().count(), 3);
     assert_failures(&[
         ("fail({}); return 1", FailureKind::Exception, "the disk is full"),
-        ("[1].forEach(async () => { await echo({}); throw new Error('inside') })", FailureKind::Exception, "inside"),
+        (
+            "[1].forEach(async () => { await echo({}); throw new Error('inside') })",
+            FailureKind::Exception,
+            "inside",
+        ),
         ("Promise.reject(new Error('alone')); await echo({})", FailureKind::Exception, "alone"),
         ("queueMicrotask(() => { throw new Error('micro') })", FailureKind::Exception, "micro"),
-        ("new Promise(async () => { throw new Error('executor') }); await new Promise(() => {})", FailureKind::Exception, "executor"),
+        (
+            "new Promise(async () => { throw new Error('executor') }); await new Promise(() => {})",
+            FailureKind::Exception,
+            "executor",
+        ),
     ]);
     assert_values(&[
         // Handled late is handled, as is what Promise.all has seen.
-        ("const p = fail({}); await echo({}); try { await p } catch { return 'late' }", r#""late""#),
-        ("try { await Promise.all([fail({}), fail({}), echo({})]) } catch (e) { return e.message }", r#""the disk is full""#),
+        (
+            "const p = fail({}); await echo({}); try { await p } catch { return 'late' }",
+            r#""late""#,
+        ),
+        (
+            "try { await Promise.all([fail({}), fail({}), echo({})]) } catch (e) { return e.message }",
+            r#""the disk is full""#,
+        ),
         ("fail({}).catch(() => {}); return 1", "1"),
     ]);
 }
 
 #[test]
 fn content_blocks_are_handed_on() {
-    let emitted = run("emit({ type: 'image', data: 'aGk=', mimeType: 'image/png' }); emit({ type: 'text', text: '\\ud800' })");
-    assert_eq!(emitted.blocks, [
-        r#"{"type":"image","data":"aGk=","mimeType":"image/png"}"#.to_owned(),
-        "{\"type\":\"text\",\"text\":\"\u{fffd}\"}".to_owned(),
-    ]);
+    let emitted = run(
+        "emit({ type: 'image', data: 'aGk=', mimeType: 'image/png' }); emit({ type: 'text', text: '\\ud800' })",
+    );
+    assert_eq!(
+        emitted.blocks,
+        [
+            r#"{"type":"image","data":"aGk=","mimeType":"image/png"}"#.to_owned(),
+            "{\"type\":\"text\",\"text\":\"\u{fffd}\"}".to_owned(),
+        ]
+    );
     assert_failures(&[("emit('x')", FailureKind::Exception, "emit takes a content block")]);
 }

@@ -16,21 +16,42 @@ fn values_are_shown_as_readers_expect() {
         ("console.log('plain', 'text')", "plain text\n"),
         ("console.log()", "\n"),
         ("console.log('it\\'s', [\"it's\"])", "it's [ 'it\\'s' ]\n"),
-        ("console.log(1, -0, 10n, true, null, undefined, Symbol('s'))", "1 -0 10n true null undefined Symbol(s)\n"),
-        ("console.log({ a: 1, 'b-c': [1, 2], d: { e: {} } })", "{ a: 1, 'b-c': [ 1, 2 ], d: { e: {} } }\n"),
+        (
+            "console.log(1, -0, 10n, true, null, undefined, Symbol('s'))",
+            "1 -0 10n true null undefined Symbol(s)\n",
+        ),
+        (
+            "console.log({ a: 1, 'b-c': [1, 2], d: { e: {} } })",
+            "{ a: 1, 'b-c': [ 1, 2 ], d: { e: {} } }\n",
+        ),
         ("console.log([], {}, [[]], [undefined, null])", "[] {} [ [] ] [ undefined, null ]\n"),
         ("console.log([1, , 3])", "[ 1, <1 empty item>, 3 ]\n"),
-        ("console.log(new Map([['k', { v: 1 }]]), new Set([1]))", "Map(1) { 'k' => { v: 1 } } Set(1) { 1 }\n"),
-        ("console.log(new Date(0), new Date(NaN), /x/g)", "1970-01-01T00:00:00.000Z Invalid Date /x/g\n"),
-        ("class Point { x = 1 } console.log(new Point(), Point, () => 1, echo)", "Point { x: 1 } [class Point] [Function: (anonymous)] [Function: echo]\n"),
-        ("console.log(Object.create(null), new Uint8Array(2))", "[Object: null prototype] {} Uint8Array(2) [ 0, 0 ]\n"),
+        (
+            "console.log(new Map([['k', { v: 1 }]]), new Set([1]))",
+            "Map(1) { 'k' => { v: 1 } } Set(1) { 1 }\n",
+        ),
+        (
+            "console.log(new Date(0), new Date(NaN), /x/g)",
+            "1970-01-01T00:00:00.000Z Invalid Date /x/g\n",
+        ),
+        (
+            "class Point { x = 1 } console.log(new Point(), Point, () => 1, echo)",
+            "Point { x: 1 } [class Point] [Function: (anonymous)] [Function: echo]\n",
+        ),
+        (
+            "console.log(Object.create(null), new Uint8Array(2))",
+            "[Object: null prototype] {} Uint8Array(2) [ 0, 0 ]\n",
+        ),
         ("const a = { n: 1 }; a.self = a; console.log(a)", "{ n: 1, self: [Circular] }\n"),
         ("console.log({ get a() { throw 1 }, set b(x) {} })", "{ a: [Getter], b: [Setter] }\n"),
         ("console.log(echo({}))", "Promise { … } (await it for its value)\n"),
         ("console.log('\\ud800', ['\\ud800'])", "\u{fffd} [ '\u{fffd}' ]\n"),
         ("console.log(['a\\nb\\u0007'])", "[ 'a\\nb\\x07' ]\n"),
         ("console.log(new URL('https://a.b/c'))", "URL 'https://a.b/c'\n"),
-        ("console.log({ __proto__: null, ['__proto__']: 1 })", "[Object: null prototype] { __proto__: 1 }\n"),
+        (
+            "console.log({ __proto__: null, ['__proto__']: 1 })",
+            "[Object: null prototype] { __proto__: 1 }\n",
+        ),
         ("console.log(new Proxy({ a: 1 }, {}))", "{ a: 1 }\n"),
     ]);
 }
@@ -50,10 +71,16 @@ fn long_values_are_broken_into_lines() {
 #[test]
 fn errors_are_shown_with_their_places() {
     assert_output(&[
-        ("console.log(new Error('x'))", "Error: x\n    at script.js:1:22\n"),
-        ("console.log([new TypeError('x')])", "[\n  [TypeError: x\n      at script.js:1:27]\n]\n"),
-        ("try { await fail({}) } catch (e) { console.log(e) }", "ToolError: the disk is full\n    at script.js:1:13\n"),
-        ("const e = new Error('a'); e.message = 'b'; e.code = 1; console.log(e)", "Error: b\n    at script.js:1:20 { code: 1 }\n"),
+        ("console.log(new Error('x'))", "Error: x\n    at script.js:1:17\n"),
+        ("console.log([new TypeError('x')])", "[\n  [TypeError: x\n      at script.js:1:18]\n]\n"),
+        (
+            "try { await fail({}) } catch (e) { console.log(e) }",
+            "ToolError: the disk is full\n    at script.js:1:13\n",
+        ),
+        (
+            "const e = new Error('a'); e.message = 'b'; e.code = 1; console.log(e)",
+            "Error: b\n    at script.js:1:15 { code: 1 }\n",
+        ),
     ]);
 }
 
@@ -71,7 +98,9 @@ fn directives_are_filled_in() {
 
 #[test]
 fn complaints_have_their_own_stream() {
-    let run = run("console.error('e', { a: 1 }); console.warn('w'); console.info('i'); console.debug('d'); console.assert(1 === 2, 'why'); console.assert(true, 'not')");
+    let run = run(
+        "console.error('e', { a: 1 }); console.warn('w'); console.info('i'); console.debug('d'); console.assert(1 === 2, 'why'); console.assert(true, 'not')",
+    );
     assert_eq!(run.complaints, "e { a: 1 }\nw\nAssertion failed: why\n");
     assert_eq!(run.output, "i\nd\n");
 }
@@ -79,17 +108,25 @@ fn complaints_have_their_own_stream() {
 #[test]
 fn the_rest_of_the_console_works() {
     assert_output(&[
-        ("console.table([{ a: 1, b: 'x' }, { a: 2, c: [1] }])", "| (index) | a | b | c |\n|---|---|---|---|\n| 0 | 1 | x |  |\n| 1 | 2 |  | [ 1 ] |\n"),
+        (
+            "console.table([{ a: 1, b: 'x' }, { a: 2, c: [1] }])",
+            "| (index) | a | b | c |\n|---|---|---|---|\n| 0 | 1 | x |  |\n| 1 | 2 |  | [ 1 ] |\n",
+        ),
         ("console.table({ r: { a: 1 } }, ['a'])", "| (index) | a |\n|---|---|\n| r | 1 |\n"),
         ("console.table([1, 'two'])", "| (index) | Values |\n|---|---|\n| 0 | 1 |\n| 1 | two |\n"),
         ("console.table('text')", "text\n"),
-        ("console.group('g'); console.log('a\\nb'); console.groupEnd(); console.groupEnd(); console.log('c')", "g\n  a\n  b\nc\n"),
+        (
+            "console.group('g'); console.log('a\\nb'); console.groupEnd(); console.groupEnd(); console.log('c')",
+            "g\n  a\n  b\nc\n",
+        ),
         ("console.count(); console.count('x'); console.count()", "default: 1\nx: 1\ndefault: 2\n"),
         ("console.dir({ a: 1 }); console.clear()", "{ a: 1 }\n"),
     ]);
     let timed = run("console.time('t'); console.timeEnd('t'); console.timeEnd('t')");
     assert!(timed.output.starts_with("t: ") && timed.output.ends_with("ms\n"), "{}", timed.output);
-    assert!(run("console.trace('here')").complaints.starts_with("Trace: here\n    at script.js:1:"));
+    assert!(
+        run("console.trace('here')").complaints.starts_with("Trace: here\n    at script.js:1:")
+    );
 }
 
 #[test]

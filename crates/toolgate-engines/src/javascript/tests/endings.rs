@@ -8,7 +8,7 @@ fn what_is_not_javascript_is_found_where_it_is() {
     for (source, line, column) in [
         ("const x = ;", 1, 11),
         ("const x = 1;\nconst y = ;", 2, 11),
-        ("let a;\nlet a;", 2, 5),
+        ("let a;\nlet a;", 2, 6),
         ("return 'é' ];", 1, 12),
         ("return (1;", 1, 10),
         ("await await", 1, 0),
@@ -42,7 +42,7 @@ fn an_uncaught_error_shows_the_scripts_own_lines() {
         .iter()
         .map(|frame| (frame.function.as_str(), frame.position.line, frame.position.column))
         .collect();
-    assert_eq!(stack, [("inner", 3, 10), ("<anonymous>", 5, 24), ("", 5, 6)]);
+    assert_eq!(stack, [("inner", 3, 10), ("<anonymous>", 5, 25), ("", 5, 6)]);
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn columns_count_characters_also_on_the_first_line() {
     }
     assert_eq!(
         value("function f() { return new Error('x').stack }\nreturn f()"),
-        r#""Error: x\n    at f (script.js:1:32)\n    at script.js:2:9""#
+        r#""Error: x\n    at f (script.js:1:27)\n    at script.js:2:8""#
     );
 }
 
@@ -68,14 +68,42 @@ fn whatever_is_thrown_is_told() {
         ("throw undefined", FailureKind::Exception, "Uncaught undefined"),
         ("throw null", FailureKind::Exception, "Uncaught null"),
         ("await Promise.reject(null)", FailureKind::Exception, "Uncaught null"),
-        ("throw new Error('outer', { cause: new TypeError('inner') })", FailureKind::Exception, "[cause]: TypeError: inner"),
-        ("await Promise.any([fail({}), fail({})])", FailureKind::Exception, "[1]: ToolError: the disk is full"),
-        ("class Mine extends Error { name = 'Mine' } throw new Mine('own')", FailureKind::Exception, "Mine: own"),
-        ("throw new DOMException('gone', 'AbortError')", FailureKind::Exception, "AbortError: gone"),
-        ("const e = new Error('x'); Object.defineProperty(e, 'message', { get() { throw 1 } }); throw e", FailureKind::Exception, "Error"),
+        (
+            "throw new Error('outer', { cause: new TypeError('inner') })",
+            FailureKind::Exception,
+            "[cause]: TypeError: inner",
+        ),
+        (
+            "await Promise.any([fail({}), fail({})])",
+            FailureKind::Exception,
+            "[1]: ToolError: the disk is full",
+        ),
+        (
+            "class Mine extends Error { name = 'Mine' } throw new Mine('own')",
+            FailureKind::Exception,
+            "Mine: own",
+        ),
+        (
+            "throw new DOMException('gone', 'AbortError')",
+            FailureKind::Exception,
+            "AbortError: gone",
+        ),
+        (
+            "const e = new Error('x'); Object.defineProperty(e, 'message', { get() { throw 1 } }); throw e",
+            FailureKind::Exception,
+            "Error",
+        ),
         ("const e = new Error('x'); e.stack = 7; throw e", FailureKind::Exception, "Error: x"),
-        ("const e = new Error('x'); e.stack = 'at script.js:9999:9999'; throw e", FailureKind::Exception, "Error: x"),
-        ("throw new Proxy({}, { get() { throw 1 }, getPrototypeOf() { throw 2 }, ownKeys() { throw 3 } })", FailureKind::Exception, ""),
+        (
+            "const e = new Error('x'); e.stack = 'at script.js:9999:9999'; throw e",
+            FailureKind::Exception,
+            "Error: x",
+        ),
+        (
+            "throw new Proxy({}, { get() { throw 1 }, getPrototypeOf() { throw 2 }, ownKeys() { throw 3 } })",
+            FailureKind::Exception,
+            "",
+        ),
         ("undeclared = 1", FailureKind::Exception, "undeclared is not defined"),
     ]);
     assert!(failure("throw new Error('x'.repeat(1e6))").message.len() < 10_000);
@@ -87,7 +115,11 @@ fn a_script_that_can_go_nowhere_ends() {
         ("await new Promise(() => {})", FailureKind::Stalled, "nothing can settle"),
         ("await echo({}); await new Promise(() => {})", FailureKind::Stalled, "nothing can settle"),
         ("await { then() {} }", FailureKind::Stalled, "nothing can settle"),
-        ("let release; const lock = new Promise((r) => { release = r }); await lock.then(() => release())", FailureKind::Stalled, "nothing can settle"),
+        (
+            "let release; const lock = new Promise((r) => { release = r }); await lock.then(() => release())",
+            FailureKind::Stalled,
+            "nothing can settle",
+        ),
     ]);
 }
 

@@ -38,7 +38,11 @@ fn what_is_absent_says_what_to_write_instead() {
     assert_failures(&[
         ("await import('fs')", FailureKind::Unsupported, "no modules"),
         ("new XMLHttpRequest()", FailureKind::Unsupported, "no network"),
-        ("await crypto.subtle.digest('SHA-256', new Uint8Array())", FailureKind::Unsupported, "cryptography"),
+        (
+            "await crypto.subtle.digest('SHA-256', new Uint8Array())",
+            FailureKind::Unsupported,
+            "cryptography",
+        ),
     ]);
     assert_values(&[
         ("return [typeof window, typeof fetch]", r#"["undefined","function"]"#),
@@ -51,17 +55,34 @@ fn what_is_absent_says_what_to_write_instead() {
 #[test]
 fn urls_are_taken_apart_and_put_together() {
     assert_values(&[
-        ("const u = new URL('https://User:pw@Example.com:8080/a/../b c?x=1&y=é#top'); return [u.href, u.origin, u.host, u.pathname, u.search, u.hash, u.username]",
-         r##"["https://User:pw@example.com:8080/b%20c?x=1&y=%C3%A9#top","https://example.com:8080","example.com:8080","/b%20c","?x=1&y=%C3%A9","#top","User"]"##),
-        ("return ['x', './x', '../x', '/x', '?q', '#f', '//h/x', 'http://o/'].map((r) => new URL(r, 'https://a.b/c/d/e?z').href)",
-         r##"["https://a.b/c/d/x","https://a.b/c/d/x","https://a.b/c/x","https://a.b/x","https://a.b/c/d/e?q","https://a.b/c/d/e?z#f","https://h/x","http://o/"]"##),
-        ("return ['https://a.b:443', 'http://a.b:80/', 'ftp://h/x'].map((u) => String(new URL(u)))", r#"["https://a.b/","http://a.b/","ftp://h/x"]"#),
-        ("const u = new URL('https://a.b'); u.searchParams.set('q', 'a b&c'); u.pathname = 'p q'; u.hash = 'h'; u.port = '81'; return u",
-         r##""https://a.b:81/p%20q?q=a+b%26c#h""##),
-        ("return [URL.canParse('x'), URL.canParse('a:b'), URL.parse('//'), new URL('mailto:a@b').pathname]", r#"[false,true,null,"a@b"]"#),
-        ("const p = new URLSearchParams('?a=1&b=2&a=3&c'); return [p.get('a'), p.getAll('a'), p.has('b', '3'), p.size, [...p.keys()], p.get('z')]",
-         r#"["1",["1","3"],false,4,["a","b","a","c"],null]"#),
-        ("const p = new URLSearchParams({ b: '2', a: 'x y' }); p.append('c', '+'); p.sort(); p.delete('b'); return String(p)", r#""a=x+y&c=%2B""#),
+        (
+            "const u = new URL('https://User:pw@Example.com:8080/a/../b c?x=1&y=é#top'); return [u.href, u.origin, u.host, u.pathname, u.search, u.hash, u.username]",
+            r##"["https://User:pw@example.com:8080/b%20c?x=1&y=%C3%A9#top","https://example.com:8080","example.com:8080","/b%20c","?x=1&y=%C3%A9","#top","User"]"##,
+        ),
+        (
+            "return ['x', './x', '../x', '/x', '?q', '#f', '//h/x', 'http://o/'].map((r) => new URL(r, 'https://a.b/c/d/e?z').href)",
+            r##"["https://a.b/c/d/x","https://a.b/c/d/x","https://a.b/c/x","https://a.b/x","https://a.b/c/d/e?q","https://a.b/c/d/e?z#f","https://h/x","http://o/"]"##,
+        ),
+        (
+            "return ['https://a.b:443', 'http://a.b:80/', 'ftp://h/x'].map((u) => String(new URL(u)))",
+            r#"["https://a.b/","http://a.b/","ftp://h/x"]"#,
+        ),
+        (
+            "const u = new URL('https://a.b'); u.searchParams.set('q', 'a b&c'); u.pathname = 'p q'; u.hash = 'h'; u.port = '81'; return u",
+            r##""https://a.b:81/p%20q?q=a+b%26c#h""##,
+        ),
+        (
+            "return [URL.canParse('x'), URL.canParse('a:b'), URL.parse('//'), new URL('mailto:a@b').pathname]",
+            r#"[false,true,null,"a@b"]"#,
+        ),
+        (
+            "const p = new URLSearchParams('?a=1&b=2&a=3&c'); return [p.get('a'), p.getAll('a'), p.has('b', '3'), p.size, [...p.keys()], p.get('z')]",
+            r#"["1",["1","3"],false,4,["a","b","a","c"],null]"#,
+        ),
+        (
+            "const p = new URLSearchParams({ b: '2', a: 'x y' }); p.append('c', '+'); p.sort(); p.delete('b'); return String(p)",
+            r#""a=x+y&c=%2B""#,
+        ),
         ("return String(new URLSearchParams([['k', 'é'], ['e', '']]))", r#""k=%C3%A9&e=""#),
         ("return new URLSearchParams('a=%zz+b').get('a')", r#""%zz b""#),
         ("return new URL('file:///tmp/a b').href", r#""file:///tmp/a%20b""#),
@@ -79,14 +100,32 @@ fn urls_are_taken_apart_and_put_together() {
 fn texts_become_bytes_and_back() {
     assert_values(&[
         ("return [...new TextEncoder().encode('é€😀')]", "[195,169,226,130,172,240,159,152,128]"),
-        ("return new TextDecoder().decode(new Uint8Array([0xef, 0xbb, 0xbf, 195, 169, 240, 159, 152, 128]))", r#""é😀""#),
-        ("return new TextDecoder().decode(new Uint8Array([255, 65, 0xe2, 0x82]))", "\"\u{fffd}A\u{fffd}\""),
-        ("const d = new TextDecoder(); return d.decode(new Uint8Array([0xe2, 0x82]), { stream: true }) + d.decode(new Uint8Array([0xac]))", r#""€""#),
-        ("try { new TextDecoder('utf-8', { fatal: true }).decode(new Uint8Array([255])) } catch (e) { return e.name }", r#""TypeError""#),
-        ("return new TextEncoder().encodeInto('é€', new Uint8Array(4))", r#"{"read":1,"written":2}"#),
+        (
+            "return new TextDecoder().decode(new Uint8Array([0xef, 0xbb, 0xbf, 195, 169, 240, 159, 152, 128]))",
+            r#""é😀""#,
+        ),
+        (
+            "return new TextDecoder().decode(new Uint8Array([255, 65, 0xe2, 0x82]))",
+            "\"\u{fffd}A\u{fffd}\"",
+        ),
+        (
+            "const d = new TextDecoder(); return d.decode(new Uint8Array([0xe2, 0x82]), { stream: true }) + d.decode(new Uint8Array([0xac]))",
+            r#""€""#,
+        ),
+        (
+            "try { new TextDecoder('utf-8', { fatal: true }).decode(new Uint8Array([255])) } catch (e) { return e.name }",
+            r#""TypeError""#,
+        ),
+        (
+            "return new TextEncoder().encodeInto('é€', new Uint8Array(4))",
+            r#"{"read":1,"written":2}"#,
+        ),
         ("return [btoa('hi'), atob('aGk=')]", r#"["aGk=","hi"]"#),
         ("return [...new TextEncoder().encode('\\ud800')]", "[239,191,189]"),
-        ("return /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.test(crypto.randomUUID())", "true"),
+        (
+            "return /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.test(crypto.randomUUID())",
+            "true",
+        ),
         ("return crypto.getRandomValues(new Uint32Array(8)).some((n) => n > 255)", "true"),
         ("return typeof performance.now()", r#""number""#),
     ]);
@@ -95,9 +134,14 @@ fn texts_become_bytes_and_back() {
 #[test]
 fn structures_are_cloned() {
     assert_values(&[
-        ("const o = { d: new Date(0), m: new Map([[1, { x: 1 }]]), s: new Set([2]), r: /a/g, n: [1n] }; const c = structuredClone(o); return [c.d !== o.d, c.m.get(1).x, c.s.has(2), c.r.source, c.n[0] === 1n, c.m !== o.m]",
-         r#"[true,1,true,"a",true,true]"#),
-        ("const a = {}; a.a = a; const c = structuredClone(a); return [c.a === c, c !== a]", "[true,true]"),
+        (
+            "const o = { d: new Date(0), m: new Map([[1, { x: 1 }]]), s: new Set([2]), r: /a/g, n: [1n] }; const c = structuredClone(o); return [c.d !== o.d, c.m.get(1).x, c.s.has(2), c.r.source, c.n[0] === 1n, c.m !== o.m]",
+            r#"[true,1,true,"a",true,true]"#,
+        ),
+        (
+            "const a = {}; a.a = a; const c = structuredClone(a); return [c.a === c, c !== a]",
+            "[true,true]",
+        ),
         ("return structuredClone(new TypeError('x')) instanceof TypeError", "true"),
         ("return [...structuredClone(new Uint8Array([1, 2]))]", "[1,2]"),
         ("try { structuredClone(() => 1) } catch (e) { return e.name }", r#""DataCloneError""#),
@@ -108,11 +152,18 @@ fn structures_are_cloned() {
 #[test]
 fn signals_and_events_work() {
     assert_values(&[
-        ("const c = new AbortController(); let n = 0; c.signal.addEventListener('abort', () => n++, { once: true }); c.signal.onabort = () => n++; c.abort(); c.abort(); return [n, c.signal.aborted, c.signal.reason.name]",
-         r#"[2,true,"AbortError"]"#),
+        (
+            "const c = new AbortController(); let n = 0; c.signal.addEventListener('abort', () => n++, { once: true }); c.signal.onabort = () => n++; c.abort(); c.abort(); return [n, c.signal.aborted, c.signal.reason.name]",
+            r#"[2,true,"AbortError"]"#,
+        ),
         ("try { AbortSignal.abort('why').throwIfAborted() } catch (e) { return e }", r#""why""#),
-        ("const c = new AbortController(); const s = AbortSignal.any([c.signal, new AbortController().signal]); c.abort(1); return s.reason", "1"),
-        ("const t = new EventTarget(); const seen = []; const f = (e) => seen.push(e.type); t.addEventListener('a', f); t.addEventListener('a', f); t.dispatchEvent(new Event('a')); t.removeEventListener('a', f); t.dispatchEvent(new Event('a')); return seen",
-         r#"["a"]"#),
+        (
+            "const c = new AbortController(); const s = AbortSignal.any([c.signal, new AbortController().signal]); c.abort(1); return s.reason",
+            "1",
+        ),
+        (
+            "const t = new EventTarget(); const seen = []; const f = (e) => seen.push(e.type); t.addEventListener('a', f); t.addEventListener('a', f); t.dispatchEvent(new Event('a')); t.removeEventListener('a', f); t.dispatchEvent(new Event('a')); return seen",
+            r#"["a"]"#,
+        ),
     ]);
 }

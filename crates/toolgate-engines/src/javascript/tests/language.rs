@@ -13,14 +13,34 @@ fn a_script_is_the_body_of_an_async_function() {
         ("return 1\n// the end", "1"),
         ("'use strict'; return this === undefined", "true"),
         ("for await (const x of [Promise.resolve(1), 2]) if (x === 2) return x", "2"),
-        ("const { a, ...rest } = { a: 1, b: 2, c: 3 }; return { rest, c: rest?.c ?? 0 }", r#"{"rest":{"b":2,"c":3},"c":3}"#),
-        ("async function* g() { yield 1; yield 2 } const out = []; for await (const v of g()) out.push(v); return out", "[1,2]"),
-        ("return Object.groupBy([1, 2, 3], (n) => n % 2 ? 'odd' : 'even')", r#"{"odd":[1,3],"even":[2]}"#),
-        ("class A { #x = 1; static s = 2; get x() { return this.#x } } return [new A().x, A.s]", "[1,2]"),
+        (
+            "const { a, ...rest } = { a: 1, b: 2, c: 3 }; return { rest, c: rest?.c ?? 0 }",
+            r#"{"rest":{"b":2,"c":3},"c":3}"#,
+        ),
+        (
+            "async function* g() { yield 1; yield 2 } const out = []; for await (const v of g()) out.push(v); return out",
+            "[1,2]",
+        ),
+        (
+            "return Object.groupBy([1, 2, 3], (n) => n % 2 ? 'odd' : 'even')",
+            r#"{"odd":[1,3],"even":[2]}"#,
+        ),
+        (
+            "class A { #x = 1; static s = 2; get x() { return this.#x } } return [new A().x, A.s]",
+            "[1,2]",
+        ),
         ("return [3, 1, 2].toSorted().at(-1)", "3"),
         ("label: for (;;) { break label } return `a${1}b`", r#""a1b""#),
     ]);
-    for source in ["1 + 1", "", "// nothing", "return", "return undefined", "return () => 1", "return Symbol('x')"] {
+    for source in [
+        "1 + 1",
+        "",
+        "// nothing",
+        "return",
+        "return undefined",
+        "return () => 1",
+        "return Symbol('x')",
+    ] {
         assert!(matches!(run(source).outcome, Outcome::Value(None)), "{source}");
     }
 }
@@ -38,10 +58,16 @@ fn values_become_json() {
         ("return { s: new Set([1, 'a']) }", r#"{"s":[1,"a"]}"#),
         ("return 2n ** 64n", "18446744073709551616"),
         ("return { n: [-(2n ** 63n)] }", r#"{"n":[-9223372036854775808]}"#),
-        ("return JSON.stringify({ n: 12345678901234567890n })", r#""{\"n\":12345678901234567890}""#),
+        (
+            "return JSON.stringify({ n: 12345678901234567890n })",
+            r#""{\"n\":12345678901234567890}""#,
+        ),
         ("return { toJSON() { return { own: true } } }", r#"{"own":true}"#),
         ("return new Error('x')", r#"{"name":"Error","message":"x"}"#),
-        ("return Object.assign(new TypeError('x'), { code: 7 })", r#"{"name":"TypeError","message":"x","code":7}"#),
+        (
+            "return Object.assign(new TypeError('x'), { code: 7 })",
+            r#"{"name":"TypeError","message":"x","code":7}"#,
+        ),
         ("return JSON.parse('{\"__proto__\": {\"a\": 1}}')", r#"{"__proto__":{"a":1}}"#),
         ("return 'a\\ud800b'", "\"a\u{fffd}b\""),
         ("return { '\\udc00': 1 }", "{\"\u{fffd}\":1}"),
@@ -49,20 +75,35 @@ fn values_become_json() {
         ("return new Proxy([1, 2], {})", "[1,2]"),
     ]);
     assert_failures(&[
-        ("const a = []; a.push(a); return a", FailureKind::Exception, "cannot be written as JSON: TypeError: circular"),
+        (
+            "const a = []; a.push(a); return a",
+            FailureKind::Exception,
+            "cannot be written as JSON: TypeError: circular",
+        ),
         ("return [echo({})]", FailureKind::Exception, "await Promise.all"),
-        ("return { toJSON() { throw new RangeError('no') } }", FailureKind::Exception, "RangeError: no"),
+        (
+            "return { toJSON() { throw new RangeError('no') } }",
+            FailureKind::Exception,
+            "RangeError: no",
+        ),
     ]);
 }
 
 #[test]
 fn long_integers_keep_their_digits() {
     assert_values(&[
-        ("const r = await text({ value: '[9007199254740993, 9007199254740991, -9007199254740993]' }); return r.map((n) => typeof n)",
-         r#"["bigint","number","bigint"]"#),
-        ("return await text({ value: '{\"id\": 12345678901234567890, \"x\": [1e3, 1.5]}' })",
-         r#"{"id":12345678901234567890,"x":[1000,1.5]}"#),
-        ("const { id } = await text({ value: '{\"id\": 1145678901234567890}' }); return (await echo({ id })).id === id", "true"),
+        (
+            "const r = await text({ value: '[9007199254740993, 9007199254740991, -9007199254740993]' }); return r.map((n) => typeof n)",
+            r#"["bigint","number","bigint"]"#,
+        ),
+        (
+            "return await text({ value: '{\"id\": 12345678901234567890, \"x\": [1e3, 1.5]}' })",
+            r#"{"id":12345678901234567890,"x":[1000,1.5]}"#,
+        ),
+        (
+            "const { id } = await text({ value: '{\"id\": 1145678901234567890}' }); return (await echo({ id })).id === id",
+            "true",
+        ),
         ("return (await text({ value: '9223372036854775807' })) + 1n", "9223372036854775808"),
         ("return await text({ value: '\"9007199254740993\"' })", r#""9007199254740993""#),
     ]);
@@ -73,22 +114,42 @@ fn long_integers_keep_their_digits() {
 #[test]
 fn timers_go_off_in_order() {
     assert_values(&[
-        ("const seen = []; setTimeout(() => seen.push('late'), 60_000); await new Promise((r) => setTimeout(r, 30_000)); seen.push('awaited'); await new Promise((r) => setTimeout(r, 40_000)); return seen",
-         r#"["awaited","late"]"#),
+        (
+            "const seen = []; setTimeout(() => seen.push('late'), 60_000); await new Promise((r) => setTimeout(r, 30_000)); seen.push('awaited'); await new Promise((r) => setTimeout(r, 40_000)); return seen",
+            r#"["awaited","late"]"#,
+        ),
         ("return await new Promise((r) => setTimeout((a, b) => r(a + b), 0, 1, 2))", "3"),
-        ("let n = 0; return await new Promise((r) => { const id = setInterval(() => { if (++n === 3) { clearInterval(id); r(n) } }, 10_000) })", "3"),
-        ("const id = setTimeout(() => { throw new Error('cleared') }, 1); clearTimeout(id); clearTimeout(undefined); clearTimeout({}); return typeof id", r#""number""#),
-        ("const seen = []; setTimeout(() => seen.push('timer')); queueMicrotask(() => seen.push('micro')); setImmediate(() => seen.push('immediate')); await new Promise((r) => setTimeout(r, 1000)); return seen",
-         r#"["micro","timer","immediate"]"#),
+        (
+            "let n = 0; return await new Promise((r) => { const id = setInterval(() => { if (++n === 3) { clearInterval(id); r(n) } }, 10_000) })",
+            "3",
+        ),
+        (
+            "const id = setTimeout(() => { throw new Error('cleared') }, 1); clearTimeout(id); clearTimeout(undefined); clearTimeout({}); return typeof id",
+            r#""number""#,
+        ),
+        (
+            "const seen = []; setTimeout(() => seen.push('timer')); queueMicrotask(() => seen.push('micro')); setImmediate(() => seen.push('immediate')); await new Promise((r) => setTimeout(r, 1000)); return seen",
+            r#"["micro","timer","immediate"]"#,
+        ),
         // A timeout that lost its race goes off for nobody.
-        ("return await Promise.race([echo({ a: 1 }), new Promise((_, reject) => setTimeout(reject, 60_000))])", r#"{"a":1}"#),
+        (
+            "return await Promise.race([echo({ a: 1 }), new Promise((_, reject) => setTimeout(reject, 60_000))])",
+            r#"{"a":1}"#,
+        ),
         ("const s = AbortSignal.timeout(90_000); return s.aborted", "false"),
-        ("const s = AbortSignal.timeout(10); return await new Promise((r) => s.addEventListener('abort', () => r(s.reason.name)))", r#""TimeoutError""#),
+        (
+            "const s = AbortSignal.timeout(10); return await new Promise((r) => s.addEventListener('abort', () => r(s.reason.name)))",
+            r#""TimeoutError""#,
+        ),
     ]);
     let late = run("setTimeout(() => console.log('after the end'), 60_000); return 1");
     assert_eq!(late.output, "after the end\n");
     assert_failures(&[
         ("setTimeout('code')", FailureKind::Exception, "setTimeout takes a function"),
-        ("setTimeout(() => { throw new Error('in a timer') }, 1); await new Promise(() => {})", FailureKind::Exception, "in a timer"),
+        (
+            "setTimeout(() => { throw new Error('in a timer') }, 1); await new Promise(() => {})",
+            FailureKind::Exception,
+            "in a timer",
+        ),
     ]);
 }

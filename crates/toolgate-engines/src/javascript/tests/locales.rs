@@ -13,37 +13,100 @@ fn numbers_are_written_for_readers() {
         ("return 12345678901234567890n.toLocaleString()", r#""12,345,678,901,234,567,890""#),
         ("return (5).toLocaleString('en-US', { minimumFractionDigits: 2 })", r#""5.00""#),
         ("return (1.005).toLocaleString('en-US', { maximumFractionDigits: 2 })", r#""1.01""#),
-        ("return (1234.5).toLocaleString('en-US', { style: 'currency', currency: 'USD' })", r#""$1,234.50""#),
-        ("return (-1234.5).toLocaleString('en-US', { style: 'currency', currency: 'USD' })", r#""-$1,234.50""#),
-        ("return (-5).toLocaleString('en-US', { style: 'currency', currency: 'USD', currencySign: 'accounting' })", r#""($5.00)""#),
-        ("return (5000).toLocaleString('en-US', { style: 'currency', currency: 'JPY' })", r#""¥5,000""#),
-        ("return (5).toLocaleString('en-US', { style: 'currency', currency: 'CHF' })", "\"CHF\u{a0}5.00\""),
-        ("return (1234.5).toLocaleString('de-DE', { style: 'currency', currency: 'EUR' })", "\"1.234,50\u{a0}€\""),
-        ("return (1234.5).toLocaleString('pt-BR', { style: 'currency', currency: 'BRL' })", "\"R$\u{a0}1.234,50\""),
+        (
+            "return (1234.5).toLocaleString('en-US', { style: 'currency', currency: 'USD' })",
+            r#""$1,234.50""#,
+        ),
+        (
+            "return (-1234.5).toLocaleString('en-US', { style: 'currency', currency: 'USD' })",
+            r#""-$1,234.50""#,
+        ),
+        (
+            "return (-5).toLocaleString('en-US', { style: 'currency', currency: 'USD', currencySign: 'accounting' })",
+            r#""($5.00)""#,
+        ),
+        (
+            "return (5000).toLocaleString('en-US', { style: 'currency', currency: 'JPY' })",
+            r#""¥5,000""#,
+        ),
+        (
+            "return (5).toLocaleString('en-US', { style: 'currency', currency: 'CHF' })",
+            "\"CHF\u{a0}5.00\"",
+        ),
+        (
+            "return (1234.5).toLocaleString('de-DE', { style: 'currency', currency: 'EUR' })",
+            "\"1.234,50\u{a0}€\"",
+        ),
+        (
+            "return (1234.5).toLocaleString('pt-BR', { style: 'currency', currency: 'BRL' })",
+            "\"R$\u{a0}1.234,50\"",
+        ),
         ("return (1234567.8).toLocaleString('fr-FR')", "\"1\u{202f}234\u{202f}567,8\""),
         ("return (1234567).toLocaleString('en-IN')", r#""12,34,567""#),
-        ("return (1234).toLocaleString('es-ES') + (12345).toLocaleString('es-ES')", r#""123412.345""#),
+        (
+            "return (1234).toLocaleString('es-ES') + (12345).toLocaleString('es-ES')",
+            r#""123412.345""#,
+        ),
         ("return (0.256).toLocaleString('en-US', { style: 'percent' })", r#""26%""#),
-        ("return (0.2567).toLocaleString('en-US', { style: 'percent', maximumFractionDigits: 1 })", r#""25.7%""#),
+        (
+            "return (0.2567).toLocaleString('en-US', { style: 'percent', maximumFractionDigits: 1 })",
+            r#""25.7%""#,
+        ),
         ("return (1234).toLocaleString('en-US', { useGrouping: false })", r#""1234""#),
         ("return (7).toLocaleString('en-US', { minimumIntegerDigits: 2 })", r#""07""#),
-        ("return (123456).toLocaleString('en-US', { maximumSignificantDigits: 3 })", r#""123,000""#),
+        (
+            "return (123456).toLocaleString('en-US', { maximumSignificantDigits: 3 })",
+            r#""123,000""#,
+        ),
         ("return (3).toLocaleString('en-US', { signDisplay: 'always' })", r#""+3""#),
         ("return NaN.toLocaleString() + (1 / 0).toLocaleString()", r#""NaN∞""#),
         ("return (1e21).toLocaleString()", r#""1,000,000,000,000,000,000,000""#),
-        ("return [999, 1234, 15300, 999999, 1234567, 2.5e9].map((n) => new Intl.NumberFormat('en-US', { notation: 'compact' }).format(n))", r#"["999","1.2K","15K","1M","1.2M","2.5B"]"#),
-        ("return new Intl.NumberFormat('en-US', { notation: 'compact', compactDisplay: 'long' }).format(1234567)", r#""1.2 million""#),
-        ("return new Intl.NumberFormat('en-US', { style: 'unit', unit: 'kilometer-per-hour' }).format(50)", r#""50 km/h""#),
-        ("return new Intl.NumberFormat('en-US', { style: 'unit', unit: 'megabyte', unitDisplay: 'long' }).format(2)", r#""2 megabytes""#),
+        (
+            "return [999, 1234, 15300, 999999, 1234567, 2.5e9].map((n) => new Intl.NumberFormat('en-US', { notation: 'compact' }).format(n))",
+            r#"["999","1.2K","15K","1M","1.2M","2.5B"]"#,
+        ),
+        (
+            "return new Intl.NumberFormat('en-US', { notation: 'compact', compactDisplay: 'long' }).format(1234567)",
+            r#""1.2 million""#,
+        ),
+        (
+            "return new Intl.NumberFormat('en-US', { style: 'unit', unit: 'kilometer-per-hour' }).format(50)",
+            r#""50 km/h""#,
+        ),
+        (
+            "return new Intl.NumberFormat('en-US', { style: 'unit', unit: 'megabyte', unitDisplay: 'long' }).format(2)",
+            r#""2 megabytes""#,
+        ),
         ("return [1, 2].map(new Intl.NumberFormat('en-US').format)", r#"["1","2"]"#),
-        ("return new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD' }).formatToParts(1.5).map((p) => p.type)", r#"["currency","integer","decimal","fraction"]"#),
-        ("return [1, 2, 3, 11, 21].map((n) => new Intl.PluralRules('en', { type: 'ordinal' }).select(n))", r#"["one","two","few","other","one"]"#),
-        ("return [0, 1, 2].map((n) => new Intl.PluralRules('en').select(n))", r#"["other","one","other"]"#),
+        (
+            "return new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD' }).formatToParts(1.5).map((p) => p.type)",
+            r#"["currency","integer","decimal","fraction"]"#,
+        ),
+        (
+            "return [1, 2, 3, 11, 21].map((n) => new Intl.PluralRules('en', { type: 'ordinal' }).select(n))",
+            r#"["one","two","few","other","one"]"#,
+        ),
+        (
+            "return [0, 1, 2].map((n) => new Intl.PluralRules('en').select(n))",
+            r#"["other","one","other"]"#,
+        ),
     ]);
     assert_failures(&[
-        ("(1).toLocaleString('en-US', { style: 'currency' })", FailureKind::Exception, "TypeError: Currency code is required"),
-        ("(1).toLocaleString('not a locale')", FailureKind::Exception, "RangeError: Incorrect locale"),
-        ("(1).toLocaleString('en', { maximumFractionDigits: 500 })", FailureKind::Exception, "RangeError"),
+        (
+            "(1).toLocaleString('en-US', { style: 'currency' })",
+            FailureKind::Exception,
+            "TypeError: Currency code is required",
+        ),
+        (
+            "(1).toLocaleString('not a locale')",
+            FailureKind::Exception,
+            "RangeError: Incorrect locale",
+        ),
+        (
+            "(1).toLocaleString('en', { maximumFractionDigits: 500 })",
+            FailureKind::Exception,
+            "RangeError",
+        ),
     ]);
 }
 
@@ -63,33 +126,81 @@ fn dates_are_written_for_readers() {
         ("d.toLocaleDateString('en-CA', { timeZone: 'UTC' })", "2026-11-16"),
         ("d.toLocaleString('sv-SE', { timeZone: 'UTC' })", "2026-11-16 13:05:09"),
         ("d.toLocaleDateString('ja-JP', { timeZone: 'UTC' })", "2026/11/16"),
-        ("d.toLocaleDateString('en-US', { weekday: 'long', year: 'numeric', month: 'long', day: 'numeric', timeZone: 'UTC' })", "Monday, November 16, 2026"),
-        ("d.toLocaleDateString('en-US', { month: 'short', day: 'numeric', timeZone: 'UTC' })", "Nov 16"),
-        ("d.toLocaleDateString('en-US', { month: 'long', year: 'numeric', timeZone: 'UTC' })", "November 2026"),
-        ("d.toLocaleDateString('en-US', { year: 'numeric', month: '2-digit', day: '2-digit', timeZone: 'UTC' })", "11/16/2026"),
+        (
+            "d.toLocaleDateString('en-US', { weekday: 'long', year: 'numeric', month: 'long', day: 'numeric', timeZone: 'UTC' })",
+            "Monday, November 16, 2026",
+        ),
+        (
+            "d.toLocaleDateString('en-US', { month: 'short', day: 'numeric', timeZone: 'UTC' })",
+            "Nov 16",
+        ),
+        (
+            "d.toLocaleDateString('en-US', { month: 'long', year: 'numeric', timeZone: 'UTC' })",
+            "November 2026",
+        ),
+        (
+            "d.toLocaleDateString('en-US', { year: 'numeric', month: '2-digit', day: '2-digit', timeZone: 'UTC' })",
+            "11/16/2026",
+        ),
         ("d.toLocaleDateString('en-US', { weekday: 'short', timeZone: 'UTC' })", "Mon"),
-        ("d.toLocaleDateString('de-DE', { weekday: 'long', year: 'numeric', month: 'long', day: 'numeric', timeZone: 'UTC' })", "Montag, 16. November 2026"),
-        ("d.toLocaleDateString('fr-FR', { weekday: 'long', year: 'numeric', month: 'long', day: 'numeric', timeZone: 'UTC' })", "lundi 16 novembre 2026"),
-        ("d.toLocaleDateString('es-ES', { dateStyle: 'full', timeZone: 'UTC' })", "lunes, 16 de noviembre de 2026"),
-        ("d.toLocaleDateString('en-GB', { dateStyle: 'long', timeZone: 'UTC' })", "16 November 2026"),
-        ("d.toLocaleTimeString('en-US', { hour: '2-digit', minute: '2-digit', timeZone: 'UTC' })", "01:05 PM"),
+        (
+            "d.toLocaleDateString('de-DE', { weekday: 'long', year: 'numeric', month: 'long', day: 'numeric', timeZone: 'UTC' })",
+            "Montag, 16. November 2026",
+        ),
+        (
+            "d.toLocaleDateString('fr-FR', { weekday: 'long', year: 'numeric', month: 'long', day: 'numeric', timeZone: 'UTC' })",
+            "lundi 16 novembre 2026",
+        ),
+        (
+            "d.toLocaleDateString('es-ES', { dateStyle: 'full', timeZone: 'UTC' })",
+            "lunes, 16 de noviembre de 2026",
+        ),
+        (
+            "d.toLocaleDateString('en-GB', { dateStyle: 'long', timeZone: 'UTC' })",
+            "16 November 2026",
+        ),
+        (
+            "d.toLocaleTimeString('en-US', { hour: '2-digit', minute: '2-digit', timeZone: 'UTC' })",
+            "01:05 PM",
+        ),
         ("d.toLocaleTimeString('en-US', { hour12: false, timeZone: 'UTC' })", "13:05:09"),
         ("d.toLocaleTimeString('en-GB', { timeZone: 'UTC', timeStyle: 'short' })", "13:05"),
-        ("new Intl.DateTimeFormat('en-US', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' }).format(d)", "Nov 16, 2026, 1:05 PM"),
+        (
+            "new Intl.DateTimeFormat('en-US', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' }).format(d)",
+            "Nov 16, 2026, 1:05 PM",
+        ),
         ("d.toLocaleString('en-US', { timeZone: 'America/New_York' })", "11/16/2026, 8:05:09 AM"),
-        ("d.toLocaleString('en-US', { timeZone: 'America/Los_Angeles', timeZoneName: 'short' })", "11/16/2026, 5:05:09 AM PST"),
+        (
+            "d.toLocaleString('en-US', { timeZone: 'America/Los_Angeles', timeZoneName: 'short' })",
+            "11/16/2026, 5:05:09 AM PST",
+        ),
         ("d.toLocaleString('en-US', { timeZone: 'Asia/Kolkata' })", "11/16/2026, 6:35:09 PM"),
         ("d.toLocaleTimeString('en-GB', { timeZone: '+05:45' })", "18:50:09"),
         ("Intl.DateTimeFormat('en-US', { timeZone: 'UTC' }).resolvedOptions().timeZone", "UTC"),
-        ("new Intl.DateTimeFormat('en-US', { timeZone: 'UTC', hour: 'numeric' }).formatToParts(d).map((p) => p.type).join()", "hour,literal,dayPeriod"),
+        (
+            "new Intl.DateTimeFormat('en-US', { timeZone: 'UTC', hour: 'numeric' }).formatToParts(d).map((p) => p.type).join()",
+            "hour,literal,dayPeriod",
+        ),
         ("new Date(NaN).toLocaleDateString()", "Invalid Date"),
     ] {
         assert_values(&[(&at(format), &format!("\"{expected}\""))]);
     }
     assert_failures(&[
-        ("new Date().toLocaleString('en-US', { timeZone: 'Mars/Base_1' })", FailureKind::Unsupported, "give its offset"),
-        ("new Date().toLocaleString('en-US', { timeZone: 'nonsense' })", FailureKind::Exception, "RangeError"),
-        ("new Intl.DateTimeFormat('en-US').format(new Date(NaN))", FailureKind::Exception, "RangeError"),
+        (
+            "new Date().toLocaleString('en-US', { timeZone: 'Mars/Base_1' })",
+            FailureKind::Unsupported,
+            "give its offset",
+        ),
+        (
+            "new Date().toLocaleString('en-US', { timeZone: 'nonsense' })",
+            FailureKind::Exception,
+            "RangeError",
+        ),
+        (
+            "new Intl.DateTimeFormat('en-US').format(new Date(NaN))",
+            FailureKind::Exception,
+            "RangeError",
+        ),
     ]);
 }
 
@@ -115,14 +226,32 @@ fn summer_time_begins_and_ends_on_its_days() {
 #[test]
 fn texts_are_sorted_as_people_sort() {
     assert_values(&[
-        ("return ['b', 'a', 'B', 'ä', 'Z', 'z', '10', '9', 'é', 'e', ' ', '_'].sort((x, y) => x.localeCompare(y)).join('')", r#"" _109aäbBeézZ""#),
-        ("return ['item 10', 'item 9', 'Item 1'].sort(new Intl.Collator(undefined, { numeric: true }).compare)", r#"["Item 1","item 9","item 10"]"#),
-        ("return ['a'.localeCompare('A', undefined, { sensitivity: 'base' }), 'a'.localeCompare('b'), 'b'.localeCompare('a'), 'a'.localeCompare('a')]", "[0,-1,1,0]"),
+        (
+            "return ['b', 'a', 'B', 'ä', 'Z', 'z', '10', '9', 'é', 'e', ' ', '_'].sort((x, y) => x.localeCompare(y)).join('')",
+            r#"" _109aäbBeézZ""#,
+        ),
+        (
+            "return ['item 10', 'item 9', 'Item 1'].sort(new Intl.Collator(undefined, { numeric: true }).compare)",
+            r#"["Item 1","item 9","item 10"]"#,
+        ),
+        (
+            "return ['a'.localeCompare('A', undefined, { sensitivity: 'base' }), 'a'.localeCompare('b'), 'b'.localeCompare('a'), 'a'.localeCompare('a')]",
+            "[0,-1,1,0]",
+        ),
         ("return 'résumé'.localeCompare('resume', 'en', { sensitivity: 'base' })", "0"),
         ("return 'a10'.localeCompare('a9', undefined, { numeric: true })", "1"),
-        ("return new Intl.ListFormat('en', { type: 'conjunction' }).format(['a', 'b', 'c'])", r#""a, b, and c""#),
-        ("return new Intl.ListFormat('en', { type: 'disjunction' }).format(['a', 'b'])", r#""a or b""#),
-        ("return [-1, 0, 1, 5].map((n) => new Intl.RelativeTimeFormat('en', { numeric: 'auto' }).format(n, 'day'))", r#"["yesterday","today","tomorrow","in 5 days"]"#),
+        (
+            "return new Intl.ListFormat('en', { type: 'conjunction' }).format(['a', 'b', 'c'])",
+            r#""a, b, and c""#,
+        ),
+        (
+            "return new Intl.ListFormat('en', { type: 'disjunction' }).format(['a', 'b'])",
+            r#""a or b""#,
+        ),
+        (
+            "return [-1, 0, 1, 5].map((n) => new Intl.RelativeTimeFormat('en', { numeric: 'auto' }).format(n, 'day'))",
+            r#"["yesterday","today","tomorrow","in 5 days"]"#,
+        ),
         ("return new Intl.RelativeTimeFormat('en').format(-1, 'hours')", r#""1 hour ago""#),
     ]);
 }

@@ -85,10 +85,7 @@ proptest! {
 fn depth_is_kept() {
     let deep = (0..100).fold(json!("core"), |inner, _| json!([{ "in": inner }]));
     let text = deep.to_string();
-    let source = format!(
-        "return JSON.stringify(await text({}))",
-        json!({ "value": text })
-    );
+    let source = format!("return JSON.stringify(await text({}))", json!({ "value": text }));
     let returned: String = serde_json::from_str(&value(&source)).expect("a string");
     assert_eq!(returned, text);
 }

@@ -1,11 +1,6 @@
 //! A world in memory.
 
-use std::{
-    cell::RefCell,
-    collections::VecDeque,
-    rc::Rc,
-    time::Instant,
-};
+use std::{cell::RefCell, collections::VecDeque, rc::Rc, time::Instant};
 
 use serde_json::value::RawValue;
 
@@ -59,8 +54,7 @@ pub(super) fn run_with(source: &str, limits: Limits, closes_after: usize) -> Run
         .map(|name| Function { name: (*name).to_owned(), parameters: vec!["value".to_owned()] })
         .collect();
     let seen = Rc::new(RefCell::new(Seen::default()));
-    let mut world =
-        FakeWorld { seen: Rc::clone(&seen), waiting: VecDeque::new(), closes_after };
+    let mut world = FakeWorld { seen: Rc::clone(&seen), waiting: VecDeque::new(), closes_after };
     let engine = Box::new(JavaScript::new().expect("the engine starts"));
     let script = Script { source, functions: &functions };
     let outcome = engine.run(&script, &limits, &mut world);
@@ -76,7 +70,11 @@ impl World for FakeWorld {
         }
         seen.calls.push((call.name.clone(), call.arguments.get().to_owned()));
         // `last` is answered after all that were made before it and right after it.
-        if call.name == "last" { self.waiting.push_back(call) } else { self.waiting.push_front(call) }
+        if call.name == "last" {
+            self.waiting.push_back(call)
+        } else {
+            self.waiting.push_front(call)
+        }
         seen.most_at_once = seen.most_at_once.max(self.waiting.len());
         Ok(())
     }

@@ -250,8 +250,7 @@ impl<'a> Rewriter<'a> {
                 self.visit_stmt(member);
             }
             Stmt::AnnAssign(assignment) => {
-                if let (Some(name), Some(_)) =
-                    (assignment.target.as_name_expr(), &assignment.value)
+                if let (Some(name), Some(_)) = (assignment.target.as_name_expr(), &assignment.value)
                 {
                     facts.members.push(name.id.to_string());
                 }
@@ -267,13 +266,11 @@ impl<'a> Rewriter<'a> {
         let before = &self.source[..class.name.start().to_usize()];
         let line = before.rfind('\n').map_or(0, |index| index + 1);
         let indentation: String =
-            before[line..].chars().take_while(|c| c.is_ascii_whitespace()).collect();
+            before[line..].chars().take_while(char::is_ascii_whitespace).collect();
         let is_enumeration = bases.iter().any(|base| ENUMERATIONS.contains(&base.as_str()));
         let bases: Vec<String> = bases
             .iter()
-            .filter(|base| {
-                self.classes.by_name.contains_key(**base) || is_exception_name(base)
-            })
+            .filter(|base| self.classes.by_name.contains_key(**base) || is_exception_name(base))
             .map(|base| (*base).clone())
             .collect();
         let at = self.end_of_line(last);

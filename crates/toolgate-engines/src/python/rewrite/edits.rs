@@ -21,7 +21,7 @@ pub(in crate::python) struct Changed {
     pub(in crate::python) text: String,
     original_lines: Vec<usize>,
     original: String,
-    changed_lines: Vec<usize>,
+    lines: Vec<usize>,
     /// Where each unchanged stretch begins: in the changed text, and in the original.
     stretches: Vec<(usize, usize)>,
 }
@@ -69,7 +69,7 @@ impl Edits {
         Changed {
             original_lines: line_starts(original),
             original: original.to_owned(),
-            changed_lines: line_starts(&text),
+            lines: line_starts(&text),
             stretches,
             text,
         }
@@ -80,7 +80,7 @@ impl Changed {
     /// Where a place of the changed text comes from. What was inserted comes from where it was put.
     pub(in crate::python) fn original(&self, place: Position) -> Position {
         let line = place.line.saturating_sub(1) as usize;
-        let Some(start) = self.changed_lines.get(line) else { return place };
+        let Some(start) = self.lines.get(line) else { return place };
         let column = place.column.saturating_sub(1) as usize;
         let offset = self.text[*start..]
             .char_indices()

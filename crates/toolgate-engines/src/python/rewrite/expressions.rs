@@ -1,8 +1,6 @@
 //! Expressions that Monty does not have, or takes in another way.
 
-use ruff_python_ast::{
-    Expr, ExprAttribute, ExprBinOp, ExprCall, Operator, visitor::Visitor,
-};
+use ruff_python_ast::{Expr, ExprAttribute, ExprBinOp, ExprCall, Operator, visitor::Visitor};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::{Rewriter, inside};
@@ -70,9 +68,7 @@ impl<'a> Rewriter<'a> {
             Expr::Attribute(attribute) => self.attribute(expression, attribute),
             Expr::Await(awaited) => self.awaited(expression, &awaited.value),
             // Monty makes a list of it, which cannot be asked for its next item.
-            Expr::Generator(generator)
-                if !self.plain_generators.contains(&expression.start()) =>
-            {
+            Expr::Generator(generator) if !self.plain_generators.contains(&expression.start()) => {
                 debug_assert!(generator.parenthesized || !generator.generators.is_empty());
                 self.edits.open(expression, "iter(");
                 inside(self, expression);

@@ -30,13 +30,12 @@ impl<'a> Rewriter<'a> {
             let word = if index == 0 { "if" } else { "elif" };
             let mut names = Vec::new();
             let description = self.pattern(&case.pattern, &mut names);
-            let mut condition = format!(
-                "{word} ({found} := _tg_match({subject}, {description})) is not None"
-            );
+            let mut condition =
+                format!("{word} ({found} := _tg_match({subject}, {description})) is not None");
             if !names.is_empty() {
                 let binds: Vec<String> =
                     names.iter().map(|name| format!("{name} := {found}['{name}']")).collect();
-                condition.push_str(&format!(" and [{}] is not None", binds.join(", ")));
+                condition = format!("{condition} and [{}] is not None", binds.join(", "));
             }
             let from = case.guard.as_ref().map_or(case.pattern.end(), |guard| guard.end());
             let Some(colon) = self.source[from.to_usize()..].find(':') else { return };
@@ -72,9 +71,7 @@ impl<'a> Rewriter<'a> {
                 };
                 format!("('is', {value})")
             }
-            Pattern::MatchSequence(sequence) => {
-                self.items("sequence", &sequence.patterns, names)
-            }
+            Pattern::MatchSequence(sequence) => self.items("sequence", &sequence.patterns, names),
             Pattern::MatchOr(alternatives) => self.items("or", &alternatives.patterns, names),
             Pattern::MatchStar(star) => match &star.name {
                 Some(name) => {
@@ -118,7 +115,7 @@ impl<'a> Rewriter<'a> {
                     .iter()
                     .map(|inner| self.pattern(inner, names))
                     .collect();
-                let named: Vec<String> = class
+                let keywords: Vec<String> = class
                     .arguments
                     .keywords
                     .iter()
@@ -131,7 +128,7 @@ impl<'a> Rewriter<'a> {
                     "('class', {}, [{}], [{}])",
                     self.text(&*class.cls),
                     positional.join(", "),
-                    named.join(", ")
+                    keywords.join(", ")
                 )
             }
         }

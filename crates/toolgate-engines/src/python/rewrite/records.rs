@@ -66,7 +66,10 @@ impl<'a> Rewriter<'a> {
         if !has("__repr__") {
             self.append(
                 &class.body,
-                &format!("def __repr__(self): return _tg_record(self, '{}', [{names}])", class.name),
+                &format!(
+                    "def __repr__(self): return _tg_record(self, '{}', [{names}])",
+                    class.name
+                ),
             );
         }
         if !has("__eq__") {

@@ -98,7 +98,7 @@ impl<'a> Rewriter<'a> {
             // Each goes into a name first, so that all of the right side is read before.
             if item.is_subscript_expr() || item.is_attribute_expr() {
                 let name = self.fresh();
-                later.push_str(&format!("; {} = {name}", self.text(item)));
+                later = format!("{later}; {} = {name}", self.text(item));
                 self.edits.replace(item.range(), name);
             }
         }
@@ -159,10 +159,8 @@ impl<'a> Rewriter<'a> {
         let [item] = with.items.as_slice() else { return };
         let name = self.fresh();
         let context = &item.context_expr;
-        self.edits.replace(
-            TextRange::new(statement.start(), context.start()),
-            format!("{name} = ("),
-        );
+        self.edits
+            .replace(TextRange::new(statement.start(), context.start()), format!("{name} = ("));
         self.visit_expr(context);
         let target = item.optional_vars.as_ref().map(|target| self.text(&**target));
         let bind = target.map_or_else(String::new, |target| format!("{target} = "));
@@ -196,11 +194,7 @@ impl<'a> Rewriter<'a> {
     }
 
     /// Where the colon of a header ends whose block begins on a line of its own.
-    fn header_end(
-        &self,
-        from: ruff_text_size::TextSize,
-        first: &Stmt,
-    ) -> ruff_text_size::TextSize {
+    fn header_end(&self, from: ruff_text_size::TextSize, first: &Stmt) -> ruff_text_size::TextSize {
         let between = &self.source[from.to_usize()..first.start().to_usize()];
         let colon = between.find(':').map_or(0, |index| index + 1);
         from + ruff_text_size::TextSize::try_from(colon).unwrap_or_default()

@@ -32,7 +32,11 @@ fn the_budget_example_runs_as_written() {
 fn the_budget_example_runs_inside_of_a_function() {
     let body: String =
         BUDGET.lines().skip(1).fold(String::new(), |all, line| all + "    " + line + "\n");
-    for end in ["await main()", "asyncio.run(main())", "if __name__ == '__main__':\n    asyncio.run(main())"] {
+    for end in [
+        "await main()",
+        "asyncio.run(main())",
+        "if __name__ == '__main__':\n    asyncio.run(main())",
+    ] {
         let run = run(&format!("import asyncio, json\nasync def main():\n{body}\n{end}\n"));
         assert_eq!(run.output.trim_end(), EXCEEDED, "{end}: {:?}", run.outcome);
         assert_eq!(run.most_open, 20);
@@ -48,34 +52,61 @@ fn arguments_become_one_object() {
         ("echo(1, y='a')", json!({"x": 1, "y": "a"})),
         ("echo(other=None, x=[1, (2, 3)])", json!({"other": null, "x": [1, [2, 3]]})),
         ("echo(*[1], **{'odd name': True})", json!({"x": 1, "odd name": true})),
-        ("echo({'a': {1: 2, None: 3, 1.5: 5}})", json!({"x": {"a": {"1": 2, "null": 3, "1.5": 5}}})),
+        (
+            "echo({'a': {1: 2, None: 3, 1.5: 5}})",
+            json!({"x": {"a": {"1": 2, "null": 3, "1.5": 5}}}),
+        ),
         ("echo({7})", json!({"x": [7]})),
         ("echo(dates.date(2024, 1, 2))", json!({"x": "2024-01-02"})),
     ] {
         let script = format!("import datetime as dates\nr = await {call}\n");
         let run = run(&script);
-        assert_eq!(run.calls.first().map(|call| &call.1), Some(&expected), "{call}: {:?}", run.outcome);
+        assert_eq!(
+            run.calls.first().map(|call| &call.1),
+            Some(&expected),
+            "{call}: {:?}",
+            run.outcome
+        );
     }
 }
 
 #[test]
 fn arguments_that_do_not_fit_are_type_errors() {
     for (call, expected) in [
-        ("echo(1, 2, 3)", "TypeError: echo() takes from 0 to 2 positional arguments but 3 were given"),
+        (
+            "echo(1, 2, 3)",
+            "TypeError: echo() takes from 0 to 2 positional arguments but 3 were given",
+        ),
         ("fail(1, 2)", "TypeError: fail() takes 1 positional argument but 2 were given"),
         ("silent(1)", "TypeError: silent() takes 0 positional arguments but 1 was given"),
         ("echo(1, x=2)", "TypeError: echo() got multiple values for argument 'x'"),
-        ("echo(float('nan'))", "TypeError: echo() argument 'x': Out of range float values are not JSON compliant"),
-        ("echo(b'a')", "TypeError: echo() argument 'x': Object of type bytes is not JSON serializable"),
-        ("echo(len)", "TypeError: echo() argument 'x': Object of type function is not JSON serializable"),
-        ("echo({(1, 2): 3})", "TypeError: echo() argument 'x': keys must be str, int, float, bool or None, not tuple"),
-        ("echo(echo(1))", "TypeError: echo() argument 'x': a coroutine was never awaited: write `await` before the call that makes it"),
+        (
+            "echo(float('nan'))",
+            "TypeError: echo() argument 'x': Out of range float values are not JSON compliant",
+        ),
+        (
+            "echo(b'a')",
+            "TypeError: echo() argument 'x': Object of type bytes is not JSON serializable",
+        ),
+        (
+            "echo(len)",
+            "TypeError: echo() argument 'x': Object of type function is not JSON serializable",
+        ),
+        (
+            "echo({(1, 2): 3})",
+            "TypeError: echo() argument 'x': keys must be str, int, float, bool or None, not tuple",
+        ),
+        (
+            "echo(echo(1))",
+            "TypeError: echo() argument 'x': a coroutine was never awaited: write `await` before the call that makes it",
+        ),
     ] {
         let run = run(&format!("await {call}"));
         assert_eq!(run.failure().message, expected);
         assert_eq!(run.failure().kind, FailureKind::Exception);
     }
-    let caught = run("try:\n    await echo(1, 2, 3)\nexcept TypeError as e:\n    print('caught', e)");
+    let caught =
+        run("try:\n    await echo(1, 2, 3)\nexcept TypeError as e:\n    print('caught', e)");
     assert!(caught.output.starts_with("caught echo() takes"), "{:?}", caught.outcome);
 }
 
@@ -103,6 +134,13 @@ fn a_call_that_is_not_awaited_says_so() {
 }
 
 #[test]
+fn a_call_that_nobody_waits_for_is_told() {
+    let run = run("echo(1)\necho(2)\nprint('end')");
+    assert_eq!(run.calls.len(), 2);
+    assert_eq!(run.errors, "RuntimeWarning: 2 call(s) were made and never awaited: echo\n");
+}
+
+#[test]
 fn calls_are_made_when_they_are_written() {
     let run = run("a = echo(1)\nb = echo(2)\nprint('made')\nprint((await b)['x'], (await a)['x'])");
     assert_eq!(run.output, "made\n2 1\n");
@@ -118,23 +156,39 @@ fn the_value_is_the_last_expression() {
         ("return {'a': (1, 2)}", json!({"a": [1, 2]})),
         ("import asyncio\nasync def main():\n    return [1]\nasyncio.run(main())", json!([1])),
         ("{'s': {4}, 'n': float('nan'), 'b': b'ab'}", json!({"s": [4], "n": null, "b": "ab"})),
-        ("import datetime\n[datetime.date(2024, 1, 2), datetime.datetime(2024, 1, 2, 3, 4, 5, 6, tzinfo=datetime.timezone.utc), datetime.timedelta(minutes=1), datetime.time(1, 2)]", json!(["2024-01-02", "2024-01-02T03:04:05.000006+00:00", 60.0, "01:02:00"])),
-        ("from dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\n[P(1)]", json!([{"x": 1}])),
-        ("from collections import namedtuple\nnamedtuple('P', 'x y')(1, 2)", json!({"x": 1, "y": 2})),
+        (
+            "import datetime\n[datetime.date(2024, 1, 2), datetime.datetime(2024, 1, 2, 3, 4, 5, 6, tzinfo=datetime.timezone.utc), datetime.timedelta(minutes=1), datetime.time(1, 2)]",
+            json!(["2024-01-02", "2024-01-02T03:04:05.000006+00:00", 60.0, "01:02:00"]),
+        ),
+        (
+            "from dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\n[P(1)]",
+            json!([{"x": 1}]),
+        ),
+        (
+            "from collections import namedtuple\nnamedtuple('P', 'x y')(1, 2)",
+            json!({"x": 1, "y": 2}),
+        ),
         ("from collections import Counter\nCounter('aab')", json!({"a": 2, "b": 1})),
-        ("[ValueError('x'), len, {(1, 2): 3}]", json!(["ValueError('x')", "<built-in function len>", {"(1, 2)": 3}])),
+        (
+            "[ValueError('x'), len, {(1, 2): 3}]",
+            json!(["ValueError('x')", "<built-in function len>", {"(1, 2)": 3}]),
+        ),
     ] {
         let run = run(script);
         assert_eq!(run.outcome, Ok(Some(expected)), "{script}");
     }
-    for script in ["", "x = 1", "None", "print('a')", "import sys\nsys.exit(0)", "exit()", "# nothing"] {
+    for script in
+        ["", "x = 1", "None", "print('a')", "import sys\nsys.exit(0)", "exit()", "# nothing"]
+    {
         assert_eq!(run(script).outcome, Ok(None), "{script}");
     }
 }
 
 #[test]
 fn output_and_errors_are_apart() {
-    let run = run("import sys, logging\nprint('a', end='')\nprint('b', file=sys.stderr)\nsys.stderr.write('c\\n')\nlogging.warning('d')\nprint('e')");
+    let run = run(
+        "import sys, logging\nprint('a', end='')\nprint('b', file=sys.stderr)\nsys.stderr.write('c\\n')\nlogging.warning('d')\nprint('e')",
+    );
     assert_eq!((run.output.as_str(), run.errors.as_str()), ("ae\n", "b\nc\nWARNING:root:d\n"));
 }
 

@@ -26,11 +26,20 @@ fn lines_hold_behind_statements_that_were_rewritten() {
         ("class A(Exception):\n    pass\n\nraise A('x')\n", 4),
         ("def g():\n    yield 1\n    raise ValueError('x')\n\nlist(g())", 3),
         ("match 1:\n    case 1:\n        x = 1 / 0\n", 3),
-        ("import asyncio\nasync def m():\n    async with asyncio.Lock() as l:\n        pass\n    1 / 0\nawait m()", 5),
-        ("class E(Exception): pass\ntry:\n    1\nexcept E:\n    pass\nexcept ValueError as e:\n    pass\n[][1]", 8),
+        (
+            "import asyncio\nasync def m():\n    async with asyncio.Lock() as l:\n        pass\n    1 / 0\nawait m()",
+            5,
+        ),
+        (
+            "class E(Exception): pass\ntry:\n    1\nexcept E:\n    pass\nexcept ValueError as e:\n    pass\n[][1]",
+            8,
+        ),
         ("x = await fail(1)", 1),
         ("import asyncio\n\nawait asyncio.gather(echo(1),\n    fail(2))", 3),
-        ("from dataclasses import dataclass, field\n@dataclass\nclass A:\n    x: list = field(default_factory=list)\n\nA().y", 6),
+        (
+            "from dataclasses import dataclass, field\n@dataclass\nclass A:\n    x: list = field(default_factory=list)\n\nA().y",
+            6,
+        ),
     ] {
         let run = run(script);
         let failure = run.failure();
@@ -96,7 +105,11 @@ fn what_is_not_there_has_a_way_out() {
         let run = run(script);
         let failure = run.failure();
         assert_eq!(failure.kind, FailureKind::Unsupported, "{script}: {failure:?}");
-        assert_eq!(failure.stack.first().map(|frame| frame.position.line), Some(line), "{failure:?}");
+        assert_eq!(
+            failure.stack.first().map(|frame| frame.position.line),
+            Some(line),
+            "{failure:?}"
+        );
         let told = format!("{} {}", failure.message, failure.hint.as_deref().unwrap_or_default());
         assert!(told.contains(hint), "{script}: {told}");
     }
@@ -104,7 +117,9 @@ fn what_is_not_there_has_a_way_out() {
 
 #[test]
 fn what_is_not_there_can_be_caught() {
-    let run = run("try:\n    import numpy\nexcept ImportError:\n    print('without')\ntry:\n    open('x')\nexcept OSError as e:\n    print(e)");
+    let run = run(
+        "try:\n    import numpy\nexcept ImportError:\n    print('without')\ntry:\n    open('x')\nexcept OSError as e:\n    print(e)",
+    );
     assert_eq!(run.output, "without\nopen: a script has no files\n");
 }
 

@@ -17,7 +17,8 @@ fn recursion_ends_with_the_stack() {
         assert_eq!(run.failure().kind, FailureKind::Stack, "{script}: {:?}", run.outcome);
         assert!(run.failure().stack.len() <= 32);
     }
-    let caught = run("def f():\n    f()\ntry:\n    f()\nexcept RecursionError:\n    print('caught')");
+    let caught =
+        run("def f():\n    f()\ntry:\n    f()\nexcept RecursionError:\n    print('caught')");
     assert_eq!(caught.output, "caught\n");
 }
 
@@ -70,7 +71,7 @@ fn texts_that_are_nested_deeply_are_refused() {
         format!("x = {}1", "-".repeat(n)),
         format!("def f():\n    yield {}1", "1+".repeat(n)),
         format!("x = {}1", "lambda: ".repeat(n)),
-        format!("{}", "if x:\n".repeat(1)) + &(1..500).map(|d| " ".repeat(d) + "if x:\n").collect::<String>(),
+        (0..500).map(|d| " ".repeat(d) + "if x:\n").collect::<String>(),
     ] {
         let run = run(&script);
         assert_eq!(run.failure().kind, FailureKind::Syntax, "{:?}", run.failure());
@@ -87,7 +88,11 @@ fn values_that_are_nested_deeply_are_refused() {
     let run_argument = run(&format!("{deep}await echo(x)"));
     assert!(run_argument.failure().message.contains("nested more than"));
     let run_result = run("await deep(100000)");
-    assert!(run_result.failure().message.starts_with("ToolError: deep: "), "{:?}", run_result.failure());
+    assert!(
+        run_result.failure().message.starts_with("ToolError: deep: "),
+        "{:?}",
+        run_result.failure()
+    );
     let fine = run("x = await deep(150)\nn = 0\nwhile x:\n    x = x[0]\n    n += 1\nn");
     assert_eq!(fine.value(), 149);
     let circle = run("a = []\na.append(a)\na");
@@ -121,7 +126,8 @@ fn many_calls_at_once_are_no_trouble() {
 
 #[test]
 fn a_generator_without_an_end_is_told_to_be_a_loop() {
-    let run = run("def f():\n    n = 0\n    while True:\n        yield n\n        n += 1\nnext(f())");
+    let run =
+        run("def f():\n    n = 0\n    while True:\n        yield n\n        n += 1\nnext(f())");
     assert_eq!(run.failure().kind, FailureKind::Unsupported);
     assert!(run.failure().message.contains("needs to be a loop"));
 }

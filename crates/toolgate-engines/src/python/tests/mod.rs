@@ -90,11 +90,8 @@ fn run_here(source: &str, limits: Limits, order: Order) -> Run {
     })
     .collect();
     let mut world = FakeWorld { order, ..FakeWorld::default() };
-    let outcome = Box::new(Python::new()).run(
-        &Script { source, functions: &functions },
-        &limits,
-        &mut world,
-    );
+    let outcome =
+        Box::new(Python::new()).run(&Script { source, functions: &functions }, &limits, &mut world);
     let outcome = match outcome {
         Outcome::Value(value) => Ok(value.map(|value| parse(&value))),
         Outcome::Failed(failure) => Err(failure),
@@ -170,17 +167,12 @@ impl World for FakeWorld {
     fn emit(&mut self, _block: Box<RawValue>) {}
 }
 
-fn answer(
-    name: &str,
-    arguments: &Value,
-    text: &RawValue,
-) -> Option<Result<Box<RawValue>, Thrown>> {
+fn answer(name: &str, arguments: &Value, text: &RawValue) -> Option<Result<Box<RawValue>, Thrown>> {
     let value = match name {
         "echo" => return Some(Ok(text.to_owned())),
         "fail" => {
             return Some(Err(Thrown { tool: "fail".to_owned(), message: "it broke".to_owned() }));
         }
-        "silent" => return None,
         "deep" => {
             let levels = usize::try_from(arguments["levels"].as_u64()?).ok()?;
             let text = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
@@ -191,6 +183,7 @@ fn answer(
             serde_json::json!({"travel_limit": if arguments["level"] == "senior" { 8_000 } else { 5_000 }})
         }
         "get_expenses" => expenses(arguments),
+        // `silent` among them: its calls never come back.
         _ => return None,
     };
     Some(Ok(serde_json::value::to_raw_value(&value).expect("a value has a text")))

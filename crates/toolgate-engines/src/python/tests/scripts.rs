@@ -1,4 +1,4 @@
-//! Scripts and what they print. The expected texts are CPython's.
+//! Scripts and what they print. The expected texts are `CPython`'s.
 
 use super::run;
 

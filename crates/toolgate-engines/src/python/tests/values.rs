@@ -17,8 +17,10 @@ fn python(value: &Value) -> String {
             format!("[{}]", items.iter().map(python).collect::<Vec<_>>().join(", "))
         }
         Value::Object(pairs) => {
-            let pairs: Vec<String> =
-                pairs.iter().map(|(key, value)| format!("{}: {}", literal(key), python(value))).collect();
+            let pairs: Vec<String> = pairs
+                .iter()
+                .map(|(key, value)| format!("{}: {}", literal(key), python(value)))
+                .collect();
             format!("{{{}}}", pairs.join(", "))
         }
     }
@@ -40,7 +42,16 @@ fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         any::<String>(),
         prop::sample::select(vec![
-            "__proto__", "__class__", "__dict__", "constructor", "", "\0", "\u{feff}", "😀é", "\u{2028}", "a b",
+            "__proto__",
+            "__class__",
+            "__dict__",
+            "constructor",
+            "",
+            "\0",
+            "\u{feff}",
+            "😀é",
+            "\u{2028}",
+            "a b",
         ])
         .prop_map(str::to_owned),
     ]
@@ -52,7 +63,15 @@ fn number() -> impl Strategy<Value = Number> {
         any::<u64>().prop_map(Number::from),
         any::<f64>().prop_filter_map("finite", Number::from_f64),
         prop::sample::select(vec![
-            0.0, -0.0, 1.0, 1e16, 1e-7, 5e-324, f64::MAX, f64::MIN_POSITIVE, 9_007_199_254_740_993.0,
+            0.0,
+            -0.0,
+            1.0,
+            1e16,
+            1e-7,
+            5e-324,
+            f64::MAX,
+            f64::MIN_POSITIVE,
+            9_007_199_254_740_993.0,
         ])
         .prop_filter_map("finite", Number::from_f64),
         prop::sample::select(vec![i64::MIN, i64::MAX, -1, 1 << 53]).prop_map(Number::from),

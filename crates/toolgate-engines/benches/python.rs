@@ -1,0 +1,74 @@
+//! What a Python script costs in process: to start, and for each call.
+//!
+//! `cargo bench -p toolgate-engines --no-default-features --features python --bench python`
+
+use std::{collections::VecDeque, time::Instant};
+
+use serde_json::value::RawValue;
+use toolgate_engines::{
+    Call, Closed, Completion, Engine, Function, Limits, Outcome, Script, Stream, World,
+    python::Python,
+};
+
+fn main() {
+    divan::main();
+}
+
+/// From nothing to the value of the smallest script.
+#[divan::bench]
+fn trivial() {
+    run("1 + 1");
+}
+
+/// With a module of the prelude.
+#[divan::bench]
+fn trivial_with_prelude() {
+    run("import statistics\nstatistics.mean([1, 2])");
+}
+
+/// With the largest part of the prelude.
+#[divan::bench]
+fn trivial_with_tasks() {
+    run("import asyncio\nawait asyncio.create_task(echo(1))");
+}
+
+/// Calls that wait for each other.
+#[divan::bench(args = [1_000, 4_000])]
+fn sequential_calls(count: usize) {
+    run(&format!("for i in range({count}):\n    r = await echo(i)\nr['x']"));
+}
+
+/// Calls that are made at once.
+#[divan::bench(args = [1_000, 4_000])]
+fn parallel_calls(count: usize) {
+    run(&format!("import asyncio\nlen(await asyncio.gather(*[echo(i) for i in range({count})]))"));
+}
+
+fn run(source: &str) {
+    let functions = [Function { name: "echo".to_owned(), parameters: vec!["x".to_owned()] }];
+    let limits = Limits { memory_bytes: 128 << 20, stack_bytes: 1 << 20 };
+    let outcome = Box::new(Python::new()).run(
+        &Script { source, functions: &functions },
+        &limits,
+        &mut Echo(VecDeque::new()),
+    );
+    assert!(matches!(outcome, Outcome::Value(Some(_))), "{outcome:?}");
+}
+
+/// Answers every call with its arguments.
+struct Echo(VecDeque<Completion>);
+
+impl World for Echo {
+    fn submit(&mut self, call: Call) -> Result<(), Closed> {
+        self.0.push_back(Completion { id: call.id, outcome: Ok(call.arguments) });
+        Ok(())
+    }
+
+    fn wait(&mut self, _deadline: Option<Instant>) -> Result<Option<Completion>, Closed> {
+        Ok(self.0.pop_front())
+    }
+
+    fn write(&mut self, _stream: Stream, _text: &str) {}
+
+    fn emit(&mut self, _block: Box<RawValue>) {}
+}

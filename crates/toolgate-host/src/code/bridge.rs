@@ -1,0 +1,184 @@
+//! What a script's calls reach: the broker, by way of a session of its own.
+
+use std::sync::Arc;
+
+use futures::{FutureExt, future::BoxFuture};
+use serde_json::{Map, Value, value::RawValue};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use toolgate_catalog::{Tool, nearest};
+use toolgate_sandbox::{Found, Thrown, Tools};
+use toolgate_upstream::{CallOptions, Progress};
+
+use super::{lanes::Lanes, learned::Learned, media::Media, value::{self, Wrapping}};
+use crate::{
+    meta::{self, MetaTool},
+    session::{CallFailure, Session, error_result},
+};
+
+/// The tools of one run.
+#[derive(Clone)]
+pub(super) struct Bridge {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    session: Session,
+    media: Arc<Media>,
+    lanes: Arc<Lanes>,
+    learned: Arc<Learned>,
+    progress: Option<mpsc::Sender<Progress>>,
+    done: std::sync::atomic::AtomicU32,
+}
+
+/// Comparing a name with all others costs; a script with more unknown names has other problems.
+const MAX_SUGGESTED: usize = 20;
+const SUGGESTIONS: usize = 3;
+
+impl Bridge {
+    pub(super) fn new(
+        session: Session,
+        media: Arc<Media>,
+        lanes: Arc<Lanes>,
+        learned: Arc<Learned>,
+        progress: Option<mpsc::Sender<Progress>>,
+    ) -> Self {
+        let done = std::sync::atomic::AtomicU32::new(0);
+        Self { inner: Arc::new(Inner { session, media, lanes, learned, progress, done }) }
+    }
+}
+
+impl Tools for Bridge {
+    fn describe(&self, names: Vec<String>) -> BoxFuture<'static, Vec<Found>> {
+        let inner = Arc::clone(&self.inner);
+        async move { inner.describe(names).await }.boxed()
+    }
+
+    fn call(
+        &self,
+        name: String,
+        arguments: Box<RawValue>,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>> {
+        let inner = Arc::clone(&self.inner);
+        async move {
+            let outcome = inner.call(&name, &arguments, cancel).await;
+            inner.report_progress(&name);
+            outcome.map_err(|message| Thrown { tool: name, message })
+        }
+        .boxed()
+    }
+}
+
+impl Inner {
+    async fn describe(&self, names: Vec<String>) -> Vec<Found> {
+        let host = self.session.host();
+        let missing = |name: &String| {
+            MetaTool::named(name).is_none() && host.catalog().read().resolve(name).is_none()
+        };
+        if names.iter().any(missing) {
+            host.first_answers().await;
+        }
+        let catalog = host.catalog().read();
+        let mut suggested = 0;
+        names
+            .into_iter()
+            .map(|name| {
+                let schema = match MetaTool::named(&name) {
+                    Some(tool) if in_scripts(tool) => Some(meta::input_schema(tool, false)),
+                    Some(_) => None,
+                    None => catalog.resolve(&name).map(|tool| tool.definition.input_schema()),
+                };
+                if let Some(input_schema) =
+                    schema.and_then(|schema| serde_json::value::to_raw_value(&schema).ok())
+                {
+                    return Found::Tool { name, input_schema };
+                }
+                suggested += 1;
+                let known = catalog.tools().map(|tool| tool.name.as_str());
+                let nearest = if suggested <= MAX_SUGGESTED {
+                    nearest(&name, known, SUGGESTIONS).into_iter().map(str::to_owned).collect()
+                } else {
+                    Vec::new()
+                };
+                Found::Unknown { name, nearest }
+            })
+            .collect()
+    }
+
+    async fn call(
+        &self,
+        name: &str,
+        arguments: &RawValue,
+        cancel: CancellationToken,
+    ) -> Result<Box<RawValue>, String> {
+        let mut arguments: Map<String, Value> = serde_json::from_str(arguments.get())
+            .map_err(|_| "the arguments are no object".to_owned())?;
+        if let Some(tool) = MetaTool::named(name) {
+            return self.meta_call(tool, arguments).await;
+        }
+        for argument in arguments.values_mut() {
+            self.media.put_back(argument);
+        }
+        let tool = self.session.host().catalog().read().resolve(name).cloned();
+        let _place = match &tool {
+            Some(tool) => tokio::select! {
+                place = self.lanes.enter(&tool.id.server) => place,
+                () = cancel.cancelled() => return Err("cancelled before it was sent".to_owned()),
+            },
+            None => None,
+        };
+        let options = CallOptions { cancel, ..CallOptions::default() };
+        let result = match self.session.call(name, arguments, options).await {
+            Ok(result) => result,
+            Err(CallFailure::UnknownTool(message) | CallFailure::Refused { message, .. }) => {
+                error_result(&message)
+            }
+            Err(CallFailure::Cancelled) => return Err("cancelled".to_owned()),
+        };
+        self.value(tool.as_ref(), result)
+    }
+
+    fn value(&self, tool: Option<&Tool>, result: Value) -> Result<Box<RawValue>, String> {
+        let declared = tool.and_then(|tool| self.learned.declared(tool));
+        let wrapping = declared.unwrap_or(Wrapping::None);
+        let value = value::of_result(result, wrapping, &self.media)?;
+        if let (Some(tool), None) = (tool, declared) {
+            self.learned.learn(tool, &value);
+        }
+        serde_json::value::to_raw_value(&value).map_err(|error| error.to_string())
+    }
+
+    /// Discovery from within a script: the same meta-tools, their answers as data.
+    async fn meta_call(
+        &self,
+        tool: MetaTool,
+        arguments: Map<String, Value>,
+    ) -> Result<Box<RawValue>, String> {
+        if !in_scripts(tool) {
+            let name = tool.name();
+            return Err(match tool {
+                MetaTool::Call => "in a script, call the tool by its name".to_owned(),
+                _ => format!("{name} cannot be used in a script"),
+            });
+        }
+        let result = meta::call(&self.session, tool, arguments, CallOptions::default()).await;
+        let result = result.map_err(|_| "the call was refused".to_owned())?;
+        let value = value::of_result(result, Wrapping::None, &self.media)?;
+        serde_json::value::to_raw_value(&value).map_err(|error| error.to_string())
+    }
+
+    /// A sign of life for a client that waits: how many calls have been answered.
+    fn report_progress(&self, name: &str) {
+        let done = self.done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
+        if let Some(progress) = &self.progress {
+            let message = Some(format!("{done} calls answered, the last of {name}"));
+            // A client that does not keep up loses some of it.
+            let _ = progress.try_send(Progress { progress: f64::from(done), total: None, message });
+        }
+    }
+}
+
+fn in_scripts(tool: MetaTool) -> bool {
+    matches!(tool, MetaTool::Search | MetaTool::Details)
+}

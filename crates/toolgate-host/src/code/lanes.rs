@@ -1,0 +1,38 @@
+//! How many calls of scripts a server gets at once.
+
+use std::{collections::HashMap, sync::Arc};
+
+use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use toolgate_catalog::ServerName;
+
+/// A lane a server, so wide that some calls go side by side. The rest wait their turn, whichever
+/// script they are from, and never for another server.
+#[derive(Debug)]
+pub(super) struct Lanes {
+    width: usize,
+    lanes: Mutex<HashMap<ServerName, Arc<Semaphore>>>,
+}
+
+impl Lanes {
+    pub(super) fn new(width: usize) -> Self {
+        Self { width: width.max(1), lanes: Mutex::default() }
+    }
+
+    /// Waits for a place. It is given back by dropping it.
+    pub(super) async fn enter(&self, server: &ServerName) -> Option<OwnedSemaphorePermit> {
+        let lane = {
+            let mut lanes = self.lanes.lock();
+            match lanes.get(server) {
+                Some(lane) => Arc::clone(lane),
+                None => Arc::clone(
+                    lanes
+                        .entry(server.clone())
+                        .or_insert_with(|| Arc::new(Semaphore::new(self.width))),
+                ),
+            }
+        };
+        // Lanes are never closed.
+        lane.acquire_owned().await.ok()
+    }
+}

@@ -1,0 +1,209 @@
+//! What a model is told of a run.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+use toolgate_sandbox::{Captured, Failure, Finding, Outcome, Report, Stop};
+
+use super::{budget, ledger, media::Media, outputs::Outputs};
+
+/// A run, ready to be shown.
+#[derive(Debug)]
+pub(super) struct Shown {
+    pub(super) text: String,
+    /// All that the script wrote, as far as it was kept.
+    pub(super) output: String,
+    /// The end of the text.
+    pub(super) closing: String,
+    pub(super) is_error: bool,
+    /// Images and other content for the client.
+    pub(super) content: Vec<Value>,
+    /// What the script returned, with words in the place of media.
+    pub(super) value: Option<Value>,
+    /// Where the rest can be read.
+    pub(super) output_id: Option<String>,
+}
+
+/// The share of the budget that errors and the ledger may take.
+const CLOSING_SHARE: usize = 4;
+const STACK_FRAMES: usize = 8;
+const FINDINGS: usize = 10;
+const SOURCE_CHARACTERS: usize = 160;
+
+/// Renders a report within `tokens`. What does not fit is kept in `outputs`.
+pub(super) fn render(
+    report: &Report,
+    code: &str,
+    tokens: usize,
+    media: &Media,
+    outputs: &Outputs,
+) -> Shown {
+    let mut content = Vec::new();
+    for block in &report.emitted {
+        let mut block = serde_json::from_str(block.get()).unwrap_or(Value::Null);
+        content.append(&mut media.take_out(&mut block));
+        if let Some(text) = block.get("text").and_then(Value::as_str) {
+            content.push(serde_json::json!({ "type": "text", "text": safe(text) }));
+        }
+    }
+    let mut value = match &report.outcome {
+        Outcome::Value(Some(value)) => serde_json::from_str::<Value>(value.get()).ok(),
+        _ => None,
+    };
+    if let Some(value) = &mut value {
+        content.append(&mut media.take_out(value));
+    }
+
+    let output = output_text(&report.output);
+    let mut body = output.clone();
+    if let Some(value) = value.as_ref().filter(|value| !value.is_null()) {
+        let shown = match value {
+            Value::String(text) => safe(text),
+            other => other.to_string(),
+        };
+        if body.is_empty() {
+            body = shown;
+        } else {
+            let _ = write!(body, "{}Returned: {shown}", line_break(&body));
+        }
+    }
+
+    let closing = closing(report, code, body.is_empty() && content.is_empty());
+    let closing = budget::head(&closing, (tokens / CLOSING_SHARE).max(100)).to_owned();
+    let room = tokens.saturating_sub(toolgate_catalog::TokenCounter::shared().count(&closing));
+    let mut output_id = None;
+    if let Some(gap) = budget::left_out(&body, room) {
+        let id = outputs.keep(&body);
+        let ended = match report.outcome {
+            Outcome::Value(_) => "the script ran to the end; ",
+            _ => "",
+        };
+        let note = format!(
+            "\n[{ended}{} bytes left out: read_output(id: \"{id}\", offset: {})]\n",
+            gap.len(),
+            gap.start
+        );
+        body.replace_range(gap, &note);
+        output_id = Some(id);
+    }
+    let separator = if closing.is_empty() { "" } else { line_break(&body) };
+    let text = format!("{body}{separator}{closing}");
+    let is_error = !matches!(report.outcome, Outcome::Value(_));
+    Shown { text, output, closing, is_error, content, value, output_id }
+}
+
+/// Everything after the output: the error, if any, and the calls that were made.
+fn closing(report: &Report, code: &str, silent: bool) -> String {
+    let mut text = match &report.outcome {
+        Outcome::Value(_) if silent => {
+            "The script ran to its end without output: print, or return a value.".to_owned()
+        }
+        Outcome::Value(_) => String::new(),
+        Outcome::Rejected(findings) => rejected(findings),
+        Outcome::Failed(failure) => failed(failure, code),
+        Outcome::Stopped(stop) => stopped(stop, code),
+        Outcome::Cancelled => "The run was cancelled.".to_owned(),
+        Outcome::Crashed(what) => format!("The run was ended: {what}."),
+    };
+    let ledger = ledger::ledger(report);
+    if !ledger.is_empty() {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&ledger);
+    }
+    text
+}
+
+fn rejected(findings: &[Finding]) -> String {
+    let mut text = "The script did not run:".to_owned();
+    for finding in findings.iter().take(FINDINGS) {
+        let _ = write!(text, "\n{}", safe(&finding.to_string()));
+    }
+    if findings.len() > FINDINGS {
+        let _ = write!(text, "\n… and {} more", findings.len() - FINDINGS);
+    }
+    text
+}
+
+fn failed(failure: &Failure, code: &str) -> String {
+    let mut text = safe(&failure.message);
+    for frame in failure.stack.iter().take(STACK_FRAMES) {
+        let _ = write!(text, "\n  at ");
+        if !frame.function.is_empty() {
+            let _ = write!(text, "{} ", safe(&frame.function));
+        }
+        let position = frame.position;
+        let _ = write!(text, "line {}", position.line);
+        if position.column > 0 {
+            let _ = write!(text, ", column {}", position.column);
+        }
+        let index = usize::try_from(position.line).unwrap_or_default();
+        let source = index.checked_sub(1).and_then(|index| code.lines().nth(index));
+        if let Some(source) = source.map(str::trim).filter(|source| !source.is_empty()) {
+            let source: String = source.chars().take(SOURCE_CHARACTERS).collect();
+            let _ = write!(text, ": {}", safe(&source));
+        }
+    }
+    if let Some(hint) = &failure.hint {
+        let _ = write!(text, "\nhint: {}", safe(hint));
+    }
+    text
+}
+
+fn stopped(stop: &Stop, code: &str) -> String {
+    let mut text = format!("The run was ended: {stop}.");
+    let failure = match stop {
+        Stop::Stalled(failure) => Some(failure),
+        Stop::Memory { failure, .. } | Stop::Stack { failure, .. } => failure.as_ref(),
+        _ => None,
+    };
+    if let Some(failure) = failure {
+        let _ = write!(text, "\n{}", failed(failure, code));
+    }
+    text
+}
+
+fn output_text(output: &Captured) -> String {
+    let mut text = safe(&output.head);
+    if output.left_out > 0 {
+        let _ = write!(
+            text,
+            "\n[{} bytes were not kept; codeMode.maxOutputBytes keeps more]\n{}",
+            output.left_out,
+            safe(&output.tail)
+        );
+    }
+    text
+}
+
+fn line_break(text: &str) -> &'static str {
+    if text.is_empty() || text.ends_with('\n') { "" } else { "\n" }
+}
+
+/// A script's text without what a terminal or a model could trip over: control characters are
+/// spelled out, invisible ones that change how text reads are left out.
+pub(super) fn safe(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '\n' | '\t' => clean.push(character),
+            '\r' if characters.peek() == Some(&'\n') => {}
+            '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{2069}'
+            | '\u{feff}'
+            | '\u{e0000}'..='\u{e007f}' => {}
+            control if control.is_control() => {
+                let _ = write!(clean, "\\x{:02x}", u32::from(control));
+            }
+            other => clean.push(other),
+        }
+    }
+    clean
+}
+
+#[cfg(test)]
+#[path = "render_tests.rs"]
+mod tests;

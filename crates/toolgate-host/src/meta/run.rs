@@ -1,0 +1,94 @@
+//! `run_code` and `read_output`.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use toolgate_sandbox::Language;
+use toolgate_upstream::CallOptions;
+
+use super::{absent, one_line};
+use crate::{
+    code::Unreadable,
+    session::{Session, error_result},
+};
+
+/// The arguments of `run_code`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RunRequest {
+    code: String,
+    #[serde(default)]
+    language: Option<String>,
+}
+
+/// The arguments of `read_output`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReadRequest {
+    id: String,
+    #[serde(default)]
+    offset: usize,
+    #[serde(default)]
+    pattern: Option<String>,
+}
+
+const OFF: &str = "Scripts are switched off here (codeMode.enabled); use call_tool.";
+
+pub(super) async fn run(session: &Session, request: RunRequest, options: CallOptions) -> Value {
+    let language = match request.language.as_deref().map(named) {
+        None => Language::TypeScript,
+        Some(Some(language)) => language,
+        Some(None) => return error_result("`language` is \"typescript\" or \"python\"."),
+    };
+    let host = session.host();
+    let Some(run) = host.run_code(&request.code, language, options).await else {
+        return error_result(OFF);
+    };
+    let mut result = run.to_result();
+    if run.is_unknown_tool() {
+        // A tool that is not there may belong to a server that is not.
+        let notes = absent::notes(host, &host.catalog().read());
+        if !notes.is_empty()
+            && let Some(Value::String(text)) = result.pointer_mut("/content/0/text")
+        {
+            text.push('\n');
+            text.push_str(&notes.join("\n"));
+        }
+    }
+    result
+}
+
+/// The languages, with the names that models come up with.
+fn named(name: &str) -> Option<Language> {
+    match name.to_ascii_lowercase().as_str() {
+        "typescript" | "ts" | "javascript" | "js" => Some(Language::TypeScript),
+        "python" | "py" | "python3" => Some(Language::Python),
+        _ => None,
+    }
+}
+
+pub(super) fn read(session: &Session, request: &ReadRequest) -> Value {
+    let ReadRequest { id, offset, pattern } = request;
+    let page = match session.host().read_output(id, *offset, pattern.as_deref()) {
+        Ok(page) => page,
+        Err(Unreadable::Unknown) => {
+            let id = one_line(id, 64);
+            return error_result(&format!(
+                "There is no output `{id}`, or no longer: only the latest are kept. Run the code \
+                 again, and let it print less."
+            ));
+        }
+        Err(Unreadable::Pattern(problem)) => return error_result(&problem),
+    };
+    let total = page.total;
+    let mut text = page.text;
+    let note = match (page.next, pattern) {
+        (Some(next), _) => format!("[{total} bytes in all; go on with offset: {next}]"),
+        (None, Some(_)) if text.is_empty() => format!("[no line matches; {total} bytes in all]"),
+        (None, _) => format!("[the end; {total} bytes in all]"),
+    };
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text.push_str(&note);
+    json!({ "content": [{ "type": "text", "text": text }] })
+}

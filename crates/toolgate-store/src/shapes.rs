@@ -1,0 +1,67 @@
+//! What the results of tools looked like, by server.
+
+use std::{fs, path::PathBuf};
+
+use crate::{StoreError, files};
+
+/// Keeps one small JSON text a server. What is in it is the caller's business.
+#[derive(Debug, Clone)]
+pub struct ShapeStore {
+    folder: PathBuf,
+}
+
+/// What is kept of one server at most.
+pub const MAX_SHAPES_BYTES: usize = 4 * 1024 * 1024;
+
+impl ShapeStore {
+    pub(crate) fn new(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// What was saved last; `None` where there is nothing that can be read.
+    pub fn load(&self, server: &str) -> Option<String> {
+        let path = self.path(server);
+        let size = fs::metadata(&path).ok()?.len();
+        if size > MAX_SHAPES_BYTES as u64 {
+            return None;
+        }
+        fs::read_to_string(path).ok()
+    }
+
+    /// Replaces what was saved. Too much is not saved at all.
+    pub fn save(&self, server: &str, text: &str) -> Result<(), StoreError> {
+        if text.len() > MAX_SHAPES_BYTES {
+            return Ok(());
+        }
+        files::replace(&self.path(server), text.as_bytes())
+    }
+
+    fn path(&self, server: &str) -> PathBuf {
+        self.folder.join(format!("{}.json", files::slug(server)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Store;
+
+    #[test]
+    fn what_was_saved_last_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let shapes = Store::new(folder.path()).shapes();
+        assert_eq!(shapes.load("a/b"), None);
+        shapes.save("a/b", "{}").unwrap();
+        shapes.save("a/b", "{\"x\":1}").unwrap();
+        assert_eq!(shapes.load("a/b").as_deref(), Some("{\"x\":1}"));
+        assert_eq!(shapes.load("a-b"), None);
+    }
+
+    #[test]
+    fn too_much_is_left_out_and_harms_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let shapes = Store::new(folder.path()).shapes();
+        shapes.save("a", "{}").unwrap();
+        shapes.save("a", &"x".repeat(super::MAX_SHAPES_BYTES + 1)).unwrap();
+        assert_eq!(shapes.load("a").as_deref(), Some("{}"));
+    }
+}

@@ -1,0 +1,55 @@
+//! `toolgate doctor`
+
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use toolgate_config::CodeMode;
+use toolgate_host::{Host, HostSettings};
+use toolgate_sandbox::lockdown::MeasureState;
+
+use crate::{cli::Doctor, failure::Failure, load, printer::Printer};
+
+/// Starts a worker of the sandbox and tells what holds it. Needs no configuration.
+pub(crate) async fn run(arguments: &Doctor, printer: &mut Printer) -> Result<ExitCode, Failure> {
+    let mut settings = HostSettings::new(Vec::new());
+    settings.code = load::code(&CodeMode::default());
+    let host = Host::start(settings);
+    let lockdown = host.lockdown().await;
+    host.shutdown().await;
+    let report = match lockdown {
+        Some(Ok(report)) => report,
+        Some(Err(problem)) => {
+            return Err(Failure::new(format!(
+                "no worker of the sandbox could be started: {problem}"
+            ))
+            .hint("scripts cannot run; call_tool and everything else can"));
+        }
+        None => return Err(Failure::new("the program cannot find itself")),
+    };
+    let lacking = report.lacking();
+    if arguments.output.json {
+        let rows: Vec<Value> = report
+            .measures
+            .iter()
+            .map(|measure| {
+                let (in_force, detail) = match &measure.state {
+                    MeasureState::InForce(detail) => (true, detail),
+                    MeasureState::Missing(why) => (false, why),
+                };
+                let what = measure.kind.to_string();
+                json!({ "measure": what, "inForce": in_force, "detail": detail })
+            })
+            .collect();
+        printer.json(&json!({ "sandbox": rows, "scriptsRun": lacking.is_none() }))?;
+    } else {
+        printer.line("What confines scripts here:");
+        for measure in &report.measures {
+            printer.line(format!("  {measure}"));
+        }
+    }
+    if let Some(measure) = lacking {
+        return Err(Failure::new(format!("scripts do not run here: {measure}"))
+            .hint("call_tool and everything else work without it"));
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,122 @@
+//! `toolgate run`
+
+use std::{fs, io::Read, path::Path, process::ExitCode};
+
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use toolgate_host::{CodeRun, Host};
+use toolgate_sandbox::Language;
+use toolgate_upstream::{CallOptions, Progress};
+
+use crate::{
+    cli::{self, Globals, Run},
+    failure::Failure,
+    printer::Printer,
+};
+
+/// What programs exit with after Ctrl-C.
+const INTERRUPTED: u8 = 130;
+
+pub(crate) async fn run(
+    globals: &Globals,
+    arguments: &Run,
+    printer: &mut Printer,
+) -> Result<ExitCode, Failure> {
+    let code = read(&arguments.file)?;
+    let (_, host) = super::start_when_needed(globals, &[], None, printer).await?;
+    let cancel = CancellationToken::new();
+    let run = run_with_progress(&host, &code, language(arguments), cancel.clone()).await;
+    host.shutdown().await;
+    let run = run.ok_or_else(|| {
+        Failure::usage("scripts are switched off: codeMode.enabled is false")
+            .hint("set it to true, or leave it out")
+    })?;
+    show(&run, arguments.output.json, printer)?;
+    Ok(match run.is_error {
+        false => ExitCode::SUCCESS,
+        true if cancel.is_cancelled() => ExitCode::from(INTERRUPTED),
+        true => ExitCode::FAILURE,
+    })
+}
+
+fn show(run: &CodeRun, as_json: bool, printer: &mut Printer) -> Result<(), Failure> {
+    if as_json {
+        return printer.json(&json!({
+            "value": run.value,
+            "output": run.output,
+            "error": run.is_error.then_some(&run.closing),
+            "content": run.content,
+            "run": run.figures(),
+        }));
+    }
+    // In a shell nothing is cut: there is no context to save.
+    if !run.output.is_empty() {
+        printer.line(run.output.trim_end_matches('\n'));
+    }
+    match &run.value {
+        None | Some(Value::Null) => {}
+        Some(Value::String(text)) => printer.line(text),
+        Some(value) => printer.json(value)?,
+    }
+    for block in &run.content {
+        printer.line(super::block_text(block));
+    }
+    if run.is_error {
+        printer.note(format!("error: {}", run.closing));
+    } else if run.output.is_empty() && run.value.is_none() && run.content.is_empty() {
+        printer.note(&run.closing);
+    }
+    Ok(())
+}
+
+/// Runs the script. Ctrl-C cancels it; what it did until then is shown all the same.
+async fn run_with_progress(
+    host: &Host,
+    code: &str,
+    language: Language,
+    cancel: CancellationToken,
+) -> Option<CodeRun> {
+    let (progress, mut reports) = tokio::sync::mpsc::channel::<Progress>(64);
+    let bar = Printer::progress(0, "running");
+    let shown = bar.clone();
+    tokio::spawn(async move {
+        while let Some(report) = reports.recv().await {
+            shown.set_message(format!("running: {}", report.message.unwrap_or_default()));
+        }
+    });
+    let interrupted = cancel.clone();
+    tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            interrupted.cancel();
+            // Who presses it twice does not want to wait for the servers.
+            if tokio::signal::ctrl_c().await.is_ok() {
+                std::process::exit(i32::from(INTERRUPTED));
+            }
+        }
+    });
+    let options = CallOptions { progress: Some(progress), cancel, ..CallOptions::default() };
+    let run = host.run_code(code, language, options).await;
+    bar.finish_and_clear();
+    run
+}
+
+fn read(file: &Path) -> Result<String, Failure> {
+    let text = if file.as_os_str() == "-" {
+        let mut text = String::new();
+        std::io::stdin().read_to_string(&mut text).map(|_| text)
+    } else {
+        fs::read_to_string(file)
+    };
+    text.map_err(|error| {
+        Failure::usage(format!("cannot read {}: {error}", file.display()))
+            .hint("name a script, or `-` to read it from stdin")
+    })
+}
+
+fn language(arguments: &Run) -> Language {
+    let extension = arguments.file.extension().and_then(|extension| extension.to_str());
+    match (arguments.language, extension) {
+        (Some(cli::Language::Python), _) | (None, Some("py")) => Language::Python,
+        _ => Language::TypeScript,
+    }
+}

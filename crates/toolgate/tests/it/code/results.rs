@@ -1,0 +1,163 @@
+//! What comes back.
+
+use serde_json::{Value, json};
+
+use super::{python, run, workplace};
+use crate::support::{call, text};
+
+#[tokio::test]
+async fn a_script_calls_tools_and_only_its_answer_comes_back() {
+    let mut client = workplace(&json!({})).connect(&[]).await;
+    let answer = run(
+        &mut client,
+        "const sums = await Promise.all([1, 2, 3].map((n: number) => kit_add({ a: n, b: 1 })));\n\
+         return sums.map((each) => each.sum);",
+    )
+    .await;
+    assert_eq!(answer.get("isError"), None, "{answer}");
+    insta::assert_snapshot!(text(&answer), @"");
+    let answer = python(
+        &mut client,
+        "sums = await asyncio.gather(*[kit_add(n, 1) for n in [1, 2, 3]])\n\
+         print([each['sum'] for each in sums])",
+    )
+    .await;
+    insta::assert_snapshot!(text(&answer), @"");
+}
+
+#[tokio::test]
+async fn discovery_and_composition_fit_in_one_run() {
+    let mut client = workplace(&json!({})).connect(&[]).await;
+    let answer = run(
+        &mut client,
+        "const found = await search_tools({ query: 'add two numbers', limit: 1 });\n\
+         const name = found.servers[0].tools[0].name;\n\
+         const details = await get_tool_details({ names: [name], format: 'typescript' });\n\
+         console.log(details.tools[0].declaration);\n\
+         return await tools[name]({ a: 40, b: 2 });",
+    )
+    .await;
+    insta::assert_snapshot!(text(&answer), @"");
+}
+
+#[tokio::test]
+async fn a_failed_call_is_an_exception_that_can_be_caught() {
+    let mut client = workplace(&json!({})).connect(&[]).await;
+    let answer = run(
+        &mut client,
+        "try { await kit_fail({ message: 'no luck' }); } catch (error) {\n\
+         return `${error.name}: ${error.tool}: ${error.message}`; }",
+    )
+    .await;
+    insta::assert_snapshot!(text(&answer), @"");
+    let answer = python(
+        &mut client,
+        "try:\n    await kit_fail(message='no luck')\nexcept Exception as error:\n    print('caught', error)",
+    )
+    .await;
+    insta::assert_snapshot!(text(&answer), @"");
+}
+
+#[tokio::test]
+async fn an_uncaught_error_says_where_and_what_has_already_happened() {
+    let mut client = workplace(&json!({})).connect(&[]).await;
+    let answer = run(
+        &mut client,
+        "const first = await kit_add({ a: 1, b: 2 });\n\
+         console.log('first', first.sum);\n\
+         const slow = kit_sleep({ ms: 60000 });\n\
+         await kit_fail({ message: 'no luck' });\n\
+         await slow;",
+    )
+    .await;
+    assert_eq!(answer["isError"], true);
+    insta::assert_snapshot!(text(&answer), @"");
+    let answer = python(
+        &mut client,
+        "first = await kit_add(1, 2)\nprint('first', first['sum'])\nawait kit_fail(message='no luck')\n",
+    )
+    .await;
+    assert_eq!(answer["isError"], true);
+    insta::assert_snapshot!(text(&answer), @"");
+}
+
+#[tokio::test]
+async fn mistakes_are_found_before_anything_runs() {
+    let mut client = workplace(&json!({})).connect(&[]).await;
+    let answer = run(
+        &mut client,
+        "await kit_counter({});\nkit_add({ a: 1 });\nawait kit_sleeep({ ms: 'long' });\nawait kit_add({ a: 'x', b: 2 });",
+    )
+    .await;
+    assert_eq!(answer["isError"], true);
+    insta::assert_snapshot!(text(&answer), @"");
+    let answer =
+        python(&mut client, "await kit_counter()\nx = await kit_add(1, c=2)\nimport requests\n")
+            .await;
+    insta::assert_snapshot!(text(&answer), @"");
+    let answer = run(&mut client, "const x = ;").await;
+    insta::assert_snapshot!(text(&answer), @"");
+    let counted = run(&mut client, "return (await kit_counter({})).count").await;
+    assert!(text(&counted).starts_with('1'), "nothing ran before: {counted}");
+}
+
+#[tokio::test]
+async fn long_output_is_cut_and_can_be_read() {
+    let mut client = workplace(&json!({ "maxOutputTokens": 200 })).connect(&[]).await;
+    let code = "for (let n = 0; n < 5000; n++) console.log(`line ${n}${n === 4321 ? ' NEEDLE' : ''}`);\n\
+                return 'the end';";
+    let answer = run(&mut client, code).await;
+    let shown = text(&answer).to_owned();
+    assert!(shown.starts_with("line 0\n") && shown.contains("Returned: the end"), "{shown}");
+    assert!(shown.contains("the script ran to the end; "), "{shown}");
+    let id = shown.split("id: \"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    let found = call(&mut client, "read_output", json!({ "id": id, "pattern": "NEEDLE" })).await;
+    assert!(text(&found).contains("line 4321 NEEDLE"), "{found}");
+    let (mut all, mut offset) = (String::new(), Some(0));
+    while let Some(from) = offset {
+        let page = call(&mut client, "read_output", json!({ "id": id, "offset": from })).await;
+        let (part, note) = text(&page).rsplit_once('[').unwrap();
+        offset =
+            note.split("offset: ").nth(1).and_then(|next| next.trim_end_matches(']').parse().ok());
+        all.push_str(if part.ends_with("\n") && offset.is_some() { part } else { part.trim_end() });
+        assert!(all.len() < 200_000);
+    }
+    assert!(all.contains("line 0\n") && all.contains("line 2500") && all.ends_with("the end"));
+    let unknown = call(&mut client, "read_output", json!({ "id": "out_0" })).await;
+    assert_eq!(unknown["isError"], true);
+    insta::assert_snapshot!(text(&unknown), @"");
+}
+
+#[tokio::test]
+async fn images_pass_through_to_the_client_and_to_other_tools() {
+    let mut client = workplace(&json!({})).connect(&[]).await;
+    let answer = run(
+        &mut client,
+        "const blocks = await kit_media({});\n\
+         const image = blocks.find((block) => block.type === 'image');\n\
+         console.log(Object.keys(image).sort().join(' '), image.data.length < 30);\n\
+         const echoed = await kit_echo({ picture: image.data });\n\
+         emit(image);\n\
+         return { sent: echoed.picture.length < 30 || echoed.picture.length, image };",
+    )
+    .await;
+    let content = answer["content"].as_array().unwrap();
+    let images: Vec<&Value> = content.iter().filter(|block| block["type"] == "image").collect();
+    assert_eq!(images.len(), 2, "emitted and returned: {answer}");
+    let data = images[0]["data"].as_str().unwrap();
+    assert!(data.len() > 20 && !data.contains("toolgate-media"), "{data}");
+    assert!(!text(&answer).contains(data), "{answer}");
+}
+
+#[tokio::test]
+async fn the_return_type_is_learned() {
+    let mut client = workplace(&json!({})).connect(&[]).await;
+    let details = json!({ "names": ["kit_counter"], "format": "typescript" });
+    let before = call(&mut client, "get_tool_details", details.clone()).await;
+    insta::assert_snapshot!(text(&before), @"");
+    run(&mut client, "return await kit_counter({})").await;
+    let after = call(&mut client, "get_tool_details", details).await;
+    insta::assert_snapshot!(text(&after), @"");
+    let python = json!({ "names": ["kit_counter", "kit_add"], "format": "python" });
+    insta::assert_snapshot!(text(&call(&mut client, "get_tool_details", python).await), @"");
+}
