@@ -41,20 +41,20 @@ impl World for Mirror {
     fn emit(&mut self, _block: Box<RawValue>) {}
 }
 
-fn engine() -> Box<JavaScript> {
-    Box::new(JavaScript::new().expect("the engine starts"))
+fn engine() -> JavaScript {
+    JavaScript::new().unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn warm_engine() -> Box<JavaScript> {
+fn warm_engine() -> JavaScript {
     let engine = engine();
     engine.warm();
     engine
 }
 
-fn run(engine: Box<JavaScript>, source: &str) {
+fn run(engine: JavaScript, source: &str) {
     let functions = [Function { name: "echo".to_owned(), parameters: vec!["i".to_owned()] }];
     let script = Script { source, functions: &functions };
-    let outcome = engine.run(&script, &LIMITS, &mut Mirror::default());
+    let outcome = Box::new(engine).run(&script, &LIMITS, &mut Mirror::default());
     assert!(matches!(outcome, Outcome::Value(_)), "{outcome:?}");
 }
 

@@ -44,10 +44,28 @@ fn parallel_calls(count: usize) {
     run(&format!("import asyncio\nlen(await asyncio.gather(*[echo(i) for i in range({count})]))"));
 }
 
+/// The trivial script with tasks on an interpreter that was prepared while it waited.
+#[divan::bench]
+fn prepared_with_tasks(bencher: divan::Bencher<'_, '_>) {
+    bencher.with_inputs(Python::prepared).bench_values(|python| {
+        run_on(python, "import asyncio\nawait asyncio.create_task(echo(1))");
+    });
+}
+
+/// The preparation itself.
+#[divan::bench]
+fn prepare() -> Python {
+    Python::prepared()
+}
+
 fn run(source: &str) {
+    run_on(Python::new(), source);
+}
+
+fn run_on(python: Python, source: &str) {
     let functions = [Function { name: "echo".to_owned(), parameters: vec!["x".to_owned()] }];
     let limits = Limits { memory_bytes: 128 << 20, stack_bytes: 1 << 20 };
-    let outcome = Box::new(Python::new()).run(
+    let outcome = Box::new(python).run(
         &Script { source, functions: &functions },
         &limits,
         &mut Echo(VecDeque::new()),

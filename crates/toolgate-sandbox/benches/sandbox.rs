@@ -1,5 +1,7 @@
 //! What a run and a call cost: `cargo bench -p toolgate-sandbox`.
 
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot start has nothing to say")]
+
 use std::{sync::Arc, time::Duration};
 
 use divan::{Bencher, black_box};
@@ -83,38 +85,38 @@ fn code<'a>(language: Language, typescript: &'a str, python: &'a str) -> &'a str
 }
 
 #[divan::bench(args = LANGUAGES, sample_count = 50, sample_size = 1)]
-fn trivial_script_warm(bencher: Bencher<'_, '_>, language: &Language) {
+fn trivial_script_warm(bencher: Bencher<'_, '_>, language: Language) {
     let bench = Bench::new(2);
     bencher
         .with_inputs(|| bench.settle())
-        .bench_local_values(|()| bench.run(code(*language, "return 1", "1"), *language));
+        .bench_local_values(|()| bench.run(code(language, "return 1", "1"), language));
 }
 
 #[divan::bench(args = LANGUAGES, sample_count = 50, sample_size = 1)]
-fn trivial_script_cold(bencher: Bencher<'_, '_>, language: &Language) {
+fn trivial_script_cold(bencher: Bencher<'_, '_>, language: Language) {
     let bench = Bench::new(0);
-    bencher.bench_local(|| bench.run(code(*language, "return 1", "1"), *language));
+    bencher.bench_local(|| bench.run(code(language, "return 1", "1"), language));
 }
 
 #[divan::bench(args = LANGUAGES, sample_count = 20, sample_size = 1)]
-fn a_thousand_calls_in_sequence(bencher: Bencher<'_, '_>, language: &Language) {
+fn a_thousand_calls_in_sequence(bencher: Bencher<'_, '_>, language: Language) {
     let bench = Bench::new(2);
     let typescript = "for (let i = 0; i < 1000; i++) await echo({ i }); return 1";
     let python = "for i in range(1000): await echo(i=i)\n1";
     bencher
         .with_inputs(|| bench.settle())
-        .bench_local_values(|()| bench.run(code(*language, typescript, python), *language));
+        .bench_local_values(|()| bench.run(code(language, typescript, python), language));
 }
 
 #[divan::bench(args = LANGUAGES, sample_count = 20, sample_size = 1)]
-fn a_thousand_calls_at_once(bencher: Bencher<'_, '_>, language: &Language) {
+fn a_thousand_calls_at_once(bencher: Bencher<'_, '_>, language: Language) {
     let bench = Bench::new(2);
     let typescript =
         "await Promise.all(Array.from({ length: 1000 }, (_, i) => echo({ i }))); return 1";
     let python = "import asyncio\nawait asyncio.gather(*[echo(i=i) for i in range(1000)])\n1";
     bencher
         .with_inputs(|| bench.settle())
-        .bench_local_values(|()| bench.run(code(*language, typescript, python), *language));
+        .bench_local_values(|()| bench.run(code(language, typescript, python), language));
 }
 
 #[divan::bench(args = [10, 100], sample_count = 5, sample_size = 1)]
@@ -122,8 +124,7 @@ fn runs_at_once(bencher: Bencher<'_, '_>, runs: usize) {
     let bench = Bench::new(2);
     bencher.with_inputs(|| bench.settle()).bench_local_values(|()| {
         let all = (0..runs).map(|_| {
-            let script =
-                Script { code: String::from("return 1"), language: Language::TypeScript };
+            let script = Script { code: String::from("return 1"), language: Language::TypeScript };
             bench.pool.run(script, &bench.limits, Arc::new(Instant), CancellationToken::new())
         });
         bench.runtime.block_on(futures::future::join_all(all))

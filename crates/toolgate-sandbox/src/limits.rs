@@ -138,7 +138,11 @@ impl fmt::Display for Stop {
                 write!(formatter, "the script needed more than {} of memory", Bytes(*limit))?;
             }
             Self::Stack { limit, .. } => {
-                write!(formatter, "the script calls itself too deeply for {} of stack", Bytes(*limit))?;
+                write!(
+                    formatter,
+                    "the script calls itself too deeply for {} of stack",
+                    Bytes(*limit)
+                )?;
             }
             Self::Output { limit } => {
                 write!(formatter, "the script wrote more than {} of output", Bytes(*limit))?;

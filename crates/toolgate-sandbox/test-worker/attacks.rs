@@ -18,7 +18,8 @@ pub(crate) fn attack(command: &str, rest: &str) -> String {
         "list" => std::fs::read_dir(rest).map(|entries| format!("{} entries", entries.count())),
         "environment" => Ok(format!("{} variables", std::env::vars_os().count())),
         "descriptors" => Ok(format!("{} open", open_descriptors())),
-        "zone" => Ok(std::fs::read_link("/etc/localtime").map_or_else(|e| e.to_string(), |_| String::from("read"))),
+        "zone" => Ok(std::fs::read_link("/etc/localtime")
+            .map_or_else(|e| e.to_string(), |_| String::from("read"))),
         "spawn" => std::process::Command::new(rest).status().map(|status| status.to_string()),
         "thread" => Ok(std::thread::spawn(|| String::from("ran")).join().unwrap()),
         "raw" => Ok(format!("{} bytes", write_all(&from_hexadecimal(rest)))),
@@ -68,23 +69,34 @@ fn system_call(name: &str, rest: &str) -> io::Result<String> {
             "socket-tcp" => libc::syscall(libc::SYS_socket, libc::AF_INET, libc::SOCK_STREAM, 0),
             "socket-udp" => libc::syscall(libc::SYS_socket, libc::AF_INET, libc::SOCK_DGRAM, 0),
             "socket-unix" => libc::syscall(libc::SYS_socket, libc::AF_UNIX, libc::SOCK_STREAM, 0),
-            "socket-netlink" => libc::syscall(libc::SYS_socket, libc::AF_NETLINK, libc::SOCK_RAW, 0),
+            "socket-netlink" => {
+                libc::syscall(libc::SYS_socket, libc::AF_NETLINK, libc::SOCK_RAW, 0)
+            }
             "connect" => libc::syscall(libc::SYS_connect, 0, nothing, 0),
             "sendmsg" => libc::syscall(libc::SYS_sendmsg, 0, nothing, 0),
             "fork" => libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0),
             "clone3" => libc::syscall(libc::SYS_clone3, nothing, 0),
             "execve" => libc::syscall(libc::SYS_execve, path, nothing, nothing),
-            "execveat" => libc::syscall(libc::SYS_execveat, libc::AT_FDCWD, path, nothing, nothing, 0),
+            "execveat" => {
+                libc::syscall(libc::SYS_execveat, libc::AT_FDCWD, path, nothing, nothing, 0)
+            }
             "ptrace" => libc::syscall(libc::SYS_ptrace, libc::PTRACE_ATTACH, parent, 0, 0),
             "kill-parent" => libc::syscall(libc::SYS_kill, parent, libc::SIGKILL),
             "tgkill-parent" => libc::syscall(libc::SYS_tgkill, parent, parent, libc::SIGKILL),
             "pidfd" => libc::syscall(libc::SYS_pidfd_open, parent, 0),
-            "read-parent" => libc::syscall(libc::SYS_process_vm_readv, parent, nothing, 0, nothing, 0, 0),
-            "limit-parent" => libc::syscall(libc::SYS_prlimit64, parent, libc::RLIMIT_CPU, nothing, nothing),
+            "read-parent" => {
+                libc::syscall(libc::SYS_process_vm_readv, parent, nothing, 0, nothing, 0, 0)
+            }
+            "limit-parent" => {
+                libc::syscall(libc::SYS_prlimit64, parent, libc::RLIMIT_CPU, nothing, nothing)
+            }
             "raise-limit" => raise_limit(),
-            "map-executable" => libc::syscall(libc::SYS_mmap, 0, page, executable, anonymous, -1, 0),
+            "map-executable" => {
+                libc::syscall(libc::SYS_mmap, 0, page, executable, anonymous, -1, 0)
+            }
             "protect-executable" => {
-                let memory = libc::mmap(std::ptr::null_mut(), page, libc::PROT_READ, anonymous, -1, 0);
+                let memory =
+                    libc::mmap(std::ptr::null_mut(), page, libc::PROT_READ, anonymous, -1, 0);
                 libc::syscall(libc::SYS_mprotect, memory, page, libc::PROT_READ | libc::PROT_EXEC)
             }
             "memfd" => libc::syscall(libc::SYS_memfd_create, path, 0),
@@ -117,7 +129,9 @@ fn system_call(name: &str, rest: &str) -> io::Result<String> {
 fn raise_limit() -> libc::c_long {
     let most = libc::rlimit64 { rlim_cur: 1 << 40, rlim_max: 1 << 40 };
     // SAFETY: reads one struct.
-    unsafe { libc::syscall(libc::SYS_prlimit64, 0, libc::RLIMIT_DATA, &raw const most, null::<u8>()) }
+    unsafe {
+        libc::syscall(libc::SYS_prlimit64, 0, libc::RLIMIT_DATA, &raw const most, null::<u8>())
+    }
 }
 
 fn open_descriptors() -> usize {
@@ -150,14 +164,13 @@ fn write_all(mut bytes: &[u8]) -> usize {
     while !bytes.is_empty() {
         // SAFETY: reads what is there.
         let written = unsafe { libc::write(0, bytes.as_ptr().cast(), bytes.len()) };
-        match usize::try_from(written) {
-            Ok(written) => bytes = &bytes[written..],
-            // The pipe is full and the host does not read any more, or not yet.
-            Err(_) => {
-                let mut pipe = libc::pollfd { fd: 0, events: libc::POLLOUT, revents: 0 };
-                // SAFETY: one descriptor, which outlives the call.
-                unsafe { libc::poll(&raw mut pipe, 1, -1) };
-            }
+        if let Ok(written) = usize::try_from(written) {
+            bytes = &bytes[written..];
+        } else {
+            // The pipe is full, and the host does not read any more, or not yet.
+            let mut pipe = libc::pollfd { fd: 0, events: libc::POLLOUT, revents: 0 };
+            // SAFETY: one descriptor, which outlives the call.
+            unsafe { libc::poll(&raw mut pipe, 1, -1) };
         }
     }
     all

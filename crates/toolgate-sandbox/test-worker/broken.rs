@@ -78,7 +78,7 @@ pub(crate) fn run(source: &str, world: &mut dyn World) -> Outcome {
     Outcome::Value(None)
 }
 
-const DAY: std::time::Duration = std::time::Duration::from_secs(86_400);
+const DAY: std::time::Duration = std::time::Duration::from_hours(24);
 
 fn submit(world: &mut dyn World, next_call: &mut u64, name: &str, arguments: Box<RawValue>) {
     let _ = world.submit(Call { id: *next_call, name: name.to_owned(), arguments });

@@ -66,8 +66,10 @@ pub(super) fn run(
     let ending = Driver { runtime, context, host }.drive(script);
     // However the interrupted script looks.
     let ending = if host.is_closed() { Ending::Abandoned } else { ending };
-    let used = runtime.memory_usage().malloc_size;
-    let used = usize::try_from(used).unwrap_or(0);
+    if let Ending::Value(value) = ending {
+        return Outcome::Value(value);
+    }
+    let used = usize::try_from(runtime.memory_usage().malloc_size).unwrap_or(0);
     runtime.set_memory_limit(memory.saturating_add(MEMORY_TO_TELL));
     context.with(|ctx| {
         let outcome = failure::outcome(&ctx, host, script, ending, used > memory / 2);
@@ -167,10 +169,10 @@ impl Driver<'_> {
             Err(error) => return Next::End(ending_of(ctx, &error)),
         };
         let state = main.state();
-        let timers = self.host.timers.borrow();
-        let timers_done = match state {
-            PromiseState::Pending => timers.is_empty(),
-            _ => timers.lets_end(),
+        // Not borrowed any longer than this: writing the value may run the script's code again.
+        let timers_done = match (state, self.host.timers.borrow()) {
+            (PromiseState::Pending, timers) => timers.is_empty(),
+            (_, timers) => timers.lets_end(),
         };
         let idle = timers_done && !self.host.has_calls();
         match state {

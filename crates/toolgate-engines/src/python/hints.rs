@@ -67,10 +67,12 @@ pub(super) fn error(kind: ExcType, text: &str) -> Option<&'static str> {
         }
         ExcType::TypeError
             if text.contains("object is not callable")
+                || text.contains("object is not subscriptable")
+                || text.contains("has no len()")
                 || text.contains("does not support item assignment") =>
         {
             Some(
-                "operators of own classes are not called here, apart from ==, [], len() and iteration: use a method",
+                "operators of own classes are not called here, apart from ==, in and iteration: use a method",
             )
         }
         ExcType::TypeError if text.contains("coroutine was never awaited") => {

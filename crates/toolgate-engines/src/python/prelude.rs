@@ -71,14 +71,38 @@ pub(super) fn module(name: &str) -> Option<&'static Piece> {
     PIECES.iter().find(|piece| piece.name == name)
 }
 
-/// The texts of some parts and of those that they use, in an order in which they can run.
-pub(super) fn sources<'a>(names: impl IntoIterator<Item = &'a &'static str>) -> Vec<&'static str> {
+/// The parts that most scripts need something of, apart from those that change built-in functions.
+pub(super) const COMMON: &[&str] = &[
+    "<await>",
+    "<core>",
+    "<iterating>",
+    "<methods>",
+    "<percent>",
+    "asyncio",
+    "collections",
+    "dataclasses",
+    "functools",
+    "itertools",
+    "json",
+    "math",
+    "random",
+    "re",
+    "statistics",
+    "sys",
+    "time",
+    "typing",
+];
+
+/// Some parts and those that they use, in an order in which they can run.
+pub(super) fn pieces<'a>(
+    names: impl IntoIterator<Item = &'a &'static str>,
+) -> impl Iterator<Item = &'static Piece> {
     let mut taken = [false; PIECES.len() + PARTS.len()];
     for name in names {
         take(name, &mut taken);
     }
     let all = PARTS.iter().chain(PIECES);
-    all.zip(taken).filter(|(_, taken)| *taken).map(|(piece, _)| piece.source).collect()
+    all.zip(taken).filter(|(_, taken)| *taken).map(|(piece, _)| piece)
 }
 
 fn take(name: &str, taken: &mut [bool]) {
@@ -108,9 +132,11 @@ macro_rules! piece {
 /// The parts that a part uses.
 const fn needs(name: &str) -> &'static [&'static str] {
     match name.as_bytes() {
-        b"<await>" | b"<core>" | b"<builtins>" | b"<classes>" | b"<matching>" => &[],
-        b"<methods>" => &["<core>"],
-        _ => &["<await>", "<core>"],
+        b"<records>" => &["<module>"],
+        [b'<', ..] => &[],
+        b"asyncio" => &["<await>", "<module>"],
+        b"logging" => &["<module>", "<percent>"],
+        _ => &["<module>"],
     }
 }
 
@@ -118,6 +144,10 @@ const fn needs(name: &str) -> &'static [&'static str] {
 const PARTS: &[Piece] = &[
     piece!("<await>", Extent::Whole, "await"),
     piece!("<core>", Extent::Whole, "core"),
+    piece!("<iterating>", Extent::Whole, "iterating"),
+    piece!("<module>", Extent::Whole, "module"),
+    piece!("<percent>", Extent::Whole, "percent"),
+    piece!("<records>", Extent::Whole, "records"),
     piece!("<builtins>", Extent::Whole, "builtins"),
     piece!("<classes>", Extent::Whole, "classes"),
     piece!("<matching>", Extent::Whole, "matching"),

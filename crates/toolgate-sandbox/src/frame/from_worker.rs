@@ -224,10 +224,8 @@ mod stack {
         deserializer: D,
     ) -> Result<Vec<StackFrame>, D::Error> {
         let triples: Vec<(String, u32, u32)> = Deserialize::deserialize(deserializer)?;
-        let frame = |(function, line, column)| StackFrame {
-            function,
-            position: Position { line, column },
-        };
+        let frame =
+            |(function, line, column)| StackFrame { function, position: Position { line, column } };
         Ok(triples.into_iter().map(frame).collect())
     }
 }

@@ -44,9 +44,10 @@ fn failure() -> impl Strategy<Value = Failure> {
         Just(FailureKind::Memory),
         Just(FailureKind::Stack),
     ];
-    let frame = (any::<String>(), any::<u32>(), any::<u32>()).prop_map(|(function, line, column)| {
-        StackFrame { function, position: Position { line, column } }
-    });
+    let frame =
+        (any::<String>(), any::<u32>(), any::<u32>()).prop_map(|(function, line, column)| {
+            StackFrame { function, position: Position { line, column } }
+        });
     (kind, any::<String>(), vec(frame, 0..4), any::<Option<String>>())
         .prop_map(|(kind, message, stack, hint)| Failure { kind, message, stack, hint })
 }
@@ -171,7 +172,10 @@ fn lists_and_texts_are_bounded() {
         kind: FailureKind::Exception,
         message: "ä".repeat(100_000),
         stack: vec![
-            StackFrame { function: "f".repeat(999), position: Position { line: 1, column: 1 } };
+            StackFrame {
+                function: "f".repeat(999),
+                position: Position { line: 1, column: 1 }
+            };
             1_000
         ],
         hint: Some("h".repeat(100_000)),

@@ -4,9 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use toolgate_engines::{Completion, Thrown};
 
-use super::parts::{
-    FrameError, frame, from_json, json_frame, put_short, raw, take, take_short,
-};
+use super::parts::{FrameError, frame, from_json, json_frame, put_short, raw, take, take_short};
 use toolgate_bindings::check::{Found, Language};
 
 const START: u8 = 1;

@@ -73,9 +73,9 @@ impl LockdownReport {
             // Not every kernel has it, and seccomp refuses the same calls.
             MeasureKind::Landlock | MeasureKind::ParentDeath | MeasureKind::Undumpable => false,
         };
-        self.measures
-            .iter()
-            .find(|measure| needed(measure.kind) && matches!(measure.state, MeasureState::Missing(_)))
+        self.measures.iter().find(|measure| {
+            needed(measure.kind) && matches!(measure.state, MeasureState::Missing(_))
+        })
     }
 }
 

@@ -106,8 +106,7 @@ fn filters() -> Result<(BpfProgram, BpfProgram), seccompiler::BackendError> {
 
 fn conditional() -> Result<[(c_long, Vec<SeccompRule>); CONDITIONAL], seccompiler::BackendError> {
     let rule = |argument, operator, value| {
-        let condition =
-            SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)?;
+        let condition = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)?;
         Ok::<_, seccompiler::BackendError>(vec![SeccompRule::new(vec![condition])?])
     };
     let executable = SeccompCmpOp::MaskedEq(u64::from(PROT_EXEC.unsigned_abs()));

@@ -108,7 +108,9 @@ impl Pool {
     /// Starts a worker, to see what holds it.
     pub async fn probe(&self) -> Result<LockdownReport, ProbeError> {
         let worker = self.take().await.map_err(ProbeError::Spawn)?;
-        tokio::time::timeout(PROBE_TIME, run::ready(worker)).await.map_err(|_| ProbeError::Silent)?
+        tokio::time::timeout(PROBE_TIME, run::ready(worker))
+            .await
+            .map_err(|_| ProbeError::Silent)?
     }
 
     /// A worker that has read nothing yet.

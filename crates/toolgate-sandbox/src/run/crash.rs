@@ -42,7 +42,9 @@ pub(super) fn in_words(status: Option<ExitStatus>) -> String {
         libc::SIGFPE => ("SIGFPE", "the engine crashed"),
         libc::SIGTRAP => ("SIGTRAP", "the engine crashed"),
         libc::SIGABRT => ("SIGABRT", "the engine gave up, most likely for want of memory"),
-        libc::SIGKILL => ("SIGKILL", "somebody killed it, most likely the system for want of memory"),
+        libc::SIGKILL => {
+            ("SIGKILL", "somebody killed it, most likely the system for want of memory")
+        }
         libc::SIGXCPU => ("SIGXCPU", "it reached the system's limit of CPU time"),
         libc::SIGXFSZ => ("SIGXFSZ", "it tried to write a file"),
         libc::SIGPIPE => ("SIGPIPE", "it lost its host"),

@@ -37,7 +37,7 @@ use crate::{
 /// Completions that are sent together at most, if so many are there.
 const BATCH: usize = 64;
 /// A moment that is after every run.
-const NEVER: Duration = Duration::from_secs(60 * 60 * 24 * 365);
+const NEVER: Duration = Duration::from_hours(24 * 365);
 
 /// How a conversation ended.
 #[derive(Debug)]

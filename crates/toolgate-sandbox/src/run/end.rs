@@ -25,7 +25,7 @@ const KILLED: Duration = Duration::from_secs(2);
 impl Drive<'_> {
     /// Runs the script to its end. `Err` if the worker died before it said anything of the script;
     /// nothing has happened then.
-    pub(super) async fn to_the_end(mut self) -> Result<Report, String> {
+    pub(super) async fn run_to_the_end(mut self) -> Result<Report, String> {
         let ending = self.converse().await;
         let cpu = self.cpu_used();
         let limits = self.limits;
@@ -137,9 +137,9 @@ fn outcome_of_failure(failure: Failure, limits: &RunLimits) -> Outcome {
             Outcome::Stopped(Stop::Stack { limit: limits.stack_bytes, failure: Some(failure) })
         }
         FailureKind::Stalled => Outcome::Stopped(Stop::Stalled(failure)),
-        FailureKind::Abandoned => {
-            Outcome::Crashed(String::from("the worker broke the protocol: it says that we are gone"))
-        }
+        FailureKind::Abandoned => Outcome::Crashed(String::from(
+            "the worker broke the protocol: it says that we are gone",
+        )),
         FailureKind::Syntax | FailureKind::Unsupported | FailureKind::Exception => {
             Outcome::Failed(failure)
         }

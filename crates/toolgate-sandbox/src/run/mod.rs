@@ -52,7 +52,7 @@ pub(crate) async fn run(
             Drive::new(worker, &script, limits, Arc::clone(&tools), &cancel, started)
         });
         match drive {
-            Ok(drive) => match drive.to_the_end().await {
+            Ok(drive) => match drive.run_to_the_end().await {
                 Ok(report) => return report,
                 Err(never_ready) => why = never_ready,
             },

@@ -3,10 +3,10 @@
 use std::io;
 
 /// Closes every descriptor but 0, which is the pipe.
-pub(crate) fn close_all_but_the_pipe() -> io::Result<()> {
+pub(crate) fn close_all_but_the_pipe() {
     #[cfg(target_os = "linux")]
     if close_range(1, libc::c_uint::MAX).is_ok() {
-        return Ok(());
+        return;
     }
     // Older kernels and other systems: as many as there can be, within reason.
     let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
@@ -14,7 +14,6 @@ pub(crate) fn close_all_but_the_pipe() -> io::Result<()> {
     for descriptor in 1..i32::try_from(most).unwrap_or(i32::MAX) {
         close(descriptor);
     }
-    Ok(())
 }
 
 #[cfg(target_os = "linux")]

@@ -8,9 +8,7 @@
 //! The handler may touch the pending bytes only while nobody changes them. Changes are made inside
 //! [`critical`]; a signal that comes in between is remembered, and acted upon at its end.
 
-use std::sync::atomic::{
-    AtomicBool, AtomicI32, AtomicPtr, AtomicUsize, Ordering, compiler_fence,
-};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicUsize, Ordering, compiler_fence};
 
 use libc::c_int;
 

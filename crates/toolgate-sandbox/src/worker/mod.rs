@@ -7,9 +7,7 @@ mod world;
 use std::process::ExitCode;
 
 use toolgate_bindings::check::Language;
-use toolgate_engines::{
-    Engine, Limits, Outcome, Script, javascript::JavaScript, python::Python,
-};
+use toolgate_engines::{Engine, Limits, Outcome, Script, javascript::JavaScript, python::Python};
 
 use self::{
     pipe::{Lost, Pipe},

@@ -6,7 +6,8 @@ use toolgate_sandbox::{RunLimits, lockdown::MeasureKind};
 
 use crate::support::{assert_unharmed, broken, ending, limits, pool, run};
 
-const FORBIDDEN: &str = "crashed: the worker was ended by SIGSYS: it tried what the sandbox forbids";
+const FORBIDDEN: &str =
+    "crashed: the worker was ended by SIGSYS: it tried what the sandbox forbids";
 
 #[tokio::test]
 #[cfg(target_os = "linux")]

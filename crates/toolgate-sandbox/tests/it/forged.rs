@@ -1,12 +1,14 @@
 //! Frames that no worker of ours sends.
 
+use tokio_util::sync::CancellationToken;
+
 use crate::support::{TestTools, assert_unharmed, broken, ending, limits, pool, run};
 
 /// A frame in hexadecimal: its length, its kind, its body.
 fn frame(kind: u8, body: &[u8]) -> String {
     let length = u32::try_from(body.len() + 1).unwrap();
     let bytes = length.to_le_bytes().into_iter().chain([kind]).chain(body.iter().copied());
-    bytes.map(|byte| format!("{byte:02x}")).collect()
+    bytes.fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
 fn call(id: u64, name: &[u8], arguments: &[u8]) -> String {
@@ -80,7 +82,7 @@ async fn what_comes_after_the_end_is_not_heard() {
     let bytes = frame(6, b"1") + &call(0, b"echo", b"{}");
     let script = broken(&[&format!("raw {bytes}"), "spin"]);
     let limits = limits();
-    let report = pool.run(script, &limits, tools.clone(), Default::default()).await;
+    let report = pool.run(script, &limits, tools.clone(), CancellationToken::new()).await;
     assert_eq!(ending(&report), "value: 1");
     assert_eq!(tools.calls.load(std::sync::atomic::Ordering::Relaxed), 0);
     assert_unharmed(&pool).await;
@@ -120,7 +122,11 @@ async fn calls_without_end_that_nobody_awaits_are_bounded() {
         calls += &call(id, b"echo", format!("{{\"a\":\"{}\"}}", "x".repeat(1_000)).as_bytes());
     }
     let report = run(&pool, broken(&[&format!("raw {calls}"), "spin"]), &limits).await;
-    assert!(ending(&report).starts_with("stopped: the script took more than 0.7 s"), "{}", ending(&report));
+    assert!(
+        ending(&report).starts_with("stopped: the script took more than 0.7 s"),
+        "{}",
+        ending(&report)
+    );
     assert!(report.calls.len() <= 600, "{}", report.calls.len());
     assert_unharmed(&pool).await;
 }

@@ -137,7 +137,9 @@ async fn arguments_that_are_too_large_are_not_sent() {
     let script = broken(&["long-call 2000", "wait", "call echo", "wait"]);
     let report = run(&pool, script, &limits).await;
     assert_eq!(ending(&report), "done");
-    assert!(report.output.head.starts_with("0 echo: not sent: it has 2008 bytes, 1 KB are allowed"));
+    assert!(
+        report.output.head.starts_with("0 echo: not sent: it has 2008 bytes, 1 KB are allowed")
+    );
     assert!(report.output.head.ends_with("1 {}\n"));
     assert_eq!(report.calls.len(), 1);
 }

@@ -1,5 +1,7 @@
 //! Runs in real worker processes.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod support;
 
 mod concurrency;

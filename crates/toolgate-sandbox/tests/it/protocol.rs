@@ -17,9 +17,6 @@ async fn a_script_writes_calls_and_returns() {
     assert_eq!(ending(&report), "failed: ouch");
     assert_eq!(report.output.head, "a\n0 {\"x\":[1]}\n1 fail: it is broken\n");
     let states: Vec<_> = report.calls.iter().map(|call| call.state.clone()).collect();
-    assert_eq!(
-        states,
-        [CallState::Completed, CallState::Failed(String::from("it is broken"))]
-    );
+    assert_eq!(states, [CallState::Completed, CallState::Failed(String::from("it is broken"))]);
     assert!(report.cpu > std::time::Duration::ZERO && report.cpu < report.wall);
 }

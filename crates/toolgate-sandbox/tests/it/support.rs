@@ -27,7 +27,7 @@ pub(crate) fn settings() -> PoolSettings {
 
 /// Limits that no well-behaved test script meets, even on a machine under load.
 pub(crate) fn limits() -> RunLimits {
-    RunLimits { wall: Duration::from_secs(60), cpu: Duration::from_secs(20), ..RunLimits::default() }
+    RunLimits { wall: Duration::from_mins(1), cpu: Duration::from_secs(20), ..RunLimits::default() }
 }
 
 /// Tools: `echo`, `fail`, `never`, `big`, `meet` (waits until all of a number have called it).
@@ -79,7 +79,8 @@ impl Tools for TestTools {
                 "echo" => Ok(arguments),
                 "fail" => Err(Thrown { tool: name, message: String::from("it is broken") }),
                 "big" => {
-                    let arguments: serde_json::Value = serde_json::from_str(arguments_text).unwrap();
+                    let arguments: serde_json::Value =
+                        serde_json::from_str(arguments_text).unwrap();
                     let bytes = usize::try_from(arguments["bytes"].as_u64().unwrap()).unwrap();
                     Ok(raw(&json!("x".repeat(bytes.saturating_sub(2))).to_string()))
                 }
@@ -127,7 +128,8 @@ pub(crate) fn ending(report: &Report) -> String {
         Outcome::Value(Some(value)) => format!("value: {}", value.get()),
         Outcome::Value(None) => String::from("done"),
         Outcome::Rejected(findings) => {
-            let messages: Vec<_> = findings.iter().map(|finding| finding.message.as_str()).collect();
+            let messages: Vec<_> =
+                findings.iter().map(|finding| finding.message.as_str()).collect();
             format!("rejected: {}", messages.join("; "))
         }
         Outcome::Failed(failure) => format!("failed: {}", failure.message),
@@ -139,7 +141,9 @@ pub(crate) fn ending(report: &Report) -> String {
 
 /// Shows that a pool still runs scripts as if nothing had happened.
 pub(crate) async fn assert_unharmed(pool: &Pool) {
-    let report = run(pool, broken(&["print fine", "call echo {\"a\":1}", "wait", "value 7"]), &limits()).await;
+    let report =
+        run(pool, broken(&["print fine", "call echo {\"a\":1}", "wait", "value 7"]), &limits())
+            .await;
     assert_eq!(ending(&report), "value: 7");
     assert_eq!(report.output.head, "fine\n0 {\"a\":1}\n");
 }

@@ -23,10 +23,12 @@
     short: { hour: "numeric", minute: "2-digit" },
   };
   const halfDays = /^(en(-(US|AU|NZ|CA|IN|PH|SG))?|hi(-.*)?|es-(US|MX|CO)|ar(-.*)?|ko(-.*)?)$/;
+  const shortYears = /^(en(-(US|AU|NZ|IN))?|de|es|it|ja|ko)(-|$)/;
+  const at = { __proto__: null, en: " at ", de: " um ", fr: " à ", es: " a las ", it: " alle ore ", nl: " om ", pt: " às " };
   const shortHours = /^(es|ja|ca|da-)/;
 
   /** Fields from the options, or those that a method means where there are none. */
-  const fieldsOf = (options, wanted, usual) => {
+  const fieldsOf = (locale, options, wanted, usual) => {
     const fields = {};
     if (options.dateStyle !== undefined || options.timeStyle !== undefined) {
       for (const name of [...dateFields, ...timeFields]) {
@@ -38,7 +40,10 @@
         if (found === undefined) throw new RangeError(`Value ${options[name]} out of range for Intl.DateTimeFormat options property ${name}`);
         return found;
       };
-      return { ...style(dateStyles, "dateStyle"), ...style(timeStyles, "timeStyle") };
+      const date = { ...style(dateStyles, "dateStyle") };
+      if (options.dateStyle === "short" && !shortYears.test(locale)) date.year = "numeric";
+      if (options.dateStyle === "medium" && locale.startsWith("de")) date.day = date.month = "2-digit";
+      return { ...date, ...style(timeStyles, "timeStyle") };
     }
     for (const name of [...dateFields, ...timeFields, "timeZoneName"]) {
       if (options[name] !== undefined) fields[name] = String(options[name]);
@@ -63,7 +68,7 @@
       if (options === null) throw new TypeError("options is null");
       this.#locale = locales.choose(requested);
       this.#zone = zones.find(options.timeZone);
-      this.#fields = fieldsOf(options, wanted, usual);
+      this.#fields = fieldsOf(this.#locale, options, wanted, usual);
       this.#styled = options.dateStyle;
       this.#halfDay =
         options.hour12 !== undefined
@@ -107,7 +112,7 @@
 
     #between() {
       const language = this.#locale.split("-")[0];
-      if ((this.#styled === "full" || this.#styled === "long") && language === "en") return " at ";
+      if ((this.#styled === "full" || this.#styled === "long") && language in at) return at[language];
       return ["fr", "sv", "ja", "zh", "ko", "cs", "hu"].includes(language) ? " " : ", ";
     }
 
@@ -151,14 +156,15 @@
         if (year !== undefined) add(day === undefined ? " " : ", ", part.year);
         return parts;
       }
-      const of = language === "es" || language === "pt" ? " de " : language === "de" ? ". " : " ";
+      const de = (language === "es" && this.#fields.month === "long") || language === "pt" ? " de " : " ";
+      const of = language === "de" ? ". " : de;
       const after = language === "en" ? (this.#locale === "en-GB" ? " " : ", ") : language === "fr" || language === "it" || language === "nl" ? " " : ", ";
       if (day !== undefined) {
         add(after, part.day);
         parts.push({ type: "literal", value: of });
         parts.push(part.month);
       } else add(after, part.month);
-      if (year !== undefined) add(language === "es" || language === "pt" ? " de " : " ", part.year);
+      if (year !== undefined) add(de, part.year);
       return parts;
     }
 

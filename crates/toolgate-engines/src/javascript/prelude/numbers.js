@@ -12,7 +12,7 @@
   const currencyDigits = { __proto__: null, JPY: 0, KRW: 0, VND: 0, CLP: 0, ISK: 0, PYG: 0, UGX: 0, XAF: 0, XOF: 0, BHD: 3, JOD: 3, KWD: 3, OMR: 3, TND: 3 };
   const units = { __proto__: null, byte: "byte", kilobyte: "kB", megabyte: "MB", gigabyte: "GB", terabyte: "TB", petabyte: "PB", bit: "bit", kilobit: "kb", megabit: "Mb", gigabit: "Gb", meter: "m", kilometer: "km", centimeter: "cm", millimeter: "mm", mile: "mi", foot: "ft", inch: "in", gram: "g", kilogram: "kg", pound: "lb", ounce: "oz", liter: "L", milliliter: "mL", second: "sec", minute: "min", hour: "hr", day: "day", week: "wk", month: "mth", year: "yr", millisecond: "ms", microsecond: "μs", celsius: "°C", fahrenheit: "°F", percent: "%", degree: "deg" };
   const tight = /^(%|°C|°F)$/;
-  const plural = /^(byte|bit|day|wk|mth|yr)$/;
+  const plural = /^(day|wk|mth|yr)$/;
   const compactSteps = [
     { from: 12, short: "T", long: " trillion" },
     { from: 9, short: "B", long: " billion" },
@@ -58,13 +58,18 @@
   };
 
   const significant = (value, least, most) => {
-    const precise = value === 0 ? "0" : Number(value).toPrecision(most);
-    let text = decimals(Number(precise), 100).replace(/^0+(?=\d)/, "");
+    const size = Number(value);
+    const exponent = size === 0 ? 0 : Number(size.toExponential().split("e")[1]);
+    const fraction = most - 1 - exponent;
+    let text = fraction >= 0 ? decimals(size, fraction) : decimals(Number(size.toPrecision(most)), 0);
     if (text.includes(".")) text = text.replace(/\.?0+$/, "");
     const count = text.replace(".", "").replace(/^0+/, "").length || 1;
     if (count < least) text += (text.includes(".") ? "" : ".") + "0".repeat(least - count);
     return text;
   };
+
+  /** A hundred times a number, by its digits: 0.07 * 100 is not 7. */
+  const percent = (value) => (Number.isFinite(value) && !/e/.test(value) ? Number(`${value}e2`) : value * 100);
 
   class NumberFormat {
     #locale;
@@ -134,7 +139,7 @@
     formatToParts(input) {
       let value = typeof input === "bigint" ? input : Number(input);
       const options = this.#options;
-      if (options.style === "percent") value = typeof value === "bigint" ? value * 100n : Number(`${value}e2`);
+      if (options.style === "percent") value = typeof value === "bigint" ? value * 100n : percent(value);
       const negative = value < 0 || Object.is(value, -0);
       const body = this.#digits(value);
       const isZero = body.every((part) => !/integer|fraction/.test(part.type) || /^[0.,\s]*$/.test(part.value));
@@ -175,7 +180,7 @@
       const value = Number(size);
       let step = compactSteps.find(({ from }) => value >= 10 ** from);
       const scaledBy = (chosen) => (chosen === undefined ? value : value / 10 ** chosen.from);
-      const round = (scaled) => (roundCompact ? (scaled < 100 ? Number(scaled.toPrecision(2)) : Math.round(scaled)) : scaled);
+      const round = (scaled) => (roundCompact ? (scaled < 100 ? Number(significant(scaled, 1, 2)) : Math.round(scaled)) : scaled);
       // 999,999 is a million, not a thousand thousands.
       if (round(scaledBy(step)) >= 1000) {
         const at = compactSteps.indexOf(step);
@@ -235,8 +240,8 @@
 
     #currency(body, value) {
       const { currency, currencyDisplay } = this.#options;
-      const one = Math.abs(Number(value)) === 1;
       if (currencyDisplay === "name") {
+        const one = Math.abs(Number(value)) === 1 && !body.some((part) => part.type === "fraction");
         const name = currencyNames[currency]?.[one ? 0 : 1] ?? currency;
         return [...body, { type: "literal", value: " " }, { type: "currency", value: name }];
       }

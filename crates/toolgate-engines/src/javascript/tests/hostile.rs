@@ -150,6 +150,33 @@ fn a_rewritten_promise_or_prototype_ends_contained() {
     }
 }
 
+/// Code of the script's runs in the midst of what the host does for it.
+#[test]
+fn code_that_runs_in_between_finds_everything_in_order() {
+    assert_values(&[
+        (
+            "return { toJSON() { setTimeout(() => {}, 1); clearTimeout(1); echo({}); console.log('x'); return 1 } }",
+            "1",
+        ),
+        (
+            "return await echo({ toJSON() { echo({ b: 1 }).catch(() => {}); return { a: 1 } } })",
+            r#"{"a":1}"#,
+        ),
+        (
+            "Object.defineProperty(Object.prototype, 'then', { get() { setTimeout(() => {}, 1); tools.echo; return undefined } }); return await echo({ a: 1 })",
+            r#"{"a":1}"#,
+        ),
+        (
+            "let n = 0; const id = setInterval(() => { clearInterval(id); setTimeout(() => n++, 1); echo({}) }, 1); await new Promise((r) => setTimeout(r, 100)); return n",
+            "1",
+        ),
+        (
+            "const p = Promise.reject(new Error('x')); setTimeout(() => p.catch(() => {}), 1); return 1",
+            "1",
+        ),
+    ]);
+}
+
 #[test]
 fn the_host_is_out_of_reach() {
     assert_values(&[

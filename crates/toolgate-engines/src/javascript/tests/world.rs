@@ -71,9 +71,9 @@ impl World for FakeWorld {
         seen.calls.push((call.name.clone(), call.arguments.get().to_owned()));
         // `last` is answered after all that were made before it and right after it.
         if call.name == "last" {
-            self.waiting.push_back(call)
+            self.waiting.push_back(call);
         } else {
-            self.waiting.push_front(call)
+            self.waiting.push_front(call);
         }
         seen.most_at_once = seen.most_at_once.max(self.waiting.len());
         Ok(())

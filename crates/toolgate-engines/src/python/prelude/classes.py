@@ -171,5 +171,12 @@ def _tg_make_classes(native_isinstance, getattr=getattr, setattr=setattr, hasatt
 isinstance, issubclass, _tg_class, _tg_get, _tg_raise, _tg_caught, _tg_is, _tg_exception_init, _tg_exception_text, _tg_nothing = _tg_make_classes(_tg_native_isinstance)
 
 
+def _tg_member(kind, value):
+    for member in kind.__members__.values():
+        if member.value == value or member is value:
+            return member
+    raise ValueError(f"{value!r} is not a valid {kind.__name__}")
+
+
 def _tg_kept(error):
     return _tg_caught(error)

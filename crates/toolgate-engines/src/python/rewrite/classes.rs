@@ -124,6 +124,14 @@ impl Classes {
         }
     }
 
+    /// Whether an expression is the name of an enumeration.
+    pub(super) fn is_enumeration(&self, expression: &Expr) -> bool {
+        let class = expression.as_name_expr().and_then(|name| self.by_name.get(name.id.as_str()));
+        class.is_some_and(|class| {
+            class.bases.iter().any(|base| ENUMERATIONS.contains(&base.as_str()))
+        })
+    }
+
     /// Whether the script has exceptions of its own.
     pub(super) fn has_exceptions(&self) -> bool {
         self.by_name.keys().any(|name| self.is_exception(name))
@@ -140,9 +148,16 @@ impl<'a> Rewriter<'a> {
             self.visit_decorator(decorator);
         }
         let is_record = class.decorator_list.iter().any(|d| self.text(d).contains("dataclass"));
-        // Fields of records and tuples are not inherited by copying; Monty names the place.
-        let cannot = bases.iter().any(|base| base == "NamedTuple")
-            || (is_record && bases.iter().any(|base| !MARKERS.contains(&base.as_str())));
+        // Fields of records are not inherited by copying, and what is built in has nothing to copy.
+        // Such a class stays as it is, so that Monty refuses it and names the place.
+        let is_marker = |base: &String| MARKERS.contains(&base.as_str());
+        let is_known = |base: &String| {
+            is_marker(base)
+                || ENUMERATIONS.contains(&base.as_str())
+                || self.classes.by_name.contains_key(base)
+                || is_exception_name(base)
+        };
+        let cannot = !bases.iter().all(is_known) || (is_record && !bases.iter().all(is_marker));
         if let Some(arguments) = &class.arguments
             && !cannot
         {
@@ -196,6 +211,7 @@ impl<'a> Rewriter<'a> {
             _ => "_tg_nothing".to_owned(),
         };
         self.need("<classes>");
+        self.bracket_generator(call);
         let open = call.arguments.start() + TextSize::of('(');
         let separator = if call.arguments.is_empty() { "" } else { ", " };
         self.edits.replace(

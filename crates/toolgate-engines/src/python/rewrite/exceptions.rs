@@ -70,7 +70,7 @@ impl<'a> Rewriter<'a> {
                 self.edits.replace(start, format!("{header}_tg_is({caught}, ("));
                 self.visit_expr(kind);
                 self.edits
-                    .replace(TextRange::new(self.after(kind.end()), colon), format!(")){bound}"));
+                    .replace(TextRange::new(kind.end(), colon), format!(")){bound}"));
             } else {
                 has_default = true;
                 let start = TextRange::new(handler.start(), colon);
@@ -103,7 +103,7 @@ impl<'a> Rewriter<'a> {
     }
 
     /// The place behind the brackets that may close behind an expression.
-    pub(super) fn after(&self, place: TextSize) -> TextSize {
+    fn after(&self, place: TextSize) -> TextSize {
         let rest = &self.source[place.to_usize()..];
         let length = rest.len() - rest.trim_start_matches([')', ' ']).len();
         // Only brackets count: the space in front of what follows stays with it.

@@ -31,6 +31,42 @@ const METHODS: &[&str] = &[
     "utcnow",
 ];
 
+/// Functions that go through their argument.
+const ITERATING: &[&str] = &["enumerate", "iter", "len", "list", "set", "sorted", "tuple"];
+
+/// Methods that scripts pass on: `key=counts.get`, `add = items.append`.
+const PASSED_ON: &[&str] = &[
+    "add",
+    "append",
+    "count",
+    "endswith",
+    "extend",
+    "find",
+    "format",
+    "get",
+    "index",
+    "isalnum",
+    "isalpha",
+    "isdigit",
+    "isoformat",
+    "items",
+    "join",
+    "keys",
+    "lower",
+    "pop",
+    "popleft",
+    "remove",
+    "replace",
+    "search",
+    "split",
+    "startswith",
+    "strip",
+    "total_seconds",
+    "update",
+    "upper",
+    "values",
+];
+
 /// Functions that Monty calls by itself, which `map` can be left to.
 const CALLED_BY_MONTY: &[&str] =
     &["abs", "bool", "dict", "float", "int", "len", "list", "repr", "set", "str", "sum", "tuple"];
@@ -79,6 +115,12 @@ impl<'a> Rewriter<'a> {
                     self.need("<builtins>");
                 }
             }
+            Expr::Subscript(subscript) => {
+                if self.classes.is_enumeration(&subscript.value) {
+                    self.edits.close(&*subscript.value, ".__members__");
+                }
+                inside(self, expression);
+            }
             _ => inside(self, expression),
         }
     }
@@ -123,15 +165,15 @@ impl<'a> Rewriter<'a> {
                     || right.is_tuple_expr()
                     || right.is_dict_expr() =>
             {
-                Some(("%", "_tg_mod("))
+                Some(("%", "_tg_mod(", "<percent>"))
             }
-            Operator::BitOr => Some(("|", "_tg_or(")),
+            Operator::BitOr => Some(("|", "_tg_or(", "<core>")),
             _ => None,
         };
-        if let Some((operator, function)) = replacement
+        if let Some((operator, function, piece)) = replacement
             && let Some(place) = self.operator(left, right, operator)
         {
-            self.need("<core>");
+            self.need(piece);
             self.edits.open(expression, function);
             self.visit_expr(left);
             self.edits.replace(place, ",");
@@ -150,6 +192,19 @@ impl<'a> Rewriter<'a> {
         {
             self.plain_generators.insert(generator.start());
         }
+        self.callee = Some(call.func.range());
+        if ITERATING.contains(&name.unwrap_or_default())
+            && let [argument] = &*arguments.args
+        {
+            self.members_of(argument);
+        }
+        if self.classes.is_enumeration(&call.func) {
+            self.need("<classes>");
+            self.edits.insert(call.func.start(), "_tg_member(");
+            let open = TextRange::new(call.func.end(), arguments.start() + TextSize::of('('));
+            self.edits.replace(open, ", ");
+            return self.visit_arguments(arguments);
+        }
         let last = name.or_else(|| call.func.as_attribute_expr().map(|a| a.attr.as_str()));
         if last == Some("timedelta") && has_fractions(call) {
             self.need("<methods>");
@@ -163,7 +218,7 @@ impl<'a> Rewriter<'a> {
                 self.visit_arguments(arguments);
             }
             (Some("map"), function) if !is_called_by_monty(arguments.args.first()) => {
-                self.need("<core>");
+                self.need("<iterating>");
                 self.edits.replace(function.range(), "_tg_map");
                 self.visit_arguments(arguments);
             }
@@ -195,6 +250,13 @@ impl<'a> Rewriter<'a> {
                 }
             }
             _ => inside(self, expression),
+        }
+    }
+
+    /// A generator expression that no longer is the only argument needs brackets of its own.
+    pub(super) fn bracket_generator(&mut self, call: &ExprCall) {
+        if let [Expr::Generator(generator)] = &*call.arguments.args {
+            self.plain_generators.remove(&generator.start());
         }
     }
 
@@ -240,6 +302,7 @@ impl<'a> Rewriter<'a> {
             return false;
         };
         self.need("<methods>");
+        self.bracket_generator(call);
         self.edits.open(expression, format!("_tg_{method}("));
         self.visit_expr(&attribute.value);
         let open = call.arguments.start() + TextSize::of('(');
@@ -269,10 +332,11 @@ impl<'a> Rewriter<'a> {
         if self.property(expression, attribute) || self.reflection(expression, attribute) {
             return;
         }
-        let Some(name) = attribute.value.as_name_expr() else {
-            return inside(self, expression);
-        };
         let attr = attribute.attr.as_str();
+        let is_called = self.callee.take() == Some(expression.range());
+        let Some(name) = attribute.value.as_name_expr() else {
+            return self.bound(expression, attribute, is_called);
+        };
         if name.id.as_str() == "str" && attribute.ctx.is_load() {
             if attr == "maketrans" {
                 self.need("<core>");
@@ -297,7 +361,38 @@ impl<'a> Rewriter<'a> {
             self.edits.replace(name.range(), piece.variable());
             return;
         }
-        inside(self, expression);
+        if module.is_some() {
+            return inside(self, expression);
+        }
+        self.bound(expression, attribute, is_called);
+    }
+
+    /// A method that is passed on instead of called: Monty's own types have it only as a call.
+    fn bound(&mut self, expression: &'a Expr, attribute: &'a ExprAttribute, is_called: bool) {
+        let method = attribute.attr.as_str();
+        if is_called || !attribute.ctx.is_load() || !PASSED_ON.contains(&method) {
+            return inside(self, expression);
+        }
+        let before = &self.source[..attribute.attr.start().to_usize()];
+        let Some(dot) = before.rfind('.').and_then(|dot| TextSize::try_from(dot).ok()) else {
+            return inside(self, expression);
+        };
+        self.edits.open(
+            expression,
+            format!(
+                "(lambda _tg_o: _tg_o.{method} if hasattr(_tg_o, '{method}') else \
+                 (lambda *_tg_a: _tg_o.{method}(*_tg_a)))("
+            ),
+        );
+        self.visit_expr(&attribute.value);
+        self.edits.replace(TextRange::new(dot, expression.end()), ")");
+    }
+
+    /// An enumeration where its members are gone through.
+    pub(super) fn members_of(&mut self, expression: &Expr) {
+        if self.classes.is_enumeration(expression) {
+            self.edits.close(expression, ".__members__.values()");
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use ruff_python_ast::{
     Expr, Stmt, StmtFunctionDef, StmtReturn,
     visitor::{Visitor, walk_expr, walk_stmt},
 };
-use ruff_text_size::{Ranged, TextRange};
+use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::{DEPTH_LIMIT, Rewriter, Scope};
 
@@ -54,7 +54,7 @@ impl<'a> Rewriter<'a> {
             self.scopes.pop();
             return;
         }
-        self.need("<core>");
+        self.need("<iterating>");
         self.prepend(&function.body, "_tg_yielded = []");
         self.scopes.push(Scope::Generator);
         self.visit_body(&function.body);
@@ -68,7 +68,8 @@ impl<'a> Rewriter<'a> {
         match expression {
             Expr::Yield(yielded) => match yielded.value.as_deref() {
                 Some(value) => {
-                    let keyword = TextRange::new(expression.start(), value.start());
+                    // The keyword alone: what follows may stand in brackets.
+                    let keyword = TextRange::at(expression.start(), TextSize::of("yield"));
                     self.edits.replace(keyword, "_tg_yield(_tg_yielded, (");
                     self.visit_expr(value);
                     self.edits.close(expression, "))");
@@ -76,7 +77,10 @@ impl<'a> Rewriter<'a> {
                 None => self.edits.replace(expression.range(), "_tg_yield(_tg_yielded, None)"),
             },
             Expr::YieldFrom(yielded) => {
-                let keyword = TextRange::new(expression.start(), yielded.value.start());
+                let text = self.text(expression);
+                let end = text.find("from").map_or(0, |from| from + "from".len());
+                let end = TextSize::try_from(end).unwrap_or_default();
+                let keyword = TextRange::at(expression.start(), end);
                 self.edits.replace(keyword, "_tg_yield_from(_tg_yielded, (");
                 self.visit_expr(&yielded.value);
                 self.edits.close(expression, "))");

@@ -23,7 +23,7 @@ impl<'a> Rewriter<'a> {
         );
         self.visit_expr(&matched.subject);
         self.edits.replace(
-            TextRange::new(self.after(matched.subject.end()), colon),
+            TextRange::new(matched.subject.end(), colon),
             format!("))\n{indentation}if True"),
         );
         for (index, case) in matched.cases.iter().enumerate() {
@@ -46,7 +46,7 @@ impl<'a> Rewriter<'a> {
                     format!("{condition} and (("),
                 );
                 self.visit_expr(guard);
-                self.edits.replace(TextRange::new(self.after(guard.end()), colon), "))");
+                self.edits.replace(TextRange::new(guard.end(), colon), "))");
             } else {
                 self.edits.replace(TextRange::new(case.start(), colon), condition);
             }

@@ -74,6 +74,7 @@ pub(super) fn rewrite(source: &str) -> Result<Rewritten, Failure> {
         depth: 0,
         scopes: Vec::new(),
         plain_generators: BTreeSet::new(),
+        callee: None,
         names: 0,
         tasks: ["create_task", "ensure_future", "TaskGroup"].iter().any(|n| source.contains(n)),
     };
@@ -98,6 +99,8 @@ struct Rewriter<'a> {
     scopes: Vec<Scope>,
     /// Generator expressions that are used up where they stand, so that a list does as well.
     plain_generators: BTreeSet<TextSize>,
+    /// What is called where the walk is, in difference to what is passed on.
+    callee: Option<TextRange>,
     /// How many names were made up so far.
     names: usize,
     /// Whether there are tasks, which may be awaited without being awaitables to Monty.
@@ -201,7 +204,7 @@ impl<'a> Visitor<'a> for Rewriter<'a> {
         if comprehension.is_async {
             let keyword = TextRange::new(comprehension.start(), comprehension.target.start());
             self.edits.replace(keyword, "for ");
-            self.need("<core>");
+            self.need("<iterating>");
             self.edits.open(&comprehension.iter, "await _tg_aiter(");
             self.visit_expr(&comprehension.target);
             self.visit_expr(&comprehension.iter);
@@ -211,6 +214,7 @@ impl<'a> Visitor<'a> for Rewriter<'a> {
             }
         } else {
             walk_comprehension(self, comprehension);
+            self.members_of(&comprehension.iter);
         }
     }
 
@@ -223,4 +227,24 @@ impl<'a> Visitor<'a> for Rewriter<'a> {
 /// Walks what is inside of an expression.
 fn inside<'a>(rewriter: &mut Rewriter<'a>, expression: &'a Expr) {
     walk_expr(rewriter, expression);
+}
+#[cfg(test)]
+mod zz {
+    #[test]
+    fn corpus() {
+        let mut n = 0; let mut bad = 0;
+        std::thread::Builder::new().stack_size(512<<20).spawn(move || {
+        for dir in ["/root/.pyenv/versions/3.13.0/lib/python3.13", "/root/.pyenv/versions/3.13.0/lib/python3.13/asyncio", "/root/.pyenv/versions/3.13.0/lib/python3.13/json","/root/.pyenv/versions/3.13.0/lib/python3.13/test","/root/.pyenv/versions/3.13.0/lib/python3.13/test/test_asyncio", "/root/.pyenv/versions/3.13.0/lib/python3.13/email","/root/.pyenv/versions/3.13.0/lib/python3.13/site-packages/pip/_vendor/rich"] {
+            let Ok(rd) = std::fs::read_dir(dir) else { continue };
+            for f in rd.flatten() { let p = f.path(); if p.extension().is_none_or(|e| e != "py") { continue; }
+                let Ok(s) = std::fs::read_to_string(&p) else { continue };
+                if s.len() > super::SOURCE_LIMIT { continue; }
+                let Ok(r) = super::rewrite(&s) else { continue };
+                n += 1;
+                if let Err(e) = super::parse_module(&r.changed.text) { bad += 1; let at = e.location.start().to_usize(); let t=&r.changed.text; let a = t[..at].rfind('\n').map_or(0,|i| i); let a = t[..a].rfind('\n').map_or(0,|i| i); let b = t[at..].find('\n').map_or(t.len(), |i| at+i); println!("BAD {} {}\n   {}", p.display(), e.error, &t[a..b]); }
+            }
+        }
+        println!("files {n} bad {bad}");
+        }).unwrap().join().unwrap();
+    }
 }

@@ -25,7 +25,7 @@ impl<'a> Rewriter<'a> {
         if !fields.iter().any(|field| field_call(field).is_some()) {
             return;
         }
-        self.need("<core>");
+        self.need("<records>");
         for decorator in &class.decorator_list {
             if self.text(decorator).contains("dataclass") {
                 self.edits.replace(decorator.range(), "");

@@ -33,6 +33,10 @@ impl<'a> Rewriter<'a> {
                     self.visit_expr(&expression.value);
                 }
             }
+            Stmt::For(each) => {
+                walk_stmt(self, statement);
+                self.members_of(&each.iter);
+            }
             _ => walk_stmt(self, statement),
         }
     }
@@ -69,6 +73,8 @@ impl<'a> Rewriter<'a> {
                             let (lower, upper) = (bound(&slice.lower), bound(&slice.upper));
                             format!("_tg_splice({value}, {lower}, {upper}, [])")
                         }
+                        // Several slices at once mean nothing to lists and dictionaries.
+                        _ if index.contains(':') => return,
                         _ => format!("_tg_del({value}, ({index}))"),
                     }
                 }
@@ -122,8 +128,9 @@ impl<'a> Rewriter<'a> {
         };
         let (lower, upper, list) =
             (bound(&slice.lower), bound(&slice.upper), self.text(list).to_owned());
+        let Some(sign) = self.operator(target, value, "=") else { return };
         self.edits.replace(
-            TextRange::new(statement.start(), value.start()),
+            TextRange::new(statement.start(), sign.end()),
             format!("_tg_splice({list}, {lower}, {upper}, ("),
         );
         self.visit_expr(value);
@@ -183,7 +190,7 @@ impl<'a> Rewriter<'a> {
 
     /// `async for a in b:`, where `b` is a collection by then.
     fn async_for(&mut self, each: &'a StmtFor) {
-        self.need("<core>");
+        self.need("<iterating>");
         self.edits.replace(TextRange::new(each.start(), each.target.start()), "for ");
         self.visit_expr(&each.target);
         self.edits.open(&*each.iter, "await _tg_aiter(");

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{LIMITS, Order, run, run_with};
-use crate::engine::FailureKind;
+use crate::{engine::FailureKind, python::Python};
 
 const BUDGET: &str = r#"import asyncio, json
 team = await get_team_members("engineering")
@@ -199,6 +199,22 @@ fn completions_in_any_order_reach_their_callers() {
         let run = run_with(script, LIMITS, order);
         assert_eq!(run.value(), (0..50).map(|i| i * 2).collect::<serde_json::Value>());
     }
+}
+
+#[test]
+fn a_prepared_interpreter_does_the_same() {
+    let script = "import asyncio, statistics, json\nclass Odd(Exception): pass\nasync def f(i):\n    if i == 1: raise Odd('odd')\n    return (await echo(i))['x']\nr = await asyncio.gather(*[asyncio.create_task(f(i)) for i in range(3)], return_exceptions=True)\nprint([type(x).__name__ for x in r], statistics.mean([1, 2]), '%d' % 5)\nx = {}['k']";
+    let plain = run(script);
+    let thread = std::thread::Builder::new().stack_size(64 << 20);
+    let prepared = thread
+        .spawn(move || super::run_on(Python::prepared(), script, LIMITS, Order::First))
+        .expect("a thread starts")
+        .join()
+        .expect("an engine never panics");
+    assert_eq!(plain.output, "['int', 'Odd', 'int'] 1.5 5\n", "{:?}", plain.outcome);
+    assert_eq!(prepared.output, plain.output);
+    assert_eq!(prepared.outcome, plain.outcome);
+    assert_eq!(plain.failure().stack[0].position.line, 8);
 }
 
 #[test]

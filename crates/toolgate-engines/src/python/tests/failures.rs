@@ -99,6 +99,13 @@ fn what_is_not_there_has_a_way_out() {
         ("try:\n    pass\nexcept* ValueError:\n    pass", 1, "return_exceptions"),
         ("class A:\n    class B:\n        pass", 2, "class"),
         ("from typing import NamedTuple\nclass P(NamedTuple):\n    x: int", 2, "namedtuple"),
+        ("class D(dict):\n    pass", 1, "one @dataclass"),
+        ("import json\nclass E(json.JSONEncoder):\n    pass", 2, "one @dataclass"),
+        (
+            "class A:\n    @property\n    def x(self): return 1\n    @x.setter\n    def x(self, v): pass",
+            4,
+            "plain method",
+        ),
         ("sorted([1, 2], key=echo)", 1, "list comprehension"),
         ("import asyncio\nasyncio.timeout(5)", 2, "wait_for"),
     ] {

@@ -46,7 +46,7 @@ fn memory_bombs_are_refused() {
 #[test]
 fn memory_that_grows_is_noticed() {
     let _alone = MEMORY.write();
-    let limits = Limits { memory_bytes: 48 << 20, ..LIMITS };
+    let limits = Limits { memory_bytes: 12 << 20, ..LIMITS };
     for script in [
         "xs = []\nwhile True:\n    xs.append('x' * 1000 + str(len(xs)))",
         "d = {}\nn = 0\nwhile True:\n    d[n] = [n]\n    n += 1",

@@ -57,7 +57,7 @@ pub(super) enum Order {
     Last,
 }
 
-pub(super) const LIMITS: Limits = Limits { memory_bytes: 64 << 20, stack_bytes: 1 << 20 };
+pub(super) const LIMITS: Limits = Limits { memory_bytes: 64 << 20, stack_bytes: 8 << 20 };
 
 /// Runs a script with the tools `echo`, `fail`, `deep`, `silent` and those of the team.
 pub(super) fn run(source: &str) -> Run {
@@ -74,6 +74,10 @@ pub(super) fn run_with(source: &str, limits: Limits, order: Order) -> Run {
 }
 
 fn run_here(source: &str, limits: Limits, order: Order) -> Run {
+    run_on(Python::new(), source, limits, order)
+}
+
+pub(super) fn run_on(python: Python, source: &str, limits: Limits, order: Order) -> Run {
     let functions: Vec<Function> = [
         ("echo", &["x", "y"][..]),
         ("fail", &["x"]),
@@ -91,7 +95,7 @@ fn run_here(source: &str, limits: Limits, order: Order) -> Run {
     .collect();
     let mut world = FakeWorld { order, ..FakeWorld::default() };
     let outcome =
-        Box::new(Python::new()).run(&Script { source, functions: &functions }, &limits, &mut world);
+        Box::new(python).run(&Script { source, functions: &functions }, &limits, &mut world);
     let outcome = match outcome {
         Outcome::Value(value) => Ok(value.map(|value| parse(&value))),
         Outcome::Failed(failure) => Err(failure),

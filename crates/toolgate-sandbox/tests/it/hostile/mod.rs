@@ -16,7 +16,7 @@ type Case = (&'static str, &'static [&'static str]);
 const CPU: &[&str] = &["stopped: the script computed for more than 0.1 s"];
 const WALL: &[&str] = &["stopped: the script took more than 1 s"];
 const TIME: &[&str] = &[CPU[0], WALL[0]];
-const MEMORY: &[&str] = &["stopped: the script needed more than 16 MB of memory"];
+const MEMORY: &[&str] = &["stopped: the script needed more than 4 MB of memory"];
 const MEMORY_OR_CPU: &[&str] = &[MEMORY[0], CPU[0]];
 /// A single value that is too large may be refused as such.
 const MEMORY_OR_ERROR: &[&str] = &[MEMORY[0], "failed: "];
@@ -24,7 +24,7 @@ const STACK: &[&str] = &["stopped: the script calls itself too deeply for 512 KB
 /// What a language has an error for.
 const STACK_OR_ERROR: &[&str] = &[STACK[0], "failed: "];
 const STALLED: &[&str] = &["stopped: the script waits for something that can no longer happen"];
-const FLOOD: &[&str] = &["stopped: the script wrote more than 4 MB of output"];
+const FLOOD: &[&str] = &["stopped: the script wrote more than 1 MB of output"];
 const FAILED: &[&str] = &["failed: "];
 /// Found before it runs, or when it does.
 const WRONG: &[&str] = &["failed: ", "rejected: "];
@@ -34,9 +34,9 @@ fn little() -> RunLimits {
     RunLimits {
         cpu: Duration::from_millis(100),
         wall: Duration::from_secs(1),
-        memory_bytes: 16 << 20,
+        memory_bytes: 4 << 20,
         stack_bytes: 512 << 10,
-        output_bytes: 64 << 10,
+        output_bytes: 16 << 10,
         result_bytes: 1 << 20,
         ..limits()
     }
@@ -44,7 +44,7 @@ fn little() -> RunLimits {
 
 /// Little of everything but time, for what takes a while to come to another limit.
 fn little_but_time() -> RunLimits {
-    RunLimits { cpu: Duration::from_secs(20), wall: Duration::from_secs(60), ..little() }
+    RunLimits { cpu: Duration::from_secs(20), wall: Duration::from_mins(1), ..little() }
 }
 
 async fn contains(cases: &[Case], script: fn(&str) -> Script, limits: &RunLimits) {

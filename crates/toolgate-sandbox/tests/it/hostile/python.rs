@@ -1,20 +1,28 @@
 //! Python.
 
 use super::{
-    CPU, Case, FAILED, FLOOD, MEMORY, MEMORY_OR_CPU, MEMORY_OR_ERROR, STACK, STACK_OR_ERROR, TIME, WALL,
-    WRONG, contains, little, little_but_time,
+    CPU, Case, FAILED, FLOOD, MEMORY, MEMORY_OR_CPU, MEMORY_OR_ERROR, STACK, STACK_OR_ERROR, TIME,
+    WALL, WRONG, contains, little, little_but_time,
 };
 use crate::support::python;
 
 const LOOPS: &[Case] = &[
     ("while True: pass", CPU),
-    ("while True:\n    try:\n        raise ValueError('x')\n    except ValueError:\n        pass", CPU),
+    (
+        "while True:\n    try:\n        raise ValueError('x')\n    except ValueError:\n        pass",
+        CPU,
+    ),
     ("try:\n    while True: pass\nfinally:\n    while True: pass", CPU),
     ("for i in range(10**15): pass", CPU),
     ("def f():\n    while True: pass\nf()", CPU),
     ("try:\n    while True: pass\nexcept BaseException:\n    pass", CPU),
     ("while True:\n    try:\n        await echo(a=1)\n    except Exception:\n        pass", TIME),
     ("await never()", WALL),
+    ("while True: print()", &[CPU[0], FLOOD[0]]),
+    (
+        "import asyncio\nawait asyncio.gather(*[never() for _ in range(300)])",
+        &["failed: ", WALL[0], CPU[0]],
+    ),
     ("x = 0\nwhile True: x += 1", MEMORY_OR_CPU),
     ("sum(range(10**12))", CPU),
     ("sum([i for i in range(10**9)])", MEMORY_OR_CPU),
@@ -67,10 +75,16 @@ const DEPTHS: &[Case] = &[
     ("a = []\nfor i in range(100000): a = [a]\na", &["value: [[[[", "failed: "]),
     ("a = []\nfor i in range(100000): a = [a]\nprint(a)", &["failed: ", "done", STACK[0]]),
     ("a = []\nfor i in range(100000): a = [a]\nawait echo(a=a)", STACK_OR_ERROR),
-    ("a = []\nfor i in range(100000): a = [a]\nstr(a) == str(a)", &["failed: ", "value: ", STACK[0]]),
+    (
+        "a = []\nfor i in range(100000): a = [a]\nstr(a) == str(a)",
+        &["failed: ", "value: ", STACK[0]],
+    ),
     ("a = []\na.append(a)\na", &["failed: ", "value: "]),
     ("import json\njson.loads('[' * 100000)", STACK_OR_ERROR),
-    ("def f():\n    try:\n        f()\n    except RecursionError:\n        return 1\nf()", &["done", "value: 1"]),
+    (
+        "def f():\n    try:\n        f()\n    except RecursionError:\n        return 1\nf()",
+        &["done", "value: 1"],
+    ),
 ];
 
 #[tokio::test]
@@ -91,14 +105,12 @@ const REACHING: &[Case] = &[
     ("import sys\nsys.modules['os']", WRONG),
     ("import pathlib\npathlib.Path('/etc/passwd').read_text()", WRONG),
     ("await no_such_tool(a=1)", &["rejected: "]),
-    ("import asyncio\nawait asyncio.gather(*[never() for _ in range(5000)])", FAILED),
     ("import asyncio\nawait asyncio.gather(*[echo(a=i) for i in range(100)])\nNone", &["done"]),
     ("while True:\n    await echo(a=1)", FAILED),
     ("await echo(a='x' * 2000000)", FAILED),
     ("await big(bytes=2000000)", FAILED),
     ("'x' * 2000000", &["stopped: the script's value has 2000002 bytes, 1 MB are allowed"]),
     ("while True: print('x' * 1000)", FLOOD),
-    ("while True: print()", FLOOD),
     ("raise ValueError('x' * 2000000)", FAILED),
     ("raise KeyboardInterrupt()", WRONG),
 ];
@@ -111,8 +123,9 @@ async fn reaching_out() {
 #[tokio::test]
 async fn sources() {
     let pool = crate::support::pool();
-    let nested: String =
-        (0..90).map(|depth| " ".repeat(depth) + "if True:\n").collect::<String>() + &" ".repeat(90) + "pass\n";
+    let nested: String = (0..90).map(|depth| " ".repeat(depth) + "if True:\n").collect::<String>()
+        + &" ".repeat(90)
+        + "pass\n";
     let cases = [
         ("[".repeat(100_000), "rejected: "),
         ("(".repeat(500_000), "rejected: "),
