@@ -17,6 +17,8 @@ pub struct Report {
     pub output: Captured,
     /// Content blocks that it gave to whoever reads the result.
     pub emitted: Vec<Box<RawValue>>,
+    /// What is odd about the script. It ran all the same.
+    pub warnings: Vec<Finding>,
     /// The calls that it made, in their order.
     pub calls: Vec<CallRecord>,
     /// Calls that were refused after so many others were that they are only counted.

@@ -19,6 +19,7 @@ const EMIT: u8 = 5;
 const VALUE: u8 = 6;
 const ENDED: u8 = 7;
 const PANICKED: u8 = 8;
+const WARNED: u8 = 9;
 
 /// What comes before the text of an output frame: its length, its kind and the stream.
 pub(crate) const OUTPUT_HEADER: usize = LENGTH_BYTES + 2;
@@ -46,6 +47,8 @@ pub enum FromWorker {
     Output(Stream, Vec<u8>),
     /// A content block.
     Emit(Box<RawValue>),
+    /// What is odd about the script, which runs all the same.
+    Warned(Vec<Finding>),
     /// The script came to an end: the last frame.
     Done(Done),
     /// The worker itself failed: the last frame.
@@ -107,6 +110,7 @@ impl FromWorker {
             Self::Done(Done::ValueTooLarge { bytes }) => {
                 json_frame(out, ENDED, &Ended::ValueTooLarge { bytes: *bytes });
             }
+            Self::Warned(findings) => json_frame(out, WARNED, findings),
             Self::Panicked(message) => {
                 frame(out, PANICKED, |out| out.extend_from_slice(message.as_bytes()));
             }
@@ -142,12 +146,11 @@ impl FromWorker {
             VALUE if body.is_empty() => Ok(Self::Done(Done::Value(None))),
             VALUE => Ok(Self::Done(Done::Value(Some(raw(body, "value")?)))),
             ENDED => Ok(Self::Done(match from_json(body, "ended")? {
-                Ended::Rejected(findings) => Done::Rejected(
-                    findings.into_iter().take(MOST_FINDINGS).map(bounded_finding).collect(),
-                ),
+                Ended::Rejected(findings) => Done::Rejected(bounded_findings(findings)),
                 Ended::Failed(failure) => Done::Failed(bounded_failure(failure)),
                 Ended::ValueTooLarge { bytes } => Done::ValueTooLarge { bytes },
             })),
+            WARNED => Ok(Self::Warned(bounded_findings(from_json(body, "warned")?))),
             PANICKED => {
                 let message = String::from_utf8_lossy(body);
                 Ok(Self::Panicked(cut(&message, LONGEST_TEXT).to_owned()))
@@ -169,6 +172,10 @@ fn bounded_failure(mut failure: Failure) -> Failure {
         frame.function.truncate(frame.function.floor_char_boundary(LONGEST_NAME));
     }
     failure
+}
+
+fn bounded_findings(findings: Vec<Finding>) -> Vec<Finding> {
+    findings.into_iter().take(MOST_FINDINGS).map(bounded_finding).collect()
 }
 
 fn bounded_finding(mut finding: Finding) -> Finding {

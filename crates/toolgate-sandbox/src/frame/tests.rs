@@ -78,6 +78,7 @@ fn from_worker() -> impl Strategy<Value = FromWorker> {
         json_text().prop_map(|text| FromWorker::Emit(raw(&text))),
         proptest::option::of(json_text())
             .prop_map(|text| FromWorker::Done(Done::Value(text.as_deref().map(raw)))),
+        vec(finding(), 0..4).prop_map(FromWorker::Warned),
         vec(finding(), 0..4).prop_map(|findings| FromWorker::Done(Done::Rejected(findings))),
         failure().prop_map(|failure| FromWorker::Done(Done::Failed(failure))),
         any::<u64>().prop_map(|bytes| FromWorker::Done(Done::ValueTooLarge { bytes })),

@@ -16,7 +16,7 @@ use futures::{
 use serde_json::value::RawValue;
 use tokio::time::{Sleep, sleep_until};
 use tokio_util::sync::{CancellationToken, DropGuard};
-use toolgate_bindings::check::Found;
+use toolgate_bindings::check::{Finding, Found};
 use toolgate_engines::{Call, CallId, Completion, Thrown};
 
 use super::{
@@ -67,6 +67,7 @@ pub(super) struct Drive<'a> {
     pub(super) capture: Capture,
     pub(super) emitted: Vec<Box<RawValue>>,
     emitted_bytes: u64,
+    pub(super) warnings: Vec<Finding>,
     pub(super) calls: FuturesUnordered<InFlight>,
     describing: Option<Describing>,
     tools: Arc<dyn Tools>,
@@ -105,6 +106,7 @@ impl<'a> Drive<'a> {
             capture: Capture::new(limits.output_bytes),
             emitted: Vec::new(),
             emitted_bytes: 0,
+            warnings: Vec::new(),
             calls: FuturesUnordered::new(),
             describing: None,
             tools,
@@ -234,6 +236,10 @@ impl<'a> Drive<'a> {
                 }
             }
             FromWorker::Emit(block) => return self.take_block(block),
+            FromWorker::Warned(_) if !self.warnings.is_empty() => {
+                return Some(broke(&"warnings a second time"));
+            }
+            FromWorker::Warned(findings) => self.warnings = findings,
             FromWorker::Done(done) => return Some(Ending::Done(done)),
             FromWorker::Panicked(message) => {
                 return Some(Ending::Broke(format!("the engine failed: {message}")));

@@ -113,7 +113,16 @@ impl Drive<'_> {
         let wall = self.started.elapsed();
         let (calls, calls_left_out) = self.ledger.finish();
         let output = self.capture.finish();
-        Report { outcome, output, emitted: self.emitted, calls, calls_left_out, cpu, wall }
+        Report {
+            outcome,
+            output,
+            emitted: self.emitted,
+            warnings: self.warnings,
+            calls,
+            calls_left_out,
+            cpu,
+            wall,
+        }
     }
 }
 

@@ -84,6 +84,7 @@ fn never_began(started: Instant, outcome: Outcome) -> Report {
         outcome,
         output: Captured::default(),
         emitted: Vec::new(),
+        warnings: Vec::new(),
         calls: Vec::new(),
         calls_left_out: 0,
         cpu: std::time::Duration::ZERO,

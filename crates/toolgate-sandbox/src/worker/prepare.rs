@@ -1,62 +1,14 @@
 //! A script is looked through before it runs.
 
 use toolgate_bindings::check::{Finding, Found, Language, Lookup, check};
-use toolgate_engines::{Function, javascript::GLOBALS};
+use toolgate_engines::{
+    Function,
+    javascript::GLOBALS,
+    python::{BUILTINS, MODULES},
+};
 
 use super::pipe::{Lost, Pipe};
 use crate::frame::{FromWorker, Start, ToWorker};
-
-// Stand-ins until the engine says it.
-const BUILTINS: &[&str] = &[
-    "print",
-    "len",
-    "range",
-    "list",
-    "dict",
-    "str",
-    "int",
-    "float",
-    "sum",
-    "min",
-    "max",
-    "sorted",
-    "set",
-    "tuple",
-    "zip",
-    "map",
-    "filter",
-    "enumerate",
-    "any",
-    "all",
-    "abs",
-    "bool",
-    "isinstance",
-    "type",
-    "repr",
-    "reversed",
-    "round",
-    "Exception",
-    "ValueError",
-    "KeyError",
-    "TypeError",
-    "RuntimeError",
-    "MemoryError",
-    "RecursionError",
-    "BaseException",
-    "bytes",
-    "chr",
-    "ord",
-    "hash",
-    "id",
-    "iter",
-    "next",
-    "pow",
-    "getattr",
-    "setattr",
-    "hasattr",
-    "object",
-];
-const MODULES: &[&str] = &["asyncio", "json", "re", "math", "datetime", "sys", "time"];
 
 /// A script that may run.
 pub(super) struct Prepared {
@@ -73,13 +25,16 @@ pub(super) fn prepare(
         Language::TypeScript => (GLOBALS, &[]),
         Language::Python => (BUILTINS, MODULES),
     };
-    let mut lookup = PipeLookup { pipe, lost: None };
+    let mut lookup = PipeLookup { pipe: &mut *pipe, lost: None };
     let checked = check(start.language, &start.code, globals, modules, &mut lookup);
     if let Some(lost) = lookup.lost {
         return Err(lost);
     }
     if checked.has_errors() {
         return Ok(Err(checked.findings));
+    }
+    if !checked.findings.is_empty() {
+        pipe.send(&FromWorker::Warned(checked.findings));
     }
     let function = |tool: toolgate_bindings::check::ToolUse| Function {
         name: tool.name,

@@ -8,6 +8,7 @@ mod concurrency;
 mod escape;
 mod forged;
 mod hostile;
+mod languages;
 mod lifecycle;
 mod limits;
 mod protocol;

@@ -69,8 +69,7 @@ impl<'a> Rewriter<'a> {
                 let start = TextRange::new(handler.start(), kind.start());
                 self.edits.replace(start, format!("{header}_tg_is({caught}, ("));
                 self.visit_expr(kind);
-                self.edits
-                    .replace(TextRange::new(kind.end(), colon), format!(")){bound}"));
+                self.edits.replace(TextRange::new(kind.end(), colon), format!(")){bound}"));
             } else {
                 has_default = true;
                 let start = TextRange::new(handler.start(), colon);

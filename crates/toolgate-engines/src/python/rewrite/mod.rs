@@ -5,6 +5,7 @@
 //! function of the prelude, or as other statements. The script's text is changed in place, part by
 //! part, and every change knows its origin, so that a stack has the lines that were written.
 
+mod attributes;
 mod classes;
 mod edits;
 mod exceptions;
@@ -227,24 +228,4 @@ impl<'a> Visitor<'a> for Rewriter<'a> {
 /// Walks what is inside of an expression.
 fn inside<'a>(rewriter: &mut Rewriter<'a>, expression: &'a Expr) {
     walk_expr(rewriter, expression);
-}
-#[cfg(test)]
-mod zz {
-    #[test]
-    fn corpus() {
-        let mut n = 0; let mut bad = 0;
-        std::thread::Builder::new().stack_size(512<<20).spawn(move || {
-        for dir in ["/root/.pyenv/versions/3.13.0/lib/python3.13", "/root/.pyenv/versions/3.13.0/lib/python3.13/asyncio", "/root/.pyenv/versions/3.13.0/lib/python3.13/json","/root/.pyenv/versions/3.13.0/lib/python3.13/test","/root/.pyenv/versions/3.13.0/lib/python3.13/test/test_asyncio", "/root/.pyenv/versions/3.13.0/lib/python3.13/email","/root/.pyenv/versions/3.13.0/lib/python3.13/site-packages/pip/_vendor/rich"] {
-            let Ok(rd) = std::fs::read_dir(dir) else { continue };
-            for f in rd.flatten() { let p = f.path(); if p.extension().is_none_or(|e| e != "py") { continue; }
-                let Ok(s) = std::fs::read_to_string(&p) else { continue };
-                if s.len() > super::SOURCE_LIMIT { continue; }
-                let Ok(r) = super::rewrite(&s) else { continue };
-                n += 1;
-                if let Err(e) = super::parse_module(&r.changed.text) { bad += 1; let at = e.location.start().to_usize(); let t=&r.changed.text; let a = t[..at].rfind('\n').map_or(0,|i| i); let a = t[..a].rfind('\n').map_or(0,|i| i); let b = t[at..].find('\n').map_or(t.len(), |i| at+i); println!("BAD {} {}\n   {}", p.display(), e.error, &t[a..b]); }
-            }
-        }
-        println!("files {n} bad {bad}");
-        }).unwrap().join().unwrap();
-    }
 }

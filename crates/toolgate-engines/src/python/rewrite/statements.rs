@@ -74,7 +74,7 @@ impl<'a> Rewriter<'a> {
                             format!("_tg_splice({value}, {lower}, {upper}, [])")
                         }
                         // Several slices at once mean nothing to lists and dictionaries.
-                        _ if index.contains(':') => return,
+                        Expr::Tuple(tuple) if tuple.elts.iter().any(Expr::is_slice_expr) => return,
                         _ => format!("_tg_del({value}, ({index}))"),
                     }
                 }
