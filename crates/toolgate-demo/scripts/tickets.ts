@@ -8,4 +8,4 @@ const issues = await Promise.all(
     ticketing_createIssue({ title: message, body: `Logged ${count} times in the last hour.`, labels: ["bug"] })
   )
 );
-return `${logs.length} errors, ${issues.length} tickets: ${issues.map((issue) => issue.id).join(", ")}`;
+return `${logs.length} errors, ${issues.length} tickets: ${issues.map((issue) => issue.id).sort().join(", ")}`;

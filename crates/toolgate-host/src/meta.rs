@@ -35,8 +35,7 @@ pub enum MetaTool {
 
 impl MetaTool {
     /// All of them, in the order of every listing.
-    pub const ALL: [Self; 5] =
-        [Self::Search, Self::Details, Self::Call, Self::Run, Self::Read];
+    pub const ALL: [Self; 5] = [Self::Search, Self::Details, Self::Call, Self::Run, Self::Read];
 
     /// Its name.
     pub fn name(self) -> &'static str {

@@ -133,7 +133,12 @@ fn run(
     };
     *python.session.tracker_mut() = tracker(limits);
     let mut machine = Machine::new(script, world);
-    let python = python.load(&rewritten.pieces, &mut machine).map_err(|stop| told(stop, ""))?;
+    let mut python = python.load(&rewritten.pieces, &mut machine).map_err(|stop| told(stop, ""))?;
+    for module in rewrite::implicit_modules(script.source) {
+        let import = format!("import {module}");
+        python.session = machine.run(python.session, &import).map_err(|stop| told(stop, ""))?.0;
+        python.texts += 1;
+    }
     let file = format!("<python-input-{}>", python.texts);
     match machine.run(python.session, &rewritten.changed.text) {
         Ok((_, value)) => {

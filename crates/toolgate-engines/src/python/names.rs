@@ -1,5 +1,9 @@
 //! What a script can name without having said where it comes from.
 
+/// The modules that are imported by themselves where a script uses them. They are among the
+/// [`BUILTINS`].
+pub(super) const IMPLICIT_MODULES: &[&str] = &["asyncio", "json", "math", "re"];
+
 /// The names that are there without an import.
 pub const BUILTINS: &[&str] = &[
     "ArithmeticError",
@@ -68,6 +72,7 @@ pub const BUILTINS: &[&str] = &[
     "all",
     "any",
     "ascii",
+    "asyncio",
     "bin",
     "bool",
     "bytes",
@@ -91,9 +96,11 @@ pub const BUILTINS: &[&str] = &[
     "isinstance",
     "issubclass",
     "iter",
+    "json",
     "len",
     "list",
     "map",
+    "math",
     "max",
     "min",
     "next",
@@ -105,6 +112,7 @@ pub const BUILTINS: &[&str] = &[
     "property",
     "quit",
     "range",
+    "re",
     "repr",
     "reversed",
     "round",
@@ -180,6 +188,9 @@ mod tests {
         let syntax = ["classmethod", "staticmethod", "super"];
         let names: Vec<&str> =
             BUILTINS.iter().copied().filter(|name| !syntax.contains(name)).collect();
+        // A module is imported where something of it is used.
+        let names: Vec<&str> =
+            names.into_iter().filter(|name| !IMPLICIT_MODULES.contains(name)).collect();
         let run = run(&format!("x = [{}]\nlen(x)", names.join(", ")));
         assert_eq!(run.outcome, Ok(Some(names.len().into())));
     }

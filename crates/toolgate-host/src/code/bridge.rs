@@ -10,7 +10,12 @@ use toolgate_catalog::{Tool, nearest};
 use toolgate_sandbox::{Found, Thrown, Tools};
 use toolgate_upstream::{CallOptions, Progress};
 
-use super::{lanes::Lanes, learned::Learned, media::Media, value::{self, Wrapping}};
+use super::{
+    lanes::Lanes,
+    learned::Learned,
+    media::Media,
+    value::{self, Wrapping},
+};
 use crate::{
     meta::{self, MetaTool},
     session::{CallFailure, Session, error_result},

@@ -46,9 +46,10 @@ impl Learned {
         if let Some(declared) = self.known.lock().declared.get(&fingerprint) {
             return *declared;
         }
-        let declared = tool.definition.output_schema().map(|schema| {
-            if wraps_result(&schema) { Wrapping::Result } else { Wrapping::None }
-        });
+        let declared = tool
+            .definition
+            .output_schema()
+            .map(|schema| if wraps_result(&schema) { Wrapping::Result } else { Wrapping::None });
         let mut known = self.known.lock();
         if known.declared.len() >= MAX_DECLARED {
             known.declared.clear();

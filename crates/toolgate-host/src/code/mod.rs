@@ -27,12 +27,12 @@ use toolgate_sandbox::{
 use toolgate_store::Store;
 use toolgate_upstream::CallOptions;
 
+pub use self::settings::CodeSettings;
 use self::{bridge::Bridge, lanes::Lanes, media::Media};
 pub(crate) use self::{
     learned::Learned,
     outputs::{Outputs, Page, Unreadable},
 };
-pub use self::settings::CodeSettings;
 use crate::host::Host;
 
 /// Everything that scripts share.
@@ -212,6 +212,7 @@ fn not_started(problem: &str) -> Report {
         outcome: Outcome::Crashed(format!("no worker could be started: {problem}")),
         output: Captured::default(),
         emitted: Vec::new(),
+        warnings: Vec::new(),
         calls: Vec::new(),
         calls_left_out: 0,
         cpu: Duration::ZERO,

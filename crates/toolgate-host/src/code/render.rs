@@ -28,6 +28,7 @@ pub(super) struct Shown {
 const CLOSING_SHARE: usize = 4;
 const STACK_FRAMES: usize = 8;
 const FINDINGS: usize = 10;
+const WARNINGS: usize = 3;
 const SOURCE_CHARACTERS: usize = 160;
 
 /// Renders a report within `tokens`. What does not fit is kept in `outputs`.
@@ -105,6 +106,10 @@ fn closing(report: &Report, code: &str, silent: bool) -> String {
         Outcome::Cancelled => "The run was cancelled.".to_owned(),
         Outcome::Crashed(what) => format!("The run was ended: {what}."),
     };
+    for warning in report.warnings.iter().take(WARNINGS) {
+        let separator = line_break(&text);
+        let _ = write!(text, "{separator}{}", safe(&warning.to_string()));
+    }
     let ledger = ledger::ledger(report);
     if !ledger.is_empty() {
         if !text.is_empty() {

@@ -13,6 +13,7 @@ fn report(outcome: Outcome, output: &str) -> Report {
         outcome,
         output: captured,
         emitted: Vec::new(),
+        warnings: Vec::new(),
         calls: Vec::new(),
         calls_left_out: 0,
         cpu: Duration::ZERO,

@@ -113,12 +113,12 @@ impl Shared {
             }
             drop(state);
             let started = Worker::spawn(settings, reaper.clone());
-            self.hand_out(started);
+            self.hand_out(started, settings.warm);
         }
     }
 
-    /// To whoever waits for it longest; else it waits itself.
-    fn hand_out(&self, started: io::Result<Worker>) {
+    /// To whoever waits for it longest; else it waits itself, unless enough do.
+    fn hand_out(&self, started: io::Result<Worker>, warm: usize) {
         let mut state = self.state.lock();
         let mut result = match started {
             Ok(worker) => Ok(worker),
@@ -138,6 +138,7 @@ impl Shared {
         }
         if let Ok(worker) = result
             && !state.closed
+            && state.idle.len() < warm
         {
             state.idle.push_back(worker);
         }

@@ -145,10 +145,8 @@ fn outcome_of_failure(failure: Failure, limits: &RunLimits) -> Outcome {
         FailureKind::Stack => {
             Outcome::Stopped(Stop::Stack { limit: limits.stack_bytes, failure: Some(failure) })
         }
-        FailureKind::Stalled => Outcome::Stopped(Stop::Stalled(failure)),
-        FailureKind::Abandoned => Outcome::Crashed(String::from(
-            "the worker broke the protocol: it says that we are gone",
-        )),
+        // We are still here: so it waited for something that we do not know of.
+        FailureKind::Stalled | FailureKind::Abandoned => Outcome::Stopped(Stop::Stalled(failure)),
         FailureKind::Syntax | FailureKind::Unsupported | FailureKind::Exception => {
             Outcome::Failed(failure)
         }

@@ -16,13 +16,15 @@ pub(super) struct PipeWorld {
     pipe: Pipe,
     /// How large a value may be that is sent.
     value_bytes: u64,
+    /// Calls that were sent and have no answer yet.
+    in_flight: u64,
     /// Calls that failed before they were sent.
     refused: VecDeque<Completion>,
 }
 
 impl PipeWorld {
     pub(super) fn new(pipe: Pipe, value_bytes: u64) -> Self {
-        Self { pipe, value_bytes, refused: VecDeque::new() }
+        Self { pipe, value_bytes, in_flight: 0, refused: VecDeque::new() }
     }
 
     /// The pipe, once the script is done.
@@ -44,6 +46,7 @@ impl World for PipeWorld {
             self.refused.push_back(Completion { id: call.id, outcome: Err(thrown) });
             return Ok(());
         }
+        self.in_flight += 1;
         Ok(self.pipe.send_soon(&FromWorker::Call(call))?)
     }
 
@@ -51,8 +54,15 @@ impl World for PipeWorld {
         if let Some(completion) = self.refused.pop_front() {
             return Ok(Some(completion));
         }
+        if self.in_flight == 0 && deadline.is_none() {
+            // Nothing will ever come. The engine should have known.
+            return Err(Closed);
+        }
         match self.pipe.receive(deadline)? {
-            Some(ToWorker::Completed(completion)) => Ok(Some(completion)),
+            Some(ToWorker::Completed(completion)) => {
+                self.in_flight = self.in_flight.saturating_sub(1);
+                Ok(Some(completion))
+            }
             Some(_) => Err(Closed),
             None => Ok(None),
         }

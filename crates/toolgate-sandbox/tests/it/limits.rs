@@ -219,6 +219,9 @@ async fn a_script_that_cannot_go_on_is_named() {
         "stopped: the script waits for something that can no longer happen"
     );
     assert_eq!(report.output.head, "a\n");
+    // Nor does an engine wait for ever that does not notice it itself.
+    let report = run(&pool, broken(&["call echo", "wait", "wait"]), &limits()).await;
+    assert!(matches!(report.outcome, Outcome::Stopped(Stop::Stalled(_))), "{report:?}");
 }
 
 #[tokio::test]

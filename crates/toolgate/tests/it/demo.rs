@@ -63,11 +63,11 @@ async fn the_whole_demo() {
         docs              15   1,763       0.9 %
         team              10   1,048       0.5 %
         all servers      156  20,315      10.2 %
-        a session now      3     300       0.1 %
+        a session now      5     581       0.3 %
 
        A session is deferred (stable): 20,315 tokens are more than 10,000, which is 5 % of a context of 200,000 tokens.
 
-    2. Through toolgate the model sees three tools and finds the rest. Its task: open a
+    2. Through toolgate the model sees a few tools and finds the rest. Its task: open a
        ticket for the error that the services log most often.
 
        > search_tools({"query":"error logs of the last hours","limit":3})
@@ -113,12 +113,55 @@ async fn the_whole_demo() {
     3. What that cost the context, in tokens of o200k:
 
                                   directly  with toolgate
-        definitions of 156 tools    20,315            300
+        definitions of 156 tools    20,315            581
         the conversation above       6,990          8,542
-        together                    27,305          8,842
+        together                    27,305          9,123
 
-       67.6 % of the context saved. Definitions stay out of it however many servers you add.
-       Next: toolgate tokens --config FILE shows the same for your own servers.
+       66.6 % of the context saved. Definitions stay out of it however many servers you add.
+
+    4. For several calls the model writes a script. It runs in a sandbox, its calls go to the
+       servers, and only what it prints or returns comes back:
+
+       One ticket for each distinct error of the last hour
+       // One ticket for each distinct error of the last hour.
+       const logs = await logging_getLogs({ level: "error", since: "1h" });
+       const counts = new Map<string, number>();
+       for (const entry of logs) counts.set(entry.message, (counts.get(entry.message) ?? 0) + 1);
+
+       const issues = await Promise.all(
+         [...counts].map(([message, count]) =>
+           ticketing_createIssue({ title: message, body: `Logged ${count} times in the last hour.`, labels: ["bug"] }… (1 more characters)
+         )
+       );
+       return `${logs.length} errors, ${issues.length} tickets: ${issues.map((issue) => issue.id).sort().join(", ")}`… (1 more characters)
+       > 12 errors, 5 tickets: ISS-1007, ISS-1008, ISS-1009, ISS-1010, ISS-1011
+       Calls completed: logging_getLogs, ticketing_createIssue ×5.
+
+       Who spent more than their travel budget in Q3?
+       # Who spent more than the travel budget of their level in Q3?
+       team = await get_team_members("engineering")
+
+       levels = list(set(m["level"] for m in team))
+       results = await asyncio.gather(*[get_budget_by_level(level) for level in levels])
+       budgets = {level: budget for level, budget in zip(levels, results)}
+
+       expenses = await asyncio.gather(*[get_expenses(m["id"], "Q3") for m in team])
+
+       exceeded = []
+       for member, items in zip(team, expenses):
+           spent = sum(item["amount"] for item in items if item["category"] == "travel")
+           limit = budgets[member["level"]]["travel_limit"]
+           if spent > limit:
+               exceeded.append({"name": member["name"], "spent": round(spent, 2), "limit": limit})
+       print(json.dumps(exceeded))
+       > [{"name": "Hana Kobayashi", "spent": 9376.45, "limit": 8000}, {"name": "Lucia Moretti", "spent": 6515.46, "l… (73 more characters)
+       Calls completed: get_team_members, get_budget_by_level ×5, get_expenses ×20.
+
+                                    call by call  as a script   saved
+        typescript script, 6 calls         1,707          223  86.9 %
+        python script, 26 calls          116,896          327  99.7 %
+
+       Next: toolgate tokens --config FILE shows the cost of your own servers.
     --- stderr
     "#);
 }

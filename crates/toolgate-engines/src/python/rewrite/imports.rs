@@ -7,12 +7,19 @@ use ruff_python_ast::{
 use ruff_text_size::Ranged;
 
 use super::Rewriter;
-use crate::python::prelude::{self, Extent};
+use crate::python::{
+    names::IMPLICIT_MODULES,
+    prelude::{self, Extent},
+};
 
 impl<'a> Rewriter<'a> {
     /// The names of modules that the prelude adds to, which have to be known before they are used.
     pub(super) fn find_modules(&mut self, body: &'a [Stmt]) {
         let mut search = Search { modules: Vec::new() };
+        let implicit = implicit_modules(self.source);
+        let known =
+            |name: &&str| prelude::module(name).map(|piece| ((*name).to_owned(), piece.name));
+        search.modules.extend(implicit.iter().filter_map(known));
         search.visit_body(body);
         self.modules = search.modules.into_iter().collect();
     }
@@ -84,6 +91,17 @@ impl<'a> Rewriter<'a> {
             Extent::Adds(_) => None,
         }
     }
+}
+
+/// The modules that a script uses without an import, as models often do. A name that the script
+/// gives to something else is not among them.
+pub(in crate::python) fn implicit_modules(source: &str) -> Vec<&'static str> {
+    let used = |name: &&&str| {
+        source.contains(&format!("{name}."))
+            && !source.contains(&format!("{name} ="))
+            && !source.contains(&format!("{name}="))
+    };
+    IMPLICIT_MODULES.iter().filter(used).copied().collect()
 }
 
 struct Search {

@@ -25,8 +25,8 @@ use ruff_python_ast::{
 use ruff_python_parser::parse_module;
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-pub(super) use self::edits::Changed;
 use self::edits::Edits;
+pub(super) use self::{edits::Changed, imports::implicit_modules};
 use crate::engine::{Failure, FailureKind, StackFrame};
 
 /// The longest script, in bytes. It bounds what the parser and this module can be made to do.

@@ -16,7 +16,7 @@ type Case = (&'static str, &'static [&'static str]);
 const CPU: &[&str] = &["stopped: the script computed for more than 0.1 s"];
 const WALL: &[&str] = &["stopped: the script took more than 1 s"];
 const TIME: &[&str] = &[CPU[0], WALL[0]];
-const MEMORY: &[&str] = &["stopped: the script needed more than 4 MB of memory"];
+const MEMORY: &[&str] = &["stopped: the script needed more than 16 MB of memory"];
 const MEMORY_OR_CPU: &[&str] = &[MEMORY[0], CPU[0]];
 /// A single value that is too large may be refused as such.
 const MEMORY_OR_ERROR: &[&str] = &[MEMORY[0], "failed: "];
@@ -34,7 +34,7 @@ fn little() -> RunLimits {
     RunLimits {
         cpu: Duration::from_millis(100),
         wall: Duration::from_secs(1),
-        memory_bytes: 4 << 20,
+        memory_bytes: 16 << 20,
         stack_bytes: 512 << 10,
         output_bytes: 16 << 10,
         result_bytes: 1 << 20,

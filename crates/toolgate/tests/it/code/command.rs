@@ -11,14 +11,43 @@ async fn a_file_or_stdin_is_run() {
     std::fs::write(workplace.path().join("sum.ts"), "return (await kit_add({ a: 1, b: 2 })).sum")
         .unwrap();
     std::fs::write(workplace.path().join("sum.py"), "print((await kit_add(1, 2))['sum'])").unwrap();
-    insta::assert_snapshot!(workplace.run(&["run", "sum.ts"]).await.shown(), @"");
-    insta::assert_snapshot!(workplace.run(&["run", "sum.py"]).await.shown(), @"");
+    insta::assert_snapshot!(workplace.run(&["run", "sum.ts"]).await.shown(), @r"
+    exit code 0
+    --- stdout
+    3
+    --- stderr
+    ");
+    insta::assert_snapshot!(workplace.run(&["run", "sum.py"]).await.shown(), @r"
+    exit code 0
+    --- stdout
+    3
+    --- stderr
+    ");
     let outcome = workplace.run_with_input(&["run", "-", "-l", "python"], "print(1 + 1)").await;
-    insta::assert_snapshot!(outcome.shown(), @"");
+    insta::assert_snapshot!(outcome.shown(), @r"
+    exit code 0
+    --- stdout
+    2
+    --- stderr
+    ");
     let outcome =
         workplace.run_with_input(&["run", "-"], "console.log('a'); throw new Error('b')").await;
-    insta::assert_snapshot!(outcome.shown(), @"");
-    insta::assert_snapshot!(workplace.run(&["run", "missing.ts"]).await.shown(), @"");
+    insta::assert_snapshot!(outcome.shown(), @r"
+    exit code 1
+    --- stdout
+    a
+    --- stderr
+    error: Error: b
+      at line 1, column 29: console.log('a'); throw new Error('b')
+    No call was made.
+    ");
+    insta::assert_snapshot!(workplace.run(&["run", "missing.ts"]).await.shown(), @r"
+    exit code 2
+    --- stdout
+    --- stderr
+    error: cannot read missing.ts: No such file or directory (os error 2)
+      hint: name a script, or `-` to read it from stdin
+    ");
 }
 
 #[tokio::test]

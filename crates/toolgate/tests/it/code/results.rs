@@ -15,14 +15,20 @@ async fn a_script_calls_tools_and_only_its_answer_comes_back() {
     )
     .await;
     assert_eq!(answer.get("isError"), None, "{answer}");
-    insta::assert_snapshot!(text(&answer), @"");
+    insta::assert_snapshot!(text(&answer), @r"
+    [2,3,4]
+    Calls completed: kit_add ×3.
+    ");
     let answer = python(
         &mut client,
         "sums = await asyncio.gather(*[kit_add(n, 1) for n in [1, 2, 3]])\n\
          print([each['sum'] for each in sums])",
     )
     .await;
-    insta::assert_snapshot!(text(&answer), @"");
+    insta::assert_snapshot!(text(&answer), @r"
+    [2, 3, 4]
+    Calls completed: kit_add ×3.
+    ");
 }
 
 #[tokio::test]
@@ -37,7 +43,13 @@ async fn discovery_and_composition_fit_in_one_run() {
          return await tools[name]({ a: 40, b: 2 });",
     )
     .await;
-    insta::assert_snapshot!(text(&answer), @"");
+    insta::assert_snapshot!(text(&answer), @r#"
+    /** Add two numbers. */
+    declare function kit_add(args: { a: number; b: number }): Promise<{ sum: number }>;
+
+    Returned: {"sum":42}
+    Calls completed: search_tools, get_tool_details, kit_add.
+    "#);
 }
 
 #[tokio::test]
@@ -49,13 +61,19 @@ async fn a_failed_call_is_an_exception_that_can_be_caught() {
          return `${error.name}: ${error.tool}: ${error.message}`; }",
     )
     .await;
-    insta::assert_snapshot!(text(&answer), @"");
+    insta::assert_snapshot!(text(&answer), @r"
+    ToolError: kit_fail: no luck
+    Failed: kit_fail.
+    ");
     let answer = python(
         &mut client,
         "try:\n    await kit_fail(message='no luck')\nexcept Exception as error:\n    print('caught', error)",
     )
     .await;
-    insta::assert_snapshot!(text(&answer), @"");
+    insta::assert_snapshot!(text(&answer), @r"
+    caught kit_fail: no luck
+    Failed: kit_fail.
+    ");
 }
 
 #[tokio::test]
@@ -71,14 +89,30 @@ async fn an_uncaught_error_says_where_and_what_has_already_happened() {
     )
     .await;
     assert_eq!(answer["isError"], true);
-    insta::assert_snapshot!(text(&answer), @"");
+    insta::assert_snapshot!(text(&answer), @r#"
+    first 3
+    ToolError: no luck
+      at line 4, column 7: await kit_fail({ message: 'no luck' });
+    Calls completed: kit_add.
+    Failed: kit_fail.
+      kit_fail({"message":"no luck"}): no luck
+    In flight at the end, effect unknown: kit_sleep.
+      kit_sleep({"ms":60000})
+    "#);
     let answer = python(
         &mut client,
         "first = await kit_add(1, 2)\nprint('first', first['sum'])\nawait kit_fail(message='no luck')\n",
     )
     .await;
     assert_eq!(answer["isError"], true);
-    insta::assert_snapshot!(text(&answer), @"");
+    insta::assert_snapshot!(text(&answer), @r#"
+    first 3
+    ToolError: kit_fail: no luck
+      at line 3, column 1: await kit_fail(message='no luck')
+    Calls completed: kit_add.
+    Failed: kit_fail.
+      kit_fail({"message":"no luck"}): no luck
+    "#);
 }
 
 #[tokio::test]
@@ -90,13 +124,45 @@ async fn mistakes_are_found_before_anything_runs() {
     )
     .await;
     assert_eq!(answer["isError"], true);
-    insta::assert_snapshot!(text(&answer), @"");
+    insta::assert_snapshot!(text(&answer), @r"
+    The script did not run:
+    2:1 `kit_add` needs `b`
+      | kit_add({ a: 1 });
+      | ^
+      = call it as `kit_add({ a, b })`
+    2:1 the call of `kit_add` is never awaited
+      | kit_add({ a: 1 });
+      | ^
+      = write `await kit_add(…)`
+    3:7 there is no tool `kit_sleeep`
+      | await kit_sleeep({ ms: 'long' });
+      |       ^
+      = the nearest are `kit_sleep` and `kit_stderr`
+    4:20 `a` takes a number, not a string
+      | await kit_add({ a: 'x', b: 2 });
+      |                    ^
+    ");
     let answer =
         python(&mut client, "await kit_counter()\nx = await kit_add(1, c=2)\nimport requests\n")
             .await;
-    insta::assert_snapshot!(text(&answer), @"");
+    insta::assert_snapshot!(text(&answer), @r"
+    The script did not run:
+    2:11 `kit_add` needs `b`
+      | x = await kit_add(1, c=2)
+      |           ^
+      = call it as `kit_add(a, b)`
+    3:8 there is no module `requests`
+      | import requests
+      |        ^
+      = the sandbox has no network; call a tool: `await search_tools(query)` finds one
+    ");
     let answer = run(&mut client, "const x = ;").await;
-    insta::assert_snapshot!(text(&answer), @"");
+    insta::assert_snapshot!(text(&answer), @r"
+    The script did not run:
+    1:11 syntax error: Unexpected token
+      | const x = ;
+      |           ^
+    ");
     let counted = run(&mut client, "return (await kit_counter({})).count").await;
     assert!(text(&counted).starts_with('1'), "nothing ran before: {counted}");
 }
@@ -125,7 +191,7 @@ async fn long_output_is_cut_and_can_be_read() {
     assert!(all.contains("line 0\n") && all.contains("line 2500") && all.ends_with("the end"));
     let unknown = call(&mut client, "read_output", json!({ "id": "out_0" })).await;
     assert_eq!(unknown["isError"], true);
-    insta::assert_snapshot!(text(&unknown), @"");
+    insta::assert_snapshot!(text(&unknown), @"There is no output `out_0`, or no longer: only the latest are kept. Run the code again, and let it print less.");
 }
 
 #[tokio::test]
@@ -154,10 +220,26 @@ async fn the_return_type_is_learned() {
     let mut client = workplace(&json!({})).connect(&[]).await;
     let details = json!({ "names": ["kit_counter"], "format": "typescript" });
     let before = call(&mut client, "get_tool_details", details.clone()).await;
-    insta::assert_snapshot!(text(&before), @"");
+    insta::assert_snapshot!(text(&before), @r"
+    /** Increment a counter and return it. */
+    declare function kit_counter(args?: {}): Promise<unknown>;
+    ");
     run(&mut client, "return await kit_counter({})").await;
     let after = call(&mut client, "get_tool_details", details).await;
-    insta::assert_snapshot!(text(&after), @"");
+    insta::assert_snapshot!(text(&after), @r"
+    /** Increment a counter and return it. */
+    declare function kit_counter(args?: {}): Promise</* inferred */ { count: number }>;
+    ");
     let python = json!({ "names": ["kit_counter", "kit_add"], "format": "python" });
-    insta::assert_snapshot!(text(&call(&mut client, "get_tool_details", python).await), @"");
+    insta::assert_snapshot!(text(&call(&mut client, "get_tool_details", python).await), @r#"
+    class KitCounterResult(TypedDict):
+        count: int
+    async def kit_counter() -> KitCounterResult:  # inferred
+        """Increment a counter and return it."""
+
+    class KitAddResult(TypedDict):
+        sum: float
+    async def kit_add(a: float, b: float) -> KitAddResult:
+        """Add two numbers."""
+    "#);
 }

@@ -74,7 +74,7 @@ async fn scripts_can_be_off_or_all_there_is() {
     let tools = list(&mut client).await;
     assert_eq!(names(&tools), ["search_tools", "get_tool_details", "call_tool"]);
     let refused = run(&mut client, "return 1").await;
-    insta::assert_snapshot!(text(&refused), @"");
+    insta::assert_snapshot!(text(&refused), @"Scripts are switched off here (codeMode.enabled); use call_tool.");
 
     let mut client = workplace(&json!({})).connect(&["--mode", "code"]).await;
     let tools = list(&mut client).await;
