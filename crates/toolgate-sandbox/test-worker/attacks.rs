@@ -23,14 +23,7 @@ pub(crate) fn attack(command: &str, rest: &str) -> String {
         "spawn" => std::process::Command::new(rest).status().map(|status| status.to_string()),
         "thread" => Ok(std::thread::spawn(|| String::from("ran")).join().unwrap()),
         "raw" => Ok(format!("{} bytes", write_all(&from_hexadecimal(rest)))),
-        "raw-often" => {
-            let (times, bytes) = rest.split_once(' ').unwrap();
-            let bytes = from_hexadecimal(bytes);
-            for _ in 0..times.parse::<u64>().unwrap() {
-                write_all(&bytes);
-            }
-            Ok(String::from("written"))
-        }
+        "forge-calls" => forge_calls(rest.parse().unwrap()),
         "hog" => hog(),
         "hog-once" => Ok(format!("{}", vec![1_u8; rest.parse().unwrap()].len())),
         "recurse" => Ok(format!("{}", recurse(0))),
@@ -156,6 +149,22 @@ fn hog() -> io::Result<String> {
 fn recurse(depth: u64) -> u64 {
     let here = std::hint::black_box([depth; 512]);
     recurse(here[0] + 1) + here[1]
+}
+
+/// Makes calls with arguments of so many bytes and never looks at an answer.
+fn forge_calls(bytes: usize) -> ! {
+    let arguments = format!("{{\"a\":\"{}\"}}", "x".repeat(bytes));
+    let mut id = 0_u64;
+    loop {
+        let mut body = vec![3];
+        body.extend(id.to_le_bytes());
+        body.extend(4_u16.to_le_bytes());
+        body.extend(b"echo");
+        body.extend(arguments.as_bytes());
+        write_all(&u32::try_from(body.len()).unwrap().to_le_bytes());
+        write_all(&body);
+        id += 1;
+    }
 }
 
 /// Writes to the pipe, past whatever keeps order there.

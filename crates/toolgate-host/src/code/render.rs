@@ -27,6 +27,8 @@ pub(super) struct Shown {
 /// The share of the budget that errors and the ledger may take.
 const CLOSING_SHARE: usize = 4;
 const STACK_FRAMES: usize = 8;
+/// What the note of what was left out costs.
+const NOTE_TOKENS: usize = 60;
 const FINDINGS: usize = 10;
 const WARNINGS: usize = 3;
 const SOURCE_CHARACTERS: usize = 160;
@@ -73,7 +75,9 @@ pub(super) fn render(
     let closing = budget::head(&closing, (tokens / CLOSING_SHARE).max(100)).to_owned();
     let room = tokens.saturating_sub(toolgate_catalog::TokenCounter::shared().count(&closing));
     let mut output_id = None;
-    if let Some(gap) = budget::left_out(&body, room) {
+    let gap = budget::left_out(&body, room)
+        .and_then(|_| budget::left_out(&body, room.saturating_sub(NOTE_TOKENS)));
+    if let Some(gap) = gap {
         let id = outputs.keep(&body);
         let ended = match report.outcome {
             Outcome::Value(_) => "the script ran to the end; ",

@@ -133,7 +133,7 @@ fn what_does_not_fit_can_be_read() {
     let report = report(returned(&json!("the end")), &long);
     let shown = render(&report, "", 500, &Media::default(), &outputs);
     let cost = toolgate_catalog::TokenCounter::shared().count(&shown.text);
-    assert!(cost <= 540, "{cost}");
+    assert!((400..=500).contains(&cost), "{cost}");
     assert!(shown.text.starts_with("line 0\n") && shown.text.ends_with("Returned: the end"));
     let id = shown.output_id.unwrap();
     assert!(shown.text.contains(&format!("bytes left out: read_output(id: \"{id}\", offset: ")));

@@ -114,7 +114,7 @@ fn tell_scripts(scripts: &[ScriptRun], printer: &mut Printer) {
     );
     printer.line("   servers, and only what it prints or returns comes back:\n");
     for script in scripts {
-        let text = format!("{}\n{}\n> {}", script.task, script.code.trim_end(), script.answer);
+        let text = format!("{}\n> {}", script.code.trim_end(), script.answer);
         let lines: Vec<String> = text.lines().map(cut).collect();
         printer.line(indented(&lines.join("\n")) + "\n");
     }

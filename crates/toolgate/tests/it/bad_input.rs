@@ -163,10 +163,10 @@ async fn wrong_arguments() {
         assert_eq!(outcome.stdout, "");
         all.push(format!("$ toolgate {}\n{}", arguments.join(" "), outcome.stderr));
     }
-    insta::assert_snapshot!(all.join("\n"), @"
+    insta::assert_snapshot!(all.join("\n"), @r"
     $ toolgate serve --mode direkt
     error: invalid value 'direkt' for '--mode <MODE>'
-      [possible values: auto, direct, deferred, stable, dynamic]
+      [possible values: auto, direct, deferred, stable, dynamic, code]
 
       tip: a similar value exists: 'direct'
 

@@ -35,9 +35,11 @@ async fn the_readme_shows_what_the_demo_prints() {
     let outcome = Workplace::empty().run(&["demo"]).await;
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
     let readme = std::fs::read_to_string(path).unwrap();
-    let (_, after) = readme.split_once("<!-- effect:begin -->\n```text\n").unwrap();
-    let (shown, _) = after.split_once("```\n<!-- effect:end -->").unwrap();
-    assert!(outcome.stdout.contains(shown.trim_end()), "the README is out of date:\n{shown}");
+    for block in ["effect", "scripts"] {
+        let (_, after) = readme.split_once(&format!("<!-- {block}:begin -->\n```text\n")).unwrap();
+        let (shown, _) = after.split_once(&format!("```\n<!-- {block}:end -->")).unwrap();
+        assert!(outcome.stdout.contains(shown.trim_end()), "the README is out of date:\n{shown}");
+    }
 }
 
 #[tokio::test]
@@ -122,22 +124,21 @@ async fn the_whole_demo() {
     4. For several calls the model writes a script. It runs in a sandbox, its calls go to the
        servers, and only what it prints or returns comes back:
 
-       One ticket for each distinct error of the last hour
        // One ticket for each distinct error of the last hour.
        const logs = await logging_getLogs({ level: "error", since: "1h" });
        const counts = new Map<string, number>();
-       for (const entry of logs) counts.set(entry.message, (counts.get(entry.message) ?? 0) + 1);
+       for (const { message } of logs) counts.set(message, (counts.get(message) ?? 0) + 1);
 
        const issues = await Promise.all(
-         [...counts].map(([message, count]) =>
-           ticketing_createIssue({ title: message, body: `Logged ${count} times in the last hour.`, labels: ["bug"] }… (1 more characters)
+         [...counts].map(([title, count]) =>
+           ticketing_createIssue({ title, body: `Logged ${count} times in the last hour.`, labels: ["bug"] })
          )
        );
-       return `${logs.length} errors, ${issues.length} tickets: ${issues.map((issue) => issue.id).sort().join(", ")}`… (1 more characters)
+       const ids = issues.map((issue) => issue.id).sort();
+       return `${logs.length} errors, ${ids.length} tickets: ${ids.join(", ")}`;
        > 12 errors, 5 tickets: ISS-1007, ISS-1008, ISS-1009, ISS-1010, ISS-1011
        Calls completed: logging_getLogs, ticketing_createIssue ×5.
 
-       Who spent more than their travel budget in Q3?
        # Who spent more than the travel budget of their level in Q3?
        team = await get_team_members("engineering")
 
@@ -158,7 +159,7 @@ async fn the_whole_demo() {
        Calls completed: get_team_members, get_budget_by_level ×5, get_expenses ×20.
 
                                     call by call  as a script   saved
-        typescript script, 6 calls         1,707          223  86.9 %
+        typescript script, 6 calls         1,707          227  86.7 %
         python script, 26 calls          116,896          327  99.7 %
 
        Next: toolgate tokens --config FILE shows the cost of your own servers.

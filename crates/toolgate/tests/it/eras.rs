@@ -5,7 +5,7 @@ use toolgate_testkit::{Builtin, Era, Fixture, RawClient};
 
 use crate::{
     fixtures::{notes, weather},
-    support::{Workplace, call, call_through, entry, list, names, until},
+    support::{META, Workplace, call, call_through, entry, list, names, until},
 };
 
 /// The parameters of a request of 2026-07-28.
@@ -54,7 +54,7 @@ async fn a_modern_client_discovers_lists_searches_and_calls() {
     assert_eq!(result["resultType"], "complete");
     assert!(result["ttlMs"].is_u64() && result["cacheScope"].is_string(), "{answer}");
     let tools = result["tools"].as_array().unwrap();
-    assert_eq!(names(tools), ["search_tools", "get_tool_details", "call_tool"]);
+    assert_eq!(names(tools), META);
 
     let result =
         modern_call(&mut client, "search_tools", json!({ "query": "return arguments unchanged" }))
@@ -104,7 +104,7 @@ async fn a_modern_request_without_its_metadata_is_refused() {
 async fn a_modern_client_may_begin_without_discovery() {
     let mut client = mixed().serve(&[]);
     let answer = client.request("tools/list", modern(json!({}))).await.unwrap();
-    assert_eq!(answer["result"]["tools"].as_array().unwrap().len(), 3, "{answer}");
+    assert_eq!(answer["result"]["tools"].as_array().unwrap().len(), META.len(), "{answer}");
 }
 
 #[tokio::test]
@@ -154,7 +154,7 @@ async fn clients_of_every_older_version() {
         let answer = client.request("initialize", params).await.unwrap();
         assert_eq!(answer["result"]["protocolVersion"], version, "{answer}");
         client.notify("notifications/initialized", json!({})).await.unwrap();
-        assert_eq!(list(&mut client).await.len(), 3, "{version}");
+        assert_eq!(list(&mut client).await.len(), META.len(), "{version}");
         let request = json!({ "name": "new_echo", "arguments": { "message": version } });
         let result = call(&mut client, "call_tool", request).await;
         assert_eq!(result["structuredContent"]["message"], version);

@@ -6,11 +6,10 @@ use toolgate_testkit::{Builtin, Faults, Fixture};
 use crate::{
     fixtures::{kit, notes, odd, weather},
     support::{
-        Workplace, call, call_through, entry, entry_with, list, names, notification, text, until,
+        META, Workplace, call, call_through, entry, entry_with, list, names, notification, text,
+        until,
     },
 };
-
-const META: [&str; 3] = ["search_tools", "get_tool_details", "call_tool"];
 
 fn two_servers(search: &Value) -> Workplace {
     let servers = json!({ "notes": entry(&notes()), "weather": entry(&weather()) });
@@ -33,7 +32,7 @@ async fn auto_defers_once_any_threshold_is_passed() {
         let mut client = two_servers(&search).connect(&[]).await;
         let tools = list(&mut client).await;
         assert_eq!(names(&tools) == META, deferred, "{search}: {:?}", names(&tools));
-        assert_eq!(tools.len(), if deferred { 3 } else { 6 }, "{search}");
+        assert_eq!(tools.len(), if deferred { META.len() } else { 6 }, "{search}");
     }
 }
 
@@ -137,7 +136,7 @@ The tools found are loaded now: call them by name.
     assert_eq!(names(&tools), [&META[..], &["weather_forecast"]].concat());
     let mut sent = weather().tools[0].clone();
     sent["name"] = json!("weather_forecast");
-    assert_eq!(tools[3], sent);
+    assert_eq!(tools[META.len()], sent);
 
     let notes = json!({ "query": "throw a note away", "limit": 1 });
     call(&mut client, "search_tools", notes).await;
@@ -163,7 +162,7 @@ async fn what_was_found_is_unloaded_on_request_where_it_is_not_kept() {
     call(&mut client, "search_tools", json!({ "query": "forecast of the next days", "limit": 1 }))
         .await;
     notification(&mut client, "notifications/tools/list_changed").await;
-    assert_eq!(list(&mut client).await.len(), 4);
+    assert_eq!(list(&mut client).await.len(), META.len() + 1);
     let unload = json!({ "query": "throw a note away", "limit": 1, "unload": true });
     call(&mut client, "search_tools", unload).await;
     notification(&mut client, "notifications/tools/list_changed").await;

@@ -38,7 +38,7 @@ async fn all_five_are_found_inspected_and_called() {
     }
 
     let mut client = workplace.connect(&[]).await;
-    assert_eq!(list(&mut client).await.len(), 3);
+    assert_eq!(list(&mut client).await.len(), 5);
     for (query, tool) in [
         ("read the text of a file", "filesystem_read_text_file"),
         ("working tree status of a git repository", "git_git_status"),

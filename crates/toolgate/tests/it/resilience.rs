@@ -10,7 +10,7 @@ use toolgate_testkit::{
 use crate::{
     fixtures::{kit, notes, weather},
     support::{
-        Gateway, Workplace, call, call_through, entry, entry_with, is_running, list, program,
+        Gateway, META, Workplace, call, call_through, entry, entry_with, is_running, list, program,
         signal, text, until,
     },
 };
@@ -293,7 +293,12 @@ async fn junk_on_stdin_does_not_end_it() {
     client.initialize().await.expect("a handshake after junk");
     for line in junk.iter().copied().chain([deep.as_str()]) {
         client.send_line(line).await.unwrap();
-        assert_eq!(list(&mut client).await.len(), 3, "after {}", &line[..line.len().min(80)]);
+        assert_eq!(
+            list(&mut client).await.len(),
+            META.len(),
+            "after {}",
+            &line[..line.len().min(80)]
+        );
     }
 }
 

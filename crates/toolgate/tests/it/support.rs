@@ -17,6 +17,10 @@ use toolgate_testkit::{Entry, Fixture, RawClient};
 /// How long a command may take before a test is told that it hangs.
 const PATIENCE: Duration = Duration::from_secs(90);
 
+/// The tools of a deferred session.
+pub(crate) const META: [&str; 5] =
+    ["search_tools", "get_tool_details", "call_tool", "run_code", "read_output"];
+
 /// A folder with a configuration, which is also the user's home.
 #[derive(Debug)]
 pub(crate) struct Workplace {

@@ -58,11 +58,11 @@ async fn a_failed_call_is_an_exception_that_can_be_caught() {
     let answer = run(
         &mut client,
         "try { await kit_fail({ message: 'no luck' }); } catch (error) {\n\
-         return `${error.name}: ${error.tool}: ${error.message}`; }",
+         return `${error.name}: ${error.message} [${error.tool}]`; }",
     )
     .await;
     insta::assert_snapshot!(text(&answer), @r"
-    ToolError: kit_fail: no luck
+    ToolError: no luck [kit_fail]
     Failed: kit_fail.
     ");
     let answer = python(

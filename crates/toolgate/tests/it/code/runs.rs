@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{run, workplace};
-use crate::support::{call, list, names, notification, text, until};
+use crate::support::{META, call, list, names, notification, text, until};
 
 #[tokio::test]
 async fn limits_have_names_and_output_survives() {
@@ -72,7 +72,7 @@ async fn runs_do_not_wait_for_each_other() {
 async fn scripts_can_be_off_or_all_there_is() {
     let mut client = workplace(&json!({ "enabled": false })).connect(&[]).await;
     let tools = list(&mut client).await;
-    assert_eq!(names(&tools), ["search_tools", "get_tool_details", "call_tool"]);
+    assert_eq!(names(&tools), META[..3]);
     let refused = run(&mut client, "return 1").await;
     insta::assert_snapshot!(text(&refused), @"Scripts are switched off here (codeMode.enabled); use call_tool.");
 

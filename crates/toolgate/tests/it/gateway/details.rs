@@ -131,7 +131,7 @@ async fn wrong_arguments_are_told_to_the_model() {
     insta::assert_snapshot!(told.join("\n"), @r#"
     Say which tools: get_tool_details(names: string[]).
     Say which tools: get_tool_details(names: string[]).
-    The arguments do not fit: invalid type: string "notes_create_note", expected a sequence. Expected: get_tool_details(names: string[], format?: "json")
-    The arguments do not fit: unknown variant `xml`, expected `json`. Expected: get_tool_details(names: string[], format?: "json")
+    The arguments do not fit: invalid type: string "notes_create_note", expected a sequence. Expected: get_tool_details(names: string[], format?: "json" | "typescript" | "python")
+    The arguments do not fit: unknown variant `xml`, expected one of `json`, `typescript`, `python`. Expected: get_tool_details(names: string[], format?: "json" | "typescript" | "python")
     "#);
 }

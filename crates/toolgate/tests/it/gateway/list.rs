@@ -6,7 +6,7 @@ use toolgate_testkit::RawClient;
 
 use crate::{
     fixtures::{kit, notes, weather},
-    support::{Workplace, entry, list, names},
+    support::{META, Workplace, entry, list, names},
 };
 
 /// The bytes of the list, without the message around it.
@@ -27,12 +27,12 @@ fn workplace() -> Workplace {
 }
 
 #[tokio::test]
-async fn three_tools_cost_at_most_a_thousand_tokens() {
+async fn five_tools_cost_at_most_a_thousand_tokens() {
     let workplace = workplace();
     for mode in ["stable", "dynamic"] {
         let mut client = workplace.connect(&["--mode", mode]).await;
         let tools = list(&mut client).await;
-        assert_eq!(names(&tools), ["search_tools", "get_tool_details", "call_tool"]);
+        assert_eq!(names(&tools), META);
         let whole = serde_json::to_string(&tools).unwrap();
         let tokens = TokenCounter::shared().count(&whole);
         assert!(tokens <= 1_000, "{mode}: {tokens}");
@@ -64,7 +64,7 @@ async fn the_handshake_says_who_is_there_and_is_the_same_each_time() {
     let result = &answers[0]["result"];
     assert_eq!(result["serverInfo"]["name"], "toolgate");
     assert_eq!(result["capabilities"]["tools"]["listChanged"], true);
-    insta::assert_snapshot!(result["instructions"].as_str().unwrap(), @"This server stands in front of others. Where search_tools is listed, most of their tools are not: search_tools finds them by what they do, get_tool_details shows their parameters, call_tool calls them. Servers: notes, weather, kit.");
+    insta::assert_snapshot!(result["instructions"].as_str().unwrap(), @"This server stands in front of others. Where search_tools is listed, most of their tools are not: search_tools finds them by what they do, get_tool_details shows their parameters, call_tool calls them. For several calls in a row, run_code runs a script that makes them. Servers: notes, weather, kit.");
 }
 
 #[tokio::test]
@@ -83,10 +83,14 @@ async fn the_descriptions_of_the_meta_tools() {
     insta::assert_snapshot!(shown.join("\n"), @r#"
     search_tools(query?: string, queries?: string[], server?: string, limit?: integer, detail?: "name" | "description" | "schema")
       Find tools of the connected servers by what they do. Most tools are not listed: search before you say that something cannot be done. Call a found tool with call_tool.
-    get_tool_details(names: string[], format?: "json")
+    get_tool_details(names: string[], format?: "json" | "typescript" | "python")
       Full definitions of tools: parameters, types, what they return. Read them before the first call.
     call_tool(name: string, arguments?: object)
       Call a tool by its name from search_tools. Arguments are checked first; the tool's own result comes back.
+    run_code(code: string, language?: "typescript" | "python")
+      Run a script that calls tools; only what it prints and returns comes back. For several calls, large results, loops. Every tool is an async function of its name. TypeScript: const issues = await github_list_issues({repo: "a/b"}); return issues.length. Python: issues = await github_list_issues(repo="a/b"); print(len(issues)). A result is data (structured content, or parsed JSON) or text; a failed call throws. search_tools and get_tool_details are functions too. Parallel: Promise.all, asyncio.gather. There is no network, no file, no package. For types: get_tool_details with format.
+    read_output(id: string, offset?: integer, pattern?: string)
+      More of an output of run_code that was too long to show: from an offset on, or the lines that match a pattern.
     "#);
 }
 
@@ -101,5 +105,5 @@ async fn requests_that_it_does_not_know_are_refused_and_nothing_breaks() {
     assert_eq!(answer["result"], json!({}));
     let answer = client.call("no_such_tool", json!({})).await.unwrap();
     assert_eq!(answer["error"]["code"], -32602, "{answer}");
-    assert_eq!(list(&mut client).await.len(), 3);
+    assert_eq!(list(&mut client).await.len(), 5);
 }
