@@ -21,6 +21,7 @@ pub(crate) const TOOL_SEARCH: &[&str] = &[
     "usageMemory",
     "tokenCounter",
     "subagent",
+    "embeddings",
 ];
 
 /// The keys of `toolSearch.subagent`.
@@ -42,6 +43,18 @@ pub(crate) const CODE_MODE: &[&str] = &[
     "maxResultBytes",
     "maxOutputBytes",
     "maxOutputTokens",
+];
+
+/// The keys of `toolSearch.embeddings`.
+pub(crate) const EMBEDDINGS: &[&str] = &[
+    "endpoint",
+    "model",
+    "apiKey",
+    "dimensions",
+    "folder",
+    "queryPrefix",
+    "documentPrefix",
+    "timeoutSeconds",
 ];
 
 /// The keys of a server that toolgate documents.

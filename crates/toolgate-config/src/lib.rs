@@ -35,6 +35,7 @@ mod choice;
 mod code_mode;
 mod configuration;
 mod document;
+mod embeddings;
 mod error;
 mod expand;
 mod keys;
@@ -52,6 +53,7 @@ pub use code_mode::CodeMode;
 pub use configuration::{
     Approval, Configuration, ServerEntry, ServerSettings, ToolFilter, ToolSettings, Transport,
 };
+pub use embeddings::{EmbeddingSource, Embeddings};
 pub use error::ConfigError;
 pub use problem::{Position, Problem, Severity};
 pub use schema::json_schema;

@@ -111,6 +111,40 @@ struct ToolFile {
     approval: Option<Approval>,
 }
 
+/// What makes vectors of texts: an `endpoint` and its `model`, or the `folder` of a model.
+///
+/// `${NAME}` and `${NAME:-default}` in `endpoint`, `model`, `apiKey` and `folder` stand for
+/// environment variables.
+#[derive(JsonSchema)]
+#[schemars(rename = "Embeddings", rename_all = "camelCase")]
+#[expect(dead_code, reason = "the fields are read by the derive alone")]
+pub(crate) struct EmbeddingsFile {
+    /// The base URL of an OpenAI-compatible API, such as `http://localhost:11434/v1`.
+    #[schemars(length(min = 1))]
+    endpoint: Option<String>,
+    /// The name of the endpoint's model.
+    #[schemars(length(min = 1))]
+    model: Option<String>,
+    /// The endpoint's API key, best as `${NAME}`.
+    api_key: Option<String>,
+    /// How many numbers a vector is to have, where the model lets one choose.
+    #[schemars(range(min = 8, max = 8_192))]
+    dimensions: Option<u64>,
+    /// The folder of a model: config.json, tokenizer.json and model.safetensors, of the BERT family
+    /// or of `Model2Vec`. A relative path starts at the folder of this file.
+    #[schemars(length(min = 1))]
+    folder: Option<String>,
+    /// What is put before a query, such as `query: ` for models of the E5 family.
+    #[schemars(length(max = 1_000))]
+    query_prefix: Option<String>,
+    /// What is put before the text of a tool, such as `passage: `.
+    #[schemars(length(max = 1_000))]
+    document_prefix: Option<String>,
+    /// How many seconds a search waits for the vector of its query. Unless set, 2.
+    #[schemars(range(min = 0.1, max = 60))]
+    timeout_seconds: Option<f64>,
+}
+
 /// The model that chooses tools with the strategy `subagent`.
 ///
 /// `${NAME}` and `${NAME:-default}` in `endpoint`, `model` and `apiKey` stand for environment
@@ -160,7 +194,7 @@ choice!(TransportName, "stdio" => Stdio, "http" => Http);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::{CODE_MODE, SERVER, SUBAGENT, TOOL, TOOL_SEARCH, TOP_LEVEL};
+    use crate::keys::{CODE_MODE, EMBEDDINGS, SERVER, SUBAGENT, TOOL, TOOL_SEARCH, TOP_LEVEL};
 
     fn keys(schema: &Value) -> Vec<&str> {
         let mut keys: Vec<&str> =
@@ -182,6 +216,7 @@ mod tests {
         assert_eq!(keys(&definitions["Server"]), sorted(SERVER));
         assert_eq!(keys(&definitions["Tool"]), sorted(TOOL));
         assert_eq!(keys(&definitions["ToolSearch"]), sorted(TOOL_SEARCH));
+        assert_eq!(keys(&definitions["Embeddings"]), sorted(EMBEDDINGS));
         assert_eq!(keys(&definitions["Subagent"]), sorted(SUBAGENT));
         assert_eq!(keys(&definitions["CodeMode"]), sorted(CODE_MODE));
         let mut top: Vec<&str> = TOP_LEVEL.to_vec();

@@ -6,7 +6,10 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
 use crate::choice::choice;
-use crate::{Subagent, schema::SubagentFile};
+use crate::{
+    Embeddings, Subagent,
+    schema::{EmbeddingsFile, SubagentFile},
+};
 
 /// When tools are deferred and how they are found: the `toolSearch` key.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -47,6 +50,9 @@ pub struct ToolSearch {
     /// The model that chooses tools with the strategy `subagent`.
     #[schemars(with = "Option<SubagentFile>")]
     pub subagent: Option<Subagent>,
+    /// The encoder that says what is near in meaning, in place of the word vectors in the program.
+    #[schemars(with = "Option<EmbeddingsFile>")]
+    pub embeddings: Option<Embeddings>,
 }
 
 /// Whether tools are deferred.
@@ -128,6 +134,7 @@ impl Default for ToolSearch {
             usage_memory: true,
             token_counter: TokenCounter::default(),
             subagent: None,
+            embeddings: None,
         }
     }
 }

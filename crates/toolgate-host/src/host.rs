@@ -15,6 +15,7 @@ use toolgate_upstream::{CallOptions, Observer, ServerState, Start, StateKind, Up
 
 use crate::{
     code::{CodeMode, CodeRun, Learned, Page, Unreadable},
+    encoding::{EncodedQueries, Encoding, Phase, VectorProgress, Wanted},
     find::{Found, choose, find},
     knowledge::Knowledge,
     session::Session,
@@ -36,6 +37,7 @@ struct Inner {
     broker: Broker,
     code: CodeMode,
     settings: HostSettings,
+    encoding: Option<Encoding>,
     /// When questions stop to wait for servers of which nothing is known.
     patience_ends: Instant,
 }
@@ -51,8 +53,14 @@ impl Host {
         let index = SearchIndex::ranked_by(settings.strategy);
         let kept = settings.store.as_ref().filter(|_| settings.usage_memory);
         let usage = kept.map(|store| Usage::new(store.usage(), &settings.servers));
+        let setup = settings.encoder.clone().filter(|_| settings.strategy.ranks_by_meaning());
+        let encoder = setup.map(|setup| (Arc::new(Wanted::new(setup.encoder.name())), setup));
+        let wanted = encoder.as_ref().map(|(wanted, _)| Arc::clone(wanted));
         let store = settings.store.clone();
-        let knowledge = Arc::new(Knowledge::new(&settings.servers, index, store, usage));
+        let knowledge = Arc::new(Knowledge::new(&settings.servers, index, store, usage, wanted));
+        let encoding = encoder.map(|(wanted, setup)| {
+            Encoding::start(setup, wanted, Arc::clone(&knowledge), settings.store.as_ref())
+        });
         let mut cached = Vec::new();
         for setup in &mut settings.servers {
             if let Some(memory) = knowledge.memory(&setup.spec.name) {
@@ -84,7 +92,7 @@ impl Host {
         );
         let patience_ends = Instant::now() + FIRST_ANSWER_PATIENCE;
         let code = CodeMode::new(settings.code.clone(), settings.store.as_ref());
-        let inner = Inner { knowledge, upstream, broker, code, settings, patience_ends };
+        let inner = Inner { knowledge, upstream, broker, code, settings, encoding, patience_ends };
         Self { inner: Arc::new(inner) }
     }
 
@@ -170,8 +178,27 @@ impl Host {
         let _ = tokio::time::timeout_at(self.inner.patience_ends.into(), self.all_known()).await;
     }
 
+    /// How many tools have a vector of the configured encoder; `None` where there is no encoder that
+    /// search has a use for. What the store has is waited for.
+    pub async fn vectors(&self) -> Option<VectorProgress> {
+        let encoding = self.inner.encoding.as_ref()?;
+        encoding.wanted().reached(Phase::Encoding, &mut |_| {}).await;
+        Some(encoding.wanted().progress())
+    }
+
+    /// Waits until every tool that is known has a vector, or no more can be had for now. `seen` is
+    /// told how far it is.
+    pub async fn encoded(&self, seen: &mut (dyn FnMut(&VectorProgress) + Send)) {
+        if let Some(encoding) = &self.inner.encoding {
+            encoding.wanted().reached(Phase::Idle, seen).await;
+        }
+    }
+
     /// Ends all connections in order, and sees to it that what was learnt is kept.
     pub async fn shutdown(&self) {
+        if let Some(encoding) = &self.inner.encoding {
+            encoding.stop();
+        }
         self.inner.upstream.shutdown().await;
         self.inner.knowledge.written().await;
     }
@@ -223,6 +250,14 @@ impl Host {
 
     pub(crate) fn learned(&self) -> &Learned {
         self.inner.code.learned()
+    }
+
+    /// What the encoder makes of queries, and of the hint that goes with all of them.
+    pub(crate) async fn encode(&self, queries: &[String], hint: Option<&str>) -> EncodedQueries {
+        match &self.inner.encoding {
+            Some(encoding) => encoding.queries(queries, hint).await,
+            None => EncodedQueries::default(),
+        }
     }
 
     pub(crate) async fn find(

@@ -10,11 +10,15 @@ use parking_lot::{Mutex, RwLock};
 use tokio::{sync::watch, task::JoinSet};
 use toolgate_broker::SharedCatalog;
 use toolgate_catalog::{Catalog, Definition, ServerName, Tool, ToolId};
-use toolgate_search::{Hit, Query, SearchError, SearchIndex, ServerText, ToolKey};
+use toolgate_search::{
+    Hit, Query, SearchError, SearchIndex, ServerText, ToolKey,
+    encoder::{ServerVectors, server_document, tool_document},
+};
 use toolgate_store::{LogSource, LogWriter, PastUse, ServerKey, ServerMemory, Store};
 use toolgate_upstream::{Handshake, Listing, Observer, OutputSource};
 
 use crate::{
+    encoding::Wanted,
     settings::ServerSetup,
     texts::Indexable,
     usage::{Present, Usage},
@@ -38,6 +42,18 @@ pub(crate) struct Knowledge {
     /// How many servers are still being read from the cache.
     recalling: watch::Sender<usize>,
     changes: watch::Sender<u64>,
+    /// Told which servers' tools are to be encoded.
+    wanted: Option<Arc<Wanted>>,
+}
+
+/// The texts of a server that an encoder is given.
+pub(crate) struct Documents {
+    /// Of the server itself.
+    pub(crate) server: String,
+    /// Of its tools.
+    pub(crate) tools: Vec<(ToolKey, String)>,
+    /// What they were made of.
+    origin: Vec<Tool>,
 }
 
 /// How long an end waits for the cache to be written.
@@ -67,6 +83,7 @@ impl Knowledge {
         index: SearchIndex,
         store: Option<Store>,
         usage: Option<Usage>,
+        wanted: Option<Arc<Wanted>>,
     ) -> Self {
         let kept = servers.iter().map(|setup| {
             let key = ServerKey::new(setup.spec.name.as_str(), &setup.spec.endpoint.target());
@@ -88,6 +105,7 @@ impl Knowledge {
             writes: Mutex::default(),
             recalling: watch::Sender::new(0),
             changes: watch::Sender::new(0),
+            wanted,
         }
     }
 
@@ -214,8 +232,43 @@ impl Knowledge {
             // Another server's news may have given these tools other names in the meantime.
             if same_tools(self.catalog.read().tools_of(name), &tools) {
                 index.replace_server(name, text, &texts);
-                return;
+                break;
             }
+        }
+        if let Some(wanted) = &self.wanted {
+            wanted.changed(server);
+        }
+    }
+
+    /// The texts of a server and its tools, as an encoder is given them.
+    pub(crate) fn documents(&self, server: &ServerName) -> Documents {
+        let name = server.as_str();
+        let (origin, description) = {
+            let catalog = self.catalog.read();
+            let description = catalog.server(name).and_then(|entry| entry.description.clone());
+            (catalog.tools_of(name).to_vec(), description.unwrap_or_default())
+        };
+        let tools = origin.iter().map(|tool| {
+            let indexable = Indexable::new(tool.definition.to_value());
+            (ToolKey::new(tool.name.to_arc()), tool_document(&indexable.text()))
+        });
+        let tools = tools.collect();
+        let server = server_document(ServerText { name, description: &description });
+        Documents { server, tools, origin }
+    }
+
+    /// Gives the index the vectors of these texts. Where the server has other tools by now it does
+    /// nothing: those are looked at next.
+    pub(crate) fn set_vectors(
+        &self,
+        server: &ServerName,
+        documents: &Documents,
+        vectors: &ServerVectors,
+    ) {
+        let name = server.as_str();
+        let mut index = self.index.write();
+        if same_tools(self.catalog.read().tools_of(name), &documents.origin) {
+            index.set_vectors(name, vectors);
         }
     }
 

@@ -26,6 +26,7 @@
 //! ```
 
 mod code;
+mod encoding;
 mod find;
 mod host;
 mod knowledge;
@@ -38,6 +39,7 @@ mod texts;
 mod usage;
 
 pub use code::{CodeRun, CodeSettings};
+pub use encoding::{EncodeTools, EncoderSetup, VectorProgress};
 pub use host::Host;
 pub use meta::{MetaTool, one_line};
 pub use overview::ServerOverview;

@@ -8,7 +8,7 @@ use toolgate_search::{Chooser, StrategyName};
 use toolgate_store::Store;
 use toolgate_upstream::ServerSpec;
 
-use crate::code::CodeSettings;
+use crate::{code::CodeSettings, encoding::EncoderSetup};
 
 /// Everything a host needs to know. It reads no file and no environment by itself.
 #[derive(Debug, Clone)]
@@ -23,11 +23,14 @@ pub struct HostSettings {
     pub keep_loaded_tools: bool,
     /// How tools are ranked.
     pub strategy: StrategyName,
+    /// What says what is near in meaning, where the strategy looks at that; without it, the word
+    /// vectors in the program do.
+    pub encoder: Option<EncoderSetup>,
     /// The model that chooses, where the strategy is [`StrategyName::Subagent`].
     pub subagent: Option<Subagent>,
     /// Whether it is kept which query led to which call, and ranks tools.
     pub usage_memory: bool,
-    /// Where definitions are cached, and logs and uses kept; nowhere where unset.
+    /// Where definitions and vectors are cached, and logs and uses kept; nowhere where unset.
     pub store: Option<Store>,
     /// When servers are connected.
     pub connect: Connect,
@@ -80,6 +83,7 @@ impl HostSettings {
             strategy: StrategyName::default(),
             subagent: None,
             usage_memory: true,
+            encoder: None,
             store: None,
             connect: Connect::default(),
             code: None,

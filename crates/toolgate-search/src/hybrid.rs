@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     bm25::{Bm25Index, Bm25Parameters},
     dense::{Span, Vectors},
+    encoder::ServerVectors,
     query::{Hit, Query},
     search_error::SearchError,
     strategy::Strategy,
@@ -85,6 +86,10 @@ impl Strategy for HybridIndex {
     fn remove_server(&mut self, server: &str) {
         self.words.remove_server(server);
         self.vectors.remove(server);
+    }
+
+    fn set_vectors(&mut self, server: &str, vectors: &ServerVectors) {
+        self.vectors.set_external(server, vectors);
     }
 
     fn tool_count(&self) -> usize {

@@ -20,6 +20,7 @@ mod asides;
 mod bm25;
 mod choosing;
 mod dense;
+pub mod encoder;
 pub mod evaluation;
 mod fusion;
 mod hybrid;

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{strategy::StrategyName, text::ToolKey};
+use crate::{encoder::QueryVector, strategy::StrategyName, text::ToolKey};
 
 /// One question to an index.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Query<'a> {
     /// What is looked for, in words or as a tool's name.
     pub text: &'a str,
@@ -21,12 +21,15 @@ pub struct Query<'a> {
     /// How to rank; `None` is the way of the index. Only a [`SearchIndex`](crate::SearchIndex) looks
     /// at it, and only what it was built with can be chosen.
     pub strategy: Option<StrategyName>,
+    /// What the encoder made of it whose vectors the tools have. Without it, the table in the
+    /// program says what is near in meaning.
+    pub vector: Option<&'a QueryVector>,
 }
 
 impl<'a> Query<'a> {
     /// A query over all servers, without a hint.
     pub fn new(text: &'a str, limit: usize) -> Self {
-        Self { text, hint: None, servers: None, limit, strategy: None }
+        Self { text, hint: None, servers: None, limit, strategy: None, vector: None }
     }
 
     /// The same query with words about the kind of server wanted.
@@ -39,6 +42,12 @@ impl<'a> Query<'a> {
     #[must_use]
     pub fn in_servers(self, servers: &'a [&'a str]) -> Self {
         Self { servers: Some(servers), ..self }
+    }
+
+    /// The same query with what an encoder made of it.
+    #[must_use]
+    pub fn with_vector(self, vector: &'a QueryVector) -> Self {
+        Self { vector: Some(vector), ..self }
     }
 
     /// The same query, ranked in this way.

@@ -2,6 +2,7 @@
 
 use crate::{
     asides::{Request, join},
+    encoder::ServerVectors,
     fusion::round_robin,
     query::{Hit, Query},
     search_error::SearchError,
@@ -78,6 +79,15 @@ impl SearchIndex {
     ) {
         for (_, strategy) in &mut self.strategies {
             strategy.replace_server(server, text, tools);
+        }
+    }
+
+    /// Takes the vectors that an encoder made of the texts that `server` was last given with: of
+    /// [`tool_document`](crate::encoder::tool_document) and
+    /// [`server_document`](crate::encoder::server_document). Costs in proportion to the server.
+    pub fn set_vectors(&mut self, server: &str, vectors: &ServerVectors) {
+        for (_, strategy) in &mut self.strategies {
+            strategy.set_vectors(server, vectors);
         }
     }
 
@@ -164,7 +174,8 @@ fn search_with_asides(strategy: &dyn Strategy, query: &Query<'_>) -> Result<Vec<
     let hits = strategy.search(&Query { text: &request.matter, ..*query })?;
     let mut asides = Vec::new();
     for text in request.asides {
-        asides.extend(strategy.search(&Query { text, limit: 1, ..*query })?);
+        // The vector is that of the whole query.
+        asides.extend(strategy.search(&Query { text, limit: 1, vector: None, ..*query })?);
     }
     Ok(join(hits, asides, query.limit))
 }

@@ -8,6 +8,7 @@ use thiserror::Error;
 use crate::{
     bm25::Bm25Index,
     dense::EmbeddingIndex,
+    encoder::ServerVectors,
     hybrid::HybridIndex,
     keyword::KeywordIndex,
     pattern::RegexIndex,
@@ -34,6 +35,16 @@ pub trait Strategy: fmt::Debug + Send + Sync {
 
     /// Forgets `server` and its tools; does nothing where it is unknown.
     fn remove_server(&mut self, server: &str);
+
+    /// Takes the vectors that an encoder made of the texts that `server` was last given with, in
+    /// place of those it took before; does nothing where the server is unknown. A strategy that does
+    /// not rank by meaning has no use for them.
+    ///
+    /// They are forgotten with the next [`Self::replace_server`]. A tool that is not among them is
+    /// ranked without.
+    fn set_vectors(&mut self, server: &str, vectors: &ServerVectors) {
+        let _ = (server, vectors);
+    }
 
     /// How many tools can be found.
     fn tool_count(&self) -> usize;
@@ -92,6 +103,11 @@ impl StrategyName {
     /// stands.
     pub(crate) fn reads_requests(self) -> bool {
         matches!(self, Self::Hybrid | Self::Bm25 | Self::Embedding | Self::Subagent)
+    }
+
+    /// Whether it has a use for an encoder's vectors.
+    pub fn ranks_by_meaning(self) -> bool {
+        matches!(self, Self::Hybrid | Self::Embedding | Self::Subagent)
     }
 
     /// An empty index of this strategy.

@@ -3,20 +3,22 @@
 //! - [`DefinitionCache`]: what servers said of their tools, so that a second start can search
 //!   before any server has answered.
 //! - [`ShapeStore`]: what the results of tools looked like, where servers do not declare it.
+//! - [`VectorCache`]: what an encoder made of texts, so that no text is encoded twice.
 //! - [`ServerLog`]: what servers wrote to stderr, bounded.
 //! - [`UsageLog`]: which query led to which call, bounded.
 //!
 //! Everything here can be lost without harm. A file that cannot be read is treated as absent, and
 //! a write that fails is an error for the caller to report, never a reason to stop.
 //!
-//! Several processes may use one folder: cached files are replaced whole, and logs are appended to
-//! line by line. The usage log is written under a lock.
+//! Several processes may use one folder: cached definitions are replaced whole, logs are appended to
+//! line by line, and vectors and the usage log are written under a lock.
 
 mod definitions;
 mod files;
 mod logs;
 mod shapes;
 mod usage;
+mod vectors;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -27,6 +29,7 @@ pub use definitions::{CachedServer, DefinitionCache, ServerKey, ServerMemory};
 pub use logs::{LogSource, MAX_LOG_BYTES, ServerLog};
 pub use shapes::{MAX_SHAPES_BYTES, ShapeStore};
 pub use usage::{PastUse, UsageLog, UsageNews, UsagePlace};
+pub use vectors::{MAX_ENCODERS, MAX_VECTOR_BYTES, VectorCache};
 pub use writer::LogWriter;
 
 /// The folder that everything is kept in.
@@ -67,6 +70,11 @@ impl Store {
     /// What the results of tools looked like.
     pub fn shapes(&self) -> ShapeStore {
         ShapeStore::new(self.root.join("shapes"))
+    }
+
+    /// The cache of the vectors that an encoder made; `encoder` tells it from others.
+    pub fn vectors(&self, encoder: &str) -> VectorCache {
+        VectorCache::new(&self.root.join("cache").join("vectors"), encoder)
     }
 
     /// The log of one server.

@@ -21,6 +21,7 @@
 
 mod binary;
 mod builtin;
+mod embeddings;
 mod engine;
 mod error;
 mod faults;
@@ -38,6 +39,7 @@ mod tools;
 
 pub use binary::{Entry, fixture_binary};
 pub use builtin::Builtin;
+pub use embeddings::{EmbeddingsEndpoint, EmbeddingsFault};
 pub use error::TestkitError;
 pub use faults::{AnswerFault, BrokenAnswer, Cursors, Faults, Pages, StartupExit, StrayOutput};
 pub use fixture::{Era, Fixture, HttpAnswers, HttpOptions, ProbeRefusal};

@@ -66,6 +66,8 @@ pub(crate) enum Command {
     /// Show what confines scripts on this system
     Doctor(Doctor),
     /// Measure how well strategies find tools, on queries with known answers
+    ///
+    /// With --config, `hybrid` and `embedding` ask the encoder of that file.
     Eval(Eval),
     /// Run everything on built-in servers: the cost, a search, a call, the saving
     Demo(Demo),

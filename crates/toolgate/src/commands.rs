@@ -14,10 +14,14 @@ mod status;
 mod tokens;
 mod usage;
 
-use std::process::ExitCode;
+use std::{
+    process::ExitCode,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use serde_json::{Map, Value};
-use toolgate_host::{CallFailure, Connect, Host, HostSettings, Session};
+use toolgate_host::{CallFailure, Connect, Host, HostSettings, Session, VectorProgress};
 use toolgate_search::StrategyName;
 use toolgate_upstream::CallOptions;
 
@@ -43,7 +47,7 @@ pub(crate) async fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode, Fai
         Command::Logs(arguments) => logs::run(globals, &arguments, printer),
         Command::Usage(arguments) => usage::run(globals, &arguments, printer),
         Command::Config(arguments) => config::run(globals, &arguments, printer),
-        Command::Eval(arguments) => eval::run(&arguments, printer),
+        Command::Eval(arguments) => eval::run(globals, &arguments, printer).await,
         Command::Demo(arguments) => demo::run(&arguments, printer).await,
         // Answered before anything else is started.
         Command::SandboxWorker => Err(Failure::usage("a worker takes no other arguments")),
@@ -80,6 +84,10 @@ async fn start_when_needed(
         settings.strategy = strategy;
         subagent::check(&settings)?;
     }
+    if !names.is_empty() {
+        // Nothing is searched for.
+        settings.encoder = None;
+    }
     let host = Host::start(settings);
     host.recalled().await;
     let known = |name: &String| host.catalog().read().resolve(name).is_some();
@@ -103,6 +111,30 @@ async fn settle(host: &Host) {
     for setup in servers {
         host.settled(setup.spec.name.as_str()).await;
         bar.inc(1);
+    }
+    bar.finish_and_clear();
+}
+
+/// Waits until all tools have a vector of the configured encoder, with a sign of life. One that gets
+/// nothing done for a while is not waited for: search works without.
+async fn encode(host: &Host) {
+    const STALLED: Duration = Duration::from_secs(10);
+    let bar = Printer::progress(0, "encoding");
+    let moved = AtomicBool::new(true);
+    let mut known = 0;
+    let mut seen = |progress: &VectorProgress| {
+        bar.set_length(progress.total as u64);
+        bar.set_position(progress.known as u64);
+        if progress.known != known {
+            known = progress.known;
+            moved.store(true, Ordering::Relaxed);
+        }
+    };
+    let mut encoded = std::pin::pin!(host.encoded(&mut seen));
+    while moved.swap(false, Ordering::Relaxed) {
+        if tokio::time::timeout(STALLED, &mut encoded).await.is_ok() {
+            break;
+        }
     }
     bar.finish_and_clear();
 }

@@ -8,7 +8,7 @@ use toolgate_config::{
     Approval, CodeMode, Configuration, DeferredMode, Format, Problem, SearchStrategy, Severity,
     TokenCounter, ToolSearch, ToolSearchMode, Transport,
 };
-use toolgate_host::{CodeSettings, HostSettings, ServerSetup};
+use toolgate_host::{CodeSettings, EncoderSetup, HostSettings, ServerSetup};
 use toolgate_sandbox::{PoolSettings, RunLimits};
 use toolgate_search::StrategyName;
 use toolgate_store::Store;
@@ -16,6 +16,7 @@ use toolgate_upstream::{Endpoint, HttpEndpoint, Limits, ServerSpec, StdioEndpoin
 
 use crate::{
     cli::{Globals, Mode},
+    encoder,
     failure::Failure,
     folders,
     printer::Printer,
@@ -75,6 +76,11 @@ pub(crate) fn report(loaded: &Loaded, printer: &mut Printer) {
         printer.note(problem);
     }
     let file = folders::shown(&loaded.path);
+    if let Some(Err(reason)) = loaded.encoder() {
+        printer.note(format!(
+            "warning: {file}: `toolSearch.embeddings` cannot be used, the built-in word vectors are: {reason}"
+        ));
+    }
     for server in loaded.configuration.servers.iter().filter(|server| server.settings.enabled) {
         let name = &server.name;
         if server.settings.lazy {
@@ -99,6 +105,12 @@ pub(crate) fn has_errors(problems: &[Problem]) -> bool {
 }
 
 impl Loaded {
+    /// The encoder, or why the configured one cannot be used.
+    pub(crate) fn encoder(&self) -> Option<Result<EncoderSetup, String>> {
+        let configured = self.configuration.tool_search.embeddings.as_ref()?;
+        Some(encoder::setup(configured, &self.path))
+    }
+
     /// The settings of a host for the servers that can be used.
     pub(crate) fn settings(&self, mode: Option<Mode>) -> HostSettings {
         let search = &self.configuration.tool_search;
@@ -126,6 +138,7 @@ impl Loaded {
             },
             subagent: search.subagent.as_ref().and_then(subagent::of),
             usage_memory: search.usage_memory,
+            encoder: self.encoder().and_then(Result::ok),
             store: store(),
             code: code(&self.configuration.code_mode),
             ..HostSettings::new(servers)

@@ -2,6 +2,7 @@
 
 mod cli;
 mod commands;
+mod encoder;
 mod failure;
 mod folders;
 mod load;

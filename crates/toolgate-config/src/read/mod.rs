@@ -1,6 +1,7 @@
 //! From the tree of a file to settings.
 
 mod code_mode;
+mod embeddings;
 mod report;
 mod scope;
 mod server;

@@ -2,7 +2,7 @@
 
 use super::report::Path;
 use super::scope::Scope;
-use super::{Context, subagent};
+use super::{Context, embeddings, subagent};
 use crate::document::{Member, Value};
 use crate::keys::TOOL_SEARCH;
 use crate::{Severity, ToolSearch, ToolSearchMode};
@@ -49,6 +49,7 @@ pub(super) fn read(context: &mut Context<'_>, path: &Path<'_>, member: &Member<'
         },
         token_counter: scope.choice("tokenCounter", warning).unwrap_or(defaults.token_counter),
         subagent: subagent::read(&mut scope, strategy),
+        embeddings: embeddings::read(&mut scope),
     };
     scope.report_unknown(&[TOOL_SEARCH], TOOL_SEARCH);
     settings

@@ -218,7 +218,7 @@ fn toolgate_itself() {
             "tokenCounter": "characters" },
         }"#,
     );
-    insta::assert_debug_snapshot!(configuration.tool_search, @"
+    insta::assert_debug_snapshot!(configuration.tool_search, @r"
     ToolSearch {
         enabled: On,
         deferred: Dynamic,
@@ -236,6 +236,7 @@ fn toolgate_itself() {
         usage_memory: false,
         token_counter: Characters,
         subagent: None,
+        embeddings: None,
     }
     ");
     let server = only(configuration);

@@ -100,13 +100,17 @@ pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value 
         Some(Some(name)) => Some([name.as_str()]),
         _ => None,
     };
+    let hint = request.server.as_deref().filter(|_| matches!(known, Some(None)));
+    let encoded = host.encode(&queries, hint).await;
     let asked: Vec<Query<'_>> = queries
         .iter()
-        .map(|text| {
+        .enumerate()
+        .map(|(place, text)| {
             let mut query = Query::new(text, limit);
+            query.vector = encoded.vectors.get(place);
             if let Some(servers) = &filter {
                 query = query.in_servers(servers);
-            } else if let Some(hint) = &request.server {
+            } else if let Some(hint) = hint {
                 query = query.with_hint(hint);
             }
             query
@@ -138,6 +142,7 @@ pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value 
     let added = session.load(tools.iter().map(|tool| &tool.name));
     answer.notes.extend(note);
     answer.closing_notes(exposure, tools.is_empty(), added);
+    answer.notes.extend(encoded.note);
     answer.notes.extend(absent::notes(host, &catalog));
     let Answer { mut text, notes, .. } = answer;
     for note in &notes {

@@ -1,9 +1,11 @@
 //! Ranking by meaning: a query and a tool are near where their words are used alike.
 //!
 //! The vectors come from a table of words that is part of the program: nothing is downloaded, and no
-//! model runs. A text's vector is a weighted sum of its words' rows.
+//! model runs. A text's vector is a weighted sum of its words' rows. Vectors that an encoder made of
+//! the same texts take their place where the caller has some.
 
 mod embedding;
+mod external;
 mod meaning;
 mod table;
 mod vectors;
@@ -11,6 +13,7 @@ mod vectors;
 pub(crate) use self::meaning::{CommonMeaning, Meaning};
 pub(crate) use self::vectors::{Span, Vectors};
 use crate::{
+    encoder::ServerVectors,
     query::{Hit, Query},
     search_error::SearchError,
     strategy::Strategy,
@@ -41,6 +44,10 @@ impl Strategy for EmbeddingIndex {
         self.vectors.remove(server);
     }
 
+    fn set_vectors(&mut self, server: &str, vectors: &ServerVectors) {
+        self.vectors.set_external(server, vectors);
+    }
+
     fn tool_count(&self) -> usize {
         self.vectors.tool_count()
     }
@@ -58,3 +65,6 @@ impl Strategy for EmbeddingIndex {
         Ok(top.into_hits())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,10 +12,12 @@ use std::{
 
 use super::{
     embedding::{Embedding, embed, normalise},
+    external::{self, External},
     table::{Table, built_in},
 };
 use crate::{
     analysis::{TermKind, for_each_term},
+    encoder::ServerVectors,
     limits::{MAX_NAME_BYTES, MAX_QUERY_BYTES, MAX_QUERY_TERMS, MAX_TEXT_BYTES, cut},
     query::Query,
     text::{ServerText, ToolKey, ToolText},
@@ -29,13 +31,15 @@ pub(crate) struct Vectors {
 }
 
 /// One server's part.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Block {
     keys: Vec<ToolKey>,
     /// The tools' vectors, one after the other.
     codes: Vec<i8>,
     /// What the server says of itself.
     server: Vec<i8>,
+    /// What an encoder made of the same texts, as far as it has.
+    external: Option<External>,
 }
 
 /// How near each tool is to a query.
@@ -66,9 +70,9 @@ pub(crate) struct Span<'v> {
 /// What a name counts beside the description.
 const NAME_SHARE: f32 = 0.5;
 /// What the nearness of a server adds to that of its tools.
-const SERVER_SHARE: f32 = 0.4;
+pub(super) const SERVER_SHARE: f32 = 0.4;
 /// What the nearness of a server to the hint adds to that of its tools.
-const HINT_SHARE: f32 = 0.4;
+pub(super) const HINT_SHARE: f32 = 0.4;
 
 /// Below this a tool has as little to do with a query as any other.
 const UNRELATED: f32 = 0.2;
@@ -91,7 +95,7 @@ impl Vectors {
         self.remove(server);
         let mut seen = HashSet::new();
         let distinct = tools.iter().filter(|(key, _)| seen.insert(key));
-        let mut block = Block { keys: Vec::new(), codes: Vec::new(), server: Vec::new() };
+        let mut block = Block::default();
         if let Some(table) = built_in() {
             let description = cut(text.description, MAX_TEXT_BYTES);
             let own = format!("{} {description}", cut(text.name, MAX_NAME_BYTES));
@@ -113,6 +117,13 @@ impl Vectors {
         }
     }
 
+    /// Takes what an encoder made of a server's texts, in place of what it had of them.
+    pub(crate) fn set_external(&mut self, server: &str, vectors: &ServerVectors) {
+        if let Some(block) = self.blocks.get_mut(server) {
+            block.external = External::new(&block.keys, vectors).filter(|held| held.len() > 0);
+        }
+    }
+
     pub(crate) fn tool_count(&self) -> usize {
         self.tools
     }
@@ -131,23 +142,39 @@ impl Vectors {
             }
         }
         nearness.scores = vec![0.0; start];
-        let Some(table) = built_in().filter(|_| says_something(query.text)) else {
+        if !says_something(query.text) {
             return nearness;
-        };
-        let embedding = embed(table, cut(query.text, MAX_QUERY_BYTES));
-        nearness.known = embedding.known;
-        if !embedding.is_blind() {
-            let hint = query.hint.map(|hint| embed(table, cut(hint, MAX_QUERY_BYTES)));
-            let hint = hint.filter(|hint| !hint.is_blind());
-            let numbers: Vec<i16> = query_numbers(&embedding.vector).collect();
-            let hint: Option<Vec<i16>> = hint.map(|hint| query_numbers(&hint.vector).collect());
-            nearness.fill(&numbers, hint.as_deref());
+        }
+        if let Some(table) = built_in() {
+            nearness.hold_against_table(table, query);
+        }
+        if let Some(vector) = query.vector {
+            external::refine(&mut nearness, vector);
         }
         nearness
     }
 }
 
+impl<'v> Span<'v> {
+    /// The encoder's vectors of the server's tools.
+    pub(super) fn external(&self) -> Option<&'v External> {
+        self.block.external.as_ref()
+    }
+}
+
 impl Nearness<'_> {
+    fn hold_against_table(&mut self, table: &Table<'_>, query: &Query<'_>) {
+        let embedding = embed(table, cut(query.text, MAX_QUERY_BYTES));
+        self.known = embedding.known;
+        if !embedding.is_blind() {
+            let hint = query.hint.map(|hint| embed(table, cut(hint, MAX_QUERY_BYTES)));
+            let hint = hint.filter(|hint| !hint.is_blind());
+            let numbers: Vec<i16> = query_numbers(&embedding.vector).collect();
+            let hint: Option<Vec<i16>> = hint.map(|hint| query_numbers(&hint.vector).collect());
+            self.fill(&numbers, hint.as_deref());
+        }
+    }
+
     #[expect(clippy::cast_precision_loss, reason = "a mean does not need the last digits")]
     fn fill(&mut self, query: &[i16], hint: Option<&[i16]>) {
         let (mut sum, mut highest) = (0.0_f32, f32::NEG_INFINITY);
@@ -220,7 +247,7 @@ fn cosine(query: &[i16], tool: &[i8]) -> f32 {
 
 /// The sum of products. Both factors fit into 16 bits, which processors multiply and add in pairs;
 /// that the compiler sees it takes steps of a known length, and makes a scan more than twice as fast.
-fn dot(query: &[i16], tool: &[i8]) -> i32 {
+pub(super) fn dot(query: &[i16], tool: &[i8]) -> i32 {
     let (query_steps, query_rest) = query.as_chunks::<32>();
     let (tool_steps, tool_rest) = tool.as_chunks::<32>();
     let mut sum = 0;

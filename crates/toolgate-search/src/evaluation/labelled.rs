@@ -55,17 +55,24 @@ pub struct LabelledQuery {
 }
 
 impl LabelledSet {
-    /// Puts all tools into an index, by their servers.
-    pub fn put_into(&self, index: &mut SearchIndex) {
+    /// The servers and their tools, as an index takes them.
+    pub fn servers(&self) -> Vec<(ServerText<'_>, Vec<(ToolKey, ToolText<'_>)>)> {
         let mut servers: BTreeMap<&str, Vec<&LabelledTool>> = BTreeMap::new();
         for tool in &self.corpus {
             servers.entry(&tool.server).or_default().push(tool);
         }
-        for (server, tools) in servers {
+        let taken = servers.into_iter().map(|(name, tools)| {
             let description = tools.first().map_or("", |tool| tool.server_desc.as_str());
-            let tools: Vec<_> =
-                tools.iter().map(|tool| (ToolKey::from(tool.id.as_str()), tool.text())).collect();
-            index.replace_server(server, ServerText { name: server, description }, &tools);
+            let tools = tools.iter().map(|tool| (ToolKey::from(tool.id.as_str()), tool.text()));
+            (ServerText { name, description }, tools.collect())
+        });
+        taken.collect()
+    }
+
+    /// Puts all tools into an index, by their servers.
+    pub fn put_into(&self, index: &mut SearchIndex) {
+        for (server, tools) in self.servers() {
+            index.replace_server(server.name, server, &tools);
         }
     }
 

@@ -16,6 +16,7 @@ pub use self::{
     labelled::{LabelledQuery, LabelledSet, LabelledTool},
 };
 use crate::{
+    encoder::QueryVector,
     metrics::{ndcg_at, recall_at},
     query::{Hit, Query},
     search_index::SearchIndex,
@@ -83,11 +84,25 @@ pub fn measure(
     clock: &mut dyn FnMut() -> Duration,
     progress: &mut dyn FnMut(),
 ) -> Vec<QueryFigures> {
-    let ask = |labelled: &LabelledQuery| {
+    measure_encoded(set, index, hints, &[], clock, progress)
+}
+
+/// [`measure`] with what an encoder made of the queries, in their order; those past the end of
+/// `vectors` are asked without.
+pub fn measure_encoded(
+    set: &LabelledSet,
+    index: &SearchIndex,
+    hints: Hints,
+    vectors: &[QueryVector],
+    clock: &mut dyn FnMut() -> Duration,
+    progress: &mut dyn FnMut(),
+) -> Vec<QueryFigures> {
+    let ask = |(place, labelled): (usize, &LabelledQuery)| {
         let mut query = Query::new(&labelled.q, DEPTH);
         if hints == Hints::Given {
             query.hint = labelled.hint.as_deref();
         }
+        query.vector = vectors.get(place);
         let start = clock();
         let answer = index.search(&query);
         let time = clock().saturating_sub(start);
@@ -96,7 +111,7 @@ pub fn measure(
         progress();
         QueryFigures { time, refused, ..figures }
     };
-    set.queries.iter().map(ask).collect()
+    set.queries.iter().enumerate().map(ask).collect()
 }
 
 /// What a ranking is worth for a query, time aside.

@@ -1,21 +1,29 @@
 //! `toolgate eval`
 
+mod encode;
+
 use std::{
     fs,
     path::{Path, PathBuf},
     process::ExitCode,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use serde::Serialize;
 use toolgate_search::{
     SearchIndex, StrategyName,
-    evaluation::{Hints, Interval, LabelledSet, QueryFigures, Summary, measure, paired_bootstrap},
+    encoder::Encoder,
+    evaluation::{
+        Hints, Interval, LabelledSet, QueryFigures, Summary, measure_encoded, paired_bootstrap,
+    },
 };
 
+use self::encode::SetVectors;
 use crate::{
-    cli::Eval,
+    cli::{Eval, Globals},
     failure::Failure,
+    load,
     printer::Printer,
     table::{Column, table},
 };
@@ -44,7 +52,11 @@ struct Row {
     recall_at_5_change: Option<Interval>,
 }
 
-pub(crate) fn run(arguments: &Eval, printer: &mut Printer) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(
+    globals: &Globals,
+    arguments: &Eval,
+    printer: &mut Printer,
+) -> Result<ExitCode, Failure> {
     let mut strategies: Vec<StrategyName> = Vec::new();
     for strategy in &arguments.strategy {
         if !strategies.contains(strategy) {
@@ -70,15 +82,22 @@ pub(crate) fn run(arguments: &Eval, printer: &mut Printer) -> Result<ExitCode, F
         note_unknown_labels(file, set, printer);
     }
     let hints = if arguments.hints { Hints::Given } else { Hints::Ignored };
+    let by_meaning = strategies.iter().any(|strategy| strategy.ranks_by_meaning());
+    let vectors = match encoder(globals)?.filter(|_| by_meaning) {
+        Some(encoder) => encode::all(&*encoder, load::store().as_ref(), &sets, hints).await?,
+        None => Vec::new(),
+    };
     let asked: usize = sets.iter().map(|(_, set)| set.queries.len() * strategies.len()).sum();
     let bar = Printer::progress(asked as u64, "measuring");
+    let mut vectors = vectors.into_iter();
     let measured: Vec<Measured> = sets
         .iter()
-        .map(|(file, set)| Measured {
+        .map(|(file, set)| (file, set, vectors.next().unwrap_or_default()))
+        .map(|(file, set, vectors)| Measured {
             file: file.to_path_buf(),
             tools: set.corpus.len(),
             queries: set.queries.len(),
-            strategies: rows(set, &strategies, hints, &mut || bar.inc(1)),
+            strategies: rows(set, &strategies, hints, &vectors, &mut || bar.inc(1)),
         })
         .collect();
     bar.finish_and_clear();
@@ -90,10 +109,24 @@ pub(crate) fn run(arguments: &Eval, printer: &mut Printer) -> Result<ExitCode, F
     Ok(ExitCode::SUCCESS)
 }
 
+/// The encoder of the configuration that was named. One that merely lies in the folder is not read:
+/// figures must not depend on where they were made.
+fn encoder(globals: &Globals) -> Result<Option<Arc<dyn Encoder>>, Failure> {
+    if globals.config.is_none() {
+        return Ok(None);
+    }
+    match load::load(globals)?.encoder() {
+        None => Ok(None),
+        Some(Ok(setup)) => Ok(Some(setup.encoder)),
+        Some(Err(reason)) => Err(Failure::usage(reason)),
+    }
+}
+
 fn rows(
     set: &LabelledSet,
     strategies: &[StrategyName],
     hints: Hints,
+    vectors: &SetVectors,
     progress: &mut dyn FnMut(),
 ) -> Vec<Row> {
     let start = Instant::now();
@@ -103,7 +136,10 @@ fn rows(
     for strategy in strategies {
         let mut index = SearchIndex::ranked_by(*strategy);
         set.put_into(&mut index);
-        let figures = measure(set, &index, hints, &mut clock, progress);
+        for (server, vectors) in &vectors.servers {
+            index.set_vectors(server, vectors);
+        }
+        let figures = measure_encoded(set, &index, hints, &vectors.queries, &mut clock, progress);
         rows.push(Row {
             strategy: *strategy,
             summary: Summary::of(&figures),

@@ -17,6 +17,7 @@ pub(crate) async fn run(
     printer: &mut Printer,
 ) -> Result<ExitCode, Failure> {
     let (_, host) = super::start_when_needed(globals, &[], arguments.strategy, printer).await?;
+    super::encode(&host).await;
     let session = host.session();
     let mut request = json!({
         "queries": arguments.queries,

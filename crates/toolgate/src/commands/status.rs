@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use serde_json::json;
 use toolgate_catalog::ExposureKind;
 use toolgate_config::Configuration;
-use toolgate_host::ServerOverview;
+use toolgate_host::{EncodeTools, Host, ServerOverview, VectorProgress};
 
 use crate::{
     cli::{Globals, Status},
@@ -20,13 +20,21 @@ pub(crate) async fn run(
     arguments: &Status,
     printer: &mut Printer,
 ) -> Result<ExitCode, Failure> {
-    let (loaded, host) = super::start(globals, arguments.mode, printer)?;
+    let loaded = load::load(globals)?;
+    load::report(&loaded, printer);
+    let mut settings = loaded.settings(arguments.mode);
+    if let Some(encoder) = &mut settings.encoder {
+        // To tell how it stands is not to change it.
+        encoder.tools = EncodeTools::Never;
+    }
+    let host = Host::start(settings);
     super::settle(&host).await;
     let exposure = host.exposure();
     let mut servers = host.overview(&exposure);
     for server in &mut servers {
         server.problems.extend(host.broken_schemas(server.server.as_str()));
     }
+    let vectors = host.vectors().await;
     host.shutdown().await;
     let unusable = unusable(&loaded.configuration);
     let modes = modes(exposure.kind);
@@ -39,6 +47,7 @@ pub(crate) async fn run(
                 .collect::<Vec<_>>(),
             "reason": exposure.reason.to_string(),
             "servers": servers,
+            "vectors": vectors,
             "unusable": unusable
                 .iter()
                 .map(|(server, reason)| json!({ "server": server, "reason": reason }))
@@ -49,6 +58,9 @@ pub(crate) async fn run(
         printer.line(render(&servers, &unusable));
         for line in sessions(&modes, &exposure.reason.to_string()) {
             printer.line(line);
+        }
+        if let Some(VectorProgress { encoder, known, total, .. }) = &vectors {
+            printer.line(format!("Search by meaning is {encoder}'s: vectors {known} of {total}."));
         }
         if arguments.tools {
             for server in &servers {

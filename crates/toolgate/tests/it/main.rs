@@ -12,6 +12,7 @@ mod cli;
 #[cfg(unix)]
 mod code;
 mod demo;
+mod embeddings;
 mod eras;
 mod fixtures;
 mod gateway;

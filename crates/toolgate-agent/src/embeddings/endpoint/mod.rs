@@ -1,0 +1,257 @@
+//! An endpoint that speaks OpenAI's embeddings API: `POST {base}/embeddings`.
+
+mod answer;
+mod request;
+
+use std::{fmt, time::Duration};
+
+use futures::{StreamExt as _, TryStreamExt as _, future::BoxFuture, stream};
+use reqwest::{Client, Url, redirect};
+use thiserror::Error;
+use toolgate_search::encoder::{
+    EncodeError, Encoder, Encoding, MAX_DIMENSIONS, TextKind, UnitVector,
+};
+
+use self::request::{Asked, Refusal};
+use super::Prefixes;
+
+/// How an endpoint is asked.
+#[derive(Debug, Clone)]
+pub struct EndpointSettings {
+    /// What `/embeddings` is put after, such as `http://localhost:11434/v1`.
+    pub base_url: String,
+    /// The model's name.
+    pub model: String,
+    /// What is sent as a bearer token.
+    pub api_key: Option<ApiKey>,
+    /// How many numbers a vector is to have, where the model lets one choose.
+    pub dimensions: Option<usize>,
+    /// What is put before texts.
+    pub prefixes: Prefixes,
+    /// How long one request may take.
+    pub timeout: Duration,
+}
+
+/// A credential. `Debug` does not show it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ApiKey(String);
+
+/// Settings with which no endpoint can be asked. Search goes on with the table in the program.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum EndpointError {
+    /// The URL is none.
+    #[error("the URL of the embeddings endpoint is not one that begins with http:// or https://")]
+    Url,
+    /// The key cannot be sent.
+    #[error("the API key of the embeddings endpoint has characters that no header can carry")]
+    ApiKey,
+    /// No connection can be made at all.
+    #[error("the embeddings endpoint cannot be asked: no HTTP client can be made")]
+    Client,
+}
+
+/// Asks an endpoint.
+#[derive(Debug)]
+pub struct EndpointEncoder {
+    client: Client,
+    url: Url,
+    /// The URL for people: without path, user or query, any of which may be secret.
+    shown: String,
+    settings: EndpointSettings,
+    id: String,
+    /// Before the second attempt; doubled before each further one.
+    first_pause: Duration,
+}
+
+/// Texts of one request.
+const BATCH_TEXTS: usize = 64;
+const BATCH_BYTES: usize = 64 * 1024;
+/// Requests under way at a time.
+const CONCURRENT: usize = 4;
+/// Attempts at one request, for documents. A query has no time for a second.
+const ATTEMPTS: u32 = 4;
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(20);
+/// A text that an endpoint finds too long is cut to this many bytes.
+const SHORT_BYTES: usize = 500;
+
+impl ApiKey {
+    /// Wraps a credential.
+    pub fn new(key: impl Into<String>) -> Self {
+        Self(key.into())
+    }
+}
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("[secret]")
+    }
+}
+
+impl EndpointEncoder {
+    /// An encoder for these settings. Nothing is asked yet.
+    pub fn new(settings: EndpointSettings) -> Result<Self, EndpointError> {
+        let base = settings.base_url.trim().trim_end_matches('/');
+        let whole = if base.ends_with("/embeddings") {
+            base.to_owned()
+        } else {
+            format!("{base}/embeddings")
+        };
+        let url = Url::parse(&whole).map_err(|_| EndpointError::Url)?;
+        let host = url.host_str().filter(|_| matches!(url.scheme(), "http" | "https"));
+        let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+        let shown = format!("{}{port}", host.ok_or(EndpointError::Url)?);
+        if let Some(ApiKey(key)) = &settings.api_key
+            && !key.bytes().all(|byte| (0x20..0x7f).contains(&byte))
+        {
+            return Err(EndpointError::ApiKey);
+        }
+        let client = Client::builder()
+            .timeout(settings.timeout)
+            // A redirect could carry the key to another place.
+            .redirect(redirect::Policy::none())
+            .build()
+            .map_err(|_| EndpointError::Client)?;
+        let id = id(&url, &settings);
+        Ok(Self { client, url, shown, settings, id, first_pause: FIRST_PAUSE })
+    }
+
+    async fn vectors(
+        &self,
+        texts: &[&str],
+        kind: TextKind,
+    ) -> Result<Vec<UnitVector>, EncodeError> {
+        let prefix = self.settings.prefixes.of(kind);
+        let texts: Vec<String> = texts.iter().map(|text| format!("{prefix}{text}")).collect();
+        let asked: Vec<BoxFuture<'_, _>> =
+            batches(&texts).into_iter().map(|batch| self.batch(batch, kind)).collect();
+        let parts: Vec<Vec<UnitVector>> =
+            stream::iter(asked).buffered(CONCURRENT).try_collect().await?;
+        let vectors: Vec<UnitVector> = parts.into_iter().flatten().collect();
+        let first = vectors.first().map(UnitVector::dimensions);
+        let expected = self.settings.dimensions.or(first);
+        if let Some(other) = vectors.iter().find(|vector| Some(vector.dimensions()) != expected) {
+            return Err(EncodeError::Lasting(format!(
+                "{} gives vectors of {} numbers where {} were expected; set `dimensions` to what \
+                 the model gives, or leave it out",
+                self.shown,
+                other.dimensions(),
+                expected.unwrap_or_default(),
+            )));
+        }
+        Ok(vectors)
+    }
+
+    /// The vectors of a batch. Where the endpoint refuses one text, the others still get theirs.
+    fn batch<'a>(
+        &'a self,
+        texts: &'a [String],
+        kind: TextKind,
+    ) -> BoxFuture<'a, Result<Vec<UnitVector>, EncodeError>> {
+        Box::pin(async move {
+            match self.with_patience(texts, kind).await {
+                Err(Refusal::Content(_)) if texts.len() > 1 => {
+                    let (left, right) = texts.split_at(texts.len() / 2);
+                    let mut vectors = self.batch(left, kind).await?;
+                    vectors.extend(self.batch(right, kind).await?);
+                    Ok(vectors)
+                }
+                Err(Refusal::Content(reason)) => match texts {
+                    [text] if text.len() > SHORT_BYTES => {
+                        let short = text[..text.floor_char_boundary(SHORT_BYTES)].to_owned();
+                        let answer = self.with_patience(&[short], kind).await;
+                        answer.map_err(|refusal| self.error(refusal))
+                    }
+                    _ => Err(self.error(Refusal::Content(reason))),
+                },
+                answer => answer.map_err(|refusal| self.error(refusal)),
+            }
+        })
+    }
+
+    /// Asks, and asks again after a pause where that may help.
+    async fn with_patience(
+        &self,
+        texts: &[String],
+        kind: TextKind,
+    ) -> Result<Vec<UnitVector>, Refusal> {
+        let attempts = if kind == TextKind::Query { 1 } else { ATTEMPTS };
+        let mut attempt = 1;
+        loop {
+            let asked = Asked {
+                client: &self.client,
+                url: &self.url,
+                key: self.settings.api_key.as_ref().map(|ApiKey(key)| key.as_str()),
+                model: &self.settings.model,
+                dimensions: self.settings.dimensions,
+            };
+            match asked.send(texts).await {
+                Err(Refusal::Passing { pause, .. }) if attempt < attempts => {
+                    let doubled =
+                        self.first_pause.saturating_mul(2_u32.saturating_pow(attempt - 1));
+                    tokio::time::sleep(pause.unwrap_or(doubled).min(LONGEST_PAUSE)).await;
+                    attempt += 1;
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    fn error(&self, refusal: Refusal) -> EncodeError {
+        let shown = &self.shown;
+        match refusal {
+            Refusal::Passing { reason, .. } => EncodeError::Passing(format!("{shown} {reason}")),
+            Refusal::Content(reason) | Refusal::Lasting(reason) => {
+                EncodeError::Lasting(format!("{shown} {reason}"))
+            }
+        }
+    }
+}
+
+impl Encoder for EndpointEncoder {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn name(&self) -> &str {
+        &self.settings.model
+    }
+
+    fn encode<'a>(&'a self, texts: &'a [&'a str], kind: TextKind) -> Encoding<'a> {
+        Box::pin(self.vectors(texts, kind))
+    }
+}
+
+/// The identity: the endpoint by a hash, since a URL may have a secret in it.
+fn id(url: &Url, settings: &EndpointSettings) -> String {
+    let mut hasher = blake3::Hasher::new();
+    let dimensions = settings.dimensions.unwrap_or(MAX_DIMENSIONS + 1).to_string();
+    let Prefixes { query, document } = &settings.prefixes;
+    for part in [url.as_str(), &settings.model, &dimensions, query, document] {
+        hasher.update(&part.len().to_le_bytes()).update(part.as_bytes());
+    }
+    let model: String = settings.model.chars().take(100).collect();
+    format!("endpoint {model} {}", &hasher.finalize().to_hex()[..32])
+}
+
+/// Texts in groups that one request can carry.
+fn batches(texts: &[String]) -> Vec<&[String]> {
+    let mut batches = Vec::new();
+    let (mut start, mut bytes) = (0, 0);
+    for (place, text) in texts.iter().enumerate() {
+        let full = place - start == BATCH_TEXTS || bytes + text.len() > BATCH_BYTES;
+        if full && place > start {
+            batches.push(&texts[start..place]);
+            (start, bytes) = (place, 0);
+        }
+        bytes += text.len();
+    }
+    if start < texts.len() {
+        batches.push(&texts[start..]);
+    }
+    batches
+}
+
+#[cfg(test)]
+mod tests;

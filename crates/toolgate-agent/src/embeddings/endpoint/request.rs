@@ -1,0 +1,148 @@
+//! One request, and why it has no answer.
+
+use std::time::Duration;
+
+use bytes::BytesMut;
+use futures::StreamExt as _;
+use reqwest::{Client, Response, StatusCode, Url, header};
+use serde::Serialize;
+use toolgate_search::encoder::UnitVector;
+
+use super::answer;
+
+/// What is asked, texts aside.
+pub(super) struct Asked<'a> {
+    pub(super) client: &'a Client,
+    pub(super) url: &'a Url,
+    pub(super) key: Option<&'a str>,
+    pub(super) model: &'a str,
+    pub(super) dimensions: Option<usize>,
+}
+
+/// Why there is no answer; the reason goes on after the endpoint's name.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    /// It may work later, or after a pause that the endpoint asks for.
+    Passing { reason: String, pause: Option<Duration> },
+    /// Something about the texts: another selection of them may work.
+    Content(String),
+    /// It will not work like this.
+    Lasting(String),
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    input: &'a [String],
+    encoding_format: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dimensions: Option<usize>,
+}
+
+/// Room for 64 vectors of the largest kind, written out with all digits.
+const MAX_ANSWER_BYTES: usize = 32 * 1024 * 1024;
+/// What is read of an answer that only says what went wrong.
+const MAX_ERROR_BYTES: usize = 8 * 1024;
+const SHOWN_CHARACTERS: usize = 200;
+
+impl Asked<'_> {
+    pub(super) async fn send(&self, texts: &[String]) -> Result<Vec<UnitVector>, Refusal> {
+        let body = Body {
+            model: self.model,
+            input: texts,
+            encoding_format: "float",
+            dimensions: self.dimensions,
+        };
+        let mut request = self.client.post(self.url.clone()).json(&body);
+        if let Some(key) = self.key {
+            request = request.bearer_auth(key);
+        }
+        let response = request.send().await.map_err(|error| unreachable(&error))?;
+        if !response.status().is_success() {
+            return Err(self.refusal(response).await);
+        }
+        let bytes = read(response, MAX_ANSWER_BYTES).await?;
+        if bytes.len() > MAX_ANSWER_BYTES {
+            return Err(Refusal::Lasting(format!(
+                "answers with more than {MAX_ANSWER_BYTES} bytes"
+            )));
+        }
+        answer::vectors(&bytes, texts.len())
+    }
+
+    async fn refusal(&self, response: Response) -> Refusal {
+        let status = response.status();
+        let pause = response
+            .headers()
+            .get(header::RETRY_AFTER)
+            .and_then(|value| value.to_str().ok()?.trim().parse().ok())
+            .map(Duration::from_secs);
+        let reason = format!("answers with {}", status.as_u16());
+        match status {
+            // What is said here may have the key in it, or a part of it.
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+                Refusal::Lasting(format!("{reason}: it refuses the API key; check `apiKey`"))
+            }
+            StatusCode::TOO_MANY_REQUESTS => {
+                Refusal::Passing { reason: format!("{reason}: too many requests"), pause }
+            }
+            status if status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT => {
+                Refusal::Passing { reason, pause }
+            }
+            StatusCode::BAD_REQUEST
+            | StatusCode::PAYLOAD_TOO_LARGE
+            | StatusCode::UNPROCESSABLE_ENTITY => {
+                Refusal::Content(format!("{reason}{}", self.said(response).await))
+            }
+            StatusCode::NOT_FOUND => Refusal::Lasting(format!(
+                "{reason}{}; check the endpoint's path and the model's name",
+                self.said(response).await
+            )),
+            status if status.is_redirection() => {
+                Refusal::Lasting(format!("{reason}; write the URL that it redirects to"))
+            }
+            _ => Refusal::Lasting(format!("{reason}{}", self.said(response).await)),
+        }
+    }
+
+    /// What the endpoint says of its refusal, on one line.
+    async fn said(&self, response: Response) -> String {
+        let bytes = read(response, MAX_ERROR_BYTES).await.unwrap_or_default();
+        let said = answer::message(&bytes);
+        let said = match self.key.filter(|key| !key.is_empty()) {
+            Some(key) => said.replace(key, "[secret]"),
+            None => said,
+        };
+        let words: Vec<&str> = said
+            .split(|c: char| c.is_whitespace() || c.is_control())
+            .filter(|w| !w.is_empty())
+            .collect();
+        let line: String = words.join(" ").chars().take(SHOWN_CHARACTERS).collect();
+        if line.is_empty() { line } else { format!(": {line}") }
+    }
+}
+
+/// Why nothing came back, without the URL, which an error of the client would show.
+fn unreachable(error: &reqwest::Error) -> Refusal {
+    let reason = if error.is_timeout() {
+        "does not answer in time"
+    } else if error.is_connect() {
+        "cannot be reached"
+    } else {
+        "broke the connection off"
+    };
+    Refusal::Passing { reason: reason.to_owned(), pause: None }
+}
+
+/// Reads up to `most` bytes and one part more, so that more than `most` shows.
+async fn read(response: Response, most: usize) -> Result<BytesMut, Refusal> {
+    let mut bytes = BytesMut::new();
+    let mut parts = response.bytes_stream();
+    while let Some(part) = parts.next().await {
+        bytes.extend_from_slice(&part.map_err(|error| unreachable(&error))?);
+        if bytes.len() > most {
+            break;
+        }
+    }
+    Ok(bytes)
+}
