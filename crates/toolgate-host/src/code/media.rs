@@ -111,10 +111,14 @@ fn put_back(data: &HashMap<String, String>, value: &mut Value, depth: usize) {
             }
         }
         Value::Array(items) if depth < MAX_DEPTH => {
-            items.iter_mut().for_each(|item| put_back(data, item, depth + 1));
+            for item in items {
+                put_back(data, item, depth + 1);
+            }
         }
         Value::Object(fields) if depth < MAX_DEPTH => {
-            fields.values_mut().for_each(|field| put_back(data, field, depth + 1));
+            for field in fields.values_mut() {
+                put_back(data, field, depth + 1);
+            }
         }
         _ => {}
     }

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{VecDeque, hash_map::RandomState},
+    fmt::Write,
     hash::{BuildHasher, Hasher},
     sync::Arc,
 };
@@ -111,7 +112,7 @@ impl Outputs {
                 next = Some(here);
                 break;
             }
-            found.push_str(&format!("{}: {shown}\n", here + from));
+            let _ = writeln!(found, "{}: {shown}", here + from);
         }
         let text_length = text.len();
         Ok(Page { text: budget::head(&found, tokens).to_owned(), next, total: text_length })
@@ -131,7 +132,8 @@ mod tests {
     #[test]
     fn pages_cover_all_of_it_once() {
         let outputs = Outputs::default();
-        let text: String = (0..2_000).map(|line| format!("line {line}: größe\n")).collect();
+        let lines: Vec<String> = (0..2_000).map(|line| format!("line {line}: größe\n")).collect();
+        let text = lines.concat();
         let id = outputs.keep(&text);
         let (mut read, mut offset, mut pages) = (String::new(), 0, 0);
         loop {
@@ -171,7 +173,8 @@ mod tests {
     #[test]
     fn many_matches_come_in_parts() {
         let outputs = Outputs::default();
-        let text: String = (0..500).map(|line| format!("error {line}\n")).collect();
+        let lines: Vec<String> = (0..500).map(|line| format!("error {line}\n")).collect();
+        let text = lines.concat();
         let id = outputs.keep(&text);
         let first = outputs.matches(&id, "error", 0, 100).unwrap();
         let next = outputs.matches(&id, "error", first.next.unwrap(), 100).unwrap();

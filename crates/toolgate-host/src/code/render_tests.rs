@@ -128,7 +128,8 @@ fn a_limit_says_which() {
 
 #[test]
 fn what_does_not_fit_can_be_read() {
-    let long: String = (0..9_000).map(|line| format!("line {line}\n")).collect();
+    let lines: Vec<String> = (0..9_000).map(|line| format!("line {line}\n")).collect();
+    let long = lines.concat();
     let outputs = Outputs::default();
     let report = report(returned(&json!("the end")), &long);
     let shown = render(&report, "", 500, &Media::default(), &outputs);

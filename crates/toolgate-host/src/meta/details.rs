@@ -78,18 +78,15 @@ pub(super) async fn details(session: &Session, request: &DetailsRequest) -> Valu
             continue;
         }
         let server = tool.id.server.as_str();
-        match &declaration {
-            Some(declaration) => {
-                text.push_str(declaration.trim_end());
-                tools.push(json!({ "name": name, "server": server, "declaration": declaration }));
-            }
-            None => {
-                let _ = write!(text, "{name} (server {server})\n{definition}");
-                tools.push(json!({
-                    "name": name, "server": server, "definition": tool.definition.to_value(),
-                }));
-            }
+        if let Some(declaration) = &declaration {
+            text.push_str(declaration.trim_end());
+            tools.push(json!({ "name": name, "server": server, "declaration": declaration }));
+            continue;
         }
+        let _ = write!(text, "{name} (server {server})\n{definition}");
+        tools.push(json!({
+            "name": name, "server": server, "definition": tool.definition.to_value(),
+        }));
     }
     if names.len() > MAX_NAMES {
         let _ = write!(text, "\n\nOnly the first {MAX_NAMES} names were read.");

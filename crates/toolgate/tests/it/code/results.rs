@@ -185,7 +185,7 @@ async fn long_output_is_cut_and_can_be_read() {
         let (part, note) = text(&page).rsplit_once('[').unwrap();
         offset =
             note.split("offset: ").nth(1).and_then(|next| next.trim_end_matches(']').parse().ok());
-        all.push_str(if part.ends_with("\n") && offset.is_some() { part } else { part.trim_end() });
+        all.push_str(if part.ends_with('\n') && offset.is_some() { part } else { part.trim_end() });
         assert!(all.len() < 200_000);
     }
     assert!(all.contains("line 0\n") && all.contains("line 2500") && all.ends_with("the end"));
