@@ -31,5 +31,5 @@ pub use crate::{
     script::Script,
     system::allocator::WorkerAllocator,
     tools::Tools,
-    worker::{MakeEngine, make_engine, worker_main, worker_main_with},
+    worker::{Haste, MakeEngine, make_engine, worker_main, worker_main_with},
 };

@@ -13,7 +13,7 @@ mod host;
 use std::{process::ExitCode, sync::atomic::Ordering};
 
 use toolgate_engines::{Engine, Limits, Outcome, Script, World};
-use toolgate_sandbox::{Language, WorkerAllocator, worker_main_with};
+use toolgate_sandbox::{Haste, Language, WorkerAllocator, worker_main_with};
 
 #[global_allocator]
 static ALLOCATOR: WorkerAllocator = WorkerAllocator::new();
@@ -26,8 +26,8 @@ fn main() -> ExitCode {
     worker_main_with(make_engine)
 }
 
-fn make_engine(language: Language) -> Result<Box<dyn Engine>, String> {
-    Ok(Box::new(EitherEngine(toolgate_sandbox::make_engine(language)?)))
+fn make_engine(language: Language, haste: Haste) -> Result<Box<dyn Engine>, String> {
+    Ok(Box::new(EitherEngine(toolgate_sandbox::make_engine(language, haste)?)))
 }
 
 struct EitherEngine(Box<dyn Engine>);

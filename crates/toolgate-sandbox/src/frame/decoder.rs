@@ -61,8 +61,8 @@ impl Decoder {
         Ok(Some((kind, body)))
     }
 
-    /// What is left of a frame whose end never came.
-    pub fn is_mid_frame(&self) -> bool {
+    /// Whether bytes came that were not handed out.
+    pub fn has_more(&self) -> bool {
         self.start < self.buffer.len()
     }
 }
@@ -88,7 +88,7 @@ mod tests {
                 }
             }
             assert_eq!(frames, [(7, vec![1]), (8, vec![])], "cut at {cut}");
-            assert!(!decoder.is_mid_frame());
+            assert!(!decoder.has_more());
         }
     }
 

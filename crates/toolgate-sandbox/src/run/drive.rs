@@ -90,11 +90,12 @@ impl<'a> Drive<'a> {
         cancel: &'a CancellationToken,
         started: Instant,
     ) -> io::Result<Self> {
+        let clock = worker.clock();
+        let before = clock.and_then(CpuClock::used).unwrap_or_default();
         let mut wire = Wire::new(worker.stream()?);
         wire.send(&ToWorker::Start(start(script, limits)));
         wire.try_send();
         let token = cancel.child_token();
-        let clock = worker.clock();
         Ok(Self {
             worker,
             wire,
@@ -114,7 +115,7 @@ impl<'a> Drive<'a> {
             _guard: token.clone().drop_guard(),
             token,
             clock,
-            before: Duration::ZERO,
+            before,
         })
     }
 
@@ -196,7 +197,11 @@ impl<'a> Drive<'a> {
                     }
                     self.is_ready = true;
                     self.wire.allow(self.limits.result_bytes);
-                    self.before = self.clock.and_then(CpuClock::used).unwrap_or_default();
+                    // One that was still starting when it was sent the script has begun with it
+                    // only now, unless it has even finished meanwhile.
+                    if !self.wire.has_more() {
+                        self.before = self.clock.and_then(CpuClock::used).unwrap_or_default();
+                    }
                     if self.clock.is_some() {
                         let limit = self.limits.cpu.min(NEVER);
                         cpu.as_mut().reset((Instant::now() + limit).into());

@@ -82,6 +82,11 @@ impl Wire {
         }
     }
 
+    /// Whether bytes came that were not looked at yet.
+    pub(super) fn has_more(&self) -> bool {
+        self.inbox.has_more()
+    }
+
     /// Reads what is there, and waits for something. `false` once the worker has closed its end.
     pub(super) async fn read(&mut self) -> bool {
         let read = self.reader.read_buf(self.inbox.space(READ_BYTES)).await;

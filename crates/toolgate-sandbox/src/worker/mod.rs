@@ -1,5 +1,6 @@
 //! The other side: a process that runs one script and knows nothing else.
 
+mod engines;
 mod pipe;
 mod prepare;
 mod world;
@@ -10,6 +11,7 @@ use toolgate_bindings::check::Language;
 use toolgate_engines::{Engine, Limits, Outcome, Script, javascript::JavaScript, python::Python};
 
 use self::{
+    engines::Engines,
     pipe::{Lost, Pipe},
     prepare::prepare,
     world::PipeWorld,
@@ -20,20 +22,31 @@ use crate::{
     system::{allocator, stop, stop::ExitReason},
 };
 
-/// Makes the engine of a language, before a script is known.
-pub type MakeEngine = fn(Language) -> Result<Box<dyn Engine>, String>;
+/// Makes the engine of a language.
+pub type MakeEngine = fn(Language, Haste) -> Result<Box<dyn Engine>, String>;
+
+/// Whether a script waits for its engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Haste {
+    /// It is there already: what is not needed yet is not to be done yet.
+    ScriptWaits,
+    /// There is time to do everything that a script may need.
+    Idle,
+}
 
 /// A worker's whole life: what the binary does in its hidden mode, and nothing else.
 pub fn worker_main() -> ExitCode {
     worker_main_with(make_engine)
 }
 
-/// The engine of a language, warmed up for a script that is still to come.
-pub fn make_engine(language: Language) -> Result<Box<dyn Engine>, String> {
+/// The engine of a language.
+pub fn make_engine(language: Language, haste: Haste) -> Result<Box<dyn Engine>, String> {
     match language {
         Language::TypeScript => {
             let engine = JavaScript::new().map_err(|error| error.to_string())?;
-            engine.warm();
+            if haste == Haste::Idle {
+                engine.warm();
+            }
             Ok(Box::new(engine))
         }
         Language::Python => Ok(Box::new(Python::new())),
@@ -66,12 +79,14 @@ fn serve(make_engine: MakeEngine) -> Result<(), ExitReason> {
     let report = lockdown::lock_down();
     let lacking = report.lacking().is_some();
     pipe.send(&FromWorker::Ready(report));
+    pipe.flush()?;
     if lacking {
-        pipe.flush()?;
         return Err(ExitReason::Lockdown);
     }
-    let engines = Engines::new(make_engine);
-    pipe.flush()?;
+    let mut engines = Engines::new(make_engine);
+    if !pipe.has_news()? {
+        engines.warm_up();
+    }
     let Some(ToWorker::Start(start)) = pipe.receive(None)? else { return Err(ExitReason::Lost) };
     lockdown::bound_run(&start);
     run(pipe, engines, &start)
@@ -105,31 +120,12 @@ fn run(mut pipe: Pipe, engines: Engines, start: &Start) -> Result<(), ExitReason
     end(world.into_pipe(), &FromWorker::Done(done))
 }
 
+/// Says the last thing there is to say, and waits to be killed: until then the host can ask the
+/// system how much time was used.
 fn end(mut pipe: Pipe, last: &FromWorker) -> Result<(), ExitReason> {
     pipe.send(last);
-    Ok(pipe.flush()?)
-}
-
-/// One engine of each language, of which one will be used.
-struct Engines {
-    typescript: Result<Box<dyn Engine>, String>,
-    python: Result<Box<dyn Engine>, String>,
-}
-
-impl Engines {
-    fn new(make_engine: MakeEngine) -> Self {
-        Self {
-            typescript: make_engine(Language::TypeScript),
-            python: make_engine(Language::Python),
-        }
-    }
-
-    fn of(self, language: Language) -> Result<Box<dyn Engine>, String> {
-        match language {
-            Language::TypeScript => self.typescript,
-            Language::Python => self.python,
-        }
-    }
+    let _ = pipe.receive(None)?;
+    Ok(())
 }
 
 impl From<Lost> for ExitReason {

@@ -125,6 +125,11 @@ impl Pipe {
         Ok(())
     }
 
+    /// Whether the host has said something that was not read yet.
+    pub(super) fn has_news(&self) -> Result<bool, Lost> {
+        Ok(self.inbox.has_more() || !wait_for(PollFlags::IN, Some(Instant::now()))?.is_empty())
+    }
+
     /// The next frame, until `deadline` at most. Everything is sent before it waits.
     pub(super) fn receive(&mut self, deadline: Option<Instant>) -> Result<Option<ToWorker>, Lost> {
         loop {

@@ -1,0 +1,70 @@
+//! The engines of a worker.
+
+use std::time::Instant;
+
+use serde_json::value::RawValue;
+use toolgate_bindings::check::{Found, Language, Lookup, check};
+use toolgate_engines::{Call, Closed, Completion, Engine, Limits, Script, Stream, World};
+
+use super::{Haste, MakeEngine};
+
+/// Engines that were made while there was time, and the way to make others.
+pub(super) struct Engines {
+    make: MakeEngine,
+    typescript: Option<Result<Box<dyn Engine>, String>>,
+    python: Option<Result<Box<dyn Engine>, String>>,
+}
+
+impl Engines {
+    pub(super) fn new(make: MakeEngine) -> Self {
+        Self { make, typescript: None, python: None }
+    }
+
+    /// Makes one engine of each language, of which one will be used.
+    ///
+    /// And takes ways that every script takes: most of the time that a small script needs is spent
+    /// on code that was never touched before. JavaScript's engine does that itself when it is made.
+    pub(super) fn warm_up(&mut self) {
+        check(Language::TypeScript, "return 1", &[], &[], &mut Nothing);
+        check(Language::Python, "1", &[], &[], &mut Nothing);
+        if let Ok(engine) = (self.make)(Language::Python, Haste::Idle) {
+            drop(engine.run(&Script { source: "1", functions: &[] }, &TRIAL, &mut Nothing));
+        }
+        self.typescript = Some((self.make)(Language::TypeScript, Haste::Idle));
+        self.python = Some((self.make)(Language::Python, Haste::Idle));
+    }
+
+    pub(super) fn of(self, language: Language) -> Result<Box<dyn Engine>, String> {
+        let made = match language {
+            Language::TypeScript => self.typescript,
+            Language::Python => self.python,
+        };
+        made.unwrap_or_else(|| (self.make)(language, Haste::ScriptWaits))
+    }
+}
+
+/// What a script may use that does nothing.
+const TRIAL: Limits = Limits { memory_bytes: 16 * 1024 * 1024, stack_bytes: 512 * 1024 };
+
+/// A world in which nothing is.
+struct Nothing;
+
+impl Lookup for Nothing {
+    fn look_up(&mut self, _names: &[String]) -> Vec<Found> {
+        Vec::new()
+    }
+}
+
+impl World for Nothing {
+    fn submit(&mut self, _call: Call) -> Result<(), Closed> {
+        Err(Closed)
+    }
+
+    fn wait(&mut self, _deadline: Option<Instant>) -> Result<Option<Completion>, Closed> {
+        Err(Closed)
+    }
+
+    fn write(&mut self, _stream: Stream, _text: &str) {}
+
+    fn emit(&mut self, _block: Box<RawValue>) {}
+}
