@@ -9,6 +9,7 @@ use std::{
     io,
     sync::{Arc, mpsc},
     thread,
+    time::{Duration, Instant},
 };
 
 use parking_lot::{Condvar, Mutex};
@@ -37,11 +38,37 @@ struct State {
     orders: VecDeque<oneshot::Sender<io::Result<Worker>>>,
     /// Workers that wait for a script.
     idle: VecDeque<Worker>,
+    /// When one was taken last.
+    taken: Option<Instant>,
     /// How many there should be of them.
     wanted: usize,
     /// The pool is gone.
     closed: bool,
 }
+
+/// Why no worker is started right now.
+enum Pause {
+    /// Enough wait.
+    UntilWanted,
+    /// One still waits, and the script that took another is to have the processor first.
+    Until(Instant),
+}
+
+impl State {
+    fn pause(&self, warm: usize) -> Option<Pause> {
+        if self.closed || !self.orders.is_empty() {
+            return None;
+        }
+        if self.idle.len() >= self.wanted.min(warm) {
+            return Some(Pause::UntilWanted);
+        }
+        let rested = self.taken? + REST;
+        (!self.idle.is_empty() && Instant::now() < rested).then_some(Pause::Until(rested))
+    }
+}
+
+/// How long the start of a replacement waits, where another worker still does.
+const REST: Duration = Duration::from_millis(20);
 
 impl Nursery {
     pub(super) fn new(settings: PoolSettings) -> io::Result<Self> {
@@ -69,6 +96,7 @@ impl Nursery {
         let order = {
             let mut state = self.shared.state.lock();
             state.wanted = usize::MAX;
+            state.taken = Some(Instant::now());
             while let Some(mut worker) = state.idle.pop_front() {
                 // One that died while it waited is replaced.
                 if worker.is_alive() {
@@ -102,11 +130,13 @@ impl Shared {
     fn start_workers(&self, settings: &PoolSettings, reaper: &mpsc::Sender<Burial>) {
         loop {
             let mut state = self.state.lock();
-            while !state.closed
-                && state.orders.is_empty()
-                && state.idle.len() >= state.wanted.min(settings.warm)
-            {
-                self.changed.wait(&mut state);
+            while let Some(pause) = state.pause(settings.warm) {
+                match pause {
+                    Pause::Until(moment) => {
+                        self.changed.wait_until(&mut state, moment);
+                    }
+                    Pause::UntilWanted => self.changed.wait(&mut state),
+                }
             }
             if state.closed {
                 return;

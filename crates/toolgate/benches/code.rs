@@ -1,0 +1,161 @@
+//! What scripts cost: a trivial one, and many calls against the same calls made directly.
+//!
+//! A program, not a timed test. What is compared is measured in turns in one run, because machines
+//! are noisy.
+//!
+//!     cargo bench -p toolgate --bench code
+
+#![expect(
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a benchmark prints, and ends where something is wrong"
+)]
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Map, json};
+use tokio_util::sync::CancellationToken;
+use toolgate_host::{CodeSettings, Host, HostSettings, ServerSetup};
+use toolgate_sandbox::{Language, PoolSettings};
+use toolgate_testkit::{Builtin, Fixture};
+use toolgate_upstream::{
+    CallOptions, Endpoint, Handshake, Listing, Observer, OutputSource, ServerSpec, StdioEndpoint,
+    Upstream,
+};
+
+const CALLS: usize = 1_000;
+const ROUNDS: usize = 15;
+
+fn main() {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    // As a task, like all that a gateway does: the thread that blocks is one more to be woken.
+    let work = runtime.spawn(async {
+        let warm = host(2);
+        let cold = host(0);
+        trivial(&warm, &cold).await;
+        calls(&warm).await;
+        together(&warm).await;
+        warm.shutdown().await;
+        cold.shutdown().await;
+    });
+    runtime.block_on(work).expect("no panic");
+}
+
+/// From the request to the answer of a script that returns a number.
+async fn trivial(warm: &Host, cold: &Host) {
+    println!("a trivial script, medians of 100");
+    for (name, host, code, language) in [
+        ("TypeScript, warm pool", warm, "return 1", Language::TypeScript),
+        ("Python, warm pool", warm, "1", Language::Python),
+        ("TypeScript, cold pool", cold, "return 1", Language::TypeScript),
+    ] {
+        let mut times = Vec::new();
+        for _ in 0..100 {
+            // A pool is warm when nobody has just taken a worker from it.
+            tokio::time::sleep(Duration::from_millis(40)).await;
+            let started = Instant::now();
+            run(host, code, language).await;
+            times.push(started.elapsed());
+        }
+        println!("  {name:24} {:>10.0?}  (fastest {:.0?})", median(&mut times), times[0]);
+    }
+}
+
+/// A thousand calls of a script, and the same made by a client of the server.
+async fn calls(host: &Host) {
+    let direct = Upstream::start(vec![spec()], &(Arc::new(Nobody) as Arc<dyn Observer>));
+    direct.settled("bench").await;
+    let server = "bench".into();
+    let one = |number: usize| {
+        let arguments =
+            Map::from_iter([("a".to_owned(), json!(number)), ("b".to_owned(), json!(1))]);
+        direct.call(&server, "add", Some(arguments), CallOptions::default())
+    };
+    let in_turn = "for (let n = 0; n < 1000; n++) await bench_add({ a: n, b: 1 }); return 1";
+    let at_once = "await Promise.all(Array.from({ length: 1000 }, (_, n) => \
+                   bench_add({ a: n, b: 1 }))); return 1";
+    for (name, code) in [("in turn", in_turn), ("at once", at_once)] {
+        let (mut script, mut client, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            let started = Instant::now();
+            run(host, code, Language::TypeScript).await;
+            let scripted = started.elapsed();
+            let started = Instant::now();
+            if name == "in turn" {
+                for number in 0..CALLS {
+                    one(number).await.expect("a result");
+                }
+            } else {
+                futures::future::try_join_all((0..CALLS).map(one)).await.expect("results");
+            }
+            let directly = started.elapsed();
+            ratios.push(scripted.as_secs_f64() / directly.as_secs_f64());
+            script.push(scripted);
+            client.push(directly);
+        }
+        ratios.sort_by(f64::total_cmp);
+        println!(
+            "{CALLS} calls {name}: script {:.1?}, directly {:.1?}, ratio {:.2}",
+            median(&mut script),
+            median(&mut client),
+            ratios[ratios.len() / 2]
+        );
+    }
+    direct.shutdown().await;
+}
+
+/// A hundred scripts at once, each of which waits for a tool.
+async fn together(host: &Host) {
+    let code = "await bench_sleep({ ms: 200 }); return 1";
+    let started = Instant::now();
+    let runs = (0..100).map(|_| run(host, code, Language::TypeScript));
+    futures::future::join_all(runs).await;
+    println!("100 scripts at once, each waiting 200 ms for a tool: {:.0?}", started.elapsed());
+}
+
+async fn run(host: &Host, code: &str, language: Language) {
+    let options = CallOptions { cancel: CancellationToken::new(), ..CallOptions::default() };
+    let run = host.run_code(code, language, options).await.expect("scripts are on");
+    assert!(!run.is_error, "{}", run.text);
+}
+
+fn host(warm: usize) -> Host {
+    let pool = PoolSettings::new(env!("CARGO_BIN_EXE_toolgate"), ["sandbox-worker"]);
+    let mut code = CodeSettings::new(PoolSettings { warm, ..pool });
+    code.limits.calls = 10_000;
+    code.limits.calls_in_flight = 10_000;
+    code.max_parallel_calls = 1_000;
+    let mut settings = HostSettings::new(vec![ServerSetup::new(spec())]);
+    settings.code = Some(code);
+    let host = Host::start(settings);
+    host.warm_up();
+    host
+}
+
+fn spec() -> ServerSpec {
+    let fixture = Fixture::new("bench").with_builtins([Builtin::Add, Builtin::Sleep]);
+    let entry = fixture.entry().expect("the fixture's program");
+    let endpoint = Endpoint::Stdio(StdioEndpoint {
+        command: entry.command,
+        args: entry.args,
+        env: std::collections::BTreeMap::default(),
+        cwd: None,
+    });
+    ServerSpec::new("bench", endpoint)
+}
+
+fn median(times: &mut [Duration]) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+struct Nobody;
+
+impl Observer for Nobody {
+    fn listed(&self, _: &toolgate_catalog::ServerName, _: &Handshake, _: Listing) {}
+    fn output(&self, _: &toolgate_catalog::ServerName, _: OutputSource, _: &str) {}
+}
