@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use toolgate_catalog::RequestedMode;
 use toolgate_host::{Host, one_line};
 
 const NAMED_SERVERS: usize = 40;
@@ -13,11 +14,17 @@ pub(crate) fn instructions(host: &Host) -> String {
     let mut text = String::from(
         "This server stands in front of others. Where search_tools is listed, most of their tools \
          are not: search_tools finds them by what they do, get_tool_details shows their \
-         parameters, call_tool calls them.",
+         parameters, ",
     );
-    if host.runs_scripts() {
-        text.push_str(" For several calls in a row, run_code runs a script that makes them.");
-    }
+    let only_scripts = host.settings().exposure.mode == RequestedMode::Code;
+    text.push_str(match (host.runs_scripts(), only_scripts) {
+        (true, true) => "run_code runs a script that calls them.",
+        (true, false) => {
+            "call_tool calls them. For several calls in a row, run_code runs a script that makes \
+             them."
+        }
+        (false, _) => "call_tool calls them.",
+    });
     let servers = &host.settings().servers;
     if servers.is_empty() {
         return text;

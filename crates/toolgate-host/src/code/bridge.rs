@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use futures::{FutureExt, future::BoxFuture};
-use serde_json::{Map, Value, value::RawValue};
+use parking_lot::Mutex;
+use serde_json::{Map, Value, json, value::RawValue};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use toolgate_catalog::{Tool, nearest};
@@ -34,8 +35,13 @@ struct Inner {
     learned: Arc<Learned>,
     progress: Option<mpsc::Sender<Progress>>,
     done: std::sync::atomic::AtomicU32,
+    emitted: Mutex<Vec<Box<RawValue>>>,
 }
 
+/// Gives a content block to the client.
+const EMIT: &str = "emit";
+/// What may be given in that way.
+const MAX_EMITTED: usize = 16 * 1024 * 1024;
 /// Comparing a name with all others costs; a script with more unknown names has other problems.
 const MAX_SUGGESTED: usize = 20;
 const SUGGESTIONS: usize = 3;
@@ -49,7 +55,13 @@ impl Bridge {
         progress: Option<mpsc::Sender<Progress>>,
     ) -> Self {
         let done = std::sync::atomic::AtomicU32::new(0);
-        Self { inner: Arc::new(Inner { session, media, lanes, learned, progress, done }) }
+        let emitted = Mutex::default();
+        Self { inner: Arc::new(Inner { session, media, lanes, learned, progress, done, emitted }) }
+    }
+
+    /// The content blocks that came as calls.
+    pub(super) fn take_emitted(&self) -> Vec<Box<RawValue>> {
+        std::mem::take(&mut *self.inner.emitted.lock())
     }
 }
 
@@ -79,7 +91,9 @@ impl Inner {
     async fn describe(&self, names: Vec<String>) -> Vec<Found> {
         let host = self.session.host();
         let missing = |name: &String| {
-            MetaTool::named(name).is_none() && host.catalog().read().resolve(name).is_none()
+            MetaTool::named(name).is_none()
+                && name != EMIT
+                && host.catalog().read().resolve(name).is_none()
         };
         if names.iter().any(missing) {
             host.first_answers().await;
@@ -92,6 +106,9 @@ impl Inner {
                 let schema = match MetaTool::named(&name) {
                     Some(tool) if in_scripts(tool) => Some(meta::input_schema(tool, false)),
                     Some(_) => None,
+                    None if name == EMIT => Some(json!({
+                        "type": "object", "properties": { "block": {} }, "required": ["block"],
+                    })),
                     None => catalog.resolve(&name).map(|tool| tool.definition.input_schema()),
                 };
                 if let Some(input_schema) =
@@ -117,10 +134,23 @@ impl Inner {
         arguments: &RawValue,
         cancel: CancellationToken,
     ) -> Result<Box<RawValue>, String> {
-        let mut arguments: Map<String, Value> = serde_json::from_str(arguments.get())
-            .map_err(|_| "the arguments are no object".to_owned())?;
-        if let Some(tool) = MetaTool::named(name) {
-            return self.meta_call(tool, arguments).await;
+        let mut arguments: Map<String, Value> =
+            serde_json::from_str(arguments.get()).map_err(|error| {
+                if error.is_data() {
+                    "the arguments are no object".to_owned()
+                } else {
+                    "the arguments are nested too deeply".to_owned()
+                }
+            })?;
+        match MetaTool::named(name) {
+            // By a name that the script found out: what it calls is what is called.
+            Some(MetaTool::Call) => {
+                let request = named_call(arguments)?;
+                return Box::pin(self.call(&request.0, &request.1, cancel)).await;
+            }
+            Some(tool) => return self.meta_call(tool, arguments).await,
+            None if name == EMIT => return self.emit(arguments),
+            None => {}
         }
         for argument in arguments.values_mut() {
             self.media.put_back(argument);
@@ -154,6 +184,19 @@ impl Inner {
         serde_json::value::to_raw_value(&value).map_err(|error| error.to_string())
     }
 
+    /// Takes a content block for the client, from a language that has no other way to give one.
+    fn emit(&self, mut arguments: Map<String, Value>) -> Result<Box<RawValue>, String> {
+        let block = arguments.remove("block").unwrap_or_default();
+        let raw = serde_json::value::to_raw_value(&block).map_err(|error| error.to_string())?;
+        let mut emitted = self.emitted.lock();
+        let bytes: usize = emitted.iter().map(|block| block.get().len()).sum();
+        if bytes + raw.get().len() > MAX_EMITTED {
+            return Err(format!("more than {MAX_EMITTED} bytes of content"));
+        }
+        emitted.push(raw);
+        RawValue::from_string("null".to_owned()).map_err(|error| error.to_string())
+    }
+
     /// Discovery from within a script: the same meta-tools, their answers as data.
     async fn meta_call(
         &self,
@@ -162,10 +205,7 @@ impl Inner {
     ) -> Result<Box<RawValue>, String> {
         if !in_scripts(tool) {
             let name = tool.name();
-            return Err(match tool {
-                MetaTool::Call => "in a script, call the tool by its name".to_owned(),
-                _ => format!("{name} cannot be used in a script"),
-            });
+            return Err(format!("{name} cannot be used in a script"));
         }
         let result = meta::call(&self.session, tool, arguments, CallOptions::default()).await;
         let result = result.map_err(|_| "the call was refused".to_owned())?;
@@ -185,5 +225,19 @@ impl Inner {
 }
 
 fn in_scripts(tool: MetaTool) -> bool {
-    matches!(tool, MetaTool::Search | MetaTool::Details)
+    matches!(tool, MetaTool::Search | MetaTool::Details | MetaTool::Call)
+}
+
+/// The name and the arguments of `call_tool(name, arguments)`.
+fn named_call(mut request: Map<String, Value>) -> Result<(String, Box<RawValue>), String> {
+    let Some(Value::String(name)) = request.remove("name") else {
+        return Err("call_tool takes the tool's name and its arguments".to_owned());
+    };
+    if MetaTool::named(&name) == Some(MetaTool::Call) {
+        return Err("call_tool calls other tools".to_owned());
+    }
+    let arguments = request.remove("arguments").unwrap_or_else(|| Value::Object(Map::new()));
+    let arguments =
+        serde_json::value::to_raw_value(&arguments).map_err(|error| error.to_string())?;
+    Ok((name, arguments))
 }

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
@@ -25,6 +26,8 @@ struct Kept {
 const HANDLE: &str = "toolgate-media:";
 /// What the media of one run may take together; what comes later is left out.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
+/// The smallest picture there is has more base64 than this.
+const SHORTEST_DATA: usize = 32;
 /// How deep values are looked through. The sandbox lets nothing deeper through.
 const MAX_DEPTH: usize = 128;
 
@@ -74,11 +77,35 @@ impl Media {
         taken
     }
 
+    /// What stands in the text for a media block; `None` for any other value. Records that only
+    /// look like one, a row of type `image` with a file's name in `data`, are no media.
+    fn note(&self, value: &Value) -> Option<String> {
+        let field =
+            |of: &Value, name: &str| of.get(name).and_then(Value::as_str).map(str::to_owned);
+        let (kind, holder, data) = match value.get("type").and_then(Value::as_str)? {
+            kind @ ("image" | "audio") => (kind, value, field(value, "data")?),
+            "resource" => {
+                let holder = value.get("resource")?;
+                ("resource", holder, field(holder, "blob")?)
+            }
+            _ => return None,
+        };
+        let mime = field(holder, "mimeType").unwrap_or_default();
+        let fits = kind == "resource" || mime.starts_with(&format!("{kind}/"));
+        let is_media = if data.starts_with(HANDLE) {
+            self.kept.lock().data.contains_key(&data)
+        } else {
+            data.len() >= SHORTEST_DATA && BASE64.decode(data.as_bytes()).is_ok()
+        };
+        let mime: String = mime.chars().filter(|each| !each.is_control()).take(80).collect();
+        (fits && is_media).then(|| format!("[{kind} {mime}]"))
+    }
+
     fn take_out_into(&self, value: &mut Value, depth: usize, taken: &mut Vec<Value>) {
         if depth > MAX_DEPTH {
             return;
         }
-        if let Some(note) = media_note(value) {
+        if let Some(note) = self.note(value) {
             let mut block = std::mem::replace(value, Value::String(note));
             self.put_back(&mut block);
             if let Some(fields) = block.as_object_mut() {
@@ -124,25 +151,11 @@ fn put_back(data: &HashMap<String, String>, value: &mut Value, depth: usize) {
     }
 }
 
-/// What stands in the text for a media block; `None` for any other value.
-fn media_note(value: &Value) -> Option<String> {
-    let field = |of: &Value, name: &str| of.get(name).and_then(Value::as_str).map(str::to_owned);
-    let (kind, holder) = match value.get("type").and_then(Value::as_str)? {
-        kind @ ("image" | "audio") => (kind, value),
-        "resource" => ("resource", value.get("resource")?),
-        _ => return None,
-    };
-    let data = field(holder, "data").or_else(|| field(holder, "blob"))?;
-    let plausible = data.starts_with(HANDLE)
-        || data.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=-_\n\r".contains(&byte));
-    let mime = field(holder, "mimeType").unwrap_or_else(|| "of unknown type".to_owned());
-    let mime: String = mime.chars().filter(|each| !each.is_control()).take(80).collect();
-    plausible.then(|| format!("[{kind} {mime}]"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    static OWN: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| "aGVs".repeat(20));
 
     fn image(data: &str) -> Value {
         json!({"type": "image", "mimeType": "image/png", "data": data})
@@ -170,9 +183,9 @@ mod tests {
         let media = Media::default();
         let mut block = image("aGVsbG8=");
         media.put_away(&mut block);
-        let mut value = json!({"title": "chart", "picture": block, "own": image("eA==")});
+        let mut value = json!({"title": "chart", "picture": block, "own": image(&OWN)});
         let taken = media.take_out(&mut value);
-        assert_eq!(taken, [image("aGVsbG8="), image("eA==")]);
+        assert_eq!(taken, [image("aGVsbG8="), image(&OWN)]);
         assert_eq!(value["picture"], "[image image/png]");
         assert_eq!(value["own"], "[image image/png]");
     }
@@ -180,7 +193,12 @@ mod tests {
     #[test]
     fn what_only_looks_like_media_stays() {
         let media = Media::default();
-        let mut value = json!([{"type": "image", "url": "x"}, {"type": "text", "text": "y"}]);
+        let mut value = json!([
+            {"type": "image", "url": "x"}, {"type": "text", "text": "y"},
+            {"type": "image", "mimeType": "image/png", "data": "logo"},
+            {"type": "image", "mimeType": "image/png", "data": "toolgate-media:9"},
+            {"type": "image", "mimeType": "text/html", "data": *OWN},
+        ]);
         let before = value.clone();
         assert!(media.take_out(&mut value).is_empty());
         assert_eq!(value, before);

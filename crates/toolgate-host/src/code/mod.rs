@@ -59,6 +59,9 @@ pub struct CodeRun {
     pub is_error: bool,
     /// What the script returned, with words in the place of media.
     pub value: Option<Value>,
+    /// The same as text, safe to be shown; there even where the value is nested too deeply to be
+    /// read.
+    pub value_text: Option<String>,
     /// Images and other content that it returned or emitted, as MCP content blocks.
     pub content: Vec<Value>,
     /// With what `read_output` reads what was left out of the text.
@@ -121,14 +124,35 @@ impl CodeMode {
             options.progress,
         );
         let script = Script { code: code.to_owned(), language };
-        let report = match self.pool(settings) {
-            Ok(pool) => pool.run(script, &settings.limits, Arc::new(bridge), options.cancel).await,
+        let tools = Arc::new(bridge.clone());
+        let mut report = match self.pool(settings) {
+            Ok(pool) => pool.run(script, &settings.limits, tools, options.cancel).await,
             Err(problem) => not_started(problem),
         };
+        report.emitted.append(&mut bridge.take_emitted());
         let shown =
             render::render(&report, code, settings.max_output_tokens, &media, &self.outputs);
-        let render::Shown { text, output, closing, is_error, content, value, output_id } = shown;
-        Some(CodeRun { text, output, closing, is_error, value, content, output_id, report })
+        let render::Shown {
+            text,
+            output,
+            closing,
+            is_error,
+            content,
+            value,
+            value_text,
+            output_id,
+        } = shown;
+        Some(CodeRun {
+            text,
+            output,
+            closing,
+            is_error,
+            value,
+            value_text,
+            content,
+            output_id,
+            report,
+        })
     }
 
     /// A part of a long output.

@@ -20,6 +20,8 @@ pub(super) struct Shown {
     pub(super) content: Vec<Value>,
     /// What the script returned, with words in the place of media.
     pub(super) value: Option<Value>,
+    /// The same as text.
+    pub(super) value_text: Option<String>,
     /// Where the rest can be read.
     pub(super) output_id: Option<String>,
 }
@@ -41,34 +43,42 @@ pub(super) fn render(
     media: &Media,
     outputs: &Outputs,
 ) -> Shown {
-    let mut content = Vec::new();
-    for block in &report.emitted {
-        let mut block = serde_json::from_str(block.get()).unwrap_or(Value::Null);
-        content.append(&mut media.take_out(&mut block));
-        if let Some(text) = block.get("text").and_then(Value::as_str) {
-            content.push(serde_json::json!({ "type": "text", "text": safe(text) }));
+    let (mut content, refused) = emitted(report, media);
+    let mut value = None;
+    let mut value_text = None;
+    if let Outcome::Value(Some(raw)) = &report.outcome {
+        match serde_json::from_str::<Value>(raw.get()) {
+            Ok(mut read) => {
+                let mut taken = media.take_out(&mut read);
+                value_text = Some(match &read {
+                    Value::String(text) if !text.is_empty() => safe(text),
+                    // As the script wrote it, with all digits of its numbers.
+                    _ if taken.is_empty() => safe_json(raw.get()),
+                    other => safe_json(&other.to_string()),
+                });
+                content.append(&mut taken);
+                value = Some(read);
+            }
+            // Nested too deeply to be looked through, not to be shown.
+            Err(_) => value_text = Some(safe_json(raw.get())),
         }
-    }
-    let mut value = match &report.outcome {
-        Outcome::Value(Some(value)) => serde_json::from_str::<Value>(value.get()).ok(),
-        _ => None,
-    };
-    if let Some(value) = &mut value {
-        content.append(&mut media.take_out(value));
     }
 
     let output = output_text(&report.output);
     let mut body = output.clone();
-    if let Some(value) = value.as_ref().filter(|value| !value.is_null()) {
-        let shown = match value {
-            Value::String(text) => safe(text),
-            other => other.to_string(),
-        };
-        if body.is_empty() {
-            body = shown;
+    if let Some(shown) = &value_text {
+        if body.is_empty() && !["null", "\"\""].contains(&shown.as_str()) {
+            body.clone_from(shown);
         } else {
             let _ = write!(body, "{}Returned: {shown}", line_break(&body));
         }
+    }
+    if refused > 0 {
+        let _ = write!(
+            body,
+            "{}[{refused} emitted values are no content blocks and were left out]",
+            line_break(&body)
+        );
     }
 
     let closing = closing(report, code, body.is_empty() && content.is_empty());
@@ -94,7 +104,30 @@ pub(super) fn render(
     let separator = if closing.is_empty() { "" } else { line_break(&body) };
     let text = format!("{body}{separator}{closing}");
     let is_error = !matches!(report.outcome, Outcome::Value(_));
-    Shown { text, output, closing, is_error, content, value, output_id }
+    Shown { text, output, closing, is_error, content, value, value_text, output_id }
+}
+
+/// The content blocks that the script emitted, and how many of them were none.
+fn emitted(report: &Report, media: &Media) -> (Vec<Value>, usize) {
+    let mut content = Vec::new();
+    let mut refused = 0;
+    for raw in &report.emitted {
+        let mut block = serde_json::from_str(raw.get()).unwrap_or(Value::Null);
+        let mut taken = media.take_out(&mut block);
+        let has = |field: &str| block.get(field).is_some_and(Value::is_string);
+        let text_resource = || block.pointer("/resource/text").is_some_and(Value::is_string);
+        match block.get("type").and_then(Value::as_str) {
+            _ if !taken.is_empty() => content.append(&mut taken),
+            Some("text") if has("text") => {
+                let text = block.get("text").and_then(Value::as_str).map(safe);
+                content.push(serde_json::json!({ "type": "text", "text": text }));
+            }
+            Some("resource_link") if has("uri") && has("name") => content.push(block),
+            Some("resource") if text_resource() => content.push(block),
+            _ => refused += 1,
+        }
+    }
+    (content, refused)
 }
 
 /// Everything after the output: the error, if any, and the calls that were made.
@@ -190,6 +223,34 @@ fn line_break(text: &str) -> &'static str {
     if text.is_empty() || text.ends_with('\n') { "" } else { "\n" }
 }
 
+/// JSON without what [`safe`] takes out, which JSON has escapes for.
+fn safe_json(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    for character in text.chars() {
+        if is_hidden(character) || (character.is_control() && character != '\n') {
+            let mut units = [0; 2];
+            for unit in character.encode_utf16(&mut units) {
+                let _ = write!(clean, "\\u{unit:04x}");
+            }
+        } else {
+            clean.push(character);
+        }
+    }
+    clean
+}
+
+/// Characters that change how text reads and are not seen themselves.
+fn is_hidden(character: char) -> bool {
+    matches!(
+        character,
+        '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{2069}'
+            | '\u{feff}'
+            | '\u{e0000}'..='\u{e007f}'
+    )
+}
+
 /// A script's text without what a terminal or a model could trip over: control characters are
 /// spelled out, invisible ones that change how text reads are left out.
 pub(super) fn safe(text: &str) -> String {
@@ -199,11 +260,7 @@ pub(super) fn safe(text: &str) -> String {
         match character {
             '\n' | '\t' => clean.push(character),
             '\r' if characters.peek() == Some(&'\n') => {}
-            '\u{200b}'..='\u{200f}'
-            | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{2069}'
-            | '\u{feff}'
-            | '\u{e0000}'..='\u{e007f}' => {}
+            hidden if is_hidden(hidden) => {}
             control if control.is_control() => {
                 let _ = write!(clean, "\\x{:02x}", u32::from(control));
             }

@@ -143,8 +143,33 @@ fn what_does_not_fit_can_be_read() {
 }
 
 #[test]
+fn what_was_returned_is_told_whatever_it_is() {
+    assert_eq!(text(&report(returned(&json!(null)), "")), "Returned: null");
+    assert_eq!(text(&report(returned(&json!("")), "")), "Returned: \"\"");
+    let digits = RawValue::from_string("[123456789012345678901234567890]".to_owned()).unwrap();
+    let shown = text(&report(Outcome::Value(Some(digits)), ""));
+    assert_eq!(shown, "[123456789012345678901234567890]");
+    let deep = format!("{}1{}", "[".repeat(400), "]".repeat(400));
+    let raw = RawValue::from_string(deep.clone()).unwrap();
+    assert_eq!(text(&report(Outcome::Value(Some(raw)), "")), deep);
+    let hidden = text(&report(returned(&json!({"a": "\u{9b}\u{202e}\u{e0041}"})), ""));
+    assert_eq!(hidden, r#"{"a":"\u009b\u202e\udb40\udc41"}"#);
+}
+
+#[test]
+fn only_content_blocks_are_emitted() {
+    let mut run = report(Outcome::Value(None), "");
+    let link = json!({"type": "resource_link", "uri": "file:///a", "name": "a"});
+    run.emitted = vec![raw(&link), raw(&json!({"type": "image"})), raw(&json!(7))];
+    let shown = shown(&run);
+    assert_eq!(shown.content, [link]);
+    assert_eq!(shown.text, "[2 emitted values are no content blocks and were left out]");
+}
+
+#[test]
 fn images_are_content_and_never_text() {
-    let image = json!({"type": "image", "mimeType": "image/png", "data": "aGVsbG8="});
+    let data = "aGVs".repeat(20);
+    let image = json!({"type": "image", "mimeType": "image/png", "data": data});
     let mut returned = report(returned(&json!({"picture": image})), "");
     returned.emitted = vec![raw(&image), raw(&json!({"type": "text", "text": "caption"}))];
     let shown = shown(&returned);

@@ -2,7 +2,7 @@
 
 use std::{fs, io::Read, path::Path, process::ExitCode};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use toolgate_host::{CodeRun, Host};
 use toolgate_sandbox::Language;
@@ -53,17 +53,15 @@ fn show(run: &CodeRun, as_json: bool, printer: &mut Printer) -> Result<(), Failu
     if !run.output.is_empty() {
         printer.line(run.output.trim_end_matches('\n'));
     }
-    match &run.value {
-        None | Some(Value::Null) => {}
-        Some(Value::String(text)) => printer.line(text),
-        Some(value) => printer.json(value)?,
+    if let Some(value) = &run.value_text {
+        printer.line(value);
     }
     for block in &run.content {
         printer.line(super::block_text(block));
     }
     if run.is_error {
         printer.note(format!("error: {}", run.closing));
-    } else if run.output.is_empty() && run.value.is_none() && run.content.is_empty() {
+    } else if run.output.is_empty() && run.value_text.is_none() && run.content.is_empty() {
         printer.note(&run.closing);
     }
     Ok(())

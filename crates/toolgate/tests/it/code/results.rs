@@ -53,6 +53,36 @@ async fn discovery_and_composition_fit_in_one_run() {
 }
 
 #[tokio::test]
+async fn a_tool_that_was_just_found_can_be_called_in_both_languages() {
+    let mut client = workplace(&json!({})).connect(&[]).await;
+    let answer = python(
+        &mut client,
+        "found = await search_tools(query='add two numbers', limit=1)\n\
+         name = found['servers'][0]['tools'][0]['name']\n\
+         await call_tool(name, {'a': 40, 'b': 2})",
+    )
+    .await;
+    assert!(text(&answer).starts_with(r#"{"sum":42"#), "{answer}");
+    let answer =
+        run(&mut client, "return await call_tool({ name: 'kit_add', arguments: { a: 1, b: 2 } })")
+            .await;
+    assert!(text(&answer).starts_with(r#"{"sum":3"#), "{answer}");
+    let unknown = run(&mut client, "return await call_tool({ name: 'kit_ad' })").await;
+    assert!(text(&unknown).contains("kit_add"), "{unknown}");
+}
+
+#[tokio::test]
+async fn python_gives_images_to_the_client() {
+    let mut client = workplace(&json!({})).connect(&[]).await;
+    let code = "blocks = await kit_media()\n\
+                for block in blocks:\n    if block['type'] == 'image':\n        await emit(block)\nprint('done')";
+    let answer = python(&mut client, code).await;
+    let content = answer["content"].as_array().unwrap();
+    let images = content.iter().filter(|block| block["type"] == "image").count();
+    assert_eq!(images, 1, "{answer}");
+}
+
+#[tokio::test]
 async fn a_failed_call_is_an_exception_that_can_be_caught() {
     let mut client = workplace(&json!({})).connect(&[]).await;
     let answer = run(
