@@ -139,6 +139,14 @@ fn closing(report: &Report, code: &str, silent: bool) -> String {
         Outcome::Value(_) => String::new(),
         Outcome::Rejected(findings) => rejected(findings),
         Outcome::Failed(failure) => failed(failure, code),
+        // Whether it was read or run when the stack was full, nobody can tell any more.
+        Outcome::Stopped(Stop::Stack { failure: None, .. })
+            if report.calls.is_empty() && report.output.total == 0 =>
+        {
+            "The script is nested too deeply to be read, or calls itself too deeply; \
+             codeMode.stackKb raises the limit."
+                .to_owned()
+        }
         Outcome::Stopped(stop) => stopped(stop, code),
         Outcome::Cancelled => "The run was cancelled.".to_owned(),
         Outcome::Crashed(what) => format!("The run was ended: {what}."),
