@@ -74,6 +74,10 @@ impl<'a> Report<'a> {
         Self { text, starts, findings: Vec::new(), beyond: 0 }
     }
 
+    pub(super) fn has_errors(&self) -> bool {
+        self.findings.iter().any(|finding| finding.severity == Severity::Error)
+    }
+
     pub(super) fn error(
         &mut self,
         offset: usize,

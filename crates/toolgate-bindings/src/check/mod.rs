@@ -101,6 +101,12 @@ pub fn check(
     lookup: &mut dyn Lookup,
 ) -> Checked {
     let script = Script::new(source);
+    let script = match Script::within_fence(source) {
+        Some(inner) if script.refusal(language).is_none() && !is_script(language, &script.text) => {
+            inner
+        }
+        _ => script,
+    };
     let mut report = Report::new(&script.text);
     let outcome = match script.refusal(language) {
         Some(refusal) => {
@@ -117,6 +123,17 @@ pub fn check(
     let (findings, findings_left_out) = report.finish(MAX_FINDINGS);
     let source = source.unwrap_or_else(|| script.text.into_owned());
     Checked { source, tools, findings, findings_left_out }
+}
+
+/// Whether a text with a fence in it is a script as it is: the fence is in one of its texts or
+/// comments.
+fn is_script(language: Language, text: &str) -> bool {
+    match language {
+        // Outside of a comment, three backticks are templates that no script has: `Sure!` and a
+        // fenced block would pass for an expression.
+        Language::TypeScript => text.contains("/*") && typescript::parses(text),
+        Language::Python => python::parses(text),
+    }
 }
 
 /// What a language's part comes to, beside the findings.

@@ -20,6 +20,8 @@ pub(super) struct Names {
     pub(super) free: BTreeMap<String, Name>,
     /// Properties of the object of all tools that are called, with where.
     pub(super) members: BTreeMap<String, Vec<usize>>,
+    /// Names that may be tools, and are no mistake if they are not: `globalThis.name(…)`.
+    pub(super) mentions: BTreeSet<String>,
     /// Whether names may come into being in ways that cannot be seen.
     pub(super) is_dynamic: bool,
 }
@@ -53,12 +55,14 @@ pub(super) struct Advice {
     pub(super) hint: &'static str,
     /// Whether an engine has it only to say that it is not there.
     pub(super) is_stub: bool,
+    /// Whether it is there once it is imported.
+    pub(super) is_import: bool,
 }
 
 /// What a language knows about names.
 pub(super) struct Knowledge<'k> {
     pub(super) language: Language,
-    pub(super) advice: fn(&str) -> Option<Advice>,
+    pub(super) advice: fn(&str, &Role) -> Option<Advice>,
     /// The names that the script declares.
     pub(super) own: Vec<&'k str>,
 }
@@ -83,8 +87,10 @@ impl Names {
     /// The names that somebody has to be asked for.
     pub(super) fn to_ask(&self, knowledge: &Knowledge<'_>) -> BTreeSet<String> {
         let mut asked: BTreeSet<String> = self.members.keys().cloned().collect();
+        asked.extend(self.mentions.iter().cloned());
         for (text, name) in &self.free {
-            if name.is_global && !(knowledge.advice)(text).is_some_and(|advice| advice.is_stub) {
+            let advice = (knowledge.advice)(text, &Role::Read);
+            if name.is_global && !advice.is_some_and(|advice| advice.is_stub) {
                 continue;
             }
             asked.insert(text.clone());
@@ -99,7 +105,7 @@ impl Names {
 
     /// The names that may be tools.
     pub(super) fn tool_names(&self) -> impl Iterator<Item = &str> {
-        self.free.keys().chain(self.members.keys()).map(String::as_str)
+        self.free.keys().chain(self.members.keys()).chain(&self.mentions).map(String::as_str)
     }
 
     /// Reports the names that turned out to be nothing.
@@ -143,7 +149,9 @@ impl Names {
                 return;
             }
         }
-        if let Some(advice) = (knowledge.advice)(text) {
+        let advice = (knowledge.advice)(text, &one.role);
+        // `from module import *` may have brought it.
+        if let Some(advice) = advice.filter(|advice| !(advice.is_import && self.is_dynamic)) {
             report.error(one.offset, advice.message, advice.hint.to_owned());
             return;
         }
@@ -197,6 +205,21 @@ impl Knowledge<'_> {
             Language::TypeScript => "declare it with `const`",
             Language::Python => "assign it first",
         }
+    }
+}
+
+/// A variable that is assigned from the tool of its own name, which it hides.
+pub(super) struct Hiding {
+    pub(super) name: String,
+    /// Where the variable is written.
+    pub(super) offset: usize,
+}
+
+/// Reports the variables that hide a tool.
+pub(super) fn report_hiding(hidings: &[Hiding], tools: &Tools, report: &mut Report<'_>) {
+    for hiding in hidings.iter().filter(|hiding| tools.tool(&hiding.name).is_some()) {
+        let message = format!("the variable `{}` hides the tool of that name", cut(&hiding.name));
+        report.error(hiding.offset, message, "give it another name".to_owned());
     }
 }
 

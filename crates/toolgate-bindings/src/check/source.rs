@@ -40,6 +40,25 @@ impl<'a> Script<'a> {
         Self { text: Cow::Owned(text) }
     }
 
+    /// What is inside of the only fence of a text, for a text that is no script as a whole: there is
+    /// prose around it. Lines stay where they are.
+    pub(super) fn within_fence(source: &'a str) -> Option<Self> {
+        let is_fence = |line: &&str| line.trim_start().starts_with("```");
+        let mut fences =
+            source.lines().enumerate().filter(|(_, line)| is_fence(line)).map(|(index, _)| index);
+        let (opening, closing) = (fences.next()?, fences.next()?);
+        if fences.next().is_some() {
+            return None;
+        }
+        let inner = |(index, line): (usize, &'a str)| match line.strip_suffix('\n') {
+            _ if opening < index && index < closing => line,
+            Some(_) => "\n",
+            None => "",
+        };
+        let text: String = source.split_inclusive('\n').enumerate().map(inner).collect();
+        Some(Self { text: Cow::Owned(text) })
+    }
+
     /// Why the script is not to be given to a parser, if so.
     pub(super) fn refusal(&self, language: Language) -> Option<Refusal> {
         if self.text.len() > MAX_SOURCE_BYTES {
@@ -147,6 +166,19 @@ mod tests {
         assert_eq!(text("```"), "");
         assert_eq!(text("return `a`"), "return `a`");
         assert_eq!(text("```js\nreturn `x```"), "\nreturn `x```");
+    }
+
+    #[test]
+    fn prose_around_the_only_fence_is_left_out() {
+        let text = |source| Script::within_fence(source).map(|script| script.text.into_owned());
+        assert_eq!(
+            text("Here:\n\n```ts\nreturn 1;\n```\nIt does.\n").unwrap(),
+            "\n\n\nreturn 1;\n\n\n"
+        );
+        assert_eq!(text("A\r\n  ```\r\n1\r\n```\r\nB").unwrap(), "\n\n1\r\n\n");
+        assert_eq!(text("```\n1\n```\n```\n2\n```"), None);
+        assert_eq!(text("```\n1"), None);
+        assert_eq!(text("return 1"), None);
     }
 
     #[test]

@@ -46,7 +46,16 @@ pub(super) enum Ending {
     Unwritable(Kept<Value<'static>>),
     Stalled,
     Memory,
+    /// It ended itself, with a code that says that it failed.
+    Exited(f64),
     Abandoned,
+}
+
+impl Ending {
+    /// What it comes to that a script ended itself with a code.
+    fn of_exit(code: f64) -> Self {
+        if code == 0.0 { Self::Value(None) } else { Self::Exited(code) }
+    }
 }
 
 /// Runs a script within [`host::lend`].
@@ -65,7 +74,11 @@ pub(super) fn run(
     runtime.set_memory_limit(memory);
     let ending = Driver { runtime, context, host }.drive(script);
     // However the interrupted script looks.
-    let ending = if host.is_closed() { Ending::Abandoned } else { ending };
+    let ending = match host.exit_code() {
+        _ if host.is_closed() => Ending::Abandoned,
+        Some(code) => Ending::of_exit(code),
+        None => ending,
+    };
     if let Ending::Value(value) = ending {
         return Outcome::Value(value);
     }
@@ -143,6 +156,9 @@ impl Driver<'_> {
         loop {
             if self.host.is_closed() {
                 return Err(Ending::Abandoned);
+            }
+            if let Some(code) = self.host.exit_code() {
+                return Err(Ending::of_exit(code));
             }
             match self.runtime.execute_pending_job() {
                 Ok(true) => self.context.with(|ctx| check_lost(&ctx))?,

@@ -59,6 +59,9 @@ pub(super) fn outcome(
             )
         },
         Ending::Memory => memory(),
+        Ending::Exited(code) => {
+            plain(FailureKind::Exception, &format!("the script ended itself with exit code {code}"))
+        }
         Ending::Abandoned => plain(FailureKind::Abandoned, "the host is gone"),
     })
 }

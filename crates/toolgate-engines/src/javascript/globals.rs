@@ -85,6 +85,7 @@ pub const GLOBALS: &[&str] = &[
     "parseFloat",
     "parseInt",
     "performance",
+    "process",
     "queueMicrotask",
     "setImmediate",
     "setInterval",
@@ -123,8 +124,8 @@ const FILES: &str = "scripts have no files. Call a tool that reads or writes the
                      value or print it with `console.log`";
 const MODULES: &str = "there are no modules. Every tool is a global function, and what the \
                        language has is there without an import";
-const SYSTEM: &str = "scripts have no system around them: no environment, arguments or exit. \
-                      `return` ends the script, `console.log` writes";
+pub(super) const SYSTEM: &str = "scripts have no system around them: no files, environment or \
+                                 arguments. `return` ends the script, `console.log` writes";
 const PAGE: &str = "there is no web page. `return` a value or print it with `console.log`";
 const BYTES: &str = "use Uint8Array with TextEncoder and TextDecoder, and btoa and atob for base64";
 const ONE_THREAD: &str = "there is one thread. Calls run in parallel with `await Promise.all([…])`";
@@ -136,22 +137,21 @@ const fn absent(name: &'static str, form: Form, advice: &'static str) -> Absent 
 
 /// The names that a script may expect in vain, with what to write instead.
 pub const ABSENT: &[Absent] = &[
-    absent("fetch", Form::Function, NETWORK),
+    absent("fetch", Form::Undefined, NETWORK),
     absent("XMLHttpRequest", Form::Function, NETWORK),
     absent("WebSocket", Form::Function, NETWORK),
     absent("EventSource", Form::Function, NETWORK),
     absent("axios", Form::Object, NETWORK),
-    absent("require", Form::Function, MODULES),
+    absent("require", Form::Undefined, MODULES),
     absent("module", Form::Undefined, MODULES),
     absent("exports", Form::Undefined, MODULES),
     absent("importScripts", Form::Function, MODULES),
     absent("fs", Form::Object, FILES),
-    absent("process", Form::Object, SYSTEM),
     absent("Deno", Form::Object, SYSTEM),
     absent("Bun", Form::Object, SYSTEM),
     absent("__dirname", Form::Undefined, FILES),
     absent("__filename", Form::Undefined, FILES),
-    absent("Buffer", Form::Object, BYTES),
+    absent("Buffer", Form::Undefined, BYTES),
     absent("Blob", Form::Function, BYTES),
     absent("window", Form::Undefined, PAGE),
     absent("document", Form::Undefined, PAGE),

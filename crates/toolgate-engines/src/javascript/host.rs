@@ -40,6 +40,8 @@ pub(super) struct Host {
     internals: RefCell<HashMap<String, Kept<Function<'static>>>>,
     prelude: RefCell<Option<(Kept<Object<'static>>, Kept<Object<'static>>)>>,
     closed: Cell<bool>,
+    /// The code that the script ended itself with.
+    exit_code: Cell<Option<f64>>,
 }
 
 /// A call whose promise waits.
@@ -64,9 +66,12 @@ impl Host {
         runtime.set_host_promise_rejection_tracker(Some(Box::new(
             move |ctx, promise, reason, handled| host.track(&ctx, promise, reason, handled),
         )));
-        // Time is measured from outside; but nobody waits for a script whose host is gone.
+        // Time is measured from outside; but nobody waits for a script whose host is gone, or
+        // that has ended itself.
         let host = Rc::clone(self);
-        runtime.set_interrupt_handler(Some(Box::new(move || host.closed.get())));
+        runtime.set_interrupt_handler(Some(Box::new(move || {
+            host.closed.get() || host.exit_code.get().is_some()
+        })));
     }
 
     /// Lets go of everything that belongs to the runtime.
@@ -85,6 +90,16 @@ impl Host {
 
     pub(super) fn close(&self) {
         self.closed.set(true);
+    }
+
+    /// The code that the script ended itself with, if it did.
+    pub(super) fn exit_code(&self) -> Option<f64> {
+        self.exit_code.get()
+    }
+
+    /// Ends the script: nothing of it runs any more.
+    pub(super) fn exit(&self, code: f64) {
+        self.exit_code.set(Some(code));
     }
 
     pub(super) fn has_calls(&self) -> bool {

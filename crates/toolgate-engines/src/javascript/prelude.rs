@@ -9,7 +9,7 @@ use rquickjs::{
 
 use super::{
     driver::{FILE, MAIN},
-    globals::{ABSENT, Form},
+    globals::{ABSENT, Form, SYSTEM},
     host::Host,
     timers::TimerKind,
 };
@@ -39,6 +39,7 @@ const EAGER: &[Chunk] = &[
     chunk!("calls"),
     chunk!("timers"),
     chunk!("unavailable"),
+    chunk!("process"),
     chunk!("console"),
     chunk!("lazy"),
 ];
@@ -68,6 +69,7 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> Result<()> {
         let run: Function<'js> = evaluate(ctx, chunk)?;
         run.call::<_, ()>((functions.clone(), shared.clone()))?;
     }
+    host.internal(ctx, "makeProcess")?.call::<_, ()>((SYSTEM,))?;
     let withhold = host.internal(ctx, "withhold")?;
     for absent in ABSENT {
         let is_function = match absent.form {
@@ -136,6 +138,10 @@ fn functions<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> Result<Object<'js>> {
                      error: Value<'js>|
           -> Result<Promise<'js>> { caller.call(&ctx, name, arguments, error) };
     object.set("call", Function::new(ctx.clone(), call)?)?;
+
+    let ender = Rc::clone(host);
+    let end = move |code: f64| ender.exit(code);
+    object.set("exit", Function::new(ctx.clone(), end)?)?;
 
     let emit = |ctx: Ctx<'js>, block: Value<'js>| -> Result<()> { Host::emit(&ctx, block) };
     object.set("emit", Function::new(ctx.clone(), emit)?)?;

@@ -59,6 +59,11 @@ pub(super) fn error(kind: ExcType, text: &str) -> Option<&'static str> {
         ExcType::TypeError | ExcType::AttributeError if text.contains("'coroutine' object") => {
             Some("the call was not awaited: write `await` before it")
         }
+        ExcType::TypeError
+            if text.starts_with("unsupported operand") && text.contains("'bool'") =>
+        {
+            Some("make a number of the truth value: int(flag)")
+        }
         ExcType::TypeError if text.contains("between instances of 'set' and 'set'") => {
             Some("use .issubset() or .issuperset()")
         }
@@ -148,11 +153,16 @@ fn module(name: &str) -> &'static str {
         ),
         (&["decimal", "fractions"], "use int for cents, or round() for float"),
         (&["zoneinfo", "pytz", "dateutil"], "use datetime.timezone(timedelta(hours=...))"),
+        (
+            &["inspect", "gc", "weakref", "ast", "importlib"],
+            "leave it out: scripts do not look at themselves",
+        ),
         (&["secrets"], "use uuid.uuid4() for names; make keys with a tool"),
         (&["yaml", "toml", "tomllib", "xml", "bs4", "lxml"], "use re or str methods, or a tool"),
     ];
     hints.iter().find(|(names, _)| names.contains(&name)).map_or(
-        "only a part of the standard library is there; write it with what is built in",
+        "only a part of the standard library is there, such as asyncio, collections, csv, datetime, \
+         itertools, json, math, re, statistics and time; write it with what is built in",
         |(_, hint)| hint,
     )
 }

@@ -220,6 +220,10 @@ impl<'a> Machine<'a> {
     /// Every task waits: hands over what is settled, and waits for more only where nothing is.
     fn resolve(&mut self, waiting: ReplResolveFutures) -> Result<Step, Stop> {
         self.flush();
+        // Somebody waits for these, even if that wait should end before they do.
+        for number in waiting.pending_call_ids() {
+            self.unused.remove(number);
+        }
         loop {
             self.ring();
             let settled: Vec<(u32, ExtFunctionResult)> = waiting
@@ -228,9 +232,6 @@ impl<'a> Machine<'a> {
                 .filter_map(|number| Some((*number, self.ready.remove(number)?)))
                 .collect();
             if !settled.is_empty() {
-                for (number, _) in &settled {
-                    self.unused.remove(number);
-                }
                 return Ok(waiting.resume(settled, self.printer()));
             }
             let alarm = self.timers.peek().map(|Reverse((until, _))| *until);

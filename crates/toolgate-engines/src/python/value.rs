@@ -123,9 +123,10 @@ pub(super) fn write_value(
             text.push('}');
         }
         MontyObject::Dict(pairs) => write_pairs(text, pairs, strictness, depth)?,
-        MontyObject::ClassInstance(instance) => {
-            write_pairs(text, &instance.attrs, strictness, depth)?;
-        }
+        MontyObject::ClassInstance(instance) => match member_value(&instance.attrs) {
+            Some(value) => write_value(text, value, strictness, depth)?,
+            None => write_pairs(text, &instance.attrs, strictness, depth)?,
+        },
         MontyObject::Date(date) => write_string(text, &date_text(date)),
         MontyObject::DateTime(moment) => write_string(text, &moment_text(moment)),
         MontyObject::Time(time) => write_string(text, &time_text(time)),
@@ -213,6 +214,15 @@ fn write_pairs(
     Ok(())
 }
 
+/// What a member of an enumeration stands for; the prelude marks them.
+fn member_value(attributes: &DictPairs) -> Option<&MontyObject> {
+    let get = |name: &str| {
+        let mut pairs = attributes.into_iter();
+        pairs.find(|(key, _)| matches!(key, MontyObject::String(key) if key == name))
+    };
+    get("_tg_enum").and_then(|_| get("value")).map(|(_, value)| value)
+}
+
 /// Keys as Python's own `json.dumps` writes them.
 fn write_key(
     text: &mut String,
@@ -228,6 +238,11 @@ fn write_key(
         }
         MontyObject::Date(date) => write_string(text, &date_text(date)),
         MontyObject::DateTime(moment) => write_string(text, &moment_text(moment)),
+        MontyObject::ClassInstance(instance)
+            if let Some(MontyObject::String(value)) = member_value(&instance.attrs) =>
+        {
+            write_string(text, value);
+        }
         other if strictness == Strictness::Shown => write_string(text, &other.py_repr()),
         other => return Err(ValueError::Key(type_name(other))),
     }

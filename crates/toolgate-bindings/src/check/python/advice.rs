@@ -1,9 +1,12 @@
 //! Names that scripts expect of other places, and what there is instead.
 
-use crate::check::names::Advice;
+use crate::check::names::{Advice, Role};
 
 /// What to say about a name that is not there.
-pub(super) fn advice(name: &str) -> Option<Advice> {
+pub(super) fn advice(name: &str, role: &Role) -> Option<Advice> {
+    if let Some((message, hint)) = unimported(name, role) {
+        return Some(Advice { message, hint, is_stub: false, is_import: true });
+    }
     let (is_stub, message, hint) = match name {
         "open" => (true, "a script has no files", CALL_A_TOOL),
         "input" => (true, "nobody is there to answer", "write the value into the script"),
@@ -18,18 +21,34 @@ pub(super) fn advice(name: &str) -> Option<Advice> {
         "true" => (false, "there is no `true`", "write `True`"),
         "false" => (false, "there is no `false`", "write `False`"),
         "undefined" => (false, "there is no `undefined`", "write `None`"),
-        "asyncio" => (false, "`asyncio` is not imported", "write `import asyncio`"),
-        "json" => (false, "`json` is not imported", "write `import json`"),
-        "re" => (false, "`re` is not imported", "write `import re`"),
-        "math" => (false, "`math` is not imported", "write `import math`"),
-        "datetime" => (false, "`datetime` is not imported", "write `import datetime`"),
+        "tools" => (true, "there is no `tools`", BY_NAME),
         "mcp" | "client" | "server" => {
             (false, "there is no client to call tools with", AS_FUNCTIONS)
         }
-        "call_tool" => (false, "tools are not called by a function", AS_FUNCTIONS),
         _ => return None,
     };
-    Some(Advice { message, hint, is_stub })
+    Some(Advice { message, hint, is_stub, is_import: false })
+}
+
+/// What to say about a name that is there once it is imported.
+fn unimported(name: &str, role: &Role) -> Option<(&'static str, &'static str)> {
+    Some(match name {
+        "asyncio" => ("`asyncio` is not imported", "write `import asyncio`"),
+        "json" => ("`json` is not imported", "write `import json`"),
+        "re" => ("`re` is not imported", "write `import re`"),
+        "math" => ("`math` is not imported", "write `import math`"),
+        "datetime" if is_class(role) => {
+            ("`datetime` is not imported", "write `from datetime import datetime`")
+        }
+        "datetime" => ("`datetime` is not imported", "write `import datetime`"),
+        "timedelta" => ("`timedelta` is not imported", "write `from datetime import timedelta`"),
+        "timezone" => ("`timezone` is not imported", "write `from datetime import timezone`"),
+        "Counter" => ("`Counter` is not imported", "write `from collections import Counter`"),
+        "defaultdict" => {
+            ("`defaultdict` is not imported", "write `from collections import defaultdict`")
+        }
+        _ => return None,
+    })
 }
 
 /// What to write instead of importing a module.
@@ -44,8 +63,14 @@ pub(super) fn module(name: &str) -> Option<&'static str> {
             "the sandbox has no files and no processes; call a tool: `await search_tools(query)` \
              finds one"
         }
+        "decimal" => "count money in integers of cents; `round(x, 2)` rounds",
+        "zoneinfo" | "pytz" => {
+            "there are fixed offsets only: `from datetime import timezone, timedelta`, then \
+             `timezone(timedelta(hours=2))`"
+        }
+        "inspect" => "tools say what they take: `await get_tool_details(names)`",
         "pandas" | "numpy" | "scipy" | "polars" | "matplotlib" | "sklearn" | "bs4" | "yaml"
-        | "dateutil" | "pydantic" => "there are no libraries; write it with lists and dicts",
+        | "dateutil" | "pydantic" => "there are no libraries; write it with plain lists and dicts",
         "tools" | "mcp" | "toolgate" | "servers" => {
             "tools are functions already: call them without an import"
         }
@@ -54,5 +79,19 @@ pub(super) fn module(name: &str) -> Option<&'static str> {
     Some(hint)
 }
 
+/// Whether what is done with `datetime` is done with the class, not with the module.
+fn is_class(role: &Role) -> bool {
+    match role {
+        Role::Called => true,
+        Role::MethodCalled(method) => matches!(
+            method.as_str(),
+            "now" | "utcnow" | "today" | "fromisoformat" | "fromtimestamp" | "strptime" | "combine"
+        ),
+        Role::Read => false,
+    }
+}
+
+const BY_NAME: &str = "tools are functions: `await name(…)`; `await call_tool(name, arguments)` \
+                       calls one by its name";
 const CALL_A_TOOL: &str = "call a tool; `await search_tools(query)` finds one";
 const AS_FUNCTIONS: &str = "call tools as functions: `await name(…)`";

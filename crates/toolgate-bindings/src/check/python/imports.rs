@@ -58,11 +58,27 @@ pub(super) fn check(imports: &[Import<'_>], modules: &[&str], report: &mut Repor
     }
 }
 
+/// The modules that scripts use most; of the others nobody needs a list.
+const COMMON: &[&str] = &[
+    "json",
+    "re",
+    "datetime",
+    "math",
+    "asyncio",
+    "collections",
+    "itertools",
+    "statistics",
+    "random",
+    "time",
+];
+
 fn there_are(modules: &[&str]) -> String {
-    let shown = &modules[..modules.len().min(20)];
-    let more = if modules.len() > shown.len() { " …" } else { "" };
+    let common: Vec<&str> =
+        COMMON.iter().copied().filter(|module| modules.contains(module)).collect();
+    let shown = if common.is_empty() { &modules[..modules.len().min(10)] } else { &common };
+    let others = if modules.len() > shown.len() { ", and a few others" } else { "" };
     let list = quoted_list(shown, "and");
-    format!("there are {list}{more}; tools are functions already, without an import")
+    format!("there are {list}{others}; tools are functions already, without an import")
 }
 
 /// Whether a module is there, itself or as a part of one that is.

@@ -18,7 +18,7 @@ use super::{
     Language, Outcome,
     finding::Report,
     lookup::{Lookup, Tools},
-    names::Knowledge,
+    names::{Knowledge, report_hiding},
     typescript, words,
 };
 
@@ -34,14 +34,16 @@ pub(super) fn check(
         Err(error) => {
             let hint = typescript::parses(text).then(|| {
                 let name = words::name(Language::TypeScript);
-                format!("it reads as TypeScript: set `language` to `{name}`")
+                format!("it reads as TypeScript: set `language` to \"{name}\"")
             });
             let message = format!("syntax error: {}", error.error);
             report.error(error.location.start().to_usize(), message, hint);
             return None;
         }
     };
-    let script = Reader::read(&parsed.syntax().body, globals);
+    let mut script = Reader::read(&parsed.syntax().body, globals);
+    let hidings = script.hidings();
+    script.names.mentions.extend(hidings.iter().map(|hiding| hiding.name.clone()));
     imports::check(&script.imports, modules, report);
     let knowledge = Knowledge {
         language: Language::Python,
@@ -50,6 +52,7 @@ pub(super) fn check(
     };
     let tools = Tools::ask(&script.names.to_ask(&knowledge), lookup);
     script.names.report(&knowledge, &tools, report);
+    report_hiding(&hidings, &tools, report);
     for call in &script.calls {
         if let Some(tool) = tools.tool(call.name) {
             calls::check(tool, call, &tools.budget, report);
@@ -62,6 +65,20 @@ pub(super) fn check(
 /// Whether a text is a script of this language.
 pub(super) fn parses(text: &str) -> bool {
     parse_script(text).is_ok()
+}
+
+/// Whether a text that is a script of no language has lines as only this one has them.
+pub(super) fn looks_like(text: &str) -> bool {
+    text.lines().map(str::trim).any(|line| {
+        let is_block = |word: &str| line.starts_with(word) && line.ends_with(':');
+        is_block("def ")
+            || is_block("async def ")
+            || is_block("elif ")
+            || is_block("for ") && line.contains(" in ") && !line.starts_with("for (")
+            || line.starts_with("from ") && line.contains(" import ")
+            || line.starts_with("print(f\"")
+            || line.starts_with("print(f'")
+    })
 }
 
 fn parse_script(text: &str) -> Result<Parsed<ModModule>, ParseError> {

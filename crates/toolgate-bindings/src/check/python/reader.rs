@@ -14,7 +14,7 @@ use super::{
     imports::Import,
     offset,
 };
-use crate::check::names::{Name, Names, Role};
+use crate::check::names::{Hiding, Name, Names, Role};
 
 /// A script that was walked through.
 pub(super) struct Reader<'a, 'g> {
@@ -30,6 +30,8 @@ pub(super) struct Reader<'a, 'g> {
     /// The module's functions: 1 for those that are `async`, and defined only once.
     pub(super) coroutines: HashMap<&'a str, usize>,
     next_scope: usize,
+    /// Calls of a variable in what is assigned to it, with its scope.
+    self_calls: Vec<(usize, &'a str, usize)>,
 }
 
 /// A call whose callee is a plain name, or a function of `asyncio`.
@@ -98,11 +100,21 @@ impl<'a, 'g> Reader<'a, 'g> {
             variables: HashMap::new(),
             coroutines: HashMap::new(),
             next_scope: 0,
+            self_calls: Vec::new(),
         };
         let mut bindings = Bindings::of_body(body);
         bindings.defined.extend(global_names(body));
         reader.within(Kind::Module, bindings, |reader| reader.visit_body(body));
         reader
+    }
+
+    /// The variables whose one value is got by calling their own name.
+    pub(super) fn hidings(&self) -> Vec<Hiding> {
+        let is_only = |scope: usize, name: &'a str| {
+            self.variables.get(&(scope, name)).is_some_and(|variable| variable.assignments == 1)
+        };
+        let only = self.self_calls.iter().filter(|(scope, name, _)| is_only(*scope, name));
+        only.map(|(_, name, offset)| Hiding { name: (*name).to_owned(), offset: *offset }).collect()
     }
 
     fn within(&mut self, kind: Kind, bindings: Bindings<'a>, visit: impl FnOnce(&mut Self)) {
@@ -188,7 +200,10 @@ impl<'a, 'g> Reader<'a, 'g> {
             Expr::Name(name) => {
                 let text = name.id.as_str();
                 match self.resolve(text) {
-                    Some(_) => (text, Sort::Own),
+                    Some(_) => {
+                        self.read_self_call(text);
+                        (text, Sort::Own)
+                    }
                     None => (text, Sort::Free),
                 }
             }
@@ -203,6 +218,31 @@ impl<'a, 'g> Reader<'a, 'g> {
         let fate = fate(&self.parents, self);
         let (scope, is_sync) = (self.scope_id(), self.is_sync());
         self.calls.push(Call { expression: call, name, sort, fate, scope, is_sync });
+    }
+
+    /// Keeps the call of a name that the statement around it assigns to.
+    fn read_self_call(&mut self, name: &'a str) {
+        // Comprehensions run where they stand; functions run later.
+        let scope = self.scopes.iter().rev().find(|scope| scope.kind != Kind::Comprehension);
+        let Some(scope) = scope.filter(|scope| {
+            scope.bindings.assigned.contains(name) && !scope.bindings.defined.contains(name)
+        }) else {
+            return;
+        };
+        let statement = self.parents.iter().rev().find_map(|parent| match parent {
+            Parent::Statement(statement) => Some(*statement),
+            Parent::Expression(_) => None,
+        });
+        let targets = match statement {
+            Some(Stmt::Assign(assign)) => assign.targets.as_slice(),
+            Some(Stmt::AnnAssign(assign)) => std::slice::from_ref(assign.target.as_ref()),
+            _ => return,
+        };
+        let target = targets.iter().find_map(|target| match target {
+            Expr::Name(target) if target.id.as_str() == name => Some(offset(target)),
+            _ => None,
+        });
+        self.self_calls.extend(target.map(|at| (scope.id, name, at)));
     }
 
     /// What is around the expression that is being visited, which itself is at 0.

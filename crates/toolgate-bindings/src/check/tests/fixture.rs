@@ -4,10 +4,11 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use crate::check::{Checked, Found, Language, Lookup, Severity, check};
+use crate::check::{Checked, Found, Language, Lookup, Severity, check, typescript::NOT_RETURNED};
 
 /// What an engine would give a script.
-pub(super) const GLOBALS: &[&str] = &["setTimeout", "URL", "tools", "print", "len", "range"];
+pub(super) const GLOBALS: &[&str] =
+    &["setTimeout", "URL", "tools", "process", "emit", "len", "range"];
 pub(super) const MODULES: &[&str] = &["asyncio", "json", "re", "datetime", "math", "collections"];
 
 /// The tools that exist, with how often it was asked.
@@ -53,7 +54,9 @@ pub(super) fn found(language: Language, source: &str) -> Vec<String> {
     let mut fake = Fake::new();
     let checked = fake.check(language, source);
     assert!(fake.asked.len() <= 1, "asked more than once: {:?}", fake.asked);
-    let short = checked.findings.iter().map(|finding| {
+    // Scripts in tables are short: most end with the call that they are about.
+    let findings = checked.findings.iter().filter(|finding| finding.message != NOT_RETURNED);
+    let short = findings.map(|finding| {
         let mark = if finding.severity == Severity::Warning { "?" } else { "" };
         format!("{}{mark} {}", finding.line, finding.message)
     });

@@ -1,5 +1,7 @@
 //! Python.
 
+use serde_json::json;
+
 use super::fixture::{Fake, run};
 use crate::check::Language;
 
@@ -67,6 +69,11 @@ fn what_is_right_gives_no_finding() {
         "async def g():\n    async for x in y():\n        print(x)\nasync def y():\n    yield 1\nawait g()",
         "results = {}\nresults['a'] = notes_list()\nawait results['a']",
         "del_me = 1\ndel del_me",
+        "text = \"\"\"\n```json\n{}\n```\n\"\"\"\nprint(text)",
+        "Here it is:\n```python\nawait notes_clear()\n```\nThat's it.",
+        "notes_list = lambda: 1\nnotes_list = notes_list()\nprint(notes_list)",
+        "def f():\n    x = notes_list()\n    return x\nnotes_list2 = await f()\nprint(notes_list2)",
+        "from datetime import *\nprint(datetime.now())",
     ];
     let cases_of: Vec<(&str, &[&str])> =
         fine.iter().map(|source| (*source, [].as_slice())).collect();
@@ -279,4 +286,53 @@ fn tools_and_their_parameters_are_given_back() {
     assert_eq!(checked.tools[0].parameters, ["user_id", "quarter"]);
     assert_eq!(fake.asked, [["get_expenses", "notes_list"]]);
     assert_eq!(checked.source, source);
+}
+
+#[test]
+fn variables_that_hide_a_tool() {
+    let hides: &[&str] = &["1 the variable `notes_list` hides the tool of that name"];
+    cases(&[
+        ("notes_list = await notes_list()\nprint(notes_list)", hides),
+        ("notes_list = [await notes_list(limit=i) for i in range(2)]\nprint(notes_list)", hides),
+        ("notes_list: list = (await notes_list())['items']\nprint(notes_list)", hides),
+        (
+            "async def f():\n    notes_list = await notes_list()\n    return notes_list\nawait f()",
+            &["2 the variable `notes_list` hides the tool of that name"],
+        ),
+        ("own = own()", &[]),
+    ]);
+}
+
+#[test]
+fn hints_say_what_to_write() {
+    for (source, expected) in [
+        ("print(datetime.now())", "write `from datetime import datetime`"),
+        ("print(datetime.datetime.now())", "write `import datetime`"),
+        ("print(timedelta(days=1))", "write `from datetime import timedelta`"),
+        ("await tools['notes_list']()", "`await call_tool(name, arguments)`"),
+        ("await getattr(tools, 'notes_list')()", "`await call_tool(name, arguments)`"),
+        ("await tools.notes_list()", "the tool is a function: write `notes_list(…)`"),
+        ("import decimal", "integers of cents"),
+        ("from zoneinfo import ZoneInfo", "`timezone(timedelta(hours=2))`"),
+        ("import inspect", "get_tool_details"),
+        ("import numpy as np", "plain lists and dicts"),
+        (
+            "import heapq",
+            "there are `json`, `re`, `datetime`, `math`, `asyncio` and `collections`; tools are",
+        ),
+    ] {
+        let checked = Fake::new().check(Language::Python, source);
+        let hint = checked.findings[0].hint.as_deref().unwrap_or_default();
+        assert!(hint.contains(expected), "{source}\n{:?}", checked.findings);
+    }
+}
+
+#[test]
+fn functions_of_the_host_are_awaited() {
+    let schema = json!({"properties": {"block": {"type": "object"}}, "required": ["block"]});
+    let mut fake = Fake::with("show", schema);
+    let right = fake.check(Language::Python, "await show({'type': 'text', 'text': 'x'})");
+    assert!(right.findings.is_empty(), "{:?}", right.findings);
+    let dropped = fake.check(Language::Python, "show({'type': 'text', 'text': 'x'})");
+    assert_eq!(dropped.findings[0].hint.as_deref(), Some("write `await show(…)`"));
 }

@@ -105,12 +105,12 @@ fn typescript_syntax() {
       | const b = (a +;
       |               ^
     ");
-    insta::assert_snapshot!(rendered(Language::TypeScript, "issues = await github_list_issues('a', 'b')\nfor issue in issues:\n    print(issue['title'])\n"), @r"
+    insta::assert_snapshot!(rendered(Language::TypeScript, "issues = await github_list_issues('a', 'b')\nfor issue in issues:\n    print(issue['title'])\n"), @r#"
     2:5 syntax error: Expected `(` but found `Identifier`
       | for issue in issues:
       |     ^
-      = it reads as Python: set `language` to `python`
-    ");
+      = it reads as Python: set `language` to "python"
+    "#);
 }
 
 #[test]
@@ -207,12 +207,12 @@ fn python_syntax() {
       | if x
       |     ^
     ");
-    insta::assert_snapshot!(rendered(Language::Python, "const x = await notes_list({});\nreturn x;\n"), @r"
+    insta::assert_snapshot!(rendered(Language::Python, "const x = await notes_list({});\nreturn x;\n"), @r#"
     1:7 syntax error: Simple statements must be separated by newlines or semicolons
       | const x = await notes_list({});
       |       ^
-      = it reads as TypeScript: set `language` to `typescript`
-    ");
+      = it reads as TypeScript: set `language` to "typescript"
+    "#);
 }
 
 #[test]

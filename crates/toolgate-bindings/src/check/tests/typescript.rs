@@ -1,7 +1,7 @@
 //! TypeScript and JavaScript.
 
 use super::fixture::{Fake, run};
-use crate::check::Language;
+use crate::check::{Language, typescript::NOT_RETURNED};
 
 fn cases(cases: &[(&str, &[&str])]) {
     run(Language::TypeScript, cases);
@@ -52,6 +52,18 @@ fn what_is_right_gives_no_finding() {
         "function f() { return arguments.length; } return f();",
         "x = 5; return x;",
         "globalThis.helper = () => 1; return helper();",
+        "await Promise.all([{ limit: 1 }].map(notes_list));",
+        "async function main() {}\nmain().catch((e) => { console.error(e); process.exit(1); });",
+        "return 'notes_list' in tools && Object.keys(tools);",
+        "return tools.not_a_tool === undefined;",
+        "return await globalThis.notes_list({ limit: 1 });",
+        "globalThis.setTimeout(() => 1); globalThis.helper?.();",
+        "const notes_list = (x: number) => x > 0 ? notes_list(x - 1) : 0; return notes_list(3);",
+        "const own = (f: any) => own; const other = own(1); return other;",
+        "Here is the script:\n\n```ts\nawait notes_clear();\n```\n\nIt clears them.",
+        "```ts\nawait notes_clear();\n```\nIt's all.",
+        "Done!\n```ts\nawait notes_clear();\n```\n",
+        "/*\n```\nnot_a_tool()\n```\n*/\nreturn 1;",
         "return new URL('https://a.b').host;",
         "```ts\nawait notes_clear();\n```",
         "label: for (;;) { break label; }",
@@ -106,7 +118,7 @@ fn tools_that_do_not_exist() {
         ("await fetch('https://x');", &["1 a script has no network"]),
         ("const fs = require('fs');", &["1 a script has no modules"]),
         (
-            "console.log(process.env.X);",
+            "console.log(Deno.env.get('X'));",
             &["1 a script has no files, no processes and no environment"],
         ),
         (
@@ -120,7 +132,7 @@ fn tools_that_do_not_exist() {
         ("const m = await import('fs'); return m;", &["1 a script has no modules"]),
         ("export default async function () { }", &["1 a script exports nothing"]),
         ("const a = 1; export { a };", &["1 a script exports nothing"]),
-        ("print('x')", &[]),
+        ("print('x')", &["1 there is no `print`"]),
     ]);
 }
 
@@ -141,6 +153,14 @@ fn arguments_that_do_not_fit() {
         (
             "await notes_list({}, { timeout: 1 });",
             &["1? `notes_list` takes one object, not 2 arguments"],
+        ),
+        (
+            "await Promise.all([{}].map((x, i) => notes_list(x, i)));",
+            &["1? `notes_list` takes one object, not 2 arguments"],
+        ),
+        (
+            "await globalThis.notes_list({ limit: 'x' });",
+            &["1 `limit` takes an integer, not a string"],
         ),
         (
             "await github_list_issues({ owner: 'a', repo: 'b', per_page: 1 });",
@@ -307,8 +327,73 @@ fn tools_and_their_parameters_are_given_back() {
     let source = "await notes_list(); return [1].map(get_expenses) && tools.notes_clear && tools.get_team_members({department: 'x'});";
     let checked = fake.check(Language::TypeScript, source);
     let names: Vec<_> = checked.tools.iter().map(|tool| tool.name.as_str()).collect();
-    assert_eq!(names, ["get_expenses", "get_team_members", "notes_list"]);
+    assert_eq!(names, ["get_expenses", "get_team_members", "notes_clear", "notes_list"]);
     assert_eq!(checked.tools[0].parameters, ["user_id", "quarter"]);
     assert_eq!(fake.asked.len(), 1);
     assert_eq!(checked.source, source);
+}
+
+#[test]
+fn variables_that_hide_a_tool() {
+    let hides: &[&str] = &["1 the variable `notes_list` hides the tool of that name"];
+    cases(&[
+        ("const notes_list = await notes_list({}); return notes_list;", hides),
+        ("let notes_list = (await notes_list()).items; return notes_list;", hides),
+        ("const { notes_list } = await notes_list({}); return notes_list;", hides),
+        ("async function f() { const notes_list = await notes_list({}); return 1 } f();", hides),
+        ("const notes_list = await tools.notes_list({}); return notes_list;", &[]),
+    ]);
+}
+
+#[test]
+fn a_last_value_that_is_not_returned() {
+    let is_warned = |source: &str| {
+        let checked = Fake::new().check(Language::TypeScript, source);
+        assert!(!checked.has_errors(), "{source}\n{:?}", checked.findings);
+        checked.findings.iter().any(|finding| finding.message == NOT_RETURNED)
+    };
+    for source in [
+        "const x = await notes_list({});\nx.items",
+        "await notes_list({});",
+        "const x = 1;\n({ x })",
+        "async function main() { return await notes_list({}); }\nawait main();",
+        "(async () => { return (() => 1)(); })();",
+    ] {
+        assert!(is_warned(source), "{source}");
+    }
+    for source in [
+        "return 1;\n1",
+        "if (1) { return 2; }\nawait notes_clear();",
+        "const f = () => { return 1; };\nif (f()) { return 2; }\nf();",
+        "console.log(1);\nawait notes_clear();",
+        "emit({ type: 'text', text: 'x' });",
+        "let x = 1;\nx = 2;",
+        "let x = 1;\nx++;",
+        "[1].forEach((x) => x);",
+        "void notes_clear();",
+        "const x = await notes_list({});",
+        "",
+    ] {
+        assert!(!is_warned(source), "{source}");
+    }
+}
+
+#[test]
+fn python_is_recognised() {
+    for source in [
+        "async def main():\n    return await notes_list()\nawait main()",
+        "def f(x):\n    return x",
+        "x = 1\nprint(f\"{x} of {x}\")",
+        "import json\nfor x in [1]:\n    print(json.dumps(x))",
+        "from datetime import datetime\nprint(datetime.now())",
+        // Not right as Python either.
+        "def f(x):\n    return (x\n",
+        "Sure!\n```python\nimport json\nx = f'{1}'\n```\n",
+    ] {
+        let checked = Fake::new().check(Language::TypeScript, source);
+        let hint = checked.findings[0].hint.as_deref().unwrap_or_default();
+        assert!(hint.ends_with("set `language` to \"python\""), "{source}\n{:?}", checked.findings);
+    }
+    let checked = Fake::new().check(Language::TypeScript, "const a = ;");
+    assert_eq!(checked.findings[0].hint, None);
 }

@@ -1,14 +1,16 @@
 //! Names that scripts expect of other places, and what there is instead.
 
-use crate::check::names::Advice;
+use crate::check::names::{Advice, Role};
 
 /// What to say about a name that is known from Node, Deno or a browser.
-pub(super) fn advice(name: &str) -> Option<Advice> {
+pub(super) fn advice(name: &str, _: &Role) -> Option<Advice> {
     let (is_stub, message, hint) = match name {
         "fetch" | "XMLHttpRequest" | "WebSocket" | "EventSource" => (true, NETWORK, CALL_A_TOOL),
         "axios" | "got" | "ky" | "superagent" | "request" => (false, NETWORK, CALL_A_TOOL),
         "require" => (true, "a script has no modules", NO_REQUIRE),
-        "Deno" | "Bun" | "process" => (true, SYSTEM, PROCESS),
+        // Where an engine has some of it, nothing is said here.
+        "process" => (false, SYSTEM, PROCESS),
+        "Deno" | "Bun" => (true, SYSTEM, PROCESS),
         "fs" | "child_process" | "os" => (false, SYSTEM, CALL_A_TOOL),
         "path" => (false, "a script has no modules", "write the path as text"),
         "Buffer" => {
@@ -21,21 +23,28 @@ pub(super) fn advice(name: &str) -> Option<Advice> {
         "module" | "exports" | "__dirname" | "__filename" => {
             (false, "a script is no module", "end with `return` and the value")
         }
-        "print" => (false, "there is no `print`", "write `console.log(…)`"),
+        "print" => (
+            false,
+            "there is no `print`",
+            "write `console.log(…)`; if it is Python, set `language` to \"python\"",
+        ),
         "mcp" | "client" | "server" => (
             false,
             "there is no client to call tools with",
             "call tools as functions: `name({ … })`",
         ),
-        "call_tool" | "callTool" => {
-            (false, "tools are not called by a function", "call tools as functions: `name({ … })`")
-        }
+        "callTool" => (
+            false,
+            "there is no `callTool`",
+            "call tools as functions: `name({ … })`; `await call_tool({ name, arguments })` calls \
+             one by its name",
+        ),
         "_" | "lodash" | "moment" | "dayjs" => {
             (false, "a script has no libraries", "write what it would do yourself")
         }
         _ => return None,
     };
-    Some(Advice { message, hint, is_stub })
+    Some(Advice { message, hint, is_stub, is_import: false })
 }
 
 const NETWORK: &str = "a script has no network";

@@ -20,6 +20,18 @@ pub(super) struct Callee {
     pub(super) name: String,
     /// Where the name is written.
     pub(super) offset: usize,
+    pub(super) way: Way,
+}
+
+/// How a call gets at whom it calls.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// `name(…)`.
+    Name,
+    /// `tools.name(…)`.
+    Tools,
+    /// `globalThis.name(…)`.
+    Global,
 }
 
 impl Callee {
@@ -27,15 +39,17 @@ impl Callee {
     pub(super) fn of(call: &CallExpression<'_>, script: &Script<'_, '_>) -> Option<Self> {
         match call.callee.get_inner_expression() {
             Expression::Identifier(identifier) if is_free(identifier, script) => {
-                Some(Self::at(identifier.name.as_str(), identifier.span.start))
+                Some(Self::at(identifier.name.as_str(), identifier.span.start, Way::Name))
             }
-            Expression::StaticMemberExpression(member) if is_tools(&member.object, script) => {
-                Some(Self::at(member.property.name.as_str(), member.property.span.start))
+            Expression::StaticMemberExpression(member) => {
+                let way = way_through(&member.object, script)?;
+                Some(Self::at(member.property.name.as_str(), member.property.span.start, way))
             }
-            Expression::ComputedMemberExpression(member) if is_tools(&member.object, script) => {
+            Expression::ComputedMemberExpression(member) => {
+                let way = way_through(&member.object, script)?;
                 match member.expression.get_inner_expression() {
                     Expression::StringLiteral(name) => {
-                        Some(Self::at(name.value.as_str(), name.span.start))
+                        Some(Self::at(name.value.as_str(), name.span.start, way))
                     }
                     _ => None,
                 }
@@ -44,8 +58,8 @@ impl Callee {
         }
     }
 
-    fn at(name: &str, offset: u32) -> Self {
-        Self { name: name.to_owned(), offset: offset as usize }
+    fn at(name: &str, offset: u32, way: Way) -> Self {
+        Self { name: name.to_owned(), offset: offset as usize, way }
     }
 }
 
@@ -53,12 +67,17 @@ pub(super) fn is_free(identifier: &IdentifierReference<'_>, script: &Script<'_, 
     script.free.contains(&identifier.node_id.get())
 }
 
-fn is_tools(object: &Expression<'_>, script: &Script<'_, '_>) -> bool {
+/// The way to a tool that is a property of an object.
+fn way_through(object: &Expression<'_>, script: &Script<'_, '_>) -> Option<Way> {
     match object.get_inner_expression() {
-        Expression::Identifier(identifier) => {
-            identifier.name == TOOLS && is_free(identifier, script)
+        Expression::Identifier(identifier) if is_free(identifier, script) => {
+            match identifier.name.as_str() {
+                TOOLS => Some(Way::Tools),
+                "globalThis" => Some(Way::Global),
+                _ => None,
+            }
         }
-        _ => false,
+        _ => None,
     }
 }
 
@@ -91,7 +110,7 @@ pub(super) fn check(
     if let Some(second) = given.get(1) {
         // One that is an object works; what comes after it is not looked at.
         let severity = match literal.kind {
-            Kind::Object { .. } => Severity::Warning,
+            Kind::Object { .. } | Kind::Unknown => Severity::Warning,
             _ => Severity::Error,
         };
         let message =

@@ -3,11 +3,13 @@
 mod advice;
 mod calls;
 mod fate;
+mod hiding;
 mod literals;
 mod modules;
 mod names;
 mod promises;
 mod strip;
+mod value;
 
 use std::collections::HashSet;
 
@@ -18,11 +20,13 @@ use oxc_semantic::{NodeId, Reference, Semantic, SemanticBuilder, SymbolId};
 use oxc_span::SourceType;
 
 use self::calls::Callee;
+#[cfg(test)]
+pub(super) use self::value::NOT_RETURNED;
 use super::{
     Language, Outcome,
     finding::Report,
     lookup::{Lookup, Tools},
-    names::Knowledge,
+    names::{Knowledge, report_hiding},
     python, words,
 };
 
@@ -41,7 +45,8 @@ pub(super) fn check(
         let hint = other_language(text);
         for error in parsed.diagnostics.iter().take(MAX_SYNTAX_ERRORS) {
             let offset = error.labels.first().map_or(0, |label| label.offset() as usize);
-            let help = error.help.as_deref().map(str::to_owned).or_else(|| hint.clone());
+            // In the other language, all that the parser would suggest is beside the point.
+            let help = hint.clone().or_else(|| error.help.as_deref().map(str::to_owned));
             report.error(offset, format!("syntax error: {}", error.message), help);
         }
         if parsed.diagnostics.is_empty() {
@@ -65,7 +70,9 @@ pub(super) fn check(
     }
     let script = Script::new(&built.semantic);
     modules::check(&parsed.program, &script, report);
-    let names = names::collect(&script, globals);
+    let mut names = names::collect(&script, globals);
+    let hidings = hiding::collect(&script);
+    names.mentions.extend(hidings.iter().map(|hiding| hiding.name.clone()));
     let knowledge = Knowledge {
         language: Language::TypeScript,
         advice: advice::advice,
@@ -73,12 +80,14 @@ pub(super) fn check(
     };
     let tools = Tools::ask(&names.to_ask(&knowledge), lookup);
     names.report(&knowledge, &tools, report);
+    report_hiding(&hidings, &tools, report);
     let own: Vec<&Call<'_, '_>> =
         script.calls.iter().filter(|call| tools.tool(&call.callee.name).is_some()).collect();
     for call in &own {
         calls::check(call, &script, &tools, report);
     }
     promises::check(&own, &script, report);
+    value::check(&parsed.program, &script, report);
     Some(Outcome {
         source: strip::strip(&parsed.program, text),
         tools: tools.used(names.tool_names()),
@@ -148,8 +157,8 @@ fn is_ambient(semantic: &Semantic<'_>, symbol: SymbolId) -> bool {
 
 /// A hint for whoever wrote a script in the other language.
 fn other_language(text: &str) -> Option<String> {
-    python::parses(text).then(|| {
-        format!("it reads as Python: set `language` to `{}`", words::name(Language::Python))
+    (python::parses(text) || python::looks_like(text)).then(|| {
+        format!("it reads as Python: set `language` to \"{}\"", words::name(Language::Python))
     })
 }
 

@@ -1,11 +1,14 @@
 //! Names that a script uses and does not declare.
 
-use oxc_ast::AstKind;
+use oxc_ast::{AstKind, ast::Expression};
 use oxc_semantic::NodeId;
 use oxc_span::GetSpan;
-use oxc_syntax::operator::UnaryOperator;
+use oxc_syntax::operator::{BinaryOperator, UnaryOperator};
 
-use super::{Script, calls::TOOLS};
+use super::{
+    Script,
+    calls::{TOOLS, Way},
+};
 use crate::check::names::{Name, Names, Role};
 
 /// What every engine has, whatever else it says it has.
@@ -27,28 +30,63 @@ pub(super) fn collect(script: &Script<'_, '_>, globals: &[&str]) -> Names {
     let mut names = Names::default();
     for (text, references) in &script.references {
         let text = *text;
-        let is_global = text == TOOLS || globals.contains(&text) || ALWAYS.contains(&text);
-        let mut name = Name::new(is_global);
+        let mut name = Name::new(text == TOOLS || is_global(text, globals));
         for reference in references {
             if !reference.is_value() || reference.flags().is_value_as_type() {
                 continue;
             }
             name.is_minded |= reference.is_write();
             add_use(&mut name, script, reference.node_id());
+            if text == TOOLS {
+                names.mentions.extend(mentioned(script, reference.node_id()));
+            }
         }
         if name.is_used() || name.is_minded {
             names.free.insert(text.to_owned(), name);
         }
     }
     for call in &script.calls {
-        if !names.free.contains_key(&call.callee.name) {
-            let offsets = names.members.entry(call.callee.name.clone()).or_default();
-            offsets.push(call.callee.offset);
+        let callee = &call.callee;
+        if names.free.contains_key(&callee.name) {
+            continue;
+        }
+        match callee.way {
+            // The script may have put it there.
+            Way::Global if is_global(&callee.name, globals) => {}
+            Way::Global => {
+                names.mentions.insert(callee.name.clone());
+            }
+            Way::Name | Way::Tools => {
+                names.members.entry(callee.name.clone()).or_default().push(callee.offset);
+            }
         }
     }
     names.is_dynamic =
         ["eval", "Function", "globalThis"].iter().any(|name| names.free.contains_key(*name));
     names
+}
+
+fn is_global(name: &str, globals: &[&str]) -> bool {
+    globals.contains(&name) || ALWAYS.contains(&name)
+}
+
+/// The tool that is asked for where the object of all tools is used: `tools.name`, `"name" in tools`.
+fn mentioned(script: &Script<'_, '_>, node: NodeId) -> Option<String> {
+    let text = |expression: &Expression<'_>| match expression.get_inner_expression() {
+        Expression::StringLiteral(name) => Some(name.value.to_string()),
+        _ => None,
+    };
+    let span = script.semantic.nodes().kind(node).span();
+    match script.semantic.nodes().parent_kind(node) {
+        AstKind::StaticMemberExpression(member) => Some(member.property.name.to_string()),
+        AstKind::ComputedMemberExpression(member) if member.object.span() == span => {
+            text(&member.expression)
+        }
+        AstKind::BinaryExpression(binary) if binary.operator == BinaryOperator::In => {
+            text(&binary.left)
+        }
+        _ => None,
+    }
 }
 
 fn add_use(name: &mut Name, script: &Script<'_, '_>, node: NodeId) {

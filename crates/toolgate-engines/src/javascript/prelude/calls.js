@@ -7,7 +7,9 @@
 
   const invoke = (name, example, inputs) => {
     const given = inputs[0] === undefined ? {} : inputs[0];
-    if (typeof given !== "object" || given === null || isArray(given) || inputs[1] !== undefined) {
+    // What comes after an object is not looked at: `list.map(tool)` gives an index, and the list.
+    const isLost = inputs[0] === undefined && inputs[1] !== undefined;
+    if (typeof given !== "object" || given === null || isArray(given) || isLost) {
       return reject(new TypeError(`${name} takes one object: ${example}`));
     }
     const error = shared.callError(name);

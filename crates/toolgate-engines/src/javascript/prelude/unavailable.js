@@ -7,6 +7,13 @@
   const refuse = (name, advice) => {
     throw new UnsupportedError(`${name} is not available here: ${advice}`);
   };
+  /** A property of something that is not there. */
+  shared.absentMember = (name, key, advice) =>
+    // What inspecting, awaiting or comparing asks for says nothing about a use.
+    typeof key === "symbol" || key === "then" || key === "toJSON"
+      ? undefined
+      : refuse(`${name}.${key}`, advice);
+
   host.internal("withhold", (name, advice, isFunction) => {
     if (isFunction) {
       const stub = function () {
@@ -18,11 +25,7 @@
       const target = shared.create(null);
       const handler = {
         __proto__: null,
-        get: (_, key) =>
-          // What inspecting, awaiting or comparing asks for says nothing about a use.
-          typeof key === "symbol" || key === "then" || key === "toJSON"
-            ? undefined
-            : refuse(`${name}.${key}`, advice),
+        get: (_, key) => shared.absentMember(name, key, advice),
       };
       hidden(globalThis, name, new Proxy(target, handler));
     }

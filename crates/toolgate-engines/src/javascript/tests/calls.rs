@@ -17,6 +17,7 @@ fn a_call_returns_what_the_tool_gave() {
         ("return echo({}) instanceof Promise", "true"),
         ("return echo({ a: 1 }).then(({ a }) => a)", "1"),
         ("return echo.name + typeof echo", r#""echofunction""#),
+        ("return await Promise.all([{ a: 1 }, { a: 2 }].map(echo))", r#"[{"a":1},{"a":2}]"#),
         ("return await echo(new Map([['a', 1]]))", r#"{"a":1}"#),
         ("return await echo({ when: new Date(0) })", r#"{"when":"1970-01-01T00:00:00.000Z"}"#),
     ]);
@@ -29,6 +30,7 @@ fn any_tool_is_reached_by_its_name() {
         ("return await tools['echo']({ a: 1 })", r#"{"a":1}"#),
         ("return tools.echo === tools.echo && tools.other === tools.other", "true"),
         ("return Object.keys(tools).includes('echo')", "true"),
+        ("return ['echo' in tools, 'nothing' in tools]", "[true,false]"),
         ("return (await tools) === tools", "true"),
         (
             "try { await tools.unknown_one({}) } catch (e) { return [e.tool, e.message] }",
@@ -74,7 +76,7 @@ fn a_tools_error_is_an_exception() {
 
 #[test]
 fn a_call_takes_one_object() {
-    for argument in ["'text'", "1", "null", "[1]", "true", "() => 1", "{}, {}", "1, 2"] {
+    for argument in ["'text'", "1", "null", "[1]", "true", "() => 1", "undefined, {}", "1, 2"] {
         let failed = failure(&format!("await echo({argument})"));
         assert_eq!(
             failed.message, "TypeError: echo takes one object: echo({ value })",

@@ -1,7 +1,7 @@
 //! How scripts fail.
 
-use super::{LIMITS, assert_failures, failure, failure_of, run_with, value};
-use crate::{FailureKind, Position};
+use super::{LIMITS, assert_failures, failure, failure_of, run, run_with, value};
+use crate::{FailureKind, Outcome, Position};
 
 #[test]
 fn what_is_not_javascript_is_found_where_it_is() {
@@ -121,6 +121,38 @@ fn a_script_that_can_go_nowhere_ends() {
             "nothing can settle",
         ),
     ]);
+}
+
+#[test]
+fn a_script_may_end_itself() {
+    for source in [
+        "process.exit()",
+        "process.exit(0)",
+        "process.exitCode = 0; setTimeout(() => process.exit(), 5); await new Promise(() => {})",
+        "async function main() { await echo({}); process.exit(0) } main(); return 1",
+        "try { process.exit('0') } catch { console.log('caught') } finally { console.log('on') }",
+        "echo({}).then(() => process.exit()).finally(() => console.log('on')); return 1",
+    ] {
+        let run = run(source);
+        assert!(matches!(run.outcome, Outcome::Value(None)), "{source}\n{:?}", run.outcome);
+        assert_eq!(run.output, "", "{source}");
+    }
+    let message = "the script ended itself with exit code 1";
+    assert_failures(&[
+        ("process.exit(1)", FailureKind::Exception, message),
+        ("process.exitCode = 1; process.exit()", FailureKind::Exception, message),
+        (
+            "async function main() { await fail({}) } main().catch((e) => { console.error(e); process.exit(1) })",
+            FailureKind::Exception,
+            message,
+        ),
+        ("process.cwd()", FailureKind::Unsupported, "process.cwd is not available here"),
+        ("process.stdout.write('x')", FailureKind::Unsupported, "`console.log` writes"),
+    ]);
+    assert_eq!(
+        value("return [process.env.HOME ?? 'none', process.argv.length, typeof process]"),
+        r#"["none",0,"object"]"#
+    );
 }
 
 #[test]

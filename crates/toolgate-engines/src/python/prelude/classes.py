@@ -58,6 +58,15 @@ def _tg_make_classes(native_isinstance, getattr=getattr, setattr=setattr, hasatt
     def enumeration_text(self):
         return type(self).__name__ + "." + self.name
 
+    def mixed_text(self):
+        return str(self.value)
+
+    def mixed_equal(self, other):
+        return self.value == (other.value if hasattr(other, "_tg_enum") else other)
+
+    def mixed_hash(self):
+        return hash(self.value)
+
     def enumeration_repr(self):
         return f"<{type(self).__name__}.{self.name}: {self.value!r}>"
 
@@ -122,17 +131,22 @@ def _tg_make_classes(native_isinstance, getattr=getattr, setattr=setattr, hasatt
                     continue
                 count += 1
                 if hasattr(value, "_automatic"):
-                    value = count
+                    value = member.lower() if enumeration == "StrEnum" else count
                 elif native_isinstance(value, int):
                     count = value
                 item = kind()
                 item.name = member
                 item.value = value
+                item._tg_enum = True
                 setattr(kind, member, item)
                 made.append(item)
             kind.__members__ = {item.name: item for item in made}
+            if enumeration != "Enum":
+                kind.__eq__ = mixed_equal
+                kind.__hash__ = mixed_hash
+                names.append("<class 'int'>" if enumeration in ("IntEnum", "int") else "<class 'str'>")
             if "__str__" not in members:
-                kind.__str__ = enumeration_text
+                kind.__str__ = mixed_text if enumeration in ("IntEnum", "StrEnum") else enumeration_text
             if "__repr__" not in members:
                 kind.__repr__ = enumeration_repr
 
@@ -176,6 +190,10 @@ def _tg_member(kind, value):
         if member.value == value or member is value:
             return member
     raise ValueError(f"{value!r} is not a valid {kind.__name__}")
+
+
+def _tg_value(value, hasattr=hasattr):
+    return value.value if hasattr(value, "_tg_enum") else value
 
 
 def _tg_kept(error):

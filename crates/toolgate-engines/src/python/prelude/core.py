@@ -4,9 +4,13 @@ def _tg_text(*arguments, len=len, str=str, isinstance=isinstance):
     return str(arguments) if arguments else ""
 
 
-def _tg_or(left, right, isinstance=isinstance, dict=dict):
+def _tg_or(left, right, isinstance=isinstance, dict=dict, type=type, tuple=tuple):
     if isinstance(left, dict) and isinstance(right, dict):
         return {**left, **right}
+    if type(left).__name__ in ("type", "tuple") or type(right).__name__ in ("type", "tuple"):
+        # Types: `isinstance` takes a tuple of them.
+        left, right = [kind if isinstance(kind, tuple) else (type(None) if kind is None else kind,) for kind in (left, right)]
+        return left + right
     return left | right
 
 

@@ -1,24 +1,26 @@
 import json as _tg_native_json
 
 
-def _tg_make_json(native, isinstance=isinstance, dict=dict, list=list, tuple=tuple, str=str, int=int, float=float, bool=bool):
+def _tg_make_json(native, isinstance=isinstance, dict=dict, list=list, tuple=tuple, str=str, int=int, float=float, bool=bool, hasattr=hasattr):
     def plain(value, default, depth):
         if depth > 150:
             raise ValueError("Circular reference detected")
+        if hasattr(value, "_tg_enum"):
+            return plain(value.value, default, depth + 1)
         if value is None or isinstance(value, (str, int, float, bool)):
             return value
         if isinstance(value, dict):
-            return {key: plain(item, default, depth + 1) for key, item in value.items()}
+            return {(key.value if hasattr(key, "_tg_enum") else key): plain(item, default, depth + 1) for key, item in value.items()}
         if isinstance(value, (list, tuple)):
             return [plain(item, default, depth + 1) for item in value]
+        if default is None:
+            return value
         return plain(default(value), default, depth + 1)
 
     def dumps(value, default=None, cls=None, **named):
         if cls is not None:
             default = cls().default
-        if default is not None:
-            value = plain(value, default, 0)
-        return native.dumps(value, **named)
+        return native.dumps(plain(value, default, 0), **named)
 
     def dump(value, file, **named):
         file.write(dumps(value, **named))

@@ -11,7 +11,7 @@ def _tg_make_typing():
     def cast_to(value):
         return value
 
-    attributes = {"cast": cast, "NewType": NewType, "overload": same, "final": same, "no_type_check": same, "runtime_checkable": same, "ParamSpec": same, "TypeVarTuple": same, "assert_never": same, "reveal_type": same, "override": same}
+    attributes = {"cast": cast, "NewType": NewType, "overload": same, "final": same, "no_type_check": same, "runtime_checkable": same, "ParamSpec": same, "TypeVar": same, "TypeVarTuple": same, "assert_never": same, "reveal_type": same, "override": same}
     for name in ['AbstractSet', 'AnyStr', 'AsyncContextManager', 'AsyncGenerator', 'AsyncIterable', 'AsyncIterator', 'Awaitable', 'BinaryIO', 'Collection', 'Concatenate', 'Container', 'ContextManager', 'Coroutine', 'Counter', 'DefaultDict', 'Deque', 'Hashable', 'IO', 'LiteralString', 'Match', 'MutableMapping', 'MutableSequence', 'MutableSet', 'NotRequired', 'OrderedDict', 'Pattern', 'Required', 'Reversible', 'Sized', 'SupportsFloat', 'SupportsInt', 'Text', 'TextIO', 'TypeAlias', 'TypeGuard', 'Unpack', 'TypedDict']:
         attributes[name] = name
     return _tg_module("typing", attributes)

@@ -48,6 +48,8 @@ enum Base {
 /// Bases that say nothing to an interpreter.
 const MARKERS: &[&str] = &["object", "ABC", "Protocol", "Generic"];
 const ENUMERATIONS: &[&str] = &["Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"];
+/// What members of an enumeration may be at the same time.
+const MIXED: &[&str] = &["int", "str"];
 
 /// Looks for the classes of a script.
 pub(super) fn collect(body: &[Stmt]) -> Classes {
@@ -127,9 +129,24 @@ impl Classes {
     /// Whether an expression is the name of an enumeration.
     pub(super) fn is_enumeration(&self, expression: &Expr) -> bool {
         let class = expression.as_name_expr().and_then(|name| self.by_name.get(name.id.as_str()));
-        class.is_some_and(|class| {
-            class.bases.iter().any(|base| ENUMERATIONS.contains(&base.as_str()))
-        })
+        class.is_some_and(|class| is_enumeration(&class.bases))
+    }
+
+    /// Whether a name is that of a class that takes types as parameters.
+    pub(super) fn is_generic(&self, name: &str) -> bool {
+        self.by_name.get(name).is_some_and(|class| class.bases.iter().any(|b| b == "Generic"))
+    }
+
+    /// Whether the script has enumerations.
+    pub(super) fn has_enumerations(&self) -> bool {
+        self.by_name.values().any(|class| is_enumeration(&class.bases))
+    }
+
+    /// Whether the script has enumerations whose members are compared like their values.
+    pub(super) fn has_ordered(&self) -> bool {
+        self.by_name
+            .values()
+            .any(|class| is_enumeration(&class.bases) && enumeration(class.bases.iter()) != "Enum")
     }
 
     /// Whether the script has exceptions of its own.
@@ -154,6 +171,7 @@ impl<'a> Rewriter<'a> {
         let is_known = |base: &String| {
             is_marker(base)
                 || ENUMERATIONS.contains(&base.as_str())
+                || (MIXED.contains(&base.as_str()) && is_enumeration(&bases))
                 || self.classes.by_name.contains_key(base)
                 || is_exception_name(base)
         };
@@ -283,7 +301,11 @@ impl<'a> Rewriter<'a> {
         let line = before.rfind('\n').map_or(0, |index| index + 1);
         let indentation: String =
             before[line..].chars().take_while(char::is_ascii_whitespace).collect();
-        let is_enumeration = bases.iter().any(|base| ENUMERATIONS.contains(&base.as_str()));
+        let enumeration = if bases.iter().any(|base| ENUMERATIONS.contains(&base.as_str())) {
+            format!("'{}'", enumeration(bases.iter().copied()))
+        } else {
+            "''".to_owned()
+        };
         let bases: Vec<String> = bases
             .iter()
             .filter(|base| self.classes.by_name.contains_key(**base) || is_exception_name(base))
@@ -300,7 +322,6 @@ impl<'a> Rewriter<'a> {
                 statics = list(&facts.statics),
                 classes = list(&facts.classes),
                 properties = list(&facts.properties),
-                enumeration = if is_enumeration { "True" } else { "False" },
             ),
         );
     }
@@ -331,6 +352,18 @@ fn bases(class: &StmtClassDef) -> Vec<String> {
             _ => None,
         })
         .collect()
+}
+
+fn is_enumeration(bases: &[String]) -> bool {
+    bases.iter().any(|base| ENUMERATIONS.contains(&base.as_str()))
+}
+
+/// The kind of an enumeration: what its members are beside, or `Enum` for nothing else.
+fn enumeration<'a>(bases: impl Iterator<Item = &'a String>) -> &'a str {
+    let mut kinds = bases.map(String::as_str);
+    kinds
+        .find(|base| MIXED.contains(base) || matches!(*base, "IntEnum" | "StrEnum"))
+        .unwrap_or("Enum")
 }
 
 fn is_exception_name(name: &str) -> bool {

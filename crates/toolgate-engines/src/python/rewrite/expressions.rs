@@ -68,6 +68,7 @@ impl<'a> Rewriter<'a> {
         match expression {
             Expr::BinOp(operation) => self.operation(expression, operation),
             Expr::Call(call) => self.call(expression, call),
+            Expr::Compare(comparison) if self.classes.has_ordered() => self.comparison(comparison),
             Expr::Attribute(attribute) => self.attribute(expression, attribute),
             Expr::Await(awaited) => self.awaited(expression, &awaited.value),
             // Monty makes a list of it, which cannot be asked for its next item.
@@ -82,6 +83,7 @@ impl<'a> Rewriter<'a> {
                     self.need("<builtins>");
                 }
             }
+            Expr::Subscript(subscript) if self.parameterised(expression, subscript) => {}
             Expr::Subscript(subscript) => {
                 if self.classes.is_enumeration(&subscript.value) {
                     self.edits.close(&*subscript.value, ".__members__");
@@ -147,7 +149,8 @@ impl<'a> Rewriter<'a> {
             self.visit_expr(right);
             self.edits.close(expression, ")");
         } else {
-            inside(self, expression);
+            self.operand(left, operation.op);
+            self.operand(right, operation.op);
         }
     }
 
@@ -177,6 +180,9 @@ impl<'a> Rewriter<'a> {
             self.need("<methods>");
             self.edits.replace(call.func.range(), "_tg_timedelta");
             return self.visit_arguments(arguments);
+        }
+        if self.number_call(call) {
+            return;
         }
         match (name, &*call.func) {
             (Some("print"), function) if has_keyword(call, "file") => {
@@ -227,7 +233,7 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    fn is_module(&self, expression: &Expr, module: &str) -> bool {
+    pub(super) fn is_module(&self, expression: &Expr, module: &str) -> bool {
         let name = expression.as_name_expr().map(|name| name.id.as_str());
         name.and_then(|name| self.modules.get(name)).is_some_and(|known| *known == module)
     }
@@ -239,7 +245,10 @@ impl<'a> Rewriter<'a> {
         let wanted = match (module, attribute.attr.as_str()) {
             (Some("asyncio"), "gather") => true,
             (Some("asyncio"), "run") => self.tasks,
-            (Some("json"), "dumps") => has_keyword(call, "default") || has_keyword(call, "cls"),
+            (Some("json"), "dumps") => {
+                let has_enumerations = self.classes.has_enumerations();
+                has_keyword(call, "default") || has_keyword(call, "cls") || has_enumerations
+            }
             (Some("re"), "sub" | "subn") => !call.arguments.args.get(1).is_some_and(is_text),
             _ => false,
         };
@@ -259,16 +268,20 @@ impl<'a> Rewriter<'a> {
         attribute: &'a ExprAttribute,
     ) -> bool {
         let method = attribute.attr.as_str();
-        let pattern_sub =
-            method == "sub" && call.arguments.args.first().is_some_and(|first| !is_text(first));
-        if !METHODS.contains(&method) && !pattern_sub {
-            return false;
-        }
+        let first = call.arguments.args.first();
+        let piece = match method {
+            "split" if self.bindings.is_pattern(&attribute.value) => "re",
+            "sub" if first.is_some_and(|first| !is_text(first)) => "<methods>",
+            "isoformat" if !call.arguments.is_empty() => "datetime",
+            "strftime" | "strptime" | "tzname" | "utcoffset" => "datetime",
+            _ if METHODS.contains(&method) => "<methods>",
+            _ => return false,
+        };
         let before = &self.source[..attribute.attr.start().to_usize()];
         let Some(dot) = before.rfind('.').and_then(|dot| TextSize::try_from(dot).ok()) else {
             return false;
         };
-        self.need("<methods>");
+        self.need(piece);
         self.bracket_generator(call);
         self.edits.open(expression, format!("_tg_{method}("));
         self.visit_expr(&attribute.value);

@@ -6,15 +6,19 @@
 //! part, and every change knows its origin, so that a stack has the lines that were written.
 
 mod attributes;
+mod bindings;
 mod classes;
 mod edits;
 mod exceptions;
 mod expressions;
 mod generators;
 mod imports;
+mod lazy;
 mod matching;
+mod numbers;
 mod records;
 mod statements;
+mod types;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,6 +68,9 @@ pub(super) fn rewrite(source: &str) -> Result<Rewritten, Failure> {
         hint: None,
     })?;
     let body = &parsed.syntax().body;
+    if let Some(place) = lazy::left_early(body) {
+        return Err(lazy::refusal(edits::locate(source, place)));
+    }
     let classes = classes::collect(body);
     let mut rewriter = Rewriter {
         source,
@@ -72,6 +79,7 @@ pub(super) fn rewrite(source: &str) -> Result<Rewritten, Failure> {
         modules: BTreeMap::new(),
         own_exceptions: classes.has_exceptions(),
         classes,
+        bindings: bindings::collect(body),
         depth: 0,
         scopes: Vec::new(),
         plain_generators: BTreeSet::new(),
@@ -92,6 +100,7 @@ struct Rewriter<'a> {
     /// The names under which the script knows modules that the prelude adds to.
     modules: BTreeMap<String, &'static str>,
     classes: classes::Classes,
+    bindings: bindings::Bindings,
     /// Whether the script defines exceptions.
     own_exceptions: bool,
     /// How deep the walk is.

@@ -151,7 +151,7 @@ impl<'a> Rewriter<'a> {
             self.edits.close(value, "))");
         } else {
             self.visit_expr(target);
-            self.visit_expr(value);
+            self.added(value, assignment.op);
         }
     }
 

@@ -141,6 +141,23 @@ fn a_call_that_nobody_waits_for_is_told() {
 }
 
 #[test]
+fn a_call_that_was_waited_for_too_long_was_waited_for() {
+    let run = run(
+        "import asyncio\ntry:\n    await asyncio.wait_for(silent(), 0.01)\nexcept asyncio.TimeoutError:\n    print('late')",
+    );
+    assert_eq!((run.output.as_str(), run.errors.as_str()), ("late\n", ""));
+    assert_eq!(run.calls.len(), 1);
+}
+
+#[test]
+fn members_of_enumerations_are_their_values() {
+    let run = run(
+        "from enum import Enum\nclass Level(str, Enum):\n    LOW = 'low'\nclass Size(Enum):\n    BIG = 3\nr = await echo({'a': Level.LOW, Level.LOW: [Size.BIG]})\n[r['x'], Size.BIG]",
+    );
+    assert_eq!(run.value(), serde_json::json!([{"a": "low", "low": [3]}, 3]));
+}
+
+#[test]
 fn calls_are_made_when_they_are_written() {
     let run = run("a = echo(1)\nb = echo(2)\nprint('made')\nprint((await b)['x'], (await a)['x'])");
     assert_eq!(run.output, "made\n2 1\n");

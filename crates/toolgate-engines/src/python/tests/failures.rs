@@ -95,6 +95,27 @@ fn what_is_not_there_has_a_way_out() {
         ("open('/etc/passwd')", 1, "use a tool"),
         ("import os\nos.listdir('/')", 2, "use a tool"),
         ("def f():\n    x = yield 1\n    return x", 2, "list"),
+        ("import inspect", 1, "leave it out"),
+        (
+            "async def pages():\n    for i in range(3):\n        yield await echo(i)\nasync for p in pages():\n    for x in [1]:\n        break\n    if p:\n        break",
+            4,
+            "collect with a plain loop",
+        ),
+        (
+            "async def f(client):\n    async for p in client.pages():\n        return p",
+            2,
+            "collect with a plain loop",
+        ),
+        (
+            "def tell(i):\n    print(i)\ndef g():\n    for i in range(3):\n        tell(i)\n        yield i\nprint(next(g()))",
+            7,
+            "collect with a plain loop",
+        ),
+        (
+            "def g():\n    for i in range(3):\n        yield echo(i)\nit = g()\nfor call in it:\n    await call\n    break",
+            5,
+            "collect with a plain loop",
+        ),
         ("x = 1j", 1, "complex"),
         ("try:\n    pass\nexcept* ValueError:\n    pass", 1, "return_exceptions"),
         ("class A:\n    class B:\n        pass", 2, "class"),
@@ -120,6 +141,22 @@ fn what_is_not_there_has_a_way_out() {
         let told = format!("{} {}", failure.message, failure.hint.as_deref().unwrap_or_default());
         assert!(told.contains(hint), "{script}: {told}");
     }
+}
+
+#[test]
+fn a_refused_generator_has_done_nothing() {
+    let run = run(
+        "print('before')\nasync def pages():\n    while True:\n        yield await echo(1)\nasync for page in pages():\n    break",
+    );
+    assert_eq!(run.failure().message, "not supported: leaving a generator early");
+    assert!(run.calls.is_empty() && run.output.is_empty(), "{run:?}");
+}
+
+#[test]
+fn truth_values_that_cannot_be_seen_have_a_hint() {
+    let run = run("row = {'a': True}\nrow['a'] + 1");
+    let hint = run.failure().hint.as_deref();
+    assert_eq!(hint, Some("make a number of the truth value: int(flag)"));
 }
 
 #[test]

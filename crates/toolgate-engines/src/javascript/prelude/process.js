@@ -1,0 +1,29 @@
+// As much of Node's process as scripts use to end themselves.
+(function (host, shared) {
+  "use strict";
+  const { hidden, create, getDescriptor } = shared;
+  const { Proxy, Number } = globalThis;
+
+  host.internal("makeProcess", (advice) => {
+    const process = {
+      __proto__: null,
+      env: create(null),
+      argv: [],
+      exitCode: undefined,
+      exit(code) {
+        host.exit(Number(code ?? process.exitCode ?? 0));
+        // The engine is asked to stop whenever a loop has gone on for a while; nothing of the
+        // script, no `catch` and no `finally`, runs any more.
+        for (;;);
+      },
+    };
+    const handler = {
+      __proto__: null,
+      get: (target, key) =>
+        getDescriptor(target, key) !== undefined
+          ? target[key]
+          : shared.absentMember("process", key, advice),
+    };
+    hidden(globalThis, "process", new Proxy(process, handler));
+  });
+})

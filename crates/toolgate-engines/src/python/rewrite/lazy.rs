@@ -1,0 +1,263 @@
+//! Generators that somebody leaves early.
+//!
+//! Generators run to their end here before anybody sees their first value. Where that would do what
+//! the script meant to leave out, such as calls of tools, the script is refused before it runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ruff_python_ast::{
+    Expr, Stmt, StmtFor, StmtFunctionDef,
+    visitor::{Visitor, walk_expr, walk_stmt},
+};
+use ruff_text_size::{Ranged, TextSize};
+
+use super::{DEPTH_LIMIT, generators::yields};
+use crate::{
+    engine::{Failure, FailureKind, Position, StackFrame},
+    python::names::BUILTINS,
+};
+
+/// Functions that do not take all of what they are given.
+const TAKING_SOME: &[&str] = &["all", "anext", "any", "islice", "next", "takewhile"];
+
+/// Where a generator is left early that does more than to compute.
+pub(super) fn left_early(body: &[Stmt]) -> Option<TextSize> {
+    let mut functions = Functions::default();
+    functions.visit_body(body);
+    let mut search = Search { acting: functions.acting(), functions, place: None, depth: 0 };
+    search.visit_body(body);
+    search.place
+}
+
+/// What a script is told that leaves a generator early.
+pub(super) fn refusal(position: Position) -> Failure {
+    Failure {
+        kind: FailureKind::Unsupported,
+        message: "not supported: leaving a generator early".to_owned(),
+        stack: vec![StackFrame { function: String::new(), position }],
+        hint: Some(
+            "collect with a plain loop and stop there: generators run to their end first here"
+                .to_owned(),
+        ),
+    }
+}
+
+/// The functions of a script, by name.
+#[derive(Debug, Default)]
+struct Functions {
+    /// What they call by name, and whether they wait.
+    effects: BTreeMap<String, Effects>,
+    generators: BTreeSet<String>,
+    /// Variables that hold what a function returned.
+    results: BTreeMap<String, String>,
+    depth: usize,
+}
+
+#[derive(Debug, Default)]
+struct Effects {
+    waits: bool,
+    calls: BTreeSet<String>,
+    depth: usize,
+}
+
+impl Functions {
+    /// The functions that do something to the world, by themselves or by those that they call.
+    fn acting(&self) -> BTreeSet<String> {
+        let is_known = |name: &String| self.effects.contains_key(name);
+        let is_pure = |name: &String| name != "print" && BUILTINS.contains(&name.as_str());
+        let mut callers: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        let mut found: Vec<&str> = Vec::new();
+        for (name, effects) in &self.effects {
+            if effects.waits || effects.calls.iter().any(|c| !is_known(c) && !is_pure(c)) {
+                found.push(name);
+            }
+            for called in &effects.calls {
+                callers.entry(called).or_default().push(name);
+            }
+        }
+        let mut acting = BTreeSet::new();
+        while let Some(name) = found.pop() {
+            if acting.insert(name.to_owned()) {
+                found.extend(callers.get(name).into_iter().flatten());
+            }
+        }
+        acting
+    }
+
+    fn function(&mut self, function: &StmtFunctionDef) {
+        let mut effects = Effects::default();
+        effects.visit_body(&function.body);
+        if yields(&function.body) {
+            self.generators.insert(function.name.to_string());
+        }
+        self.add(&function.name, effects);
+    }
+
+    fn assigned(&mut self, name: &str, value: &Expr) {
+        if let Some(function) = called(value) {
+            self.results.insert(name.to_owned(), function.to_owned());
+        }
+        if let Expr::Lambda(lambda) = value {
+            let mut effects = Effects::default();
+            effects.visit_expr(&lambda.body);
+            self.add(name, effects);
+        }
+    }
+
+    /// Two of one name count as one that does both.
+    fn add(&mut self, name: &str, mut effects: Effects) {
+        let known = self.effects.entry(name.to_owned()).or_default();
+        known.waits |= effects.waits;
+        known.calls.append(&mut effects.calls);
+    }
+}
+
+impl<'a> Visitor<'a> for Functions {
+    fn visit_stmt(&mut self, statement: &'a Stmt) {
+        match statement {
+            Stmt::FunctionDef(function) => self.function(function),
+            // A class is called like a function, and what it does is in its methods.
+            Stmt::ClassDef(class) => {
+                self.effects.entry(class.name.to_string()).or_default();
+            }
+            // What is imported computes, apart from what waits.
+            Stmt::ImportFrom(import)
+                if !matches!(import.module.as_deref(), Some("asyncio" | "time")) =>
+            {
+                for alias in &import.names {
+                    let name = alias.asname.as_ref().unwrap_or(&alias.name);
+                    self.effects.entry(name.to_string()).or_default();
+                }
+            }
+            Stmt::Assign(assignment) => {
+                if let [Expr::Name(name)] = assignment.targets.as_slice() {
+                    self.assigned(name.id.as_str(), &assignment.value);
+                }
+            }
+            _ => {}
+        }
+        if self.depth < DEPTH_LIMIT {
+            self.depth += 1;
+            walk_stmt(self, statement);
+            self.depth -= 1;
+        }
+    }
+
+    fn visit_expr(&mut self, _expression: &'a Expr) {}
+}
+
+impl<'a> Visitor<'a> for Effects {
+    fn visit_expr(&mut self, expression: &'a Expr) {
+        match expression {
+            Expr::Await(_) => self.waits = true,
+            Expr::Call(call) => {
+                if let Expr::Name(name) = &*call.func {
+                    self.calls.insert(name.id.to_string());
+                }
+            }
+            _ => {}
+        }
+        if self.depth < DEPTH_LIMIT {
+            self.depth += 1;
+            walk_expr(self, expression);
+            self.depth -= 1;
+        }
+    }
+}
+
+struct Search {
+    functions: Functions,
+    acting: BTreeSet<String>,
+    place: Option<TextSize>,
+    depth: usize,
+}
+
+impl Search {
+    /// Whether an expression is a generator of the script, and whether it does something.
+    fn generator(&self, expression: &Expr) -> Option<bool> {
+        let function = match expression {
+            Expr::Name(name) => self.functions.results.get(name.id.as_str()).map(String::as_str),
+            _ => called(expression),
+        };
+        let function = function.filter(|name| self.functions.generators.contains(*name))?;
+        Some(self.acting.contains(function))
+    }
+
+    fn is_refused(&self, each: &StmtFor) -> bool {
+        let acts = match self.generator(&each.iter) {
+            Some(acts) => acts,
+            // Methods and iterators of own classes; a list of tasks is no generator.
+            None => each.is_async && !matches!(called(&each.iter), Some("as_completed")),
+        };
+        acts && leaves(&each.body, 0, DEPTH_LIMIT)
+    }
+}
+
+impl<'a> Visitor<'a> for Search {
+    fn visit_stmt(&mut self, statement: &'a Stmt) {
+        if self.place.is_some() || self.depth >= DEPTH_LIMIT {
+            return;
+        }
+        if let Stmt::For(each) = statement
+            && self.is_refused(each)
+        {
+            self.place = Some(each.start());
+            return;
+        }
+        self.depth += 1;
+        walk_stmt(self, statement);
+        self.depth -= 1;
+    }
+
+    fn visit_expr(&mut self, expression: &'a Expr) {
+        if self.place.is_some() || self.depth >= DEPTH_LIMIT {
+            return;
+        }
+        if let Expr::Call(call) = expression
+            && called(expression).is_some_and(|name| TAKING_SOME.contains(&name))
+            && call.arguments.args.iter().any(|argument| self.generator(argument) == Some(true))
+        {
+            self.place = Some(expression.start());
+            return;
+        }
+        self.depth += 1;
+        walk_expr(self, expression);
+        self.depth -= 1;
+    }
+}
+
+/// The last name of what a call calls.
+fn called(expression: &Expr) -> Option<&str> {
+    match &*expression.as_call_expr()?.func {
+        Expr::Name(name) => Some(name.id.as_str()),
+        Expr::Attribute(attribute) => Some(attribute.attr.as_str()),
+        _ => None,
+    }
+}
+
+/// Whether a loop's body ends the loop; `loops` is how many loops are in between.
+fn leaves(body: &[Stmt], loops: usize, depth: usize) -> bool {
+    let Some(depth) = depth.checked_sub(1) else { return false };
+    let inside = |body: &[Stmt], loops| leaves(body, loops, depth);
+    body.iter().any(|statement| match statement {
+        Stmt::Break(_) => loops == 0,
+        Stmt::Return(_) => true,
+        Stmt::If(choice) => {
+            inside(&choice.body, loops)
+                || choice.elif_else_clauses.iter().any(|clause| inside(&clause.body, loops))
+        }
+        Stmt::For(each) => inside(&each.body, loops + 1) || inside(&each.orelse, loops),
+        Stmt::While(each) => inside(&each.body, loops + 1) || inside(&each.orelse, loops),
+        Stmt::With(with) => inside(&with.body, loops),
+        Stmt::Match(matched) => matched.cases.iter().any(|case| inside(&case.body, loops)),
+        Stmt::Try(tried) => {
+            inside(&tried.body, loops)
+                || inside(&tried.orelse, loops)
+                || inside(&tried.finalbody, loops)
+                || tried.handlers.iter().any(|handler| {
+                    handler.as_except_handler().is_some_and(|h| inside(&h.body, loops))
+                })
+        }
+        _ => false,
+    })
+}
