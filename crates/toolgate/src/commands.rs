@@ -20,10 +20,12 @@ use std::{
     time::Duration,
 };
 
+use indicatif::ProgressBar;
 use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
 use toolgate_host::{CallFailure, Connect, Host, HostSettings, Session, VectorProgress};
 use toolgate_search::StrategyName;
-use toolgate_upstream::CallOptions;
+use toolgate_upstream::{CallOptions, Progress};
 
 use crate::{
     cli::{Cli, Command, Globals, Mode},
@@ -146,6 +148,33 @@ async fn meta_call(session: &Session, tool: &str, arguments: Value) -> Result<Va
         _ => Map::new(),
     };
     session.call(tool, arguments, CallOptions::default()).await.map_err(failed_call)
+}
+
+/// What programs exit with after Ctrl-C.
+const INTERRUPTED: u8 = 130;
+
+/// How a call is made from a shell: its progress is shown by `bar`, and Ctrl-C cancels it, so that
+/// the server hears of it and what was done until then is shown.
+fn interruptible(bar: &ProgressBar, shown: fn(Progress) -> String) -> CallOptions {
+    let (progress, mut reports) = tokio::sync::mpsc::channel::<Progress>(64);
+    let bar = bar.clone();
+    tokio::spawn(async move {
+        while let Some(report) = reports.recv().await {
+            bar.set_message(shown(report));
+        }
+    });
+    let cancel = CancellationToken::new();
+    let interrupted = cancel.clone();
+    tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            interrupted.cancel();
+            // Who presses it twice does not want to wait for the servers.
+            if tokio::signal::ctrl_c().await.is_ok() {
+                std::process::exit(i32::from(INTERRUPTED));
+            }
+        }
+    });
+    CallOptions { progress: Some(progress), cancel, ..CallOptions::default() }
 }
 
 fn failed_call(failure: CallFailure) -> Failure {

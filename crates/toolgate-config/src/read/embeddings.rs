@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use url::Url;
-
+use super::endpoint;
 use super::report::Path;
 use super::scope::Scope;
 use crate::document::{Member, Value};
 use crate::keys::EMBEDDINGS;
-use crate::{EmbeddingSource, Embeddings, Secret, Severity};
+use crate::{EmbeddingSource, Embeddings, Severity};
 
 /// Reads the encoder. What is wrong costs the encoder, with an error: search goes on without it.
 pub(super) fn read(scope: &mut Scope<'_, '_>) -> Option<Embeddings> {
@@ -73,45 +72,15 @@ fn source(scope: &mut Scope<'_, '_>, offset: usize) -> Option<EmbeddingSource> {
 
 fn read_endpoint<'r>(
     scope: &mut Scope<'r, '_>,
-    endpoint: &'r Member<'r>,
+    member: &'r Member<'r>,
     offset: usize,
 ) -> Option<EmbeddingSource> {
-    let object = scope.object;
-    let text = scope.text(endpoint);
-    let url = text.and_then(|text| Url::parse(text.trim()).ok());
-    let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-    if url.is_none() && scope.first_error.is_none() {
-        let path = Path::Key(scope.path, &endpoint.key);
-        let predicate = "is not a URL that begins with `http://` or `https://`";
-        let hint = Some("write the base URL, such as `http://localhost:11434/v1`".to_owned());
-        scope.complain(Severity::Error, &path, endpoint.node.offset, predicate, hint);
-    }
-    let model = if let Some(model) = object.get("model") {
-        scope.text(model)
-    } else {
-        let hint = Some("add `\"model\": \"…\"`, as the endpoint calls it".to_owned());
-        scope.complain(Severity::Error, scope.path, offset, "has no `model`", hint);
-        None
-    };
-    let api_key = object.get("apiKey").and_then(|member| api_key(scope, member));
+    let url = endpoint::url(scope, member);
+    let model = endpoint::model(scope, offset);
+    let api_key = endpoint::api_key(scope);
     let dimensions =
         scope.integer("dimensions", 8, 8_192).and_then(|number| usize::try_from(number).ok());
-    Some(EmbeddingSource::Endpoint { url: url?.into(), model: model?, api_key, dimensions })
-}
-
-fn api_key<'r>(scope: &mut Scope<'r, '_>, member: &'r Member<'r>) -> Option<Secret> {
-    if matches!(member.node.value, Value::Null) {
-        return None;
-    }
-    let key = scope.text(member)?;
-    if key.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
-        return Some(Secret::new(key));
-    }
-    let path = Path::Key(scope.path, &member.key);
-    let predicate = "has a line break or another character that no header can carry in its value";
-    let hint = Some("look at the variables that it uses".to_owned());
-    scope.complain(Severity::Error, &path, member.node.offset, predicate, hint);
-    None
+    Some(EmbeddingSource::Endpoint { url: url?, model: model?, api_key, dimensions })
 }
 
 /// A prefix as it is written: the blank at its end belongs to it.

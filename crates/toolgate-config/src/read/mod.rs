@@ -2,6 +2,7 @@
 
 mod code_mode;
 mod embeddings;
+mod endpoint;
 mod report;
 mod scope;
 mod server;

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use url::Url;
-
+use super::endpoint;
 use super::report::Path;
 use super::scope::Scope;
-use crate::document::{Member, Value};
+use crate::document::Value;
 use crate::keys::SUBAGENT;
-use crate::{ChatProviderName, SearchStrategy, Secret, Severity, Subagent};
+use crate::{ChatProviderName, SearchStrategy, Severity, Subagent};
 
 const EXAMPLE: &str = "write `\"subagent\": { \"endpoint\": \"http://localhost:11434/v1\", \
                        \"model\": \"…\" }` in `toolSearch`, or choose another strategy";
@@ -46,17 +45,11 @@ fn model(scope: &mut Scope<'_, '_>, offset: usize) -> Option<Subagent> {
         None => ChatProviderName::default(),
     };
     let endpoint = match object.get("endpoint") {
-        Some(endpoint) => url(scope, endpoint),
+        Some(member) => endpoint::url(scope, member),
         None => Some(provider.endpoint().to_owned()),
     };
-    let model = if let Some(model) = object.get("model") {
-        scope.text(model)
-    } else {
-        let hint = Some("add `\"model\": \"…\"`, as the endpoint calls it".to_owned());
-        scope.complain(Severity::Error, scope.path, offset, "has no `model`", hint);
-        None
-    };
-    let api_key = object.get("apiKey").and_then(|key| api_key(scope, key));
+    let model = endpoint::model(scope, offset);
+    let api_key = endpoint::api_key(scope);
     let candidates = scope.integer("candidates", 2, 100);
     let candidates = candidates.and_then(|number| usize::try_from(number).ok());
     let timeout = scope.number("timeoutSeconds", 0.1, 60.0);
@@ -65,32 +58,4 @@ fn model(scope: &mut Scope<'_, '_>, offset: usize) -> Option<Subagent> {
     let (endpoint, model) = (endpoint?, model?);
     let is_sound = scope.first_error.is_none();
     is_sound.then_some(Subagent { provider, endpoint, model, api_key, candidates, timeout })
-}
-
-fn url<'r>(scope: &mut Scope<'r, '_>, member: &'r Member<'r>) -> Option<String> {
-    let text = scope.text(member)?;
-    let url = Url::parse(text.trim()).ok();
-    let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-    if url.is_none() {
-        let path = Path::Key(scope.path, &member.key);
-        let predicate = "is not a URL that begins with `http://` or `https://`";
-        let hint = Some("write the base URL, such as `http://localhost:11434/v1`".to_owned());
-        scope.complain(Severity::Error, &path, member.node.offset, predicate, hint);
-    }
-    url.map(Into::into)
-}
-
-fn api_key<'r>(scope: &mut Scope<'r, '_>, member: &'r Member<'r>) -> Option<Secret> {
-    if matches!(member.node.value, Value::Null) {
-        return None;
-    }
-    let key = scope.text(member)?;
-    if key.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
-        return Some(Secret::new(key));
-    }
-    let path = Path::Key(scope.path, &member.key);
-    let predicate = "has a line break or another character that no header can carry in its value";
-    let hint = Some("look at the variables that it uses".to_owned());
-    scope.complain(Severity::Error, &path, member.node.offset, predicate, hint);
-    None
 }

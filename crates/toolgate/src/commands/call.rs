@@ -3,9 +3,7 @@
 use std::{fs, io::Read, process::ExitCode};
 
 use serde_json::{Map, Value, json};
-use tokio_util::sync::CancellationToken;
 use toolgate_host::Session;
-use toolgate_upstream::{CallOptions, Progress};
 
 use super::{failed_call, is_error, text_of};
 use crate::{
@@ -49,32 +47,15 @@ async fn call(
     name: &str,
     arguments: Map<String, Value>,
 ) -> Result<Value, Failure> {
-    let cancel = CancellationToken::new();
-    let (progress, mut reports) = tokio::sync::mpsc::channel::<Progress>(64);
     let bar = Printer::progress(0, "calling");
-    let shown = bar.clone();
-    tokio::spawn(async move {
-        while let Some(report) = reports.recv().await {
-            let total = report.total.map(|total| format!("/{total}")).unwrap_or_default();
-            let message = report.message.unwrap_or_default();
-            shown.set_message(format!("calling: {}{total} {message}", report.progress));
-        }
-    });
-    let interrupted = cancel.clone();
-    tokio::spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            interrupted.cancel();
-            // Who presses it twice does not want to wait for the server.
-            if tokio::signal::ctrl_c().await.is_ok() {
-                std::process::exit(130);
-            }
-        }
+    let options = super::interruptible(&bar, |report| {
+        let total = report.total.map(|total| format!("/{total}")).unwrap_or_default();
+        format!("calling: {}{total} {}", report.progress, report.message.unwrap_or_default())
     });
     let request = Map::from_iter([
         ("name".to_owned(), json!(name)),
         ("arguments".to_owned(), Value::Object(arguments)),
     ]);
-    let options = CallOptions { progress: Some(progress), cancel, ..CallOptions::default() };
     let result = session.call("call_tool", request, options).await;
     bar.finish_and_clear();
     result.map_err(failed_call)

@@ -3,19 +3,14 @@
 use std::{fs, io::Read, path::Path, process::ExitCode};
 
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
-use toolgate_host::{CodeRun, Host};
+use toolgate_host::CodeRun;
 use toolgate_sandbox::Language;
-use toolgate_upstream::{CallOptions, Progress};
 
 use crate::{
     cli::{self, Globals, Run},
     failure::Failure,
     printer::Printer,
 };
-
-/// What programs exit with after Ctrl-C.
-const INTERRUPTED: u8 = 130;
 
 pub(crate) async fn run(
     globals: &Globals,
@@ -24,8 +19,13 @@ pub(crate) async fn run(
 ) -> Result<ExitCode, Failure> {
     let code = read(&arguments.file)?;
     let (_, host) = super::start_when_needed(globals, &[], None, printer).await?;
-    let cancel = CancellationToken::new();
-    let run = run_with_progress(&host, &code, language(arguments), cancel.clone()).await;
+    let bar = Printer::progress(0, "running");
+    let options = super::interruptible(&bar, |report| {
+        format!("running: {}", report.message.unwrap_or_default())
+    });
+    let cancel = options.cancel.clone();
+    let run = host.run_code(&code, language(arguments), options).await;
+    bar.finish_and_clear();
     host.shutdown().await;
     let run = run.ok_or_else(|| {
         Failure::usage("scripts are switched off: codeMode.enabled is false")
@@ -34,7 +34,7 @@ pub(crate) async fn run(
     show(&run, arguments.output.json, printer)?;
     Ok(match run.is_error {
         false => ExitCode::SUCCESS,
-        true if cancel.is_cancelled() => ExitCode::from(INTERRUPTED),
+        true if cancel.is_cancelled() => ExitCode::from(super::INTERRUPTED),
         true => ExitCode::FAILURE,
     })
 }
@@ -65,37 +65,6 @@ fn show(run: &CodeRun, as_json: bool, printer: &mut Printer) -> Result<(), Failu
         printer.note(&run.closing);
     }
     Ok(())
-}
-
-/// Runs the script. Ctrl-C cancels it; what it did until then is shown all the same.
-async fn run_with_progress(
-    host: &Host,
-    code: &str,
-    language: Language,
-    cancel: CancellationToken,
-) -> Option<CodeRun> {
-    let (progress, mut reports) = tokio::sync::mpsc::channel::<Progress>(64);
-    let bar = Printer::progress(0, "running");
-    let shown = bar.clone();
-    tokio::spawn(async move {
-        while let Some(report) = reports.recv().await {
-            shown.set_message(format!("running: {}", report.message.unwrap_or_default()));
-        }
-    });
-    let interrupted = cancel.clone();
-    tokio::spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            interrupted.cancel();
-            // Who presses it twice does not want to wait for the servers.
-            if tokio::signal::ctrl_c().await.is_ok() {
-                std::process::exit(i32::from(INTERRUPTED));
-            }
-        }
-    });
-    let options = CallOptions { progress: Some(progress), cancel, ..CallOptions::default() };
-    let run = host.run_code(code, language, options).await;
-    bar.finish_and_clear();
-    run
 }
 
 fn read(file: &Path) -> Result<String, Failure> {
