@@ -75,6 +75,7 @@ impl Face {
             meta: meta.and_then(|meta| meta.as_object().cloned()).filter(|meta| !meta.is_empty()),
             progress: None,
             cancel: context.ct.clone(),
+            respondent: None,
         };
         let forwarding = context.meta.get_progress_token().map(|token| {
             let (sender, reports) = mpsc::channel(QUEUED_PROGRESS);

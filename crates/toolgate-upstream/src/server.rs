@@ -7,7 +7,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use rmcp::model::JsonObject;
+use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, JsonObject};
 use serde_json::Value;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
@@ -146,19 +146,32 @@ impl Server {
         arguments: Option<JsonObject>,
         options: CallOptions,
     ) -> Result<Value, CallError> {
-        let cancel = options.cancel.child_token();
-        let _cancelled_when_dropped = cancel.clone().drop_guard();
-        let (server, tool) = (Arc::clone(self), tool.to_owned());
-        let options = CallOptions { cancel, ..options };
-        let call = tokio::spawn(async move { server.call_here(&tool, arguments, options).await });
-        // It fails only where the runtime ends.
-        call.await.unwrap_or(Err(CallError::Cancelled))
+        let mut params = CallToolRequestParams::new(tool.to_owned());
+        params.arguments = arguments;
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        self.request(tool, request, options).await
     }
 
-    async fn call_here(
+    /// Sends any request, in the way of a [`call`](Self::call). `about` is what it is about, for errors.
+    pub(crate) async fn request(
+        self: &Arc<Self>,
+        about: &str,
+        request: ClientRequest,
+        options: CallOptions,
+    ) -> Result<Value, CallError> {
+        let cancel = options.cancel.child_token();
+        let _cancelled_when_dropped = cancel.clone().drop_guard();
+        let (server, about) = (Arc::clone(self), about.to_owned());
+        let options = CallOptions { cancel, ..options };
+        let sent = tokio::spawn(async move { server.request_here(&about, request, options).await });
+        // It fails only where the runtime ends.
+        sent.await.unwrap_or(Err(CallError::Cancelled))
+    }
+
+    async fn request_here(
         &self,
-        tool: &str,
-        arguments: Option<JsonObject>,
+        about: &str,
+        request: ClientRequest,
         options: CallOptions,
     ) -> Result<Value, CallError> {
         for _ in 0..MAX_CONNECTIONS_TRIED {
@@ -167,7 +180,7 @@ impl Server {
                 () = options.cancel.cancelled() => return Err(CallError::Cancelled),
                 connection = self.connection() => connection?,
             };
-            match connection.call(tool, arguments.clone(), options.clone()).await {
+            match connection.request(about, request.clone(), options.clone()).await {
                 Ok(result) => return Ok(result),
                 Err(CallFailure::Failed(error)) => return Err(error),
                 // Nothing was sent, so that nothing is repeated.

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use futures::future::join_all;
-use rmcp::model::JsonObject;
+use rmcp::model::{ClientRequest, CustomRequest, JsonObject};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use toolgate_catalog::ServerName;
@@ -31,6 +31,12 @@ pub trait Observer: Send + Sync + 'static {
     /// A server wrote something that is no message, or we have something to note about it.
     fn output(&self, server: &ServerName, source: OutputSource, line: &str) {
         let _ = (server, source, line);
+    }
+
+    /// A server sent a notification that is about no call of ours: `notifications/message`,
+    /// `notifications/resources/updated`, a list that changed.
+    fn notified(&self, server: &ServerName, method: &str, params: Option<&Value>) {
+        let _ = (server, method, params);
     }
 }
 
@@ -85,6 +91,22 @@ impl Upstream {
         let known = self.servers.get(server);
         let server = known.ok_or_else(|| CallError::UnknownServer(server.clone()))?;
         server.call(tool, arguments, options).await
+    }
+
+    /// Sends a request that is no call of a tool (`resources/read`, `prompts/get`), and gives its
+    /// result as it was sent. What goes for a call goes for it: it waits for a connection, is bounded,
+    /// and is never repeated.
+    pub async fn request(
+        &self,
+        server: &ServerName,
+        method: &str,
+        params: Option<Value>,
+        options: CallOptions,
+    ) -> Result<Value, CallError> {
+        let known = self.servers.get(server);
+        let server = known.ok_or_else(|| CallError::UnknownServer(server.clone()))?;
+        let request = ClientRequest::CustomRequest(CustomRequest::new(method, params));
+        server.request(method, request, options).await
     }
 
     /// Connects to a server that was left for later.
