@@ -40,11 +40,24 @@ pub enum Builtin {
     Stderr,
     /// Asks the client for its roots and returns what came back, an error included.
     AskRoots,
+    /// Asks for a form to be filled in (`elicitation/create`), `rounds` times in turn.
+    AskForm,
+    /// Asks for a page to be visited (`elicitation/create` with a URL), `rounds` times in turn.
+    AskUrl,
+    /// Asks the client's model (`sampling/createMessage`), `rounds` times in turn.
+    AskModel,
+    /// Asks for a form, a model's words and the roots at the same time, `rounds` times in turn.
+    AskAll,
+    /// Sends `count` log messages (`level`, `data`), then answers.
+    Log,
+    /// Reports who the client says it is: the parameters of its `initialize`, or the request's
+    /// `_meta`.
+    Client,
 }
 
 impl Builtin {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 22] = [
         Self::Echo,
         Self::Add,
         Self::Sleep,
@@ -61,6 +74,12 @@ impl Builtin {
         Self::SpawnGrandchild,
         Self::Stderr,
         Self::AskRoots,
+        Self::AskForm,
+        Self::AskUrl,
+        Self::AskModel,
+        Self::AskAll,
+        Self::Log,
+        Self::Client,
     ];
 
     /// The tool's name.
@@ -82,6 +101,12 @@ impl Builtin {
             Self::SpawnGrandchild => "spawn_grandchild",
             Self::Stderr => "stderr",
             Self::AskRoots => "ask_roots",
+            Self::AskForm => "ask_form",
+            Self::AskUrl => "ask_url",
+            Self::AskModel => "ask_model",
+            Self::AskAll => "ask_all",
+            Self::Log => "log",
+            Self::Client => "client",
         }
     }
 
@@ -124,6 +149,12 @@ impl Builtin {
             Self::SpawnGrandchild => "Start a background process and return its id.",
             Self::Stderr => "Write lines to the server's standard error.",
             Self::AskRoots => "Ask the client for its roots.",
+            Self::AskForm => "Ask the person to fill in a form.",
+            Self::AskUrl => "Ask the person to visit a page.",
+            Self::AskModel => "Ask the client's model for a few words.",
+            Self::AskAll => "Ask the person, the model and for the roots at once.",
+            Self::Log => "Send log messages.",
+            Self::Client => "Report what the client says of itself.",
         }
     }
 
@@ -152,7 +183,12 @@ impl Builtin {
                 object(&json!({ "keepsPipes": flag, "ignoresTerminate": flag }), &[])
             }
             Self::Stderr => object(&json!({ "lines": count }), &["lines"]),
-            Self::LastCancelled | Self::Media | Self::Counter | Self::AskRoots => {
+            Self::AskForm | Self::AskUrl | Self::AskModel | Self::AskAll => {
+                let any = json!({ "type": "object" });
+                object(&json!({ "rounds": count, "with": any }), &[])
+            }
+            Self::Log => object(&json!({ "level": text, "data": {}, "count": count }), &[]),
+            Self::LastCancelled | Self::Media | Self::Counter | Self::AskRoots | Self::Client => {
                 object(&json!({}), &[])
             }
         }

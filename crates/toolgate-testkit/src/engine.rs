@@ -3,9 +3,12 @@
 mod calls;
 mod handshake;
 mod listing;
+mod raw_methods;
+mod subscriptions;
 
 pub(crate) use handshake::VERSION_KEY;
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -48,8 +51,10 @@ pub(crate) struct State {
     pub(crate) last_cancelled: Value,
     /// Legacy clients that get notifications without asking for them.
     peers: Vec<Weak<Peer>>,
-    /// The open `subscriptions/listen` requests for `toolsListChanged`.
+    /// The open `subscriptions/listen` requests.
     subscriptions: Vec<Arc<Request>>,
+    /// What clients have told: `{method, params}` of their last notifications.
+    heard: VecDeque<Value>,
 }
 
 /// Which half of the protocol's history a request belongs to.
@@ -74,6 +79,16 @@ pub(crate) struct Request {
     cancelled: CancellationToken,
 }
 
+impl Request {
+    /// What the client says of itself.
+    pub(crate) fn client(&self) -> Value {
+        match self.generation {
+            Generation::Legacy => self.peer.introduction(),
+            Generation::Modern => self.params["_meta"].clone(),
+        }
+    }
+}
+
 impl Engine {
     /// An engine for `fixture` that nobody talks to yet.
     pub(crate) fn new(fixture: Fixture) -> Arc<Self> {
@@ -88,6 +103,7 @@ impl Engine {
                 last_cancelled: Value::Null,
                 peers: Vec::new(),
                 subscriptions: Vec::new(),
+                heard: VecDeque::new(),
             }),
             exit: CancellationToken::new(),
             exit_code: AtomicI32::new(0),
@@ -173,22 +189,6 @@ impl Engine {
         self.state.lock().subscriptions.clear();
     }
 
-    /// Tells everybody who wants to know that the tool list has changed.
-    pub(crate) fn announce_tools(&self) {
-        let method = "notifications/tools/list_changed";
-        let mut state = self.state.lock();
-        state.peers.retain(|peer| peer.strong_count() > 0);
-        for peer in state.peers.iter().filter_map(Weak::upgrade) {
-            peer.standing.initiate(&json!({ "jsonrpc": "2.0", "method": method }));
-        }
-        for subscription in &state.subscriptions {
-            let meta = json!({ "io.modelcontextprotocol/subscriptionId": subscription.id });
-            let params = json!({ "_meta": meta });
-            let message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
-            subscription.outbox.initiate(&message);
-        }
-    }
-
     /// Which half of the protocol a request with these parameters belongs to.
     pub(crate) fn generation_of(&self, params: &Value) -> Generation {
         match self.fixture.era {
@@ -200,11 +200,12 @@ impl Engine {
 
     /// Takes a notification.
     fn note(&self, peer: &Arc<Peer>, method: &str, params: &Value) {
+        self.hear(method, params);
         match method {
             "notifications/initialized" if self.fixture.faults.asks_after_handshake => {
                 // The answers are of no interest; that the client takes the questions well is.
-                drop(peer.ask(&peer.standing, "roots/list"));
-                drop(peer.ask(&peer.standing, "ping"));
+                drop(peer.ask(&peer.standing, "roots/list", None));
+                drop(peer.ask(&peer.standing, "ping", None));
             }
             "notifications/cancelled" => {
                 // The record is made first: once the token fires, a test may look for it.
@@ -250,26 +251,8 @@ impl Engine {
             ("tools/list", _) => self.list_tools(request),
             ("tools/call", _) => self.call_tool(request).await,
             ("subscriptions/listen", Generation::Modern) => self.listen(request).await,
-            (method, _) => {
-                Reply::error(code::METHOD_NOT_FOUND, format!("Method not found: {method}"))
-            }
+            _ => self.raw_method(request).await,
         }
-    }
-
-    /// Opens a subscription; it ends when the client cancels it.
-    async fn listen(&self, request: &Arc<Request>) -> Reply {
-        let wanted = request.params["notifications"]["toolsListChanged"] == true;
-        let accepted = if wanted { json!({ "toolsListChanged": true }) } else { json!({}) };
-        let meta = json!({ "io.modelcontextprotocol/subscriptionId": request.id });
-        request.outbox.initiate(&json!({
-            "jsonrpc": "2.0",
-            "method": "notifications/subscriptions/acknowledged",
-            "params": { "_meta": meta, "notifications": accepted },
-        }));
-        if wanted {
-            self.state.lock().subscriptions.push(Arc::clone(request));
-        }
-        std::future::pending().await
     }
 
     /// Sends a reply, or what a fault makes of it.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{Builtin, Faults};
 
@@ -48,6 +48,10 @@ pub struct Fixture {
     pub tools: Vec<Value>,
     /// Raw `tools/call` results by tool name, sent exactly as given.
     pub answers: BTreeMap<String, Value>,
+    /// Capabilities that it declares beside `tools`, as they are.
+    pub capabilities: Map<String, Value>,
+    /// Results of any other method, sent exactly as given.
+    pub methods: BTreeMap<String, Value>,
     /// A file that gets one JSON line, `{"name", "arguments"}`, for each `tools/call`, written
     /// before the tool runs. It survives a crash, so it proves that a call was not repeated.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,6 +93,20 @@ impl Fixture {
     #[must_use]
     pub fn with_answer(mut self, name: impl Into<String>, result: Value) -> Self {
         self.answers.insert(name.into(), result);
+        self
+    }
+
+    /// Declares a capability beside `tools`.
+    #[must_use]
+    pub fn with_capability(mut self, name: impl Into<String>, capability: Value) -> Self {
+        self.capabilities.insert(name.into(), capability);
+        self
+    }
+
+    /// Makes it answer each request of `method` with `result`, exactly as given.
+    #[must_use]
+    pub fn with_method(mut self, method: impl Into<String>, result: Value) -> Self {
+        self.methods.insert(method.into(), result);
         self
     }
 
@@ -150,6 +168,8 @@ impl Default for Fixture {
             builtins: Vec::new(),
             tools: Vec::new(),
             answers: BTreeMap::new(),
+            capabilities: Map::new(),
+            methods: BTreeMap::new(),
             call_log: None,
             http: HttpOptions::default(),
             faults: Faults::default(),

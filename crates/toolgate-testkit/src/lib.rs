@@ -18,6 +18,30 @@
 //! The servers are written on raw JSON, without an SDK, because an SDK would not let them send the
 //! broken messages that tests need. [`malformed`] has definitions that real servers really send, and
 //! [`RawClient`] talks to any stdio server in the same raw terms.
+//!
+//! # Servers that ask
+//!
+//! [`Builtin::AskForm`], [`Builtin::AskUrl`], [`Builtin::AskModel`] and [`Builtin::AskAll`] ask the
+//! client before they answer, in either era and over either transport: a legacy fixture sends
+//! requests of its own, a modern one answers `input_required` with a `requestState` that it wants
+//! back as it was. All take `rounds` (how often, 1 unless said) and `with` (fields for the
+//! parameters of each question), and answer with `structuredContent: {"answers": [round, …]}`. A
+//! round maps the keys `form`, `url`, `model` and `roots` to the client's results; a legacy
+//! client's refusal is `{"error": …}` in that place. [`Builtin::Log`] sends `notifications/message`,
+//! and [`Builtin::Client`] answers with what the client said of itself.
+//!
+//! # Methods of no protocol
+//!
+//! [`Fixture::with_method`] answers any method, and [`Fixture::with_capability`] declares it. Beside
+//! those every fixture has a few of its own, to see what of a message arrives:
+//!
+//! | method | what it does |
+//! |---|---|
+//! | `fixture/echo` | its parameters are the result |
+//! | `fixture/fail` | its parameters `{code, message, data}` are the error |
+//! | `fixture/notify` | sends the notification `{method, params}`; with `toAll` to whoever listens |
+//! | `fixture/ask` | asks `ask` (`{method, params}`) of the client; the answer is the result |
+//! | `fixture/heard` | `{heard: [{method, params}]}`: the last notifications of clients |
 
 mod binary;
 mod builtin;
@@ -31,6 +55,7 @@ pub mod malformed;
 mod model;
 mod outbox;
 mod peer;
+mod questions;
 mod raw_client;
 mod real_servers;
 mod reply;

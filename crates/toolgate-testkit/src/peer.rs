@@ -17,6 +17,8 @@ pub(crate) struct Peer {
     pub(crate) standing: Outbox,
     /// Whether `initialize` was answered.
     initialized: AtomicBool,
+    /// The parameters of its `initialize`.
+    introduction: Mutex<Value>,
     next_question: AtomicU64,
     /// The server's own requests that wait for the client's answer, by id.
     questions: Mutex<HashMap<String, oneshot::Sender<Value>>>,
@@ -30,6 +32,7 @@ impl Peer {
         Self {
             standing,
             initialized: AtomicBool::new(false),
+            introduction: Mutex::default(),
             next_question: AtomicU64::new(1),
             questions: Mutex::default(),
             running: Mutex::default(),
@@ -41,19 +44,34 @@ impl Peer {
         self.initialized.load(Ordering::SeqCst)
     }
 
-    /// Notes that the legacy handshake has taken place.
-    pub(crate) fn set_initialized(&self) {
+    /// Notes that the legacy handshake has taken place, and with what words.
+    pub(crate) fn set_initialized(&self, introduction: &Value) {
+        *self.introduction.lock() = introduction.clone();
         self.initialized.store(true, Ordering::SeqCst);
+    }
+
+    /// The parameters of the client's `initialize`.
+    pub(crate) fn introduction(&self) -> Value {
+        self.introduction.lock().clone()
     }
 
     /// Sends a request of the server's own over `outbox`. The receiver gets the client's whole
     /// answer, an error included.
-    pub(crate) fn ask(&self, outbox: &Outbox, method: &str) -> oneshot::Receiver<Value> {
+    pub(crate) fn ask(
+        &self,
+        outbox: &Outbox,
+        method: &str,
+        params: Option<&Value>,
+    ) -> oneshot::Receiver<Value> {
         let number = self.next_question.fetch_add(1, Ordering::SeqCst);
         let id = format!("fixture-{number}");
         let (sender, receiver) = oneshot::channel();
         self.questions.lock().insert(id.clone(), sender);
-        outbox.initiate(&json!({ "jsonrpc": "2.0", "id": id, "method": method }));
+        let mut message = json!({ "jsonrpc": "2.0", "id": id, "method": method });
+        if let Some(params) = params {
+            message["params"] = params.clone();
+        }
+        outbox.initiate(&message);
         receiver
     }
 

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::Builtin;
 use crate::engine::{Engine, Generation, Request};
+use crate::questions;
 use crate::reply::Reply;
 
 /// The longest text that `big` makes.
@@ -59,6 +60,11 @@ pub(crate) async fn run(builtin: Builtin, engine: &Arc<Engine>, request: &Reques
         Builtin::SpawnGrandchild => spawn_grandchild(arguments),
         Builtin::Stderr => write_stderr(arguments).await,
         Builtin::AskRoots => ask_roots(request).await,
+        Builtin::AskForm | Builtin::AskUrl | Builtin::AskModel | Builtin::AskAll => {
+            questions::ask(builtin, request).await
+        }
+        Builtin::Log => log(request),
+        Builtin::Client => Reply::structured(&request.client()),
     }
 }
 
@@ -114,6 +120,23 @@ async fn progress(request: &Request) -> Reply {
         }));
     }
     Reply::text(format!("Took {steps} steps."))
+}
+
+fn log(request: &Request) -> Reply {
+    let arguments = &request.params["arguments"];
+    let count = number(arguments, "count").clamp(1, MOST_REPETITIONS);
+    for number in 1..=count {
+        let params = json!({
+            "level": text(arguments, "level", "info"),
+            "logger": "fixture",
+            "data": arguments["data"],
+            "number": number,
+        });
+        let message =
+            json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": params });
+        request.outbox.initiate(&message);
+    }
+    Reply::text(format!("Logged {count} messages."))
 }
 
 /// Each kind of content that the protocol knows, and one that it does not.
@@ -224,7 +247,7 @@ async fn ask_roots(request: &Request) -> Reply {
             })),
         };
     }
-    let answer = request.peer.ask(&request.outbox, "roots/list");
+    let answer = request.peer.ask(&request.outbox, "roots/list", None);
     match tokio::time::timeout(PATIENCE, answer).await {
         Ok(Ok(answer)) => {
             let part = if answer.get("error").is_some() { "error" } else { "result" };

@@ -70,7 +70,7 @@ impl Engine {
         if let Some(instructions) = &self.fixture.instructions {
             result["instructions"] = json!(instructions);
         }
-        request.peer.set_initialized();
+        request.peer.set_initialized(&request.params);
         self.state.lock().peers.push(Arc::downgrade(&request.peer));
         Reply::Result(result)
     }
@@ -125,7 +125,10 @@ impl Engine {
     }
 
     fn capabilities(&self) -> Value {
-        json!({ "tools": { "listChanged": self.fixture.advertises_list_changed } })
+        let tools = json!({ "listChanged": self.fixture.advertises_list_changed });
+        let mut capabilities = serde_json::Map::from_iter([("tools".to_owned(), tools)]);
+        capabilities.extend(self.fixture.capabilities.clone());
+        Value::Object(capabilities)
     }
 
     fn server_info(&self) -> Value {

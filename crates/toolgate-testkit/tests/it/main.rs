@@ -10,6 +10,7 @@ mod faults;
 mod http;
 mod http_client;
 mod protocol;
+mod questions;
 mod real_servers;
 mod tools;
 

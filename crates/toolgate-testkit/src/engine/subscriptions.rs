@@ -1,0 +1,62 @@
+//! `subscriptions/listen`, and who hears of what.
+
+use std::sync::{Arc, Weak};
+
+use serde_json::{Value, json};
+
+use super::{Engine, Request};
+use crate::reply::Reply;
+
+/// The notifications that a client can ask for, and the key by which it does.
+const KINDS: [(&str, &str); 4] = [
+    ("notifications/tools/list_changed", "toolsListChanged"),
+    ("notifications/prompts/list_changed", "promptsListChanged"),
+    ("notifications/resources/list_changed", "resourcesListChanged"),
+    ("notifications/resources/updated", "resourceSubscriptions"),
+];
+
+impl Engine {
+    /// Opens a subscription; it ends when the client cancels it.
+    pub(super) async fn listen(&self, request: &Arc<Request>) -> Reply {
+        let asked = request.params["notifications"].as_object().cloned().unwrap_or_default();
+        let known = |key: &String| KINDS.iter().any(|(_, kind)| key == kind);
+        let accepted: Value = asked.into_iter().filter(|(key, _)| known(key)).collect();
+        let meta = json!({ "io.modelcontextprotocol/subscriptionId": request.id });
+        // Before the acknowledgement, so that who has that misses nothing.
+        self.state.lock().subscriptions.push(Arc::clone(request));
+        request.outbox.initiate(&json!({
+            "jsonrpc": "2.0",
+            "method": "notifications/subscriptions/acknowledged",
+            "params": { "_meta": meta, "notifications": accepted },
+        }));
+        std::future::pending().await
+    }
+
+    /// Tells everybody who wants to know that the tool list has changed.
+    pub(crate) fn announce_tools(&self) {
+        self.announce("notifications/tools/list_changed", None);
+    }
+
+    /// Tells all legacy clients, and the modern ones that asked for it.
+    pub(super) fn announce(&self, method: &str, params: Option<&Value>) {
+        let mut state = self.state.lock();
+        state.peers.retain(|peer| peer.strong_count() > 0);
+        let mut message = json!({ "jsonrpc": "2.0", "method": method });
+        if let Some(params) = params {
+            message["params"] = params.clone();
+        }
+        for peer in state.peers.iter().filter_map(Weak::upgrade) {
+            peer.standing.initiate(&message);
+        }
+        let Some((_, kind)) = KINDS.iter().find(|(known, _)| *known == method) else { return };
+        let asked_for = |request: &&Arc<Request>| {
+            let wanted = &request.params["notifications"][kind];
+            *wanted == true || wanted.is_array()
+        };
+        for subscription in state.subscriptions.iter().filter(asked_for) {
+            let id = &subscription.id;
+            message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] = id.clone();
+            subscription.outbox.initiate(&message);
+        }
+    }
+}
