@@ -20,15 +20,19 @@ use toolgate_catalog::{Era, ServerName};
 
 use crate::{
     backoff::Backoff,
+    clock::PERSON_PATIENCE,
     error::{CallError, Failure},
     handshake::{Handshake, Running},
+    input::{self, InputRequired, MAX_ROUNDS, Unanswered},
     listing::{self, Listing},
     process::Process,
     raw, reasons,
     redact::Redactor,
-    respondent::Respondent,
+    respondent::{self, Respondent},
     spec::Limits,
-    tap::{Heard, Ticket},
+    tap::Heard,
+    ticket::Ticket,
+    turns::Caller,
 };
 
 /// How far a call has come.
@@ -89,7 +93,7 @@ pub(crate) enum CallFailure {
 
 /// How the wait for an answer ended.
 enum Wait {
-    Answered(Box<Result<ServerResult, ServiceError>>),
+    Answered(Result<ServerResult, ServiceError>),
     Closed,
     Cancelled,
     TimedOut { limit: Duration, total: bool },
@@ -100,8 +104,9 @@ const CONNECTION_META: [&str; 4] = [
     "progressToken",
     "io.modelcontextprotocol/protocolVersion",
     "io.modelcontextprotocol/clientInfo",
-    "io.modelcontextprotocol/clientCapabilities",
+    CAPABILITIES_META,
 ];
+const CAPABILITIES_META: &str = "io.modelcontextprotocol/clientCapabilities";
 
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -149,7 +154,8 @@ impl Connection {
 
     /// From 2026-07-28 on, notifications come only to those who ask for them.
     fn listen_for_changes(&self) {
-        if self.handshake.era != Era::Modern || !self.handshake.announces_changes {
+        let filter = self.handshake.announced();
+        if self.handshake.era != Era::Modern || filter == SubscriptionFilter::default() {
             return;
         }
         let (peer, heard, mut closed) =
@@ -157,8 +163,7 @@ impl Connection {
         let listening = async move {
             let mut backoff = Backoff::new();
             loop {
-                let filter = SubscriptionFilter::builder().tools_list_changed().build();
-                match peer.listen(filter).await {
+                match peer.listen(filter.clone()).await {
                     Ok(mut subscription) => {
                         backoff.connected(std::time::Instant::now());
                         // The tap has heard them already; here they only have to be taken.
@@ -222,44 +227,93 @@ impl Connection {
     }
 
     /// Sends a request and gives its result as it was sent. `about` is what it is about, for errors.
+    /// What the server asks before it has a result is answered by the caller's respondent.
     pub(crate) async fn request(
         &self,
         about: &str,
         mut request: ClientRequest,
         options: CallOptions,
     ) -> Result<Value, CallFailure> {
-        let tool = about;
-        let ticket = Ticket::new(options.progress);
+        let caller = Caller::of(options.respondent.as_ref());
+        let limit = self.about.limits.total;
+        // Whom a question of the older protocol is for shows in whose calls are under way.
+        let _turn = tokio::select! {
+            biased;
+            () = options.cancel.cancelled() => return Err(CallFailure::Failed(CallError::Cancelled)),
+            turn = self.heard.turns.enter(caller) => turn,
+            () = self.closed() => return Err(CallFailure::NotSent),
+            () = tokio::time::sleep(limit) => return Err(self.timed_out(about, limit, true)),
+        };
+        let (mut total, mut patience) = (limit, PERSON_PATIENCE);
+        for round in 0..MAX_ROUNDS {
+            let started = Instant::now();
+            let sent = self.send(about, request.clone(), &options, total).await;
+            let result = match sent {
+                // Whoever was asked is not to be asked all over again.
+                Err(CallFailure::NotSent) if round > 0 => {
+                    return Err(self.failed(about, ServiceError::TransportClosed));
+                }
+                sent => sent?,
+            };
+            total = total.saturating_sub(started.elapsed());
+            let Some(asked) = InputRequired::read(&result) else { return Ok(result) };
+            let asked = asked.map_err(|why| self.unusable(about, why))?;
+            let started = Instant::now();
+            let answering = async {
+                tokio::time::sleep(asked.pause(round)).await;
+                asked.ask(options.respondent.as_deref()).await
+            };
+            let answers = tokio::select! {
+                biased;
+                () = options.cancel.cancelled() => Err(CallError::Cancelled),
+                answers = answering => answers.map_err(|unanswered| self.unanswered(about, unanswered)),
+                () = tokio::time::sleep(patience) => Err(self.unanswered(about, Unanswered::Late)),
+            };
+            patience = patience.saturating_sub(started.elapsed());
+            asked.answer(&mut request, answers.map_err(CallFailure::Failed)?);
+        }
+        Err(self.unusable(about, "the server asks without end"))
+    }
+
+    /// Sends a request once, and gives its result within `total`.
+    async fn send(
+        &self,
+        about: &str,
+        mut request: ClientRequest,
+        options: &CallOptions,
+        total: Duration,
+    ) -> Result<Value, CallFailure> {
+        let ticket = Ticket::new(options.progress.clone(), options.respondent.clone());
         request.extensions_mut().insert(ticket.clone());
         // The limits are ours: rmcp's would be lost with a call that is cancelled.
         let mut request_options = PeerRequestOptions::no_options();
-        request_options.meta = options.meta.map(caller_meta);
+        request_options.meta = Some(self.meta(options));
         let sent = self.peer.send_request_with_option(request, request_options).await;
         let mut handle = match sent {
             Ok(handle) => handle,
             Err(ServiceError::TransportClosed) => return Err(CallFailure::NotSent),
-            Err(error) => return Err(CallFailure::Failed(self.call_error(tool, error))),
+            Err(error) => return Err(self.failed(about, error)),
         };
-        let wait = self.wait(&mut handle, &ticket, &options.cancel).await;
-        self.heard.forget(&handle.id);
-        let server = self.about.server.clone();
-        let error = match wait {
-            Wait::Answered(answer) => match *answer {
-                Ok(result) => return Ok(raw::result(result)),
-                Err(error) => self.call_error(tool, error),
-            },
-            Wait::Closed if !ticket.was_sent() => return Err(CallFailure::NotSent),
-            Wait::Closed => self.call_error(tool, ServiceError::TransportClosed),
+        let wait = self.wait(&mut handle, &ticket, &options.cancel, total).await;
+        ticket.end();
+        match wait {
+            Wait::Answered(answer) => {
+                self.heard.forget(&handle.id);
+                answer.map(raw::result).map_err(|error| self.failed(about, error))
+            }
+            Wait::Closed if !ticket.was_sent() => Err(CallFailure::NotSent),
+            Wait::Closed => Err(self.failed(about, ServiceError::TransportClosed)),
             Wait::Cancelled => {
+                self.heard.abandon(&handle.id);
                 tell_cancelled(handle, "cancelled by the caller").await;
-                CallError::Cancelled
+                Err(CallFailure::Failed(CallError::Cancelled))
             }
             Wait::TimedOut { limit, total } => {
+                self.heard.abandon(&handle.id);
                 tell_cancelled(handle, "no answer in time").await;
-                CallError::TimedOut { server, tool: tool.to_owned(), limit, total }
+                Err(self.timed_out(about, limit, total))
             }
-        };
-        Err(CallFailure::Failed(error))
+        }
     }
 
     async fn wait(
@@ -267,21 +321,67 @@ impl Connection {
         handle: &mut RequestHandle<RoleClient>,
         ticket: &Ticket,
         cancel: &CancellationToken,
+        left: Duration,
     ) -> Wait {
         let limits = &self.about.limits;
-        let total = tokio::time::sleep(limits.total);
-        let idle = tokio::time::sleep(limits.idle);
+        let asking = ticket.asking();
+        let total = asking.elapse(left, PERSON_PATIENCE);
+        let idle = asking.elapse(limits.idle, PERSON_PATIENCE);
         let (mut total, mut idle) = (std::pin::pin!(total), std::pin::pin!(idle));
         loop {
             tokio::select! {
                 biased;
-                answer = &mut handle.rx => return answer.map_or(Wait::Closed, |answer| Wait::Answered(Box::new(answer))),
+                answer = &mut handle.rx => return answer.map_or(Wait::Closed, Wait::Answered),
                 () = cancel.cancelled() => return Wait::Cancelled,
                 () = &mut total => return Wait::TimedOut { limit: limits.total, total: true },
-                () = ticket.progressed() => idle.as_mut().reset(Instant::now() + limits.idle),
+                () = ticket.progressed() => idle.set(asking.elapse(limits.idle, PERSON_PATIENCE)),
                 () = &mut idle => return Wait::TimedOut { limit: limits.idle, total: false },
             }
         }
+    }
+
+    /// What goes with a request: the caller's own words, and to a server of the newer protocol what
+    /// the caller can be asked.
+    fn meta(&self, options: &CallOptions) -> RequestMetaObject {
+        let mut meta = options.meta.clone().map(caller_meta).unwrap_or_default();
+        if self.handshake.era == Era::Modern
+            && let Some(respondent) = &options.respondent
+        {
+            let askable = respondent::askable(respondent.as_ref());
+            meta.insert(CAPABILITIES_META.to_owned(), Value::Object(askable));
+        }
+        meta
+    }
+
+    fn failed(&self, about: &str, error: ServiceError) -> CallFailure {
+        CallFailure::Failed(self.call_error(about, error))
+    }
+
+    fn timed_out(&self, about: &str, limit: Duration, total: bool) -> CallFailure {
+        let (server, tool) = (self.about.server.clone(), about.to_owned());
+        CallFailure::Failed(CallError::TimedOut { server, tool, limit, total })
+    }
+
+    /// An `input_required` that leads nowhere.
+    fn unusable(&self, about: &str, why: &str) -> CallFailure {
+        let (server, tool) = (self.about.server.clone(), about.to_owned());
+        let message = format!("it asks for input, but {why}");
+        CallFailure::Failed(CallError::Transport { server, tool, message })
+    }
+
+    fn unanswered(&self, about: &str, unanswered: Unanswered) -> CallError {
+        let (asked, why) = match unanswered {
+            Unanswered::CannotBeAsked(question) => {
+                (input::in_words(&question), "this client cannot be asked".to_owned())
+            }
+            Unanswered::Refused(question, error) => {
+                let refusal = error.message.chars().take(200).collect::<String>();
+                (input::in_words(&question), format!("the client refused: {refusal}"))
+            }
+            Unanswered::Late => ("input".to_owned(), "nobody gave it in time".to_owned()),
+        };
+        let (server, tool) = (self.about.server.clone(), about.to_owned());
+        CallError::Unanswered { server, tool, asked: self.about.redactor.line(&asked), why }
     }
 
     fn call_error(&self, tool: &str, error: ServiceError) -> CallError {

@@ -60,6 +60,19 @@ pub enum CallError {
         /// Whether this was the limit for the whole call.
         total: bool,
     },
+    /// The server asked for something before it would answer, and did not get it. It is still
+    /// connected.
+    #[error("server `{server}` wants {asked} before it answers `{tool}`, and {why}")]
+    Unanswered {
+        /// The server.
+        server: ServerName,
+        /// The tool.
+        tool: String,
+        /// What it asked for, in words.
+        asked: String,
+        /// Why it did not get it.
+        why: String,
+    },
     /// The caller cancelled; the server was told.
     #[error("the call was cancelled")]
     Cancelled,

@@ -5,12 +5,13 @@ use std::{fmt, sync::Arc, time::Duration};
 use rmcp::{
     ErrorData, RoleClient, Service,
     model::{
-        ClientCapabilities, ClientResult, EmptyResult, ErrorCode, Implementation,
-        InitializeRequestParams, ProtocolVersion, ServerNotification, ServerRequest,
+        ClientCapabilities, ClientResult, CustomRequest, CustomResult, Implementation,
+        InitializeRequestParams, JsonObject, ProtocolVersion, ServerNotification, ServerRequest,
+        SubscriptionFilter,
     },
     service::{
-        ClientInitializeError, ClientLifecycleMode, NotificationContext, RequestContext,
-        RunningService, serve_client_with_lifecycle_and_ct,
+        ClientInitializeError, ClientLifecycleMode, InboundStreamOrigin, NotificationContext,
+        RequestContext, RunningService, serve_client_with_lifecycle_and_ct,
     },
     transport::Transport,
 };
@@ -18,7 +19,11 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use toolgate_catalog::Era;
 
-use crate::tap::{Heard, Tap, TapOptions};
+use crate::{
+    questions,
+    respondent::Question,
+    tap::{Heard, Tap, TapOptions},
+};
 
 /// What a server said of itself.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,6 +38,24 @@ pub struct Handshake {
     pub instructions: Option<String>,
     /// Whether it says that it announces changes of its tools.
     pub announces_changes: bool,
+    /// What it can do: `resources`, `prompts`, `completions`, `logging` and so on, as it declared it.
+    pub capabilities: JsonObject,
+}
+
+impl Handshake {
+    /// The lists whose changes it says it announces.
+    pub(crate) fn announced(&self) -> SubscriptionFilter {
+        let announces = |list: &str| {
+            let capability = self.capabilities.get(list);
+            let flag = capability.and_then(|capability| capability.get("listChanged"));
+            flag.and_then(Value::as_bool).filter(|announces| *announces)
+        };
+        let mut filter = SubscriptionFilter::default();
+        filter.tools_list_changed = announces("tools");
+        filter.prompts_list_changed = announces("prompts");
+        filter.resources_list_changed = announces("resources");
+        filter
+    }
 }
 
 /// A server's words about itself are kept for as long as it is; longer ones are cut or left out.
@@ -111,10 +134,11 @@ where
             std::future::pending::<()>().await;
         }
     };
+    let client = Client { heard: Arc::clone(&heard) };
     let tap = Tap::new(transport, Arc::clone(&heard), options);
     let running = tokio::select! {
         biased;
-        running = serve_client_with_lifecycle_and_ct(Client, tap, lifecycle, cancel) => running,
+        running = serve_client_with_lifecycle_and_ct(client, tap, lifecycle, cancel) => running,
         () = stuck, if probes && manner == Manner::Http => return Err(GreetError::Unanswered),
     };
     let running = running.map_err(|error| GreetError::Failed(Box::new(error)))?;
@@ -144,28 +168,47 @@ fn read_handshake(running: &Running) -> Handshake {
     let instructions = info.as_ref().and_then(|info| info.instructions.as_deref());
     let instructions =
         instructions.map(|text| text[..text.floor_char_boundary(MAX_WORDS)].to_owned());
-    Handshake { era, protocol_version: version, server_info, instructions, announces_changes }
+    let capabilities = info
+        .as_ref()
+        .and_then(|info| serde_json::to_value(&info.capabilities).ok())
+        .filter(|capabilities| capabilities.to_string().len() <= MAX_WORDS)
+        .and_then(|capabilities| match capabilities {
+            Value::Object(capabilities) => Some(capabilities),
+            _ => None,
+        })
+        .unwrap_or_default();
+    Handshake {
+        era,
+        protocol_version: version,
+        server_info,
+        instructions,
+        announces_changes,
+        capabilities,
+    }
 }
 
-/// What servers may ask of us: nothing yet but to be alive.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Client;
+/// What rmcp asks where a server speaks of its own accord.
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    heard: Arc<Heard>,
+}
 
 impl Service<RoleClient> for Client {
     async fn handle_request(
         &self,
         request: ServerRequest,
-        _context: RequestContext<RoleClient>,
+        context: RequestContext<RoleClient>,
     ) -> Result<ClientResult, ErrorData> {
-        match request {
-            ServerRequest::PingRequest(_) => Ok(ClientResult::EmptyResult(EmptyResult {})),
-            // Some servers ask for roots right after the handshake, whatever was declared.
-            _ => Err(ErrorData::new(
-                ErrorCode::METHOD_NOT_FOUND,
-                "this client declared no capability for such requests",
-                None,
-            )),
-        }
+        let CustomRequest { method, params, .. } = match request {
+            ServerRequest::PingRequest(_) => return Ok(ClientResult::empty(())),
+            ServerRequest::CustomRequest(question) => question,
+            // The raw path leaves no question in these types.
+            _ => return Err(ErrorData::internal_error("unexpected form of a question", None)),
+        };
+        let origin = context.extensions.get::<InboundStreamOrigin>();
+        let question = Question { method, params };
+        let answer = questions::answer(&self.heard, question, origin, &context.ct).await;
+        answer.map(|answer| ClientResult::CustomResult(CustomResult(answer)))
     }
 
     async fn handle_notification(
@@ -178,6 +221,7 @@ impl Service<RoleClient> for Client {
     }
 
     fn get_info(&self) -> InitializeRequestParams {
+        // What may be asked is said with each call, or by the tap in the older handshake.
         let name = Implementation::new("toolgate", env!("CARGO_PKG_VERSION"));
         InitializeRequestParams::new(ClientCapabilities::default(), name)
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)

@@ -22,7 +22,11 @@ use rmcp::{
 use serde_json::Value;
 use sse_stream::Sse;
 
-use crate::{raw, spec::HttpEndpoint, tap::Heard};
+use crate::{
+    raw::{self, Seal},
+    spec::HttpEndpoint,
+    tap::Heard,
+};
 
 mod body;
 mod parameters;
@@ -128,7 +132,8 @@ impl RawHttp {
             Ok(StreamableHttpPostResponse::Json(message, session))
         } else if content_type.starts_with(EVENT_STREAM_MIME_TYPE) {
             let events = body::events(response, limit, asked.id.clone());
-            let events = if asked.typed { events } else { self.sealed(events, asked.lists_tools) };
+            let seal = if asked.typed { Seal::Initiatives } else { Seal::All };
+            let events = self.sealed(events, seal, asked.lists_tools);
             Ok(StreamableHttpPostResponse::Sse(events, session))
         } else {
             Err(StreamableHttpError::UnexpectedContentType(Some(content_type)))
@@ -167,7 +172,7 @@ impl RawHttp {
         message
     }
 
-    fn sealed(&self, events: Events, lists_tools: bool) -> Events {
+    fn sealed(&self, events: Events, seal: Seal, lists_tools: bool) -> Events {
         let parameters = lists_tools.then(|| self.parameters.clone());
         events
             .map(move |event| {
@@ -176,7 +181,7 @@ impl RawHttp {
                         if let Some(parameters) = &parameters {
                             parameters.learn_from_text(&data);
                         }
-                        raw::seal(data)
+                        raw::seal(data, seal)
                     });
                     event
                 })
@@ -243,7 +248,7 @@ impl StreamableHttpClient for RawHttp {
             .client
             .get_stream_with_max_sse_event_size(uri, session, last_event, token, headers, limit)
             .await?;
-        Ok(self.sealed(events, false))
+        Ok(self.sealed(events, Seal::All, false))
     }
 }
 

@@ -15,13 +15,16 @@
 //! > **Invariant:** a call that may have had an effect is never repeated.
 
 mod backoff;
+mod clock;
 mod connection;
 mod error;
 mod handshake;
 mod http;
+mod input;
 mod lines;
 mod listing;
 mod process;
+mod questions;
 mod raw;
 mod reasons;
 mod redact;
@@ -30,6 +33,8 @@ mod server;
 mod spec;
 mod stdio;
 mod tap;
+mod ticket;
+mod turns;
 mod upstream;
 mod watchdog;
 

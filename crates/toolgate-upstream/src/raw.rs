@@ -1,13 +1,18 @@
-//! Messages with results as they were sent.
+//! Messages as they were sent.
 //!
 //! rmcp decodes a result by trying its types in turn, and what it takes for a `CallToolResult` or
 //! a tool list loses every field that the type does not have. Here the results of all requests but
 //! the few that rmcp itself has to understand are put into its catch-all, untouched.
+//!
+//! What a server says of its own accord, questions and notifications, loses fields in the same way.
+//! It travels under a method that rmcp does not know, with its parameters in an envelope, and gets
+//! its name back behind the decoder.
 
 use rmcp::{
     model::{
-        ClientRequest, CustomResult, ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage,
-        ServerResult,
+        ClientRequest, CustomNotification, CustomRequest, CustomResult, ErrorCode, ErrorData,
+        GetExtensions, JsonRpcNotification, JsonRpcRequest, PingRequest, RequestId,
+        ServerJsonRpcMessage, ServerNotification, ServerRequest, ServerResult,
     },
     transport::common::http_header::JSON_MIME_TYPE,
 };
@@ -16,8 +21,26 @@ use serde_json::{Map, Value};
 /// Marks a result that travels through rmcp's own decoder, inside an object that fits none of its
 /// types.
 const ENVELOPE: &str = "io.toolgate/raw";
+/// Marks the method of what a server says of its own accord.
+const INITIATIVE: &str = "io.toolgate/raw:";
 /// Marks an error that is about an answer and not from the server.
 const UNREADABLE: &str = "io.toolgate/unreadable";
+
+/// A notification as it was sent, among the extensions of what rmcp made of it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Notified {
+    pub(crate) method: String,
+    pub(crate) params: Option<Value>,
+}
+
+/// What of a message is sealed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Seal {
+    /// Everything.
+    All,
+    /// What a server says of its own accord; rmcp needs the result in its own types.
+    Initiatives,
+}
 
 /// Whether rmcp needs the answer to this request in its own types.
 pub(crate) fn needs_types(request: &ClientRequest) -> bool {
@@ -49,6 +72,9 @@ pub(crate) fn decode(
         if fields.contains_key("jsonrpc") && !fields.contains_key("result") {
             return Some(unreadable("it has neither a result nor an error", Some(id)));
         }
+    }
+    if let Some(fields) = message.as_object_mut() {
+        seal_initiative(fields);
     }
     serde_json::from_value(message).ok()
 }
@@ -83,16 +109,16 @@ pub(crate) fn response(result: Value, id: RequestId) -> ServerJsonRpcMessage {
     ServerJsonRpcMessage::response(ServerResult::CustomResult(CustomResult(result)), id)
 }
 
-/// Wraps the result of a response, as text, so that rmcp's decoder leaves it alone. What is no
-/// response with a result stays as it is.
-pub(crate) fn seal(text: String) -> String {
+/// Wraps a message, as text, so that rmcp's decoder leaves it alone. What is no message stays as
+/// it is.
+pub(crate) fn seal(text: String, what: Seal) -> String {
     let Ok(Value::Object(mut fields)) = serde_json::from_str::<Value>(&text) else { return text };
-    if fields.contains_key("method") {
-        return text;
+    if !seal_initiative(&mut fields) {
+        let result = fields.get_mut("result").filter(|_| what == Seal::All);
+        let Some(result) = result else { return text };
+        let inner = result.take();
+        *result = Value::Object(Map::from_iter([(ENVELOPE.to_owned(), inner)]));
     }
-    let Some(result) = fields.get_mut("result") else { return text };
-    let inner = result.take();
-    *result = Value::Object(Map::from_iter([(ENVELOPE.to_owned(), inner)]));
     Value::Object(fields).to_string()
 }
 
@@ -108,18 +134,26 @@ pub(crate) fn sealed(message: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
     }
 }
 
-/// Undoes [`seal`].
-pub(crate) fn open(message: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
+/// Undoes [`seal`]. Results are looked at where `sealed` says that they are in an envelope.
+pub(crate) fn open(message: ServerJsonRpcMessage, sealed: bool) -> ServerJsonRpcMessage {
     match message {
-        ServerJsonRpcMessage::Response(mut sealed) => {
+        ServerJsonRpcMessage::Response(mut response) if sealed => {
             if let ServerResult::CustomResult(CustomResult(Value::Object(fields))) =
-                &mut sealed.result
+                &mut response.result
                 && fields.len() == 1
                 && let Some(inner) = fields.remove(ENVELOPE)
             {
-                sealed.result = ServerResult::CustomResult(CustomResult(inner));
+                response.result = ServerResult::CustomResult(CustomResult(inner));
             }
-            ServerJsonRpcMessage::Response(sealed)
+            ServerJsonRpcMessage::Response(response)
+        }
+        ServerJsonRpcMessage::Request(JsonRpcRequest { jsonrpc, id, request }) => {
+            let request = open_request(request);
+            ServerJsonRpcMessage::Request(JsonRpcRequest { jsonrpc, id, request })
+        }
+        ServerJsonRpcMessage::Notification(JsonRpcNotification { jsonrpc, notification }) => {
+            let notification = open_notification(notification);
+            ServerJsonRpcMessage::Notification(JsonRpcNotification { jsonrpc, notification })
         }
         other => other,
     }
@@ -137,6 +171,63 @@ pub(crate) fn result(result: ServerResult) -> Value {
 /// Whether a content type is JSON.
 pub(crate) fn is_json(content_type: &str) -> bool {
     content_type.to_ascii_lowercase().starts_with(JSON_MIME_TYPE)
+}
+
+/// Hides a question or a notification from rmcp's types. Says whether it is one.
+fn seal_initiative(fields: &mut Map<String, Value>) -> bool {
+    let Some(Value::String(method)) = fields.get_mut("method") else { return false };
+    method.insert_str(0, INITIATIVE);
+    if let Some(params) = fields.get_mut("params") {
+        let inner = params.take();
+        *params = Value::Object(Map::from_iter([(ENVELOPE.to_owned(), inner)]));
+    }
+    true
+}
+
+/// Takes the parameters out of the envelope again.
+fn open_params(params: Option<Value>) -> Option<Value> {
+    match params {
+        Some(Value::Object(mut fields)) => fields.remove(ENVELOPE),
+        _ => None,
+    }
+}
+
+fn open_request(request: ServerRequest) -> ServerRequest {
+    match request {
+        ServerRequest::CustomRequest(CustomRequest { method, params, extensions }) => {
+            let Some(method) = method.strip_prefix(INITIATIVE) else {
+                return CustomRequest { method, params, extensions }.into();
+            };
+            if method == "ping" {
+                // The one that rmcp answers by itself, during the handshake.
+                return PingRequest { method: rmcp::model::PingRequestMethod, extensions }.into();
+            }
+            let (method, params) = (method.to_owned(), open_params(params));
+            CustomRequest { method, params, extensions }.into()
+        }
+        other => other,
+    }
+}
+
+/// rmcp needs notifications in its own types, for subscriptions and cancellations.
+fn open_notification(notification: ServerNotification) -> ServerNotification {
+    match notification {
+        ServerNotification::CustomNotification(mut custom) => {
+            let Some(method) = custom.method.strip_prefix(INITIATIVE) else {
+                return custom.into();
+            };
+            let (method, params) = (method.to_owned(), open_params(custom.params.take()));
+            let mut sent = Map::from_iter([("method".to_owned(), method.clone().into())]);
+            sent.extend(params.clone().map(|params| ("params".to_owned(), params)));
+            let mut opened = serde_json::from_value(Value::Object(sent)).unwrap_or_else(|_| {
+                let custom = CustomNotification::new(method.clone(), params.clone());
+                ServerNotification::CustomNotification(custom)
+            });
+            opened.extensions_mut().insert(Notified { method, params });
+            opened
+        }
+        other => other,
+    }
 }
 
 fn request_id(fields: &Map<String, Value>) -> Option<RequestId> {
@@ -188,13 +279,67 @@ mod tests {
             json!({"tools": [], "nextCursor": "n"}),
         ] {
             let text = json!({"jsonrpc": "2.0", "id": 1, "result": sent.clone()}).to_string();
-            let through: ServerJsonRpcMessage = serde_json::from_str(&seal(text)).unwrap();
-            let ServerJsonRpcMessage::Response(opened) = open(through) else { panic!() };
+            let through: ServerJsonRpcMessage =
+                serde_json::from_str(&seal(text, Seal::All)).unwrap();
+            let ServerJsonRpcMessage::Response(opened) = open(through, true) else { panic!() };
             assert_eq!(result(opened.result), sent);
         }
-        let note = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
-        assert_eq!(seal(note.to_owned()), note);
-        assert_eq!(seal("not json".to_owned()), "not json");
+        let typed = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+        assert_eq!(seal(typed.to_owned(), Seal::Initiatives), typed);
+        assert_eq!(seal("not json".to_owned(), Seal::All), "not json");
+    }
+
+    #[test]
+    fn questions_and_notifications_arrive_as_they_were_sent() {
+        for params in [
+            Some(json!({"message": "?", "_meta": {"x": 1}, "requestedSchema": {"odd": [1.5]}})),
+            Some(json!({"_meta": "no object"})),
+            Some(json!({"io.toolgate/raw": 1})),
+            None,
+        ] {
+            let mut sent = json!({"jsonrpc": "2.0", "method": "elicitation/create"});
+            if let Some(params) = &params {
+                sent["params"] = params.clone();
+            }
+            let mut question = sent.clone();
+            question["id"] = json!("q");
+            let sealed = seal(question.to_string(), Seal::Initiatives);
+            for message in [decode(question, |_| false), serde_json::from_str(&sealed).ok()] {
+                let Some(ServerJsonRpcMessage::Request(request)) =
+                    message.map(|message| open(message, true))
+                else {
+                    panic!()
+                };
+                let ServerRequest::CustomRequest(custom) = request.request else { panic!() };
+                assert_eq!(
+                    (custom.method.as_str(), &custom.params),
+                    ("elicitation/create", &params)
+                );
+            }
+            for method in ["notifications/message", "notifications/odd"] {
+                sent["method"] = json!(method);
+                let Some(ServerJsonRpcMessage::Notification(told)) =
+                    decode(sent.clone(), |_| false).map(|message| open(message, false))
+                else {
+                    panic!()
+                };
+                let told = told.notification.extensions().get::<Notified>().cloned();
+                let params = params.clone();
+                assert_eq!(told, Some(Notified { method: method.to_owned(), params }));
+            }
+        }
+    }
+
+    #[test]
+    fn rmcp_gets_what_it_has_to_understand_in_its_types() {
+        let open = |message| open(decode(message, |_| false).unwrap(), false);
+        let told = open(json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
+                               "params": {"requestId": 3}}));
+        let ServerJsonRpcMessage::Notification(told) = told else { panic!() };
+        assert!(matches!(told.notification, ServerNotification::CancelledNotification(_)));
+        let asked = open(json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}));
+        let ServerJsonRpcMessage::Request(asked) = asked else { panic!() };
+        assert!(matches!(asked.request, ServerRequest::PingRequest(_)));
     }
 
     #[test]

@@ -3,7 +3,13 @@
 use std::fmt;
 
 use futures::future::BoxFuture;
-use rmcp::{ErrorData, model::JsonObject};
+use rmcp::{
+    ErrorData,
+    model::{
+        ClientCapabilities, ElicitationCapability, FormElicitationCapability, JsonObject,
+        RootsCapabilities, SamplingCapability, UrlElicitationCapability,
+    },
+};
 use serde_json::Value;
 
 /// What a server asks of a client: `elicitation/create`, `sampling/createMessage`, `roots/list`.
@@ -28,4 +34,100 @@ pub trait Respondent: fmt::Debug + Send + Sync {
 
     /// Asks, and gives the answer as it was sent.
     fn answer(&self, question: Question) -> BoxFuture<'_, Result<Value, ErrorData>>;
+}
+
+/// What a client can be asked, of all that it declares.
+const ASKABLE: [&str; 3] = ["elicitation", "roots", "sampling"];
+
+/// What a server of the older protocol is told, whose connection all callers share.
+pub(crate) fn everything() -> ClientCapabilities {
+    let mut sampling = SamplingCapability::default();
+    sampling.tools = Some(JsonObject::new());
+    let mut roots = RootsCapabilities::default();
+    roots.list_changed = Some(false);
+    let mut elicitation = ElicitationCapability::default();
+    elicitation.form = Some(FormElicitationCapability::default());
+    elicitation.url = Some(UrlElicitationCapability::default());
+    let mut everything = ClientCapabilities::default();
+    everything.sampling = Some(sampling);
+    everything.roots = Some(roots);
+    everything.elicitation = Some(elicitation);
+    everything
+}
+
+/// What a server of the newer protocol is told with a call: what its respondent can be asked.
+pub(crate) fn askable(respondent: &dyn Respondent) -> JsonObject {
+    let declared = respondent.capabilities().iter();
+    let askable = declared.filter(|(name, _)| ASKABLE.contains(&name.as_str()));
+    askable.map(|(name, capability)| (name.clone(), capability.clone())).collect()
+}
+
+/// Whether somebody with these capabilities can be asked this.
+pub(crate) fn can_answer(capabilities: &JsonObject, question: &Question) -> bool {
+    let param = |name: &str| question.params.as_ref().and_then(|params| params.get(name));
+    let has = |capability: &Value, part: &str| capability.get(part).is_some_and(|it| !it.is_null());
+    let declared = |name: &str| capabilities.get(name).filter(|capability| !capability.is_null());
+    match question.method.as_str() {
+        "elicitation/create" => declared("elicitation").is_some_and(|elicitation| {
+            let by_url = param("mode").and_then(Value::as_str) == Some("url");
+            // Forms are what there was when the capability had no parts.
+            if by_url {
+                has(elicitation, "url")
+            } else {
+                has(elicitation, "form") || !has(elicitation, "url")
+            }
+        }),
+        "sampling/createMessage" => declared("sampling").is_some_and(|sampling| {
+            param("tools").is_none_or(Value::is_null) || has(sampling, "tools")
+        }),
+        "roots/list" => declared("roots").is_some(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_was_not_declared_is_not_asked() {
+        let can = |capabilities: Value, method: &str, params: Value| {
+            let question = Question { method: method.to_owned(), params: Some(params) };
+            can_answer(capabilities.as_object().unwrap(), &question)
+        };
+        let (form, url) = (json!({"message": "?"}), json!({"mode": "url", "url": "x:y"}));
+        let elicit = "elicitation/create";
+        for (capability, forms, urls) in [
+            (json!({}), true, false),
+            (json!({"form": {}}), true, false),
+            (json!({"url": {}}), false, true),
+            (json!({"form": {}, "url": {}}), true, true),
+        ] {
+            let capabilities = json!({ "elicitation": capability });
+            assert_eq!(can(capabilities.clone(), elicit, form.clone()), forms, "{capabilities}");
+            assert_eq!(can(capabilities.clone(), elicit, url.clone()), urls, "{capabilities}");
+        }
+        assert!(!can(json!({}), elicit, form));
+        let sample = "sampling/createMessage";
+        assert!(can(json!({"sampling": {}}), sample, json!({"messages": []})));
+        assert!(!can(json!({"sampling": {}}), sample, json!({"tools": []})));
+        assert!(can(json!({"sampling": {"tools": {}}}), sample, json!({"tools": []})));
+        assert!(can(json!({"roots": {}}), "roots/list", json!({})));
+        assert!(!can(json!({"roots": null}), "roots/list", json!({})));
+        assert!(!can(json!({"odd": {}}), "odd/question", json!({})));
+    }
+
+    #[test]
+    fn everything_is_said_in_the_words_of_the_protocol() {
+        assert_eq!(
+            serde_json::to_value(everything()).unwrap(),
+            json!({
+                "elicitation": { "form": {}, "url": {} },
+                "roots": { "listChanged": false },
+                "sampling": { "tools": {} },
+            })
+        );
+    }
 }

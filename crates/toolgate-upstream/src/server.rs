@@ -19,6 +19,7 @@ use crate::{
     listing::ListingProblem,
     redact::Redactor,
     spec::{Endpoint, ServerSpec, Start},
+    turns::Turns,
     upstream::{Observer, OutputSource},
     watchdog::Watchdog,
 };
@@ -63,6 +64,8 @@ pub(crate) struct Server {
     redactor: Redactor,
     watchdog: Watchdog,
     observer: Arc<dyn Observer>,
+    /// Kept over connections: a server that asks will ask again.
+    turns: Arc<Turns>,
     state: watch::Sender<Current>,
     /// Where the present attempt is, for the message when its time is over.
     stage: Mutex<&'static str>,
@@ -108,6 +111,7 @@ impl Server {
             spec,
             watchdog,
             observer,
+            turns: Arc::default(),
             state: watch::Sender::new(current),
             stage: Mutex::new("start"),
             retry_now: Notify::new(),

@@ -3,13 +3,14 @@
 //! rmcp hands each notification to a task of its own, which loses their order, and it chooses
 //! progress tokens itself, so that a caller knows its token only after the request has left. Here
 //! a call's [`Ticket`] travels with the request, invisible to the wire, and is known before the
-//! first byte is sent.
+//! first byte is sent. What a server then asks finds its way back by it.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
+    fmt,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
@@ -24,23 +25,16 @@ use rmcp::{
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
-use tokio::{
-    sync::{Notify, mpsc},
-    time::Instant,
+use serde_json::Value;
+use tokio::{sync::Notify, time::Instant};
+
+use crate::{
+    connection::Progress,
+    raw::{self, Notified},
+    respondent,
+    ticket::Ticket,
+    turns::Turns,
 };
-
-use crate::{connection::Progress, raw};
-
-/// What is known of a call on its way. Put into the request's extensions.
-#[derive(Debug, Clone)]
-pub(crate) struct Ticket(Arc<TicketState>);
-
-#[derive(Debug)]
-struct TicketState {
-    sent: AtomicBool,
-    progressed: Notify,
-    progress: Option<mpsc::Sender<Progress>>,
-}
 
 /// A transport that is listened to.
 pub(crate) struct Tap<T> {
@@ -60,16 +54,33 @@ pub(crate) struct TapOptions {
 }
 
 /// What was heard on a connection.
-#[derive(Debug, Default)]
 pub(crate) struct Heard {
     tickets: Mutex<HashMap<ProgressToken, Ticket>>,
-    tokens: Mutex<HashMap<RequestId, ProgressToken>>,
+    calls: Mutex<HashMap<RequestId, Call>>,
     probe: Mutex<Probe>,
     initialized: AtomicBool,
-    /// The server's own requests whose answers are on their way.
-    questions: AtomicUsize,
+    /// The server's own requests that are not answered yet.
+    questions: Mutex<HashSet<RequestId>>,
     pub(crate) list_changed: Notify,
+    pub(crate) turns: Arc<Turns>,
+    on_notification: Box<OnNotification>,
 }
+
+/// Gets a notification that is about no call.
+type OnNotification = dyn Fn(&str, Option<&Value>) + Send + Sync;
+
+/// A request that was sent.
+#[derive(Debug)]
+struct Call {
+    token: Option<ProgressToken>,
+    ticket: Ticket,
+    /// Since when nobody waits for it any more.
+    abandoned: Option<Instant>,
+}
+
+/// How long a server that was told of a cancellation may still ask on behalf of the call: until
+/// then its question could be that caller's.
+const AFTER_CANCELLATION: Duration = Duration::from_secs(10);
 
 /// More requests of a server than this at a time are not answered: one that asks without end and
 /// never reads would fill the memory with answers.
@@ -95,23 +106,6 @@ enum Late {
     Discovered,
 }
 
-impl Ticket {
-    pub(crate) fn new(progress: Option<mpsc::Sender<Progress>>) -> Self {
-        let (sent, progressed) = (AtomicBool::new(false), Notify::new());
-        Self(Arc::new(TicketState { sent, progressed, progress }))
-    }
-
-    /// Whether the request was given to the transport. If not, it had no effect.
-    pub(crate) fn was_sent(&self) -> bool {
-        self.0.sent.load(Ordering::Acquire)
-    }
-
-    /// Waits for the next progress.
-    pub(crate) async fn progressed(&self) {
-        self.0.progressed.notified().await;
-    }
-}
-
 impl<T> Tap<T> {
     pub(crate) fn new(inner: T, heard: Arc<Heard>, options: TapOptions) -> Self {
         Self { inner, heard, options }
@@ -125,15 +119,19 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Tap<T> {
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let message = introduced(message);
         self.heard.outgoing(&message);
-        let is_answer =
-            matches!(message, ClientJsonRpcMessage::Response(_) | ClientJsonRpcMessage::Error(_));
+        let answered = match &message {
+            ClientJsonRpcMessage::Response(response) => Some(response.id.clone()),
+            ClientJsonRpcMessage::Error(error) => error.id.clone(),
+            ClientJsonRpcMessage::Request(_) | ClientJsonRpcMessage::Notification(_) => None,
+        };
         let sending = self.inner.send(message);
-        let heard = is_answer.then(|| Arc::clone(&self.heard));
+        let heard = Arc::clone(&self.heard);
         async move {
             let outcome = sending.await;
-            if let Some(heard) = heard {
-                heard.question_is_over();
+            if let Some(id) = answered {
+                heard.question_is_over(&id);
             }
             outcome
         }
@@ -152,7 +150,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Tap<T> {
                     },
                 },
             };
-            let message = if self.options.sealed { raw::open(message) } else { message };
+            let message = raw::open(message, self.options.sealed);
             if self.heard.incoming(&message) {
                 return Some(message);
             }
@@ -164,7 +162,47 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Tap<T> {
     }
 }
 
+/// Says in the older handshake what may be asked of us: all that any caller may be able to answer.
+/// In the newer one each request says it for itself.
+fn introduced(mut message: ClientJsonRpcMessage) -> ClientJsonRpcMessage {
+    if let ClientJsonRpcMessage::Request(request) = &mut message
+        && let ClientRequest::InitializeRequest(initialize) = &mut request.request
+    {
+        initialize.params.capabilities = respondent::everything();
+    }
+    message
+}
+
 impl Heard {
+    /// `on_notification` gets the notifications that are about no call.
+    pub(crate) fn new(
+        turns: Arc<Turns>,
+        on_notification: impl Fn(&str, Option<&Value>) + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            tickets: Mutex::default(),
+            calls: Mutex::default(),
+            probe: Mutex::default(),
+            initialized: AtomicBool::new(false),
+            questions: Mutex::default(),
+            list_changed: Notify::new(),
+            turns,
+            on_notification: Box::new(on_notification),
+        }
+    }
+
+    /// The call of a request that was sent.
+    pub(crate) fn call(&self, id: &RequestId) -> Option<Ticket> {
+        self.calls.lock().get(id).map(|call| call.ticket.clone())
+    }
+
+    /// The calls that the server may be at work on.
+    pub(crate) fn calls(&self) -> Vec<Ticket> {
+        let mut calls = self.calls.lock();
+        calls.retain(|_, call| call.abandoned.is_none_or(|at| at.elapsed() < AFTER_CANCELLATION));
+        calls.values().map(|call| call.ticket.clone()).collect()
+    }
+
     fn outgoing(&self, message: &ClientJsonRpcMessage) {
         let ClientJsonRpcMessage::Request(request) = message else { return };
         match &request.request {
@@ -176,11 +214,13 @@ impl Heard {
             }
             other => {
                 let Some(ticket) = other.extensions().get::<Ticket>() else { return };
-                ticket.0.sent.store(true, Ordering::Release);
-                if let Some(token) = other.get_meta().get_progress_token() {
+                ticket.sent();
+                let token = other.get_meta().get_progress_token();
+                if let Some(token) = &token {
                     self.tickets.lock().insert(token.clone(), ticket.clone());
-                    self.tokens.lock().insert(request.id.clone(), token);
                 }
+                let call = Call { token, ticket: ticket.clone(), abandoned: None };
+                self.calls.lock().insert(request.id.clone(), call);
             }
         }
     }
@@ -196,41 +236,46 @@ impl Heard {
                 error.id.as_ref().is_none_or(|id| self.answered(id, false))
             }
             ServerJsonRpcMessage::Notification(notification) => {
-                match &notification.notification {
-                    ServerNotification::ProgressNotification(progress) => {
-                        let params = &progress.params;
-                        if let Some(ticket) = self.tickets.lock().get(&params.progress_token) {
-                            ticket.0.progressed.notify_one();
-                            if let Some(sink) = &ticket.0.progress {
-                                // A caller that does not keep up loses steps, never the result.
-                                let _ = sink.try_send(Progress {
-                                    progress: params.progress,
-                                    total: params.total,
-                                    message: params.message.clone(),
-                                });
-                            }
-                        }
-                    }
-                    ServerNotification::ToolListChangedNotification(_) => {
-                        self.list_changed.notify_one();
-                    }
-                    _ => {}
-                }
+                self.notified(&notification.notification);
                 true
             }
-            ServerJsonRpcMessage::Request(_) => {
-                let taken =
-                    self.questions.fetch_update(Ordering::AcqRel, Ordering::Acquire, |open| {
-                        (open < MAX_QUESTIONS).then_some(open + 1)
-                    });
-                taken.is_ok()
+            ServerJsonRpcMessage::Request(request) => {
+                let mut questions = self.questions.lock();
+                questions.len() < MAX_QUESTIONS && questions.insert(request.id.clone())
             }
         }
     }
 
-    fn question_is_over(&self) {
-        let less = |open: usize| open.checked_sub(1);
-        let _ = self.questions.fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
+    fn notified(&self, notification: &ServerNotification) {
+        match notification {
+            ServerNotification::ProgressNotification(progress) => {
+                let params = &progress.params;
+                if let Some(ticket) = self.tickets.lock().get(&params.progress_token) {
+                    ticket.report(Progress {
+                        progress: params.progress,
+                        total: params.total,
+                        message: params.message.clone(),
+                    });
+                }
+            }
+            ServerNotification::ToolListChangedNotification(_) => self.list_changed.notify_one(),
+            ServerNotification::CancelledNotification(cancelled) => {
+                // rmcp drops the answer, which therefore does not pass here.
+                if let Some(id) = &cancelled.params.request_id {
+                    self.question_is_over(id);
+                }
+            }
+            ServerNotification::SubscriptionsAcknowledgedNotification(_) => {}
+            other => {
+                if let Some(Notified { method, params }) = other.extensions().get::<Notified>() {
+                    (self.on_notification)(method, params.as_ref());
+                }
+            }
+        }
+    }
+
+    fn question_is_over(&self, id: &RequestId) {
+        self.questions.lock().remove(id);
     }
 
     fn answered(&self, id: &RequestId, discovered: bool) -> bool {
@@ -291,12 +336,29 @@ impl Heard {
         matches!(&*self.probe.lock(), Probe::Abandoned(_, Late::Discovered))
     }
 
-    /// Drops the ticket of a request that is over.
+    /// Drops the ticket of a request that was answered.
     pub(crate) fn forget(&self, id: &RequestId) {
-        let token = self.tokens.lock().remove(id);
-        if let Some(token) = token {
+        let call = self.calls.lock().remove(id);
+        if let Some(token) = call.and_then(|call| call.token) {
             self.tickets.lock().remove(&token);
         }
+    }
+
+    /// Notes that nobody waits for a request any more. The server may be at work on it all the same.
+    pub(crate) fn abandon(&self, id: &RequestId) {
+        let mut calls = self.calls.lock();
+        if let Some(call) = calls.get_mut(id) {
+            call.abandoned = Some(Instant::now());
+            if let Some(token) = call.token.take() {
+                self.tickets.lock().remove(&token);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Heard {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Heard").field("calls", &self.calls).finish_non_exhaustive()
     }
 }
 
@@ -304,11 +366,16 @@ impl Heard {
 mod tests {
     use rmcp::model::{CallToolRequest, CallToolRequestParams};
     use serde_json::json;
+    use tokio::sync::mpsc;
 
     use super::*;
 
+    fn heard() -> Heard {
+        Heard::new(Arc::default(), |_, _| {})
+    }
+
     fn called(heard: &Heard, id: i64, progress: mpsc::Sender<Progress>) -> Ticket {
-        let ticket = Ticket::new(Some(progress));
+        let ticket = Ticket::new(Some(progress), None);
         let mut request = CallToolRequest::new(CallToolRequestParams::new("t"));
         request.extensions.insert(ticket.clone());
         let mut request = ClientRequest::CallToolRequest(request);
@@ -319,12 +386,12 @@ mod tests {
     }
 
     fn received(heard: &Heard, message: serde_json::Value) -> bool {
-        heard.incoming(&serde_json::from_value(message).unwrap())
+        heard.incoming(&raw::open(raw::decode(message, |_| false).unwrap(), false))
     }
 
     #[tokio::test]
     async fn progress_goes_to_its_call_until_the_call_is_over() {
-        let heard = Heard::default();
+        let heard = heard();
         let (sender, mut steps) = mpsc::channel(8);
         let ticket = called(&heard, 1, sender);
         assert!(ticket.was_sent());
@@ -339,22 +406,52 @@ mod tests {
         let first = Progress { progress: 1.0, total: None, message: None };
         assert_eq!(steps.try_recv(), Ok(first));
         assert!(steps.try_recv().is_err());
-        assert!(heard.tickets.lock().is_empty() && heard.tokens.lock().is_empty());
+        assert!(heard.tickets.lock().is_empty() && heard.calls.lock().is_empty());
     }
 
     #[test]
     fn a_server_that_asks_without_end_is_not_listened_to() {
-        let heard = Heard::default();
+        let heard = heard();
         let ping = |id: usize| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
         assert!((0..MAX_QUESTIONS).all(|id| received(&heard, ping(id))));
         assert!(!received(&heard, ping(1000)));
-        heard.question_is_over();
-        assert!(received(&heard, ping(1001)));
+        heard.question_is_over(&RequestId::Number(1));
+        assert!(received(&heard, ping(1001)) && !received(&heard, ping(1002)));
+        let withdrawn = json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
+                               "params": {"requestId": 2}});
+        assert!(received(&heard, withdrawn) && received(&heard, ping(1003)));
+    }
+
+    #[test]
+    fn what_is_about_no_call_is_passed_on() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&told);
+        let heard = Heard::new(Arc::default(), move |method, params| {
+            kept.lock().push((method.to_owned(), params.cloned()));
+        });
+        for method in [
+            "notifications/message",
+            "notifications/progress",
+            "notifications/resources/updated",
+            "notifications/tools/list_changed",
+            "notifications/odd",
+        ] {
+            let params = json!({"progressToken": 1, "progress": 1, "level": "info", "data": 1,
+                                "uri": "x:y", "odd": 1});
+            let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
+            assert!(received(&heard, message));
+        }
+        let methods: Vec<String> = told.lock().iter().map(|(method, _)| method.clone()).collect();
+        assert_eq!(
+            methods,
+            ["notifications/message", "notifications/resources/updated", "notifications/odd"]
+        );
+        assert!(told.lock().iter().all(|(_, params)| params.as_ref().unwrap()["odd"] == 1));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_late_answer_to_the_probe_is_not_that_of_initialize() {
-        let heard = Arc::new(Heard::default());
+        let heard = Arc::new(heard());
         let probe = rmcp::model::DiscoverRequest::new(rmcp::model::DiscoverRequestParams {});
         let probe = ClientRequest::DiscoverRequest(probe);
         heard.outgoing(&ClientJsonRpcMessage::request(probe, RequestId::Number(0)));

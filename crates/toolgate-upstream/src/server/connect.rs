@@ -10,6 +10,7 @@ use rmcp::{
         streamable_http_client::StreamableHttpClientTransportConfig,
     },
 };
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use toolgate_catalog::Era;
 
@@ -122,7 +123,7 @@ impl Server {
         let limits = &self.spec.limits;
         let on_stray = self.recorder(OutputSource::Stdout);
         let transport = StdioTransport::new(stdout, stdin, limits.max_message_bytes, on_stray);
-        let heard = Arc::new(Heard::default());
+        let heard = self.listener();
         let cancel = CancellationToken::new();
         let greeting = handshake::greet(
             transport,
@@ -161,7 +162,7 @@ impl Server {
         }
         let limits = &self.spec.limits;
         let limit = limits.max_message_bytes;
-        let heard = Arc::new(Heard::default());
+        let heard = self.listener();
         let client = RawHttp::new(endpoint, limit, Arc::clone(&heard)).map_err(|error| {
             stuck(self.failure(&format!("no HTTP client: {}", reasons::plain(&error))))
         })?;
@@ -206,6 +207,15 @@ impl Server {
             None => "the process closed its output before it answered".to_owned(),
         };
         self.failure(&with_words(how, &process.last_words().await))
+    }
+
+    /// What hears a connection, and passes on what is about no call.
+    fn listener(&self) -> Arc<Heard> {
+        let (observer, name) = (Arc::clone(&self.observer), self.spec.name.clone());
+        let on_notification = move |method: &str, params: Option<&Value>| {
+            observer.notified(&name, method, params);
+        };
+        Arc::new(Heard::new(Arc::clone(&self.turns), on_notification))
     }
 
     fn recorder(&self, source: OutputSource) -> impl Fn(&str) + Send + 'static {

@@ -1,0 +1,141 @@
+//! What servers ask, and who is asked.
+//!
+//! A server of the older protocol sends a request of its own over a connection that the calls of
+//! many clients share. Over HTTP it comes on the stream of the call that it is about; on pipes it
+//! does not say. A question goes to a client only where it can be no other's.
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+use rmcp::{ErrorData, model::ErrorCode, service::InboundStreamOrigin};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    clock::PERSON_PATIENCE,
+    respondent::{Question, Respondent, can_answer},
+    tap::Heard,
+    ticket::Ticket,
+};
+
+/// The most questions that one call may bring. A person who has answered this many is being played
+/// with.
+const MAX_QUESTIONS_OF_A_CALL: usize = 64;
+
+/// Why nobody was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unasked {
+    /// It is no question that clients know.
+    Unknown,
+    /// Nobody is there who could be asked this.
+    Nobody,
+    /// It may be about the call of one client or of another.
+    Ambiguous,
+    TooMany,
+    /// Nobody answered in time, or the call was given up.
+    Over,
+}
+
+/// Answers a server's request.
+pub(crate) async fn answer(
+    heard: &Heard,
+    question: Question,
+    origin: Option<&InboundStreamOrigin>,
+    withdrawn: &CancellationToken,
+) -> Result<Value, ErrorData> {
+    let method = question.method.clone();
+    let asked = match find(heard, &question, origin) {
+        Ok((calls, respondent)) => ask(&calls, respondent.as_ref(), question, withdrawn).await,
+        Err(unasked) => Err(unasked),
+    };
+    match asked {
+        Ok(answer) => answer,
+        Err(unasked) => unasked.answer(&method),
+    }
+}
+
+/// Finds whose question it is: the calls that it can be about, all of one caller, and who answers
+/// for that.
+fn find(
+    heard: &Heard,
+    question: &Question,
+    origin: Option<&InboundStreamOrigin>,
+) -> Result<(Vec<Ticket>, Arc<dyn Respondent>), Unasked> {
+    let calls = match origin {
+        Some(InboundStreamOrigin::OutboundRequest(id)) => heard.call(id).into_iter().collect(),
+        Some(InboundStreamOrigin::Unassociated) | None => of_one_caller(heard)?,
+    };
+    match question.method.as_str() {
+        "elicitation/create" | "sampling/createMessage" | "roots/list" => {}
+        _ => return Err(Unasked::Unknown),
+    }
+    let respondent = calls.first().and_then(Ticket::respondent).cloned();
+    let respondent = respondent
+        .filter(|respondent| can_answer(respondent.capabilities(), question))
+        .ok_or(Unasked::Nobody)?;
+    let asked = calls.iter().map(Ticket::count_question).min();
+    if asked.is_some_and(|asked| asked > MAX_QUESTIONS_OF_A_CALL) {
+        return Err(Unasked::TooMany);
+    }
+    Ok((calls, respondent))
+}
+
+/// The calls in flight, if all are of one caller. A call that nobody answers for is a caller too: its
+/// question is not for others.
+fn of_one_caller(heard: &Heard) -> Result<Vec<Ticket>, Unasked> {
+    let calls = heard.calls();
+    let Some(first) = calls.first() else { return Ok(calls) };
+    heard.turns.take_in_turn();
+    if calls.iter().all(|other| other.caller() == first.caller()) {
+        Ok(calls)
+    } else {
+        Err(Unasked::Ambiguous)
+    }
+}
+
+/// Asks, for as long as anybody wants to know.
+async fn ask(
+    calls: &[Ticket],
+    respondent: &dyn Respondent,
+    question: Question,
+    withdrawn: &CancellationToken,
+) -> Result<Result<Value, ErrorData>, Unasked> {
+    let _open: Vec<_> = calls.iter().map(|call| call.asking().open()).collect();
+    tokio::select! {
+        biased;
+        _ = join_all(calls.iter().map(Ticket::over)) => Err(Unasked::Over),
+        () = withdrawn.cancelled() => Err(Unasked::Over),
+        answer = respondent.answer(question) => Ok(answer),
+        () = tokio::time::sleep(PERSON_PATIENCE) => Err(Unasked::Over),
+    }
+}
+
+impl Unasked {
+    /// What the server is told. It was promised that such questions are answered, so that where the
+    /// protocol has words for "nobody answered" they are used.
+    fn answer(self, method: &str) -> Result<Value, ErrorData> {
+        let refused = |code, why: &str| Err(ErrorData::new(code, why.to_owned(), None));
+        match (self, method) {
+            (Self::Unknown, _) => refused(
+                ErrorCode::METHOD_NOT_FOUND,
+                "this client does not know this kind of question",
+            ),
+            (Self::Ambiguous, _) => refused(
+                ErrorCode::INVALID_REQUEST,
+                "calls of several clients are under way on this connection, so that it is not known \
+                 whom this is for; from now on calls come from one client at a time",
+            ),
+            (Self::TooMany, _) => refused(
+                ErrorCode::INVALID_REQUEST,
+                "one call may not bring so many questions; no more are answered",
+            ),
+            (Self::Nobody | Self::Over, "elicitation/create") => Ok(json!({ "action": "cancel" })),
+            (Self::Nobody, "roots/list") => Ok(json!({ "roots": [] })),
+            (Self::Nobody, _) => refused(
+                ErrorCode::METHOD_NOT_FOUND,
+                "the client that this is for cannot be asked such things",
+            ),
+            (Self::Over, _) => refused(ErrorCode::INTERNAL_ERROR, "nobody answered in time"),
+        }
+    }
+}
