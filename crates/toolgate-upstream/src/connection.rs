@@ -93,7 +93,7 @@ pub(crate) enum CallFailure {
 
 /// How the wait for an answer ended.
 enum Wait {
-    Answered(Result<ServerResult, ServiceError>),
+    Answered(Box<Result<ServerResult, ServiceError>>),
     Closed,
     Cancelled,
     TimedOut { limit: Duration, total: bool },
@@ -245,7 +245,7 @@ impl Connection {
             () = tokio::time::sleep(limit) => return Err(self.timed_out(about, limit, true)),
         };
         let (mut total, mut patience) = (limit, PERSON_PATIENCE);
-        for round in 0..MAX_ROUNDS {
+        for round in 0.. {
             let started = Instant::now();
             let sent = self.send(about, request.clone(), &options, total).await;
             let result = match sent {
@@ -258,6 +258,9 @@ impl Connection {
             total = total.saturating_sub(started.elapsed());
             let Some(asked) = InputRequired::read(&result) else { return Ok(result) };
             let asked = asked.map_err(|why| self.unusable(about, why))?;
+            if round == MAX_ROUNDS {
+                break;
+            }
             let started = Instant::now();
             let answering = async {
                 tokio::time::sleep(asked.pause(round)).await;
@@ -299,7 +302,7 @@ impl Connection {
         match wait {
             Wait::Answered(answer) => {
                 self.heard.forget(&handle.id);
-                answer.map(raw::result).map_err(|error| self.failed(about, error))
+                (*answer).map(raw::result).map_err(|error| self.failed(about, error))
             }
             Wait::Closed if !ticket.was_sent() => Err(CallFailure::NotSent),
             Wait::Closed => Err(self.failed(about, ServiceError::TransportClosed)),
@@ -331,7 +334,7 @@ impl Connection {
         loop {
             tokio::select! {
                 biased;
-                answer = &mut handle.rx => return answer.map_or(Wait::Closed, Wait::Answered),
+                answer = &mut handle.rx => return answer.map_or(Wait::Closed, |answer| Wait::Answered(Box::new(answer))),
                 () = cancel.cancelled() => return Wait::Cancelled,
                 () = &mut total => return Wait::TimedOut { limit: limits.total, total: true },
                 () = ticket.progressed() => idle.set(asking.elapse(limits.idle, PERSON_PATIENCE)),

@@ -11,6 +11,9 @@ use tokio::sync::oneshot;
 
 use crate::respondent::Respondent;
 
+/// How many calls of the caller whose turn it is may pass those who wait.
+const MAX_PASSED: usize = 16;
+
 /// Whom a call is made for: the respondent that answers for it, or nobody. Two are the same only
 /// while both are alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +35,8 @@ struct State {
     in_turn: bool,
     /// The callers of the calls that are under way.
     active: Vec<Caller>,
+    /// How many calls have passed those who wait.
+    passed: usize,
     waiting: VecDeque<(Caller, oneshot::Sender<()>)>,
 }
 
@@ -52,7 +57,8 @@ impl Turns {
     pub(crate) async fn enter(self: &Arc<Self>, caller: Caller) -> Turn {
         let admitted = {
             let mut state = self.0.lock();
-            if state.waiting.is_empty() && state.admits(caller) {
+            if state.admits(caller) && (state.waiting.is_empty() || state.may_pass()) {
+                state.passed += usize::from(!state.waiting.is_empty());
                 state.active.push(caller);
                 None
             } else {
@@ -88,6 +94,7 @@ impl Turns {
             // One that waits no longer is passed over.
             if admit.send(()).is_ok() {
                 state.active.push(next);
+                state.passed = 0;
             }
         }
     }
@@ -96,6 +103,12 @@ impl Turns {
 impl State {
     fn admits(&self, caller: Caller) -> bool {
         !self.in_turn || self.active.iter().all(|active| *active == caller)
+    }
+
+    /// Whoever answers a question may have to call the same server for it, which must not wait for
+    /// those who wait for the answer.
+    fn may_pass(&self) -> bool {
+        !self.active.is_empty() && self.passed < MAX_PASSED
     }
 }
 
@@ -161,10 +174,12 @@ mod tests {
         let also_first = enter(&turns, 1).now_or_never().unwrap();
         let mut second = enter(&turns, 2);
         assert!((&mut second).now_or_never().is_none());
-        // A caller whose turn it is does not pass those who wait.
+        // A caller whose turn it is may pass those who wait, and not for ever.
+        let passing: Vec<Turn> =
+            (0..MAX_PASSED).map(|_| enter(&turns, 1).now_or_never().unwrap()).collect();
         let mut late = enter(&turns, 1);
         assert!((&mut late).now_or_never().is_none());
-        drop((first, also_first));
+        drop((first, also_first, passing));
         let turn = (&mut second).now_or_never().unwrap();
         assert!((&mut late).now_or_never().is_none());
         drop(turn);
@@ -178,15 +193,15 @@ mod tests {
         let first = enter(&turns, 1).now_or_never().unwrap();
         let mut second = enter(&turns, 2);
         assert!((&mut second).now_or_never().is_none());
-        let mut also_first = enter(&turns, 1);
-        assert!((&mut also_first).now_or_never().is_none());
-        drop(second);
-        let also_first = (&mut also_first).now_or_never().unwrap();
-        // One that is let in and never looks.
-        let mut third = enter(&turns, 3);
+        let mut third = enter(&turns, 2);
         assert!((&mut third).now_or_never().is_none());
-        drop((first, also_first));
-        drop(third);
+        drop((second, first));
+        let also_second = (&mut third).now_or_never().unwrap();
+        // One that is let in and never looks.
+        let mut fourth = enter(&turns, 3);
+        assert!((&mut fourth).now_or_never().is_none());
+        drop(also_second);
+        drop(fourth);
         assert!(enter(&turns, 4).now_or_never().is_some());
     }
 }

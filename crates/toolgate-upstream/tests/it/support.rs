@@ -51,6 +51,7 @@ pub(crate) struct Record {
     pub(crate) listings: Vec<(ServerName, Handshake, Listing)>,
     pub(crate) state_changes: Vec<(ServerName, Instant)>,
     pub(crate) output: Vec<(ServerName, OutputSource, String)>,
+    pub(crate) notifications: Vec<(String, Option<Value>)>,
 }
 
 impl Observer for Recorder {
@@ -67,6 +68,11 @@ impl Observer for Recorder {
     fn output(&self, server: &ServerName, source: OutputSource, line: &str) {
         let entry = (server.clone(), source, line.to_owned());
         self.0.send_modify(|record| record.output.push(entry));
+    }
+
+    fn notified(&self, _server: &ServerName, method: &str, params: Option<&Value>) {
+        let entry = (method.to_owned(), params.cloned());
+        self.0.send_modify(|record| record.notifications.push(entry));
     }
 }
 
@@ -86,6 +92,11 @@ impl Recorder {
         let record = self.0.borrow();
         let last = record.listings.iter().rfind(|(name, ..)| name.as_str() == server);
         last.map(|(.., listing)| listing.clone()).unwrap_or_default()
+    }
+
+    /// All notifications that are about no call.
+    pub(crate) fn notifications(&self) -> Vec<(String, Option<Value>)> {
+        self.0.borrow().notifications.clone()
     }
 
     /// All lines from one source.

@@ -1,0 +1,67 @@
+//! What servers tell of their own accord.
+
+use serde_json::json;
+use toolgate_testkit::{Builtin, Era, Fixture};
+use toolgate_upstream::CallOptions;
+
+use crate::support::{Gate, NAME, Over, serve};
+
+#[tokio::test]
+async fn notifications_arrive_as_they_were_sent() {
+    for over in [Over::Stdio, Over::HttpSse] {
+        for era in [Era::Legacy, Era::Modern] {
+            let fixture = Fixture::new("talkative").with_era(era).with_builtins([Builtin::Log]);
+            let (spec, _running) = serve(fixture, over).await;
+            let gate = Gate::ready(spec).await;
+            let data = json!({ "odd": [null, 1.5], "_meta": 1 });
+            let arguments = json!({ "level": "no such level", "data": data, "count": 2 });
+            gate.call("log", arguments).await.unwrap();
+            gate.until("the log", |gate| gate.told.notifications().len() == 2).await;
+            for (number, told) in gate.told.notifications().into_iter().enumerate() {
+                let params = json!({ "level": "no such level", "logger": "fixture", "data": data, "number": number + 1 });
+                assert_eq!(
+                    told,
+                    ("notifications/message".to_owned(), Some(params)),
+                    "{era:?} {over:?}"
+                );
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn changes_of_resources_and_prompts_are_told_in_both_eras() {
+    for over in Over::ALL {
+        for era in [Era::Legacy, Era::Modern] {
+            let fixture = Fixture::new("changing")
+                .with_era(era)
+                .with_capability("resources", json!({ "listChanged": true, "odd": 1 }))
+                .with_capability("prompts", json!({ "listChanged": true }));
+            let (spec, _running) = serve(fixture, over).await;
+            let gate = Gate::ready(spec).await;
+            let capabilities = gate.state(NAME).handshake.unwrap().capabilities;
+            assert_eq!(capabilities["prompts"], json!({ "listChanged": true }));
+            assert_eq!(capabilities["resources"]["listChanged"], true);
+            for list in ["resources", "prompts"] {
+                let method = format!("notifications/{list}/list_changed");
+                let told = |gate: &Gate| {
+                    let notifications = gate.told.notifications();
+                    notifications.iter().any(|(told, params)| {
+                        *told == method && params.as_ref().is_some_and(|params| params["odd"] == 7)
+                    })
+                };
+                // A modern server tells only those whose subscription has come in.
+                while !told(&gate) {
+                    let params = json!({ "method": method, "params": { "odd": 7 }, "toAll": true });
+                    let options = CallOptions::default();
+                    let server = NAME.into();
+                    let sent =
+                        gate.upstream.request(&server, "fixture/notify", Some(params), options);
+                    sent.await.unwrap();
+                    let telling = gate.until("the notification", told);
+                    let _ = tokio::time::timeout(crate::support::millis(2000), telling).await;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! Servers that ask before they answer, and who is asked.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use parking_lot::Mutex;
+use rmcp::{ErrorData, model::JsonObject};
+use serde_json::{Value, json};
+use tokio::sync::{Notify, watch};
+use toolgate_testkit::{Builtin, Era, Fixture};
+use toolgate_upstream::{CallError, CallOptions, Question, Respondent};
+
+use crate::support::{Gate, Over, lines, millis, serve, stdio, until, with_limits, within};
+
+/// Somebody who can be asked.
+#[derive(Debug)]
+struct Person {
+    name: &'static str,
+    capabilities: JsonObject,
+    asked: watch::Sender<Vec<Question>>,
+    /// Waited for before each answer.
+    gate: Option<Arc<Notify>>,
+    /// How many answers are being waited for.
+    thinking: Arc<Mutex<usize>>,
+}
+
+/// Counts those who wait, also where nobody waits for them any more.
+struct Thinking(Arc<Mutex<usize>>);
+
+impl Drop for Thinking {
+    fn drop(&mut self) {
+        *self.0.lock() -= 1;
+    }
+}
+
+impl Person {
+    fn new(name: &'static str) -> Self {
+        let capabilities = json!({
+            "elicitation": { "form": {}, "url": {} },
+            "sampling": {},
+            "roots": {},
+            "experimental": { "not": "for servers" },
+        });
+        Self {
+            name,
+            capabilities: capabilities.as_object().unwrap().clone(),
+            asked: watch::Sender::default(),
+            gate: None,
+            thinking: Arc::default(),
+        }
+    }
+
+    fn who_can(mut self, capabilities: &Value) -> Self {
+        self.capabilities = capabilities.as_object().unwrap().clone();
+        self
+    }
+
+    fn behind(mut self, gate: &Arc<Notify>) -> Self {
+        self.gate = Some(Arc::clone(gate));
+        self
+    }
+
+    fn asked(&self) -> Vec<Question> {
+        self.asked.borrow().clone()
+    }
+
+    async fn until_asked(&self, times: usize) {
+        let mut asked = self.asked.subscribe();
+        within("the question", asked.wait_for(|asked| asked.len() >= times)).await.unwrap();
+    }
+}
+
+impl Respondent for Person {
+    fn capabilities(&self) -> &JsonObject {
+        &self.capabilities
+    }
+
+    fn answer(&self, question: Question) -> BoxFuture<'_, Result<Value, ErrorData>> {
+        Box::pin(async move {
+            *self.thinking.lock() += 1;
+            let _thinking = Thinking(Arc::clone(&self.thinking));
+            let answer = said(self.name, &question);
+            self.asked.send_modify(|asked| asked.push(question));
+            if let Some(gate) = &self.gate {
+                gate.notified().await;
+            }
+            Ok(answer)
+        })
+    }
+}
+
+/// What a person says, with a field that no SDK knows.
+fn said(name: &str, question: &Question) -> Value {
+    match question.method.as_str() {
+        "elicitation/create" => {
+            json!({ "action": "accept", "content": { "name": name }, "odd": 1 })
+        }
+        "sampling/createMessage" => {
+            json!({ "role": "assistant", "content": { "type": "hologram" }, "model": name })
+        }
+        _ => json!({ "roots": [{ "uri": format!("file:///{name}"), "odd": 2 }] }),
+    }
+}
+
+fn asking() -> Fixture {
+    Fixture::new("curious").with_builtins([
+        Builtin::AskForm,
+        Builtin::AskUrl,
+        Builtin::AskModel,
+        Builtin::AskAll,
+        Builtin::AskRoots,
+        Builtin::Sleep,
+        Builtin::Client,
+        Builtin::LastCancelled,
+    ])
+}
+
+fn by(person: &Arc<Person>) -> CallOptions {
+    let respondent: Arc<dyn Respondent> = Arc::clone(person) as Arc<dyn Respondent>;
+    CallOptions { respondent: Some(respondent), ..CallOptions::default() }
+}
+
+/// The answers that a tool got, round by round.
+async fn answers(gate: &Gate, tool: &str, arguments: Value, options: CallOptions) -> Value {
+    let mut result = gate.call_with(tool, arguments, options).await.unwrap();
+    result["structuredContent"]["answers"].take()
+}
+
+#[tokio::test]
+async fn every_kind_of_question_in_both_eras_over_every_transport() {
+    for over in Over::ALL {
+        for era in [Era::Legacy, Era::Modern] {
+            let (spec, _running) = serve(asking().with_era(era), over).await;
+            let gate = Gate::ready(spec).await;
+            for (tool, keys) in [
+                ("ask_form", &["form"][..]),
+                ("ask_url", &["url"]),
+                ("ask_model", &["model"]),
+                ("ask_all", &["form", "model", "roots"]),
+            ] {
+                let ada = Arc::new(Person::new("ada"));
+                let with = json!({ "odd": { "deep": [1.5, null] }, "_meta": { "x": 1 } });
+                let arguments = json!({ "rounds": 2, "with": with });
+                let got = answers(&gate, tool, arguments, by(&ada)).await;
+                let method = |key: &str| match key {
+                    "model" => "sampling/createMessage",
+                    "roots" => "roots/list",
+                    _ => "elicitation/create",
+                };
+                let round: Value = keys
+                    .iter()
+                    .map(|key| {
+                        let question = Question { method: method(key).to_owned(), params: None };
+                        ((*key).to_owned(), said("ada", &question))
+                    })
+                    .collect::<serde_json::Map<_, _>>()
+                    .into();
+                assert_eq!(got, json!([round, round]), "{tool} {era:?} {over:?}");
+                let asked = ada.asked();
+                assert_eq!(asked.len(), 2 * keys.len());
+                for question in asked {
+                    let params = question.params.unwrap();
+                    assert_eq!(params["odd"], with["odd"]);
+                    assert_eq!(params["_meta"], with["_meta"]);
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn servers_are_told_what_can_be_asked() {
+    for over in Over::ALL {
+        for era in [Era::Legacy, Era::Modern] {
+            let (spec, _running) = serve(asking().with_era(era), over).await;
+            let gate = Gate::ready(spec).await;
+            let ada = Arc::new(Person::new("ada").who_can(&json!({ "roots": {}, "tasks": {} })));
+            for (options, modern) in
+                [(by(&ada), json!({ "roots": {} })), (CallOptions::default(), json!({}))]
+            {
+                let client = gate.call_with("client", json!({}), options).await.unwrap();
+                let client = &client["structuredContent"];
+                let (declared, expected) = match era {
+                    Era::Modern => (&client["io.modelcontextprotocol/clientCapabilities"], modern),
+                    _ => (
+                        &client["capabilities"],
+                        json!({
+                            "elicitation": { "form": {}, "url": {} },
+                            "roots": { "listChanged": false },
+                            "sampling": { "tools": {} },
+                        }),
+                    ),
+                };
+                assert_eq!(*declared, expected, "{era:?} {over:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn nobody_is_asked_what_they_cannot_answer() {
+    for over in Over::ALL {
+        let (spec, _running) = serve(asking(), over).await;
+        let gate = Gate::ready(spec).await;
+        let ada = Arc::new(Person::new("ada").who_can(&json!({ "elicitation": { "form": {} } })));
+        for options in [by(&ada), CallOptions::default()] {
+            let got = answers(&gate, "ask_url", json!({}), options.clone()).await;
+            assert_eq!(got, json!([{ "url": { "action": "cancel" } }]), "{over:?}");
+            let got = answers(&gate, "ask_model", json!({}), options.clone()).await;
+            assert_eq!(got[0]["model"]["error"]["code"], -32601, "{over:?}");
+            let roots = gate.call_with("ask_roots", json!({}), options).await.unwrap();
+            assert_eq!(roots["structuredContent"], json!({ "result": { "roots": [] } }));
+        }
+        assert_eq!(ada.asked(), []);
+    }
+}
+
+#[tokio::test]
+async fn a_modern_server_that_cannot_be_answered_ends_the_call_with_what_it_asked() {
+    let (spec, _running) = serve(asking().with_era(Era::Modern), Over::HttpJson).await;
+    let gate = Gate::ready(spec).await;
+    let error = gate.call("ask_form", json!({})).await.unwrap_err();
+    insta::assert_snapshot!(error, @r#"server `fixture` wants a form to be filled in ("Who are you? (1)") before it answers `ask_form`, and this client cannot be asked"#);
+    let ada = Arc::new(Person::new("ada").who_can(&json!({ "elicitation": {} })));
+    let error = gate.call_with("ask_all", json!({}), by(&ada)).await.unwrap_err();
+    insta::assert_snapshot!(error, @"server `fixture` wants words of the client's model before it answers `ask_all`, and this client cannot be asked");
+    assert_eq!(ada.asked(), []);
+}
+
+#[tokio::test]
+async fn a_question_that_may_be_anothers_is_asked_of_nobody() {
+    let (ada, bob) = (Arc::new(Person::new("ada")), Arc::new(Person::new("bob")));
+    // A call that nobody answers for is another's too.
+    for others in [by(&bob), CallOptions::default()] {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("calls");
+        let gate = Gate::ready(stdio(&asking().with_call_log(&log))).await;
+        let cancel = others.cancel.clone();
+        let asking = async {
+            until("the call", || lines(&log).len() == 1).await;
+            let mut refused = answers(&gate, "ask_form", json!({}), by(&ada)).await;
+            cancel.cancel();
+            refused[0]["form"]["error"]["message"].take()
+        };
+        let sleeping = gate.call_with("sleep", json!({ "ms": 60_000 }), others);
+        let (_, refusal) = tokio::join!(sleeping, asking);
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(refusal.as_str().unwrap(), @"calls of several clients are under way on this connection, so that it is not known whom this is for; from now on calls come from one client at a time");
+        }
+        // A server that was told of a cancellation may not have stopped yet.
+        let refused = answers(&gate, "ask_form", json!({}), by(&ada)).await;
+        assert!(refused[0]["form"]["error"].is_object(), "{refused}");
+        assert_eq!((ada.asked(), bob.asked()), (vec![], vec![]));
+    }
+}
+
+#[tokio::test]
+async fn the_calls_of_a_server_that_asks_come_from_one_caller_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("calls");
+    let gate = Gate::ready(stdio(&asking().with_call_log(&log))).await;
+    let held = Arc::new(Notify::new());
+    let (ada, bob) = (Arc::new(Person::new("ada").behind(&held)), Arc::new(Person::new("bob")));
+    let of_ada = answers(&gate, "ask_form", json!({}), by(&ada));
+    let of_bob = async {
+        ada.until_asked(1).await;
+        answers(&gate, "ask_form", json!({}), by(&bob)).await
+    };
+    let release = async {
+        ada.until_asked(1).await;
+        // A call of the same caller is not held up; by then that of the other would be made too.
+        gate.call_with("client", json!({}), by(&ada)).await.unwrap();
+        assert_eq!(lines(&log).len(), 2);
+        assert_eq!(bob.asked(), []);
+        held.notify_one();
+    };
+    let (ada_said, bob_said, ()) = tokio::join!(of_ada, of_bob, release);
+    assert_eq!(ada_said[0]["form"]["content"]["name"], "ada");
+    assert_eq!(bob_said[0]["form"]["content"]["name"], "bob");
+    assert_eq!((ada.asked().len(), bob.asked().len()), (1, 1));
+}
+
+#[tokio::test]
+async fn over_http_each_is_asked_on_the_stream_of_its_call() {
+    let (spec, _running) = serve(asking(), Over::HttpSse).await;
+    let gate = Gate::ready(spec).await;
+    let held = Arc::new(Notify::new());
+    let ada = Arc::new(Person::new("ada").behind(&held));
+    let bob = Arc::new(Person::new("bob"));
+    let of_bob = async {
+        ada.until_asked(1).await;
+        let said = answers(&gate, "ask_form", json!({ "rounds": 3 }), by(&bob)).await;
+        held.notify_one();
+        said
+    };
+    let (ada_said, bob_said) =
+        tokio::join!(answers(&gate, "ask_form", json!({}), by(&ada)), of_bob);
+    assert_eq!(ada_said[0]["form"]["content"]["name"], "ada");
+    assert_eq!(bob_said[2]["form"]["content"]["name"], "bob");
+}
+
+#[tokio::test]
+async fn a_person_has_more_time_than_a_server() {
+    for era in [Era::Legacy, Era::Modern] {
+        let (spec, _running) = serve(asking().with_era(era), Over::Stdio).await;
+        let spec = with_limits(spec, |limits| {
+            limits.idle = millis(400);
+            limits.total = millis(900);
+        });
+        let gate = Gate::ready(spec).await;
+        let held = Arc::new(Notify::new());
+        let ada = Arc::new(Person::new("ada").behind(&held));
+        let thinking = async {
+            ada.until_asked(1).await;
+            tokio::time::sleep(millis(1500)).await;
+            held.notify_one();
+        };
+        let (said, ()) = tokio::join!(answers(&gate, "ask_form", json!({}), by(&ada)), thinking);
+        assert_eq!(said[0]["form"]["content"]["name"], "ada", "{era:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_cancellation_reaches_whoever_is_being_asked() {
+    for over in Over::ALL {
+        for era in [Era::Legacy, Era::Modern] {
+            let (spec, _running) = serve(asking().with_era(era), over).await;
+            let gate = Gate::ready(spec).await;
+            let ada = Arc::new(Person::new("ada").behind(&Arc::default()));
+            let options = by(&ada);
+            let cancel = options.cancel.clone();
+            let (outcome, ()) =
+                tokio::join!(gate.call_with("ask_form", json!({}), options), async {
+                    ada.until_asked(1).await;
+                    cancel.cancel();
+                });
+            assert!(matches!(outcome, Err(CallError::Cancelled)), "{era:?} {over:?}: {outcome:?}");
+            until("the end of the question", || *ada.thinking.lock() == 0).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_asks_without_end_is_not_answered_for_ever() {
+    for era in [Era::Legacy, Era::Modern] {
+        let (spec, _running) = serve(asking().with_era(era), Over::Stdio).await;
+        let gate = Gate::ready(spec).await;
+        let ada = Arc::new(Person::new("ada"));
+        let outcome = gate.call_with("ask_form", json!({ "rounds": 100 }), by(&ada)).await;
+        match era {
+            Era::Modern => {
+                insta::assert_snapshot!(outcome.unwrap_err(), @"the call of `ask_form` on server `fixture` failed: it asks for input, but the server asks without end");
+                assert_eq!(ada.asked().len(), 16);
+            }
+            _ => {
+                let last = &outcome.unwrap()["structuredContent"]["answers"][99]["form"];
+                insta::assert_snapshot!(last["error"]["message"].as_str().unwrap(), @"one call may not bring so many questions; no more are answered");
+                assert_eq!(ada.asked().len(), 64);
+            }
+        }
+        // The next call starts anew.
+        let said = answers(&gate, "ask_form", json!({}), by(&ada)).await;
+        assert_eq!(said[0]["form"]["action"], "accept");
+    }
+}
