@@ -19,7 +19,7 @@ use rmcp::{
         },
     },
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 use sse_stream::Sse;
 
 use crate::{
@@ -32,10 +32,11 @@ mod body;
 mod parameters;
 
 use parameters::ParameterHeaders;
+pub(crate) use parameters::header_value;
 
 type Error = StreamableHttpError<reqwest::Error>;
 type Headers = HashMap<HeaderName, HeaderValue>;
-type Events = BoxStream<'static, Result<Sse, SseError>>;
+pub(crate) type Events = BoxStream<'static, Result<Sse, SseError>>;
 
 /// The HTTP client of one server.
 #[derive(Debug, Clone)]
@@ -88,9 +89,9 @@ impl RawHttp {
     ) -> Result<Response, Error> {
         let mut all: HeaderMap = headers.into_iter().collect();
         if let ClientJsonRpcMessage::Request(request) = message
-            && let ClientRequest::CallToolRequest(call) = &request.request
+            && let Some((tool, arguments)) = called_tool(&request.request)
         {
-            self.parameters.add(&call.params, &mut all);
+            self.parameters.add(tool, arguments, &mut all);
         }
         let accepted = format!("{EVENT_STREAM_MIME_TYPE}, {JSON_MIME_TYPE}");
         if let Ok(accepted) = HeaderValue::from_str(&accepted) {
@@ -208,7 +209,7 @@ impl StreamableHttpClient for RawHttp {
             let asked = Asked {
                 id: request.id.clone(),
                 typed: raw::needs_types(&request.request),
-                lists_tools: matches!(request.request, ClientRequest::ListToolsRequest(_)),
+                lists_tools: request.request.method() == "tools/list",
             };
             let answer = self.ask(asked, response, session.is_some()).await?;
             if matches!(request.request, ClientRequest::InitializeRequest(_)) {
@@ -298,6 +299,20 @@ fn refusal(response: &Response, in_session: bool) -> Error {
             let retry_after = header_text(response, header::RETRY_AFTER.as_str());
             HttpStatusError::new(status.as_u16(), retry_after).into()
         }
+    }
+}
+
+/// The tool that a request calls, and with what.
+fn called_tool(request: &ClientRequest) -> Option<(&str, &Map<String, Value>)> {
+    match request {
+        ClientRequest::CallToolRequest(call) => {
+            Some((call.params.name.as_ref(), call.params.arguments.as_ref()?))
+        }
+        ClientRequest::CustomRequest(custom) if custom.method == "tools/call" => {
+            let params = custom.params.as_ref()?;
+            Some((params.get("name")?.as_str()?, params.get("arguments")?.as_object()?))
+        }
+        _ => None,
     }
 }
 

@@ -12,6 +12,9 @@
 //! - a **tap** (`tap`) between rmcp and the transport, which sees messages in their order;
 //! - **processes** (`process`) that are started in a group of their own and never outlive us.
 //!
+//! A [`Line`] is the other way to a server: one connection for one client, over which everything
+//! passes as it was sent.
+//!
 //! > **Invariant:** a call that may have had an effect is never repeated.
 
 mod backoff;
@@ -21,6 +24,7 @@ mod error;
 mod handshake;
 mod http;
 mod input;
+mod line;
 mod lines;
 mod listing;
 mod process;
@@ -41,6 +45,7 @@ mod watchdog;
 pub use connection::{CallOptions, Progress};
 pub use error::{CallError, Failure};
 pub use handshake::Handshake;
+pub use line::{Line, LineClient, LineError, LineRequest, LineSink};
 pub use listing::{Listing, ListingProblem};
 pub use redact::Redactor;
 pub use respondent::{Question, Respondent};

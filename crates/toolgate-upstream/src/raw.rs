@@ -81,9 +81,13 @@ pub(crate) fn decode(
 
 /// Stands for an answer that came but cannot be used, so that the call that waits for it ends.
 pub(crate) fn unreadable(why: &str, id: Option<RequestId>) -> ServerJsonRpcMessage {
+    ServerJsonRpcMessage::error(unreadable_error(why), id)
+}
+
+/// The error of such an answer.
+pub(crate) fn unreadable_error(why: &str) -> ErrorData {
     let mark = Value::Object(Map::from_iter([(UNREADABLE.to_owned(), Value::Bool(true))]));
-    let error = ErrorData::new(ErrorCode::INTERNAL_ERROR, why.to_owned(), Some(mark));
-    ServerJsonRpcMessage::error(error, id)
+    ErrorData::new(ErrorCode::INTERNAL_ERROR, why.to_owned(), Some(mark))
 }
 
 /// Whether an error is one of ours about an answer ([`unreadable`]).
@@ -157,6 +161,21 @@ pub(crate) fn open(message: ServerJsonRpcMessage, sealed: bool) -> ServerJsonRpc
         }
         other => other,
     }
+}
+
+/// Undoes [`seal`] for a message that rmcp has not decoded.
+pub(crate) fn open_text(text: &str) -> Option<Value> {
+    let mut message: Value = serde_json::from_str(text).ok()?;
+    let fields = message.as_object_mut()?;
+    let mut part = "result";
+    if let Some(Value::String(method)) = fields.get_mut("method") {
+        *method = method.strip_prefix(INITIATIVE)?.to_owned();
+        part = "params";
+    }
+    if let Some(content) = fields.get_mut(part) {
+        *content = content.as_object_mut()?.remove(ENVELOPE)?;
+    }
+    Some(message)
 }
 
 /// The raw result of a response.
@@ -235,7 +254,7 @@ fn request_id(fields: &Map<String, Value>) -> Option<RequestId> {
 }
 
 /// Servers get errors wrong too. Whatever they meant, the call that waits for it must end.
-fn read_error(error: &Value) -> ErrorData {
+pub(crate) fn read_error(error: &Value) -> ErrorData {
     serde_json::from_value(error.clone()).unwrap_or_else(|_| {
         let message = error
             .get("message")

@@ -74,7 +74,7 @@ pub(crate) fn is_refusal(error: &ClientInitializeError) -> bool {
 }
 
 /// Why a handshake over HTTP failed.
-pub(crate) fn url_failure(endpoint: &HttpEndpoint, error: &ClientInitializeError) -> Failure {
+pub(crate) fn url_failure(endpoint: &HttpEndpoint, error: &(dyn Error + 'static)) -> Failure {
     let place = place(&endpoint.url);
     if wants_authorization(error) {
         let status =

@@ -27,6 +27,9 @@ use crate::{
 mod connect;
 mod supervise;
 
+pub(crate) use connect::{probe_patience, read_headers};
+pub(crate) use supervise::with_words;
+
 /// How it stands with a server.
 #[derive(Debug, Clone, Default)]
 pub struct ServerState {

@@ -175,7 +175,7 @@ pub(crate) fn too_large(bytes: Option<usize>, limit: usize) -> String {
 
 /// The id of an answer of which only both ends can be read: SDKs write it either before the result
 /// or at the very end.
-fn id_of_unreadable(head: &[u8], tail: &[u8]) -> Option<RequestId> {
+pub(crate) fn id_of_unreadable(head: &[u8], tail: &[u8]) -> Option<RequestId> {
     let head = String::from_utf8_lossy(&head[..head.len().min(KEPT_OF_OVERSIZED)]);
     let tail = &tail[tail.len().saturating_sub(KEPT_OF_OVERSIZED)..];
     let tail = String::from_utf8_lossy(tail);

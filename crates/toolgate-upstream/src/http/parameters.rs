@@ -9,7 +9,6 @@ use std::{collections::HashMap, sync::Arc};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use parking_lot::Mutex;
-use rmcp::model::CallToolRequestParams;
 use serde_json::{Map, Value};
 
 const ANNOTATION: &str = "x-mcp-header";
@@ -62,18 +61,15 @@ impl ParameterHeaders {
     }
 
     /// Adds the headers of a call, if the protocol version has them.
-    pub(super) fn add(&self, call: &CallToolRequestParams, headers: &mut HeaderMap) {
+    pub(super) fn add(&self, tool: &str, arguments: &Map<String, Value>, headers: &mut HeaderMap) {
         let version = headers.get(VERSION_HEADER).and_then(|version| version.to_str().ok());
         if version.is_none_or(|version| version < SINCE) {
             return;
         }
-        let (Some(arguments), Some(marked)) =
-            (&call.arguments, self.tools.lock().get(call.name.as_ref()).cloned())
-        else {
-            return;
-        };
+        let Some(marked) = self.tools.lock().get(tool).cloned() else { return };
         for Marked { path, header } in marked {
-            if let Some(value) = value_at(arguments, &path).and_then(header_value) {
+            let value = value_at(arguments, &path).and_then(text_of);
+            if let Some(value) = value.as_deref().and_then(header_value) {
                 headers.insert(header, value);
             }
         }
@@ -102,20 +98,25 @@ fn value_at<'a>(arguments: &'a Map<String, Value>, path: &[String]) -> Option<&'
     rest.iter().try_fold(arguments.get(first)?, |value, name| value.get(name))
 }
 
-/// A value as it can stand in a header; what cannot is encoded.
-fn header_value(value: &Value) -> Option<HeaderValue> {
-    let text = match value {
-        Value::String(text) => text.clone(),
-        Value::Bool(flag) => flag.to_string(),
-        Value::Number(number) => number.to_string(),
-        Value::Null | Value::Array(_) | Value::Object(_) => return None,
-    };
+fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(flag) => Some(flag.to_string()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// A text as it can stand in a header; what cannot is encoded.
+pub(crate) fn header_value(text: &str) -> Option<HeaderValue> {
     let is_printable = text.chars().all(|character| matches!(character, ' '..='~'));
     let is_trimmed = text.trim_matches(' ') == text;
     let looks_encoded = text.starts_with("=?base64?") && text.ends_with("?=");
     let plain = is_printable && is_trimmed && !looks_encoded;
-    let text = if plain { text } else { format!("=?base64?{}?=", BASE64_STANDARD.encode(text)) };
-    HeaderValue::from_str(&text).ok()
+    if plain {
+        return HeaderValue::from_str(text).ok();
+    }
+    HeaderValue::from_str(&format!("=?base64?{}?=", BASE64_STANDARD.encode(text))).ok()
 }
 
 #[cfg(test)]
@@ -137,11 +138,9 @@ mod tests {
             } } },
             "junk",
         ] })));
-        let mut call = CallToolRequestParams::new("query");
-        call.arguments = arguments.as_object().cloned();
         let mut headers = HeaderMap::new();
         headers.insert(VERSION_HEADER, HeaderValue::from_str(version).unwrap());
-        parameters.add(&call, &mut headers);
+        parameters.add("query", arguments.as_object().unwrap(), &mut headers);
         headers.remove(VERSION_HEADER);
         let mut list: Vec<_> = headers
             .iter()

@@ -226,7 +226,7 @@ impl Server {
 }
 
 /// What is left of the time to connect must do for the older handshake.
-fn probe_patience(limits: &Limits) -> Duration {
+pub(crate) fn probe_patience(limits: &Limits) -> Duration {
     limits.probe.min(limits.connect / 2)
 }
 
@@ -259,7 +259,9 @@ fn next_approach(
     }
 }
 
-fn read_headers(endpoint: &HttpEndpoint) -> Result<HashMap<HeaderName, HeaderValue>, Failure> {
+pub(crate) fn read_headers(
+    endpoint: &HttpEndpoint,
+) -> Result<HashMap<HeaderName, HeaderValue>, Failure> {
     endpoint
         .headers
         .iter()

@@ -206,7 +206,7 @@ impl Server {
 }
 
 /// What happened, and what the server said about it.
-pub(super) fn with_words(what: String, words: &[String]) -> String {
+pub(crate) fn with_words(what: String, words: &[String]) -> String {
     match reasons::telling_line(words) {
         Some(words) => format!("{what}: {words}"),
         None => what,

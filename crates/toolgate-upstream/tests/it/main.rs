@@ -14,6 +14,8 @@ mod failures;
 mod http;
 mod isolation;
 mod limits;
+mod line;
+mod line_fidelity;
 mod listing;
 mod notifications;
 mod processes;

@@ -1,0 +1,123 @@
+//! What a message must carry for the era of its server.
+
+use rmcp::{ErrorData, model::JsonObject};
+use serde_json::{Map, Value, json};
+use toolgate_catalog::Era;
+
+use super::LineClient;
+
+pub(super) const MODERN_VERSION: &str = "2026-07-28";
+pub(super) const VERSION_META: &str = "io.modelcontextprotocol/protocolVersion";
+const INFO_META: &str = "io.modelcontextprotocol/clientInfo";
+const CAPABILITIES_META: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// How a client's messages are dressed for a server.
+#[derive(Debug, Clone)]
+pub(super) struct Dress {
+    era: Era,
+    /// Who speaks, unless a request says so itself.
+    introduction: [(&'static str, Value); 3],
+}
+
+impl Dress {
+    pub(super) fn new(era: Era, client: &LineClient) -> Self {
+        let introduction = [
+            (VERSION_META, json!(MODERN_VERSION)),
+            (INFO_META, client.info.clone()),
+            (CAPABILITIES_META, Value::Object(client.capabilities.clone())),
+        ];
+        Self { era, introduction }
+    }
+
+    /// The parameters of a request. To a modern server each says who speaks; a client that does not
+    /// say it, or says it once in its own handshake, is introduced. To a legacy server none does: it
+    /// would be taken for a request of the other lifecycle.
+    pub(super) fn request(&self, params: Option<Value>) -> Result<Option<Value>, ErrorData> {
+        let mut params = match params {
+            None | Some(Value::Null) => None,
+            Some(Value::Object(params)) => Some(params),
+            Some(_) => return Err(invalid("`params` must be an object")),
+        };
+        match self.era {
+            Era::Modern => {
+                let params = params.get_or_insert_with(Map::new);
+                let meta = params.entry("_meta").or_insert_with(|| json!({}));
+                let meta =
+                    meta.as_object_mut().ok_or_else(|| invalid("`_meta` must be an object"))?;
+                for (key, value) in &self.introduction {
+                    meta.entry(*key).or_insert_with(|| value.clone());
+                }
+            }
+            Era::Legacy => {
+                if let Some(params) = &mut params {
+                    strip(params);
+                }
+            }
+        }
+        Ok(params.map(Value::Object))
+    }
+
+    /// The parameters of a notification.
+    pub(super) fn notification(&self, params: Option<Value>) -> Result<Option<Value>, ErrorData> {
+        match (self.era, params) {
+            (Era::Legacy, params) => self.request(params),
+            (Era::Modern, None | Some(Value::Null)) => Ok(None),
+            (Era::Modern, Some(Value::Object(params))) => Ok(Some(Value::Object(params))),
+            (Era::Modern, Some(_)) => Err(invalid("`params` must be an object")),
+        }
+    }
+}
+
+fn strip(params: &mut JsonObject) {
+    if let Some(Value::Object(meta)) = params.get_mut("_meta") {
+        let before = meta.len();
+        meta.retain(|key, _| ![VERSION_META, INFO_META, CAPABILITIES_META].contains(&key.as_str()));
+        // What was there for the lifecycle alone is no `_meta` of the request.
+        if meta.is_empty() && before > 0 {
+            params.remove("_meta");
+        }
+    }
+}
+
+fn invalid(why: &str) -> ErrorData {
+    ErrorData::invalid_params(why.to_owned(), None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dress(era: Era) -> Dress {
+        let capabilities = json!({ "roots": {} }).as_object().unwrap().clone();
+        Dress::new(era, &LineClient { info: json!({ "name": "ada", "odd": 1 }), capabilities })
+    }
+
+    #[test]
+    fn a_modern_server_is_told_who_speaks_by_the_request_or_for_it() {
+        let dress = dress(Era::Modern);
+        let introduced = json!({ "_meta": {
+            VERSION_META: MODERN_VERSION,
+            INFO_META: { "name": "ada", "odd": 1 },
+            CAPABILITIES_META: { "roots": {} },
+        } });
+        assert_eq!(dress.request(None).unwrap(), Some(introduced));
+        let own = json!({ "a": 1, "_meta": {
+            VERSION_META: "2027-01-01", INFO_META: {}, CAPABILITIES_META: {}, "progressToken": "t",
+        } });
+        assert_eq!(dress.request(Some(own.clone())).unwrap(), Some(own));
+        assert!(dress.request(Some(json!([1]))).is_err());
+        assert!(dress.request(Some(json!({ "_meta": 1 }))).is_err());
+    }
+
+    #[test]
+    fn a_legacy_server_hears_nothing_of_the_other_lifecycle() {
+        let dress = dress(Era::Legacy);
+        assert_eq!(dress.request(None).unwrap(), None);
+        let own = json!({ "a": 1, "_meta": { VERSION_META: MODERN_VERSION, "x": 1 } });
+        assert_eq!(dress.request(Some(own)).unwrap(), Some(json!({ "a": 1, "_meta": { "x": 1 } })));
+        let own = json!({ "a": 1, "_meta": { VERSION_META: MODERN_VERSION } });
+        assert_eq!(dress.request(Some(own)).unwrap(), Some(json!({ "a": 1 })));
+        let empty = json!({ "_meta": {} });
+        assert_eq!(dress.request(Some(empty.clone())).unwrap(), Some(empty));
+    }
+}

@@ -1,0 +1,233 @@
+//! From an endpoint to a line.
+
+use std::sync::Arc;
+
+use rmcp::model::ProtocolVersion;
+use serde_json::{Value, json};
+use toolgate_catalog::Era;
+
+use super::{
+    Line, LineClient, LineSink,
+    dress::{Dress, MODERN_VERSION},
+    exchange::Exchange,
+    pipes::Pipes,
+    trouble::Trouble,
+    web::Web,
+    wire::Wire,
+};
+use crate::{
+    error::Failure,
+    http::RawHttp,
+    process::Process,
+    reasons,
+    server::{probe_patience, read_headers, with_words},
+    spec::{Endpoint, HttpEndpoint, ServerSpec},
+    tap::Heard,
+};
+
+/// How long a child that closed its output may take to end.
+const EXIT_PATIENCE: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// Why an era was not agreed on.
+enum Ungreeted {
+    Trouble(Trouble),
+    /// There was no answer in time.
+    Silence,
+    /// The answer is no greeting.
+    Odd(&'static str),
+}
+
+/// Opens a line: connects, and tries the eras in turn.
+pub(super) async fn open(
+    spec: &ServerSpec,
+    client: LineClient,
+    sink: Arc<dyn LineSink>,
+) -> Result<Line, Failure> {
+    let mut eras = match spec.remembered_era {
+        Some(Era::Legacy) => vec![Era::Legacy, Era::Modern],
+        Some(Era::Modern) | None => vec![Era::Modern, Era::Legacy],
+    };
+    let mut refusal = None;
+    'connect: loop {
+        // Dropped with everything that it holds where the handshake is given up.
+        let exchange = Exchange::new(Arc::clone(&sink));
+        let closing = CloseOnDrop(Some(Arc::clone(&exchange)));
+        let wire = connect(spec, &exchange).await?;
+        let mut was_asked = false;
+        while !eras.is_empty() {
+            let era = eras.remove(0);
+            match greet(era, spec, &client, &exchange, &wire).await {
+                Ok(greeting) => {
+                    let dress = Dress::new(era, &client);
+                    closing.disarm();
+                    return Ok(Line { spec: spec.clone(), era, greeting, dress, exchange, wire });
+                }
+                Err(ungreeted) => {
+                    let stuck = is_stuck(&ungreeted);
+                    let died = matches!(ungreeted, Ungreeted::Trouble(Trouble::Closed));
+                    let failure = explain(spec, &wire, ungreeted).await;
+                    if stuck {
+                        return Err(failure);
+                    }
+                    // What the older handshake met with says what is wrong.
+                    if era == Era::Legacy || refusal.is_none() {
+                        refusal = Some(failure);
+                    }
+                    if died && (was_asked || !eras.is_empty()) {
+                        // Some servers do not survive the question, or what comes after it.
+                        if eras.is_empty() {
+                            eras.push(era);
+                        }
+                        continue 'connect;
+                    }
+                    was_asked = true;
+                }
+            }
+        }
+        let unknown =
+            || Failure { reason: "the handshake failed".to_owned(), action: String::new() };
+        return Err(refusal.unwrap_or_else(unknown));
+    }
+}
+
+/// Ends what an attempt has started.
+struct CloseOnDrop(Option<Arc<Exchange>>);
+
+impl CloseOnDrop {
+    fn disarm(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for CloseOnDrop {
+    fn drop(&mut self) {
+        if let Some(exchange) = &self.0 {
+            exchange.close();
+        }
+    }
+}
+
+async fn connect(spec: &ServerSpec, exchange: &Arc<Exchange>) -> Result<Wire, Failure> {
+    let (redactor, limit) = (spec.endpoint.redactor(), spec.limits.max_message_bytes);
+    match &spec.endpoint {
+        Endpoint::Stdio(endpoint) => {
+            let pipes = Pipes::start(endpoint, redactor.clone(), limit, exchange).await;
+            pipes.map(Wire::Pipes).map_err(|error| {
+                let failure = reasons::spawn_failure(endpoint, &error);
+                Failure { reason: redactor.line(&failure.reason), ..failure }
+            })
+        }
+        Endpoint::Http(endpoint) => web(endpoint, limit, exchange).map(Wire::Web),
+    }
+}
+
+fn web(endpoint: &HttpEndpoint, limit: usize, exchange: &Arc<Exchange>) -> Result<Web, Failure> {
+    if let Err(error) = reqwest::Url::parse(&endpoint.url) {
+        return Err(Failure {
+            reason: format!("its `url` is no URL: {error}"),
+            action: "correct `url` of the server".to_owned(),
+        });
+    }
+    let heard = Arc::new(Heard::new(Arc::default(), |_, _| {}));
+    let client = RawHttp::new(endpoint, limit, heard).map_err(|error| Failure {
+        reason: format!("no HTTP client: {}", reasons::plain(&error)),
+        action: "check `url` of the server".to_owned(),
+    })?;
+    Ok(Web::new(client, &endpoint.url, read_headers(endpoint)?, Arc::clone(exchange)))
+}
+
+/// Greets in the words of one era, and gives what the server said.
+async fn greet(
+    era: Era,
+    spec: &ServerSpec,
+    client: &LineClient,
+    exchange: &Arc<Exchange>,
+    wire: &Wire,
+) -> Result<Value, Ungreeted> {
+    let (method, params, patience) = match era {
+        Era::Modern => {
+            let params = Dress::new(era, client).request(None);
+            let params = params.map_err(|error| Ungreeted::Trouble(Trouble::Refused(error)))?;
+            ("server/discover", params, probe_patience(&spec.limits))
+        }
+        Era::Legacy => {
+            let params = json!({
+                "protocolVersion": ProtocolVersion::LATEST_WITH_INITIALIZE.as_str(),
+                "capabilities": client.capabilities,
+                "clientInfo": client.info,
+            });
+            ("initialize", Some(params), spec.limits.connect)
+        }
+    };
+    let mut waiting = exchange.begin(Value::Null, method, None);
+    let id = waiting.id();
+    let greeting = tokio::select! {
+        biased;
+        answer = waiting.answered() => answer.map_err(Ungreeted::Trouble)?,
+        trouble = wire.carry(id, method, params.clone()) => return Err(Ungreeted::Trouble(trouble)),
+        () = tokio::time::sleep(patience) => return Err(Ungreeted::Silence),
+    };
+    match era {
+        Era::Modern => {
+            let versions = greeting["supportedVersions"].as_array().into_iter().flatten();
+            if !versions.into_iter().any(|version| version == MODERN_VERSION) {
+                return Err(Ungreeted::Odd("it speaks no protocol version that is known here"));
+            }
+        }
+        Era::Legacy if !greeting["protocolVersion"].is_string() => {
+            return Err(Ungreeted::Odd("its answer to `initialize` names no protocol version"));
+        }
+        Era::Legacy => {}
+    }
+    if let Wire::Web(web) = wire {
+        web.greeted(era, &greeting, params);
+    }
+    if era == Era::Legacy {
+        let told = wire.notify("notifications/initialized", None).await;
+        told.map_err(Ungreeted::Trouble)?;
+        if let Wire::Web(web) = wire {
+            web.listen();
+        }
+    }
+    Ok(greeting)
+}
+
+/// Whether the other era would fare no better.
+fn is_stuck(ungreeted: &Ungreeted) -> bool {
+    match ungreeted {
+        Ungreeted::Trouble(Trouble::Http(error)) => {
+            reasons::wants_authorization(error.as_ref())
+                || reasons::unreachable(error.as_ref(), "").is_some()
+        }
+        _ => false,
+    }
+}
+
+async fn explain(spec: &ServerSpec, wire: &Wire, ungreeted: Ungreeted) -> Failure {
+    let failed = |why: String| Failure {
+        reason: format!("the handshake failed: {why}"),
+        action: "check that it is an MCP server".to_owned(),
+    };
+    let failure = match (ungreeted, wire, &spec.endpoint) {
+        (Ungreeted::Trouble(Trouble::Closed), Wire::Pipes(pipes), _) => ended(&pipes.process).await,
+        (Ungreeted::Trouble(Trouble::Http(error)), _, Endpoint::Http(endpoint)) => {
+            reasons::url_failure(endpoint, error.as_ref())
+        }
+        (Ungreeted::Trouble(Trouble::Refused(error)), ..) => failed(error.message.into_owned()),
+        (Ungreeted::Trouble(_), ..) => failed("the connection ended".to_owned()),
+        (Ungreeted::Silence, ..) => failed("no answer in time".to_owned()),
+        (Ungreeted::Odd(why), ..) => failed(why.to_owned()),
+    };
+    Failure { reason: spec.endpoint.redactor().line(&failure.reason), ..failure }
+}
+
+async fn ended(process: &Process) -> Failure {
+    let how = match process.exited_within(EXIT_PATIENCE).await {
+        Some(status) => format!("the process ended before it answered ({status})"),
+        None => "the process closed its output before it answered".to_owned(),
+    };
+    Failure {
+        reason: with_words(how, &process.last_words().await),
+        action: "correct `command` and `args` of the server".to_owned(),
+    }
+}

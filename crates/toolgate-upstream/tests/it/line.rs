@@ -1,0 +1,390 @@
+//! The life of a line, from its greeting to its end.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use rmcp::ErrorData;
+use serde_json::{Value, json};
+use tokio::sync::{Mutex, mpsc, watch};
+use tokio_util::sync::CancellationToken;
+use toolgate_catalog::Era as KnownEra;
+use toolgate_testkit::{Builtin, Era, Faults, Fixture, StartupExit};
+use toolgate_upstream::{Line, LineClient, LineError, LineRequest, LineSink, Question, ServerSpec};
+
+use crate::support::{
+    Over, command, lines, logged, millis, serve, stdio, until, url, with_limits, within,
+};
+
+/// What came over a line.
+pub(crate) struct Heard {
+    notifications: Mutex<mpsc::UnboundedReceiver<(Option<Value>, (String, Option<Value>))>>,
+    questions: Mutex<mpsc::UnboundedReceiver<(Option<Value>, Question)>>,
+    /// How many questions are being thought about.
+    thinking: watch::Receiver<usize>,
+}
+
+impl Heard {
+    pub(crate) async fn next_notification(&self) -> (Option<Value>, (String, Option<Value>)) {
+        within("a notification", self.notifications.lock().await.recv()).await.unwrap()
+    }
+
+    pub(crate) async fn next_question(&self) -> (Option<Value>, Question) {
+        within("a question", self.questions.lock().await.recv()).await.unwrap()
+    }
+
+    async fn until_thinking(&self, number: usize) {
+        let mut thinking = self.thinking.clone();
+        within("a question", thinking.wait_for(|now| *now == number)).await.unwrap();
+    }
+}
+
+struct Sink {
+    notifications: mpsc::UnboundedSender<(Option<Value>, (String, Option<Value>))>,
+    questions: mpsc::UnboundedSender<(Option<Value>, Question)>,
+    /// `None` never comes.
+    answer: Option<Result<Value, ErrorData>>,
+    thinking: Arc<watch::Sender<usize>>,
+}
+
+struct Thinking(Arc<watch::Sender<usize>>);
+
+impl Drop for Thinking {
+    fn drop(&mut self) {
+        self.0.send_modify(|thinking| *thinking -= 1);
+    }
+}
+
+impl LineSink for Sink {
+    fn notification(&self, about: Option<&Value>, method: &str, params: Option<Value>) {
+        let _ = self.notifications.send((about.cloned(), (method.to_owned(), params)));
+    }
+
+    fn question(
+        &self,
+        about: Option<&Value>,
+        question: Question,
+    ) -> BoxFuture<'static, Result<Value, ErrorData>> {
+        let _ = self.questions.send((about.cloned(), question));
+        let answer = self.answer.clone();
+        self.thinking.send_modify(|thinking| *thinking += 1);
+        let thinking = Thinking(Arc::clone(&self.thinking));
+        Box::pin(async move {
+            let _thinking = thinking;
+            match answer {
+                Some(answer) => answer,
+                None => std::future::pending().await,
+            }
+        })
+    }
+}
+
+/// What tests ask of a line.
+pub(crate) trait Call {
+    /// A request whose key is `"key"`.
+    fn ask(
+        &self,
+        method: &str,
+        params: Value,
+    ) -> impl Future<Output = Result<Value, LineError>> + Send;
+}
+
+impl Call for Line {
+    async fn ask(&self, method: &str, params: Value) -> Result<Value, LineError> {
+        within(method, self.request(request(json!("key"), method, params))).await
+    }
+}
+
+fn request(key: Value, method: &str, params: Value) -> LineRequest {
+    let cancel = CancellationToken::new();
+    LineRequest { key, method: method.to_owned(), params: Some(params), cancel }
+}
+
+fn call(tool: &str, arguments: Value) -> LineRequest {
+    request(json!("key"), "tools/call", json!({ "name": tool, "arguments": arguments }))
+}
+
+fn client() -> LineClient {
+    let capabilities = json!({ "roots": { "odd": 1 }, "odd": {} }).as_object().unwrap().clone();
+    LineClient { info: json!({ "name": "ada", "version": "1", "odd": [1] }), capabilities }
+}
+
+async fn try_open(
+    spec: &ServerSpec,
+    answer: Option<Result<Value, ErrorData>>,
+) -> Result<(Line, Heard), toolgate_upstream::Failure> {
+    let (notifications, told) = mpsc::unbounded_channel();
+    let (questions, asked) = mpsc::unbounded_channel();
+    let (thinking, thought) = watch::channel(0);
+    let sink = Sink { notifications, questions, answer, thinking: Arc::new(thinking) };
+    let line = within("the line", Line::open(spec, client(), Arc::new(sink))).await?;
+    let (notifications, questions) = (Mutex::new(told), Mutex::new(asked));
+    Ok((line, Heard { notifications, questions, thinking: thought }))
+}
+
+/// A line that answers every question in the same way.
+pub(crate) async fn answering(
+    spec: &ServerSpec,
+    answer: Result<Value, ErrorData>,
+) -> (Line, Heard) {
+    try_open(spec, Some(answer)).await.unwrap()
+}
+
+/// A line whose questions are never answered.
+pub(crate) async fn open(spec: &ServerSpec) -> (Line, Heard) {
+    try_open(spec, None).await.unwrap()
+}
+
+fn tools() -> Fixture {
+    Fixture::new("tools").with_builtins([
+        Builtin::Echo,
+        Builtin::Progress,
+        Builtin::Sleep,
+        Builtin::LastCancelled,
+        Builtin::Client,
+        Builtin::ChangeTools,
+        Builtin::Big,
+        Builtin::Crash,
+        Builtin::AskForm,
+    ])
+}
+
+#[tokio::test]
+async fn a_greeting_is_given_as_it_was_sent_in_either_era() {
+    for over in Over::ALL {
+        for (offered, remembered, expected) in [
+            (Era::Legacy, None, KnownEra::Legacy),
+            (Era::Modern, None, KnownEra::Modern),
+            (Era::Both, None, KnownEra::Modern),
+            (Era::Both, Some(KnownEra::Legacy), KnownEra::Legacy),
+            (Era::Modern, Some(KnownEra::Legacy), KnownEra::Modern),
+            (Era::Legacy, Some(KnownEra::Modern), KnownEra::Legacy),
+        ] {
+            let odd = json!({ "listChanged": "odd", "x": [1] });
+            let fixture = tools().with_era(offered).with_capability("odd", odd.clone());
+            let (spec, _running) = serve(fixture, over).await;
+            let spec = ServerSpec { remembered_era: remembered, ..spec };
+            let (line, _heard) = open(&spec).await;
+            assert_eq!(line.era(), expected, "{offered:?} {remembered:?} {over:?}");
+            assert_eq!(line.greeting()["capabilities"]["odd"], odd);
+            let result = line.request(call("client", json!({}))).await.unwrap();
+            let said = &result["structuredContent"];
+            let (info, capabilities) = match expected {
+                KnownEra::Legacy => (&said["clientInfo"], &said["capabilities"]),
+                KnownEra::Modern => (
+                    &said["io.modelcontextprotocol/clientInfo"],
+                    &said["io.modelcontextprotocol/clientCapabilities"],
+                ),
+            };
+            assert_eq!(*info, client().info);
+            assert_eq!(*capabilities, Value::Object(client().capabilities));
+        }
+    }
+}
+
+#[tokio::test]
+async fn servers_that_take_the_question_badly_are_greeted_all_the_same() {
+    for era in [Era::SilentOnProbe, Era::SilentThenDies, Era::DiesOfProbe] {
+        let spec = with_limits(stdio(&tools().with_era(era)), |limits| limits.probe = millis(200));
+        let (line, _heard) = open(&spec).await;
+        assert_eq!(line.era(), KnownEra::Legacy, "{era:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_gets_its_own_progress_token_back() {
+    for over in [Over::Stdio, Over::HttpSse] {
+        for era in [Era::Legacy, Era::Modern] {
+            let (spec, _running) = serve(tools().with_era(era), over).await;
+            let (line, heard) = open(&spec).await;
+            let asking = ["a", "b"].map(|key| {
+                let params = json!({
+                    "name": "progress",
+                    "arguments": { "steps": 2 },
+                    "_meta": { "progressToken": format!("token of {key}") },
+                });
+                line.request(request(json!({ "key": key }), "tools/call", params))
+            });
+            futures::future::try_join_all(asking).await.unwrap();
+            let mut told = Vec::new();
+            for _ in 0..4 {
+                let (about, (method, params)) = heard.next_notification().await;
+                let key = about.unwrap()["key"].as_str().unwrap().to_owned();
+                let params = params.unwrap();
+                assert_eq!(method, "notifications/progress");
+                assert_eq!(params["progressToken"], format!("token of {key}"));
+                told.push((key, params["progress"].as_i64().unwrap()));
+            }
+            told.sort();
+            let expected = [("a", 1), ("a", 2), ("b", 1), ("b", 2)];
+            assert_eq!(
+                told,
+                expected.map(|(key, step)| (key.to_owned(), step)),
+                "{era:?} {over:?}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_cancellation_reaches_the_server() {
+    for over in Over::ALL {
+        for era in [Era::Legacy, Era::Modern] {
+            let folder = tempfile::tempdir().unwrap();
+            let log = folder.path().join("calls");
+            let (spec, _running) = serve(tools().with_era(era).with_call_log(&log), over).await;
+            let (line, _heard) = open(&spec).await;
+            let sleeping = call("sleep", json!({ "ms": 60_000 }));
+            let cancel = sleeping.cancel.clone();
+            let (outcome, ()) = tokio::join!(line.request(sleeping), async {
+                until("the call", || lines(&log).len() == 1).await;
+                cancel.cancel();
+            });
+            assert_eq!(outcome, Err(LineError::Cancelled), "{era:?} {over:?}");
+            within("the cancellation", async {
+                loop {
+                    let result = line.request(call("last_cancelled", json!({}))).await.unwrap();
+                    if !result["structuredContent"]["lastCancelled"].is_null() {
+                        break;
+                    }
+                }
+            })
+            .await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn subscriptions_live_until_they_are_cancelled() {
+    for over in Over::ALL {
+        let (spec, _running) = serve(tools().with_era(Era::Modern), over).await;
+        let spec = with_limits(spec, |limits| limits.total = millis(5000));
+        let (line, heard) = open(&spec).await;
+        let wanted = json!({ "notifications": { "toolsListChanged": true, "odd": 1 } });
+        let listening = request(json!(["listen"]), "subscriptions/listen", wanted);
+        let cancel = listening.cancel.clone();
+        let changing = async {
+            let (about, (method, _)) = heard.next_notification().await;
+            assert_eq!(method, "notifications/subscriptions/acknowledged", "{over:?}");
+            assert_eq!(about, Some(json!(["listen"])), "{over:?}");
+            line.request(call("change_tools", json!({ "add": "late" }))).await.unwrap();
+            let (about, (method, params)) = heard.next_notification().await;
+            assert_eq!(method, "notifications/tools/list_changed", "{over:?}");
+            assert_eq!(about, Some(json!(["listen"])), "{over:?}");
+            assert!(params.unwrap()["_meta"]["io.modelcontextprotocol/subscriptionId"].is_i64());
+            cancel.cancel();
+        };
+        let (outcome, ()) = tokio::join!(line.request(listening), changing);
+        assert_eq!(outcome, Err(LineError::Cancelled), "{over:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_process_ends_with_its_line() {
+    for by_hand in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("starts");
+        let (line, _heard) = open(&logged(&tools(), &log, "")).await;
+        let process = format!("/proc/{}", lines(&log)[0]);
+        assert!(std::path::Path::new(&process).exists());
+        if by_hand {
+            within("the end", line.close()).await;
+            within("the end", line.closed()).await;
+            let outcome = line.request(call("echo", json!({}))).await;
+            assert!(matches!(outcome, Err(LineError::Transport(_))), "{outcome:?}");
+        } else {
+            drop(line);
+        }
+        until("the end of the process", || !std::path::Path::new(&process).exists()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_crash_ends_requests_questions_and_the_line() {
+    let (line, heard) = open(&stdio(&tools())).await;
+    let asking = line.request(call("ask_form", json!({})));
+    let crashing = async {
+        heard.until_thinking(1).await;
+        line.request(call("crash", json!({}))).await
+    };
+    let (asked, crashed) = within("the end", async { tokio::join!(asking, crashing) }).await;
+    let ended = LineError::Transport("the connection to the server ended".to_owned());
+    assert_eq!((asked, crashed), (Err(ended.clone()), Err(ended)));
+    within("the end", line.closed()).await;
+    heard.until_thinking(0).await;
+}
+
+#[tokio::test]
+async fn time_and_size_are_limited() {
+    for over in Over::ALL {
+        for era in [Era::Legacy, Era::Modern] {
+            let (spec, _running) = serve(tools().with_era(era), over).await;
+            let spec = with_limits(spec, |limits| {
+                limits.total = millis(2000);
+                limits.max_message_bytes = 100_000;
+            });
+            let (line, _heard) = open(&spec).await;
+            let error = line.request(call("big", json!({ "bytes": 1_000_000 }))).await.unwrap_err();
+            let said = error.to_string();
+            assert!(said.contains("100000 bytes") && said.contains("cannot be used"), "{said}");
+            let outcome = line.request(call("sleep", json!({ "ms": 60_000 }))).await;
+            assert_eq!(outcome, Err(LineError::TimedOut(millis(2000))), "{era:?} {over:?}");
+            line.request(call("echo", json!({}))).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_person_has_more_time_than_a_server() {
+    let spec = with_limits(stdio(&tools()), |limits| limits.total = millis(700));
+    let (line, heard) = open(&spec).await;
+    let asking = call("ask_form", json!({}));
+    let cancel = asking.cancel.clone();
+    let thinking = async {
+        heard.until_thinking(1).await;
+        tokio::time::sleep(millis(1500)).await;
+        cancel.cancel();
+    };
+    let (outcome, ()) = tokio::join!(line.request(asking), thinking);
+    assert_eq!(outcome, Err(LineError::Cancelled));
+}
+
+#[tokio::test]
+async fn a_forgotten_session_is_opened_again() {
+    for over in Over::HTTP {
+        let (spec, running) = serve(tools(), over).await;
+        let (line, heard) = answering(&spec, Ok(json!({ "action": "accept" }))).await;
+        line.request(call("echo", json!({}))).await.unwrap();
+        running.as_ref().unwrap().forget_sessions();
+        let asking = [1, 2, 3].map(|_| line.request(call("echo", json!({}))));
+        futures::future::try_join_all(asking).await.unwrap();
+        assert_eq!(running.as_ref().unwrap().calls(), 4);
+        // What belongs to no request comes over a stream of the new session.
+        let result = line.request(call("ask_form", json!({}))).await.unwrap();
+        assert_eq!(result["structuredContent"]["answers"][0]["form"]["action"], "accept");
+        heard.next_question().await;
+    }
+}
+
+#[tokio::test]
+async fn failures_are_told_in_words() {
+    let exit = StartupExit { code: 3, message: "Error: no key".to_owned() };
+    let faults = Faults { exit_at_start: Some(exit), ..Faults::default() };
+    for (spec, expected) in [
+        (command("no-such-command", &[]), "the command `no-such-command` was not found"),
+        (
+            stdio(&tools().with_faults(faults)),
+            "the process ended before it answered (exit status: 3): Error: no key",
+        ),
+        (url("http://127.0.0.1:9/mcp"), "nothing answers at http://127.0.0.1:9"),
+        (url("no url"), "its `url` is no URL"),
+    ] {
+        let failure = try_open(&spec, None).await.map(|_| ()).unwrap_err();
+        assert!(failure.reason.starts_with(expected), "{failure:?}");
+    }
+    let silent = with_limits(command("sleep", &["60"]), |limits| {
+        limits.connect = millis(600);
+        limits.probe = millis(200);
+    });
+    let failure = try_open(&silent, None).await.map(|_| ()).unwrap_err();
+    assert_eq!(failure.reason, "no answer to the handshake within 0.6 s");
+}
