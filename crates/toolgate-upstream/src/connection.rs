@@ -21,12 +21,12 @@ use toolgate_catalog::{Era, ServerName};
 use crate::{
     backoff::Backoff,
     clock::PERSON_PATIENCE,
-    error::{CallError, Failure},
+    error::CallError,
     handshake::{Handshake, Running},
-    input::{self, InputRequired, MAX_ROUNDS, Unanswered},
+    input::{InputRequired, MAX_ROUNDS, Unanswered},
     listing::{self, Listing},
     process::Process,
-    raw, reasons,
+    raw,
     redact::Redactor,
     respondent::{self, Respondent},
     spec::Limits,
@@ -34,6 +34,8 @@ use crate::{
     ticket::Ticket,
     turns::Caller,
 };
+
+mod errors;
 
 /// How far a call has come.
 #[derive(Debug, Clone, PartialEq)]
@@ -354,95 +356,6 @@ impl Connection {
             meta.insert(CAPABILITIES_META.to_owned(), Value::Object(askable));
         }
         meta
-    }
-
-    fn failed(&self, about: &str, error: ServiceError) -> CallFailure {
-        CallFailure::Failed(self.call_error(about, error))
-    }
-
-    fn timed_out(&self, about: &str, limit: Duration, total: bool) -> CallFailure {
-        let (server, tool) = (self.about.server.clone(), about.to_owned());
-        CallFailure::Failed(CallError::TimedOut { server, tool, limit, total })
-    }
-
-    /// An `input_required` that leads nowhere.
-    fn unusable(&self, about: &str, why: &str) -> CallFailure {
-        let (server, tool) = (self.about.server.clone(), about.to_owned());
-        let message = format!("it asks for input, but {why}");
-        CallFailure::Failed(CallError::Transport { server, tool, message })
-    }
-
-    fn unanswered(&self, about: &str, unanswered: Unanswered) -> CallError {
-        let (asked, why) = match unanswered {
-            Unanswered::CannotBeAsked(question) => {
-                (input::in_words(&question), "this client cannot be asked".to_owned())
-            }
-            Unanswered::Refused(question, error) => {
-                let refusal = error.message.chars().take(200).collect::<String>();
-                (input::in_words(&question), format!("the client refused: {refusal}"))
-            }
-            Unanswered::Late => ("input".to_owned(), "nobody gave it in time".to_owned()),
-        };
-        let (server, tool) = (self.about.server.clone(), about.to_owned());
-        CallError::Unanswered { server, tool, asked: self.about.redactor.line(&asked), why }
-    }
-
-    fn call_error(&self, tool: &str, error: ServiceError) -> CallError {
-        let (server, tool) = (self.about.server.clone(), tool.to_owned());
-        let redactor = &self.about.redactor;
-        match error {
-            ServiceError::McpError(error) if raw::is_unreadable(&error) => CallError::Transport {
-                server,
-                tool,
-                message: format!(
-                    "its answer cannot be used: {}; the call itself was made",
-                    redactor.line(&error.message)
-                ),
-            },
-            ServiceError::McpError(mut error) => {
-                error.message = redactor.clean(&error.message).into();
-                if let Some(data) = &mut error.data {
-                    redactor.clean_value(data);
-                }
-                CallError::Refused { server, tool, error }
-            }
-            ServiceError::Cancelled { .. } => CallError::Cancelled,
-            // A pipe that is closed is a child that is gone.
-            ServiceError::TransportClosed | ServiceError::TransportSend(_)
-                if self.process.is_some() =>
-            {
-                CallError::Stopped { server, tool }
-            }
-            ServiceError::TransportClosed => {
-                self.doubt();
-                let message = "the connection ended before the answer came, so that it is unknown \
-                               whether the call took effect; it was not repeated"
-                    .to_owned();
-                CallError::Transport { server, tool, message }
-            }
-            other => self.transport_error(server, tool, &other),
-        }
-    }
-
-    fn transport_error(&self, server: ServerName, tool: String, error: &ServiceError) -> CallError {
-        let place = self.about.place.as_deref().unwrap_or("the server");
-        let status = reasons::status(error);
-        if status.is_none() {
-            self.doubt();
-        }
-        if let Some(reason) = reasons::unreachable(error, place) {
-            let reason = self.about.redactor.line(&reason);
-            let failure = Failure { reason, action: reasons::START_OR_CORRECT.to_owned() };
-            return CallError::NotConnected { server, failure };
-        }
-        let message = match status {
-            Some(status) => format!("{place} answered HTTP {status}"),
-            None => format!(
-                "{}; whether the call took effect is unknown, and it was not repeated",
-                reasons::plain(error)
-            ),
-        };
-        CallError::Transport { server, tool, message: self.about.redactor.line(&message) }
     }
 }
 

@@ -155,11 +155,13 @@ impl Line {
                 self.exchange.asking().elapse(limit, PERSON_PATIENCE).await;
             }
         };
+        // Boxed, since it is large and who calls this has futures of its own.
+        let carrying = Box::pin(self.wire.carry(id, &method, params));
         let (error, reason) = tokio::select! {
             biased;
             answer = waiting.answered() => return answer.map_err(|trouble| self.error(&trouble)),
             () = cancel.cancelled() => (LineError::Cancelled, "cancelled by the caller"),
-            trouble = self.wire.carry(id, &method, params) => return Err(self.error(&trouble)),
+            trouble = carrying => return Err(self.error(&trouble)),
             () = in_time => (LineError::TimedOut(limit), "no answer in time"),
         };
         drop(waiting);
@@ -175,7 +177,7 @@ impl Line {
     /// and the cancellation of requests, are sent by the line.
     pub async fn notify(&self, method: &str, params: Option<Value>) -> Result<(), LineError> {
         let params = self.dress.notification(params).map_err(LineError::Refused)?;
-        self.wire.notify(method, params).await.map_err(|trouble| self.error(&trouble))
+        Box::pin(self.wire.notify(method, params)).await.map_err(|trouble| self.error(&trouble))
     }
 
     /// Waits for the end of the line.

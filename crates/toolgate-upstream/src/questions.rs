@@ -139,3 +139,107 @@ impl Unasked {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use futures::future::BoxFuture;
+    use rmcp::model::{
+        ClientJsonRpcMessage, ClientRequest, CustomRequest, GetExtensions, JsonObject, RequestId,
+    };
+    use tokio::time::Instant;
+
+    use super::*;
+
+    /// Answers with its name, or never.
+    #[derive(Debug)]
+    struct Person(Option<&'static str>, JsonObject);
+
+    impl Respondent for Person {
+        fn capabilities(&self) -> &JsonObject {
+            &self.1
+        }
+
+        fn answer(&self, _question: Question) -> BoxFuture<'_, Result<Value, ErrorData>> {
+            Box::pin(async {
+                match self.0 {
+                    Some(name) => Ok(json!(name)),
+                    None => std::future::pending().await,
+                }
+            })
+        }
+    }
+
+    fn person(name: Option<&'static str>) -> Arc<dyn Respondent> {
+        let everything = json!({ "elicitation": {}, "sampling": {}, "roots": {} });
+        Arc::new(Person(name, everything.as_object().unwrap().clone()))
+    }
+
+    fn heard() -> Heard {
+        Heard::new(Arc::default(), |_, _| {})
+    }
+
+    fn call(heard: &Heard, id: i64, respondent: Option<&Arc<dyn Respondent>>) -> Ticket {
+        let ticket = Ticket::new(None, respondent.cloned());
+        let mut request = ClientRequest::CustomRequest(CustomRequest::new("x", None));
+        request.extensions_mut().insert(ticket.clone());
+        heard.outgoing(&ClientJsonRpcMessage::request(request, RequestId::Number(id)));
+        ticket
+    }
+
+    async fn asked(heard: &Heard, method: &str, stream: Option<i64>) -> Result<Value, i32> {
+        let question = Question { method: method.to_owned(), params: None };
+        let origin = stream.map(|id| InboundStreamOrigin::OutboundRequest(RequestId::Number(id)));
+        let answer = answer(heard, question, origin.as_ref(), &CancellationToken::new()).await;
+        answer.map_err(|error| error.code.0)
+    }
+
+    #[tokio::test]
+    async fn a_question_goes_to_the_only_caller_there_is() {
+        let heard = heard();
+        assert_eq!(asked(&heard, "roots/list", None).await, Ok(json!({ "roots": [] })));
+        let (ada, bob) = (person(Some("ada")), person(Some("bob")));
+        call(&heard, 1, Some(&ada));
+        call(&heard, 2, Some(&ada));
+        assert_eq!(asked(&heard, "roots/list", None).await, Ok(json!("ada")));
+        call(&heard, 3, Some(&bob));
+        assert_eq!(asked(&heard, "roots/list", None).await, Err(-32600));
+        assert_eq!(asked(&heard, "roots/list", Some(3)).await, Ok(json!("bob")));
+        assert_eq!(asked(&heard, "roots/list", Some(2)).await, Ok(json!("ada")));
+        assert_eq!(asked(&heard, "sampling/createMessage", Some(9)).await, Err(-32601));
+        assert_eq!(asked(&heard, "odd/question", Some(3)).await, Err(-32601));
+        heard.forget(&RequestId::Number(3));
+        assert_eq!(asked(&heard, "roots/list", None).await, Ok(json!("ada")));
+        call(&heard, 4, None);
+        assert_eq!(asked(&heard, "roots/list", None).await, Err(-32600));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_may_be_at_work_on_what_was_cancelled() {
+        let heard = heard();
+        let (ada, bob) = (person(Some("ada")), person(Some("bob")));
+        call(&heard, 1, Some(&ada));
+        call(&heard, 2, Some(&bob));
+        heard.abandon(&RequestId::Number(1));
+        assert_eq!(asked(&heard, "roots/list", None).await, Err(-32600));
+        tokio::time::advance(Duration::from_secs(11)).await;
+        assert_eq!(asked(&heard, "roots/list", None).await, Ok(json!("bob")));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_is_waited_for_for_ever() {
+        let heard = heard();
+        let nobody = person(None);
+        let ticket = call(&heard, 1, Some(&nobody));
+        let started = Instant::now();
+        let cancelled = Ok(json!({ "action": "cancel" }));
+        assert_eq!(asked(&heard, "elicitation/create", None).await, cancelled);
+        assert_eq!(asked(&heard, "sampling/createMessage", None).await, Err(-32603));
+        assert_eq!(started.elapsed(), 2 * PERSON_PATIENCE);
+        // And not at all where the call is over.
+        ticket.end();
+        assert_eq!(asked(&heard, "elicitation/create", None).await, cancelled);
+        assert_eq!(started.elapsed(), 2 * PERSON_PATIENCE);
+    }
+}

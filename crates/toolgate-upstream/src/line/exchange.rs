@@ -265,3 +265,129 @@ fn number(id: &Value) -> Option<i64> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::mpsc;
+
+    use super::*;
+
+    /// Answers no question but that of the method `now`.
+    struct Sink(mpsc::UnboundedSender<(Option<Value>, String)>);
+
+    impl LineSink for Sink {
+        fn notification(&self, about: Option<&Value>, method: &str, _params: Option<Value>) {
+            self.0.send((about.cloned(), method.to_owned())).unwrap();
+        }
+
+        fn question(
+            &self,
+            about: Option<&Value>,
+            question: Question,
+        ) -> BoxFuture<'static, Result<Value, ErrorData>> {
+            self.0.send((about.cloned(), question.method.clone())).unwrap();
+            Box::pin(async move {
+                if question.method == "now" { Ok(json!(1)) } else { std::future::pending().await }
+            })
+        }
+    }
+
+    type Came = mpsc::UnboundedReceiver<(Option<Value>, String)>;
+
+    fn exchange() -> (Arc<Exchange>, Came, Outlet, mpsc::UnboundedReceiver<Value>) {
+        let (sink, came) = mpsc::unbounded_channel();
+        let (sender, answers) = mpsc::unbounded_channel();
+        let outlet: Outlet = Arc::new(move |answer| {
+            let _ = sender.send(answer);
+            Box::pin(async {})
+        });
+        (Exchange::new(Arc::new(Sink(sink))), came, outlet, answers)
+    }
+
+    #[tokio::test]
+    async fn a_server_that_asks_without_end_is_not_listened_to() {
+        let (exchange, mut came, outlet, mut answers) = exchange();
+        for id in 0..MAX_QUESTIONS + 10 {
+            exchange.receive(json!({ "id": id, "method": "later" }), None, &outlet);
+        }
+        assert_eq!(came.len(), MAX_QUESTIONS);
+        // One that is withdrawn makes room for another.
+        let withdrawn =
+            json!({ "method": "notifications/cancelled", "params": { "requestId": 3 } });
+        exchange.receive(withdrawn, None, &outlet);
+        exchange.receive(json!({ "id": "x", "method": "now" }), None, &outlet);
+        assert_eq!(answers.recv().await, Some(json!({ "jsonrpc": "2.0", "id": "x", "result": 1 })));
+        exchange.receive(json!({ "id": "y", "method": "ping" }), None, &outlet);
+        assert_eq!(answers.recv().await.unwrap()["result"], json!({}));
+        while let Ok((_, method)) = came.try_recv() {
+            assert!(method == "later" || method == "now", "{method}");
+        }
+        exchange.close();
+        assert!(exchange.questions.lock().is_empty());
+    }
+
+    #[tokio::test]
+    async fn what_comes_is_about_what_it_says_or_the_only_request_there_is() {
+        let (exchange, mut came, outlet, _answers) = exchange();
+        let meta = json!({ "_meta": { "progressToken": [1] } });
+        let first = exchange.begin(json!("a"), "tools/call", Some(&meta));
+        let question = json!({ "id": 1, "method": "q" });
+        exchange.receive(question, None, &outlet);
+        assert_eq!(came.try_recv().unwrap().0, Some(json!("a")));
+        let listen = exchange.begin(json!("b"), "subscriptions/listen", None);
+        exchange.receive(json!({ "id": 2, "method": "q" }), None, &outlet);
+        assert_eq!(came.try_recv().unwrap().0, Some(json!("a")));
+        let third = exchange.begin(json!("c"), "tools/call", None);
+        let third_id = third.id();
+        for (message, stream, about) in [
+            (json!({ "id": 3, "method": "q" }), None, None),
+            (json!({ "id": 4, "method": "q" }), Some(third_id), Some("c")),
+            (json!({ "method": "n" }), None, None),
+            (json!({ "method": "n" }), Some(third_id), Some("c")),
+            (
+                json!({ "method": "notifications/progress", "params": { "progressToken": [1] } }),
+                Some(third_id),
+                Some("a"),
+            ),
+            (
+                json!({ "method": "n", "params": { "_meta": { SUBSCRIPTION_META: listen.id().to_string() } } }),
+                None,
+                Some("b"),
+            ),
+        ] {
+            exchange.receive(message.clone(), stream, &outlet);
+            assert_eq!(came.try_recv().unwrap().0, about.map(|key| json!(key)), "{message}");
+        }
+        drop((first, third));
+        assert!(!exchange.is_pending(third_id));
+    }
+
+    #[tokio::test]
+    async fn answers_end_their_request_however_odd_they_are() {
+        let (exchange, _came, outlet, _answers) = exchange();
+        for (message, good) in [
+            (json!({ "result": null }), true),
+            (json!({ "error": "boom" }), false),
+            (json!({ "jsonrpc": "2.0" }), false),
+        ] {
+            let mut waiting = exchange.begin(Value::Null, "x", None);
+            let mut answer = message.clone();
+            answer["id"] = json!(waiting.id().to_string());
+            exchange.receive(answer, None, &outlet);
+            assert_eq!(waiting.answered().await.is_ok(), good, "{message}");
+        }
+        for odd in [json!(1), json!([]), json!({}), json!({ "id": 99 }), json!({ "method": 1 })] {
+            exchange.receive(odd, None, &outlet);
+        }
+        let mut listen = exchange.begin(Value::Null, "subscriptions/listen", None);
+        let ended =
+            json!({ "method": "notifications/cancelled", "params": { "requestId": listen.id() } });
+        exchange.receive(ended, None, &outlet);
+        assert!(matches!(listen.answered().await, Err(Trouble::NoAnswer)));
+        let mut last = exchange.begin(Value::Null, "x", None);
+        exchange.close();
+        assert!(matches!(last.answered().await, Err(Trouble::Closed)));
+        let mut late = exchange.begin(Value::Null, "x", None);
+        assert!(matches!(late.answered().await, Err(Trouble::Closed)));
+    }
+}

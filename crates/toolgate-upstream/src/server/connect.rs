@@ -190,7 +190,7 @@ impl Server {
                 next: Some(Approach::Known(Era::Legacy)),
             }),
             Err(GreetError::Failed(error)) => {
-                let mut failure = reasons::url_failure(endpoint, &error);
+                let mut failure = reasons::url_failure(endpoint, error.as_ref());
                 failure.reason = self.redactor.line(&failure.reason);
                 Err(Ungreeted { failure, next: next_approach(approach, &error, &heard) })
             }

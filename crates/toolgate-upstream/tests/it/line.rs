@@ -15,16 +15,19 @@ use crate::support::{
     Over, command, lines, logged, millis, serve, stdio, until, url, with_limits, within,
 };
 
+/// What a notification is about, its method and its parameters.
+type Told = (Option<Value>, (String, Option<Value>));
+
 /// What came over a line.
 pub(crate) struct Heard {
-    notifications: Mutex<mpsc::UnboundedReceiver<(Option<Value>, (String, Option<Value>))>>,
+    notifications: Mutex<mpsc::UnboundedReceiver<Told>>,
     questions: Mutex<mpsc::UnboundedReceiver<(Option<Value>, Question)>>,
     /// How many questions are being thought about.
     thinking: watch::Receiver<usize>,
 }
 
 impl Heard {
-    pub(crate) async fn next_notification(&self) -> (Option<Value>, (String, Option<Value>)) {
+    pub(crate) async fn next_notification(&self) -> Told {
         within("a notification", self.notifications.lock().await.recv()).await.unwrap()
     }
 
@@ -39,7 +42,7 @@ impl Heard {
 }
 
 struct Sink {
-    notifications: mpsc::UnboundedSender<(Option<Value>, (String, Option<Value>))>,
+    notifications: mpsc::UnboundedSender<Told>,
     questions: mpsc::UnboundedSender<(Option<Value>, Question)>,
     /// `None` never comes.
     answer: Option<Result<Value, ErrorData>>,
@@ -99,7 +102,7 @@ fn request(key: Value, method: &str, params: Value) -> LineRequest {
     LineRequest { key, method: method.to_owned(), params: Some(params), cancel }
 }
 
-fn call(tool: &str, arguments: Value) -> LineRequest {
+fn call(tool: &str, arguments: &Value) -> LineRequest {
     request(json!("key"), "tools/call", json!({ "name": tool, "arguments": arguments }))
 }
 
@@ -166,7 +169,7 @@ async fn a_greeting_is_given_as_it_was_sent_in_either_era() {
             let (line, _heard) = open(&spec).await;
             assert_eq!(line.era(), expected, "{offered:?} {remembered:?} {over:?}");
             assert_eq!(line.greeting()["capabilities"]["odd"], odd);
-            let result = line.request(call("client", json!({}))).await.unwrap();
+            let result = line.request(call("client", &json!({}))).await.unwrap();
             let said = &result["structuredContent"];
             let (info, capabilities) = match expected {
                 KnownEra::Legacy => (&said["clientInfo"], &said["capabilities"]),
@@ -233,7 +236,7 @@ async fn a_cancellation_reaches_the_server() {
             let log = folder.path().join("calls");
             let (spec, _running) = serve(tools().with_era(era).with_call_log(&log), over).await;
             let (line, _heard) = open(&spec).await;
-            let sleeping = call("sleep", json!({ "ms": 60_000 }));
+            let sleeping = call("sleep", &json!({ "ms": 60_000 }));
             let cancel = sleeping.cancel.clone();
             let (outcome, ()) = tokio::join!(line.request(sleeping), async {
                 until("the call", || lines(&log).len() == 1).await;
@@ -242,7 +245,7 @@ async fn a_cancellation_reaches_the_server() {
             assert_eq!(outcome, Err(LineError::Cancelled), "{era:?} {over:?}");
             within("the cancellation", async {
                 loop {
-                    let result = line.request(call("last_cancelled", json!({}))).await.unwrap();
+                    let result = line.request(call("last_cancelled", &json!({}))).await.unwrap();
                     if !result["structuredContent"]["lastCancelled"].is_null() {
                         break;
                     }
@@ -266,7 +269,7 @@ async fn subscriptions_live_until_they_are_cancelled() {
             let (about, (method, _)) = heard.next_notification().await;
             assert_eq!(method, "notifications/subscriptions/acknowledged", "{over:?}");
             assert_eq!(about, Some(json!(["listen"])), "{over:?}");
-            line.request(call("change_tools", json!({ "add": "late" }))).await.unwrap();
+            line.request(call("change_tools", &json!({ "add": "late" }))).await.unwrap();
             let (about, (method, params)) = heard.next_notification().await;
             assert_eq!(method, "notifications/tools/list_changed", "{over:?}");
             assert_eq!(about, Some(json!(["listen"])), "{over:?}");
@@ -289,7 +292,7 @@ async fn a_process_ends_with_its_line() {
         if by_hand {
             within("the end", line.close()).await;
             within("the end", line.closed()).await;
-            let outcome = line.request(call("echo", json!({}))).await;
+            let outcome = line.request(call("echo", &json!({}))).await;
             assert!(matches!(outcome, Err(LineError::Transport(_))), "{outcome:?}");
         } else {
             drop(line);
@@ -301,10 +304,10 @@ async fn a_process_ends_with_its_line() {
 #[tokio::test]
 async fn a_crash_ends_requests_questions_and_the_line() {
     let (line, heard) = open(&stdio(&tools())).await;
-    let asking = line.request(call("ask_form", json!({})));
+    let asking = line.request(call("ask_form", &json!({})));
     let crashing = async {
         heard.until_thinking(1).await;
-        line.request(call("crash", json!({}))).await
+        line.request(call("crash", &json!({}))).await
     };
     let (asked, crashed) = within("the end", async { tokio::join!(asking, crashing) }).await;
     let ended = LineError::Transport("the connection to the server ended".to_owned());
@@ -323,12 +326,13 @@ async fn time_and_size_are_limited() {
                 limits.max_message_bytes = 100_000;
             });
             let (line, _heard) = open(&spec).await;
-            let error = line.request(call("big", json!({ "bytes": 1_000_000 }))).await.unwrap_err();
+            let error =
+                line.request(call("big", &json!({ "bytes": 1_000_000 }))).await.unwrap_err();
             let said = error.to_string();
             assert!(said.contains("100000 bytes") && said.contains("cannot be used"), "{said}");
-            let outcome = line.request(call("sleep", json!({ "ms": 60_000 }))).await;
+            let outcome = line.request(call("sleep", &json!({ "ms": 60_000 }))).await;
             assert_eq!(outcome, Err(LineError::TimedOut(millis(2000))), "{era:?} {over:?}");
-            line.request(call("echo", json!({}))).await.unwrap();
+            line.request(call("echo", &json!({}))).await.unwrap();
         }
     }
 }
@@ -337,7 +341,7 @@ async fn time_and_size_are_limited() {
 async fn a_person_has_more_time_than_a_server() {
     let spec = with_limits(stdio(&tools()), |limits| limits.total = millis(700));
     let (line, heard) = open(&spec).await;
-    let asking = call("ask_form", json!({}));
+    let asking = call("ask_form", &json!({}));
     let cancel = asking.cancel.clone();
     let thinking = async {
         heard.until_thinking(1).await;
@@ -353,13 +357,13 @@ async fn a_forgotten_session_is_opened_again() {
     for over in Over::HTTP {
         let (spec, running) = serve(tools(), over).await;
         let (line, heard) = answering(&spec, Ok(json!({ "action": "accept" }))).await;
-        line.request(call("echo", json!({}))).await.unwrap();
+        line.request(call("echo", &json!({}))).await.unwrap();
         running.as_ref().unwrap().forget_sessions();
-        let asking = [1, 2, 3].map(|_| line.request(call("echo", json!({}))));
+        let asking = [1, 2, 3].map(|_| line.request(call("echo", &json!({}))));
         futures::future::try_join_all(asking).await.unwrap();
         assert_eq!(running.as_ref().unwrap().calls(), 4);
         // What belongs to no request comes over a stream of the new session.
-        let result = line.request(call("ask_form", json!({}))).await.unwrap();
+        let result = line.request(call("ask_form", &json!({}))).await.unwrap();
         assert_eq!(result["structuredContent"]["answers"][0]["form"]["action"], "accept");
         heard.next_question().await;
     }
