@@ -32,7 +32,7 @@ use crate::{
     spec::Limits,
     tap::Heard,
     ticket::Ticket,
-    turns::Caller,
+    turns::{Caller, Turn},
 };
 
 mod errors;
@@ -236,20 +236,16 @@ impl Connection {
         mut request: ClientRequest,
         options: CallOptions,
     ) -> Result<Value, CallFailure> {
-        let caller = Caller::of(options.respondent.as_ref());
-        let limit = self.about.limits.total;
-        // Whom a question of the older protocol is for shows in whose calls are under way.
-        let _turn = tokio::select! {
-            biased;
-            () = options.cancel.cancelled() => return Err(CallFailure::Failed(CallError::Cancelled)),
-            turn = self.heard.turns.enter(caller) => turn,
-            () = self.closed() => return Err(CallFailure::NotSent),
-            () = tokio::time::sleep(limit) => return Err(self.timed_out(about, limit, true)),
-        };
-        let (mut total, mut patience) = (limit, PERSON_PATIENCE);
+        let mut limits = self.about.limits;
+        if request.method() == "subscriptions/listen" {
+            // It has no answer until it is ended.
+            (limits.idle, limits.total) = (Duration::MAX, Duration::MAX);
+        }
+        let _turn = self.turn(about, &options, limits.total).await?;
+        let mut patience = PERSON_PATIENCE;
         for round in 0.. {
             let started = Instant::now();
-            let sent = self.send(about, request.clone(), &options, total).await;
+            let sent = self.send(about, request.clone(), &options, &limits).await;
             let result = match sent {
                 // Whoever was asked is not to be asked all over again.
                 Err(CallFailure::NotSent) if round > 0 => {
@@ -257,7 +253,7 @@ impl Connection {
                 }
                 sent => sent?,
             };
-            total = total.saturating_sub(started.elapsed());
+            limits.total = limits.total.saturating_sub(started.elapsed());
             let Some(asked) = InputRequired::read(&result) else { return Ok(result) };
             let asked = asked.map_err(|why| self.unusable(about, why))?;
             if round == MAX_ROUNDS {
@@ -280,13 +276,34 @@ impl Connection {
         Err(self.unusable(about, "the server asks without end"))
     }
 
-    /// Sends a request once, and gives its result within `total`.
+    /// Waits until a call may be made. Whom a question of the older protocol is for shows in whose
+    /// calls are under way.
+    async fn turn(
+        &self,
+        about: &str,
+        options: &CallOptions,
+        limit: Duration,
+    ) -> Result<Option<Turn>, CallFailure> {
+        if self.handshake.era != Era::Legacy {
+            return Ok(None);
+        }
+        let caller = Caller::of(options.respondent.as_ref());
+        tokio::select! {
+            biased;
+            () = options.cancel.cancelled() => Err(CallFailure::Failed(CallError::Cancelled)),
+            turn = self.heard.turns.enter(caller) => Ok(Some(turn)),
+            () = self.closed() => Err(CallFailure::NotSent),
+            () = tokio::time::sleep(limit) => Err(self.timed_out(about, limit, true)),
+        }
+    }
+
+    /// Sends a request once, and gives its result within `limits`.
     async fn send(
         &self,
         about: &str,
         mut request: ClientRequest,
         options: &CallOptions,
-        total: Duration,
+        limits: &Limits,
     ) -> Result<Value, CallFailure> {
         let ticket = Ticket::new(options.progress.clone(), options.respondent.clone());
         request.extensions_mut().insert(ticket.clone());
@@ -299,7 +316,7 @@ impl Connection {
             Err(ServiceError::TransportClosed) => return Err(CallFailure::NotSent),
             Err(error) => return Err(self.failed(about, error)),
         };
-        let wait = self.wait(&mut handle, &ticket, &options.cancel, total).await;
+        let wait = self.wait(&mut handle, &ticket, &options.cancel, limits).await;
         ticket.end();
         match wait {
             Wait::Answered(answer) => {
@@ -326,11 +343,10 @@ impl Connection {
         handle: &mut RequestHandle<RoleClient>,
         ticket: &Ticket,
         cancel: &CancellationToken,
-        left: Duration,
+        limits: &Limits,
     ) -> Wait {
-        let limits = &self.about.limits;
         let asking = ticket.asking();
-        let total = asking.elapse(left, PERSON_PATIENCE);
+        let total = asking.elapse(limits.total, PERSON_PATIENCE);
         let idle = asking.elapse(limits.idle, PERSON_PATIENCE);
         let (mut total, mut idle) = (std::pin::pin!(total), std::pin::pin!(idle));
         loop {
@@ -338,7 +354,10 @@ impl Connection {
                 biased;
                 answer = &mut handle.rx => return answer.map_or(Wait::Closed, |answer| Wait::Answered(Box::new(answer))),
                 () = cancel.cancelled() => return Wait::Cancelled,
-                () = &mut total => return Wait::TimedOut { limit: limits.total, total: true },
+                () = &mut total => {
+                    let limit = self.about.limits.total;
+                    return Wait::TimedOut { limit, total: true };
+                },
                 () = ticket.progressed() => idle.set(asking.elapse(limits.idle, PERSON_PATIENCE)),
                 () = &mut idle => return Wait::TimedOut { limit: limits.idle, total: false },
             }

@@ -248,7 +248,7 @@ impl Web {
                     }
                 }
                 Err(StreamableHttpError::ServerDoesNotSupportSse) => return,
-                Err(error) => tracing::debug!(%error, "no stream of notifications"),
+                Err(error) => tracing::debug!(why = told(error), "no stream of notifications"),
             }
             let longest = backoff.next(Instant::now());
             tokio::time::sleep(pause.map_or(longest, |pause| pause.min(LONGEST_PAUSE))).await;
@@ -295,8 +295,8 @@ impl Web {
             Box::pin(async move {
                 let Some(message) = answer_message(answer) else { return };
                 let headers = web.headers_of("", None);
-                if let Err(trouble) = web.post(message, headers).await {
-                    tracing::debug!(?trouble, "an answer did not get to the server");
+                if let Err(Trouble::Http(error)) = web.post(message, headers).await {
+                    tracing::debug!(why = told(*error), "an answer did not get to the server");
                 }
             })
         })
@@ -333,6 +333,14 @@ fn name_of(method: &str) -> Option<&'static str> {
         "resources/read" | "resources/subscribe" | "resources/unsubscribe" => Some("uri"),
         "tasks/get" | "tasks/update" | "tasks/cancel" => Some("taskId"),
         _ => None,
+    }
+}
+
+/// An error as it may be logged: a URL can hold a key.
+fn told(error: StreamableHttpError<reqwest::Error>) -> String {
+    match error {
+        StreamableHttpError::Client(error) => reasons::plain(&error.without_url()),
+        other => reasons::plain(&other),
     }
 }
 

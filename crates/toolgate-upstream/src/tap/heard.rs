@@ -78,6 +78,12 @@ enum Late {
     Discovered,
 }
 
+impl Call {
+    fn may_be_at_work(&self) -> bool {
+        self.abandoned.is_none_or(|since| since.elapsed() < AFTER_CANCELLATION)
+    }
+}
+
 impl Heard {
     /// `on_notification` gets the notifications that are about no call.
     pub(crate) fn new(
@@ -104,7 +110,7 @@ impl Heard {
     /// The calls that the server may be at work on.
     pub(crate) fn calls(&self) -> Vec<Ticket> {
         let mut calls = self.calls.lock();
-        calls.retain(|_, call| call.abandoned.is_none_or(|at| at.elapsed() < AFTER_CANCELLATION));
+        calls.retain(|_, call| call.may_be_at_work());
         calls.values().map(|call| call.ticket.clone()).collect()
     }
 
@@ -252,6 +258,8 @@ impl Heard {
     /// Notes that nobody waits for a request any more. The server may be at work on it all the same.
     pub(crate) fn abandon(&self, id: &RequestId) {
         let mut calls = self.calls.lock();
+        // Those of which nothing was heard again would stay for ever.
+        calls.retain(|_, call| call.may_be_at_work());
         if let Some(call) = calls.get_mut(id) {
             call.abandoned = Some(Instant::now());
             if let Some(token) = call.token.take() {

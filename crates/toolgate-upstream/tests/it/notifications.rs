@@ -1,10 +1,12 @@
 //! What servers tell of their own accord.
 
+use std::time::Instant;
+
 use serde_json::json;
 use toolgate_testkit::{Builtin, Era, Fixture};
-use toolgate_upstream::CallOptions;
+use toolgate_upstream::{CallError, CallOptions};
 
-use crate::support::{Gate, NAME, Over, serve};
+use crate::support::{Gate, NAME, Over, millis, serve, with_limits, within};
 
 #[tokio::test]
 async fn notifications_arrive_as_they_were_sent() {
@@ -63,5 +65,41 @@ async fn changes_of_resources_and_prompts_are_told_in_both_eras() {
                 }
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn a_subscription_lives_until_it_is_cancelled() {
+    for over in Over::ALL {
+        let (spec, _running) = serve(Fixture::new("changing").with_era(Era::Modern), over).await;
+        let spec = with_limits(spec, |limits| {
+            limits.idle = millis(300);
+            limits.total = millis(300);
+        });
+        let gate = Gate::ready(spec).await;
+        let server = NAME.into();
+        let wanted = json!({ "notifications": { "resourceSubscriptions": ["x:y"] } });
+        let options = CallOptions::default();
+        let cancel = options.cancel.clone();
+        let listening =
+            gate.upstream.request(&server, "subscriptions/listen", Some(wanted), options);
+        let updating = async {
+            let method = "notifications/resources/updated";
+            let update = json!({ "method": method, "params": { "uri": "x:y" }, "toAll": true });
+            // Longer than the limits, and until the subscription has come in.
+            let started = Instant::now();
+            while started.elapsed() < millis(700) || gate.told.notifications().is_empty() {
+                let options = CallOptions::default();
+                let sent =
+                    gate.upstream.request(&server, "fixture/notify", Some(update.clone()), options);
+                sent.await.unwrap();
+                tokio::time::sleep(millis(50)).await;
+            }
+            let (told, params) = gate.told.notifications().remove(0);
+            assert_eq!((told.as_str(), &params.unwrap()["uri"]), (method, &json!("x:y")));
+            cancel.cancel();
+        };
+        let (outcome, ()) = within("the end", async { tokio::join!(listening, updating) }).await;
+        assert!(matches!(outcome, Err(CallError::Cancelled)), "{over:?}: {outcome:?}");
     }
 }
