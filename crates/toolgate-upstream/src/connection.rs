@@ -293,7 +293,7 @@ impl Connection {
             () = options.cancel.cancelled() => Err(CallFailure::Failed(CallError::Cancelled)),
             turn = self.heard.turns.enter(caller) => Ok(Some(turn)),
             () = self.closed() => Err(CallFailure::NotSent),
-            () = tokio::time::sleep(limit) => Err(self.timed_out(about, limit, true)),
+            () = tokio::time::sleep(limit) => Err(self.no_turn(about, limit)),
         }
     }
 

@@ -22,6 +22,17 @@ impl Connection {
         CallFailure::Failed(CallError::TimedOut { server, tool, limit, total })
     }
 
+    /// Others' calls did not end.
+    pub(super) fn no_turn(&self, about: &str, limit: Duration) -> CallFailure {
+        let (server, tool) = (self.about.server.clone(), about.to_owned());
+        let message = format!(
+            "the server asks questions, so that it is given the calls of one client at a time; \
+             those of others did not end within {} s, and nothing was sent",
+            limit.as_secs_f64()
+        );
+        CallFailure::Failed(CallError::Transport { server, tool, message })
+    }
+
     /// An `input_required` that leads nowhere.
     pub(super) fn unusable(&self, about: &str, why: &str) -> CallFailure {
         let (server, tool) = (self.about.server.clone(), about.to_owned());

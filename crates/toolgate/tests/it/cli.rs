@@ -156,26 +156,26 @@ async fn what_a_session_would_get_and_why() {
 async fn tokens() {
     let servers = json!({ "notes": entry(&notes()), "kit": entry(&kit()) });
     let workplace = Workplace::deferred(&servers);
-    insta::assert_snapshot!(run(&workplace, &["tokens"]).await.shown(), @r"
+    insta::assert_snapshot!(run(&workplace, &["tokens"]).await.shown(), @"
     exit code 0
     --- stdout
      server         tools  tokens  of context
-     kit               16     612       0.3 %
+     kit               22     877       0.4 %
      notes              4     231       0.1 %
-     all servers       20     843       0.4 %
+     all servers       26   1,108       0.6 %
      a session now      5     581       0.3 %
 
     A session is deferred (stable): asked for: deferred.
     --- stderr
     ");
     let outcome = run(&workplace, &["tokens", "--unit", "characters"]).await;
-    insta::assert_snapshot!(outcome.shown(), @r"
+    insta::assert_snapshot!(outcome.shown(), @"
     exit code 0
     --- stdout
      server         tools  characters  of context
-     kit               16       2,734       0.3 %
+     kit               22       3,855       0.5 %
      notes              4         994       0.1 %
-     all servers       20       3,728       0.5 %
+     all servers       26       4,849       0.6 %
      a session now      5       2,593       0.3 %
 
     A session is deferred (stable): asked for: deferred.
@@ -187,7 +187,7 @@ async fn tokens() {
     let sum = |field: &str| rows.iter().map(|row| row[field].as_u64().unwrap()).sum::<u64>();
     assert_eq!(costs["total"]["tools"], sum("tools"));
     assert_eq!(costs["total"]["cost"], sum("cost"));
-    assert_eq!(costs["total"]["tools"], 20);
+    assert_eq!(costs["total"]["tools"], 26);
     assert_eq!(costs["unit"], "tokens");
     assert_eq!(costs["session"]["tools"], META.len());
     assert!(costs["session"]["cost"].as_u64().unwrap() <= 1_000);

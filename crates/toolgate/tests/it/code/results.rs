@@ -167,7 +167,7 @@ async fn mistakes_are_found_before_anything_runs() {
     3:7 there is no tool `kit_sleeep`
       | await kit_sleeep({ ms: 'long' });
       |       ^
-      = the nearest are `kit_sleep` and `kit_stderr`
+      = the nearest are `kit_sleep`, `kit_client` and `kit_stderr`
     4:20 `a` takes a number, not a string
       | await kit_add({ a: 'x', b: 2 });
       |                    ^
