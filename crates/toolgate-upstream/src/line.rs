@@ -141,9 +141,13 @@ impl Line {
 
     /// Sends a request and gives its result as it was sent. `subscriptions/listen` lives until it is
     /// cancelled or the server ends it; everything else has the server's `total` limit, in which the
-    /// time that people need for questions does not count.
+    /// time that people need for questions does not count. The server is told of a request that is
+    /// cancelled, not of one that is only waited for no longer.
     pub async fn request(&self, request: LineRequest) -> Result<Value, LineError> {
         let LineRequest { key, method, params, cancel } = request;
+        if cancel.is_cancelled() {
+            return Err(LineError::Cancelled);
+        }
         let params = self.dress.request(params).map_err(LineError::Refused)?;
         let mut waiting = self.exchange.begin(key, &method, params.as_ref());
         let id = waiting.id();

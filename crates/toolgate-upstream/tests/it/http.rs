@@ -10,7 +10,10 @@ use axum::{
 use serde_json::{Value, json};
 use toolgate_upstream::CallError;
 
-use crate::support::{Gate, url, with_limits};
+use crate::{
+    line::{self, Call},
+    support::{Gate, url, with_limits},
+};
 
 /// Serves `router` at a URL.
 async fn serve(router: Router) -> String {
@@ -69,7 +72,13 @@ async fn arguments_that_a_server_wants_in_headers_are_there() {
         let handler = move |headers: HeaderMap, Json(message): Json<Value>| async move {
             routed(list, &headers, &message)
         };
-        let gate = Gate::ready(url(&serve(Router::new().route("/mcp", post(handler))).await)).await;
+        let spec = url(&serve(Router::new().route("/mcp", post(handler))).await);
+        let (line, _heard) = line::open(&spec).await;
+        let query = json!({ "name": "query", "arguments": { "region": "eu" } });
+        line.ask("tools/call", query.clone()).await.unwrap_err();
+        line.ask("tools/list", json!({})).await.unwrap();
+        line.ask("tools/call", query).await.unwrap();
+        let gate = Gate::ready(spec).await;
         gate.call("query", json!({ "region": "eu" })).await.unwrap();
         gate.call("query", json!({})).await.unwrap();
         // One that was never listed: the refusal without an id ends the call all the same.
@@ -118,4 +127,52 @@ async fn a_server_that_answers_the_probe_with_a_bare_status_gets_the_older_hands
         let handshake = gate.state("fixture").handshake.unwrap();
         assert_eq!(handshake.protocol_version, "2025-06-18", "{status}");
     }
+}
+
+/// A server of the older protocol whose answers break off, and are taken up again by a GET.
+fn broken_off(message: &Value) -> Response {
+    let events = [(header::CONTENT_TYPE, "text/event-stream")];
+    match message["method"].as_str().unwrap_or_default() {
+        "server/discover" => StatusCode::BAD_REQUEST.into_response(),
+        "initialize" => {
+            let result = json!({ "protocolVersion": "2025-11-25", "capabilities": {} });
+            let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
+            ([("mcp-session-id", "s")], Json(answer)).into_response()
+        }
+        "begin" => {
+            let note = json!({ "jsonrpc": "2.0", "method": "notifications/first" });
+            let id = message["id"].to_string();
+            (events, format!("id: of-{id}\nretry: 10\ndata: {note}\n\n")).into_response()
+        }
+        "begin without an id" => (events, "data: \n\n").into_response(),
+        _ => StatusCode::ACCEPTED.into_response(),
+    }
+}
+
+/// The rest of what [`broken_off`] began.
+fn taken_up(headers: &HeaderMap) -> Response {
+    let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
+    let Some(id) = last.and_then(|last| last.strip_prefix("of-")) else {
+        return StatusCode::METHOD_NOT_ALLOWED.into_response();
+    };
+    let id: Value = id.parse().unwrap();
+    let note = json!({ "jsonrpc": "2.0", "method": "notifications/second" });
+    let answer = json!({ "jsonrpc": "2.0", "id": id, "result": { "whole": true } });
+    let content_type = [(header::CONTENT_TYPE, "text/event-stream")];
+    (content_type, format!("data: {note}\n\ndata: {answer}\n\n")).into_response()
+}
+
+#[tokio::test]
+async fn an_answer_over_a_line_is_taken_up_where_it_broke_off() {
+    let handler = post(|Json(message): Json<Value>| async move { broken_off(&message) })
+        .get(|headers: HeaderMap| async move { taken_up(&headers) });
+    let spec = url(&serve(Router::new().route("/mcp", handler)).await);
+    let (line, heard) = line::open(&spec).await;
+    assert_eq!(line.ask("begin", json!({})).await.unwrap(), json!({ "whole": true }));
+    for method in ["notifications/first", "notifications/second"] {
+        let (about, (told, _)) = heard.next_notification().await;
+        assert_eq!((about, told.as_str()), (Some(json!("key")), method));
+    }
+    let error = line.ask("begin without an id", json!({})).await.unwrap_err();
+    assert_eq!(error.to_string(), "the server ended its answer before it was there");
 }
