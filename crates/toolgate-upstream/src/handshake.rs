@@ -15,12 +15,12 @@ use rmcp::{
     },
     transport::Transport,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use toolgate_catalog::Era;
 
 use crate::{
-    questions,
+    questions, raw,
     respondent::Question,
     tap::{Heard, Tap, TapOptions},
 };
@@ -171,11 +171,8 @@ fn read_handshake(running: &Running) -> Handshake {
     let capabilities = info
         .as_ref()
         .and_then(|info| serde_json::to_value(&info.capabilities).ok())
-        .filter(|capabilities| capabilities.to_string().len() <= MAX_WORDS)
-        .and_then(|capabilities| match capabilities {
-            Value::Object(capabilities) => Some(capabilities),
-            _ => None,
-        })
+        .map(raw::capabilities)
+        .filter(|capabilities| json!(capabilities).to_string().len() <= MAX_WORDS)
         .unwrap_or_default();
     Handshake {
         era,

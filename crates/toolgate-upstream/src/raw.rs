@@ -61,9 +61,11 @@ pub(crate) fn decode(
         && !fields.contains_key("method")
         && let Some(id) = request_id(fields)
     {
-        if fields.contains_key("result") && !typed(&id) {
-            let result = fields.remove("result").unwrap_or_default();
-            return Some(response(result, id));
+        if let Some(result) = fields.get_mut("result") {
+            if !typed(&id) {
+                return Some(response(result.take(), id));
+            }
+            keep_capabilities(result);
         }
         if let Some(error) = fields.get("error") {
             return Some(ServerJsonRpcMessage::error(read_error(error), Some(id)));
@@ -118,10 +120,15 @@ pub(crate) fn response(result: Value, id: RequestId) -> ServerJsonRpcMessage {
 pub(crate) fn seal(text: String, what: Seal) -> String {
     let Ok(Value::Object(mut fields)) = serde_json::from_str::<Value>(&text) else { return text };
     if !seal_initiative(&mut fields) {
-        let result = fields.get_mut("result").filter(|_| what == Seal::All);
-        let Some(result) = result else { return text };
-        let inner = result.take();
-        *result = Value::Object(Map::from_iter([(ENVELOPE.to_owned(), inner)]));
+        let Some(result) = fields.get_mut("result") else { return text };
+        match what {
+            Seal::Initiatives if !keep_capabilities(result) => return text,
+            Seal::Initiatives => {}
+            Seal::All => {
+                let inner = result.take();
+                *result = Value::Object(Map::from_iter([(ENVELOPE.to_owned(), inner)]));
+            }
+        }
     }
     Value::Object(fields).to_string()
 }
@@ -178,6 +185,15 @@ pub(crate) fn open_text(text: &str) -> Option<Value> {
     Some(message)
 }
 
+/// What a server declared, as it was sent: taken from where [`decode`] and [`seal`] put it.
+pub(crate) fn capabilities(mut typed: Value) -> Map<String, Value> {
+    let kept = typed.get_mut("experimental").and_then(|parts| parts.get_mut(ENVELOPE));
+    match kept.map(Value::take).unwrap_or(typed) {
+        Value::Object(capabilities) => capabilities,
+        _ => Map::new(),
+    }
+}
+
 /// The raw result of a response.
 pub(crate) fn result(result: ServerResult) -> Value {
     match result {
@@ -190,6 +206,17 @@ pub(crate) fn result(result: ServerResult) -> Value {
 /// Whether a content type is JSON.
 pub(crate) fn is_json(content_type: &str) -> bool {
     content_type.to_ascii_lowercase().starts_with(JSON_MIME_TYPE)
+}
+
+/// Puts a copy of what a server declares where rmcp's types keep what they do not know. Says whether
+/// there was anything.
+fn keep_capabilities(result: &mut Value) -> bool {
+    let Some(Value::Object(capabilities)) = result.get_mut("capabilities") else { return false };
+    let sent = Value::Object(capabilities.clone());
+    let parts = capabilities.entry("experimental").or_insert_with(|| Value::Object(Map::new()));
+    let Some(parts) = parts.as_object_mut() else { return false };
+    parts.insert(ENVELOPE.to_owned(), sent);
+    true
 }
 
 /// Hides a question or a notification from rmcp's types. Says whether it is one.
@@ -359,6 +386,26 @@ mod tests {
         let asked = open(json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}));
         let ServerJsonRpcMessage::Request(asked) = asked else { panic!() };
         assert!(matches!(asked.request, ServerRequest::PingRequest(_)));
+    }
+
+    #[test]
+    fn what_a_server_declares_survives_rmcps_types() {
+        for declared in [
+            json!({"tools": {"odd": 1}, "tasks": {"list": {}}, "experimental": {"x": {"y": 1}}}),
+            json!({}),
+        ] {
+            let result = json!({"protocolVersion": "2025-11-25", "capabilities": declared,
+                                "serverInfo": {"name": "s", "version": "1"}});
+            let message = json!({"jsonrpc": "2.0", "id": 1, "result": result});
+            let sealed = seal(message.to_string(), Seal::Initiatives);
+            for message in [decode(message, |_| true), serde_json::from_str(&sealed).ok()] {
+                let Some(ServerJsonRpcMessage::Response(response)) = message else { panic!() };
+                let ServerResult::InitializeResult(greeting) = response.result else { panic!() };
+                let typed = serde_json::to_value(&greeting.capabilities).unwrap();
+                assert_eq!(Value::Object(capabilities(typed)), declared);
+            }
+        }
+        assert_eq!(capabilities(json!({"tools": {}})), *json!({"tools": {}}).as_object().unwrap());
     }
 
     #[test]

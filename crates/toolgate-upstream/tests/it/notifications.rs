@@ -42,8 +42,12 @@ async fn changes_of_resources_and_prompts_are_told_in_both_eras() {
             let (spec, _running) = serve(fixture, over).await;
             let gate = Gate::ready(spec).await;
             let capabilities = gate.state(NAME).handshake.unwrap().capabilities;
-            assert_eq!(capabilities["prompts"], json!({ "listChanged": true }));
-            assert_eq!(capabilities["resources"]["listChanged"], true);
+            let declared = json!({
+                "tools": { "listChanged": true },
+                "prompts": { "listChanged": true },
+                "resources": { "listChanged": true, "odd": 1 },
+            });
+            assert_eq!(json!(capabilities), declared, "{era:?} {over:?}");
             for list in ["resources", "prompts"] {
                 let method = format!("notifications/{list}/list_changed");
                 let told = |gate: &Gate| {

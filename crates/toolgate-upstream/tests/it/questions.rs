@@ -14,7 +14,7 @@ use crate::support::{Gate, Over, lines, millis, serve, stdio, until, with_limits
 
 /// Somebody who can be asked.
 #[derive(Debug)]
-struct Person {
+pub(crate) struct Person {
     name: &'static str,
     capabilities: JsonObject,
     asked: watch::Sender<Vec<Question>>,
@@ -34,7 +34,7 @@ impl Drop for Thinking {
 }
 
 impl Person {
-    fn new(name: &'static str) -> Self {
+    pub(crate) fn new(name: &'static str) -> Self {
         let capabilities = json!({
             "elicitation": { "form": {}, "url": {} },
             "sampling": {},
@@ -60,7 +60,7 @@ impl Person {
         self
     }
 
-    fn asked(&self) -> Vec<Question> {
+    pub(crate) fn asked(&self) -> Vec<Question> {
         self.asked.borrow().clone()
     }
 
@@ -96,7 +96,8 @@ fn said(name: &str, question: &Question) -> Value {
             json!({ "action": "accept", "content": { "name": name }, "odd": 1 })
         }
         "sampling/createMessage" => {
-            json!({ "role": "assistant", "content": { "type": "hologram" }, "model": name })
+            let content = json!({ "type": "text", "text": name, "odd": [1.5] });
+            json!({ "role": "assistant", "content": content, "model": "m", "odd": null })
         }
         _ => json!({ "roots": [{ "uri": format!("file:///{name}"), "odd": 2 }] }),
     }
@@ -115,7 +116,7 @@ fn asking() -> Fixture {
     ])
 }
 
-fn by(person: &Arc<Person>) -> CallOptions {
+pub(crate) fn by(person: &Arc<Person>) -> CallOptions {
     let respondent: Arc<dyn Respondent> = Arc::clone(person) as Arc<dyn Respondent>;
     CallOptions { respondent: Some(respondent), ..CallOptions::default() }
 }

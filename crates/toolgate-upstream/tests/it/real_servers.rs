@@ -1,12 +1,16 @@
 //! The servers that people use.
 
-use std::process::Command;
+use std::{process::Command, sync::Arc};
 
 use serde_json::json;
-use toolgate_testkit::real_servers;
+use toolgate_testkit::{RawClient, real_servers};
 use toolgate_upstream::{CallOptions, Endpoint, StateKind};
 
-use crate::support::{Gate, command, within};
+use crate::{
+    line::{self, Call},
+    questions::{Person, by},
+    support::{Gate, NAME, command, within},
+};
 
 #[tokio::test]
 async fn they_connect_and_list() {
@@ -44,4 +48,58 @@ async fn they_connect_and_list() {
     let result = within("echo", call).await.unwrap();
     assert!(result.to_string().contains("hello"), "{result}");
     within("the end", gate.upstream.shutdown()).await;
+}
+
+#[tokio::test]
+async fn one_that_asks_gets_its_answers() {
+    let servers = real_servers().unwrap_or_else(|error| panic!("{error}"));
+    let entry = servers.everything().entry;
+    let args: Vec<&str> = entry.args.iter().map(String::as_str).collect();
+    let gate = Gate::ready(command(&entry.command, &args)).await;
+    // Some tools are listed only for clients that can be asked, a moment after the handshake.
+    gate.until("the tools that ask", |gate| {
+        gate.told.tools_of(NAME).contains(&"trigger-sampling-request".to_owned())
+    })
+    .await;
+    let ada = Arc::new(Person::new("ada"));
+    for (tool, arguments, answer) in [
+        ("trigger-elicitation-request", json!({}), "ada"),
+        ("trigger-sampling-request", json!({ "prompt": "Say hello." }), "ada"),
+    ] {
+        let result = gate.call_with(tool, arguments, by(&ada)).await.unwrap();
+        assert!(result.to_string().contains(answer), "{tool}: {result}");
+    }
+    let methods: Vec<String> = ada.asked().into_iter().map(|asked| asked.method).collect();
+    assert_eq!(methods, ["elicitation/create", "sampling/createMessage"]);
+    within("the end", gate.upstream.shutdown()).await;
+}
+
+#[tokio::test]
+async fn a_line_shows_what_the_server_itself_would() {
+    let servers = real_servers().unwrap_or_else(|error| panic!("{error}"));
+    let entry = servers.everything().entry;
+    let args: Vec<&str> = entry.args.iter().map(String::as_str).collect();
+    let (line, _heard) = line::open(&command(&entry.command, &args)).await;
+    let mut raw = RawClient::spawn(&entry).unwrap();
+    let greeting = raw.initialize().await.unwrap();
+    assert_eq!(*line.greeting(), greeting["result"]);
+    let prompt = json!({ "type": "ref/prompt", "name": "completable-prompt" });
+    let argument = json!({ "name": "department", "value": "E" });
+    for (method, params) in [
+        ("prompts/list", json!({})),
+        ("resources/list", json!({})),
+        ("resources/templates/list", json!({})),
+        ("completion/complete", json!({ "ref": prompt, "argument": argument })),
+        ("logging/setLevel", json!({ "level": "error" })),
+        ("tools/call", json!({ "name": "get-tiny-image", "arguments": {} })),
+        (
+            "tools/call",
+            json!({ "name": "get-structured-content", "arguments": { "location": "New York" } }),
+        ),
+    ] {
+        let expected = raw.request(method, params.clone()).await.unwrap();
+        let got = line.ask(method, params).await.unwrap();
+        assert_eq!(got, expected["result"], "{method}");
+    }
+    within("the end", line.close()).await;
 }
