@@ -1,6 +1,6 @@
 //! The arguments, as they are written.
 
-use std::path::PathBuf;
+use std::{net::SocketAddr, path::PathBuf};
 
 use clap::builder::TypedValueParser as _;
 use clap::{Args, Parser, Subcommand, ValueEnum, builder::PossibleValuesParser};
@@ -81,9 +81,12 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
-    /// Speak MCP on stdin and stdout (the default, and so far the only way)
-    #[arg(long)]
+    /// Speak MCP on stdin and stdout (the default)
+    #[arg(long, conflicts_with = "http")]
     pub(crate) stdio: bool,
+    /// Speak MCP over HTTP at /mcp of this address, for many clients at once; port 0 takes a free one
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) http: Option<SocketAddr>,
     /// What the agent is shown; without it, what the configuration says
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<Mode>,

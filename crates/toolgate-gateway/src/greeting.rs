@@ -1,0 +1,82 @@
+//! What a server says of itself, in the words of either era.
+
+use rmcp::model::JsonObject;
+use serde_json::{Map, Value, json};
+
+use crate::era::{self, Era, META_SERVER_INFO};
+
+/// The result of `initialize` or of `server/discover`, with whatever fields it has.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Greeting {
+    /// Of which era the words are.
+    pub era: Era,
+    /// The words.
+    pub fields: JsonObject,
+}
+
+impl Greeting {
+    /// As the result of `initialize`, with the version that was agreed on.
+    pub(crate) fn into_initialize(mut self, version: &str) -> Value {
+        if self.era == Era::Modern {
+            for key in ["supportedVersions", "ttlMs", "cacheScope", "resultType"] {
+                self.fields.remove(key);
+            }
+            let info = self.fields.get_mut("_meta").and_then(Value::as_object_mut);
+            let info = info.and_then(|meta| meta.remove(META_SERVER_INFO));
+            let info = info.unwrap_or_else(|| json!({ "name": "unknown", "version": "0" }));
+            self.fields.insert("serverInfo".to_owned(), info);
+            if self.fields.get("_meta").and_then(Value::as_object).is_some_and(Map::is_empty) {
+                self.fields.remove("_meta");
+            }
+        }
+        let mut result = Map::new();
+        result.insert("protocolVersion".to_owned(), json!(version));
+        self.fields.remove("protocolVersion");
+        result.append(&mut self.fields);
+        Value::Object(result)
+    }
+
+    /// As the result of `server/discover`.
+    pub(crate) fn into_discover(mut self) -> Value {
+        self.fields.remove("protocolVersion");
+        if let Some(info) = self.fields.remove("serverInfo")
+            && let Some(meta) =
+                self.fields.entry("_meta").or_insert_with(|| json!({})).as_object_mut()
+        {
+            meta.insert(META_SERVER_INFO.to_owned(), info);
+        }
+        self.fields.insert("supportedVersions".to_owned(), era::versions());
+        complete(&mut self.fields, Cached::Briefly);
+        Value::Object(self.fields)
+    }
+}
+
+/// Whether a result may be kept by who gets it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cached {
+    /// It says for how long.
+    Briefly,
+    /// It is no result of that kind.
+    No,
+}
+
+/// Adds to a result what the modern era wants in every one, unless it is there.
+pub(crate) fn complete(result: &mut JsonObject, cached: Cached) {
+    let kind = result.entry("resultType").or_insert_with(|| json!("complete"));
+    if cached == Cached::Briefly && kind == "complete" {
+        result.entry("ttlMs").or_insert_with(|| json!(0));
+        result.entry("cacheScope").or_insert_with(|| json!("private"));
+    }
+}
+
+/// Whether the results of a method may be cached in the modern era.
+pub(crate) fn cached(method: &str) -> Cached {
+    match method {
+        "tools/list"
+        | "prompts/list"
+        | "resources/list"
+        | "resources/templates/list"
+        | "resources/read" => Cached::Briefly,
+        _ => Cached::No,
+    }
+}

@@ -1,0 +1,268 @@
+//! Streamable HTTP: both eras on one endpoint.
+
+mod admit;
+mod events;
+mod headers;
+mod legacy;
+mod modern;
+mod refusal;
+mod sessions;
+mod settings;
+
+use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
+
+use axum::{
+    Router,
+    body::Body,
+    extract::{Request as HttpRequest, State},
+    http::{Method, StatusCode, header},
+    response::{
+        IntoResponse, Response,
+        sse::{Event, KeepAlive, Sse},
+    },
+    routing::any,
+};
+use futures::{Stream, StreamExt as _};
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    service::TowerToHyperService,
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::Semaphore,
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use self::{admit::Guard, modern::Faces, refusal::Refusal, sessions::Sessions};
+use crate::{
+    caller::Caller,
+    era::Era,
+    face::Source,
+    message::{Incoming, Message, Unreadable},
+    running::Suspended,
+};
+
+pub use self::settings::{HttpLimits, HttpSettings, Namespace};
+
+/// What all requests share.
+#[derive(Debug)]
+pub(crate) struct Server {
+    guard: Guard,
+    limits: HttpLimits,
+    sessions: Arc<Sessions>,
+    suspended: Suspended,
+    stop: CancellationToken,
+}
+
+/// A path that is served.
+#[derive(Debug)]
+pub(crate) struct Served {
+    place: Arc<str>,
+    source: Arc<dyn Source>,
+    faces: Faces,
+}
+
+/// Where a request has arrived, and from whom.
+#[derive(Debug, Clone)]
+pub(crate) struct Here {
+    server: Arc<Server>,
+    namespace: Arc<Served>,
+    caller: Caller,
+}
+
+/// Where a connection comes from.
+#[derive(Debug, Clone, Copy)]
+struct Peer(SocketAddr);
+
+/// How often is looked for what nobody has come back for.
+const SWEEP: Duration = Duration::from_secs(5);
+/// How long connections have to end by themselves when the server stops.
+const PARTING: Duration = Duration::from_secs(2);
+
+/// Serves clients on a listener until `stop` is cancelled. Then no more are accepted, streams end,
+/// and sessions are closed in order.
+pub async fn serve_http(listener: TcpListener, settings: HttpSettings, stop: CancellationToken) {
+    let port = listener.local_addr().map_or(0, |address| address.port());
+    let limits = settings.limits;
+    let server = Arc::new(Server {
+        guard: Guard {
+            port,
+            allowed_hosts: settings.allowed_hosts,
+            allowed_origins: settings.allowed_origins,
+        },
+        sessions: Arc::new(Sessions::new(limits.sessions, limits.session_idle)),
+        suspended: Suspended::new(limits.suspended, limits.patience),
+        limits,
+        stop,
+    });
+    let mut router = Router::new();
+    let mut namespaces = Vec::new();
+    for Namespace { path, source } in settings.namespaces {
+        let served =
+            Arc::new(Served { place: path.as_str().into(), source, faces: Faces::default() });
+        namespaces.push(Arc::clone(&served));
+        router = router.route(&path, any(handle).with_state((Arc::clone(&server), served)));
+    }
+    let connections = TaskTracker::new();
+    tokio::select! {
+        () = accept(&server, &listener, router, &connections) => {}
+        () = sweep(&server) => {}
+        () = server.stop.cancelled() => {}
+    }
+    drop(listener);
+    server.sessions.end().await;
+    for served in namespaces {
+        served.faces.end().await;
+    }
+    connections.close();
+    let _ = tokio::time::timeout(PARTING, connections.wait()).await;
+}
+
+async fn accept(
+    server: &Arc<Server>,
+    listener: &TcpListener,
+    router: Router,
+    connections: &TaskTracker,
+) {
+    let room = Arc::new(Semaphore::new(server.limits.connections));
+    loop {
+        // Whoever comes when there is no room waits in the queue of the system.
+        let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                let (server, router) = (Arc::clone(server), router.clone());
+                connections.spawn(async move {
+                    connect(&server, stream, peer, router).await;
+                    drop(permit);
+                });
+            }
+            Err(error) => {
+                // Out of descriptors, most likely; others may be given back.
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+async fn connect(server: &Server, stream: TcpStream, peer: SocketAddr, router: Router) {
+    let _ = stream.set_nodelay(true);
+    let router = router.layer(axum::Extension(Peer(peer)));
+    let limits = &server.limits;
+    let connection = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.arrival)
+        .max_headers(limits.headers)
+        .max_buf_size(limits.header_bytes.max(8192))
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    let mut connection = std::pin::pin!(connection);
+    let outcome = tokio::select! {
+        outcome = connection.as_mut() => outcome,
+        () = server.stop.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = outcome {
+        tracing::debug!(%error, "a connection ended");
+    }
+}
+
+async fn sweep(server: &Server) {
+    let limits = &server.limits;
+    let mut ticks = tokio::time::interval(SWEEP.min(limits.session_idle).min(limits.patience));
+    loop {
+        ticks.tick().await;
+        server.sessions.sweep();
+        server.suspended.sweep();
+    }
+}
+
+async fn handle(
+    State((server, namespace)): State<(Arc<Server>, Arc<Served>)>,
+    axum::Extension(Peer(peer)): axum::Extension<Peer>,
+    request: HttpRequest,
+) -> Response {
+    let (parts, body) = request.into_parts();
+    let answered = async {
+        let caller = admit::admit(&server.guard, &parts, peer)?;
+        let here = Here { server, namespace, caller };
+        match parts.method {
+            Method::POST => here.post(&parts.headers, body).await,
+            Method::GET => {
+                headers::check_stream(&parts.headers)?;
+                match headers::era(&parts.headers)? {
+                    Era::Legacy => legacy::get(&here, &parts.headers),
+                    Era::Modern => Ok(not_allowed("POST")),
+                }
+            }
+            Method::DELETE => match headers::era(&parts.headers)? {
+                Era::Legacy => legacy::delete(&here, &parts.headers),
+                Era::Modern => Ok(not_allowed("POST")),
+            },
+            _ => Ok(not_allowed("GET, POST, DELETE")),
+        }
+    };
+    answered.await.unwrap_or_else(IntoResponse::into_response)
+}
+
+impl Here {
+    async fn post(&self, headers: &header::HeaderMap, body: Body) -> Result<Response, Refusal> {
+        headers::check_media(headers)?;
+        let limits = &self.server.limits;
+        let reading = axum::body::to_bytes(body, limits.body_bytes);
+        let Ok(read) = tokio::time::timeout(limits.arrival, reading).await else {
+            let message = "the request's body took too long to arrive";
+            return Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, message));
+        };
+        let bytes = read.map_err(|_| {
+            // The other cause, a lost connection, has nobody to tell.
+            let message = format!("a request has at most {} bytes", limits.body_bytes);
+            Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, message)
+        })?;
+        let incoming = Incoming::read(&bytes).map_err(|Unreadable { id, error }| Refusal {
+            status: StatusCode::BAD_REQUEST,
+            id,
+            error,
+        })?;
+        drop(bytes);
+        match incoming {
+            Incoming::One(message) => {
+                let era = headers::era_of(headers, &message).map_err(|refusal| match &message {
+                    Message::Request(request) => refusal.about(&request.id),
+                    _ => refusal,
+                })?;
+                match era {
+                    Era::Legacy => legacy::post(self, headers, vec![message]).await,
+                    Era::Modern => modern::post(self, headers, message).await,
+                }
+            }
+            Incoming::Batch(messages) => match headers::era(headers)? {
+                Era::Legacy => legacy::post(self, headers, messages).await,
+                Era::Modern => {
+                    let message = "this version of the protocol has no batches";
+                    Err(Refusal::new(StatusCode::BAD_REQUEST, message))
+                }
+            },
+        }
+    }
+}
+
+impl Server {
+    /// A stream of events, which shows that it lives, and ends with the server.
+    fn events(&self, events: impl Stream<Item = Event> + Send + 'static) -> Response {
+        let stop = self.stop.clone();
+        let events =
+            events.map(Ok::<_, Infallible>).take_until(async move { stop.cancelled().await });
+        let alive = KeepAlive::new().interval(self.limits.keep_alive);
+        let mut response = Sse::new(events).keep_alive(alive).into_response();
+        // Proxies would hold events back.
+        let headers = response.headers_mut();
+        headers.insert("x-accel-buffering", header::HeaderValue::from_static("no"));
+        response
+    }
+}
+
+fn not_allowed(allowed: &'static str) -> Response {
+    (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, allowed)]).into_response()
+}

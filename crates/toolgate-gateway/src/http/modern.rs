@@ -1,0 +1,206 @@
+//! Requests of the modern era: each says all there is to know.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Weak},
+};
+
+use axum::{
+    Json,
+    http::{HeaderMap, StatusCode},
+    response::{IntoResponse, Response, sse::Event},
+};
+use parking_lot::Mutex;
+use rmcp::ErrorData;
+use serde_json::{Value, json};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::{
+    Here, headers,
+    refusal::{Refusal, status},
+};
+use crate::{
+    caller::Caller,
+    era::{Declared, Era},
+    face::{Client, Face},
+    message::{self, Message, Request},
+    running::{Running, Step},
+};
+
+/// The faces of one place: one a caller, so that nothing is made anew for a request.
+#[derive(Debug, Default)]
+pub(crate) struct Faces {
+    table: Mutex<HashMap<(Caller, String), Arc<Place>>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Place {
+    face: tokio::sync::OnceCell<Arc<dyn Face>>,
+    under_way: Arc<Semaphore>,
+}
+
+/// Callers that are remembered at once.
+const FACES: usize = 1024;
+
+/// Answers what was posted.
+pub(crate) async fn post(
+    here: &Here,
+    headers: &HeaderMap,
+    message: Message,
+) -> Result<Response, Refusal> {
+    match message {
+        Message::Request(request) => {
+            let id = request.id.clone();
+            answer(here, headers, request).await.map_err(|refusal| refusal.about(&id))
+        }
+        // What notifications there are in this era say nothing that a lost connection does not.
+        Message::Notification(notification) => {
+            let params = notification.params.as_ref();
+            headers::check_names(headers, &notification.method, params)?;
+            Ok(StatusCode::ACCEPTED.into_response())
+        }
+        Message::Response(_) => {
+            let message = "nothing was asked: in this version answers come with the request";
+            Err(Refusal::new(StatusCode::BAD_REQUEST, message))
+        }
+    }
+}
+
+async fn answer(here: &Here, headers: &HeaderMap, request: Request) -> Result<Response, Refusal> {
+    headers::check_names(headers, &request.method, request.params.as_ref())?;
+    let declared = Declared::of(request.params.as_ref());
+    declared.known().and_then(|()| declared.complete()).map_err(Refusal::bad_request)?;
+    let place = here.namespace.faces.place(here, &request);
+    let Ok(permit) = Arc::clone(&place.under_way).try_acquire_owned() else {
+        let message = "too many requests are under way already";
+        return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, message));
+    };
+    let face = place.face(here, declared).await.map_err(|error| Refusal {
+        status: StatusCode::BAD_GATEWAY,
+        id: None,
+        error,
+    })?;
+    if request.method == "tools/call"
+        && let Some(Value::String(tool)) = request.fields().and_then(|params| params.get("name"))
+        && let Some(schema) = face.header_schema(tool).await
+    {
+        headers::check_arguments(headers, &request, &schema)?;
+    }
+    let id = request.id.clone();
+    if request.method == "server/discover" {
+        let outcome = face.greeting(Era::Modern).await.map(|greeting| greeting.into_discover());
+        return Ok(whole(&id, outcome));
+    }
+    let (suspended, caller) = (&here.server.suspended, &here.caller);
+    let resumed = suspended.resume(caller, &here.namespace.place, &request);
+    let mut running = resumed.unwrap_or_else(|| Running::start(face, request));
+    // Whoever leaves drops this, and with it the request.
+    match running.step().await {
+        Step::Done(outcome) => Ok(whole(&id, outcome)),
+        Step::Waiting => Ok(whole(&id, suspended.park(caller, &here.namespace.place, running))),
+        Step::Notification(first) => {
+            let telling = Telling { here: here.clone(), id, running, _permit: permit };
+            Ok(here.server.events(telling.events(first)))
+        }
+    }
+}
+
+fn whole(id: &Value, outcome: Result<Value, ErrorData>) -> Response {
+    let status = status(&outcome);
+    (status, Json(message::answer(id, outcome))).into_response()
+}
+
+/// A request that has said something before its end, so that its answer is a stream.
+struct Telling {
+    here: Here,
+    id: Value,
+    running: Running,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Telling {
+    fn events(self, first: Value) -> impl futures::Stream<Item = Event> + Send {
+        let shown = |message: &Value| Event::default().data(message.to_string());
+        let first = shown(&first);
+        let rest = futures::stream::unfold(Some(self), move |telling| async move {
+            let mut telling = telling?;
+            let outcome = match telling.running.step().await {
+                Step::Notification(message) => return Some((shown(&message), Some(telling))),
+                Step::Done(outcome) => outcome,
+                Step::Waiting => {
+                    let Here { server, caller, namespace } = &telling.here;
+                    server.suspended.park(caller, &namespace.place, telling.running)
+                }
+            };
+            Some((shown(&message::answer(&telling.id, outcome)), None))
+        });
+        futures::StreamExt::chain(futures::stream::once(std::future::ready(first)), rest)
+    }
+}
+
+impl Faces {
+    fn place(&self, here: &Here, request: &Request) -> Arc<Place> {
+        let capabilities = if here.namespace.source.minds_capabilities() {
+            let declared = Declared::of(request.params.as_ref()).capabilities();
+            declared.map(|declared| json!(declared).to_string()).unwrap_or_default()
+        } else {
+            String::new()
+        };
+        let mut table = self.table.lock();
+        if let Some(place) = table.get(&(here.caller.clone(), capabilities.clone())) {
+            return Arc::clone(place);
+        }
+        if table.len() >= FACES {
+            table.retain(|_, place| Arc::strong_count(place) > 1);
+        }
+        let place = Arc::new(Place {
+            face: tokio::sync::OnceCell::new(),
+            under_way: Arc::new(Semaphore::new(here.server.limits.in_flight)),
+        });
+        table.insert((here.caller.clone(), capabilities), Arc::clone(&place));
+        place
+    }
+
+    /// Forgets a face that can answer no more.
+    fn forget(&self, gone: &Weak<Place>) {
+        self.table.lock().retain(|_, place| Arc::as_ptr(place) != gone.as_ptr());
+    }
+
+    pub(crate) async fn end(&self) {
+        let all: Vec<_> = self.table.lock().drain().map(|(_, place)| place).collect();
+        for place in all {
+            if let Some(face) = place.face.get() {
+                face.close().await;
+            }
+        }
+    }
+}
+
+impl Place {
+    async fn face(
+        self: &Arc<Self>,
+        here: &Here,
+        declared: Declared<'_>,
+    ) -> Result<Arc<dyn Face>, ErrorData> {
+        let opened = self.face.get_or_try_init(|| async {
+            let client = Client {
+                caller: here.caller.clone(),
+                era: Era::Modern,
+                info: declared.client_info().cloned().unwrap_or_else(|| json!({})),
+                capabilities: declared.capabilities().cloned().unwrap_or_default(),
+                outlet: None,
+            };
+            let face = here.namespace.source.open(client).await?;
+            let (watched, place) = (Arc::clone(&face), Arc::downgrade(self));
+            let namespace = Arc::downgrade(&here.namespace);
+            tokio::spawn(async move {
+                watched.closed().await;
+                if let Some(namespace) = namespace.upgrade() {
+                    namespace.faces.forget(&place);
+                }
+            });
+            Ok(face)
+        });
+        opened.await.cloned()
+    }
+}

@@ -1,0 +1,187 @@
+//! The sessions of the legacy era.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use axum::http::StatusCode;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::{events::Streams, refusal::Refusal};
+use crate::{caller::Caller, conversation::Conversation, token};
+
+/// One session.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) caller: Caller,
+    /// Where it was begun; it is known nowhere else.
+    pub(crate) place: Arc<str>,
+    pub(crate) version: &'static str,
+    pub(crate) conversation: Arc<Conversation>,
+    pub(crate) streams: Streams,
+    used: Mutex<Instant>,
+}
+
+/// All sessions.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    table: Mutex<HashMap<String, Arc<Session>>>,
+    limit: usize,
+    idle: Duration,
+}
+
+/// A session that was used within this time is not ended to make room for another.
+const SPARED: Duration = Duration::from_secs(60);
+
+impl Session {
+    pub(crate) fn new(
+        caller: Caller,
+        place: Arc<str>,
+        version: &'static str,
+        conversation: Arc<Conversation>,
+        streams: Streams,
+    ) -> Self {
+        let used = Mutex::new(Instant::now());
+        Self { caller, place, version, conversation, streams, used }
+    }
+
+    fn is_in_use(&self) -> bool {
+        self.conversation.is_busy() || self.streams.standing().is_read()
+    }
+
+    fn unused_for(&self, now: Instant) -> Duration {
+        if self.is_in_use() {
+            *self.used.lock() = now;
+        }
+        now.saturating_duration_since(*self.used.lock())
+    }
+
+    fn end(self: Arc<Self>) {
+        self.streams.end();
+        tokio::spawn(async move { self.conversation.end().await });
+    }
+}
+
+impl Sessions {
+    pub(crate) fn new(limit: usize, idle: Duration) -> Self {
+        Self { table: Mutex::default(), limit, idle }
+    }
+
+    /// Whether there is room for one more. Makes room where the longest unused can go.
+    pub(crate) fn make_room(&self) -> Result<(), Refusal> {
+        let now = Instant::now();
+        let mut table = self.table.lock();
+        if table.len() < self.limit {
+            return Ok(());
+        }
+        let oldest = table
+            .iter()
+            .map(|(id, session)| (session.unused_for(now), id))
+            .max()
+            .filter(|(unused, _)| *unused > SPARED.min(self.idle))
+            .map(|(_, id)| id.clone());
+        let ended = oldest.and_then(|id| table.remove(&id));
+        drop(table);
+        match ended {
+            Some(session) => {
+                session.end();
+                Ok(())
+            }
+            None => {
+                let message = "there are too many sessions; end one, or try again later";
+                Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message))
+            }
+        }
+    }
+
+    /// Takes a session in, and gives its id. It ends when its face can answer no more.
+    pub(crate) fn insert(self: &Arc<Self>, session: Session) -> Result<String, Refusal> {
+        let id = token::unguessable().map_err(|error| Refusal {
+            status: StatusCode::INTERNAL_SERVER_ERROR,
+            id: None,
+            error,
+        })?;
+        let mut table = self.table.lock();
+        // Others may have come in since room was made.
+        if table.len() >= self.limit {
+            drop(table);
+            Arc::new(session).end();
+            let message = "there are too many sessions; end one, or try again later";
+            return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message));
+        }
+        let session = Arc::new(session);
+        table.insert(id.clone(), Arc::clone(&session));
+        drop(table);
+        let (sessions, ended) = (Arc::downgrade(self), id.clone());
+        tokio::spawn(async move {
+            tokio::select! {
+                () = session.conversation.face().closed() => {}
+                () = session.conversation.ended() => return,
+            }
+            if let Some(sessions) = sessions.upgrade() {
+                sessions.table.lock().remove(&ended);
+            }
+            session.end();
+        });
+        Ok(id)
+    }
+
+    /// The session of this id, if it is the caller's and was begun here. That there is one of
+    /// somebody else is not told.
+    pub(crate) fn get(
+        &self,
+        id: &str,
+        caller: &Caller,
+        place: &Arc<str>,
+    ) -> Result<Arc<Session>, Refusal> {
+        let session = self.table.lock().get(id).cloned();
+        let session =
+            session.filter(|session| session.caller == *caller && session.place == *place);
+        let Some(session) = session else {
+            let message = "there is no such session; begin anew with initialize";
+            return Err(Refusal::new(StatusCode::NOT_FOUND, message));
+        };
+        *session.used.lock() = Instant::now();
+        Ok(session)
+    }
+
+    /// Ends a session.
+    pub(crate) fn remove(
+        &self,
+        id: &str,
+        caller: &Caller,
+        place: &Arc<str>,
+    ) -> Result<(), Refusal> {
+        self.get(id, caller, place)?;
+        let session = self.table.lock().remove(id);
+        if let Some(session) = session {
+            session.end();
+        }
+        Ok(())
+    }
+
+    /// Ends what nobody has used for long.
+    pub(crate) fn sweep(&self) {
+        let now = Instant::now();
+        let mut ended = Vec::new();
+        self.table.lock().retain(|_, session| {
+            let keep = session.unused_for(now) < self.idle;
+            if !keep {
+                ended.push(Arc::clone(session));
+            }
+            keep
+        });
+        for session in ended {
+            session.end();
+        }
+    }
+
+    /// Ends all, and waits for it.
+    pub(crate) async fn end(&self) {
+        let all: Vec<_> = self.table.lock().drain().map(|(_, session)| session).collect();
+        let ending = all.iter().map(|session| {
+            session.streams.end();
+            session.conversation.end()
+        });
+        futures::future::join_all(ending).await;
+    }
+}
