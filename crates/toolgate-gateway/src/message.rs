@@ -57,11 +57,11 @@ pub(crate) struct Unreadable {
 
 impl Incoming {
     /// Reads bytes whose number is bounded; the depth of what they hold is bounded by the parser.
-    pub(crate) fn read(bytes: &[u8]) -> Result<Self, Unreadable> {
+    pub(crate) fn read(bytes: &[u8]) -> Result<Self, Box<Unreadable>> {
         let value: Value = serde_json::from_slice(bytes).map_err(|error| {
             // The parser's message has a position and no content.
             let message = format!("this is not JSON that can be read: {error}");
-            Unreadable { id: None, error: ErrorData::parse_error(message, None) }
+            Box::new(Unreadable { id: None, error: ErrorData::parse_error(message, None) })
         })?;
         let Value::Array(entries) = value else {
             return Message::from_value(value).map(Self::One);
@@ -74,7 +74,7 @@ impl Incoming {
 }
 
 impl Message {
-    fn from_value(value: Value) -> Result<Self, Unreadable> {
+    fn from_value(value: Value) -> Result<Self, Box<Unreadable>> {
         let Value::Object(mut fields) = value else {
             return Err(invalid(None, "a message is an object"));
         };
@@ -107,7 +107,10 @@ impl Message {
         }
     }
 
-    fn response(id: Option<Value>, mut fields: Map<String, Value>) -> Result<Self, Unreadable> {
+    fn response(
+        id: Option<Value>,
+        mut fields: Map<String, Value>,
+    ) -> Result<Self, Box<Unreadable>> {
         let Some(id) = id else {
             return Err(invalid(None, "a message has a `method` or an `id`"));
         };
@@ -149,7 +152,7 @@ pub(crate) fn method_not_found(method: &str) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method `{method}`"), None)
 }
 
-fn invalid(id: Option<Value>, message: impl Into<String>) -> Unreadable {
+fn invalid(id: Option<Value>, message: impl Into<String>) -> Box<Unreadable> {
     let message = format!("this is no JSON-RPC message: {}", message.into());
-    Unreadable { id, error: ErrorData::invalid_request(message, None) }
+    Box::new(Unreadable { id, error: ErrorData::invalid_request(message, None) })
 }

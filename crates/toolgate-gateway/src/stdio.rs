@@ -21,6 +21,7 @@ use crate::{
     conversation::Conversation,
     era::{self, Declared, Era},
     face::{Client, Face, Source},
+    greeting::Greeting,
     link::{Link, Outbox, Questions},
     message::{self, Incoming, Message, Notification, Request, Unreadable},
     running::{Running, Step, Suspended},
@@ -33,7 +34,7 @@ const QUEUED: usize = 1024;
 /// Requests under way at once.
 const IN_FLIGHT: usize = 256;
 /// How long a client may take to answer a question.
-const PATIENCE: Duration = Duration::from_secs(10 * 60);
+const PATIENCE: Duration = Duration::from_mins(10);
 /// How long requests have to come to an answer once the client has said its last word.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
 /// How long what is cancelled has to end, and the last answers to be read.
@@ -116,7 +117,10 @@ impl OneClient {
                             self.accept(message).await;
                         }
                     }
-                    Err(Unreadable { id, error }) => self.refuse(&json!(id), error),
+                    Err(unreadable) => {
+                        let Unreadable { id, error } = *unreadable;
+                        self.refuse(&json!(id), error);
+                    }
                 },
                 Some(Err(AnyDelimiterCodecError::MaxChunkLengthExceeded)) => {
                     let message = format!("a line has at most {LINE_BYTES} bytes");
@@ -251,7 +255,7 @@ impl OneClient {
         });
         let face = Arc::clone(opening.await?);
         if request.method == "server/discover" {
-            return face.greeting(Era::Modern).await.map(|greeting| greeting.into_discover());
+            return face.greeting(Era::Modern).await.map(Greeting::into_discover);
         }
         let caller = Caller::local();
         let resumed = self.suspended.resume(&caller, &self.place, &request);

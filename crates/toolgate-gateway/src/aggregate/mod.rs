@@ -178,7 +178,7 @@ impl Aggregate {
         };
         let forwarding = async {
             while let Some(report) = reports.recv().await {
-                asked.link.notify("notifications/progress", Some(progress(&token, report)));
+                asked.link.notify("notifications/progress", Some(progress(token.as_ref(), report)));
             }
         };
         // The sender is gone with the call, so that no report comes after the result.
@@ -212,7 +212,7 @@ fn modernise(outcome: &mut Result<Value, ErrorData>, cached: Cached) {
     }
 }
 
-fn progress(token: &Option<Value>, report: Progress) -> Value {
+fn progress(token: Option<&Value>, report: Progress) -> Value {
     let mut params = JsonObject::new();
     params.insert("progressToken".to_owned(), json!(token));
     params.insert("progress".to_owned(), json!(report.progress));

@@ -6,15 +6,14 @@ use std::{
         Arc, Weak,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
 };
 
-use axum::response::sse::Event;
 use futures::{Stream, future::BoxFuture};
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::watch;
 
+use super::sse::Event;
 use crate::link::Outbox;
 
 /// Events that are kept of a stream, sent or not. More than these, and the oldest are lost.
@@ -23,8 +22,6 @@ const KEPT_EVENTS: usize = 512;
 const KEPT_BYTES: usize = 8 * 1024 * 1024;
 /// Connections that may wait on one stream. Only the newest gets anything.
 const READERS: usize = 8;
-/// When a client whose stream ended should come back.
-const RETRY: Duration = Duration::from_secs(3);
 
 /// A stream: of one POST, or the one that is open to everything else.
 #[derive(Debug)]
@@ -36,7 +33,8 @@ pub(crate) struct EventStream {
 
 #[derive(Debug)]
 struct State {
-    events: VecDeque<Kept>,
+    /// Messages; an empty one gives a client that is cut off early something to come back with.
+    events: VecDeque<String>,
     bytes: usize,
     /// The number of the first event in `events`.
     first: u64,
@@ -46,13 +44,6 @@ struct State {
     unanswered: Option<usize>,
     readers: Vec<u64>,
     ended: bool,
-}
-
-#[derive(Debug)]
-enum Kept {
-    /// Says nothing; gives a client that is cut off early something to come back with.
-    Priming,
-    Message(String),
 }
 
 impl EventStream {
@@ -76,7 +67,7 @@ impl EventStream {
 
     /// Gives the client an event to come back with.
     pub(crate) fn prime(&self) {
-        self.push(Kept::Priming);
+        self.push(String::new());
     }
 
     /// Whether all has been said. What was may still have to be sent.
@@ -123,17 +114,17 @@ impl EventStream {
         }))
     }
 
-    fn push(&self, event: Kept) {
+    fn push(&self, event: String) {
         let mut state = self.state.lock();
         if state.ended {
             return;
         }
-        state.bytes += event.bytes();
+        state.bytes += event.len();
         state.events.push_back(event);
         while state.events.len() > 1
             && (state.events.len() > KEPT_EVENTS || state.bytes > KEPT_BYTES)
         {
-            let dropped = state.events.pop_front().map_or(0, |event| event.bytes());
+            let dropped = state.events.pop_front().map_or(0, |event| event.len());
             state.bytes -= dropped;
             state.first += 1;
         }
@@ -145,12 +136,12 @@ impl EventStream {
 
 impl Outbox for EventStream {
     fn offer(&self, message: Value) {
-        self.push(Kept::Message(message.to_string()));
+        self.push(message.to_string());
     }
 
     fn finish(&self, answer: Option<Value>) -> BoxFuture<'_, ()> {
         if let Some(answer) = answer {
-            self.push(Kept::Message(answer.to_string()));
+            self.push(answer.to_string());
         }
         let mut state = self.state.lock();
         if let Some(unanswered) = &mut state.unanswered {
@@ -160,15 +151,6 @@ impl Outbox for EventStream {
         drop(state);
         self.changes.send_replace(());
         Box::pin(std::future::ready(()))
-    }
-}
-
-impl Kept {
-    fn bytes(&self) -> usize {
-        match self {
-            Self::Priming => 0,
-            Self::Message(text) => text.len(),
-        }
     }
 }
 
@@ -187,7 +169,8 @@ impl Reading {
                 let mine = state.readers.last() == Some(&self.reader);
                 let index = usize::try_from(state.next - state.first).unwrap_or(usize::MAX);
                 if mine && let Some(event) = state.events.get(index) {
-                    let event = shown(self.stream.number, state.next, event);
+                    let event =
+                        Event::numbered(&format!("{}-{}", self.stream.number, state.next), event);
                     state.next += 1;
                     return Some(event);
                 }
@@ -204,14 +187,6 @@ impl Drop for Reading {
     fn drop(&mut self) {
         self.stream.state.lock().readers.retain(|reader| *reader != self.reader);
         self.stream.changes.send_replace(());
-    }
-}
-
-fn shown(stream: u64, number: u64, event: &Kept) -> Event {
-    let shown = Event::default().id(format!("{stream}-{number}"));
-    match event {
-        Kept::Priming => shown.retry(RETRY).data(""),
-        Kept::Message(text) => shown.data(text),
     }
 }
 

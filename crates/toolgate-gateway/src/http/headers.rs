@@ -150,7 +150,6 @@ pub(crate) fn check_arguments(
         let header = sole(headers, &full)?;
         let path = path.join(".");
         match (header, argument) {
-            (None, None) => {}
             (Some(_), None) => {
                 return Err(Refusal::mismatch(format!("`{full}` is there and `{path}` is not")));
             }
@@ -160,7 +159,7 @@ pub(crate) fn check_arguments(
             (Some(header), Some(argument)) if decode(header).as_ref() != Some(&argument) => {
                 return Err(Refusal::mismatch(format!("`{full}` is not `{path}` of the body")));
             }
-            (Some(_), Some(_)) => {}
+            (None, None) | (Some(_), Some(_)) => {}
         }
     }
     Ok(())

@@ -59,8 +59,8 @@ pub(crate) async fn post(
                 if let Err(error) = session.conversation.request(request, stream.clone()) {
                     if requests == 1 {
                         stream.end();
-                        let status = StatusCode::TOO_MANY_REQUESTS;
-                        return Err(Refusal { status, id: Some(id), error });
+                        let refusal = Refusal::with(StatusCode::TOO_MANY_REQUESTS, error);
+                        return Err(refusal.about(&id));
                     }
                     stream.finish(Some(message::answer(&id, Err(error)))).await;
                 }
@@ -120,7 +120,7 @@ async fn initialize(here: &Here, request: &Request) -> Result<Response, Refusal>
         capabilities: (*capabilities).clone(),
         outlet: Some(outlet),
     };
-    let unavailable = |error| Refusal { status: StatusCode::BAD_GATEWAY, id: None, error };
+    let unavailable = |error| Refusal::with(StatusCode::BAD_GATEWAY, error);
     let face = here.namespace.source.open(client).await.map_err(unavailable)?;
     let greeting = face.greeting(Era::Legacy).await.map_err(unavailable)?;
     let limit = here.server.limits.in_flight;

@@ -8,21 +8,19 @@ mod modern;
 mod refusal;
 mod sessions;
 mod settings;
+mod sse;
 
-use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
     Router,
     body::Body,
     extract::{Request as HttpRequest, State},
     http::{Method, StatusCode, header},
-    response::{
-        IntoResponse, Response,
-        sse::{Event, KeepAlive, Sse},
-    },
+    response::{IntoResponse, Response},
     routing::any,
 };
-use futures::{Stream, StreamExt as _};
+use futures::Stream;
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
@@ -33,7 +31,7 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use self::{admit::Guard, modern::Faces, refusal::Refusal, sessions::Sessions};
+use self::{admit::Guard, modern::Faces, refusal::Refusal, sessions::Sessions, sse::Event};
 use crate::{
     caller::Caller,
     era::Era,
@@ -98,10 +96,10 @@ pub async fn serve_http(listener: TcpListener, settings: HttpSettings, stop: Can
     let mut router = Router::new();
     let mut namespaces = Vec::new();
     for Namespace { path, source } in settings.namespaces {
-        let served =
+        let namespace =
             Arc::new(Served { place: path.as_str().into(), source, faces: Faces::default() });
-        namespaces.push(Arc::clone(&served));
-        router = router.route(&path, any(handle).with_state((Arc::clone(&server), served)));
+        namespaces.push(Arc::clone(&namespace));
+        router = router.route(&path, any(handle).with_state((Arc::clone(&server), namespace)));
     }
     let connections = TaskTracker::new();
     tokio::select! {
@@ -111,8 +109,8 @@ pub async fn serve_http(listener: TcpListener, settings: HttpSettings, stop: Can
     }
     drop(listener);
     server.sessions.end().await;
-    for served in namespaces {
-        served.faces.end().await;
+    for namespace in namespaces {
+        namespace.faces.end().await;
     }
     connections.close();
     let _ = tokio::time::timeout(PARTING, connections.wait()).await;
@@ -220,10 +218,10 @@ impl Here {
             let message = format!("a request has at most {} bytes", limits.body_bytes);
             Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, message)
         })?;
-        let incoming = Incoming::read(&bytes).map_err(|Unreadable { id, error }| Refusal {
-            status: StatusCode::BAD_REQUEST,
-            id,
-            error,
+        let incoming = Incoming::read(&bytes).map_err(|unreadable| {
+            let Unreadable { id, error } = *unreadable;
+            let refusal = Refusal::bad_request(error);
+            id.iter().fold(refusal, Refusal::about)
         })?;
         drop(bytes);
         match incoming {
@@ -251,15 +249,7 @@ impl Here {
 impl Server {
     /// A stream of events, which shows that it lives, and ends with the server.
     fn events(&self, events: impl Stream<Item = Event> + Send + 'static) -> Response {
-        let stop = self.stop.clone();
-        let events =
-            events.map(Ok::<_, Infallible>).take_until(async move { stop.cancelled().await });
-        let alive = KeepAlive::new().interval(self.limits.keep_alive);
-        let mut response = Sse::new(events).keep_alive(alive).into_response();
-        // Proxies would hold events back.
-        let headers = response.headers_mut();
-        headers.insert("x-accel-buffering", header::HeaderValue::from_static("no"));
-        response
+        sse::response(events, self.limits.keep_alive, self.stop.clone())
     }
 }
 

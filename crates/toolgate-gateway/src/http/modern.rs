@@ -8,7 +8,7 @@ use std::{
 use axum::{
     Json,
     http::{HeaderMap, StatusCode},
-    response::{IntoResponse, Response, sse::Event},
+    response::{IntoResponse, Response},
 };
 use parking_lot::Mutex;
 use rmcp::ErrorData;
@@ -18,11 +18,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::{
     Here, headers,
     refusal::{Refusal, status},
+    sse::Event,
 };
 use crate::{
     caller::Caller,
     era::{Declared, Era},
     face::{Client, Face},
+    greeting::Greeting,
     message::{self, Message, Request},
     running::{Running, Step},
 };
@@ -75,11 +77,10 @@ async fn answer(here: &Here, headers: &HeaderMap, request: Request) -> Result<Re
         let message = "too many requests are under way already";
         return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, message));
     };
-    let face = place.face(here, declared).await.map_err(|error| Refusal {
-        status: StatusCode::BAD_GATEWAY,
-        id: None,
-        error,
-    })?;
+    let face = place
+        .face(here, declared)
+        .await
+        .map_err(|error| Refusal::with(StatusCode::BAD_GATEWAY, error))?;
     if request.method == "tools/call"
         && let Some(Value::String(tool)) = request.fields().and_then(|params| params.get("name"))
         && let Some(schema) = face.header_schema(tool).await
@@ -88,7 +89,7 @@ async fn answer(here: &Here, headers: &HeaderMap, request: Request) -> Result<Re
     }
     let id = request.id.clone();
     if request.method == "server/discover" {
-        let outcome = face.greeting(Era::Modern).await.map(|greeting| greeting.into_discover());
+        let outcome = face.greeting(Era::Modern).await.map(Greeting::into_discover);
         return Ok(whole(&id, outcome));
     }
     let (suspended, caller) = (&here.server.suspended, &here.caller);
@@ -100,7 +101,7 @@ async fn answer(here: &Here, headers: &HeaderMap, request: Request) -> Result<Re
         Step::Waiting => Ok(whole(&id, suspended.park(caller, &here.namespace.place, running))),
         Step::Notification(first) => {
             let telling = Telling { here: here.clone(), id, running, _permit: permit };
-            Ok(here.server.events(telling.events(first)))
+            Ok(here.server.events(telling.events(&first)))
         }
     }
 }
@@ -119,20 +120,21 @@ struct Telling {
 }
 
 impl Telling {
-    fn events(self, first: Value) -> impl futures::Stream<Item = Event> + Send {
-        let shown = |message: &Value| Event::default().data(message.to_string());
-        let first = shown(&first);
-        let rest = futures::stream::unfold(Some(self), move |telling| async move {
+    fn events(self, first: &Value) -> impl futures::Stream<Item = Event> + Send + use<> {
+        let first = Event::message(first);
+        let rest = futures::stream::unfold(Some(self), |telling| async move {
             let mut telling = telling?;
             let outcome = match telling.running.step().await {
-                Step::Notification(message) => return Some((shown(&message), Some(telling))),
+                Step::Notification(message) => {
+                    return Some((Event::message(&message), Some(telling)));
+                }
                 Step::Done(outcome) => outcome,
                 Step::Waiting => {
                     let Here { server, caller, namespace } = &telling.here;
                     server.suspended.park(caller, &namespace.place, telling.running)
                 }
             };
-            Some((shown(&message::answer(&telling.id, outcome)), None))
+            Some((Event::message(&message::answer(&telling.id, outcome)), None))
         });
         futures::StreamExt::chain(futures::stream::once(std::future::ready(first)), rest)
     }

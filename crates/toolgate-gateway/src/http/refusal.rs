@@ -11,18 +11,22 @@ use serde_json::{Value, json};
 /// Why a request is not answered, as a status and as JSON-RPC.
 #[derive(Debug)]
 pub(crate) struct Refusal {
-    pub(crate) status: StatusCode,
-    pub(crate) id: Option<Value>,
-    pub(crate) error: ErrorData,
+    status: StatusCode,
+    id: Option<Box<Value>>,
+    error: Box<ErrorData>,
 }
 
 impl Refusal {
     pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, id: None, error: ErrorData::invalid_request(message.into(), None) }
+        Self::with(status, ErrorData::invalid_request(message.into(), None))
+    }
+
+    pub(crate) fn with(status: StatusCode, error: ErrorData) -> Self {
+        Self { status, id: None, error: Box::new(error) }
     }
 
     pub(crate) fn bad_request(error: ErrorData) -> Self {
-        Self { status: StatusCode::BAD_REQUEST, id: None, error }
+        Self::with(StatusCode::BAD_REQUEST, error)
     }
 
     /// A header that says other than the body, or is missing.
@@ -31,7 +35,7 @@ impl Refusal {
     }
 
     pub(crate) fn about(mut self, id: &Value) -> Self {
-        self.id = Some(id.clone());
+        self.id = Some(Box::new(id.clone()));
         self
     }
 }

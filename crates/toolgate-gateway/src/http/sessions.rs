@@ -30,7 +30,7 @@ pub(crate) struct Sessions {
 }
 
 /// A session that was used within this time is not ended to make room for another.
-const SPARED: Duration = Duration::from_secs(60);
+const SPARED: Duration = Duration::from_mins(1);
 
 impl Session {
     pub(crate) fn new(
@@ -81,32 +81,21 @@ impl Sessions {
             .map(|(_, id)| id.clone());
         let ended = oldest.and_then(|id| table.remove(&id));
         drop(table);
-        match ended {
-            Some(session) => {
-                session.end();
-                Ok(())
-            }
-            None => {
-                let message = "there are too many sessions; end one, or try again later";
-                Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message))
-            }
-        }
+        let Some(session) = ended else { return Err(full()) };
+        session.end();
+        Ok(())
     }
 
     /// Takes a session in, and gives its id. It ends when its face can answer no more.
     pub(crate) fn insert(self: &Arc<Self>, session: Session) -> Result<String, Refusal> {
-        let id = token::unguessable().map_err(|error| Refusal {
-            status: StatusCode::INTERNAL_SERVER_ERROR,
-            id: None,
-            error,
-        })?;
+        let id = token::unguessable()
+            .map_err(|error| Refusal::with(StatusCode::INTERNAL_SERVER_ERROR, error))?;
         let mut table = self.table.lock();
         // Others may have come in since room was made.
         if table.len() >= self.limit {
             drop(table);
             Arc::new(session).end();
-            let message = "there are too many sessions; end one, or try again later";
-            return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message));
+            return Err(full());
         }
         let session = Arc::new(session);
         table.insert(id.clone(), Arc::clone(&session));
@@ -184,4 +173,9 @@ impl Sessions {
         });
         futures::future::join_all(ending).await;
     }
+}
+
+fn full() -> Refusal {
+    let message = "there are too many sessions; end one, or try again later";
+    Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message)
 }

@@ -74,10 +74,10 @@ impl Default for HttpLimits {
             header_bytes: 64 * 1024,
             arrival: Duration::from_secs(30),
             sessions: 1000,
-            session_idle: Duration::from_secs(30 * 60),
+            session_idle: Duration::from_mins(30),
             in_flight: 256,
             suspended: 1000,
-            patience: Duration::from_secs(10 * 60),
+            patience: Duration::from_mins(10),
             keep_alive: Duration::from_secs(15),
         }
     }
