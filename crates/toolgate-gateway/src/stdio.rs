@@ -59,7 +59,8 @@ pub async fn serve_lines<R, W>(
 {
     let gone = stop.child_token();
     let (sender, messages) = mpsc::channel(QUEUED);
-    let writing = tokio::spawn(write(writer, messages, gone.clone()));
+    let finished = CancellationToken::new();
+    let writing = tokio::spawn(write(writer, messages, gone.clone(), finished.clone()));
     let client = Arc::new(OneClient {
         source,
         outbox: Arc::new(Lines(sender)),
@@ -80,7 +81,7 @@ pub async fn serve_lines<R, W>(
     }
     gone.cancel();
     let _ = tokio::time::timeout(PARTING, client.end()).await;
-    drop(client);
+    finished.cancel();
     let _ = tokio::time::timeout(PARTING, writing).await;
 }
 
@@ -322,13 +323,24 @@ impl Outbox for Lines {
     }
 }
 
+/// Writes until nobody reads, or all has been written that was said before it was `finished`.
 async fn write(
     writer: impl AsyncWrite + Unpin,
     mut messages: mpsc::Receiver<Value>,
     gone: CancellationToken,
+    finished: CancellationToken,
 ) {
     let mut writer = BufWriter::new(writer);
-    while let Some(message) = messages.recv().await {
+    loop {
+        let message = tokio::select! {
+            biased;
+            message = messages.recv() => message,
+            () = finished.cancelled(), if !messages.is_closed() => {
+                messages.close();
+                continue;
+            }
+        };
+        let Some(message) = message else { break };
         let mut line = message.to_string();
         line.push('\n');
         let mut written = writer.write_all(line.as_bytes()).await;
@@ -336,7 +348,6 @@ async fn write(
             written = writer.flush().await;
         }
         if written.is_err() {
-            // Nobody reads any more.
             gone.cancel();
             return;
         }
