@@ -16,6 +16,8 @@ mod greeting;
 mod http;
 mod link;
 mod message;
+#[cfg(test)]
+mod passthrough;
 mod running;
 mod stdio;
 mod token;

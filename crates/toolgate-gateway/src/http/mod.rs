@@ -104,7 +104,7 @@ pub async fn serve_http(listener: TcpListener, settings: HttpSettings, stop: Can
     let connections = TaskTracker::new();
     tokio::select! {
         () = accept(&server, &listener, router, &connections) => {}
-        () = sweep(&server) => {}
+        () = sweep(&server, &namespaces) => {}
         () = server.stop.cancelled() => {}
     }
     drop(listener);
@@ -166,13 +166,16 @@ async fn connect(server: &Server, stream: TcpStream, peer: SocketAddr, router: R
     }
 }
 
-async fn sweep(server: &Server) {
+async fn sweep(server: &Server, namespaces: &[Arc<Served>]) {
     let limits = &server.limits;
     let mut ticks = tokio::time::interval(SWEEP.min(limits.session_idle).min(limits.patience));
     loop {
         ticks.tick().await;
         server.sessions.sweep();
         server.suspended.sweep();
+        for namespace in namespaces {
+            namespace.faces.sweep(limits.session_idle);
+        }
     }
 }
 

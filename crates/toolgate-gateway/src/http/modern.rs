@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Weak},
+    time::Duration,
 };
 
 use axum::{
@@ -13,7 +14,10 @@ use axum::{
 use parking_lot::Mutex;
 use rmcp::ErrorData;
 use serde_json::{Value, json};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::Instant,
+};
 
 use super::{
     Here, headers,
@@ -39,10 +43,13 @@ pub(crate) struct Faces {
 pub(crate) struct Place {
     face: tokio::sync::OnceCell<Arc<dyn Face>>,
     under_way: Arc<Semaphore>,
+    used: Mutex<Instant>,
 }
 
 /// Callers that are remembered at once.
 const FACES: usize = 1024;
+/// The same where each has a connection of its own, and maybe a process.
+const COSTLY_FACES: usize = 16;
 
 /// Answers what was posted.
 pub(crate) async fn post(
@@ -72,7 +79,7 @@ async fn answer(here: &Here, headers: &HeaderMap, request: Request) -> Result<Re
     headers::check_names(headers, &request.method, request.params.as_ref())?;
     let declared = Declared::of(request.params.as_ref());
     declared.known().and_then(|()| declared.complete()).map_err(Refusal::bad_request)?;
-    let place = here.namespace.faces.place(here, &request);
+    let place = here.namespace.faces.place(here, &request)?;
     let Ok(permit) = Arc::clone(&place.under_way).try_acquire_owned() else {
         let message = "too many requests are under way already";
         return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, message));
@@ -100,7 +107,8 @@ async fn answer(here: &Here, headers: &HeaderMap, request: Request) -> Result<Re
         Step::Done(outcome) => Ok(whole(&id, outcome)),
         Step::Waiting => Ok(whole(&id, suspended.park(caller, &here.namespace.place, running))),
         Step::Notification(first) => {
-            let telling = Telling { here: here.clone(), id, running, _permit: permit };
+            let kept = (place, permit);
+            let telling = Telling { here: here.clone(), id, running, _kept: kept };
             Ok(here.server.events(telling.events(&first)))
         }
     }
@@ -116,7 +124,7 @@ struct Telling {
     here: Here,
     id: Value,
     running: Running,
-    _permit: OwnedSemaphorePermit,
+    _kept: (Arc<Place>, OwnedSemaphorePermit),
 }
 
 impl Telling {
@@ -141,26 +149,47 @@ impl Telling {
 }
 
 impl Faces {
-    fn place(&self, here: &Here, request: &Request) -> Arc<Place> {
-        let capabilities = if here.namespace.source.minds_capabilities() {
+    fn place(&self, here: &Here, request: &Request) -> Result<Arc<Place>, Refusal> {
+        let (limit, capabilities) = if here.namespace.source.minds_capabilities() {
             let declared = Declared::of(request.params.as_ref()).capabilities();
-            declared.map(|declared| json!(declared).to_string()).unwrap_or_default()
+            (COSTLY_FACES, declared.map(|declared| json!(declared).to_string()).unwrap_or_default())
         } else {
-            String::new()
+            (FACES, String::new())
         };
+        let key = (here.caller.clone(), capabilities);
+        let now = Instant::now();
         let mut table = self.table.lock();
-        if let Some(place) = table.get(&(here.caller.clone(), capabilities.clone())) {
-            return Arc::clone(place);
+        if let Some(place) = table.get(&key) {
+            *place.used.lock() = now;
+            return Ok(Arc::clone(place));
         }
-        if table.len() >= FACES {
-            table.retain(|_, place| Arc::strong_count(place) > 1);
+        if table.len() >= limit {
+            let unused = table.iter().filter(|(_, place)| Arc::strong_count(place) == 1);
+            let oldest = unused.min_by_key(|(_, place)| *place.used.lock());
+            let Some(oldest) = oldest.map(|(key, _)| key.clone()) else {
+                let message = "too many clients are served already; try again later";
+                return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message));
+            };
+            table.remove(&oldest).into_iter().for_each(Place::close);
         }
         let place = Arc::new(Place {
             face: tokio::sync::OnceCell::new(),
             under_way: Arc::new(Semaphore::new(here.server.limits.in_flight)),
+            used: Mutex::new(now),
         });
-        table.insert((here.caller.clone(), capabilities), Arc::clone(&place));
-        place
+        table.insert(key, Arc::clone(&place));
+        Ok(place)
+    }
+
+    /// Closes those that nobody has used for long.
+    pub(crate) fn sweep(&self, idle: Duration) {
+        let now = Instant::now();
+        let unused = |place: &Arc<Place>| {
+            Arc::strong_count(place) == 1
+                && now.saturating_duration_since(*place.used.lock()) >= idle
+        };
+        let mut table = self.table.lock();
+        table.extract_if(|_, place| unused(place)).for_each(|(_, place)| Place::close(place));
     }
 
     /// Forgets a face that can answer no more.
@@ -179,6 +208,14 @@ impl Faces {
 }
 
 impl Place {
+    fn close(self: Arc<Self>) {
+        tokio::spawn(async move {
+            if let Some(face) = self.face.get() {
+                face.close().await;
+            }
+        });
+    }
+
     async fn face(
         self: &Arc<Self>,
         here: &Here,
