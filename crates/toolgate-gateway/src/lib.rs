@@ -16,7 +16,6 @@ mod greeting;
 mod http;
 mod link;
 mod message;
-#[cfg(test)]
 mod passthrough;
 mod running;
 mod stdio;
@@ -29,4 +28,5 @@ pub use face::{Asked, Client, Face, Source};
 pub use greeting::Greeting;
 pub use http::{HttpLimits, HttpSettings, Namespace, serve_http};
 pub use link::Link;
+pub use passthrough::PassthroughSource;
 pub use stdio::{serve_lines, serve_stdio};

@@ -87,6 +87,9 @@ pub(crate) struct Serve {
     /// Speak MCP over HTTP at /mcp of this address, for many clients at once; port 0 takes a free one
     #[arg(long, value_name = "ADDR")]
     pub(crate) http: Option<SocketAddr>,
+    /// Be this one server, as it is: its tools under their own names, and everything else it has
+    #[arg(long, value_name = "NAME", conflicts_with = "mode")]
+    pub(crate) passthrough: Option<String>,
     /// What the agent is shown; without it, what the configuration says
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<Mode>,

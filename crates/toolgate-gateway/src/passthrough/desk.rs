@@ -10,9 +10,9 @@ use parking_lot::Mutex;
 use rmcp::ErrorData;
 use serde_json::{Value, json};
 use tokio::sync::watch;
-use toolgate_upstream::Question;
+use toolgate_upstream::{LineSink, Question};
 
-use super::{bridge, wire::LineSink};
+use super::bridge;
 use crate::{
     era::{META_LOG_LEVEL, META_SUBSCRIPTION},
     link::Link,

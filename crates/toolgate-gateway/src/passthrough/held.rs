@@ -7,11 +7,12 @@ use rmcp::ErrorData;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use toolgate_upstream::LineRequest;
 
 use super::{
     bridge,
     desk::{Desk, Ticket},
-    wire::{LineRequest, Wire},
+    wire::Wire,
 };
 
 /// What is listened to. Dropping it ends it.

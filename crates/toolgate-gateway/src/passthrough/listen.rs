@@ -5,11 +5,12 @@ use std::sync::Arc;
 use rmcp::ErrorData;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
+use toolgate_upstream::LineRequest;
 
 use super::{
     bridge,
     desk::{Desk, Ticket},
-    wire::{LineRequest, Wire},
+    wire::Wire,
 };
 use crate::{era::META_SUBSCRIPTION, face::Asked};
 

@@ -15,13 +15,13 @@ use futures::future::{BoxFuture, try_join_all};
 use parking_lot::Mutex;
 use rmcp::{ErrorData, model::JsonObject};
 use serde_json::{Value, json};
-use toolgate_upstream::Question;
+use toolgate_upstream::{LineClient, LineRequest, Question, ServerSpec};
 
 use self::{
     desk::Desk,
     held::Held,
     schemas::Schemas,
-    wire::{Dial, LineClient, LineRequest, Wire},
+    wire::{Dial, Wire},
 };
 use crate::{
     era::{Era, META_LOG_LEVEL, META_SUBSCRIPTION},
@@ -33,7 +33,7 @@ use crate::{
 /// Gives clients connections of their own to one server; those of the modern era share theirs where
 /// they can be asked the same.
 #[derive(Debug)]
-pub(crate) struct PassthroughSource(Arc<dyn Dial>);
+pub struct PassthroughSource(Arc<dyn Dial>);
 
 /// One connection, and those who talk over it.
 #[derive(Debug)]
@@ -50,6 +50,13 @@ struct Passthrough {
 const ROUNDS: usize = 16;
 /// How much it may ask at once.
 const QUESTIONS: usize = 32;
+
+impl PassthroughSource {
+    /// For the server that this describes.
+    pub fn new(server: ServerSpec) -> Self {
+        Self(Arc::new(server))
+    }
+}
 
 impl Source for PassthroughSource {
     fn open(&self, client: Client) -> BoxFuture<'_, Result<Arc<dyn Face>, ErrorData>> {

@@ -5,8 +5,9 @@ use std::{collections::HashMap, sync::Arc};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, watch};
 use tokio_util::sync::CancellationToken;
+use toolgate_upstream::LineRequest;
 
-use super::wire::{LineRequest, Wire};
+use super::wire::Wire;
 
 /// The schemas of such tools, read once and again after each change.
 #[derive(Debug)]

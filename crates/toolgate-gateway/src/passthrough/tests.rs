@@ -8,11 +8,11 @@ use rmcp::ErrorData;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
-use toolgate_upstream::Question;
+use toolgate_upstream::{LineClient, LineRequest, LineSink, Question};
 
 use super::{
     PassthroughSource,
-    wire::{Dial, LineClient, LineRequest, LineSink, Wire},
+    wire::{Dial, Wire},
 };
 use crate::{
     caller::Caller,

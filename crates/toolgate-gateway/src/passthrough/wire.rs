@@ -3,39 +3,11 @@
 use std::{fmt, sync::Arc};
 
 use futures::future::BoxFuture;
-use rmcp::{ErrorData, model::JsonObject};
+use rmcp::ErrorData;
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
-use toolgate_upstream::Question;
+use toolgate_upstream::{Line, LineClient, LineError, LineRequest, LineSink, ServerSpec};
 
 use crate::era::Era;
-
-/// Whom a connection is for.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct LineClient {
-    pub(crate) info: Value,
-    pub(crate) capabilities: JsonObject,
-}
-
-/// Gets what a server sends of its own accord.
-pub(crate) trait LineSink: Send + Sync + 'static {
-    fn notification(&self, about: Option<&Value>, method: &str, params: Option<Value>);
-
-    fn question(
-        &self,
-        about: Option<&Value>,
-        question: Question,
-    ) -> BoxFuture<'static, Result<Value, ErrorData>>;
-}
-
-/// A request of the client.
-#[derive(Debug, Clone)]
-pub(crate) struct LineRequest {
-    pub(crate) key: Value,
-    pub(crate) method: String,
-    pub(crate) params: Option<Value>,
-    pub(crate) cancel: CancellationToken,
-}
 
 /// A connection.
 pub(crate) trait Wire: fmt::Debug + Send + Sync + 'static {
@@ -65,4 +37,58 @@ pub(crate) trait Dial: fmt::Debug + Send + Sync + 'static {
         client: LineClient,
         sink: Arc<dyn LineSink>,
     ) -> BoxFuture<'_, Result<Arc<dyn Wire>, ErrorData>>;
+}
+
+impl Dial for ServerSpec {
+    fn dial(
+        &self,
+        client: LineClient,
+        sink: Arc<dyn LineSink>,
+    ) -> BoxFuture<'_, Result<Arc<dyn Wire>, ErrorData>> {
+        Box::pin(async move {
+            let line = Line::open(self, client, sink).await.map_err(|failure| {
+                let message = format!(
+                    "server `{}` is not connected: {}; {}",
+                    self.name, failure.reason, failure.action
+                );
+                ErrorData::internal_error(message, None)
+            })?;
+            Ok(Arc::new(line) as Arc<dyn Wire>)
+        })
+    }
+}
+
+impl Wire for Line {
+    fn era(&self) -> Era {
+        Line::era(self)
+    }
+
+    fn greeting(&self) -> &Value {
+        Line::greeting(self)
+    }
+
+    fn request(&self, request: LineRequest) -> BoxFuture<'_, Result<Value, ErrorData>> {
+        Box::pin(async move {
+            Line::request(self, request).await.map_err(|error| match error {
+                LineError::Refused(error) => error,
+                other => ErrorData::internal_error(other.to_string(), None),
+            })
+        })
+    }
+
+    fn notify<'a>(&'a self, method: &'a str, params: Option<Value>) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            if let Err(error) = Line::notify(self, method, params).await {
+                tracing::debug!(%error, "the server could not be told");
+            }
+        })
+    }
+
+    fn closed(&self) -> BoxFuture<'_, ()> {
+        Box::pin(Line::closed(self))
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(Line::close(self))
+    }
 }

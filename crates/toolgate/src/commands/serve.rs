@@ -9,15 +9,19 @@ use std::{
 
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use toolgate_gateway::{AggregateSource, HttpSettings, Source};
+use toolgate_gateway::{AggregateSource, HttpSettings, PassthroughSource, Source};
+use toolgate_host::Host;
 
 use crate::{
     cli::{Globals, Serve},
     failure::Failure,
     folders,
-    load::Loaded,
+    load::{self, Loaded},
     printer::Printer,
 };
+
+/// Each session of a server that is passed through is a connection to it, and maybe a process.
+const PASSTHROUGH_SESSIONS: usize = 64;
 
 pub(crate) async fn run(
     globals: &Globals,
@@ -29,25 +33,53 @@ pub(crate) async fn run(
         Some(address) => Some(listen(address).await?),
         None => None,
     };
-    let (loaded, host) = super::start(globals, arguments.mode, printer)?;
-    host.warm_up();
-    let source: Arc<dyn Source> = Arc::new(AggregateSource::new(host.clone()));
+    let loaded = load::load(globals)?;
+    load::report(&loaded, printer);
+    let (source, host) = source(&loaded, arguments)?;
     let stop = CancellationToken::new();
     tokio::spawn(stop_on_signal(stop.clone()));
     match listener {
         Some((listener, address)) => {
+            let mut settings = HttpSettings::new(source);
+            if host.is_none() {
+                settings.limits.sessions = PASSTHROUGH_SESSIONS;
+            }
             printer.note(format!("toolgate listens on http://{address}/mcp"));
-            toolgate_gateway::serve_http(listener, HttpSettings::new(source), stop).await;
+            toolgate_gateway::serve_http(listener, settings, stop).await;
         }
         None => {
             if io::stdin().is_terminal() {
-                explain(&loaded, host.settings().servers.len(), printer);
+                explain(&loaded, arguments, printer);
             }
             toolgate_gateway::serve_stdio(source, stop).await;
         }
     }
-    host.shutdown().await;
+    if let Some(host) = host {
+        host.shutdown().await;
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is served: all servers by a host, or one as it is.
+fn source(loaded: &Loaded, arguments: &Serve) -> Result<(Arc<dyn Source>, Option<Host>), Failure> {
+    let settings = loaded.settings(arguments.mode);
+    let Some(name) = &arguments.passthrough else {
+        let host = Host::start(settings);
+        host.warm_up();
+        return Ok((Arc::new(AggregateSource::new(host.clone())), Some(host)));
+    };
+    let mut names = Vec::new();
+    for setup in settings.servers {
+        if setup.spec.name.as_str() == name {
+            return Ok((Arc::new(PassthroughSource::new(setup.spec)), None));
+        }
+        names.push(setup.spec.name.to_string());
+    }
+    let hint = match names.as_slice() {
+        [] => "the configuration has no servers".to_owned(),
+        names => format!("there are {}", names.join(", ")),
+    };
+    Err(Failure::usage(format!("there is no server `{name}`")).hint(hint))
 }
 
 /// Takes an address to listen on; gives the real one, where the port was left open.
@@ -69,11 +101,15 @@ async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failur
 }
 
 /// For a person who has started it by hand.
-fn explain(loaded: &Loaded, servers: usize, printer: &mut Printer) {
+fn explain(loaded: &Loaded, arguments: &Serve, printer: &mut Printer) {
+    let what = match &arguments.passthrough {
+        Some(name) => format!("server `{name}`"),
+        None => format!("{} server(s)", loaded.settings(arguments.mode).servers.len()),
+    };
     printer.note(format!(
-        "toolgate serves {servers} server(s) of {} on stdin and stdout, and waits for an MCP client; \
-         Ctrl-C ends it.\n  hint: an agent starts it by itself, for example: claude mcp add \
-         toolgate -- toolgate serve --stdio --config FILE",
+        "toolgate serves {what} of {} on stdin and stdout, and waits for an MCP client; Ctrl-C ends \
+         it.\n  hint: an agent starts it by itself, for example: claude mcp add toolgate -- toolgate \
+         serve --stdio --config FILE",
         folders::shown(&loaded.path)
     ));
 }
