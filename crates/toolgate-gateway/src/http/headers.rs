@@ -71,16 +71,16 @@ pub(crate) fn era(headers: &HeaderMap) -> Result<Era, Refusal> {
 pub(crate) fn era_of(headers: &HeaderMap, message: &Message) -> Result<Era, Refusal> {
     let Message::Request(request) = message else { return era(headers) };
     let header = sole(headers, VERSION)?;
-    if request.method == "initialize" {
+    let declared = Declared::of(request.params.as_ref());
+    let body = request.fields().and_then(|params| params.get("protocolVersion"));
+    if request.method == "initialize" && (body.is_some() || declared.version().is_none()) {
         // The handshake is of the legacy era, whatever version it names.
-        let body = request.fields().and_then(|params| params.get("protocolVersion"));
         if header.is_some_and(|header| body.is_some_and(|body| body != header)) {
             let message = "`MCP-Protocol-Version` is not the version of the handshake";
             return Err(Refusal::new(StatusCode::BAD_REQUEST, message));
         }
         return Ok(Era::Legacy);
     }
-    let declared = Declared::of(request.params.as_ref());
     match (header, declared.version()) {
         (_, None) => {
             let era = era(headers)?;

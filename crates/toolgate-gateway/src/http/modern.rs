@@ -79,6 +79,10 @@ async fn answer(here: &Here, headers: &HeaderMap, request: Request) -> Result<Re
     headers::check_names(headers, &request.method, request.params.as_ref())?;
     let declared = Declared::of(request.params.as_ref());
     declared.known().and_then(|()| declared.complete()).map_err(Refusal::bad_request)?;
+    if request.method == "initialize" {
+        let error = message::method_not_found(&request.method);
+        return Err(Refusal::with(StatusCode::NOT_FOUND, error));
+    }
     let place = here.namespace.faces.place(here, &request)?;
     let Ok(permit) = Arc::clone(&place.under_way).try_acquire_owned() else {
         let message = "too many requests are under way already";

@@ -63,7 +63,7 @@ impl Source for PassthroughSource {
         Box::pin(async move {
             let desk = Arc::new(Desk::new(client.outlet));
             let whom = LineClient { info: client.info, capabilities: client.capabilities };
-            let line = self.0.dial(whom, Arc::clone(&desk) as _).await?;
+            let line = self.0.dial(client.era, whom, Arc::clone(&desk) as _).await?;
             let schemas = Schemas::new(desk.changes.subscribe());
             let held = Held::default();
             let face = Passthrough { line, desk, held, schemas, level: Mutex::default() };

@@ -123,6 +123,7 @@ impl Server {
 impl Dial for Server {
     fn dial(
         &self,
+        _era: Era,
         _client: LineClient,
         sink: Arc<dyn LineSink>,
     ) -> BoxFuture<'_, Result<Arc<dyn Wire>, ErrorData>> {

@@ -32,8 +32,10 @@ pub(crate) trait Wire: fmt::Debug + Send + Sync + 'static {
 
 /// Makes connections.
 pub(crate) trait Dial: fmt::Debug + Send + Sync + 'static {
+    /// Makes one, of the client's own era where the server speaks it: the less is translated.
     fn dial(
         &self,
+        era: Era,
         client: LineClient,
         sink: Arc<dyn LineSink>,
     ) -> BoxFuture<'_, Result<Arc<dyn Wire>, ErrorData>>;
@@ -42,11 +44,13 @@ pub(crate) trait Dial: fmt::Debug + Send + Sync + 'static {
 impl Dial for ServerSpec {
     fn dial(
         &self,
+        era: Era,
         client: LineClient,
         sink: Arc<dyn LineSink>,
     ) -> BoxFuture<'_, Result<Arc<dyn Wire>, ErrorData>> {
         Box::pin(async move {
-            let line = Line::open(self, client, sink).await.map_err(|failure| {
+            let spec = Self { remembered_era: Some(era), ..self.clone() };
+            let line = Line::open(&spec, client, sink).await.map_err(|failure| {
                 let message = format!(
                     "server `{}` is not connected: {}; {}",
                     self.name, failure.reason, failure.action

@@ -54,7 +54,9 @@ async fn whoever_leaves_takes_the_request_back() {
 async fn errors_have_their_status() {
     let endpoint = Endpoint::start().await;
     assert_eq!(refused(endpoint.modern("no/such", json!({}))).await, (404, -32601));
-    assert_eq!(refused(endpoint.modern("ping", json!({}))).await, (404, -32601));
+    for removed in ["ping", "initialize", "resources/subscribe"] {
+        assert_eq!(refused(endpoint.modern(removed, json!({}))).await, (404, -32601), "{removed}");
+    }
     let unknown = body(endpoint.modern("tools/call", json!({ "name": "missing" }))).await;
     assert_eq!(unknown["error"]["code"], -32602, "and a status of 200");
 }
