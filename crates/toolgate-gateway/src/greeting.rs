@@ -19,27 +19,27 @@ impl Greeting {
     pub(crate) fn into_initialize(mut self, version: &str) -> Value {
         if self.era == Era::Modern {
             for key in ["supportedVersions", "ttlMs", "cacheScope", "resultType"] {
-                self.fields.remove(key);
+                self.fields.shift_remove(key);
             }
             let info = self.fields.get_mut("_meta").and_then(Value::as_object_mut);
-            let info = info.and_then(|meta| meta.remove(META_SERVER_INFO));
+            let info = info.and_then(|meta| meta.shift_remove(META_SERVER_INFO));
             let info = info.unwrap_or_else(|| json!({ "name": "unknown", "version": "0" }));
             self.fields.insert("serverInfo".to_owned(), info);
             if self.fields.get("_meta").and_then(Value::as_object).is_some_and(Map::is_empty) {
-                self.fields.remove("_meta");
+                self.fields.shift_remove("_meta");
             }
         }
         let mut result = Map::new();
         result.insert("protocolVersion".to_owned(), json!(version));
-        self.fields.remove("protocolVersion");
+        self.fields.shift_remove("protocolVersion");
         result.append(&mut self.fields);
         Value::Object(result)
     }
 
     /// As the result of `server/discover`.
     pub(crate) fn into_discover(mut self) -> Value {
-        self.fields.remove("protocolVersion");
-        if let Some(info) = self.fields.remove("serverInfo")
+        self.fields.shift_remove("protocolVersion");
+        if let Some(info) = self.fields.shift_remove("serverInfo")
             && let Some(meta) =
                 self.fields.entry("_meta").or_insert_with(|| json!({})).as_object_mut()
         {

@@ -57,7 +57,7 @@ pub(crate) fn without_result_type(result: &mut Value) {
     if let Some(fields) = result.as_object_mut()
         && fields.get("resultType") == Some(&json!("complete"))
     {
-        fields.remove("resultType");
+        fields.shift_remove("resultType");
     }
 }
 
