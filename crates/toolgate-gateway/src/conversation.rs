@@ -5,6 +5,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use parking_lot::Mutex;
 use rmcp::{ErrorData, model::JsonObject};
 use serde_json::{Value, json};
+use thiserror::Error;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -24,6 +25,21 @@ pub(crate) struct Conversation {
     limit: usize,
     tasks: TaskTracker,
     stop: CancellationToken,
+}
+
+/// Why a request is not worked on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub(crate) enum Unwelcome {
+    #[error("a request with this id is under way already")]
+    Twice,
+    #[error("too many requests are under way already")]
+    TooMany,
+}
+
+impl From<Unwelcome> for ErrorData {
+    fn from(unwelcome: Unwelcome) -> Self {
+        Self::invalid_request(unwelcome.to_string(), None)
+    }
 }
 
 /// How long a cancelled request may take to end by itself, so that the server is told.
@@ -56,18 +72,16 @@ impl Conversation {
         self: &Arc<Self>,
         request: Request,
         outbox: Arc<dyn Outbox>,
-    ) -> Result<(), ErrorData> {
+    ) -> Result<(), Unwelcome> {
         let cancel = self.stop.child_token();
         let key = request.id.to_string();
         {
             let mut in_flight = self.in_flight.lock();
-            if in_flight.len() >= self.limit {
-                let message = format!("{} requests are under way already", self.limit);
-                return Err(ErrorData::invalid_request(message, None));
-            }
             if in_flight.contains_key(&key) {
-                let message = "a request with this id is under way already";
-                return Err(ErrorData::invalid_request(message, None));
+                return Err(Unwelcome::Twice);
+            }
+            if in_flight.len() >= self.limit {
+                return Err(Unwelcome::TooMany);
             }
             in_flight.insert(key.clone(), cancel.clone());
         }

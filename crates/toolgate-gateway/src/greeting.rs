@@ -3,7 +3,10 @@
 use rmcp::model::JsonObject;
 use serde_json::{Map, Value, json};
 
-use crate::era::{self, Era, META_SERVER_INFO};
+use crate::{
+    era::{self, Era, META_SERVER_INFO},
+    results::{self, Cached},
+};
 
 /// The result of `initialize` or of `server/discover`, with whatever fields it has.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,37 +49,7 @@ impl Greeting {
             meta.insert(META_SERVER_INFO.to_owned(), info);
         }
         self.fields.insert("supportedVersions".to_owned(), era::versions());
-        complete(&mut self.fields, Cached::Briefly);
+        results::complete(&mut self.fields, Cached::Briefly);
         Value::Object(self.fields)
-    }
-}
-
-/// Whether a result may be kept by who gets it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cached {
-    /// It says for how long.
-    Briefly,
-    /// It is no result of that kind.
-    No,
-}
-
-/// Adds to a result what the modern era wants in every one, unless it is there.
-pub(crate) fn complete(result: &mut JsonObject, cached: Cached) {
-    let kind = result.entry("resultType").or_insert_with(|| json!("complete"));
-    if cached == Cached::Briefly && kind == "complete" {
-        result.entry("ttlMs").or_insert_with(|| json!(0));
-        result.entry("cacheScope").or_insert_with(|| json!("private"));
-    }
-}
-
-/// Whether the results of a method may be cached in the modern era.
-pub(crate) fn cached(method: &str) -> Cached {
-    match method {
-        "tools/list"
-        | "prompts/list"
-        | "resources/list"
-        | "resources/templates/list"
-        | "resources/read" => Cached::Briefly,
-        _ => Cached::No,
     }
 }

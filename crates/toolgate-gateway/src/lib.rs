@@ -17,6 +17,7 @@ mod http;
 mod link;
 mod message;
 mod passthrough;
+mod results;
 mod running;
 mod stdio;
 mod token;

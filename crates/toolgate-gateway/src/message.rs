@@ -156,3 +156,55 @@ fn invalid(id: Option<Value>, message: impl Into<String>) -> Box<Unreadable> {
     let message = format!("this is no JSON-RPC message: {}", message.into());
     Box::new(Unreadable { id, error: ErrorData::invalid_request(message, None) })
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Texts that are nearly messages.
+    fn nearly() -> impl Strategy<Value = String> {
+        let piece = prop_oneof![
+            Just("{"),
+            Just("}"),
+            Just("["),
+            Just("]"),
+            Just(","),
+            Just(":"),
+            Just("null"),
+            Just("1"),
+            Just("-1e9"),
+            Just("\"jsonrpc\":\"2.0\""),
+            Just("\"id\""),
+            Just("\"method\""),
+            Just("\"params\""),
+            Just("\"result\""),
+            Just("\"error\""),
+            Just("\"\\ud800\""),
+        ];
+        proptest::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Incoming::read(&bytes);
+        }
+
+        #[test]
+        fn what_is_nearly_a_message_is_read_or_refused(text in nearly()) {
+            let _ = Incoming::read(text.as_bytes());
+        }
+    }
+
+    #[test]
+    fn parameters_are_kept_as_they_were_sent() {
+        let text =
+            r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"b":1,"a":1.50,"c":{"z":[]}}}"#;
+        let Ok(Incoming::One(Message::Request(request))) = Incoming::read(text.as_bytes()) else {
+            panic!("it is a request");
+        };
+        assert_eq!(request.params.unwrap().to_string(), r#"{"b":1,"a":1.5,"c":{"z":[]}}"#);
+    }
+}

@@ -218,3 +218,54 @@ impl Suspended {
         self.table.lock().retain(|_, entry| entry.until > now);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A request that asks at once and waits for ever.
+    fn waiting() -> Running {
+        let (said, heard) = mpsc::channel(QUEUED);
+        let (answer, _) = oneshot::channel();
+        let question = Question { method: "roots/list".to_owned(), params: None };
+        said.try_send(Said::Question(question, answer)).unwrap();
+        Running {
+            method: "tools/call".to_owned(),
+            said: heard,
+            outcome: oneshot::channel().1,
+            done: None,
+            open: BTreeMap::new(),
+            asked: 0,
+            _cancel: CancellationToken::new().drop_guard(),
+        }
+    }
+
+    #[test]
+    fn what_one_caller_began_no_other_can_go_on_with() {
+        let suspended = Suspended::new(8, Duration::from_mins(1));
+        let (here, there): (Arc<str>, Arc<str>) = ("/mcp".into(), "/mcp/work".into());
+        let (mine, other) = (Caller::named("me"), Caller::named("other"));
+        let result = suspended.park(&mine, &here, waiting()).unwrap();
+        let retry = |method: &str, state: &Value| Request {
+            id: json!(2),
+            method: method.to_owned(),
+            params: Some(json!({ "requestState": state })),
+        };
+        let state = &result["requestState"];
+        assert!(suspended.resume(&other, &here, &retry("tools/call", state)).is_none());
+        assert!(suspended.resume(&mine, &there, &retry("tools/call", state)).is_none());
+        assert!(suspended.resume(&mine, &here, &retry("prompts/get", state)).is_none());
+        assert!(suspended.resume(&mine, &here, &retry("tools/call", &json!("x"))).is_none());
+        assert!(suspended.resume(&mine, &here, &retry("tools/call", state)).is_some());
+        assert!(suspended.resume(&mine, &here, &retry("tools/call", state)).is_none(), "once");
+    }
+
+    #[tokio::test]
+    async fn a_question_that_nobody_waits_for_is_not_asked() {
+        let mut running = waiting();
+        let (done, outcome) = oneshot::channel();
+        running.outcome = outcome;
+        done.send(Ok(json!(1))).unwrap();
+        assert!(matches!(running.step().await, Step::Done(Ok(_))));
+    }
+}

@@ -18,7 +18,7 @@ use tokio_util::{
 
 use crate::{
     caller::Caller,
-    conversation::Conversation,
+    conversation::{Conversation, Unwelcome},
     era::{self, Declared, Era},
     face::{Client, Face, Source},
     greeting::Greeting,
@@ -177,7 +177,10 @@ impl OneClient {
             return self.start(request);
         }
         match self.legacy.get() {
-            Some(legacy) => legacy.request(request, Arc::clone(&self.outbox) as Arc<dyn Outbox>),
+            Some(legacy) => {
+                let outbox = Arc::clone(&self.outbox) as Arc<dyn Outbox>;
+                legacy.request(request, outbox).map_err(ErrorData::from)
+            }
             None if request.method == "ping" => {
                 self.outbox.offer(message::answer(&request.id, Ok(json!({}))));
                 Ok(())
@@ -222,9 +225,11 @@ impl OneClient {
         let (key, cancel) = (request.id.to_string(), self.gone.child_token());
         {
             let mut in_flight = self.in_flight.lock();
-            if in_flight.len() >= IN_FLIGHT || in_flight.contains_key(&key) {
-                let message = "too many requests are under way, or one with this id";
-                return Err(ErrorData::invalid_request(message, None));
+            if in_flight.contains_key(&key) {
+                return Err(Unwelcome::Twice.into());
+            }
+            if in_flight.len() >= IN_FLIGHT {
+                return Err(Unwelcome::TooMany.into());
             }
             in_flight.insert(key.clone(), cancel.clone());
         }

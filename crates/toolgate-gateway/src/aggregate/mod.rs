@@ -20,9 +20,10 @@ use self::watch_list::Given;
 use crate::{
     era::Era,
     face::{Asked, Client, Face, Source},
-    greeting::{self, Cached, Greeting},
+    greeting::Greeting,
     link::Link,
     message::method_not_found,
+    results::{self, Cached},
 };
 
 /// Gives every client a session of one host.
@@ -72,12 +73,8 @@ impl Face for Aggregate {
 
     fn request(&self, asked: Asked) -> BoxFuture<'_, Result<Value, ErrorData>> {
         Box::pin(async move {
-            let (era, cached) = (asked.era, greeting::cached(&asked.method));
-            let mut outcome = self.answer(asked).await;
-            if era == Era::Modern {
-                modernise(&mut outcome, cached);
-            }
-            outcome
+            let (era, cached) = (asked.era, Cached::of(&asked.method));
+            results::fit(era, cached, self.answer(asked).await)
         })
     }
 
@@ -198,17 +195,6 @@ fn is_of_servers(method: &str, era: Era) -> bool {
         | "completion/complete" => true,
         "resources/subscribe" | "resources/unsubscribe" | "logging/setLevel" => era == Era::Legacy,
         _ => false,
-    }
-}
-
-/// What results and errors look like in the modern era.
-fn modernise(outcome: &mut Result<Value, ErrorData>, cached: Cached) {
-    match outcome {
-        Ok(Value::Object(result)) => greeting::complete(result, cached),
-        Err(error) if error.code == ErrorCode::RESOURCE_NOT_FOUND => {
-            error.code = ErrorCode::INVALID_PARAMS;
-        }
-        _ => {}
     }
 }
 

@@ -4,7 +4,7 @@ use std::{
     collections::VecDeque,
     sync::{
         Arc, Weak,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
 
@@ -20,6 +20,8 @@ use crate::link::Outbox;
 const KEPT_EVENTS: usize = 512;
 /// The same in bytes. The newest event is kept, however large.
 const KEPT_BYTES: usize = 8 * 1024 * 1024;
+/// The same of all streams of a session. Beyond it each keeps its newest event alone.
+const SESSION_BYTES: usize = 32 * 1024 * 1024;
 /// Connections that may wait on one stream. Only the newest gets anything.
 const READERS: usize = 8;
 
@@ -27,6 +29,8 @@ const READERS: usize = 8;
 #[derive(Debug)]
 pub(crate) struct EventStream {
     number: u64,
+    /// The bytes that all streams of the session keep.
+    spent: Arc<AtomicUsize>,
     state: Mutex<State>,
     changes: watch::Sender<()>,
 }
@@ -48,7 +52,7 @@ struct State {
 
 impl EventStream {
     /// A stream that ends with the last of so many answers, or never.
-    pub(crate) fn new(number: u64, unanswered: Option<usize>) -> Arc<Self> {
+    fn new(number: u64, unanswered: Option<usize>, spent: Arc<AtomicUsize>) -> Arc<Self> {
         let state = State {
             events: VecDeque::new(),
             bytes: 0,
@@ -58,7 +62,8 @@ impl EventStream {
             readers: Vec::new(),
             ended: false,
         };
-        Arc::new(Self { number, state: Mutex::new(state), changes: watch::Sender::new(()) })
+        let (state, changes) = (Mutex::new(state), watch::Sender::new(()));
+        Arc::new(Self { number, spent, state, changes })
     }
 
     pub(crate) fn number(&self) -> u64 {
@@ -120,12 +125,16 @@ impl EventStream {
             return;
         }
         state.bytes += event.len();
+        let mut spent = self.spent.fetch_add(event.len(), Ordering::Relaxed) + event.len();
         state.events.push_back(event);
         while state.events.len() > 1
-            && (state.events.len() > KEPT_EVENTS || state.bytes > KEPT_BYTES)
+            && (state.events.len() > KEPT_EVENTS
+                || state.bytes > KEPT_BYTES
+                || spent > SESSION_BYTES)
         {
             let dropped = state.events.pop_front().map_or(0, |event| event.len());
             state.bytes -= dropped;
+            spent = self.spent.fetch_sub(dropped, Ordering::Relaxed) - dropped;
             state.first += 1;
         }
         state.next = state.next.max(state.first);
@@ -151,6 +160,12 @@ impl Outbox for EventStream {
         drop(state);
         self.changes.send_replace(());
         Box::pin(std::future::ready(()))
+    }
+}
+
+impl Drop for EventStream {
+    fn drop(&mut self) {
+        self.spent.fetch_sub(self.state.get_mut().bytes, Ordering::Relaxed);
     }
 }
 
@@ -204,6 +219,7 @@ pub(crate) struct Streams {
     /// Those of requests, oldest first. Some that have ended are kept for clients that lost them.
     of_requests: Mutex<VecDeque<Arc<EventStream>>>,
     next: AtomicU64,
+    spent: Arc<AtomicUsize>,
 }
 
 /// Streams that have ended and can still be asked for.
@@ -211,10 +227,12 @@ const KEPT_STREAMS: usize = 16;
 
 impl Streams {
     pub(crate) fn new() -> Self {
+        let spent = Arc::<AtomicUsize>::default();
         Self {
-            standing: EventStream::new(0, None),
+            standing: EventStream::new(0, None, Arc::clone(&spent)),
             of_requests: Mutex::default(),
             next: AtomicU64::new(1),
+            spent,
         }
     }
 
@@ -225,7 +243,7 @@ impl Streams {
     /// A new stream for so many requests.
     pub(crate) fn open(&self, requests: usize) -> Arc<EventStream> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let stream = EventStream::new(number, Some(requests));
+        let stream = EventStream::new(number, Some(requests), Arc::clone(&self.spent));
         let mut all = self.of_requests.lock();
         let mut ended = all.iter().filter(|stream| stream.has_ended()).count();
         all.retain(|stream| {
@@ -266,5 +284,61 @@ impl Outbox for Standing {
 
     fn finish(&self, _answer: Option<Value>) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::StreamExt as _;
+    use serde_json::json;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_oldest_events_are_lost_and_the_answer_never_is() {
+        let streams = Streams::new();
+        let stream = streams.open(1);
+        for number in 0..2 * KEPT_EVENTS {
+            stream.offer(json!(number));
+        }
+        stream.finish(Some(json!("answer"))).await;
+        let events: Vec<Event> = stream.read(Some(0)).unwrap().collect().await;
+        assert_eq!(events.len(), KEPT_EVENTS);
+        let last = format!("1-{}", 2 * KEPT_EVENTS);
+        assert_eq!(events.last(), Some(&Event::numbered(&last, "\"answer\"")));
+    }
+
+    #[tokio::test]
+    async fn a_session_keeps_no_more_than_it_may() {
+        let streams = Streams::new();
+        let large = "a".repeat(1024 * 1024);
+        for _ in 0..20 {
+            let stream = streams.open(1);
+            for _ in 0..10 {
+                stream.push(large.clone());
+            }
+        }
+        let most = SESSION_BYTES + 20 * large.len();
+        assert!(streams.spent.load(Ordering::Relaxed) <= most);
+        let stream = streams.open(1);
+        stream.push(large);
+        stream.finish(None).await;
+        let events: Vec<Event> = stream.read(None).unwrap().collect().await;
+        assert_eq!(events.len(), 1, "the newest is kept, however full it is");
+    }
+
+    #[tokio::test]
+    async fn streams_that_have_ended_are_kept_for_a_while() {
+        let streams = Streams::new();
+        for _ in 0..2 * KEPT_STREAMS {
+            streams.open(1).finish(None).await;
+        }
+        let waiting = streams.open(1);
+        for _ in 0..2 * KEPT_STREAMS {
+            streams.open(1).finish(None).await;
+        }
+        assert!(streams.get(1).is_none());
+        assert!(streams.get(waiting.number()).is_some(), "what has not ended is never lost");
+        assert!(streams.of_requests.lock().len() <= KEPT_STREAMS + 2);
     }
 }

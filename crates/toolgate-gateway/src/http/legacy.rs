@@ -7,7 +7,7 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode},
     response::{IntoResponse, Response},
 };
-use rmcp::model::ErrorCode;
+use rmcp::ErrorData;
 use serde_json::{Value, json};
 
 use super::{
@@ -18,7 +18,7 @@ use super::{
     sessions::Session,
 };
 use crate::{
-    conversation::Conversation,
+    conversation::{Conversation, Unwelcome},
     era::{self, Era},
     face::Client,
     link::{Link, Outbox as _, Questions},
@@ -56,11 +56,15 @@ pub(crate) async fn post(
             Message::Request(request) => {
                 let Some(stream) = &stream else { continue };
                 let id = request.id.clone();
-                if let Err(error) = session.conversation.request(request, stream.clone()) {
+                if let Err(unwelcome) = session.conversation.request(request, stream.clone()) {
+                    let error = ErrorData::from(unwelcome);
                     if requests == 1 {
                         stream.end();
-                        let refusal = Refusal::with(StatusCode::TOO_MANY_REQUESTS, error);
-                        return Err(refusal.about(&id));
+                        let status = match unwelcome {
+                            Unwelcome::Twice => StatusCode::BAD_REQUEST,
+                            Unwelcome::TooMany => StatusCode::TOO_MANY_REQUESTS,
+                        };
+                        return Err(Refusal::with(status, error).about(&id));
                     }
                     stream.finish(Some(message::answer(&id, Err(error)))).await;
                 }
@@ -102,7 +106,7 @@ pub(crate) fn delete(here: &Here, headers: &HeaderMap) -> Result<Response, Refus
 async fn initialize(here: &Here, request: &Request) -> Result<Response, Refusal> {
     let field = |name: &str| request.fields().and_then(|params| params.get(name));
     let Some(requested) = field("protocolVersion").and_then(Value::as_str) else {
-        let error = rmcp::ErrorData::invalid_params("`protocolVersion` is missing", None);
+        let error = ErrorData::invalid_params("`protocolVersion` is missing", None);
         return Err(Refusal::bad_request(error));
     };
     let version = era::negotiate(requested);
@@ -144,8 +148,7 @@ fn session_id(headers: &HeaderMap) -> Result<&str, Refusal> {
     let id = headers.get(SESSION).and_then(|value| value.to_str().ok());
     id.ok_or_else(|| {
         let message = "`Mcp-Session-Id` is missing; a session begins with initialize";
-        let error = rmcp::ErrorData::new(ErrorCode::INVALID_REQUEST, message, None);
-        Refusal::bad_request(error)
+        Refusal::new(StatusCode::BAD_REQUEST, message)
     })
 }
 

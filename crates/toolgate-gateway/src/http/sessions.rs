@@ -179,3 +179,66 @@ fn full() -> Refusal {
     let message = "there are too many sessions; end one, or try again later";
     Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message)
 }
+
+#[cfg(test)]
+mod tests {
+    use futures::future::BoxFuture;
+    use rmcp::ErrorData;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::{
+        era::Era,
+        face::{Asked, Face},
+        greeting::Greeting,
+        link::Questions,
+    };
+
+    /// A face that is never spoken to.
+    #[derive(Debug)]
+    struct Silent;
+
+    impl Face for Silent {
+        fn greeting(&self, _era: Era) -> BoxFuture<'_, Result<Greeting, ErrorData>> {
+            Box::pin(std::future::pending())
+        }
+
+        fn request(&self, _asked: Asked) -> BoxFuture<'_, Result<Value, ErrorData>> {
+            Box::pin(std::future::pending())
+        }
+
+        fn notification(&self, _method: String, _params: Option<Value>) -> BoxFuture<'_, ()> {
+            Box::pin(std::future::ready(()))
+        }
+
+        fn header_schema<'a>(&'a self, _tool: &'a str) -> BoxFuture<'a, Option<Value>> {
+            Box::pin(std::future::ready(None))
+        }
+
+        fn close(&self) -> BoxFuture<'_, ()> {
+            Box::pin(std::future::ready(()))
+        }
+
+        fn closed(&self) -> BoxFuture<'_, ()> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_session_is_its_callers_and_known_where_it_began() {
+        let sessions = Arc::new(Sessions::new(8, Duration::from_mins(1)));
+        let questions = Questions::new(Duration::from_mins(1));
+        let conversation = Conversation::new(Arc::new(Silent), Arc::default(), questions, 8);
+        let (mine, other) = (Caller::named("me"), Caller::named("other"));
+        let (here, there): (Arc<str>, Arc<str>) = ("/mcp".into(), "/mcp/work".into());
+        let place = Arc::clone(&here);
+        let session = Session::new(mine.clone(), place, "2025-11-25", conversation, Streams::new());
+        let id = sessions.insert(session).unwrap();
+        assert!(sessions.get(&id, &other, &here).is_err());
+        assert!(sessions.get(&id, &mine, &there).is_err());
+        assert!(sessions.remove(&id, &other, &here).is_err(), "nor can another end it");
+        assert!(sessions.get(&id, &mine, &here).is_ok());
+        sessions.remove(&id, &mine, &here).unwrap();
+        assert!(sessions.get(&id, &mine, &here).is_err());
+    }
+}

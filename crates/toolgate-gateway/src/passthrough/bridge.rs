@@ -1,14 +1,10 @@
 //! What is said in one era, in the words of the other.
 
-use rmcp::{
-    ErrorData,
-    model::{ErrorCode, JsonObject},
-};
+use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
-use crate::{
-    era::{META_CAPABILITIES, META_CLIENT_INFO, META_LOG_LEVEL, META_SUBSCRIPTION, META_VERSION},
-    greeting::{self, Cached},
+use crate::era::{
+    META_CAPABILITIES, META_CLIENT_INFO, META_LOG_LEVEL, META_SUBSCRIPTION, META_VERSION,
 };
 
 /// Takes out of a request what only the modern era knows.
@@ -35,30 +31,6 @@ pub(crate) fn set_meta(params: &mut Value, key: &str, value: Value) {
 /// What is in the `_meta` of parameters or of a result.
 pub(crate) fn meta<'a>(params: Option<&'a Value>, key: &str) -> Option<&'a Value> {
     params?.get("_meta")?.get(key)
-}
-
-/// Makes what a server of the legacy era answered fit for a client of the modern.
-pub(crate) fn modernised(
-    mut outcome: Result<Value, ErrorData>,
-    cached: Cached,
-) -> Result<Value, ErrorData> {
-    match &mut outcome {
-        Ok(Value::Object(result)) => greeting::complete(result, cached),
-        Err(error) if error.code == ErrorCode::RESOURCE_NOT_FOUND => {
-            error.code = ErrorCode::INVALID_PARAMS;
-        }
-        _ => {}
-    }
-    outcome
-}
-
-/// Makes what a server of the modern era answered fit for a client of the legacy.
-pub(crate) fn without_result_type(result: &mut Value) {
-    if let Some(fields) = result.as_object_mut()
-        && fields.get("resultType") == Some(&json!("complete"))
-    {
-        fields.shift_remove("resultType");
-    }
 }
 
 /// What can be listened to, of all that a server offers.

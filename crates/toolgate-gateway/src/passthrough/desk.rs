@@ -82,11 +82,9 @@ impl Desk {
 
     /// Whether a client listens to this resource.
     pub(crate) fn is_listened_to(&self, uri: &Value) -> bool {
-        self.open.lock().values().any(|ticket| {
-            let Ticket::Listener { filter, .. } = ticket else { return false };
-            let uris = filter.get("resourceSubscriptions").and_then(Value::as_array);
-            uris.is_some_and(|uris| uris.contains(uri))
-        })
+        self.open.lock().values().any(
+            |ticket| matches!(ticket, Ticket::Listener { filter, .. } if subscribes(filter, uri)),
+        )
     }
 
     fn find(&self, about: Option<&Value>, method: &str, params: Option<&Value>) -> Option<Ticket> {
@@ -110,13 +108,12 @@ impl Desk {
 
     /// Tells those who listen to it.
     fn announce(&self, method: &str, params: Option<&Value>) {
-        let wanted = |filter: &Value| match bridge::filter_name(method) {
-            Some(name) => filter.get(name) == Some(&json!(true)),
-            None => {
-                let uri = params.and_then(|params| params.get("uri"));
-                let uris = filter.get("resourceSubscriptions").and_then(Value::as_array);
-                uri.is_some_and(|uri| uris.is_some_and(|uris| uris.contains(uri)))
+        let wanted = |filter: &Value| {
+            if let Some(name) = bridge::filter_name(method) {
+                return filter.get(name) == Some(&json!(true));
             }
+            let uri = params.and_then(|params| params.get("uri"));
+            uri.is_some_and(|uri| subscribes(filter, uri))
         };
         for ticket in self.open.lock().values() {
             if let Ticket::Listener { link, id, filter } = ticket
@@ -128,6 +125,12 @@ impl Desk {
             }
         }
     }
+}
+
+/// Whether what a client listens to has this resource in it.
+fn subscribes(filter: &Value, uri: &Value) -> bool {
+    let uris = filter.get("resourceSubscriptions").and_then(Value::as_array);
+    uris.is_some_and(|uris| uris.contains(uri))
 }
 
 impl LineSink for Desk {

@@ -26,8 +26,9 @@ use self::{
 use crate::{
     era::{Era, META_LOG_LEVEL, META_SUBSCRIPTION},
     face::{Asked, Client, Face, Source},
-    greeting::{self, Greeting},
+    greeting::Greeting,
     message::method_not_found,
+    results::{self, Cached},
 };
 
 /// Gives clients connections of their own to one server; those of the modern era share theirs where
@@ -183,10 +184,9 @@ impl Passthrough {
             bridge::set_meta(&mut params, META_LOG_LEVEL, level);
         }
         for _ in 0..ROUNDS {
-            let mut result = self.pass(&asked, Some(params.clone())).await?;
+            let result = self.pass(&asked, Some(params.clone())).await?;
             if result.get("resultType") != Some(&json!("input_required")) {
-                bridge::without_result_type(&mut result);
-                return Ok(result);
+                return results::fit(Era::Legacy, Cached::No, Ok(result));
             }
             let responses = ask_all(&asked, result.get("inputRequests")).await?;
             params["inputResponses"] = Value::Object(responses);
@@ -212,7 +212,7 @@ impl Passthrough {
             _ => {}
         }
         self.set_level(&asked).await;
-        let cached = greeting::cached(&asked.method);
+        let cached = Cached::of(&asked.method);
         let ticket = Desk::ticket(&asked.link, &asked.id, asked.params.as_ref());
         let place = self.desk.enter(ticket);
         let mut params = asked.params;
@@ -224,7 +224,7 @@ impl Passthrough {
         }
         let (key, method, cancel) = (json!(place.key), asked.method, asked.cancel);
         let outcome = self.line.request(LineRequest { key, method, params, cancel }).await;
-        bridge::modernised(outcome, cached)
+        results::fit(Era::Modern, cached, outcome)
     }
 
     /// Tells the server what the request says of logs, unless it was told last.

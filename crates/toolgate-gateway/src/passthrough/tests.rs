@@ -27,6 +27,8 @@ const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
+type Heard = (String, Option<Value>);
+
 /// A server.
 #[derive(Clone)]
 struct Server {
@@ -34,7 +36,7 @@ struct Server {
     greeting: Arc<Value>,
     sink: Arc<Mutex<Option<Arc<dyn LineSink>>>>,
     /// Requests and notifications that came, in their order.
-    heard: Arc<Mutex<Vec<(String, Option<Value>)>>>,
+    heard: Arc<Mutex<Vec<Heard>>>,
     closed: CancellationToken,
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rmcp::{
     ServiceExt as _,
     model::{CallToolRequestParams, ClientConfig, ProtocolVersion},
+    service::{ClientLifecycleMode, serve_client_with_lifecycle},
     transport::StreamableHttpClientTransport,
 };
 use serde_json::{Value, json};
@@ -16,18 +17,27 @@ use toolgate_upstream::{Endpoint as Address, ServerSpec, StdioEndpoint};
 use crate::support::{Endpoint, Events, body};
 
 fn host() -> Host {
-    let setup = |name: &str, era: Era| {
+    host_of([("old", Era::Legacy), ("new", Era::Modern)].map(|(name, era)| {
         let fixture = Fixture::new(name).with_era(era).with_builtins([Builtin::Echo]);
-        let entry = fixture.entry().unwrap();
-        let endpoint = Address::Stdio(StdioEndpoint {
-            command: entry.command,
-            args: entry.args,
-            env: std::iter::empty().collect(),
-            cwd: None,
-        });
-        ServerSetup::new(ServerSpec::new(name, endpoint))
-    };
-    Host::start(HostSettings::new(vec![setup("old", Era::Legacy), setup("new", Era::Modern)]))
+        spec(name, &fixture)
+    }))
+}
+
+/// A host with these servers, and all of their tools in the list.
+pub(crate) fn host_of(servers: impl IntoIterator<Item = ServerSpec>) -> Host {
+    Host::start(HostSettings::new(servers.into_iter().map(ServerSetup::new).collect()))
+}
+
+/// How a fixture is started.
+pub(crate) fn spec(name: &str, fixture: &Fixture) -> ServerSpec {
+    let entry = fixture.entry().unwrap();
+    let endpoint = Address::Stdio(StdioEndpoint {
+        command: entry.command,
+        args: entry.args,
+        env: std::iter::empty().collect(),
+        cwd: None,
+    });
+    ServerSpec::new(name, endpoint)
 }
 
 async fn endpoint(host: &Host) -> Endpoint {
@@ -44,6 +54,26 @@ async fn rmcp_as_a_client_of_the_legacy_era() {
     let tools = client.list_all_tools().await.unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_ref()).collect();
     assert_eq!(names, ["old_echo", "new_echo"]);
+    for name in ["old_echo", "new_echo"] {
+        let arguments = json!({ "message": name }).as_object().unwrap().clone();
+        let call = CallToolRequestParams::new(name).with_arguments(arguments);
+        let result = client.call_tool(call).await.unwrap();
+        assert_eq!(result.structured_content.unwrap()["message"], name);
+    }
+    client.cancel().await.unwrap();
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn rmcp_as_a_client_of_the_modern_era() {
+    let host = host();
+    let endpoint = endpoint(&host).await;
+    let lifecycle =
+        ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
+    let transport = StreamableHttpClientTransport::from_uri(endpoint.url());
+    let client =
+        serve_client_with_lifecycle(ClientConfig::default(), transport, lifecycle).await.unwrap();
+    assert_eq!(client.list_all_tools().await.unwrap().len(), 2);
     for name in ["old_echo", "new_echo"] {
         let arguments = json!({ "message": name }).as_object().unwrap().clone();
         let call = CallToolRequestParams::new(name).with_arguments(arguments);
@@ -76,17 +106,8 @@ async fn a_host_for_clients_of_the_modern_era() {
 
 #[tokio::test]
 async fn changes_reach_who_listens() {
-    let host = {
-        let fixture = Fixture::new("kit").with_builtins([Builtin::ChangeTools]);
-        let entry = fixture.entry().unwrap();
-        let endpoint = Address::Stdio(StdioEndpoint {
-            command: entry.command,
-            args: entry.args,
-            env: std::iter::empty().collect(),
-            cwd: None,
-        });
-        Host::start(HostSettings::new(vec![ServerSetup::new(ServerSpec::new("kit", endpoint))]))
-    };
+    let fixture = Fixture::new("kit").with_builtins([Builtin::ChangeTools]);
+    let host = host_of([spec("kit", &fixture)]);
     let endpoint = endpoint(&host).await;
     let wanted = json!({ "toolsListChanged": true, "promptsListChanged": true });
     let listening = endpoint.modern("subscriptions/listen", json!({ "notifications": wanted }));

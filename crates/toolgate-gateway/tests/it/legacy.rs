@@ -173,7 +173,7 @@ async fn a_batch_is_answered_on_one_stream() {
     let batch = json!([call(1, "echo"), note, call(2, "progress"), call(1, "missing")]);
     let messages = Events::new(session.post(&batch).send().await.unwrap()).rest().await;
     let mut answers: Vec<_> =
-        messages.iter().filter_map(|message| message.get("id")).map(|id| id.to_string()).collect();
+        messages.iter().filter_map(|message| message.get("id")).map(ToString::to_string).collect();
     answers.sort();
     assert_eq!(answers, ["1", "1", "2"]);
     assert_eq!(status(session.post(&json!([note]))).await, StatusCode::ACCEPTED);

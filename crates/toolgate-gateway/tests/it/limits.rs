@@ -73,7 +73,7 @@ async fn an_id_is_used_once_at_a_time() {
     let session = endpoint.session().await;
     let waiting = session.call(1, "wait").await;
     reaches(&endpoint.probe.waiting, 1).await;
-    assert_eq!(refused(session.post(&call(1, "echo"))).await, (429, -32600));
+    assert_eq!(refused(session.post(&call(1, "echo"))).await, (400, -32600));
     endpoint.probe.release.notify_one();
     assert_eq!(waiting.rest().await[0]["result"]["released"], true);
     assert_eq!(session.call(1, "echo").await.rest().await.len(), 1, "and then again");

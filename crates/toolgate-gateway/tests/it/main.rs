@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::missing_panics_doc)]
 
+mod bridging;
 mod clients;
 mod hostile;
 mod input;

@@ -161,9 +161,9 @@ impl Events {
     /// The next event, or nothing at the end.
     pub(crate) async fn next(&mut self) -> Option<Event> {
         loop {
-            if let Some((event, rest)) = self.text.split_once("\n\n") {
-                let event = read(event);
-                self.text = rest.to_owned();
+            if let Some(end) = self.text.find("\n\n") {
+                let event = read(&self.text[..end]);
+                self.text.drain(..end + 2);
                 if event != Event::default() {
                     return Some(event);
                 }
@@ -209,10 +209,15 @@ fn read(text: &str) -> Event {
     event
 }
 
+/// What test clients can be asked.
+pub(crate) fn capabilities() -> Value {
+    json!({ "elicitation": { "form": {}, "url": {} }, "sampling": {}, "roots": {} })
+}
+
 /// The first request of a client of the legacy era.
 pub(crate) fn initialize(version: &str) -> Value {
     json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-        "protocolVersion": version, "capabilities": { "elicitation": {} },
+        "protocolVersion": version, "capabilities": capabilities(),
         "clientInfo": { "name": "test", "version": "1" },
     } })
 }
@@ -225,7 +230,7 @@ pub(crate) fn call(id: u64, tool: &str) -> Value {
 /// The parameters of a request of the modern era.
 pub(crate) fn modern(mut params: Value) -> Value {
     params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
-    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({ "elicitation": {} });
+    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = capabilities();
     params
 }
 
