@@ -22,6 +22,7 @@ mod real;
 mod reference;
 #[cfg(unix)]
 mod resilience;
+mod serve;
 mod subagent;
 mod support;
 mod usage;
