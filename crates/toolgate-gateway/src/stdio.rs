@@ -71,12 +71,18 @@ pub async fn serve_lines<R, W>(
         place: "stdio".into(),
         tasks: TaskTracker::new(),
         gone: gone.clone(),
+        over: CancellationToken::new(),
     });
-    tokio::select! {
-        () = client.read(reader) => {
-            // It may still want to know what it asked for.
-            let _ = tokio::time::timeout(LAST_ANSWERS, client.idle()).await;
+    let listening = async {
+        tokio::select! {
+            () = client.read(reader) => {}
+            () = client.over.cancelled() => {}
         }
+        // It may still want to know what it asked for.
+        let _ = tokio::time::timeout(LAST_ANSWERS, client.idle()).await;
+    };
+    tokio::select! {
+        () = listening => {}
         () = gone.cancelled() => {}
     }
     gone.cancel();
@@ -99,7 +105,10 @@ struct OneClient {
     suspended: Suspended,
     place: Arc<str>,
     tasks: TaskTracker,
+    /// Cancelled when it has left, or is to be left.
     gone: CancellationToken,
+    /// Cancelled when there is nothing left to serve.
+    over: CancellationToken,
 }
 
 impl OneClient {
@@ -278,10 +287,10 @@ impl OneClient {
     /// Opens a face. When it can answer no more, neither can we.
     async fn open(&self, client: Client) -> Result<Arc<dyn Face>, ErrorData> {
         let face = self.source.open(client).await?;
-        let (watched, gone) = (Arc::clone(&face), self.gone.clone());
+        let (watched, over, gone) = (Arc::clone(&face), self.over.clone(), self.gone.clone());
         tokio::spawn(async move {
             tokio::select! {
-                () = watched.closed() => gone.cancel(),
+                () = watched.closed() => over.cancel(),
                 () = gone.cancelled() => {}
             }
         });

@@ -107,7 +107,13 @@ async fn answer(here: &Here, headers: &HeaderMap, request: Request) -> Result<Re
     let resumed = suspended.resume(caller, &here.namespace.place, &request);
     let mut running = resumed.unwrap_or_else(|| Running::start(face, request));
     // Whoever leaves drops this, and with it the request.
-    match running.step().await {
+    let step = tokio::select! {
+        step = running.step() => step,
+        () = here.server.stop.cancelled() => {
+            return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping"));
+        }
+    };
+    match step {
         Step::Done(outcome) => Ok(whole(&id, outcome)),
         Step::Waiting => Ok(whole(&id, suspended.park(caller, &here.namespace.place, running))),
         Step::Notification(first) => {

@@ -32,6 +32,9 @@ pub(crate) struct Sessions {
 /// A session that was used within this time is not ended to make room for another.
 const SPARED: Duration = Duration::from_mins(1);
 
+/// How long requests have to come to an answer when what answers them has ended.
+const LAST_ANSWERS: Duration = Duration::from_millis(500);
+
 impl Session {
     pub(crate) fn new(
         caller: Caller,
@@ -109,6 +112,8 @@ impl Sessions {
             if let Some(sessions) = sessions.upgrade() {
                 sessions.table.lock().remove(&ended);
             }
+            // What was under way is told why.
+            let _ = tokio::time::timeout(LAST_ANSWERS, session.conversation.idle()).await;
             session.end();
         });
         Ok(id)

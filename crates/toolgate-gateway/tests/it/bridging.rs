@@ -9,7 +9,7 @@ use toolgate_testkit::{Builtin, Era, Fixture};
 
 use crate::{
     clients::{host_of, spec},
-    support::{Endpoint, Events, body, status},
+    support::{Endpoint, Events, PATIENCE, body, call, status},
 };
 
 const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
@@ -136,4 +136,36 @@ async fn one_server_is_as_it_is() {
         assert_eq!(reports.len(), 3, "{reports:?}");
         assert!(reports.iter().all(|report| report["params"]["progressToken"] == 7));
     }
+}
+
+#[tokio::test]
+async fn a_server_that_ends_is_started_again_for_the_next_session() {
+    let fixture = Fixture::new("kit").with_builtins([Builtin::Crash, Builtin::Echo]);
+    let source = Arc::new(PassthroughSource::new(spec("kit", &fixture)));
+    let endpoint = Endpoint::of(source, Arc::default(), |_| {}).await;
+    let session = endpoint.session().await;
+    let answer = session.call(1, "crash").await.message().await;
+    assert!(answer["error"]["message"].as_str().unwrap().contains("ended"), "{answer}");
+    // The session is gone with its server, so that the client begins anew.
+    let gone = async {
+        while status(session.post(&call(2, "echo"))).await != 404 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, gone).await.unwrap();
+    let session = endpoint.session().await;
+    let answer = session.call(3, "echo").await.message().await;
+    assert_eq!(answer["result"]["structuredContent"]["n"], 3, "{answer}");
+
+    let crash = body(endpoint.modern("tools/call", json!({ "name": "crash" }))).await;
+    assert!(crash["error"].is_object(), "{crash}");
+    let again = async {
+        loop {
+            let answer = body(endpoint.modern("tools/call", json!({ "name": "echo" }))).await;
+            if answer["result"].is_object() {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, again).await.unwrap();
 }

@@ -78,8 +78,8 @@ async fn a_passed_through_server_that_ends_takes_the_gateway_with_it() {
     let mut client = workplace.serve(&["--passthrough", "kit"]);
     client.initialize().await.unwrap();
     let params = json!({ "name": "crash", "arguments": {} });
-    // An answer that says so, or none at all: whichever comes first.
-    let _ = client.request("tools/call", params).await;
+    let answer = client.request("tools/call", params).await.unwrap();
+    assert!(answer["error"]["message"].as_str().unwrap().contains("ended"), "{answer}");
     assert_eq!(client.wait().await.unwrap().code(), Some(0));
 }
 
