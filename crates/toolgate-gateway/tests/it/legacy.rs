@@ -196,6 +196,26 @@ async fn versions_have_to_be_known_and_to_agree() {
 }
 
 #[tokio::test]
+async fn many_clients_at_once_get_each_their_own() {
+    let endpoint = Endpoint::start().await;
+    let client = async |number: u64| {
+        let session = endpoint.session().await;
+        for round in 0..5 {
+            let id = number * 10 + round;
+            let messages = session.call(id, "echo").await.rest().await;
+            let result = json!({ "echo": { "n": id } });
+            assert_eq!(messages, [json!({ "jsonrpc": "2.0", "id": id, "result": result })]);
+            let params = json!({ "name": "echo", "arguments": { "n": id } });
+            let answer = body(endpoint.modern("tools/call", params)).await;
+            assert_eq!(answer["result"], result);
+        }
+        assert_eq!(status(session.delete()).await, StatusCode::NO_CONTENT);
+    };
+    futures::future::join_all((0..100).map(client)).await;
+    assert_eq!(endpoint.probe.opened.load(Ordering::SeqCst), 101);
+}
+
+#[tokio::test]
 async fn stopping_ends_streams_and_closes_sessions() {
     let mut endpoint = Endpoint::start().await;
     let (open, waiting) = {
