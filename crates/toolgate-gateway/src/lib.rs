@@ -13,6 +13,7 @@ mod conversation;
 mod era;
 mod face;
 mod greeting;
+mod handshake;
 mod http;
 mod link;
 mod message;

@@ -20,9 +20,10 @@ use crate::{
     caller::Caller,
     conversation::{Conversation, Unwelcome},
     era::{self, Declared, Era},
-    face::{Client, Face, Source},
+    face::{Face, Source},
     greeting::Greeting,
-    link::{Link, Outbox, Questions},
+    handshake::{self, Terms},
+    link::Outbox,
     message::{self, Incoming, Message, Notification, Request, Unreadable},
     running::{Running, Step, Suspended},
 };
@@ -203,29 +204,16 @@ impl OneClient {
         if self.legacy.initialized() {
             return Err(ErrorData::invalid_request("the handshake is done already", None));
         }
-        let field = |name: &str| request.fields().and_then(|params| params.get(name));
-        let Some(requested) = field("protocolVersion").and_then(Value::as_str) else {
-            return Err(ErrorData::invalid_params("`protocolVersion` is missing", None));
-        };
-        let version = era::negotiate(requested);
-        let capabilities = field("capabilities").and_then(Value::as_object).cloned();
-        let capabilities = Arc::new(capabilities.unwrap_or_default());
-        let questions = Questions::new(PATIENCE);
-        let outbox = Arc::clone(&self.outbox) as Arc<dyn Outbox>;
-        let outlet = Link::legacy(Arc::clone(&capabilities), outbox, Arc::clone(&questions));
-        let client = Client {
+        let terms = Terms {
             caller: Caller::local(),
-            era: Era::Legacy,
-            info: field("clientInfo").cloned().unwrap_or_else(|| json!({})),
-            capabilities: (*capabilities).clone(),
-            outlet: Some(outlet),
+            outbox: Arc::clone(&self.outbox) as Arc<dyn Outbox>,
+            patience: PATIENCE,
+            in_flight: IN_FLIGHT,
         };
-        let face = self.open(client).await?;
-        let greeting = face.greeting(Era::Legacy).await?;
-        let conversation = Conversation::new(face, capabilities, questions, IN_FLIGHT);
-        let _ = self.legacy.set(conversation);
-        let greeting = greeting.into_initialize(version);
-        self.outbox.finish(Some(message::answer(&request.id, Ok(greeting)))).await;
+        let agreed = handshake::initialize(&*self.source, &request, terms).await?;
+        self.watch(agreed.conversation.face());
+        let _ = self.legacy.set(agreed.conversation);
+        self.outbox.finish(Some(message::answer(&request.id, Ok(agreed.greeting)))).await;
         Ok(())
     }
 
@@ -259,14 +247,10 @@ impl OneClient {
 
     async fn work(&self, request: Request) -> Result<Value, ErrorData> {
         let declared = Declared::of(request.params.as_ref());
-        let opening = self.modern.get_or_try_init(|| {
-            self.open(Client {
-                caller: Caller::local(),
-                era: Era::Modern,
-                info: declared.client_info().cloned().unwrap_or_else(|| json!({})),
-                capabilities: declared.capabilities().cloned().unwrap_or_default(),
-                outlet: None,
-            })
+        let opening = self.modern.get_or_try_init(|| async {
+            let face = handshake::meet(&*self.source, Caller::local(), declared).await?;
+            self.watch(&face);
+            Ok::<_, ErrorData>(face)
         });
         let face = Arc::clone(opening.await?);
         if request.method == "server/discover" {
@@ -284,17 +268,15 @@ impl OneClient {
         }
     }
 
-    /// Opens a face. When it can answer no more, neither can we.
-    async fn open(&self, client: Client) -> Result<Arc<dyn Face>, ErrorData> {
-        let face = self.source.open(client).await?;
-        let (watched, over, gone) = (Arc::clone(&face), self.over.clone(), self.gone.clone());
+    /// When a face can answer no more, neither can we.
+    fn watch(&self, face: &Arc<dyn Face>) {
+        let (face, over, gone) = (Arc::clone(face), self.over.clone(), self.gone.clone());
         tokio::spawn(async move {
             tokio::select! {
-                () = watched.closed() => over.cancel(),
+                () = face.closed() => over.cancel(),
                 () = gone.cancelled() => {}
             }
         });
-        Ok(face)
     }
 
     fn refuse(&self, id: &Value, error: ErrorData) {

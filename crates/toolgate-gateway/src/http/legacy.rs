@@ -7,8 +7,7 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode},
     response::{IntoResponse, Response},
 };
-use rmcp::ErrorData;
-use serde_json::{Value, json};
+use rmcp::{ErrorData, model::ErrorCode};
 
 use super::{
     Here,
@@ -18,10 +17,9 @@ use super::{
     sessions::Session,
 };
 use crate::{
-    conversation::{Conversation, Unwelcome},
-    era::{self, Era},
-    face::Client,
-    link::{Link, Outbox as _, Questions},
+    conversation::Unwelcome,
+    handshake::{self, Agreed, Terms},
+    link::Outbox as _,
     message::{self, Message, Request},
 };
 
@@ -104,35 +102,23 @@ pub(crate) fn delete(here: &Here, headers: &HeaderMap) -> Result<Response, Refus
 }
 
 async fn initialize(here: &Here, request: &Request) -> Result<Response, Refusal> {
-    let field = |name: &str| request.fields().and_then(|params| params.get(name));
-    let Some(requested) = field("protocolVersion").and_then(Value::as_str) else {
-        let error = ErrorData::invalid_params("`protocolVersion` is missing", None);
-        return Err(Refusal::bad_request(error));
-    };
-    let version = era::negotiate(requested);
     here.server.sessions.make_room()?;
-    let capabilities = field("capabilities").and_then(Value::as_object).cloned();
-    let capabilities = Arc::new(capabilities.unwrap_or_default());
     let streams = Streams::new();
-    let questions = Questions::new(here.server.limits.patience);
-    let standing = Arc::new(Standing(Arc::downgrade(streams.standing())));
-    let outlet = Link::legacy(Arc::clone(&capabilities), standing, Arc::clone(&questions));
-    let client = Client {
+    let terms = Terms {
         caller: here.caller.clone(),
-        era: Era::Legacy,
-        info: field("clientInfo").cloned().unwrap_or_else(|| json!({})),
-        capabilities: (*capabilities).clone(),
-        outlet: Some(outlet),
+        outbox: Arc::new(Standing(Arc::downgrade(streams.standing()))),
+        patience: here.server.limits.patience,
+        in_flight: here.server.limits.in_flight,
     };
-    let unavailable = |error| Refusal::with(StatusCode::BAD_GATEWAY, error);
-    let face = here.namespace.source.open(client).await.map_err(unavailable)?;
-    let greeting = face.greeting(Era::Legacy).await.map_err(unavailable)?;
-    let limit = here.server.limits.in_flight;
-    let conversation = Conversation::new(face, capabilities, questions, limit);
+    let agreed = handshake::initialize(&*here.namespace.source, request, terms).await;
+    let Agreed { version, conversation, greeting } = agreed.map_err(|error| match error.code {
+        ErrorCode::INVALID_PARAMS => Refusal::bad_request(error),
+        _ => Refusal::with(StatusCode::BAD_GATEWAY, error),
+    })?;
     let place = Arc::clone(&here.namespace.place);
     let session = Session::new(here.caller.clone(), place, version, conversation, streams);
     let id = here.server.sessions.insert(session)?;
-    let answer = message::answer(&request.id, Ok(greeting.into_initialize(version)));
+    let answer = message::answer(&request.id, Ok(greeting));
     let mut response = Json(answer).into_response();
     if let Ok(id) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(SESSION, id);

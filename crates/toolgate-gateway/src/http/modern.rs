@@ -27,8 +27,9 @@ use super::{
 use crate::{
     caller::Caller,
     era::{Declared, Era},
-    face::{Client, Face},
+    face::Face,
     greeting::Greeting,
+    handshake,
     message::{self, Message, Request},
     running::{Running, Step},
 };
@@ -232,14 +233,8 @@ impl Place {
         declared: Declared<'_>,
     ) -> Result<Arc<dyn Face>, ErrorData> {
         let opened = self.face.get_or_try_init(|| async {
-            let client = Client {
-                caller: here.caller.clone(),
-                era: Era::Modern,
-                info: declared.client_info().cloned().unwrap_or_else(|| json!({})),
-                capabilities: declared.capabilities().cloned().unwrap_or_default(),
-                outlet: None,
-            };
-            let face = here.namespace.source.open(client).await?;
+            let source = &*here.namespace.source;
+            let face = handshake::meet(source, here.caller.clone(), declared).await?;
             let (watched, place) = (Arc::clone(&face), Arc::downgrade(self));
             let namespace = Arc::downgrade(&here.namespace);
             tokio::spawn(async move {

@@ -38,21 +38,18 @@ pub(crate) async fn run(
     let (source, host) = source(&loaded, arguments)?;
     let stop = CancellationToken::new();
     tokio::spawn(stop_on_signal(stop.clone()));
-    match listener {
-        Some((listener, address)) => {
-            let mut settings = HttpSettings::new(source);
-            if host.is_none() {
-                settings.limits.sessions = PASSTHROUGH_SESSIONS;
-            }
-            printer.note(format!("toolgate listens on http://{address}/mcp"));
-            toolgate_gateway::serve_http(listener, settings, stop).await;
+    if let Some((listener, address)) = listener {
+        let mut settings = HttpSettings::new(source);
+        if host.is_none() {
+            settings.limits.sessions = PASSTHROUGH_SESSIONS;
         }
-        None => {
-            if io::stdin().is_terminal() {
-                explain(&loaded, arguments, printer);
-            }
-            toolgate_gateway::serve_stdio(source, stop).await;
+        printer.note(format!("toolgate listens on http://{address}/mcp"));
+        toolgate_gateway::serve_http(listener, settings, stop).await;
+    } else {
+        if io::stdin().is_terminal() {
+            explain(&loaded, arguments, printer);
         }
+        toolgate_gateway::serve_stdio(source, stop).await;
     }
     if let Some(host) = host {
         host.shutdown().await;
