@@ -15,9 +15,11 @@ use toolgate_upstream::{CallOptions, Observer, ServerState, Start, StateKind, Up
 
 use crate::{
     code::{CodeMode, CodeRun, Learned, Page, Unreadable},
+    ears::Ears,
     encoding::{EncodedQueries, Encoding, Phase, VectorProgress, Wanted},
     find::{Found, choose, find},
     knowledge::Knowledge,
+    offers::{Kind, Offers},
     session::Session,
     settings::{Connect, HostSettings},
     usage::Usage,
@@ -35,6 +37,7 @@ struct Inner {
     knowledge: Arc<Knowledge>,
     upstream: Arc<Upstream>,
     broker: Broker,
+    offers: Arc<Offers>,
     code: CodeMode,
     settings: HostSettings,
     encoding: Option<Encoding>,
@@ -71,8 +74,11 @@ impl Host {
         }
         knowledge.recall(cached);
         let specs = settings.servers.iter().map(|setup| setup.spec.clone()).collect();
-        let observer: Arc<dyn Observer> = Arc::clone(&knowledge) as Arc<dyn Observer>;
+        let offers = Arc::new(Offers::new());
+        let ears = Ears { knowledge: Arc::clone(&knowledge), offers: Arc::clone(&offers) };
+        let observer: Arc<dyn Observer> = Arc::new(ears);
         let upstream = Arc::new(Upstream::start(specs, &observer));
+        offers.attach(&upstream);
         if settings.connect == Connect::AtStart {
             let (knowledge, upstream) = (Arc::clone(&knowledge), Arc::clone(&upstream));
             tokio::spawn(async move {
@@ -92,7 +98,8 @@ impl Host {
         );
         let patience_ends = Instant::now() + FIRST_ANSWER_PATIENCE;
         let code = CodeMode::new(settings.code.clone(), settings.store.as_ref());
-        let inner = Inner { knowledge, upstream, broker, code, settings, encoding, patience_ends };
+        let inner =
+            Inner { knowledge, upstream, broker, offers, code, settings, encoding, patience_ends };
         Self { inner: Arc::new(inner) }
     }
 
@@ -235,6 +242,34 @@ impl Host {
         pattern: Option<&str>,
     ) -> Result<Page, Unreadable> {
         self.inner.code.read_output(id, offset, pattern)
+    }
+
+    /// Keeps a text that `read_output` then reads under this id.
+    pub(crate) fn keep_output(&self, id: &str, text: &str) {
+        self.inner.code.keep_output(id, text);
+    }
+
+    pub(crate) fn offers(&self) -> &Arc<Offers> {
+        &self.inner.offers
+    }
+
+    pub(crate) fn upstream(&self) -> &Arc<Upstream> {
+        &self.inner.upstream
+    }
+
+    /// Whether a server may have something of a kind: it says so, or has not said what it has.
+    pub(crate) fn may_have(&self, server: &ServerName, kind: Kind) -> bool {
+        let _ = (server, kind);
+        true
+    }
+
+    /// What a server says of itself to models: now, or when it was last here.
+    pub(crate) fn words_of(&self, server: &ServerName) -> Option<String> {
+        let now = self.state(server.as_str()).and_then(|state| state.handshake);
+        match now {
+            Some(handshake) => handshake.instructions,
+            None => self.inner.knowledge.memory(server)?.instructions,
+        }
     }
 
     /// Takes in what a tool returned, where its server does not declare it.

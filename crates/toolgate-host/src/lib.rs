@@ -26,22 +26,26 @@
 //! ```
 
 mod code;
+mod ears;
 mod encoding;
 mod find;
 mod host;
 mod knowledge;
 mod meta;
+mod offers;
 mod overview;
 mod recent;
 mod session;
 mod settings;
 mod texts;
 mod usage;
+mod words;
 
 pub use code::{CodeRun, CodeSettings};
 pub use encoding::{EncodeTools, EncoderSetup, VectorProgress};
 pub use host::Host;
 pub use meta::{MetaTool, one_line};
+pub use offers::{News, Notification, Watcher};
 pub use overview::ServerOverview;
 pub use session::{CallFailure, Session};
 pub use settings::{Connect, HostSettings, ServerSetup, Subagent};

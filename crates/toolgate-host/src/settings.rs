@@ -21,6 +21,8 @@ pub struct HostSettings {
     pub max_results: usize,
     /// Whether tools that were found stay loaded. Otherwise the session can unload them.
     pub keep_loaded_tools: bool,
+    /// How many tokens of what servers say of themselves a session is told; nothing where 0.
+    pub instructions_budget: usize,
     /// How tools are ranked.
     pub strategy: StrategyName,
     /// What says what is near in meaning, where the strategy looks at that; without it, the word
@@ -80,6 +82,7 @@ impl HostSettings {
             exposure: ExposureSettings::default(),
             max_results: 5,
             keep_loaded_tools: true,
+            instructions_budget: 1_000,
             strategy: StrategyName::default(),
             subagent: None,
             usage_memory: true,

