@@ -28,9 +28,7 @@ const HASH_CHARACTERS: usize = 8;
 
 /// The names of all that is there, in its order: each with the prefix that stands for its server,
 /// where one is set. Whatever is not a tool but is named like one gets its names here.
-pub fn expose<'a>(
-    wishes: impl IntoIterator<Item = (ToolId, Option<&'a str>)>,
-) -> Vec<ExposedName> {
+pub fn expose<'a>(wishes: impl IntoIterator<Item = (ToolId, Option<&'a str>)>) -> Vec<ExposedName> {
     let wishes: Vec<(ToolId, Wish)> = wishes
         .into_iter()
         .map(|(id, prefix)| {

@@ -19,7 +19,7 @@ use crate::{
     encoding::{EncodedQueries, Encoding, Phase, VectorProgress, Wanted},
     find::{Found, choose, find},
     knowledge::Knowledge,
-    offers::{Kind, Offers},
+    offers::{Kind, Offers, declares},
     session::Session,
     settings::{Connect, HostSettings},
     usage::Usage,
@@ -259,8 +259,12 @@ impl Host {
 
     /// Whether a server may have something of a kind: it says so, or has not said what it has.
     pub(crate) fn may_have(&self, server: &ServerName, kind: Kind) -> bool {
-        let _ = (server, kind);
-        true
+        let now = self.state(server.as_str()).and_then(|state| state.handshake);
+        let capabilities = match now {
+            Some(handshake) => Some(handshake.capabilities),
+            None => self.inner.knowledge.memory(server).and_then(|memory| memory.capabilities),
+        };
+        capabilities.is_none_or(|capabilities| declares(&capabilities, kind))
     }
 
     /// What a server says of itself to models: now, or when it was last here.

@@ -283,6 +283,7 @@ impl Knowledge {
             protocol_version: handshake.protocol_version.clone(),
             server_info: handshake.server_info.clone(),
             instructions: handshake.instructions.clone(),
+            capabilities: Some(handshake.capabilities.clone()),
         };
         self.write_aside(move || {
             let _one_at_a_time = writing.lock();

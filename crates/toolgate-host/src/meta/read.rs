@@ -73,9 +73,8 @@ async fn resource_text(host: &Host, uri: &str, options: CallOptions) -> Result<S
         CallFailure::Cancelled => "The call was cancelled.".to_owned(),
     })?;
     let contents = result.get("contents").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let field = |content: &Value, name: &str| {
-        content.get(name).and_then(Value::as_str).map(str::to_owned)
-    };
+    let field =
+        |content: &Value, name: &str| content.get(name).and_then(Value::as_str).map(str::to_owned);
     let mut text = String::new();
     for content in contents {
         if contents.len() > 1 {

@@ -85,7 +85,8 @@ mod tests {
     fn prompts_and_resources_have_their_own_places() {
         let link = json!({"type": "resource_link", "uri": "x:1"});
         let ours = json!({"type": "resource_link", "uri": "toolgate://s/x:1"});
-        let mut prompt = json!({"messages": [{"role": "user", "content": link}, {"content": [link]}, 1]});
+        let mut prompt =
+            json!({"messages": [{"role": "user", "content": link}, {"content": [link]}, 1]});
         own_messages(&"s".into(), &mut prompt);
         assert_eq!(prompt["messages"][0]["content"], ours);
         assert_eq!(prompt["messages"][1]["content"][0], ours);

@@ -25,7 +25,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use toolgate_catalog::{Catalog, ServerName};
 use toolgate_upstream::{CallOptions, StateKind, Upstream};
 
@@ -82,20 +82,20 @@ impl Offers {
     /// forgotten who subscribed to what.
     pub(crate) fn state_changed(&self, server: &ServerName) {
         let Some(upstream) = self.upstream.get().and_then(Weak::upgrade) else { return };
-        let ready = upstream.state(server.as_str()).map(|state| state.kind);
+        let state = upstream.state(server.as_str());
+        let ready = state.filter(|state| state.kind == StateKind::Ready);
         let mut connected = self.connected.lock();
-        if ready != Some(StateKind::Ready) {
+        let Some(handshake) = ready.and_then(|state| state.handshake) else {
             connected.remove(server);
             return;
-        }
+        };
         if !connected.insert(server.clone()) {
             return;
         }
         drop(connected);
         for kind in Kind::ALL {
             self.shelf.outdated(server, kind);
-            let has = upstream.state(server.as_str()).is_some_and(|state| declares(&state, kind));
-            if has && self.given.lock().contains(&kind) {
+            if declares(&handshake.capabilities, kind) && self.given.lock().contains(&kind) {
                 self.events.send(Event::Listed(kind));
             }
         }
@@ -156,19 +156,19 @@ impl Offers {
         Arc::clone(&names)
     }
 
-    /// Servers that may have something of a kind and were never asked.
-    fn unlisted(&self, host: &Host, kind: Kind) -> Vec<ServerName> {
+    /// Servers that may have a prompt of this name and were never asked.
+    fn may_name(&self, host: &Host, prompt: &str) -> Vec<ServerName> {
         let catalog = host.catalog().read();
-        let servers = catalog.servers().map(|entry| &entry.name);
-        servers
-            .filter(|server| host.may_have(server, kind) && !self.shelf.is_known(server, kind))
-            .cloned()
-            .collect()
+        let named = catalog.servers().filter(|entry| prompts::could_name(entry, prompt));
+        let unknown = named.map(|entry| entry.name.clone()).filter(|server| {
+            let kind = Kind::Prompts;
+            host.may_have(server, kind) && !self.shelf.is_known(server, kind)
+        });
+        unknown.collect()
     }
 }
 
-/// Whether a server that said what it has said that it has this.
-fn declares(state: &toolgate_upstream::ServerState, kind: Kind) -> bool {
-    let _ = (state, kind);
-    true
+/// Whether a server with these capabilities has something of a kind.
+pub(crate) fn declares(capabilities: &Map<String, Value>, kind: Kind) -> bool {
+    capabilities.contains_key(kind.capability())
 }

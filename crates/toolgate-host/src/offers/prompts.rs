@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use toolgate_catalog::{Catalog, ExposedName, ServerName, ToolId, expose};
+use toolgate_catalog::{Catalog, ExposedName, ServerEntry, ServerName, ToolId, expose};
 
 use super::{kind::Kind, listing::List};
 
@@ -13,6 +13,16 @@ pub(super) struct PromptNames {
     /// By server and place in its list, as in `lists`.
     names: Vec<Vec<ExposedName>>,
     by_name: HashMap<ExposedName, (usize, usize)>,
+}
+
+/// Whether a prompt of this name could be the server's.
+pub(super) fn could_name(server: &ServerEntry, prompt: &str) -> bool {
+    // What stands before a name shows in any name.
+    let example = (ToolId::new(server.name.clone(), "x"), server.prefix.as_deref());
+    expose([example])
+        .first()
+        .and_then(|name| name.as_str().strip_suffix('x'))
+        .is_some_and(|before| prompt.starts_with(before))
 }
 
 impl PromptNames {
@@ -37,9 +47,11 @@ impl PromptNames {
     /// Whether these are the names of these very lists.
     pub(super) fn are_of(&self, lists: &[(ServerName, Arc<List>)]) -> bool {
         self.lists.len() == lists.len()
-            && self.lists.iter().zip(lists).all(|(old, new)| {
-                old.0 == new.0 && Arc::ptr_eq(&old.1, &new.1)
-            })
+            && self
+                .lists
+                .iter()
+                .zip(lists)
+                .all(|(old, new)| old.0 == new.0 && Arc::ptr_eq(&old.1, &new.1))
     }
 
     /// The name of one prompt of a server.

@@ -47,9 +47,7 @@ pub(crate) async fn answer(
     }
     match method {
         "resources/read" => read(host, params, options).await,
-        "resources/subscribe" => {
-            session.watcher().subscribe(text(&params, "uri")?, options).await
-        }
+        "resources/subscribe" => session.watcher().subscribe(text(&params, "uri")?, options).await,
         "resources/unsubscribe" => {
             session.watcher().unsubscribe(text(&params, "uri")?, options).await
         }
@@ -178,11 +176,14 @@ async fn lists(
         host.catalog().read().servers().map(|entry| entry.name.clone()).collect();
     let mut asked = Vec::new();
     let mut absent = Vec::new();
-    for server in servers.iter().filter(|server| host.may_have(server, kind)) {
-        match host.state(server.as_str()).map(|state| state.kind) {
-            Some(StateKind::Ready | StateKind::Connecting) => asked.push(server.clone()),
-            Some(StateKind::Failed) => absent.push(server.clone()),
-            _ => {}
+    for server in &servers {
+        let list = match host.state(server.as_str()).map(|state| state.kind) {
+            Some(StateKind::Ready | StateKind::Connecting) => &mut asked,
+            Some(StateKind::Failed) => &mut absent,
+            _ => continue,
+        };
+        if host.may_have(server, kind) {
+            list.push(server.clone());
         }
     }
     let shelf = &host.offers().shelf;
@@ -211,7 +212,7 @@ async fn prompt(
         return Ok(found);
     }
     // A client may know it from an earlier conversation: who could have it is woken for it.
-    let asleep = host.offers().unlisted(host, Kind::Prompts);
+    let asleep = host.offers().may_name(host, name);
     if !asleep.is_empty() {
         host.offers().shelf.refresh(host.upstream(), &asleep, Kind::Prompts).await;
         let known = prompt_names(host, &lists(host, Kind::Prompts, options).await?);
@@ -259,9 +260,9 @@ async fn template(
     let (server, target) = locate(host, ours, options).await?;
     let lists = lists(host, Kind::Templates, options).await?;
     let list = lists.into_iter().find(|(owner, _)| *owner == server).map(|(_, known)| known.list);
-    let written = list.iter().flat_map(|list| {
-        (0..list.items.len()).map(|index| list.key(index, Kind::Templates))
-    });
+    let written = list
+        .iter()
+        .flat_map(|list| (0..list.items.len()).map(|index| list.key(index, Kind::Templates)));
     let exact = written.into_iter().find(|theirs| uri::ours_template(&server, theirs) == ours);
     match (exact, target) {
         (Some(theirs), _) => Ok((server, theirs.to_owned())),
