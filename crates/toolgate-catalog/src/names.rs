@@ -28,8 +28,8 @@ const HASH_CHARACTERS: usize = 8;
 
 /// The names of all that is there, in its order: each with the prefix that stands for its server,
 /// where one is set. Whatever is not a tool but is named like one gets its names here.
-pub fn expose<'a>(wishes: impl IntoIterator<Item = (ToolId, Option<&'a str>)>) -> Vec<ExposedName> {
-    let wishes: Vec<(ToolId, Wish)> = wishes
+pub fn expose<'a>(all: impl IntoIterator<Item = (ToolId, Option<&'a str>)>) -> Vec<ExposedName> {
+    let wishes: Vec<(ToolId, Wish)> = all
         .into_iter()
         .map(|(id, prefix)| {
             let wish = Wish::of(&id, prefix);
@@ -37,13 +37,13 @@ pub fn expose<'a>(wishes: impl IntoIterator<Item = (ToolId, Option<&'a str>)>) -
         })
         .collect();
     // Sorted, so that the outcome does not depend on who came first.
-    let mut wishers: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    let mut places_by_name: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (place, (_, wish)) in wishes.iter().enumerate() {
-        wishers.entry(&wish.plain).or_default().push(place);
+        places_by_name.entry(&wish.plain).or_default().push(place);
     }
     let mut taken: HashSet<ExposedName> = HashSet::new();
     let mut names = vec![ExposedName::new(""); wishes.len()];
-    for mut places in wishers.into_values() {
+    for mut places in places_by_name.into_values() {
         places.sort_by(|left, right| wishes[*left].0.cmp(&wishes[*right].0));
         let contested = places.len() > 1;
         for place in places {

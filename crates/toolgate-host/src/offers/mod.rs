@@ -13,6 +13,7 @@ mod page;
 mod prompts;
 mod requests;
 mod shelf;
+mod streams;
 mod subscriptions;
 #[cfg(test)]
 mod tests;
@@ -26,7 +27,7 @@ use std::{
 
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
-use toolgate_catalog::{Catalog, ServerName};
+use toolgate_catalog::{Catalog, Era, ServerName};
 use toolgate_upstream::{CallOptions, StateKind, Upstream};
 
 pub(crate) use kind::Kind;
@@ -41,6 +42,7 @@ use self::{
     news::{Event, Events},
     prompts::PromptNames,
     shelf::Shelf,
+    streams::Streams,
     subscriptions::Subscriptions,
 };
 use crate::host::Host;
@@ -51,6 +53,7 @@ pub(crate) struct Offers {
     shelf: Arc<Shelf>,
     events: Events,
     subscriptions: Subscriptions,
+    streams: Streams,
     prompts: Mutex<Arc<PromptNames>>,
     upstream: OnceLock<Weak<Upstream>>,
     /// Servers that were connected when last looked at.
@@ -66,6 +69,7 @@ impl Offers {
             shelf: Arc::new(Shelf::new(events.clone())),
             events,
             subscriptions: Subscriptions::default(),
+            streams: Streams::default(),
             prompts: Mutex::default(),
             upstream: OnceLock::new(),
             connected: Mutex::default(),
@@ -100,7 +104,9 @@ impl Offers {
             }
         }
         let uris = self.subscriptions.on(server);
-        if !uris.is_empty() {
+        if handshake.era == Era::Modern {
+            self.streams.listen(&upstream, server, uris);
+        } else if !uris.is_empty() {
             let server = server.clone();
             tokio::spawn(async move {
                 for uri in uris {

@@ -307,6 +307,33 @@ async fn a_server_hears_of_the_first_subscription_and_the_end_of_the_last() {
     host.shutdown().await;
 }
 
+#[tokio::test]
+async fn servers_of_either_era_tell_of_what_was_subscribed_to() {
+    let modern = notes("new").with_era(toolgate_testkit::Era::Modern);
+    let host = host(vec![setup("new", &modern), setup("old", &notes("old"))]).await;
+    let session = host.session();
+    let mut news = session.news();
+    for server in ["new", "old"] {
+        let uri = format!("toolgate://{server}/file:///notes");
+        ask(&session, "resources/subscribe", json!({ "uri": uri })).await;
+        let updated = json!({ "uri": "file:///notes" }).to_string();
+        // A stream opens in its own time, and nobody says when.
+        let told = async {
+            loop {
+                let method = "notifications/resources/updated";
+                announce(&session, &format!("{server}_greet"), method, &updated).await;
+                let soon = tokio::time::timeout(Duration::from_millis(50), news.next());
+                if let Ok(told) = soon.await {
+                    break told.unwrap();
+                }
+            }
+        };
+        let told = tokio::time::timeout(PATIENCE, told).await.expect("no news");
+        assert_eq!(told.params.unwrap()["uri"], uri);
+    }
+    host.shutdown().await;
+}
+
 async fn announce(session: &Session, prompt: &str, method: &str, params: &str) {
     let arguments = json!({ "announce": method, "params": params });
     ask(session, "prompts/get", json!({ "name": prompt, "arguments": arguments })).await;

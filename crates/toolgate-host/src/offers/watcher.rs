@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use toolgate_catalog::{Era, ServerName};
 use toolgate_upstream::CallOptions;
 
 use super::{
@@ -80,8 +81,7 @@ impl Watcher {
             if !tell {
                 return Ok(json!({}));
             }
-            let params = json!({ "uri": theirs });
-            let told = requests::send(&host, &server, wish.method(), params, options).await;
+            let told = tell(&host, &server, &theirs, wish, options).await;
             if told.is_err() && matches!(wish, Wish::Subscribe) {
                 subscriptions.remove(&server, &theirs, id);
             }
@@ -121,11 +121,9 @@ impl Drop for Watcher {
                 let subscriptions = &host.offers().subscriptions;
                 let _turn = subscriptions.turn(&server).await;
                 if subscriptions.remove(&server, &uri, id) {
-                    let params = json!({ "uri": uri });
-                    let method = Wish::Unsubscribe.method();
                     // A server that is gone tells nothing any more.
                     let options = CallOptions::default();
-                    let _ = requests::send(&host, &server, method, params, options).await;
+                    let _ = tell(&host, &server, &uri, Wish::Unsubscribe, options).await;
                 }
             }
         });
@@ -136,6 +134,26 @@ impl std::fmt::Debug for Watcher {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Watcher").field("id", &self.id).finish_non_exhaustive()
     }
+}
+
+/// Tells a server, in the way of its era.
+async fn tell(
+    host: &Host,
+    server: &ServerName,
+    uri: &str,
+    wish: Wish,
+    options: CallOptions,
+) -> Result<Value, CallFailure> {
+    let era = || host.state(server.as_str())?.handshake.map(|handshake| handshake.era);
+    if era().is_none() {
+        host.connect(server.as_str()).await;
+    }
+    if era() == Some(Era::Modern) {
+        let (offers, upstream) = (host.offers(), host.upstream());
+        offers.streams.listen(upstream, server, offers.subscriptions.on(server));
+        return Ok(json!({}));
+    }
+    requests::send(host, server, wish.method(), json!({ "uri": uri }), options).await
 }
 
 fn too_many(_: TooMany) -> CallFailure {
