@@ -17,6 +17,7 @@ pub(crate) const TOOL_SEARCH: &[&str] = &[
     "toolThreshold",
     "maxResults",
     "keepLoadedTools",
+    "instructionsBudget",
     "strategy",
     "usageMemory",
     "tokenCounter",

@@ -87,7 +87,7 @@ fn cut(server: &ServerName, words: &str, share: usize) -> Option<String> {
 
 /// Where the last whole sentence ends; else the last whole word.
 fn sentence_end(text: &str) -> usize {
-    let ends = text.char_indices().filter(|(place, character)| {
+    let mut ends = text.char_indices().filter(|(place, character)| {
         let rest = &text[place + character.len_utf8()..];
         match character {
             '.' | '!' | '?' | ':' => rest.starts_with(char::is_whitespace) || rest.is_empty(),
@@ -95,7 +95,7 @@ fn sentence_end(text: &str) -> usize {
             _ => false,
         }
     });
-    let last = ends.last().map(|(place, character)| place + character.len_utf8());
+    let last = ends.next_back().map(|(place, character)| place + character.len_utf8());
     last.or_else(|| text.rfind(char::is_whitespace)).unwrap_or(text.len())
 }
 

@@ -128,6 +128,7 @@ impl Loaded {
             exposure: exposure(search, mode),
             max_results: search.max_results,
             keep_loaded_tools: search.keep_loaded_tools,
+            instructions_budget: search.instructions_budget,
             strategy: match search.strategy {
                 SearchStrategy::Hybrid => StrategyName::Hybrid,
                 SearchStrategy::Bm25 => StrategyName::Bm25,

@@ -6,7 +6,10 @@ use rmcp::ErrorData;
 use serde_json::{Map, Value, json};
 use toolgate_host::Session;
 
-use super::watch_list::{Changes, Given};
+use super::{
+    news::Listening,
+    watch_list::{Changes, Given},
+};
 use crate::{era::META_SUBSCRIPTION, face::Asked};
 
 /// Tells of changes until nobody listens any more.
@@ -27,7 +30,12 @@ pub(crate) async fn listen(
     if tools {
         given.note(&session.list_tools().await);
     }
-    let accepted = if tools { json!({ "toolsListChanged": true }) } else { json!({}) };
+    let listening = Listening::begin(session, wanted, &asked).await?;
+    let mut accepted = Map::new();
+    if tools {
+        accepted.insert("toolsListChanged".to_owned(), json!(true));
+    }
+    listening.accepted(&mut accepted);
     let params = json!({ "_meta": meta, "notifications": accepted });
     asked.link.notify("notifications/subscriptions/acknowledged", Some(params));
     let telling = async {
@@ -45,6 +53,7 @@ pub(crate) async fn listen(
     };
     tokio::select! {
         () = telling => {}
+        () = listening.tell(&asked) => {}
         () = asked.cancel.cancelled() => {}
     }
     Ok(json!({ "_meta": meta }))

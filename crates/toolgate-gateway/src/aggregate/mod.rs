@@ -2,6 +2,7 @@
 
 mod instructions;
 mod listen;
+mod news;
 mod watch_list;
 
 use std::sync::Arc;
@@ -63,9 +64,14 @@ impl Source for AggregateSource {
 impl Face for Aggregate {
     fn greeting(&self, _era: Era) -> BoxFuture<'_, Result<Greeting, ErrorData>> {
         let fields = json!({
-            "capabilities": { "tools": { "listChanged": true } },
+            "capabilities": {
+                "tools": { "listChanged": true },
+                "resources": { "subscribe": true, "listChanged": true },
+                "prompts": { "listChanged": true },
+                "completions": {},
+            },
             "serverInfo": { "name": "toolgate", "version": env!("CARGO_PKG_VERSION") },
-            "instructions": instructions::instructions(self.session.host()),
+            "instructions": instructions::instructions(&self.session),
         });
         let Value::Object(fields) = fields else { unreachable!("it is an object") };
         Box::pin(std::future::ready(Ok(Greeting { era: Era::Legacy, fields })))
@@ -83,7 +89,8 @@ impl Face for Aggregate {
             && let Some(outlet) = self.outlet.clone()
         {
             let (session, given) = (Arc::downgrade(&self.session), Arc::clone(&self.given));
-            tokio::spawn(watch_list::watch(session, given, outlet));
+            tokio::spawn(watch_list::watch(session, given, outlet.clone()));
+            tokio::spawn(news::forward(self.session.news(), outlet));
         }
         Box::pin(std::future::ready(()))
     }

@@ -62,6 +62,9 @@ pub(crate) struct Offers {
     given: Mutex<HashSet<Kind>>,
 }
 
+/// The key in `_meta` that says to which stream a notification belongs.
+const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
 impl Offers {
     pub(crate) fn new() -> Self {
         let events = Events::new();
@@ -137,6 +140,10 @@ impl Offers {
                 if !watchers.is_empty() {
                     let mut params = params.clone();
                     links::own_uri(server, Some(&mut params));
+                    if let Some(Value::Object(meta)) = params.get_mut("_meta") {
+                        // The stream is ours, and no client knows it.
+                        meta.remove(SUBSCRIPTION);
+                    }
                     self.events.send(Event::Updated(Arc::new(watchers), params));
                 }
             }

@@ -53,7 +53,7 @@ struct Asking {
 /// How long a list waits for a server. Who is later is announced.
 pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 /// How long a server has for all its pages.
-const LISTING_LIMIT: Duration = Duration::from_secs(60);
+const LISTING_LIMIT: Duration = Duration::from_mins(1);
 /// Servers that announce nothing are asked again after this time.
 const GOOD_FOR: Duration = Duration::from_mins(5);
 /// And those that failed after this.
@@ -127,17 +127,17 @@ impl Shelf {
         let (sender, done) = watch::channel(false);
         let asking = Asking { since: Instant::now(), done };
         entry.asking = Some(asking.clone());
-        let (shelf, upstream, server) = (Arc::clone(self), Arc::clone(upstream), server.clone());
+        let (lists, upstream, server) = (Arc::clone(self), Arc::clone(upstream), server.clone());
         let (since, round) = (asking.since, entry.round);
         tokio::spawn(async move {
             let listing = list_all(&upstream, &server, kind);
             let listed = tokio::time::timeout(LISTING_LIMIT, listing).await.unwrap_or_else(|_| {
                 Err(format!("its list did not end in {} s", LISTING_LIMIT.as_secs()))
             });
-            let changed = shelf.put(&server, kind, round, listed);
+            let changed = lists.put(&server, kind, round, listed);
             sender.send_replace(true);
             if changed && since.elapsed() >= PATIENCE {
-                shelf.events.send(Event::Listed(kind));
+                lists.events.send(Event::Listed(kind));
             }
         });
         Some(asking)

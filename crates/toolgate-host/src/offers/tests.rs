@@ -1,6 +1,6 @@
 //! Two and more servers behind one host, as a session sees them.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::{Map, Value, json};
 use toolgate_testkit::{AnswerFault, Builtin, Faults, Fixture};
@@ -18,7 +18,7 @@ fn setup(name: &str, fixture: &Fixture) -> ServerSetup {
 
 fn started_by(name: &str, command: String, args: Vec<String>) -> ServerSetup {
     let endpoint =
-        Endpoint::Stdio(StdioEndpoint { command, args, env: Default::default(), cwd: None });
+        Endpoint::Stdio(StdioEndpoint { command, args, env: BTreeMap::new(), cwd: None });
     ServerSetup::new(ServerSpec::new(name, endpoint))
 }
 
@@ -298,6 +298,7 @@ async fn a_server_hears_of_the_first_subscription_and_the_end_of_the_last() {
     ask(&left, "resources/unsubscribe", json!({ "uri": uri })).await;
     assert!(heard(&host, "one", "resources/unsubscribe").await.is_empty());
     drop(right);
+    assert_eq!(to_right.next().await, None, "news end with their session");
     let unsubscribed = async {
         while heard(&host, "one", "resources/unsubscribe").await != ["file:///notes"] {
             tokio::time::sleep(Duration::from_millis(10)).await;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 use toolgate_catalog::{Era, ServerName};
 use toolgate_upstream::CallOptions;
 
@@ -20,6 +21,7 @@ use crate::{host::Host, session::CallFailure};
 pub struct Watcher {
     host: Host,
     id: WatcherId,
+    gone: CancellationToken,
 }
 
 /// The news for a [`Watcher`], from when it was asked for.
@@ -28,6 +30,7 @@ pub struct News {
     feed: Feed,
     offers: Arc<Offers>,
     id: WatcherId,
+    gone: CancellationToken,
 }
 
 /// What a server is told about a resource.
@@ -40,7 +43,7 @@ enum Wish {
 impl Watcher {
     pub(crate) fn new(host: Host) -> Self {
         let id = host.offers().subscriptions.watcher();
-        Self { host, id }
+        Self { host, id, gone: CancellationToken::new() }
     }
 
     /// Wants to hear when a resource changes. The server is asked to tell, unless it does already.
@@ -56,7 +59,8 @@ impl Watcher {
     /// What happens from now on.
     pub fn news(&self) -> News {
         let offers = Arc::clone(self.host.offers());
-        News { feed: offers.events.feed(self.id), offers, id: self.id }
+        let (feed, gone) = (offers.events.feed(self.id), self.gone.clone());
+        News { feed, offers, id: self.id, gone }
     }
 
     async fn wish(
@@ -74,11 +78,11 @@ impl Watcher {
         let told = tokio::spawn(async move {
             let subscriptions = &host.offers().subscriptions;
             let _turn = subscriptions.turn(&server).await;
-            let tell = match wish {
+            let concerns_server = match wish {
                 Wish::Subscribe => subscriptions.add(&server, &theirs, id).map_err(too_many)?,
                 Wish::Unsubscribe => subscriptions.remove(&server, &theirs, id),
             };
-            if !tell {
+            if !concerns_server {
                 return Ok(json!({}));
             }
             let told = tell(&host, &server, &theirs, wish, options).await;
@@ -101,15 +105,19 @@ impl Wish {
 }
 
 impl News {
-    /// The next piece of news; waits for it. `None` when the host is gone.
+    /// The next piece of news; waits for it. `None` when the watcher is gone.
     pub async fn next(&mut self) -> Option<Notification> {
         let (subscriptions, id) = (&self.offers.subscriptions, self.id);
-        self.feed.next(|| subscriptions.uris_of(id)).await
+        tokio::select! {
+            () = self.gone.cancelled() => None,
+            news = self.feed.next(|| subscriptions.uris_of(id)) => news,
+        }
     }
 }
 
 impl Drop for Watcher {
     fn drop(&mut self) {
+        self.gone.cancel();
         let wishes = self.host.offers().subscriptions.of(self.id);
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         if wishes.is_empty() {

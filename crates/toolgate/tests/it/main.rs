@@ -23,6 +23,7 @@ mod reference;
 #[cfg(unix)]
 mod resilience;
 mod serve;
+mod resources;
 mod subagent;
 mod support;
 mod usage;
