@@ -36,6 +36,8 @@ const MAX_BYTES: usize = 4 * 1024 * 1024;
 const MAX_ITEM_BYTES: usize = 128 * 1024;
 /// The longest URI. A name has less.
 const MAX_KEY_BYTES: usize = 8 * 1024;
+/// Why a server that is not there lists nothing.
+pub(super) const NOT_CONNECTED: &str = "it is not connected";
 const METHOD_NOT_FOUND: i32 = -32601;
 
 impl List {
@@ -99,6 +101,7 @@ pub(super) async fn list_all(
                 list.cut = Some(error.to_string());
                 return Ok(list);
             }
+            Err(CallError::NotConnected { .. }) => return Err(NOT_CONNECTED.to_owned()),
             Err(error) => return Err(error.to_string()),
         };
         let Some(Value::Array(entries)) = page.get_mut(kind.field()).map(Value::take) else {

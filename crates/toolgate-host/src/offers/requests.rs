@@ -9,7 +9,7 @@ use toolgate_upstream::{CallError, CallOptions, StateKind};
 use super::{
     kind::Kind,
     links,
-    listing::List,
+    listing::{List, NOT_CONNECTED},
     page::{Cursor, page},
     prompts::PromptNames,
     shelf::Known,
@@ -194,7 +194,7 @@ async fn lists(
     let known = servers.into_iter().map(|server| {
         let mut known = shelf.known(&server, kind);
         if absent.contains(&server) {
-            known.problem = Some("it is not connected".to_owned());
+            known.problem = Some(NOT_CONNECTED.to_owned());
         }
         (server, known)
     });

@@ -109,6 +109,7 @@ impl News {
     pub async fn next(&mut self) -> Option<Notification> {
         let (subscriptions, id) = (&self.offers.subscriptions, self.id);
         tokio::select! {
+            biased;
             () = self.gone.cancelled() => None,
             news = self.feed.next(|| subscriptions.uris_of(id)) => news,
         }

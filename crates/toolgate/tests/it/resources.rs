@@ -58,11 +58,45 @@ async fn connected(workplace: &Workplace) -> Gateway {
     client
 }
 
+/// Ends a gateway in order, so that what it has learnt is written.
+async fn leave(mut client: Gateway) {
+    client.close_stdin();
+    assert!(client.wait().await.unwrap().success());
+}
+
 #[tokio::test]
 async fn two_servers_with_the_same_names_stay_apart() {
     let mut client = connected(&workplace()).await;
     let listed = ask(&mut client, "resources/list", json!({})).await;
-    insta::assert_json_snapshot!(listed, @"");
+    insta::assert_json_snapshot!(listed, @r#"
+    {
+      "resources": [
+        {
+          "uri": "toolgate://left/file:///notes",
+          "name": "notes",
+          "icons": [
+            {
+              "src": "x"
+            }
+          ]
+        },
+        {
+          "uri": "toolgate://right/file:///notes",
+          "name": "notes",
+          "icons": [
+            {
+              "src": "x"
+            }
+          ]
+        }
+      ],
+      "_meta": {
+        "toolgate/incomplete": {
+          "dead": "it is not connected"
+        }
+      }
+    }
+    "#);
     let templates = ask(&mut client, "resources/templates/list", json!({})).await;
     assert_eq!(templates["resourceTemplates"][1]["uriTemplate"], "toolgate://right/note:///{id}");
     let note = json!("toolgate://right/note:///7");
@@ -152,7 +186,7 @@ async fn what_cannot_be_read_is_an_error_that_says_so() {
 #[tokio::test]
 async fn servers_words_are_told_from_the_second_start_on() {
     let workplace = workplace();
-    drop(connected(&workplace).await);
+    leave(connected(&workplace).await).await;
     // What servers say is in the cache by now, so that no client waits for it.
     let mut client = workplace.serve(&[]);
     let greeting = client.initialize().await.unwrap();
@@ -185,7 +219,7 @@ async fn a_prefix_goes_for_prompts_and_the_budget_for_words() {
     })
     .await;
     assert_eq!(names, "l_greet");
-    drop(client);
+    leave(client).await;
     let greeting = workplace.serve(&[]).initialize().await.unwrap();
     assert!(
         !greeting["result"]["instructions"].as_str().unwrap().contains("left one"),
