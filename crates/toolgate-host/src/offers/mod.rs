@@ -27,6 +27,7 @@ use std::{
 
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
+use tokio::sync::OnceCell;
 use toolgate_catalog::{Catalog, Era, ServerName};
 use toolgate_upstream::{CallOptions, StateKind, Upstream};
 
@@ -45,7 +46,7 @@ use self::{
     streams::Streams,
     subscriptions::Subscriptions,
 };
-use crate::host::Host;
+use crate::{host::Host, settings::Connect};
 
 /// What is known of the servers' resources and prompts, and who wants to hear of them.
 #[derive(Debug)]
@@ -60,6 +61,8 @@ pub(crate) struct Offers {
     connected: Mutex<HashSet<ServerName>>,
     /// The lists that somebody has been given.
     given: Mutex<HashSet<Kind>>,
+    /// Set once the servers of the start are on their way.
+    woken: OnceCell<()>,
 }
 
 /// The key in `_meta` that says to which stream a notification belongs.
@@ -77,6 +80,7 @@ impl Offers {
             upstream: OnceLock::new(),
             connected: Mutex::default(),
             given: Mutex::default(),
+            woken: OnceCell::new(),
         }
     }
 
@@ -149,6 +153,17 @@ impl Offers {
             }
             _ => {}
         }
+    }
+
+    /// Sees to it, once, that the servers which are connected at the start are on their way: a client's
+    /// first list would come before them, and many clients make no second one.
+    async fn at_start(&self, host: &Host) {
+        let wake = async || {
+            if host.settings().connect == Connect::AtStart {
+                host.wake().await;
+            }
+        };
+        self.woken.get_or_init(wake).await;
     }
 
     /// Notes that a list was given to somebody, who is told from now on when it changes.

@@ -171,7 +171,7 @@ async fn lists(
     kind: Kind,
     options: &CallOptions,
 ) -> Result<Vec<(ServerName, Known)>, CallFailure> {
-    host.recalled().await;
+    host.offers().at_start(host).await;
     let servers: Vec<ServerName> =
         host.catalog().read().servers().map(|entry| entry.name.clone()).collect();
     let mut asked = Vec::new();
