@@ -1,7 +1,7 @@
 //! Resources and prompts of several servers through one gateway.
 
 use serde_json::{Value, json};
-use toolgate_testkit::{Builtin, Fixture, RawClient};
+use toolgate_testkit::{Builtin, Era, Fixture, RawClient};
 
 use crate::support::{
     Gateway, Workplace, call, call_through, entry, entry_with, notification, text, until,
@@ -225,4 +225,56 @@ async fn a_prefix_goes_for_prompts_and_the_budget_for_words() {
         !greeting["result"]["instructions"].as_str().unwrap().contains("left one"),
         "{greeting}"
     );
+}
+
+/// The parameters of a request of 2026-07-28.
+fn modern(mut params: Value) -> Value {
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "raw-client", "version": "1.0.0" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    params
+}
+
+#[tokio::test]
+async fn a_modern_client_listens_to_servers_of_either_era() {
+    let workplace = Workplace::deferred(&json!({
+        "old": entry(&shop("old")), "new": entry(&shop("new").with_era(Era::Modern)),
+    }));
+    let mut client = workplace.serve(&[]);
+    let uris = ["toolgate://old/file:///notes", "toolgate://new/file:///notes"];
+    let wanted = json!({
+        "promptsListChanged": true,
+        "resourceSubscriptions": [uris[0], uris[1], "toolgate://nobody/x"],
+    });
+    let params = modern(json!({ "notifications": wanted }));
+    let id = client.begin("subscriptions/listen", params).await.unwrap();
+    let accepted = notification(&mut client, "notifications/subscriptions/acknowledged").await;
+    assert_eq!(
+        accepted["notifications"],
+        json!({ "promptsListChanged": true, "resourceSubscriptions": uris })
+    );
+    for (server, uri) in ["old", "new"].into_iter().zip(uris) {
+        let read = ask(&mut client, "resources/read", modern(json!({ "uri": uri }))).await;
+        assert_eq!(read["contents"][0]["text"], format!("{server} has file:///notes"));
+        assert_eq!(read["resultType"], "complete");
+        let announcement = json!({
+            "announce": "notifications/resources/updated",
+            "params": json!({ "uri": "file:///notes" }).to_string(),
+        });
+        let name = format!("{server}_greet");
+        let params = modern(json!({ "name": name, "arguments": announcement }));
+        // The stream to a modern server opens in its own time.
+        let told = until("an update", async || {
+            ask(&mut client, "prompts/get", params.clone()).await;
+            let updated = "notifications/resources/updated";
+            let found = client.asides.iter().position(|aside| aside["method"] == updated)?;
+            Some(client.asides.remove(found)["params"].take())
+        })
+        .await;
+        assert_eq!(told["uri"], uri);
+        assert_eq!(told["_meta"], json!({ "io.modelcontextprotocol/subscriptionId": id }));
+        client.asides.clear();
+    }
 }
