@@ -206,9 +206,12 @@ impl Session {
     pub(crate) async fn tool_call(
         &self,
         name: &str,
-        arguments: Map<String, Value>,
+        mut arguments: Map<String, Value>,
         options: CallOptions,
     ) -> Result<Value, BrokerError> {
+        if let Some(tool) = self.host.catalog().read().resolve(name) {
+            offers::disown(&tool.id.server, &mut arguments);
+        }
         let mut result = self.host.call(name, arguments, options).await?;
         let failed = result.get("isError").and_then(Value::as_bool).unwrap_or_default();
         let tool = self.host.catalog().read().resolve(name).map(|tool| tool.id.clone());

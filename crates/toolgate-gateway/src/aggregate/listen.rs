@@ -30,7 +30,7 @@ pub(crate) async fn listen(
     if tools {
         given.note(&session.list_tools().await);
     }
-    let listening = Listening::begin(session, wanted, &asked).await?;
+    let listening = Listening::begin(session, wanted, &asked).await;
     let mut accepted = Map::new();
     if tools {
         accepted.insert("toolsListChanged".to_owned(), json!(true));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rmcp::ErrorData;
+use futures::future::join_all;
 use serde_json::{Map, Value, json};
 use toolgate_host::{News, Notification, Session, Watcher};
 use toolgate_upstream::CallOptions;
@@ -36,26 +36,21 @@ impl Listening {
         session: &Arc<Session>,
         wanted: &Map<String, Value>,
         asked: &Asked,
-    ) -> Result<Self, ErrorData> {
+    ) -> Self {
         let wants = |key: &str| wanted.get(key) == Some(&json!(true));
         let watcher = session.new_watcher();
         // From before the first subscription, so that nothing is missed.
         let news = watcher.news();
-        let mut uris = Vec::new();
-        for uri in
-            wanted.get("resourceSubscriptions").and_then(Value::as_array).into_iter().flatten()
-        {
-            let Some(uri) = uri.as_str() else {
-                let message = "`resourceSubscriptions` is a list of URIs";
-                return Err(ErrorData::invalid_params(message, None));
-            };
+        let asked_for = wanted.get("resourceSubscriptions").and_then(Value::as_array);
+        let subscribing = asked_for.into_iter().flatten().filter_map(Value::as_str).map(|uri| {
             let options = CallOptions { cancel: asked.cancel.clone(), ..CallOptions::default() };
-            if watcher.subscribe(uri, options).await.is_ok() {
-                uris.push(uri.to_owned());
-            }
-        }
+            let subscribed = watcher.subscribe(uri, options);
+            async move { subscribed.await.is_ok().then(|| uri.to_owned()) }
+        });
+        // All at once: one server that is slow holds up nobody but itself.
+        let uris = join_all(subscribing).await.into_iter().flatten().collect();
         let (prompts, resources) = (wants("promptsListChanged"), wants("resourcesListChanged"));
-        Ok(Self { prompts, resources, uris, news, _watcher: watcher })
+        Self { prompts, resources, uris, news, _watcher: watcher }
     }
 
     /// Says what of it was accepted.

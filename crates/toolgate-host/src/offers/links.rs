@@ -1,9 +1,12 @@
 //! Links to resources in what servers send, made to lead to their owner.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use toolgate_catalog::ServerName;
 
-use super::uri;
+use super::uri::{self, Target};
+
+/// How deep arguments are looked through.
+const MAX_DEPTH: usize = 128;
 
 /// Gives the links and resources in a tool's result URIs of ours.
 pub(crate) fn own_content(server: &ServerName, result: &mut Value) {
@@ -23,6 +26,37 @@ pub(crate) fn own_contents(server: &ServerName, result: &mut Value) {
     let contents = result.get_mut("contents").and_then(Value::as_array_mut);
     for content in contents.into_iter().flatten() {
         own_uri(server, Some(content));
+    }
+}
+
+/// Takes the owner out of the URIs among a call's arguments, where it is the server that is called:
+/// a model hands on what it saw, and the server knows only what it wrote.
+pub(crate) fn disown(server: &ServerName, arguments: &mut Map<String, Value>) {
+    for argument in arguments.values_mut() {
+        disown_value(server, argument, 0);
+    }
+}
+
+fn disown_value(server: &ServerName, value: &mut Value, depth: usize) {
+    match value {
+        Value::String(text) => {
+            if let Some((owner, Target::Resource(theirs))) = uri::theirs(text)
+                && owner == *server
+            {
+                *text = theirs;
+            }
+        }
+        Value::Array(items) if depth < MAX_DEPTH => {
+            for item in items {
+                disown_value(server, item, depth + 1);
+            }
+        }
+        Value::Object(fields) if depth < MAX_DEPTH => {
+            for field in fields.values_mut() {
+                disown_value(server, field, depth + 1);
+            }
+        }
+        _ => {}
     }
 }
 
@@ -77,6 +111,22 @@ mod tests {
                     {"type": "resource", "resource": "no object"}, {"type": "resource_link"}, 7,
                 ],
                 "structuredContent": {"uri": "file:///a"},
+            })
+        );
+    }
+
+    #[test]
+    fn a_server_is_handed_what_it_wrote() {
+        let mut arguments = json!({
+            "uri": "toolgate://s/file:///a", "other": "toolgate://b/file:///a", "s": "toolgate://s",
+            "all": [{"x": "toolgate://s?a%20b"}], "text": "see toolgate://s/file:///a", "n": 1,
+        });
+        disown(&"s".into(), arguments.as_object_mut().unwrap());
+        assert_eq!(
+            arguments,
+            json!({
+                "uri": "file:///a", "other": "toolgate://b/file:///a", "s": "toolgate://s",
+                "all": [{"x": "a b"}], "text": "see toolgate://s/file:///a", "n": 1,
             })
         );
     }

@@ -32,7 +32,7 @@ use toolgate_catalog::{Catalog, Era, ServerName};
 use toolgate_upstream::{CallOptions, StateKind, Upstream};
 
 pub(crate) use kind::Kind;
-pub(crate) use links::own_content;
+pub(crate) use links::{disown, own_content};
 pub use news::Notification;
 pub(crate) use requests::{answer, read};
 pub(crate) use uri::{is_ours, words_of};
@@ -59,8 +59,9 @@ pub(crate) struct Offers {
     upstream: OnceLock<Weak<Upstream>>,
     /// Servers that were connected when last looked at.
     connected: Mutex<HashSet<ServerName>>,
-    /// The lists that somebody has been given.
-    given: Mutex<HashSet<Kind>>,
+    /// The lists that somebody has been given since they were last said to have changed, by what
+    /// servers declare. Nobody need be told twice: a server could say it a thousand times a second.
+    given: Mutex<HashSet<&'static str>>,
     /// Set once the servers of the start are on their way.
     woken: OnceCell<()>,
 }
@@ -106,8 +107,8 @@ impl Offers {
         drop(connected);
         for kind in Kind::ALL {
             self.shelf.outdated(server, kind);
-            if declares(&handshake.capabilities, kind) && self.given.lock().contains(&kind) {
-                self.events.send(Event::Listed(kind));
+            if declares(&handshake.capabilities, kind) {
+                self.announce(kind);
             }
         }
         let uris = self.subscriptions.on(server);
@@ -131,11 +132,11 @@ impl Offers {
             "notifications/resources/list_changed" => {
                 self.shelf.outdated(server, Kind::Resources);
                 self.shelf.outdated(server, Kind::Templates);
-                self.events.send(Event::Listed(Kind::Resources));
+                self.announce(Kind::Resources);
             }
             "notifications/prompts/list_changed" => {
                 self.shelf.outdated(server, Kind::Prompts);
-                self.events.send(Event::Listed(Kind::Prompts));
+                self.announce(Kind::Prompts);
             }
             "notifications/resources/updated" => {
                 let Some(params) = params else { return };
@@ -166,9 +167,16 @@ impl Offers {
         self.woken.get_or_init(wake).await;
     }
 
-    /// Notes that a list was given to somebody, who is told from now on when it changes.
+    /// Notes that somebody has a list, or waits for news of it, and is to be told when it changes.
     fn given(&self, kind: Kind) {
-        self.given.lock().insert(kind);
+        self.given.lock().insert(kind.capability());
+    }
+
+    /// Says that a list changed.
+    fn announce(&self, kind: Kind) {
+        if self.given.lock().remove(kind.capability()) {
+            self.events.send(Event::Listed(kind));
+        }
     }
 
     /// The names of all prompts in these lists.

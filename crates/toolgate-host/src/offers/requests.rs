@@ -146,7 +146,6 @@ async fn list(
         Some(cursor) => Some(cursor.as_str().and_then(Cursor::read).ok_or_else(unknown)?),
     };
     let lists = lists(host, kind, options).await?;
-    host.offers().given(kind);
     let names = (kind == Kind::Prompts).then(|| prompt_names(host, &lists));
     let result = page(kind, &lists, from.as_ref(), |server, index, value| {
         let key = &mut value[kind.key()];
@@ -172,6 +171,7 @@ async fn lists(
     options: &CallOptions,
 ) -> Result<Vec<(ServerName, Known)>, CallFailure> {
     host.offers().at_start(host).await;
+    host.offers().given(kind);
     let servers: Vec<ServerName> =
         host.catalog().read().servers().map(|entry| entry.name.clone()).collect();
     let mut asked = Vec::new();

@@ -8,7 +8,7 @@ use toolgate_catalog::{Era, ServerName};
 use toolgate_upstream::CallOptions;
 
 use super::{
-    Offers,
+    Kind, Offers,
     news::{Feed, Notification},
     requests,
     subscriptions::{TooMany, WatcherId},
@@ -59,6 +59,9 @@ impl Watcher {
     /// What happens from now on.
     pub fn news(&self) -> News {
         let offers = Arc::clone(self.host.offers());
+        for kind in Kind::ALL {
+            offers.given(kind);
+        }
         let (feed, gone) = (offers.events.feed(self.id), self.gone.clone());
         News { feed, offers, id: self.id, gone }
     }
