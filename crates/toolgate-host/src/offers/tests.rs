@@ -200,6 +200,38 @@ async fn a_link_in_a_result_can_be_read() {
 }
 
 #[tokio::test]
+async fn a_server_is_called_with_the_uris_that_it_wrote() {
+    let echoing = notes("one").with_builtins([Builtin::Echo]);
+    let host = host(vec![setup("one", &echoing), setup("two", &echoing)]).await;
+    let arguments = json!({ "message": "toolgate://one/file:///notes" });
+    let told = async |tool: &str| {
+        let arguments = arguments.as_object().cloned().unwrap();
+        let result = host.session().call(tool, arguments, CallOptions::default()).await.unwrap();
+        result["structuredContent"]["message"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(told("one_echo").await, "file:///notes");
+    assert_eq!(told("two_echo").await, "toolgate://one/file:///notes", "it is none of its own");
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_change_that_is_said_often_is_told_once() {
+    let host = host(vec![setup("one", &notes("one")), setup("two", &notes("two"))]).await;
+    let session = host.session();
+    let mut news = session.news();
+    for _ in 0..50 {
+        host.offers().notified(&"one".into(), "notifications/resources/list_changed", None);
+    }
+    host.offers().notified(&"two".into(), "notifications/prompts/list_changed", None);
+    assert_eq!(next(&mut news).await.method, "notifications/resources/list_changed");
+    assert_eq!(next(&mut news).await.method, "notifications/prompts/list_changed");
+    ask(&session, "resources/list", json!({})).await;
+    host.offers().notified(&"one".into(), "notifications/resources/list_changed", None);
+    assert_eq!(next(&mut news).await.method, "notifications/resources/list_changed");
+    host.shutdown().await;
+}
+
+#[tokio::test]
 async fn dead_and_silent_servers_cost_only_themselves() {
     let fault = Faults::broken_answer("resources/list", AnswerFault::Silence);
     let silent = notes("silent").with_faults(fault);
