@@ -42,8 +42,8 @@ impl Drop for Streams {
     }
 }
 
-/// Opens the stream again and again: a call has its limits, and a stream has none. What is told comes
-/// by way of the observer.
+/// Opens the stream, and again when it ends: proxies end streams that are silent for long. What is
+/// told comes by way of the observer.
 async fn keep_listening(
     upstream: Arc<Upstream>,
     server: ServerName,
