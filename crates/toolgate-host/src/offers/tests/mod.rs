@@ -1,5 +1,7 @@
 //! Two and more servers behind one host, as a session sees them.
 
+mod news;
+
 use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::{Map, Value, json};
@@ -63,15 +65,6 @@ async fn read(session: &Session, uri: &str) -> Value {
 fn texts(result: &Value, list: &str, field: &str) -> Vec<String> {
     let items = result[list].as_array().unwrap_or_else(|| panic!("{result}"));
     items.iter().map(|item| item[field].as_str().unwrap().to_owned()).collect()
-}
-
-/// What a fixture was told, by method.
-async fn heard(host: &Host, server: &str, method: &str) -> Vec<Value> {
-    let (server, options) = (server.into(), CallOptions::default());
-    let asked = host.upstream().request(&server, "fixture/heard", None, options);
-    let told = asked.await.unwrap();
-    let of_method = told["heard"].as_array().unwrap().iter().filter(|one| one["method"] == method);
-    of_method.map(|one| one["params"]["uri"].clone()).collect()
 }
 
 #[tokio::test]
@@ -215,23 +208,6 @@ async fn a_server_is_called_with_the_uris_that_it_wrote() {
 }
 
 #[tokio::test]
-async fn a_change_that_is_said_often_is_told_once() {
-    let host = host(vec![setup("one", &notes("one")), setup("two", &notes("two"))]).await;
-    let session = host.session();
-    let mut news = session.news();
-    for _ in 0..50 {
-        host.offers().notified(&"one".into(), "notifications/resources/list_changed", None);
-    }
-    host.offers().notified(&"two".into(), "notifications/prompts/list_changed", None);
-    assert_eq!(next(&mut news).await.method, "notifications/resources/list_changed");
-    assert_eq!(next(&mut news).await.method, "notifications/prompts/list_changed");
-    ask(&session, "resources/list", json!({})).await;
-    host.offers().notified(&"one".into(), "notifications/resources/list_changed", None);
-    assert_eq!(next(&mut news).await.method, "notifications/resources/list_changed");
-    host.shutdown().await;
-}
-
-#[tokio::test]
 async fn dead_and_silent_servers_cost_only_themselves() {
     let fault = Faults::broken_answer("resources/list", AnswerFault::Silence);
     let silent = notes("silent").with_faults(fault);
@@ -282,7 +258,7 @@ async fn who_sleeps_is_woken_by_reading_and_not_by_listing() {
 
     let uri = "toolgate://lazy/file:///notes";
     assert_eq!(read(&session, uri).await["contents"][0]["text"], "lazy has file:///notes");
-    let told = tokio::time::timeout(PATIENCE, news.next()).await.unwrap().unwrap();
+    let told = news::next(&mut news).await;
     assert_eq!(told.method, "notifications/resources/list_changed");
     let listed = ask(&session, "resources/list", json!({})).await;
     assert_eq!(texts(&listed, "resources", "uri")[0], uri);
@@ -301,94 +277,6 @@ async fn a_prompt_known_from_before_wakes_its_server() {
     let host = Host::start(settings);
     let prompt = ask(&host.session(), "prompts/get", json!({ "name": "lazy_greet" })).await;
     assert_eq!(prompt["messages"][0]["content"]["text"], "lazy says \"greet\" with null");
-    host.shutdown().await;
-}
-
-#[tokio::test]
-async fn a_server_hears_of_the_first_subscription_and_the_end_of_the_last() {
-    let host = host(vec![setup("one", &notes("one")), setup("two", &notes("two"))]).await;
-    let (left, right, other) = (host.session(), host.session(), host.session());
-    let uri = "toolgate://one/file:///notes";
-    for session in [&left, &right] {
-        ask(session, "resources/subscribe", json!({ "uri": uri })).await;
-    }
-    ask(&other, "resources/subscribe", json!({ "uri": "toolgate://two/file:///notes" })).await;
-    assert_eq!(heard(&host, "one", "resources/subscribe").await, ["file:///notes"]);
-
-    let (mut to_left, mut to_right, mut to_other) = (left.news(), right.news(), other.news());
-    let updated = json!({ "uri": "file:///notes", "odd": 1 }).to_string();
-    announce(&other, "one_greet", "notifications/resources/updated", &updated).await;
-    announce(&other, "one_greet", "notifications/prompts/list_changed", "{}").await;
-    for news in [&mut to_left, &mut to_right] {
-        let told = next(news).await;
-        assert_eq!(told.method, "notifications/resources/updated");
-        assert_eq!(told.params, Some(json!({ "uri": uri, "odd": 1 })));
-    }
-    let told = next(&mut to_other).await;
-    assert_eq!(told.method, "notifications/prompts/list_changed", "the update was not for it");
-
-    ask(&left, "resources/unsubscribe", json!({ "uri": uri })).await;
-    assert!(heard(&host, "one", "resources/unsubscribe").await.is_empty());
-    drop(right);
-    assert_eq!(to_right.next().await, None, "news end with their session");
-    let unsubscribed = async {
-        while heard(&host, "one", "resources/unsubscribe").await != ["file:///notes"] {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, unsubscribed).await.expect("the last one ended");
-    host.shutdown().await;
-}
-
-#[tokio::test]
-async fn servers_of_either_era_tell_of_what_was_subscribed_to() {
-    let modern = notes("new").with_era(toolgate_testkit::Era::Modern);
-    let host = host(vec![setup("new", &modern), setup("old", &notes("old"))]).await;
-    let session = host.session();
-    let mut news = session.news();
-    for server in ["new", "old"] {
-        let uri = format!("toolgate://{server}/file:///notes");
-        ask(&session, "resources/subscribe", json!({ "uri": uri })).await;
-        let updated = json!({ "uri": "file:///notes" }).to_string();
-        // A stream opens in its own time, and nobody says when.
-        let told = async {
-            loop {
-                let method = "notifications/resources/updated";
-                announce(&session, &format!("{server}_greet"), method, &updated).await;
-                let soon = tokio::time::timeout(Duration::from_millis(50), news.next());
-                if let Ok(told) = soon.await {
-                    break told.unwrap();
-                }
-            }
-        };
-        let told = tokio::time::timeout(PATIENCE, told).await.expect("no news");
-        assert_eq!(told.params.unwrap()["uri"], uri);
-    }
-    host.shutdown().await;
-}
-
-async fn announce(session: &Session, prompt: &str, method: &str, params: &str) {
-    let arguments = json!({ "announce": method, "params": params });
-    ask(session, "prompts/get", json!({ "name": prompt, "arguments": arguments })).await;
-}
-
-async fn next(news: &mut News) -> Notification {
-    tokio::time::timeout(PATIENCE, news.next()).await.expect("no news").expect("the end")
-}
-
-#[tokio::test]
-async fn a_server_that_comes_back_is_subscribed_to_again() {
-    let fixture = notes("one").with_builtins([Builtin::Crash]);
-    let host = host(vec![setup("one", &fixture)]).await;
-    let session = host.session();
-    ask(&session, "resources/subscribe", json!({ "uri": "file:///notes" })).await;
-    let _ = session.call("one_crash", Map::new(), CallOptions::default()).await;
-    let subscribed = async {
-        while heard(&host, "one", "resources/subscribe").await != ["file:///notes"] {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, subscribed).await.expect("it is told anew");
     host.shutdown().await;
 }
 
