@@ -22,8 +22,8 @@ mod real;
 mod reference;
 #[cfg(unix)]
 mod resilience;
-mod serve;
 mod resources;
+mod serve;
 mod subagent;
 mod support;
 mod usage;
