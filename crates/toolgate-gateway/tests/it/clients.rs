@@ -109,12 +109,13 @@ async fn changes_reach_who_listens() {
     let fixture = Fixture::new("kit").with_builtins([Builtin::ChangeTools]);
     let host = host_of([spec("kit", &fixture)]);
     let endpoint = endpoint(&host).await;
-    let wanted = json!({ "toolsListChanged": true, "promptsListChanged": true });
+    let wanted = json!({ "toolsListChanged": true, "promptsListChanged": true, "odd": true });
     let listening = endpoint.modern("subscriptions/listen", json!({ "notifications": wanted }));
     let mut events = Events::new(listening.send().await.unwrap());
     let acknowledged = events.message().await;
     assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");
-    assert_eq!(acknowledged["params"]["notifications"], json!({ "toolsListChanged": true }));
+    let accepted = json!({ "toolsListChanged": true, "promptsListChanged": true });
+    assert_eq!(acknowledged["params"]["notifications"], accepted);
     let subscription = &acknowledged["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"];
     assert_eq!(subscription, 1);
     let params = json!({ "name": "kit_change_tools", "arguments": { "add": "later" } });
