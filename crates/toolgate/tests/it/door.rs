@@ -9,12 +9,13 @@ use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     net::{TcpListener, TcpStream},
     process::{Child, Command},
+    task::JoinHandle,
 };
 use toolgate_testkit::{Builtin, Fixture, HttpOptions, Issuer};
 
 use crate::{
     fixtures::notes,
-    support::{Workplace, entry, program},
+    support::{Workplace, entry, program, until},
 };
 
 /// A running `toolgate serve --http`.
@@ -22,8 +23,8 @@ struct Served {
     child: Child,
     url: String,
     client: reqwest::Client,
-    /// What it has written to stderr so far.
-    told: Arc<Mutex<String>>,
+    /// What it writes to stderr, once it has ended.
+    told: JoinHandle<String>,
 }
 
 impl Served {
@@ -43,7 +44,6 @@ impl Served {
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let told = Arc::new(Mutex::new(String::new()));
         let port = loop {
             let line = lines.next_line().await.unwrap().expect("it listens");
             if let Some((_, address)) = line.split_once("listens on http://") {
@@ -51,13 +51,13 @@ impl Served {
                 break port.to_owned();
             }
         };
-        let kept = Arc::clone(&told);
-        tokio::spawn(async move {
+        let told = tokio::spawn(async move {
+            let mut told = String::new();
             while let Ok(Some(line)) = lines.next_line().await {
-                let mut kept = kept.lock();
-                kept.push_str(&line);
-                kept.push('\n');
+                told.push_str(&line);
+                told.push('\n');
             }
+            told
         });
         let url = format!("http://127.0.0.1:{port}/mcp");
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
@@ -93,7 +93,7 @@ impl Served {
 
     async fn stop(mut self) -> String {
         self.child.kill().await.unwrap();
-        self.told.lock().clone()
+        self.told.await.unwrap()
     }
 }
 
@@ -134,7 +134,54 @@ async fn tokens_are_made_listed_and_revoked() {
         };
         told.push(format!("$ toolgate {}\n{shown}", arguments.join(" ")));
     }
-    insta::assert_snapshot!(told.join("\n"), @"");
+    insta::assert_snapshot!(told.join("\n"), @"
+    $ toolgate token create --name laptop
+    exit code 2
+    --- stdout
+    --- stderr
+    error: there is a token `laptop` already
+      hint: choose another name, or revoke that one first
+
+    $ toolgate token create --name a b
+    exit code 2
+    --- stdout
+    --- stderr
+    error: `a b` cannot be the name of a token: 1 to 64 letters, digits, `-`, `_` and `.` can be
+
+    $ toolgate token create --expires 0
+    exit code 2
+    --- stdout
+    --- stderr
+    error: invalid value '0' for '--expires <DAYS>': 0 is not in 1..=36500
+
+    For more information, try '--help'.
+
+    $ toolgate token list
+    exit code 0
+    --- stdout
+     name    opens  created     expires  last used
+     laptop  work   DAY  never    never
+    --- stderr
+
+    $ toolgate token revoke desktop
+    exit code 2
+    --- stdout
+    --- stderr
+    error: there is no token `desktop`
+      hint: `toolgate token list` shows those there are
+
+    $ toolgate token revoke laptop
+    exit code 0
+    --- stdout
+    Token laptop is revoked: it opens nothing any more.
+    --- stderr
+
+    $ toolgate token list
+    exit code 0
+    --- stdout
+    --- stderr
+    there are no tokens; `toolgate token create` makes one
+    ");
     let limited = token(&workplace, &["--name", "short", "--expires", "30"]).await;
     let rows = workplace.run(&["token", "list", "--json"]).await.json();
     assert_eq!((&rows[0]["name"], &rows[0]["expired"]), (&json!("short"), &json!(false)));
@@ -148,10 +195,23 @@ async fn tokens_are_made_listed_and_revoked() {
 async fn other_machines_are_not_served_without_a_token() {
     let workplace = workplace(&json!({}));
     let refused = workplace.run(&["serve", "--http", "0.0.0.0:8080"]).await;
-    insta::assert_snapshot!(refused.shown(), @"");
+    insta::assert_snapshot!(refused.shown(), @"
+    exit code 2
+    --- stdout
+    --- stderr
+    error: 0.0.0.0:8080 can be reached from other machines, and nobody has a token to come in
+      hint: `toolgate token create` makes one; or name an authorisation server in `gateway.oauth`
+      hint: or listen on this machine alone: --http 127.0.0.1:8080
+    ");
     let strict = self::workplace(&json!({ "requireToken": true }));
     let refused = strict.run(&["serve", "--http", "127.0.0.1:0"]).await;
-    insta::assert_snapshot!(refused.shown(), @"");
+    insta::assert_snapshot!(refused.shown(), @"
+    exit code 2
+    --- stdout
+    --- stderr
+    error: `gateway.requireToken` is set, and nobody has a token to come in
+      hint: `toolgate token create` makes one; or name an authorisation server in `gateway.oauth`
+    ");
     // One whose time is over opens nothing.
     let folder = strict.path().join("state/access");
     token(&strict, &["--name", "old", "--expires", "1"]).await;
@@ -174,8 +234,11 @@ async fn with_a_token_other_machines_are_served_until_it_is_revoked() {
     assert_eq!(served.list(Some(&desktop)).await, 200, "without a restart");
     workplace.run(&["token", "revoke", "laptop"]).await;
     assert_eq!(served.list(Some(&laptop)).await, 401, "without a restart");
-    let used = workplace.run(&["token", "list", "--json"]).await.json();
-    assert!(used[0]["lastUsedHour"].is_string(), "{used}");
+    until("the use is noted", async || {
+        let tokens = workplace.run(&["token", "list", "--json"]).await.json();
+        tokens[0]["lastUsedHour"].is_string().then_some(())
+    })
+    .await;
     let told = served.stop().await;
     for secret in [&laptop, &desktop] {
         assert!(!told.contains(&secret[4..]), "in a log: {told}");

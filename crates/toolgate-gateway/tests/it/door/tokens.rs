@@ -1,6 +1,6 @@
 //! Tokens of `toolgate token`.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolgate_gateway::Credentials;
 
 use super::{Guarded, answer};
@@ -109,13 +109,21 @@ async fn what_one_caller_began_no_other_goes_on_with() {
     let anew = guarded.token("ada");
     assert_eq!(status(in_session(&anew, &id)).await, 404);
 
-    let ask = || endpoint.modern("tools/call", serde_json::json!({ "name": "ask" }));
-    let asked: Value = ask().bearer_auth(&anew).send().await.unwrap().json().await.unwrap();
-    let state = asked["result"]["requestState"].as_str().unwrap();
-    let retry = serde_json::json!({ "name": "ask", "requestState": state, "inputResponses": {} });
-    let stolen = endpoint.modern("tools/call", retry).bearer_auth(&bob);
-    let stolen: Value = stolen.send().await.unwrap().json().await.unwrap();
-    assert!(stolen["error"].is_object(), "{stolen}");
+    let question = async |token: &str, params: Value| -> (String, Value) {
+        let request = endpoint.modern("tools/call", params).bearer_auth(token);
+        let mut answer: Value = request.send().await.unwrap().json().await.unwrap();
+        let state = answer["result"]["requestState"].as_str().unwrap().to_owned();
+        let asked = answer["result"]["inputRequests"].as_object_mut().unwrap();
+        let (_, asked) = asked.iter_mut().next().unwrap();
+        (state, asked["params"]["message"].take())
+    };
+    let (state, asked) = question(&anew, json!({ "name": "ask" })).await;
+    assert_eq!(asked, "first");
+    let accepted = json!({ "1": { "action": "accept", "content": {} } });
+    let answered = json!({ "name": "ask", "requestState": state, "inputResponses": accepted });
+    let (stolen, asked) = question(&bob, answered.clone()).await;
+    assert_eq!((asked, stolen == state), (json!("first"), false), "a call of his own");
+    assert_eq!(question(&anew, answered).await.1, "second", "hers has waited for her");
 }
 
 #[tokio::test]
