@@ -43,25 +43,22 @@ pub(crate) async fn run(
     let (source, host) = source(&loaded, arguments)?;
     let stop = CancellationToken::new();
     tokio::spawn(stop_on_signal(stop.clone()));
-    match listener {
-        Some((listener, address, door)) => {
-            let mut settings = HttpSettings::new(source);
-            door::apply(&loaded.configuration.gateway, door, &mut settings);
-            if host.is_none() {
-                settings.limits.sessions = settings.limits.sessions.min(PASSTHROUGH_SESSIONS);
-            }
-            printer.note(format!("toolgate listens on http://{address}/mcp"));
-            if !address.ip().is_loopback() {
-                printer.note("  hint: it speaks plain HTTP; put a proxy with TLS in front of it");
-            }
-            toolgate_gateway::serve_http(listener, settings, stop).await;
+    if let Some((listener, address, door)) = listener {
+        let mut settings = HttpSettings::new(source);
+        door::apply(&loaded.configuration.gateway, door, &mut settings);
+        if host.is_none() {
+            settings.limits.sessions = settings.limits.sessions.min(PASSTHROUGH_SESSIONS);
         }
-        None => {
-            if io::stdin().is_terminal() {
-                explain(&loaded, arguments, printer);
-            }
-            toolgate_gateway::serve_stdio(source, stop).await;
+        printer.note(format!("toolgate listens on http://{address}/mcp"));
+        if !address.ip().is_loopback() {
+            printer.note("  hint: it speaks plain HTTP; put a proxy with TLS in front of it");
         }
+        toolgate_gateway::serve_http(listener, settings, stop).await;
+    } else {
+        if io::stdin().is_terminal() {
+            explain(&loaded, arguments, printer);
+        }
+        toolgate_gateway::serve_stdio(source, stop).await;
     }
     if let Some(host) = host {
         host.shutdown().await;

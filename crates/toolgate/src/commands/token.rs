@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &Token, printer: &mut Printer) -> Result<ExitCode, 
         }
         TokenCommand::List { output } => list(&tokens, now, output.json, printer)?,
         TokenCommand::Revoke { name } => {
-            tokens.revoke(name).map_err(failure)?;
+            tokens.revoke(name).map_err(|error| failure(&error))?;
             printer.line(format!("Token {name} is revoked: it opens nothing any more."));
         }
     }
@@ -50,7 +50,7 @@ fn create(
     now: u64,
     printer: &mut Printer,
 ) -> Result<(), Failure> {
-    let (record, token) = tokens.create(order, now).map_err(failure)?;
+    let (record, token) = tokens.create(order, now).map_err(|error| failure(&error))?;
     let until = match record.expires {
         Some(expires) => format!("until {}", TokenRecord::utc(expires)),
         None => "until it is revoked".to_owned(),
@@ -75,7 +75,7 @@ fn list(
     as_json: bool,
     printer: &mut Printer,
 ) -> Result<(), Failure> {
-    let records = tokens.list().map_err(failure)?;
+    let records = tokens.list().map_err(|error| failure(&error))?;
     let used = |record: &TokenRecord| tokens.last_use(record.hash).map(TokenRecord::utc);
     if as_json {
         let rows: Vec<_> = records
@@ -121,15 +121,15 @@ fn day(utc: &str) -> String {
     utc.chars().take(10).collect()
 }
 
-fn failure(error: TokenError) -> Failure {
-    let hint = match &error {
+fn failure(error: &TokenError) -> Failure {
+    let hint = match error {
         TokenError::Taken(_) => Some("choose another name, or revoke that one first"),
         TokenError::Unknown(_) => Some("`toolgate token list` shows those there are"),
         TokenError::TooMany => Some("revoke those that nobody uses"),
         TokenError::Unreadable { .. } => Some("remove the file, and create the tokens anew"),
         TokenError::Name(_) | TokenError::Random(_) | TokenError::Write(_) => None,
     };
-    let failure = match &error {
+    let failure = match error {
         TokenError::Name(_) | TokenError::Taken(_) | TokenError::Unknown(_) => {
             Failure::usage(error.to_string())
         }
