@@ -235,7 +235,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_session_is_its_callers_and_known_where_it_began() {
-        let sessions = Arc::new(Sessions::new(8, Duration::from_mins(1)));
+        let sessions = Arc::new(Sessions::new(8, 8, Duration::from_mins(1)));
         let questions = Questions::new(Duration::from_mins(1));
         let conversation = Conversation::new(Arc::new(Silent), Arc::default(), questions, 8);
         let (mine, other) = (Caller::named("me"), Caller::named("other"));
