@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::choice::choice;
-use crate::{CodeMode, Problem, Secret, ToolSearch};
+use crate::{CodeMode, Gateway, Problem, Secret, ToolSearch};
 
 /// What a configuration file says, as far as it can be used.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -18,6 +18,8 @@ pub struct Configuration {
     pub tool_search: ToolSearch,
     /// Whether scripts may run, and what they may use.
     pub code_mode: CodeMode,
+    /// Who may come in over the network, and what they may ask.
+    pub gateway: Gateway,
     /// What is wrong with the file, in the order of the file; at most
     /// [`MAX_PROBLEMS`](crate::MAX_PROBLEMS).
     pub problems: Vec<Problem>,

@@ -38,6 +38,7 @@ mod document;
 mod embeddings;
 mod error;
 mod expand;
+mod gateway;
 mod keys;
 mod position;
 mod problem;
@@ -55,6 +56,7 @@ pub use configuration::{
 };
 pub use embeddings::{EmbeddingSource, Embeddings};
 pub use error::ConfigError;
+pub use gateway::{Gateway, GatewayOauth};
 pub use problem::{Position, Problem, Severity};
 pub use schema::json_schema;
 pub use secret::Secret;

@@ -10,6 +10,7 @@
 mod aggregate;
 mod caller;
 mod conversation;
+mod door;
 mod era;
 mod face;
 mod greeting;
@@ -25,6 +26,7 @@ mod token;
 
 pub use aggregate::AggregateSource;
 pub use caller::Caller;
+pub use door::{Credentials, Door, IssuerError, IssuerSettings};
 pub use era::Era;
 pub use face::{Asked, Client, Face, Source};
 pub use greeting::Greeting;

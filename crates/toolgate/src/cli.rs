@@ -49,6 +49,8 @@ pub(crate) enum Command {
     Status(Status),
     /// Show what the servers' definitions cost a context window, and what a session pays instead
     Tokens(Tokens),
+    /// Make, list and revoke the tokens that let clients in over HTTP
+    Token(Token),
     /// Find tools by what they do
     Search(Search),
     /// Show the full definitions of tools
@@ -140,6 +142,38 @@ pub(crate) enum Unit {
     Tokens,
     /// Characters
     Characters,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Token {
+    #[command(subcommand)]
+    pub(crate) command: TokenCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Make a token and print it, this once
+    Create {
+        /// How you call it; without it, it gets a name
+        #[arg(long, value_name = "NAME")]
+        name: Option<String>,
+        /// After how many days it ends; without it, when it is revoked
+        #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u64).range(1..=36_500))]
+        expires: Option<u64>,
+        /// The only namespace that it opens, once for each; `default` is the one at /mcp
+        #[arg(long = "namespace", value_name = "NAME")]
+        namespaces: Vec<String>,
+    },
+    /// List the tokens, without their secrets
+    List {
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Take a token back, from running gateways too
+    Revoke {
+        /// Its name
+        name: String,
+    },
 }
 
 #[derive(Debug, Args)]

@@ -11,6 +11,7 @@ mod run;
 mod search;
 mod serve;
 mod status;
+mod token;
 mod tokens;
 mod usage;
 
@@ -41,6 +42,7 @@ pub(crate) async fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode, Fai
         Command::Serve(arguments) => serve::run(globals, &arguments, printer).await,
         Command::Status(arguments) => status::run(globals, &arguments, printer).await,
         Command::Tokens(arguments) => tokens::run(globals, &arguments, printer).await,
+        Command::Token(arguments) => token::run(&arguments, printer),
         Command::Search(arguments) => search::run(globals, arguments, printer).await,
         Command::Inspect(arguments) => inspect::run(globals, arguments, printer).await,
         Command::Call(arguments) => call::run(globals, arguments, printer).await,

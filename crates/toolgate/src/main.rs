@@ -2,6 +2,7 @@
 
 mod cli;
 mod commands;
+mod door;
 mod encoder;
 mod failure;
 mod folders;

@@ -3,6 +3,7 @@
 mod code_mode;
 mod embeddings;
 mod endpoint;
+mod gateway;
 mod report;
 mod scope;
 mod server;
@@ -66,6 +67,9 @@ pub(crate) fn read<'c>(
             }
             ("codeMode", _) => {
                 configuration.code_mode = code_mode::read(&mut context, &path, member);
+            }
+            ("gateway", _) => {
+                configuration.gateway = gateway::read(&mut context, &path, member);
             }
             ("policy", _) => context.report.add(
                 Severity::Warning,

@@ -1,6 +1,6 @@
 //! Who may talk to an endpoint, before anything is read of what they say.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use axum::http::{
     StatusCode, Uri,
@@ -10,33 +10,34 @@ use axum::http::{
 };
 
 use super::refusal::Refusal;
-use crate::caller::Caller;
 
 /// What an endpoint answers to.
 #[derive(Debug)]
 pub(crate) struct Guard {
     /// The port that it listens on.
     pub(crate) port: u16,
+    /// Whether other machines reach it.
+    pub(crate) is_public: bool,
     pub(crate) allowed_hosts: Vec<String>,
     pub(crate) allowed_origins: Vec<String>,
 }
 
-/// Says who asks, or why nobody is listened to.
-pub(crate) fn admit(guard: &Guard, parts: &Parts, peer: SocketAddr) -> Result<Caller, Refusal> {
-    let _ = peer;
-    guard.check_host(parts)?;
-    guard.check_origin(parts)?;
-    Ok(Caller::local())
-}
-
 impl Guard {
+    /// Checks whom a request is for, and where it comes from.
+    pub(crate) fn check(&self, parts: &Parts) -> Result<(), Refusal> {
+        self.check_host(parts)?;
+        self.check_origin(parts)
+    }
+
     /// A web page that had its own name point to this machine names itself in `Host`.
     fn check_host(&self, parts: &Parts) -> Result<(), Refusal> {
         let host = sole(parts, &HOST)?.map(str::parse::<Authority>).transpose();
         let host = host.map_err(|_| bad("`Host` cannot be read"))?;
         let host = host.or_else(|| parts.uri.authority().cloned());
         let Some(host) = host else { return Err(bad("`Host` is missing")) };
-        let ours = is_loopback(host.host()) && host.port_u16().unwrap_or(80) == self.port;
+        // Names can be pointed to another address, addresses cannot.
+        let ours = is_loopback(host.host()) || self.is_public && is_address(host.host());
+        let ours = ours && host.port_u16().unwrap_or(80) == self.port;
         if ours || self.allowed_hosts.iter().any(|allowed| names(allowed, &host)) {
             return Ok(());
         }
@@ -63,6 +64,10 @@ fn names(allowed: &str, host: &Authority) -> bool {
     let Ok(allowed) = allowed.parse::<Authority>() else { return false };
     allowed.host().eq_ignore_ascii_case(host.host())
         && allowed.port_u16().is_none_or(|port| host.port_u16() == Some(port))
+}
+
+fn is_address(host: &str) -> bool {
+    host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok()
 }
 
 fn is_loopback(host: &str) -> bool {

@@ -71,7 +71,7 @@ pub(crate) async fn post(
     }
     let Some(stream) = stream else { return Ok(StatusCode::ACCEPTED.into_response()) };
     let events = stream.read(None).ok_or_else(crowded)?;
-    Ok(here.server.events(events))
+    Ok(here.events(events))
 }
 
 /// Opens the stream for what belongs to no request, or goes on with one that was lost.
@@ -86,12 +86,12 @@ pub(crate) fn get(here: &Here, headers: &HeaderMap) -> Result<Response, Refusal>
             });
             let Some((stream, after)) = found else {
                 // An error would have the client try again with the same id, and again.
-                return Ok(here.server.events(futures::stream::empty()));
+                return Ok(here.events(futures::stream::empty()));
             };
             stream.read(Some(after))
         }
     };
-    Ok(here.server.events(stream.ok_or_else(crowded)?))
+    Ok(here.events(stream.ok_or_else(crowded)?))
 }
 
 /// Ends a session.
@@ -102,7 +102,7 @@ pub(crate) fn delete(here: &Here, headers: &HeaderMap) -> Result<Response, Refus
 }
 
 async fn initialize(here: &Here, request: &Request) -> Result<Response, Refusal> {
-    here.server.sessions.make_room()?;
+    here.server.sessions.make_room(&here.caller)?;
     let streams = Streams::new();
     let terms = Terms {
         caller: here.caller.clone(),

@@ -8,19 +8,20 @@ mod modern;
 mod refusal;
 mod sessions;
 mod settings;
+mod sharing;
 mod sse;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
-    Router,
+    Json, Router,
     body::Body,
     extract::{Request as HttpRequest, State},
     http::{Method, StatusCode, header},
     response::{IntoResponse, Response},
     routing::any,
 };
-use futures::Stream;
+use futures::{Stream, StreamExt as _};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
@@ -31,21 +32,26 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use self::{admit::Guard, modern::Faces, refusal::Refusal, sessions::Sessions, sse::Event};
+use self::{admit::Guard, modern::Faces, sessions::Sessions, sse::Event};
 use crate::{
     caller::Caller,
+    door::{Admitted, Door, Pass},
     era::Era,
     face::Source,
     message::{Incoming, Message, Unreadable},
     running::Suspended,
 };
 
+pub(crate) use self::refusal::Refusal;
 pub use self::settings::{HttpLimits, HttpSettings, Namespace};
 
 /// What all requests share.
 #[derive(Debug)]
 pub(crate) struct Server {
     guard: Guard,
+    door: Door,
+    /// The paths that are served, the default first.
+    places: Vec<Arc<str>>,
     limits: HttpLimits,
     sessions: Arc<Sessions>,
     suspended: Suspended,
@@ -66,12 +72,15 @@ pub(crate) struct Here {
     server: Arc<Server>,
     namespace: Arc<Served>,
     caller: Caller,
+    pass: Pass,
 }
 
 /// Where a connection comes from.
 #[derive(Debug, Clone, Copy)]
 struct Peer(SocketAddr);
 
+/// Where clients of OAuth look for who gives them tokens.
+const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 /// How often is looked for what nobody has come back for.
 const SWEEP: Duration = Duration::from_secs(5);
 /// How long connections have to end by themselves when the server stops.
@@ -80,20 +89,31 @@ const PARTING: Duration = Duration::from_secs(2);
 /// Serves clients on a listener until `stop` is cancelled. Then no more are accepted, streams end,
 /// and sessions are closed in order.
 pub async fn serve_http(listener: TcpListener, settings: HttpSettings, stop: CancellationToken) {
-    let port = listener.local_addr().map_or(0, |address| address.port());
+    let address = listener.local_addr().ok();
     let limits = settings.limits;
+    let public_host = settings.door.public_host();
     let server = Arc::new(Server {
         guard: Guard {
-            port,
-            allowed_hosts: settings.allowed_hosts,
+            port: address.map_or(0, |address| address.port()),
+            is_public: address.is_some_and(|address| !address.ip().is_loopback()),
+            allowed_hosts: settings.allowed_hosts.into_iter().chain(public_host).collect(),
             allowed_origins: settings.allowed_origins,
         },
-        sessions: Arc::new(Sessions::new(limits.sessions, limits.session_idle)),
+        door: settings.door,
+        places: settings.namespaces.iter().map(|served| served.path.as_str().into()).collect(),
+        sessions: Arc::new(Sessions::new(
+            limits.sessions,
+            limits.sessions_per_caller,
+            limits.session_idle,
+        )),
         suspended: Suspended::new(limits.suspended, limits.patience),
         limits,
         stop,
     });
     let mut router = Router::new();
+    for path in [WELL_KNOWN.to_owned(), format!("{WELL_KNOWN}/{{*rest}}")] {
+        router = router.route(&path, any(describe).with_state(Arc::clone(&server)));
+    }
     let mut namespaces = Vec::new();
     for Namespace { path, source } in settings.namespaces {
         let namespace =
@@ -185,9 +205,20 @@ async fn handle(
     request: HttpRequest,
 ) -> Response {
     let (parts, body) = request.into_parts();
+    if let Err(refusal) = server.guard.check(&parts) {
+        return refusal.into_response();
+    }
+    let origin = parts.headers.get(header::ORIGIN).cloned();
     let answered = async {
-        let caller = admit::admit(&server.guard, &parts, peer)?;
-        let here = Here { server, namespace, caller };
+        if let Some(permission) = sharing::permission(&parts) {
+            return Ok(permission);
+        }
+        let admitted = server.door.admit(&parts.headers, &namespace.place, peer.ip()).await;
+        let Admitted { caller, pass } = match admitted {
+            Ok(admitted) => admitted,
+            Err(denial) => return Ok(denial.into_response()),
+        };
+        let here = Here { server, namespace, caller, pass };
         match parts.method {
             Method::POST => here.post(&parts.headers, body).await,
             Method::GET => {
@@ -204,7 +235,22 @@ async fn handle(
             _ => Ok(not_allowed("GET, POST, DELETE")),
         }
     };
-    answered.await.unwrap_or_else(IntoResponse::into_response)
+    sharing::shared(origin, answered.await.unwrap_or_else(IntoResponse::into_response))
+}
+
+/// Says where tokens for what is served here come from.
+async fn describe(State(server): State<Arc<Server>>, request: HttpRequest) -> Response {
+    let (parts, _) = request.into_parts();
+    if let Err(refusal) = server.guard.check(&parts) {
+        return refusal.into_response();
+    }
+    let places: Vec<&str> = server.places.iter().map(|place| &**place).collect();
+    let response = match (parts.method.clone(), server.door.metadata(parts.uri.path(), &places)) {
+        (_, None) => StatusCode::NOT_FOUND.into_response(),
+        (Method::GET | Method::HEAD, Some(document)) => Json(document).into_response(),
+        _ => sharing::permission(&parts).unwrap_or_else(|| not_allowed("GET")),
+    };
+    sharing::shared(parts.headers.get(header::ORIGIN).cloned(), response)
 }
 
 impl Here {
@@ -249,10 +295,13 @@ impl Here {
     }
 }
 
-impl Server {
-    /// A stream of events, which shows that it lives, and ends with the server.
+impl Here {
+    /// A stream of events, which shows that it lives, and ends with the server or with what the
+    /// caller came in by.
     fn events(&self, events: impl Stream<Item = Event> + Send + 'static) -> Response {
-        sse::response(events, self.limits.keep_alive, self.stop.clone())
+        let (server, pass) = (Arc::clone(&self.server), self.pass);
+        let events = events.take_until(async move { server.door.closed_for(pass).await });
+        sse::response(events, self.server.limits.keep_alive, self.server.stop.clone())
     }
 }
 

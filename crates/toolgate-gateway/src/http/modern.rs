@@ -120,7 +120,7 @@ async fn answer(here: &Here, headers: &HeaderMap, request: Request) -> Result<Re
         Step::Notification(first) => {
             let kept = (place, permit);
             let telling = Telling { here: here.clone(), id, running, _kept: kept };
-            Ok(here.server.events(telling.events(&first)))
+            Ok(here.events(telling.events(&first)))
         }
     }
 }
@@ -149,7 +149,7 @@ impl Telling {
                 }
                 Step::Done(outcome) => outcome,
                 Step::Waiting => {
-                    let Here { server, caller, namespace } = &telling.here;
+                    let Here { server, caller, namespace, .. } = &telling.here;
                     server.suspended.park(caller, &namespace.place, telling.running)
                 }
             };

@@ -26,6 +26,7 @@ pub(crate) struct Session {
 pub(crate) struct Sessions {
     table: Mutex<HashMap<String, Arc<Session>>>,
     limit: usize,
+    limit_per_caller: usize,
     idle: Duration,
 }
 
@@ -65,19 +66,22 @@ impl Session {
 }
 
 impl Sessions {
-    pub(crate) fn new(limit: usize, idle: Duration) -> Self {
-        Self { table: Mutex::default(), limit, idle }
+    pub(crate) fn new(limit: usize, limit_per_caller: usize, idle: Duration) -> Self {
+        Self { table: Mutex::default(), limit, limit_per_caller, idle }
     }
 
     /// Whether there is room for one more. Makes room where the longest unused can go.
-    pub(crate) fn make_room(&self) -> Result<(), Refusal> {
+    pub(crate) fn make_room(&self, caller: &Caller) -> Result<(), Refusal> {
         let now = Instant::now();
         let mut table = self.table.lock();
-        if table.len() < self.limit {
+        let own = table.values().filter(|session| session.caller == *caller).count();
+        let has_own_room = own < self.limit_per_caller;
+        if has_own_room && table.len() < self.limit {
             return Ok(());
         }
         let oldest = table
             .iter()
+            .filter(|(_, session)| has_own_room || session.caller == *caller)
             .map(|(id, session)| (session.unused_for(now), id))
             .max()
             .filter(|(unused, _)| *unused > SPARED.min(self.idle))
@@ -231,7 +235,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_session_is_its_callers_and_known_where_it_began() {
-        let sessions = Arc::new(Sessions::new(8, Duration::from_mins(1)));
+        let sessions = Arc::new(Sessions::new(8, 8, Duration::from_mins(1)));
         let questions = Questions::new(Duration::from_mins(1));
         let conversation = Conversation::new(Arc::new(Silent), Arc::default(), questions, 8);
         let (mine, other) = (Caller::named("me"), Caller::named("other"));

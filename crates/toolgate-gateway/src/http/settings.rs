@@ -2,7 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::face::Source;
+use crate::{
+    door::{Credentials, Door},
+    face::Source,
+};
 
 /// An endpoint.
 #[derive(Debug)]
@@ -15,6 +18,8 @@ pub struct HttpSettings {
     pub allowed_hosts: Vec<String>,
     /// Origins of web pages that may talk to it beside those of loopback, as browsers write them.
     pub allowed_origins: Vec<String>,
+    /// What decides who may come in.
+    pub door: Door,
 }
 
 /// A path, and what stands behind it.
@@ -41,6 +46,8 @@ pub struct HttpLimits {
     pub arrival: Duration,
     /// Sessions of the legacy era at once.
     pub sessions: usize,
+    /// Those of one caller.
+    pub sessions_per_caller: usize,
     /// After how long a session that nobody uses ends.
     pub session_idle: Duration,
     /// Requests under way in a session, and of a caller of the modern era.
@@ -61,6 +68,7 @@ impl HttpSettings {
             limits: HttpLimits::default(),
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
+            door: Door::new(Credentials::Optional),
         }
     }
 }
@@ -73,7 +81,8 @@ impl Default for HttpLimits {
             headers: 100,
             header_bytes: 64 * 1024,
             arrival: Duration::from_secs(30),
-            sessions: 1000,
+            sessions: 4000,
+            sessions_per_caller: 1000,
             session_idle: Duration::from_mins(30),
             in_flight: 256,
             suspended: 1000,

@@ -4,6 +4,7 @@
 
 mod bridging;
 mod clients;
+mod door;
 mod hostile;
 mod input;
 mod legacy;

@@ -14,6 +14,7 @@ use toolgate_host::Host;
 
 use crate::{
     cli::{Globals, Serve},
+    door,
     failure::Failure,
     folders,
     load::{self, Loaded},
@@ -28,22 +29,30 @@ pub(crate) async fn run(
     arguments: &Serve,
     printer: &mut Printer,
 ) -> Result<ExitCode, Failure> {
-    // Before servers are started in vain.
-    let listener = match arguments.http {
-        Some(address) => Some(listen(address).await?),
-        None => None,
-    };
     let loaded = load::load(globals)?;
     load::report(&loaded, printer);
+    // Before servers are started in vain.
+    let listener = match arguments.http {
+        Some(address) => {
+            let door = door::door(&loaded.configuration.gateway, address)?;
+            let (listener, address) = listen(address).await?;
+            Some((listener, address, door))
+        }
+        None => None,
+    };
     let (source, host) = source(&loaded, arguments)?;
     let stop = CancellationToken::new();
     tokio::spawn(stop_on_signal(stop.clone()));
-    if let Some((listener, address)) = listener {
+    if let Some((listener, address, door)) = listener {
         let mut settings = HttpSettings::new(source);
+        door::apply(&loaded.configuration.gateway, door, &mut settings);
         if host.is_none() {
-            settings.limits.sessions = PASSTHROUGH_SESSIONS;
+            settings.limits.sessions = settings.limits.sessions.min(PASSTHROUGH_SESSIONS);
         }
         printer.note(format!("toolgate listens on http://{address}/mcp"));
+        if !address.ip().is_loopback() {
+            printer.note("  hint: it speaks plain HTTP; put a proxy with TLS in front of it");
+        }
         toolgate_gateway::serve_http(listener, settings, stop).await;
     } else {
         if io::stdin().is_terminal() {
@@ -81,10 +90,6 @@ fn source(loaded: &Loaded, arguments: &Serve) -> Result<(Arc<dyn Source>, Option
 
 /// Takes an address to listen on; gives the real one, where the port was left open.
 async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
-    if !address.ip().is_loopback() {
-        return Err(Failure::usage(format!("{address} can be reached from other machines"))
-            .hint("listen on a loopback address, such as 127.0.0.1:8808"));
-    }
     let failed = |error: io::Error| {
         let failure = match error.kind() {
             io::ErrorKind::AddrInUse => format!("{address} is in use by another program"),

@@ -12,6 +12,7 @@ mod cli;
 #[cfg(unix)]
 mod code;
 mod demo;
+mod door;
 mod embeddings;
 mod eras;
 mod fixtures;
