@@ -41,13 +41,14 @@ pub(super) fn call(
                 None,
             )?,
         },
-        "input_required_result_sampling" => match response(given, "capital_question") {
-            Some(answer) => said(answer["content"]["text"].as_str().unwrap_or_default())?,
-            None => {
+        "input_required_result_sampling" => {
+            if let Some(answer) = response(given, "capital_question") {
+                said(answer["content"]["text"].as_str().unwrap_or_default())?
+            } else {
                 let question = sampling("What is the capital of France?", 100);
                 ask(context, json!({ "capital_question": question }), None)?
             }
-        },
+        }
         "input_required_result_list_roots" => match response(given, "client_roots") {
             Some(answer) => said(&format!("The roots are {}.", answer["roots"]))?,
             None => ask(context, json!({ "client_roots": roots() }), None)?,
@@ -97,13 +98,11 @@ pub(super) fn prompt(
     request: &GetPromptRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Result<GetPromptResponse, ErrorData> {
-    match accepted(request.input_responses.as_ref(), "user_context", "context") {
-        Some(about) => Ok(messages(vec![text(&format!("Use this context: {about}"))])?.into()),
-        None => {
-            let question = elicitation("What context should the prompt use?", "context", "string");
-            Ok(needed(context, json!({ "user_context": question }), None)?.into())
-        }
+    if let Some(about) = accepted(request.input_responses.as_ref(), "user_context", "context") {
+        return Ok(messages(vec![text(&format!("Use this context: {about}"))])?.into());
     }
+    let question = elicitation("What context should the prompt use?", "context", "string");
+    Ok(needed(context, json!({ "user_context": question }), None)?.into())
 }
 
 /// The question for one property.

@@ -25,7 +25,7 @@ pub(super) async fn call(
     request: &CallToolRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResult, ErrorData> {
-    let content = match request.name.as_ref() {
+    let blocks = match request.name.as_ref() {
         "test_simple_text" => json!([text("This is a simple text response for testing.")]),
         "test_image_content" => json!([image()]),
         "test_audio_content" => json!([{ "type": "audio", "data": WAV, "mimeType": "audio/wav" }]),
@@ -44,8 +44,8 @@ pub(super) async fn call(
             ),
         ]),
         "test_error_handling" => {
-            let content = json!([text("This tool intentionally returns an error for testing")]);
-            return Ok(CallToolResult::error(typed(content)?));
+            let words = "This tool intentionally returns an error for testing";
+            return Ok(CallToolResult::error(typed(json!([text(words)]))?));
         }
         "test_tool_with_logging" | "test_logging_tool" => {
             for message in
@@ -73,7 +73,7 @@ pub(super) async fn call(
         }
         name => json!([text(&format!("{name} was called."))]),
     };
-    Ok(CallToolResult::success(typed(content)?))
+    Ok(CallToolResult::success(typed(blocks)?))
 }
 
 /// A text as content of a result.

@@ -97,7 +97,7 @@ fn choices() -> Value {
             .iter()
             .zip(titles)
             .map(|(value, title)| json!({ "const": value, "title": title }));
-        Value::from_iter(options)
+        options.collect::<Value>()
     };
     let options = json!(["option1", "option2", "option3"]);
     json!({

@@ -43,12 +43,11 @@ pub(super) async fn call(
             let seconds = arguments["seconds"].as_f64().unwrap_or_default().clamp(0.0, 60.0);
             Job::Sleep(Duration::from_secs_f64(seconds), string("label"))
         }
-        "failing_job" if !able => return Err(tasks_required()),
+        "failing_job" | "test_tool_with_task" if !able => return Err(tasks_required()),
         "failing_job" => Job::Fail,
         "protocol_error_job" => Job::Break,
         "confirm_delete" => Job::Confirm(string("filename")),
         "multi_input" => Job::AskTwice,
-        "test_tool_with_task" if !able => return Err(tasks_required()),
         "test_tool_with_task" => {
             match accepted(request.input_responses.as_ref(), "user_name", "name") {
                 Some(name) => Job::Say(format!("Hello, {name}!")),
