@@ -27,6 +27,11 @@ enum Arguments {
     },
     /// Does what the scenario in `MCP_CONFORMANCE_SCENARIO` wants of a client
     Client(client::Arguments),
+    /// Visits a page as a browser would, for a login that opens one
+    Browse {
+        /// The page
+        url: String,
+    },
 }
 
 #[tokio::main]
@@ -35,6 +40,7 @@ async fn main() {
         Arguments::Server { http: None } => server::serve_stdio().await,
         Arguments::Server { http: Some(address) } => server::serve_http(address).await,
         Arguments::Client(arguments) => client::run(arguments).await,
+        Arguments::Browse { url } => client::browse(&url).await,
     };
     let code = outcome.map_or_else(
         |error| {

@@ -6,6 +6,8 @@ mod direct;
 mod steps;
 mod through;
 
+pub(crate) use through::browse;
+
 use std::path::PathBuf;
 
 use rmcp::model::ProtocolVersion;

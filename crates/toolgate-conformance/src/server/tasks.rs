@@ -49,13 +49,12 @@ pub(super) async fn call(
         "confirm_delete" => Job::Confirm(string("filename")),
         "multi_input" => Job::AskTwice,
         "test_tool_with_task" => {
-            match accepted(request.input_responses.as_ref(), "user_name", "name") {
-                Some(name) => Job::Say(format!("Hello, {name}!")),
-                None => {
-                    let question = elicitation("What is your name?", "name", "string");
-                    return ask(context, json!({ "user_name": question }), None).map(Some);
-                }
-            }
+            let given = request.input_responses.as_ref();
+            let Some(name) = accepted(given, "user_name", "name") else {
+                let question = elicitation("What is your name?", "name", "string");
+                return ask(context, json!({ "user_name": question }), None).map(Some);
+            };
+            Job::Say(format!("Hello, {name}!"))
         }
         _ => return Ok(None),
     };
