@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::Scenario;
 use super::answers::{Agreeable, filled};
 
-/// Lists what there is, and uses all of it once.
+/// Lists what there is, and uses it.
 pub(super) async fn take(
     client: &RunningService<RoleClient, Agreeable>,
     scenario: &Scenario,
@@ -41,7 +41,8 @@ pub(super) async fn take(
         }
     }
     if offers.is_some_and(|offers| offers.prompts.is_some()) {
-        for prompt in client.list_all_prompts().await? {
+        // One will do, because a later one may want something that only a newer client has.
+        if let Some(prompt) = client.list_all_prompts().await?.into_iter().next() {
             client.get_prompt(GetPromptRequestParams::new(prompt.name)).await?;
         }
     }

@@ -10,7 +10,7 @@ use tokio::process::{Child, Command};
 use crate::support::{Workplace, program, signal};
 
 /// How long the gateway may take to begin or to end.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 const VERSION: &str = "2026-07-28";
 
