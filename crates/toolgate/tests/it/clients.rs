@@ -31,21 +31,34 @@ fn workplace() -> Workplace {
     Workplace::deferred(&json!({ "conformant": entry.to_json() }))
 }
 
-/// How a client starts the gateway over stdio.
-fn entry(workplace: &Workplace) -> Value {
-    let config = workplace.config().display().to_string();
-    let environment = workplace.environment().into_iter().chain(inherited());
-    let environment: serde_json::Map<String, Value> =
-        environment.map(|(key, value)| (key.to_owned(), json!(value))).collect();
-    json!({
-        "command": program(),
-        "args": ["serve", "--stdio", "--config", config],
-        "env": environment,
-    })
+/// What the gateway shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Face {
+    /// Its own tools, and what is behind them.
+    Aggregate,
+    /// The server, as it is.
+    Transparent,
 }
 
-fn inherited() -> Option<(&'static str, String)> {
-    Some(("PATH", std::env::var("PATH").ok()?))
+impl Face {
+    fn arguments(self) -> &'static [&'static str] {
+        match self {
+            Self::Aggregate => &[],
+            Self::Transparent => &["--passthrough", "conformant"],
+        }
+    }
+}
+
+/// How a client starts the gateway over stdio.
+fn entry(workplace: &Workplace, face: Face) -> Value {
+    let config = workplace.config().display().to_string();
+    let mut arguments = vec!["serve", "--stdio", "--config", &config];
+    arguments.extend(face.arguments());
+    let path = std::env::var("PATH").map(|path| ("PATH", path));
+    let environment = workplace.environment().into_iter().chain(path);
+    let environment: serde_json::Map<String, Value> =
+        environment.map(|(key, value)| (key.to_owned(), json!(value))).collect();
+    json!({ "command": program(), "args": arguments, "env": environment })
 }
 
 /// Runs a client to its end.
@@ -59,35 +72,62 @@ async fn run(command: &mut Command) -> String {
 }
 
 /// Has a script hold a session with the gateway, and looks at what it saw.
-async fn hold_session(mut command: Command, plan: &Value, version: &str) {
+async fn hold_session(mut command: Command, plan: &Value, version: &str, face: Face) {
     let output = run(command.arg(plan.to_string())).await;
     let seen: Value = serde_json::from_str(&output).unwrap_or_else(|_| panic!("{output}"));
     assert_eq!(seen["version"], version);
-    assert_eq!(seen["tools"], json!(META));
-    assert!(seen["found"].as_str().unwrap().contains("conformant_test_simple_text"), "{seen}");
     assert_eq!(seen["answer"], "This is a simple text response for testing.");
     assert_eq!(seen["reported"], "It was reported.");
-    assert_eq!(seen["progress"].as_array().unwrap().len(), 3, "{seen}");
-    assert_eq!(seen["greeting"], "Hello, Ada!");
-    assert_eq!(seen["resource"], "This is the content of the static text resource.");
-    assert_eq!(seen["prompt"], "Prompt with arguments: arg1='one', arg2='two'");
+    assert_eq!(seen["progress"], json!([[0, 100], [50, 100], [100, 100]]));
+    assert!(seen["asked"].as_str().unwrap().contains("Ada"), "{seen}");
+    match face {
+        Face::Aggregate => {
+            assert_eq!(seen["tools"], json!(META));
+            let found = seen["found"].as_str().unwrap();
+            assert!(found.contains("conformant_test_simple_text"), "{found}");
+        }
+        Face::Transparent => {
+            let tools = seen["tools"].as_array().unwrap();
+            assert!(tools.contains(&json!("test_simple_text")), "{seen}");
+        }
+    }
+    let text = "This is the content of the static text resource.";
+    let prompt = "Prompt with arguments: arg1='one', arg2='two'";
+    for (what, content) in [("resource", text), ("prompt", prompt)] {
+        // Where it is offered, it has to be there.
+        if face == Face::Transparent || seen.get(what).is_some() {
+            assert_eq!(seen[what], content);
+        }
+    }
 }
 
-/// Both transports, with one kind of script.
+/// Both transports and both faces, with one kind of script.
 async fn hold_sessions(script: impl Fn() -> (Command, Value), mode: &str, version: &str) {
-    let workplace = workplace();
-    let (command, mut plan) = script();
-    plan["mode"] = json!(mode);
-    let Value::Object(how) = entry(&workplace) else { unreachable!() };
-    plan.as_object_mut().unwrap().extend(how);
-    hold_session(command, &plan, version).await;
+    for face in [Face::Aggregate, Face::Transparent] {
+        let workplace = workplace();
+        let plan = |how: Value| {
+            let (command, mut plan) = script();
+            // Behind the gateway's own tools the server is spoken to in the newer protocol, whoever asks.
+            let (prefix, asking) = match (face, mode) {
+                (Face::Aggregate, _) => ("conformant_", "test_input_required_result_elicitation"),
+                (Face::Transparent, "legacy") => ("", "test_elicitation"),
+                (Face::Transparent, _) => ("", "test_input_required_result_elicitation"),
+            };
+            let more = json!({ "mode": mode, "prefix": prefix, "asking": asking });
+            for part in [more, how] {
+                let Value::Object(part) = part else { unreachable!() };
+                plan.as_object_mut().unwrap().extend(part);
+            }
+            (command, plan)
+        };
+        let (command, over_stdio) = plan(entry(&workplace, face));
+        hold_session(command, &over_stdio, version, face).await;
 
-    let gateway = workplace.serve_http(&[]).await;
-    let (command, mut plan) = script();
-    plan["mode"] = json!(mode);
-    plan["url"] = json!(gateway.url());
-    hold_session(command, &plan, version).await;
-    gateway.stop().await;
+        let gateway = workplace.serve_http(face.arguments()).await;
+        let (command, over_http) = plan(json!({ "url": gateway.url() }));
+        hold_session(command, &over_http, version, face).await;
+        gateway.stop().await;
+    }
 }
 
 fn script(interpreter: &std::path::Path, name: &str) -> Command {
@@ -113,7 +153,8 @@ async fn the_python_sdk_holds_sessions_of_the_older_protocol() {
 #[tokio::test]
 async fn the_python_sdk_holds_sessions_of_the_newer_protocol() {
     let Some(servers) = installed() else { return };
-    hold_sessions(|| python(&servers), "2026-07-28", "2026-07-28").await;
+    // By a version it would take what the server offers for granted, without asking for it.
+    hold_sessions(|| python(&servers), "auto", "2026-07-28").await;
 }
 
 #[tokio::test]
@@ -144,13 +185,21 @@ async fn inspect(
     serde_json::from_str(&output).unwrap_or_else(|_| panic!("{output}"))
 }
 
-async fn inspect_all(servers: &RealServers, workplace: &Workplace, target: &[String]) {
+async fn inspect_all(servers: &RealServers, workplace: &Workplace, target: &[String], face: Face) {
     let ask = async |method: &[&str]| inspect(servers, workplace, target, method).await;
     let list = ask(&["--method", "tools/list"]).await;
-    assert_eq!(list["tools"].as_array().unwrap().len(), META.len(), "{list}");
-    let search = ["--method", "tools/call", "--tool-name", "search_tools", "--tool-arg"];
-    let result = ask(&[&search[..], &["query=returns one text"]].concat()).await;
-    assert!(result.to_string().contains("conformant_test_simple_text"), "{result}");
+    let tools = list["tools"].as_array().unwrap();
+    let call = ["--method", "tools/call", "--tool-name"];
+    if face == Face::Aggregate {
+        assert_eq!(tools.len(), META.len(), "{list}");
+        let search = ["search_tools", "--tool-arg", "query=returns one text"];
+        let result = ask(&[&call[..], &search].concat()).await;
+        assert!(result.to_string().contains("conformant_test_simple_text"), "{result}");
+        return;
+    }
+    assert!(tools.iter().any(|tool| tool["name"] == "test_simple_text"), "{list}");
+    let result = ask(&[&call[..], &["test_simple_text"]].concat()).await;
+    assert!(result.to_string().contains("a simple text response"), "{result}");
     let resources = ask(&["--method", "resources/list"]).await;
     assert_eq!(resources["resources"].as_array().unwrap().len(), 3, "{resources}");
     let prompts = ask(&["--method", "prompts/list"]).await;
@@ -160,16 +209,18 @@ async fn inspect_all(servers: &RealServers, workplace: &Workplace, target: &[Str
 #[tokio::test]
 async fn the_inspector_sees_everything() {
     let Some(servers) = installed() else { return };
-    let workplace = workplace();
-    let path = workplace.path().join("inspector.json");
-    std::fs::write(&path, json!({ "mcpServers": { "toolgate": entry(&workplace) } }).to_string())
-        .unwrap();
-    let target =
-        ["--config", &path.display().to_string(), "--server", "toolgate"].map(str::to_owned);
-    inspect_all(&servers, &workplace, &target).await;
+    for face in [Face::Aggregate, Face::Transparent] {
+        let workplace = workplace();
+        let path = workplace.path().join("inspector.json");
+        let config = json!({ "mcpServers": { "toolgate": entry(&workplace, face) } });
+        std::fs::write(&path, config.to_string()).unwrap();
+        let path = path.display().to_string();
+        let target = ["--config", &path, "--server", "toolgate"].map(str::to_owned);
+        inspect_all(&servers, &workplace, &target, face).await;
 
-    let gateway = workplace.serve_http(&[]).await;
-    let target = ["--transport", "http", "--server-url", gateway.url()].map(str::to_owned);
-    inspect_all(&servers, &workplace, &target).await;
-    gateway.stop().await;
+        let gateway = workplace.serve_http(face.arguments()).await;
+        let target = ["--transport", "http", "--server-url", gateway.url()].map(str::to_owned);
+        inspect_all(&servers, &workplace, &target, face).await;
+        gateway.stop().await;
+    }
 }

@@ -110,8 +110,23 @@ fn workplace(folder: &Path) -> Workplace {
         .into_iter()
         .map(|server| (server.name.to_owned(), server.entry.to_json()))
         .collect();
+    for entry in entries.values_mut() {
+        // Ten interpreters that start at once on a busy machine take their time.
+        entry["connectTimeoutSeconds"] = json!(80);
+    }
     entries["memory"]["env"] = json!({ "MEMORY_FILE_PATH": folder.join("graph.json") });
     Workplace::deferred(&Value::Object(entries))
+}
+
+/// All of them start, and list their tools.
+async fn start_all(workplace: &Workplace) {
+    let outcome = workplace.run(&["status", "--json"]).await;
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stdout);
+    let status = outcome.json();
+    for server in status["servers"].as_array().unwrap() {
+        assert_eq!(server["state"], "ready", "{server}");
+        assert!(server["tools"].as_u64().unwrap() > 0, "{server}");
+    }
 }
 
 /// Finds, inspects and calls one tool of each server.
@@ -136,14 +151,7 @@ async fn all_ten_are_found_inspected_and_called_over_stdio() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
     let workplace = workplace(&root);
-    let outcome = workplace.run(&["status", "--json"]).await;
-    assert_eq!(outcome.code, Some(0), "{}", outcome.stdout);
-    let status = outcome.json();
-    for server in status["servers"].as_array().unwrap() {
-        assert_eq!(server["state"], "ready", "{server}");
-        assert!(server["tools"].as_u64().unwrap() > 0, "{server}");
-    }
-
+    start_all(&workplace).await;
     let mut client = Connection::Stdio(Box::new(workplace.connect(&[]).await));
     use_all(&mut client, &root).await;
     // An end that leaves nothing behind.
@@ -157,6 +165,7 @@ async fn all_ten_are_found_inspected_and_called_over_http() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
     let workplace = workplace(&root);
+    start_all(&workplace).await;
     let gateway = workplace.serve_http(&[]).await;
     let mut client = Connection::Http(gateway.client());
     use_all(&mut client, &root).await;

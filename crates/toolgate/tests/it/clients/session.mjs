@@ -1,16 +1,18 @@
 // A session of an official TypeScript SDK with a gateway; prints what it saw as JSON.
 //
-//   session.mjs '{"modules": "…/node_modules", "mode": "legacy", "url": "http://…"}'
-//   session.mjs '{"modules": "…/node_modules", "mode": "2026-07-28", "command": "…", "args": […], "env": {…}}'
+//   session.mjs '{"modules": "…/node_modules", "mode": "legacy", "prefix": "conformant_", "asking": "…", "url": "http://…"}'
+//   session.mjs '{…, "mode": "2026-07-28", "prefix": "", "command": "…", "args": […], "env": {…}}'
 //
-// `legacy` is the first SDK, which knows nothing newer than 2025-11-25; a version is the second.
+// `legacy` is the first SDK, which knows nothing newer than 2025-11-25; a version is the second. With a prefix, tools
+// are searched and called through the gateway's own; without, they are its tools. `asking` is the tool that asks the
+// person.
 import { createRequire } from 'node:module';
 
 const plan = JSON.parse(process.argv[2]);
 // CommonJS is looked for where we say, not beside this file.
 const require = createRequire(`${plan.modules}/session.js`);
 const legacy = plan.mode === 'legacy';
-const answer = async () => ({ action: 'accept', content: { name: 'Ada' } });
+const answer = async () => ({ action: 'accept', content: { name: 'Ada', username: 'Ada', email: 'a@b' } });
 const name = { name: 'session', version: '1.0.0' };
 const capabilities = { elicitation: {} };
 
@@ -45,23 +47,32 @@ async function call(tool, given, options) {
   const result = await (legacy ? client.callTool(request, undefined, options) : client.callTool(request, options));
   return result.content[0].text;
 }
-const through = (tool, options) => call('call_tool', { name: `conformant_${tool}`, arguments: {} }, options);
+function use(tool, options) {
+  const name = plan.prefix + tool;
+  const given = tool === 'test_elicitation' ? { message: 'Who?' } : {};
+  return plan.prefix ? call('call_tool', { name, arguments: given }, options) : call(name, given, options);
+}
 
 const seen = {
-  version: legacy ? transport.protocolVersion ?? '2025-11-25' : plan.mode,
+  version: legacy ? (transport.protocolVersion ?? '2025-11-25') : plan.mode,
   tools: (await client.listTools()).tools.map(tool => tool.name),
-  found: await call('search_tools', { query: 'returns one text' }),
-  answer: await through('test_simple_text'),
-  reported: await through('test_tool_with_progress', { onprogress }),
-  greeting: await through('test_input_required_result_elicitation'),
+  answer: await use('test_simple_text'),
+  reported: await use('test_tool_with_progress', { onprogress }),
+  progress,
+  asked: await use(plan.asking),
 };
-const { resources } = await client.listResources();
-const { prompts } = await client.listPrompts();
-const text = resources.find(item => item.name === 'static-text');
-const prompt = prompts.find(item => item.name.endsWith('test_prompt_with_arguments'));
-const given = { arg1: 'one', arg2: 'two' };
-seen.progress = progress;
-seen.resource = (await client.readResource({ uri: text.uri })).contents[0].text;
-seen.prompt = (await client.getPrompt({ name: prompt.name, arguments: given })).messages[0].content.text;
+if (plan.prefix) seen.found = await call('search_tools', { query: 'returns one text' });
+const offers = client.getServerCapabilities();
+if (offers.resources) {
+  const { resources } = await client.listResources();
+  const { uri } = resources.find(item => item.name === 'static-text');
+  seen.resource = (await client.readResource({ uri })).contents[0].text;
+}
+if (offers.prompts) {
+  const { prompts } = await client.listPrompts();
+  const { name } = prompts.find(item => item.name.endsWith('test_prompt_with_arguments'));
+  const given = { arg1: 'one', arg2: 'two' };
+  seen.prompt = (await client.getPrompt({ name, arguments: given })).messages[0].content.text;
+}
 await client.close();
 console.log(JSON.stringify(seen));

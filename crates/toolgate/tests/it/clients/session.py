@@ -1,7 +1,10 @@
 """A session of the official Python SDK with a gateway; prints what it saw as JSON.
 
-    session.py '{"mode": "legacy", "url": "http://…"}'
-    session.py '{"mode": "2026-07-28", "command": "…", "args": […], "env": {…}}'
+    session.py '{"mode": "legacy", "prefix": "conformant_", "asking": "…", "url": "http://…"}'
+    session.py '{"mode": "auto", "prefix": "", "asking": "…", "command": "…", "args": […], "env": {…}}'
+
+With a prefix, tools are searched and called through the gateway's own; without, they are its tools. `asking` is the
+tool that asks the person.
 """
 
 import asyncio
@@ -13,7 +16,7 @@ from mcp import types
 
 
 async def answer(_context, _params):
-    return types.ElicitResult(action="accept", content={"name": "Ada"})
+    return types.ElicitResult(action="accept", content={"name": "Ada", "username": "Ada", "email": "a@b"})
 
 
 async def main(plan):
@@ -23,7 +26,7 @@ async def main(plan):
     progress = []
 
     async def report(done, total, _message):
-        progress.append([done, total])
+        progress.append([int(done), int(total)])
 
     async with Client(place, mode=plan["mode"], elicitation_callback=answer) as client:
 
@@ -31,27 +34,31 @@ async def main(plan):
             result = await client.call_tool(tool, arguments, **options)
             return result.content[0].text
 
-        async def through(tool, **options):
-            return await call("call_tool", {"name": f"conformant_{tool}", "arguments": {}}, **options)
+        async def use(tool, **options):
+            name, given = plan["prefix"] + tool, {"message": "Who?"} if tool == "test_elicitation" else {}
+            if plan["prefix"]:
+                return await call("call_tool", {"name": name, "arguments": given}, **options)
+            return await call(name, given, **options)
 
         seen = {
             "version": client.protocol_version,
             "tools": [tool.name for tool in (await client.list_tools()).tools],
-            "found": await call("search_tools", {"query": "returns one text"}),
-            "answer": await through("test_simple_text"),
-            "reported": await through("test_tool_with_progress", progress_callback=report),
-            "greeting": await through("test_input_required_result_elicitation"),
-        }
-        resources = (await client.list_resources()).resources
-        prompts = (await client.list_prompts()).prompts
-        text = next(item for item in resources if item.name == "static-text")
-        prompt = next(item for item in prompts if item.name.endswith("test_prompt_with_arguments"))
-        given = {"arg1": "one", "arg2": "two"}
-        seen |= {
+            "answer": await use("test_simple_text"),
+            "reported": await use("test_tool_with_progress", progress_callback=report),
             "progress": progress,
-            "resource": (await client.read_resource(str(text.uri))).contents[0].text,
-            "prompt": (await client.get_prompt(prompt.name, given)).messages[0].content.text,
+            "asked": await use(plan["asking"]),
         }
+        if plan["prefix"]:
+            seen["found"] = await call("search_tools", {"query": "returns one text"})
+        if client.server_capabilities.resources:
+            resources = (await client.list_resources()).resources
+            text = next(item for item in resources if item.name == "static-text")
+            seen["resource"] = (await client.read_resource(str(text.uri))).contents[0].text
+        if client.server_capabilities.prompts:
+            prompts = (await client.list_prompts()).prompts
+            prompt = next(item for item in prompts if item.name.endswith("test_prompt_with_arguments"))
+            given = {"arg1": "one", "arg2": "two"}
+            seen["prompt"] = (await client.get_prompt(prompt.name, given)).messages[0].content.text
     print(json.dumps(seen))
 
 
