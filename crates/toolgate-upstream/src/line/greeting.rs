@@ -248,3 +248,21 @@ async fn ended(process: &Process) -> Failure {
         action: "correct `command` and `args` of the server".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_who_offers_our_version_is_asked_again() {
+        let refusal = |code, versions: Value| {
+            offers_ours(&ErrorData::new(code, "no", Some(json!({ "supported": versions }))))
+        };
+        let unsupported = ErrorCode::UNSUPPORTED_PROTOCOL_VERSION;
+        assert!(refusal(unsupported, json!(["2030-01-01", MODERN_VERSION])));
+        assert!(!refusal(unsupported, json!(["2025-11-25"])));
+        assert!(!refusal(unsupported, json!(MODERN_VERSION)));
+        assert!(!refusal(ErrorCode::INVALID_PARAMS, json!([MODERN_VERSION])));
+        assert!(!offers_ours(&ErrorData::new(unsupported, "no", None)));
+    }
+}
