@@ -63,7 +63,7 @@ mod reply;
 mod stdio;
 mod tools;
 
-pub use binary::{Entry, fixture_binary};
+pub use binary::{Entry, conformance_binary, fixture_binary};
 pub use builtin::Builtin;
 pub use embeddings::{EmbeddingsEndpoint, EmbeddingsFault};
 pub use error::TestkitError;

@@ -9,6 +9,7 @@
 mod bad_input;
 mod catalogue;
 mod cli;
+mod clients;
 #[cfg(unix)]
 mod code;
 mod demo;
@@ -17,6 +18,7 @@ mod embeddings;
 mod eras;
 mod fixtures;
 mod gateway;
+mod http;
 mod keeping;
 mod modes;
 mod real;
