@@ -34,6 +34,7 @@ mod peer;
 mod raw_client;
 mod real_servers;
 mod reply;
+pub mod soak;
 mod stdio;
 mod tools;
 

@@ -22,6 +22,8 @@ mod real;
 mod reference;
 #[cfg(unix)]
 mod resilience;
+#[cfg(target_os = "linux")]
+mod soak;
 mod subagent;
 mod support;
 mod usage;
