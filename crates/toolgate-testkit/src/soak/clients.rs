@@ -162,7 +162,6 @@ impl Client {
         request.header("accept", "application/json, text/event-stream")
     }
 }
-}
 
 fn in_session(request: RequestBuilder, session: &str) -> RequestBuilder {
     request.header("mcp-session-id", session).header("mcp-protocol-version", "2025-11-25")
