@@ -60,6 +60,7 @@ mod questions;
 mod raw_client;
 mod real_servers;
 mod reply;
+pub mod soak;
 mod stdio;
 mod tools;
 

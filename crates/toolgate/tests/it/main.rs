@@ -27,6 +27,8 @@ mod reference;
 mod resilience;
 mod resources;
 mod serve;
+#[cfg(target_os = "linux")]
+mod soak;
 mod subagent;
 mod support;
 mod usage;
