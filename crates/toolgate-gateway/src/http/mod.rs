@@ -10,7 +10,7 @@ mod sessions;
 mod settings;
 mod sse;
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -18,9 +18,8 @@ use axum::{
     extract::{Request as HttpRequest, State},
     http::{Method, StatusCode, header},
     response::{IntoResponse, Response},
-    routing::any,
 };
-use futures::Stream;
+use futures::{Stream, future::join_all};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
@@ -60,6 +59,9 @@ pub(crate) struct Served {
     faces: Faces,
 }
 
+/// All of them.
+type Namespaces = HashMap<String, Arc<Served>>;
+
 /// Where a request has arrived, and from whom.
 #[derive(Debug, Clone)]
 pub(crate) struct Here {
@@ -93,14 +95,17 @@ pub async fn serve_http(listener: TcpListener, settings: HttpSettings, stop: Can
         limits,
         stop,
     });
-    let mut router = Router::new();
-    let mut namespaces = Vec::new();
-    for Namespace { path, source } in settings.namespaces {
-        let namespace =
-            Arc::new(Served { place: path.as_str().into(), source, faces: Faces::default() });
-        namespaces.push(Arc::clone(&namespace));
-        router = router.route(&path, any(handle).with_state((Arc::clone(&server), namespace)));
-    }
+    let namespaces: Namespaces = settings
+        .namespaces
+        .into_iter()
+        .map(|Namespace { path, source }| {
+            let place = path.as_str().into();
+            (path, Arc::new(Served { place, source, faces: Faces::default() }))
+        })
+        .collect();
+    let namespaces = Arc::new(namespaces);
+    let router =
+        Router::new().fallback(handle).with_state((Arc::clone(&server), Arc::clone(&namespaces)));
     let connections = TaskTracker::new();
     tokio::select! {
         () = accept(&server, &listener, router, &connections) => {}
@@ -109,9 +114,7 @@ pub async fn serve_http(listener: TcpListener, settings: HttpSettings, stop: Can
     }
     drop(listener);
     server.sessions.end().await;
-    for namespace in namespaces {
-        namespace.faces.end().await;
-    }
+    join_all(namespaces.values().map(|namespace| namespace.faces.end())).await;
     connections.close();
     let _ = tokio::time::timeout(PARTING, connections.wait()).await;
 }
@@ -166,27 +169,30 @@ async fn connect(server: &Server, stream: TcpStream, peer: SocketAddr, router: R
     }
 }
 
-async fn sweep(server: &Server, namespaces: &[Arc<Served>]) {
+async fn sweep(server: &Server, namespaces: &Namespaces) {
     let limits = &server.limits;
     let mut ticks = tokio::time::interval(SWEEP.min(limits.session_idle).min(limits.patience));
     loop {
         ticks.tick().await;
         server.sessions.sweep();
         server.suspended.sweep();
-        for namespace in namespaces {
+        for namespace in namespaces.values() {
             namespace.faces.sweep(limits.session_idle);
         }
     }
 }
 
 async fn handle(
-    State((server, namespace)): State<(Arc<Server>, Arc<Served>)>,
+    State((server, namespaces)): State<(Arc<Server>, Arc<Namespaces>)>,
     axum::Extension(Peer(peer)): axum::Extension<Peer>,
     request: HttpRequest,
 ) -> Response {
     let (parts, body) = request.into_parts();
     let answered = async {
         let caller = admit::admit(&server.guard, &parts, peer)?;
+        let Some(namespace) = namespaces.get(parts.uri.path()).cloned() else {
+            return Err(Refusal::new(StatusCode::NOT_FOUND, "nothing is served at this path"));
+        };
         let here = Here { server, namespace, caller };
         match parts.method {
             Method::POST => here.post(&parts.headers, body).await,
