@@ -6,8 +6,9 @@
 //! - [`VectorCache`]: what an encoder made of texts, so that no text is encoded twice.
 //! - [`ServerLog`]: what servers wrote to stderr, bounded.
 //! - [`UsageLog`]: which query led to which call, bounded.
+//! - [`Vault`]: the secrets of logins, encrypted.
 //!
-//! Everything here can be lost without harm. A file that cannot be read is treated as absent, and
+//! Everything here can be lost without harm, a vault at the price of logging in again. A file that cannot be read is treated as absent, and
 //! a write that fails is an error for the caller to report, never a reason to stop.
 //!
 //! Several processes may use one folder: cached definitions are replaced whole, logs are appended to
@@ -15,9 +16,11 @@
 
 mod definitions;
 mod files;
+mod lock;
 mod logs;
 mod shapes;
 mod usage;
+mod vault;
 mod vectors;
 mod writer;
 
@@ -29,6 +32,7 @@ pub use definitions::{CachedServer, DefinitionCache, ServerKey, ServerMemory};
 pub use logs::{LogSource, MAX_LOG_BYTES, ServerLog};
 pub use shapes::{MAX_SHAPES_BYTES, ShapeStore};
 pub use usage::{PastUse, UsageLog, UsageNews, UsagePlace};
+pub use vault::{Vault, VaultError, VaultKey, VaultLock};
 pub use vectors::{MAX_ENCODERS, MAX_VECTOR_BYTES, VectorCache};
 pub use writer::LogWriter;
 
@@ -75,6 +79,11 @@ impl Store {
     /// The cache of the vectors that an encoder made; `encoder` tells it from others.
     pub fn vectors(&self, encoder: &str) -> VectorCache {
         VectorCache::new(&self.root.join("cache").join("vectors"), encoder)
+    }
+
+    /// The secrets of logins.
+    pub fn vault(&self, key: VaultKey) -> Vault {
+        Vault::new(self.root.join("vault"), key)
     }
 
     /// The log of one server.

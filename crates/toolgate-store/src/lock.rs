@@ -9,22 +9,27 @@ use std::{
 
 use crate::files;
 
-/// How long another writer is waited for. It writes for milliseconds, unless it was stopped.
+/// How long another writer is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How often is looked.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Held until dropped. The system takes it back from a process that ends.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub(crate) struct Lock {
     _file: fs::File,
 }
 
 impl Lock {
+    /// Waits for a writer, which writes for milliseconds unless it was stopped.
+    pub(crate) fn take(path: &Path) -> io::Result<Self> {
+        Self::take_within(path, PATIENCE)
+    }
+
     /// Waits for the lock, for a limited time.
-    pub(super) fn take(path: &Path) -> io::Result<Self> {
+    pub(crate) fn take_within(path: &Path, patience: Duration) -> io::Result<Self> {
         let file = files::private_options().write(true).create(true).truncate(false).open(path)?;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + patience;
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(Self { _file: file }),
