@@ -3,6 +3,7 @@
 mod code_mode;
 mod embeddings;
 mod endpoint;
+mod oauth;
 mod report;
 mod scope;
 mod server;
