@@ -19,6 +19,7 @@
 //! broken messages that tests need. [`malformed`] has definitions that real servers really send, and
 //! [`RawClient`] talks to any stdio server in the same raw terms.
 
+mod authorization;
 mod binary;
 mod builtin;
 mod embeddings;
@@ -34,9 +35,14 @@ mod peer;
 mod raw_client;
 mod real_servers;
 mod reply;
+mod sse;
 mod stdio;
 mod tools;
 
+pub use authorization::{
+    AuthorizationFault, AuthorizationOptions, AuthorizationRecord, AuthorizationServer, Discovery,
+    Visited, visit,
+};
 pub use binary::{Entry, fixture_binary};
 pub use builtin::Builtin;
 pub use embeddings::{EmbeddingsEndpoint, EmbeddingsFault};
@@ -47,3 +53,4 @@ pub use http::RunningHttp;
 pub use model::{ModelEndpoint, ModelScript};
 pub use raw_client::RawClient;
 pub use real_servers::{RealServer, RealServers, real_servers};
+pub use sse::PostAddress;

@@ -187,6 +187,7 @@ fn id_of_unreadable(head: &[u8], tail: &[u8]) -> Option<RequestId> {
 #[cfg(test)]
 mod tests {
     use parking_lot::Mutex;
+    use rmcp::model::ClientJsonRpcMessage;
 
     use super::*;
 

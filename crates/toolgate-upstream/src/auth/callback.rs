@@ -2,6 +2,7 @@
 
 use std::{net::Ipv4Addr, time::Duration};
 
+use futures::{StreamExt, stream::FuturesUnordered};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -14,6 +15,8 @@ use super::{error::LoginError, login::Login};
 const PATH: &str = "/callback";
 /// A request line with a code, and the headers of a browser.
 const MAX_REQUEST: usize = 32 * 1024;
+/// How many connections are looked at at once.
+const MAX_CONNECTIONS: usize = 32;
 /// How long a browser may take for its request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -41,18 +44,25 @@ impl CallbackListener {
     /// Waits for the browser, with the `state` of `login`. Anybody on this machine can connect:
     /// what has another state is answered with an error, and the wait goes on.
     pub async fn answer(&self, login: &Login) -> Result<Url, LoginError> {
+        let mut serving = FuturesUnordered::new();
         loop {
-            let (mut stream, _) = self.listener.accept().await.map_err(LoginError::Listen)?;
-            // One after the other: a browser's is the only connection that is meant to come.
-            let served = tokio::time::timeout(PATIENCE, self.serve(&mut stream, login)).await;
-            if let Ok(Some(answer)) = served {
-                return Ok(answer);
+            tokio::select! {
+                accepted = self.listener.accept(), if serving.len() < MAX_CONNECTIONS => {
+                    let (stream, _) = accepted.map_err(LoginError::Listen)?;
+                    // Browsers open connections that they may never use.
+                    serving.push(tokio::time::timeout(PATIENCE, self.serve(stream, login)));
+                }
+                Some(served) = serving.next() => {
+                    if let Ok(Some(answer)) = served {
+                        return Ok(answer);
+                    }
+                }
             }
         }
     }
 
-    async fn serve(&self, stream: &mut TcpStream, login: &Login) -> Option<Url> {
-        let target = read_target(stream).await?;
+    async fn serve(&self, mut stream: TcpStream, login: &Login) -> Option<Url> {
+        let target = read_target(&mut stream).await?;
         let url = Url::parse(&self.redirect_uri()).ok()?.join(&target).ok()?;
         let is_ours = url.path() == PATH && url.port() == Some(self.port);
         let (status, text) = match (is_ours, login.is_answered_by(&url)) {

@@ -55,7 +55,7 @@ pub(super) enum GuardError {
     TooMany,
     #[error("there was no answer: {0}")]
     Failed(String),
-    #[error("the URL is none")]
+    #[error("a URL has no host to ask")]
     NoUrl,
 }
 

@@ -1,6 +1,6 @@
 //! From nothing to credentials, with a person's help; and back.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use http::header;
 use rmcp::transport::auth::{
@@ -53,7 +53,7 @@ impl Authorizer {
         self: &Arc<Self>,
         redirect_uri: &str,
         scopes: &[String],
-        headers: &http::HeaderMap,
+        headers: &BTreeMap<String, String>,
     ) -> Result<Login, LoginError> {
         let http = self.http.renewed();
         let probe = probe(&http, &self.url, headers).await?;
@@ -70,11 +70,7 @@ impl Authorizer {
             return Err(LoginError::NotAsked);
         }
         let metadata = found.metadata;
-        // It is opened in a browser, which follows other schemes too.
-        let endpoint = Url::parse(&metadata.authorization_endpoint).ok();
-        let endpoint =
-            endpoint.ok_or_else(|| LoginError::Discovery("its page is no URL".into()))?;
-        http.check(&endpoint).map_err(|error| LoginError::Discovery(error.to_string()))?;
+        check_endpoints(&http, &metadata)?;
         manager.set_metadata(metadata.clone());
         let scopes = self.choose_scopes(&manager, scopes).await;
         let client = self.register(&mut manager, &metadata, redirect_uri, &scopes).await?;
@@ -166,6 +162,11 @@ impl Login {
         &self.url
     }
 
+    /// The answer that a person copied from the browser, if it belongs to this login.
+    pub fn read_answer(&self, text: &str) -> Option<Url> {
+        Url::parse(text.trim()).ok().filter(|answer| self.is_answered_by(answer))
+    }
+
     /// Whether `answer` has the `state` of this login.
     pub fn is_answered_by(&self, answer: &Url) -> bool {
         let state = parameter(&self.url, "state");
@@ -241,7 +242,11 @@ struct Probe {
 }
 
 /// Greets the server without a token, as a connection would, for the sake of its refusal.
-async fn probe(http: &Guarded, url: &Url, headers: &http::HeaderMap) -> Result<Probe, LoginError> {
+async fn probe(
+    http: &Guarded,
+    url: &Url,
+    headers: &BTreeMap<String, String>,
+) -> Result<Probe, LoginError> {
     let failed = |error: &dyn std::fmt::Display| LoginError::Discovery(error.to_string());
     let version = "2025-11-25";
     let hello = json!({
@@ -257,7 +262,11 @@ async fn probe(http: &Guarded, url: &Url, headers: &http::HeaderMap) -> Result<P
     let mut request = Request::new(hello.to_string().into_bytes());
     *request.method_mut() = http::Method::POST;
     *request.uri_mut() = url.as_str().parse().map_err(|error| failed(&error))?;
-    *request.headers_mut() = headers.clone();
+    let headers = headers.iter().filter_map(|(name, value)| {
+        let name = header::HeaderName::try_from(name).ok()?;
+        Some((name, header::HeaderValue::try_from(value).ok()?))
+    });
+    request.headers_mut().extend(headers);
     for (name, value) in [
         (header::CONTENT_TYPE, "application/json"),
         (header::ACCEPT, "application/json, text/event-stream"),
@@ -270,6 +279,21 @@ async fn probe(http: &Guarded, url: &Url, headers: &http::HeaderMap) -> Result<P
     let mut challenges = challenges.filter_map(|value| value.to_str().ok()).filter(|_| refused);
     let challenge = challenges.find(|text| text.to_ascii_lowercase().starts_with("bearer"));
     Ok(Probe { refused, challenge: challenge.map(str::to_owned) })
+}
+
+/// Looks at what is to be asked, and at what is opened in a browser, which follows other schemes too.
+fn check_endpoints(http: &Guarded, metadata: &AuthorizationMetadata) -> Result<(), LoginError> {
+    let endpoints = [
+        Some(&metadata.authorization_endpoint),
+        Some(&metadata.token_endpoint),
+        metadata.registration_endpoint.as_ref(),
+    ];
+    for endpoint in endpoints.into_iter().flatten() {
+        let url = Url::parse(endpoint);
+        let url = url.map_err(|_| LoginError::Discovery("an endpoint is no URL".to_owned()))?;
+        http.check(&url).map_err(|error| LoginError::Discovery(error.to_string()))?;
+    }
+    Ok(())
 }
 
 /// How a secret is sent: as rmcp does it at the exchange.

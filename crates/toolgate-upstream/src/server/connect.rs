@@ -220,6 +220,7 @@ impl Server {
                 ..stuck(self.failure("the server did not say which protocol it speaks"))
             }),
             Err(GreetError::Failed(error)) => {
+                let error = *error;
                 let mut failure = reasons::url_failure(endpoint, &error);
                 failure.reason = self.redactor.line(&failure.reason);
                 let next = next_approach(approach, &error, &heard);

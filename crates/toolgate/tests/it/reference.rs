@@ -17,6 +17,8 @@ const COMMANDS: &[&[&str]] = &[
     &["inspect"],
     &["call"],
     &["run"],
+    &["login"],
+    &["logout"],
     &["logs"],
     &["usage"],
     &["usage", "erase"],
