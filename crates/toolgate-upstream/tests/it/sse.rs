@@ -8,7 +8,7 @@ use toolgate_upstream::{
     CallError, Endpoint, HttpDialect, HttpEndpoint, OutputSource, ServerSpec, StateKind,
 };
 
-use crate::support::{Gate, NAME, definition, url, with_limits};
+use crate::support::{Gate, NAME, definition, millis, url, with_limits};
 
 async fn serve(fixture: Fixture, post: PostAddress) -> RunningHttp {
     fixture.serve_sse(([127, 0, 0, 1], 0).into(), post, None).await.unwrap()
@@ -73,12 +73,11 @@ async fn messages_are_posted_to_no_other_origin() {
 #[tokio::test]
 async fn a_stream_that_says_nothing_ends_the_attempt() {
     let server = serve(Fixture::new("old"), PostAddress::Missing).await;
-    let short =
-        |spec| with_limits(spec, |limits| limits.connect = std::time::Duration::from_millis(600));
-    let (_gate, failure) = Gate::failure(short(declared(server.url()))).await;
+    let within = |spec, time| with_limits(spec, |limits| limits.connect = millis(time));
+    let (_gate, failure) = Gate::failure(within(declared(server.url()), 600)).await;
     assert!(failure.reason.contains("no answer to the handshake"), "{failure:?}");
     // Where it was only a second thought, the first refusal is what is told.
-    let (_gate, failure) = Gate::failure(short(url(server.url()))).await;
+    let (_gate, failure) = Gate::failure(within(url(server.url()), 6_000)).await;
     assert!(failure.reason.ends_with("answered HTTP 405"), "{failure:?}");
 }
 
