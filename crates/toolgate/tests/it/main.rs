@@ -17,6 +17,8 @@ mod eras;
 mod fixtures;
 mod gateway;
 mod keeping;
+#[cfg(unix)]
+mod logins;
 mod modes;
 mod real;
 mod reference;
