@@ -11,7 +11,7 @@
 use std::{
     net::{IpAddr, SocketAddr},
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -62,7 +62,8 @@ pub(super) enum GuardError {
 /// The client, for the metadata of one server.
 #[derive(Debug, Clone)]
 pub(super) struct Guarded {
-    client: Client,
+    /// Made when it is first needed: most servers ask for no login.
+    client: Arc<OnceLock<Client>>,
     rule: Arc<Rule>,
     requests: Arc<AtomicUsize>,
 }
@@ -77,18 +78,24 @@ struct Rule {
 impl Guarded {
     pub(super) fn new(server: &Url) -> Result<Self, GuardError> {
         let own = server.host().ok_or(GuardError::NoUrl)?.to_owned();
-        let rule = Arc::new(Rule { own });
+        Ok(Self { client: Arc::default(), rule: Arc::new(Rule { own }), requests: Arc::default() })
+    }
+
+    fn client(&self) -> Result<&Client, GuardError> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
         let mut builder = Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .connect_timeout(CONNECT_PATIENCE)
             .timeout(PATIENCE)
-            .dns_resolver(Arc::new(Resolver { rule: Arc::clone(&rule) }))
+            .dns_resolver(Arc::new(Resolver { rule: Arc::clone(&self.rule) }))
             .user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")));
-        if rule.own_reach() == Some(Reach::Loopback) {
+        if self.rule.own_reach() == Some(Reach::Loopback) {
             builder = builder.no_proxy();
         }
         let client = builder.build().map_err(|error| GuardError::Failed(error.to_string()))?;
-        Ok(Self { client, rule, requests: Arc::default() })
+        Ok(self.client.get_or_init(|| client))
     }
 
     /// The same with a full budget of requests.
@@ -115,7 +122,7 @@ impl Guarded {
             // URLs hold codes.
             GuardError::Failed(crate::reasons::plain(&error.without_url()))
         };
-        let response = self.client.execute(request).await.map_err(failed)?;
+        let response = self.client()?.execute(request).await.map_err(failed)?;
         let mut answer = http::Response::builder().status(response.status());
         if let Some(headers) = answer.headers_mut() {
             headers.clone_from(response.headers());

@@ -102,7 +102,7 @@ async fn a_login_is_kept_used_shown_and_forgotten() {
     let mut command = workplace.command(&["login", "notes", "--no-browser"]);
     let outcome = guarded.login(command.env("RUST_LOG", "trace")).await;
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    assert_snapshot!(plain(&guarded, &outcome.stdout), @"");
+    assert_snapshot!(plain(&guarded, &outcome.stdout), @"`notes`: logged in at https://login.example, renewed by itself");
     guarded.assert_nothing_secret(&outcome);
 
     let mut command = workplace.command(&["call", "notes_echo", "-a", "text=hello"]);
@@ -118,9 +118,19 @@ async fn a_login_is_kept_used_shown_and_forgotten() {
     let login = &status.json()["logins"][0];
     assert_eq!((&login["server"], &login["renewable"]), (&json!("notes"), &json!(true)));
 
-    assert_snapshot!(workplace.run(&["logout", "notes"]).await.shown(), @"");
+    assert_snapshot!(workplace.run(&["logout", "notes"]).await.shown(), @"
+    exit code 0
+    --- stdout
+    `notes`: logged out
+    --- stderr
+    ");
     assert_eq!(guarded.authorization.record().revoked.len(), 2);
-    assert_snapshot!(workplace.run(&["logout", "notes"]).await.shown(), @"");
+    assert_snapshot!(workplace.run(&["logout", "notes"]).await.shown(), @"
+    exit code 0
+    --- stdout
+    `notes`: nobody was logged in
+    --- stderr
+    ");
     let after = workplace.run(&["status", "--json"]).await.json();
     assert_eq!(after["servers"][0]["action"], "run `toolgate login notes`");
 }
@@ -212,7 +222,15 @@ async fn what_has_no_login_says_so() {
     }
     shown.push_str(&workplace.run(&["login", "gone", "--no-browser"]).await.stderr);
     shown.push_str(&workplace.run(&["logout", "child"]).await.stderr);
-    assert_snapshot!(shown, @"");
+    assert_snapshot!(shown, @"
+    error: `child` is a command, which has no login
+    error: `keyed` has an `Authorization` header already
+      hint: remove it from `headers` to log in instead
+    error: there is no server `gnoe` in the configuration
+      hint: the servers are: child, keyed, gone
+    error: it could not be found out where to log in: there was no answer: error sending request: client error (Connect): tcp connect error: Connection refused (os error 111)
+    error: `child` has no URL, and so no login
+    ");
 }
 
 #[tokio::test]
