@@ -6,7 +6,8 @@ use serde::Serialize;
 use toolgate_config::{Configuration, ServerEntry, Transport};
 use toolgate_store::{Vault, VaultError, VaultKey};
 use toolgate_upstream::{
-    AuthorizationSettings, Authorizer, CredentialKeeper, KeeperError, KeeperLock, LoginState,
+    AuthorizationSettings, Authorizer, CredentialKeeper, KeeperError, KeeperLock, LoginError,
+    LoginState,
 };
 
 use crate::{failure::Failure, load};
@@ -94,7 +95,24 @@ pub(crate) fn authorizer(server: &ServerEntry, url: &str) -> Result<Arc<Authoriz
     };
     let keeper = Arc::new(VaultKeeper(store.vault(vault_key())));
     let authorizer = Authorizer::new(server.name.as_str(), url, settings, keeper);
-    authorizer.map(Arc::new).map_err(|error| Failure::new(error.to_string()))
+    Ok(authorizer.map(Arc::new)?)
+}
+
+impl From<LoginError> for Failure {
+    fn from(error: LoginError) -> Self {
+        let failure = Failure::new(error.to_string());
+        match error {
+            LoginError::Registration(_) => failure.hint(
+                "register toolgate there yourself, and write `\"oauth\": { \"clientId\": \"…\" }` into \
+                 the server",
+            ),
+            LoginError::Listen(_) => {
+                failure.hint("choose another `redirectPort` under `oauth` of the server")
+            }
+            LoginError::TimedOut => failure.hint("--timeout gives you more time"),
+            _ => failure,
+        }
+    }
 }
 
 /// The vault as upstream wants it.

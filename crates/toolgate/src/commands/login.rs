@@ -16,8 +16,8 @@ use super::INTERRUPTED;
 use crate::{
     cli::{Globals, Login},
     failure::Failure,
-    load, logins,
-    logins::LoginOverview,
+    load,
+    logins::{self, LoginOverview},
     printer::Printer,
 };
 
@@ -44,12 +44,11 @@ pub(crate) async fn run(
     let headers =
         headers.iter().map(|(key, value)| (key.clone(), value.expose().to_owned())).collect();
     let authorizer = logins::authorizer(server, url)?;
-    let listener = CallbackListener::bind(server.settings.oauth.redirect_port).await;
-    let listener = listener.map_err(failed)?;
+    let listener = CallbackListener::bind(server.settings.oauth.redirect_port).await?;
     let bar = Printer::progress(1, "asking where to log in");
     let started = authorizer.begin(&listener.redirect_uri(), &arguments.scope, &headers).await;
     bar.finish_and_clear();
-    let pending = started.map_err(failed)?;
+    let pending = started?;
     printer.note(format!("To log in at `{name}`, visit:"));
     printer.line(pending.url());
     if arguments.no_browser {
@@ -59,13 +58,13 @@ pub(crate) async fn run(
     }
     let limit = Duration::from_secs(arguments.timeout);
     let answer = tokio::select! {
-        answer = listener.answer(&pending) => answer.map_err(failed)?,
+        answer = listener.answer(&pending) => answer?,
         answer = pasted(&pending, printer), if arguments.no_browser => answer,
-        () = tokio::time::sleep(limit) => return Err(failed(LoginError::TimedOut)),
+        () = tokio::time::sleep(limit) => return Err(LoginError::TimedOut.into()),
         _ = tokio::signal::ctrl_c() => return Ok(ExitCode::from(INTERRUPTED)),
     };
-    pending.finish(&answer).await.map_err(failed)?;
-    let state = authorizer.state().await.map_err(failed)?;
+    pending.finish(&answer).await?;
+    let state = authorizer.state().await?;
     let overview = state.map(|state| LoginOverview::new(name, state));
     let overview = overview.ok_or_else(|| Failure::new("the login was not kept"))?;
     printer.line(format!("`{name}`: {overview}"));
@@ -114,16 +113,4 @@ fn open(url: &str) -> bool {
     let Ok(mut child) = command.spawn() else { return false };
     tokio::spawn(async move { child.wait().await });
     true
-}
-
-pub(super) fn failed(error: LoginError) -> Failure {
-    let failure = Failure::new(error.to_string());
-    match error {
-        LoginError::Registration(_) => failure.hint(
-            "register toolgate there yourself, and write `\"oauth\": { \"clientId\": \"…\" }` into the server",
-        ),
-        LoginError::Listen(_) => failure.hint("choose another `redirectPort` under `oauth` of the server"),
-        LoginError::TimedOut => failure.hint("--timeout gives you more time"),
-        _ => failure,
-    }
 }

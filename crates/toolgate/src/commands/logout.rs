@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use toolgate_config::Transport;
 use toolgate_upstream::LogoutOutcome;
 
-use super::login::failed;
 use crate::{
     cli::{Globals, Logout},
     failure::Failure,
@@ -24,7 +23,7 @@ pub(crate) async fn run(
     let Ok(Transport::Http { url, .. }) = &server.transport else {
         return Err(Failure::usage(format!("`{name}` has no URL, and so no login")));
     };
-    let outcome = logins::authorizer(server, url)?.logout().await.map_err(failed)?;
+    let outcome = logins::authorizer(server, url)?.logout().await?;
     printer.line(match outcome {
         LogoutOutcome::NotLoggedIn => format!("`{name}`: nobody was logged in"),
         LogoutOutcome::Revoked => format!("`{name}`: logged out"),

@@ -75,7 +75,7 @@ impl Waiting {
             self.stdout.read_to_string(&mut stdout).await.unwrap();
             (stdout, self.child.wait_with_output().await.unwrap())
         };
-        let (stdout, output) = tokio::time::timeout(Duration::from_secs(60), ending).await.unwrap();
+        let (stdout, output) = tokio::time::timeout(Duration::from_mins(1), ending).await.unwrap();
         let stderr = String::from_utf8(output.stderr).unwrap();
         Outcome { stdout, stderr, code: output.status.code() }
     }
