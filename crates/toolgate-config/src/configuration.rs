@@ -55,13 +55,25 @@ pub enum Transport {
         /// The folder to start it in.
         cwd: Option<PathBuf>,
     },
-    /// A Streamable HTTP endpoint.
+    /// An endpoint.
     Http {
         /// A valid `http` or `https` URL with a host.
         url: String,
         /// Headers to send with every request; names are valid and values fit for a header.
         headers: BTreeMap<String, Secret>,
+        /// What it speaks.
+        dialect: HttpDialect,
     },
+}
+
+/// What an endpoint speaks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum HttpDialect {
+    /// Streamable HTTP, or HTTP+SSE where it does not take that.
+    #[default]
+    Any,
+    /// HTTP+SSE, the older transport.
+    Sse,
 }
 
 /// The settings of a server beside its transport.
@@ -91,6 +103,24 @@ pub struct ServerSettings {
     pub tool_filter: ToolFilter,
     /// Settings of single tools, by the name that the server gives them.
     pub tools: BTreeMap<String, ToolSettings>,
+    /// How to log in, where the server asks for it.
+    pub oauth: OAuth,
+}
+
+/// How to log in at a server. Nothing of it is needed where the server's authorization server
+/// registers whoever comes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OAuth {
+    /// Who we are, where that was agreed beforehand.
+    pub client_id: Option<String>,
+    /// The secret that goes with it.
+    pub client_secret: Option<Secret>,
+    /// The `https` URL of a document that says who we are.
+    pub client_metadata_url: Option<String>,
+    /// What to ask for, in place of what the server says that it needs.
+    pub scopes: Vec<String>,
+    /// The port of 127.0.0.1 that the browser comes back to; a free one where unset.
+    pub redirect_port: Option<u16>,
 }
 
 /// Which tools of a server exist for toolgate: the others are neither listed nor callable.
@@ -149,6 +179,7 @@ impl Default for ServerSettings {
             validate_arguments: true,
             tool_filter: ToolFilter::default(),
             tools: BTreeMap::new(),
+            oauth: OAuth::default(),
         }
     }
 }
@@ -163,13 +194,14 @@ impl fmt::Debug for Transport {
                 .field("env", env)
                 .field("cwd", cwd)
                 .finish(),
-            Self::Http { url, headers } => {
+            Self::Http { url, headers, dialect } => {
                 let parsed = url::Url::parse(url).ok();
                 let host = parsed.as_ref().and_then(url::Url::host_str).unwrap_or("?");
                 formatter
                     .debug_struct("Http")
                     .field("host", &host)
                     .field("headers", headers)
+                    .field("dialect", dialect)
                     .finish_non_exhaustive()
             }
         }

@@ -86,6 +86,7 @@ pub(crate) const SERVER: &[&str] = &[
     "cwd",
     "url",
     "headers",
+    "oauth",
     "prefix",
     "description",
     "deferLoading",
@@ -146,7 +147,6 @@ pub(crate) const SERVER_IGNORED: &[&str] = &[
     "id",
     "metadata",
     "name",
-    "oauth",
     "oauthScopes",
     "oauth_resource",
     "registryUrl",
@@ -169,6 +169,25 @@ pub(crate) const SERVER_IGNORED: &[&str] = &[
 pub(crate) const SERVER_UNSUPPORTED: &[(&str, &str)] = &[
     ("envFile", "list the variables that the server needs under `env`, as `${NAME}`"),
     ("headersHelper", "write the headers under `headers`; their values may use `${NAME}`"),
+];
+
+/// The keys of `oauth`.
+pub(crate) const OAUTH: &[&str] =
+    &["clientId", "clientSecret", "clientMetadataUrl", "scopes", "redirectPort"];
+
+/// The keys of other clients' `oauth` that mean something to toolgate, or whose meaning is found
+/// out from the server.
+pub(crate) const OAUTH_FOREIGN: &[&str] = &[
+    "audiences",
+    "authServerMetadataUrl",
+    "authorizationUrl",
+    "callbackPort",
+    "enabled",
+    "issuer",
+    "redirectUri",
+    "registrationUrl",
+    "tokenParamName",
+    "tokenUrl",
 ];
 
 /// The keys of a tool within `tools`.

@@ -52,7 +52,8 @@ use std::path::Path;
 
 pub use code_mode::CodeMode;
 pub use configuration::{
-    Approval, Configuration, ServerEntry, ServerSettings, ToolFilter, ToolSettings, Transport,
+    Approval, Configuration, HttpDialect, OAuth, ServerEntry, ServerSettings, ToolFilter,
+    ToolSettings, Transport,
 };
 pub use embeddings::{EmbeddingSource, Embeddings};
 pub use error::ConfigError;

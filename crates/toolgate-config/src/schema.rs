@@ -47,7 +47,8 @@ struct ConfigurationFile {
 #[schemars(rename = "Server", rename_all = "camelCase")]
 #[expect(dead_code, reason = "the fields are read by the derive alone")]
 struct ServerFile {
-    /// How the server is reached. Unless set, `stdio` with a `command` and `http` with a `url`.
+    /// How the server is reached. Unless set, `stdio` with a `command` and `http` with a `url`. With
+    /// `http`, the older `sse` is tried where the server does not take the newer transport.
     r#type: Option<TransportName>,
     /// The program that starts the server.
     #[schemars(length(min = 1))]
@@ -58,11 +59,14 @@ struct ServerFile {
     env: Option<BTreeMap<String, Scalar>>,
     /// The folder in which the program starts.
     cwd: Option<String>,
-    /// The Streamable HTTP endpoint of the server.
+    /// The Streamable HTTP or HTTP+SSE endpoint of the server.
     #[schemars(length(min = 1))]
     url: Option<String>,
     /// Headers for every request to the endpoint.
     headers: Option<BTreeMap<String, Scalar>>,
+    /// How to log in (`toolgate login`), where the server's authorization server does not register
+    /// whoever comes, or asks for the wrong rights.
+    oauth: Option<OAuthFile>,
     /// What the names of its tools begin with; an empty string for nothing. Unless set, the name
     /// of the server.
     #[schemars(regex(pattern = "^[A-Za-z0-9_]{0,32}$"))]
@@ -98,6 +102,28 @@ struct ServerFile {
     exclude_tools: Option<Vec<String>>,
     /// Settings of single tools, by the names that the server gives them.
     tools: Option<BTreeMap<String, ToolFile>>,
+}
+
+/// How to log in at a server.
+///
+/// `${NAME}` and `${NAME:-default}` in all texts stand for environment variables.
+#[derive(JsonSchema)]
+#[schemars(rename = "OAuth", rename_all = "camelCase")]
+#[expect(dead_code, reason = "the fields are read by the derive alone")]
+struct OAuthFile {
+    /// Who toolgate is to the authorization server, where that was agreed beforehand.
+    #[schemars(length(min = 1))]
+    client_id: Option<String>,
+    /// The secret that goes with `clientId`, best as `${NAME}`.
+    client_secret: Option<String>,
+    /// The `https` URL of a document that says who toolgate is, for authorization servers that read
+    /// such (Client ID Metadata Documents).
+    client_metadata_url: Option<String>,
+    /// The scopes to ask for, in place of those that the server says it needs.
+    scopes: Option<Vec<String>>,
+    /// The port of 127.0.0.1 that the browser comes back to. Unless set, a free one.
+    #[schemars(range(min = 1, max = 65_535))]
+    redirect_port: Option<u64>,
 }
 
 /// The settings of one tool.
@@ -212,15 +238,16 @@ enum Scalar {
 enum TransportName {
     Stdio,
     Http,
+    Sse,
 }
 
-choice!(TransportName, "stdio" => Stdio, "http" => Http);
+choice!(TransportName, "stdio" => Stdio, "http" => Http, "sse" => Sse);
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::keys::{
-        CODE_MODE, EMBEDDINGS, GATEWAY, GATEWAY_OAUTH, SERVER, SUBAGENT, TOOL, TOOL_SEARCH,
+        CODE_MODE, EMBEDDINGS, GATEWAY, GATEWAY_OAUTH, OAUTH, SERVER, SUBAGENT, TOOL, TOOL_SEARCH,
         TOP_LEVEL,
     };
 
@@ -242,6 +269,7 @@ mod tests {
         let schema = json_schema();
         let definitions = &schema["$defs"];
         assert_eq!(keys(&definitions["Server"]), sorted(SERVER));
+        assert_eq!(keys(&definitions["OAuth"]), sorted(OAUTH));
         assert_eq!(keys(&definitions["Tool"]), sorted(TOOL));
         assert_eq!(keys(&definitions["ToolSearch"]), sorted(TOOL_SEARCH));
         assert_eq!(keys(&definitions["Embeddings"]), sorted(EMBEDDINGS));

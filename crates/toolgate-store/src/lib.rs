@@ -7,8 +7,9 @@
 //! - [`ServerLog`]: what servers wrote to stderr, bounded.
 //! - [`UsageLog`]: which query led to which call, bounded.
 //! - [`AccessTokens`]: what lets clients in over the network, as hashes.
+//! - [`Vault`]: the secrets of logins, encrypted.
 //!
-//! Everything here but the tokens can be lost without harm. A file that cannot be read is treated as absent, and
+//! Everything here but the access tokens can be lost without harm, a vault at the price of logging in again. A file that cannot be read is treated as absent, and
 //! a write that fails is an error for the caller to report, never a reason to stop.
 //!
 //! Several processes may use one folder: cached definitions are replaced whole, logs are appended to
@@ -21,6 +22,7 @@ mod logs;
 mod shapes;
 mod tokens;
 mod usage;
+mod vault;
 mod vectors;
 mod writer;
 
@@ -36,6 +38,7 @@ pub use tokens::{
     TokenStamp,
 };
 pub use usage::{PastUse, UsageLog, UsageNews, UsagePlace};
+pub use vault::{Vault, VaultError, VaultKey, VaultLock};
 pub use vectors::{MAX_ENCODERS, MAX_VECTOR_BYTES, VectorCache};
 pub use writer::LogWriter;
 
@@ -87,6 +90,11 @@ impl Store {
     /// The cache of the vectors that an encoder made; `encoder` tells it from others.
     pub fn vectors(&self, encoder: &str) -> VectorCache {
         VectorCache::new(&self.root.join("cache").join("vectors"), encoder)
+    }
+
+    /// The secrets of logins.
+    pub fn vault(&self, key: VaultKey) -> Vault {
+        Vault::new(self.root.join("vault"), key)
     }
 
     /// The log of one server.

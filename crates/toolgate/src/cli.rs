@@ -59,6 +59,14 @@ pub(crate) enum Command {
     Call(Call),
     /// Run a script that calls tools, in the sandbox
     Run(Run),
+    /// Log in at a server that asks for it, with a browser
+    ///
+    /// What the login brings is kept encrypted, with the key in the system's keychain or, where there
+    /// is none, in a file that only you can read. `TOOLGATE_VAULT=file` asks for the file;
+    /// `TOOLGATE_VAULT_KEY` is a key of your own, of at least 32 random characters.
+    Login(Login),
+    /// Forget a login, and have the server forget it
+    Logout(Logout),
     /// Show what a server wrote to stderr, and when it started and stopped
     Logs(Logs),
     /// Show which queries led to which calls, by which later searches are ranked, or erase it
@@ -256,6 +264,27 @@ pub(crate) enum Language {
 pub(crate) struct Doctor {
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Login {
+    /// The server's name in the configuration
+    pub(crate) name: String,
+    /// Open no browser: visit the printed URL anywhere, and paste the URL that you are sent to
+    #[arg(long)]
+    pub(crate) no_browser: bool,
+    /// A right to ask for, once for each; without it, what the configuration or the server says
+    #[arg(long, value_name = "SCOPE")]
+    pub(crate) scope: Vec<String>,
+    /// How many seconds you have
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) timeout: u64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Logout {
+    /// The server's name in the configuration
+    pub(crate) name: String,
 }
 
 #[derive(Debug, Args)]

@@ -6,6 +6,8 @@ mod demo;
 mod doctor;
 mod eval;
 mod inspect;
+mod login;
+mod logout;
 mod logs;
 mod run;
 mod search;
@@ -48,6 +50,8 @@ pub(crate) async fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode, Fai
         Command::Call(arguments) => call::run(globals, arguments, printer).await,
         Command::Run(arguments) => run::run(globals, &arguments, printer).await,
         Command::Doctor(arguments) => doctor::run(&arguments, printer).await,
+        Command::Login(arguments) => login::run(globals, &arguments, printer).await,
+        Command::Logout(arguments) => logout::run(globals, &arguments, printer).await,
         Command::Logs(arguments) => logs::run(globals, &arguments, printer),
         Command::Usage(arguments) => usage::run(globals, &arguments, printer),
         Command::Config(arguments) => config::run(globals, &arguments, printer),

@@ -3,10 +3,12 @@
 use std::{env, fs, path::PathBuf, sync::Arc, time::Duration};
 
 use toolgate_broker::ServerRules;
-use toolgate_catalog::{CostUnit, DeferredStyle, ExposureSettings, RequestedMode, ServerEntry};
+use toolgate_catalog::{
+    CostUnit, DeferredStyle, ExposureSettings, RequestedMode, ServerEntry, nearest,
+};
 use toolgate_config::{
-    Approval, CodeMode, Configuration, DeferredMode, Format, Problem, SearchStrategy, Severity,
-    TokenCounter, ToolSearch, ToolSearchMode, Transport,
+    Approval, CodeMode, Configuration, DeferredMode, Format, HttpDialect, Problem, SearchStrategy,
+    Severity, TokenCounter, ToolSearch, ToolSearchMode, Transport,
 };
 use toolgate_host::{CodeSettings, EncoderSetup, HostSettings, ServerSetup};
 use toolgate_sandbox::{PoolSettings, RunLimits};
@@ -18,7 +20,7 @@ use crate::{
     cli::{Globals, Mode},
     encoder,
     failure::Failure,
-    folders,
+    folders, logins,
     printer::Printer,
     subagent,
 };
@@ -105,6 +107,20 @@ pub(crate) fn has_errors(problems: &[Problem]) -> bool {
 }
 
 impl Loaded {
+    /// The server called `name`, or what may have been meant.
+    pub(crate) fn server(&self, name: &str) -> Result<&toolgate_config::ServerEntry, Failure> {
+        let servers = &self.configuration.servers;
+        if let Some(found) = servers.iter().find(|server| server.name == name) {
+            return Ok(found);
+        }
+        let known: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
+        let failure = Failure::usage(format!("there is no server `{name}` in the configuration"));
+        Err(match nearest(name, known.iter().copied(), 3).as_slice() {
+            [] => failure.hint(format!("the servers are: {}", known.join(", "))),
+            near => failure.hint(format!("did you mean {}?", near.join(" or "))),
+        })
+    }
+
     /// The encoder, or why the configured one cannot be used.
     pub(crate) fn encoder(&self) -> Option<Result<EncoderSetup, String>> {
         let configured = self.configuration.tool_search.embeddings.as_ref()?;
@@ -120,7 +136,7 @@ impl Loaded {
             .iter()
             .filter(|server| server.settings.enabled)
             .filter_map(|server| {
-                let endpoint = endpoint(server.transport.as_ref().ok()?)?;
+                let endpoint = endpoint(server, server.transport.as_ref().ok()?)?;
                 Some(setup(server, endpoint))
             })
             .collect();
@@ -214,7 +230,7 @@ fn setup(server: &toolgate_config::ServerEntry, endpoint: Endpoint) -> ServerSet
     ServerSetup { spec, entry, rules, admits: Arc::new(admits) }
 }
 
-fn endpoint(transport: &Transport) -> Option<Endpoint> {
+fn endpoint(server: &toolgate_config::ServerEntry, transport: &Transport) -> Option<Endpoint> {
     Some(match transport {
         Transport::Stdio { command, args, env, cwd } => Endpoint::Stdio(StdioEndpoint {
             command: command.clone(),
@@ -222,12 +238,18 @@ fn endpoint(transport: &Transport) -> Option<Endpoint> {
             env: env.iter().map(|(key, value)| (key.clone(), value.expose().to_owned())).collect(),
             cwd: cwd.clone(),
         }),
-        Transport::Http { url, headers } => Endpoint::Http(HttpEndpoint {
+        Transport::Http { url, headers, dialect } => Endpoint::Http(HttpEndpoint {
             url: url.clone(),
             headers: headers
                 .iter()
                 .map(|(key, value)| (key.clone(), value.expose().to_owned()))
                 .collect(),
+            dialect: match dialect {
+                HttpDialect::Any => toolgate_upstream::HttpDialect::Any,
+                HttpDialect::Sse => toolgate_upstream::HttpDialect::Sse,
+            },
+            // Where nothing can be kept, nobody can have logged in.
+            authorizer: logins::authorizer(server, url).ok(),
         }),
         // The configuration knows no other kind today.
         _ => return None,

@@ -4,6 +4,7 @@ mod code_mode;
 mod embeddings;
 mod endpoint;
 mod gateway;
+mod oauth;
 mod report;
 mod scope;
 mod server;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use super::oauth;
 use super::report::Path;
 use super::scope::Scope;
 use crate::document::{Member, Object, Value};
@@ -48,6 +49,7 @@ pub(super) fn read(scope: &mut Scope<'_, '_>) -> ServerSettings {
             .unwrap_or(defaults.validate_arguments),
         tool_filter,
         tools,
+        oauth: oauth::read(scope),
     }
 }
 

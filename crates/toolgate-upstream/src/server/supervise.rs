@@ -179,9 +179,13 @@ impl Server {
         }
     }
 
-    /// Says that nobody is at the URL any more, if that is what the error means.
+    /// Says that nobody is at the URL any more, or nobody for us, if that is what the error means.
     fn gone(&self, error: &ServiceError) -> Option<Failure> {
         let Endpoint::Http(endpoint) = &self.spec.endpoint else { return None };
+        if let Some(trouble) = reasons::trouble(error).filter(|trouble| !trouble.only_this_request)
+        {
+            return Some(trouble.failure.clone());
+        }
         let reason = reasons::unreachable(error, &place(&endpoint.url))?;
         let action = reasons::START_OR_CORRECT.to_owned();
         Some(Failure { reason: self.redactor.line(&reason), action })

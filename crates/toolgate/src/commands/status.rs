@@ -11,6 +11,7 @@ use crate::{
     cli::{Globals, Status},
     failure::Failure,
     folders, load,
+    logins::{self, LoginOverview},
     printer::Printer,
     table::{Column, grouped, table},
 };
@@ -35,6 +36,7 @@ pub(crate) async fn run(
         server.problems.extend(host.broken_schemas(server.server.as_str()));
     }
     let vectors = host.vectors().await;
+    let logins = logins::of_all(&loaded.configuration).await;
     host.shutdown().await;
     let unusable = unusable(&loaded.configuration);
     let modes = modes(exposure.kind);
@@ -48,6 +50,7 @@ pub(crate) async fn run(
             "reason": exposure.reason.to_string(),
             "servers": servers,
             "vectors": vectors,
+            "logins": logins,
             "unusable": unusable
                 .iter()
                 .map(|(server, reason)| json!({ "server": server, "reason": reason }))
@@ -55,7 +58,7 @@ pub(crate) async fn run(
             "problems": loaded.configuration.problems,
         }))?;
     } else {
-        printer.line(render(&servers, &unusable));
+        printer.line(render(&servers, &unusable, &logins));
         for line in sessions(&modes, &exposure.reason.to_string()) {
             printer.line(line);
         }
@@ -108,7 +111,11 @@ fn sessions(modes: &[(&str, String)], reason: &str) -> Vec<String> {
     lines
 }
 
-fn render(servers: &[ServerOverview], unusable: &[(String, String)]) -> String {
+fn render(
+    servers: &[ServerOverview],
+    unusable: &[(String, String)],
+    logins: &[LoginOverview],
+) -> String {
     let mut rows: Vec<Vec<String>> = servers
         .iter()
         .map(|server| {
@@ -117,6 +124,8 @@ fn render(servers: &[ServerOverview], unusable: &[(String, String)]) -> String {
                 let action = server.action.as_deref().unwrap_or_default();
                 remarks.push(format!("{reason}; {action}"));
             }
+            let login = logins.iter().find(|login| login.server == server.server.as_str());
+            remarks.extend(login.map(ToString::to_string));
             remarks.extend(server.problems.iter().cloned());
             vec![
                 server.server.to_string(),

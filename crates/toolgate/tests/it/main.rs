@@ -20,6 +20,8 @@ mod fixtures;
 mod gateway;
 mod http;
 mod keeping;
+#[cfg(unix)]
+mod logins;
 mod modes;
 mod real;
 mod reference;

@@ -21,6 +21,8 @@ const COMMANDS: &[&[&str]] = &[
     &["inspect"],
     &["call"],
     &["run"],
+    &["login"],
+    &["logout"],
     &["logs"],
     &["usage"],
     &["usage", "erase"],
