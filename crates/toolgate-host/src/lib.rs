@@ -26,6 +26,7 @@
 //! ```
 
 mod code;
+mod enabling;
 mod encoding;
 mod find;
 mod host;
@@ -35,6 +36,8 @@ mod overview;
 mod recent;
 mod session;
 mod settings;
+mod supply;
+mod switches;
 mod texts;
 mod usage;
 
@@ -45,3 +48,4 @@ pub use meta::{MetaTool, one_line};
 pub use overview::ServerOverview;
 pub use session::{CallFailure, Session};
 pub use settings::{Connect, HostSettings, ServerSetup, Subagent};
+pub use supply::Supply;

@@ -169,6 +169,10 @@ impl CodeMode {
         }
     }
 
+    pub(crate) fn keep_output(&self, text: &str) -> String {
+        self.outputs.keep(text)
+    }
+
     fn pool(&self, settings: &CodeSettings) -> Result<&Pool, &str> {
         let made = || Pool::new(settings.pool.clone()).map_err(|error| error.to_string());
         self.pool.get_or_init(made).as_ref().map_err(String::as_str)
