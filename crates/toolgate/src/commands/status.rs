@@ -38,6 +38,8 @@ pub(crate) async fn run(
     host.shutdown().await;
     let unusable = unusable(&loaded.configuration);
     let modes = modes(exposure.kind);
+    let choices = loaded.choices(loaded.namespace.as_deref()).map(|file| file.read());
+    let waiting = choices.map(|choices| choices.requests.len()).unwrap_or_default();
     if arguments.output.json {
         printer.json(&json!({
             "file": folders::shown(&loaded.path),
@@ -48,6 +50,7 @@ pub(crate) async fn run(
             "reason": exposure.reason.to_string(),
             "servers": servers,
             "vectors": vectors,
+            "waitingForApproval": waiting,
             "unusable": unusable
                 .iter()
                 .map(|(server, reason)| json!({ "server": server, "reason": reason }))
@@ -62,13 +65,23 @@ pub(crate) async fn run(
         if let Some(VectorProgress { encoder, known, total, .. }) = &vectors {
             printer.line(format!("Search by meaning is {encoder}'s: vectors {known} of {total}."));
         }
+        if waiting > 0 {
+            printer.line(format!(
+                "{waiting} waiting for your decision: `toolgate approve` shows them."
+            ));
+        }
         if arguments.tools {
             for server in &servers {
                 printer.line(tools(server));
             }
         }
     }
-    let well = servers.iter().all(|server| server.state == "ready" && server.problems.is_empty())
+    let as_it_should = |server: &ServerOverview| match server.state {
+        "ready" | "disabled" => true,
+        "idle" => server.lazy,
+        _ => false,
+    };
+    let well = servers.iter().all(|server| as_it_should(server) && server.problems.is_empty())
         && unusable.is_empty()
         && !load::has_errors(&loaded.configuration.problems);
     Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -116,6 +129,13 @@ fn render(servers: &[ServerOverview], unusable: &[(String, String)]) -> String {
             if let Some(reason) = &server.reason {
                 let action = server.action.as_deref().unwrap_or_default();
                 remarks.push(format!("{reason}; {action}"));
+            }
+            match server.state {
+                "disabled" => {
+                    remarks.push(format!("`toolgate enable {}` enables it", server.server));
+                }
+                "idle" if server.lazy => remarks.push("lazy: connected when needed".to_owned()),
+                _ => {}
             }
             remarks.extend(server.problems.iter().cloned());
             vec![

@@ -11,6 +11,8 @@ mod catalogue;
 mod cli;
 #[cfg(unix)]
 mod code;
+#[cfg(unix)]
+mod demand;
 mod demo;
 mod embeddings;
 mod eras;

@@ -17,6 +17,11 @@ const COMMANDS: &[&[&str]] = &[
     &["inspect"],
     &["call"],
     &["run"],
+    &["enable"],
+    &["disable"],
+    &["approve"],
+    &["skills"],
+    &["skills", "show"],
     &["logs"],
     &["usage"],
     &["usage", "erase"],
@@ -73,7 +78,7 @@ async fn every_command_is_in_the_reference() {
             .map(str::to_owned)
             .collect()
     };
-    for parent in [&[][..], &["config"], &["usage"]] {
+    for parent in [&[][..], &["config"], &["usage"], &["skills"]] {
         let names = listed(&help(parent).await);
         assert!(!names.is_empty(), "{parent:?}");
         for name in names {
