@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::choice::choice;
-use crate::{CodeMode, Gateway, Problem, Secret, ToolSearch};
+use crate::{CodeMode, Gateway, Namespace, Problem, Registry, Secret, ToolSearch};
 
 /// What a configuration file says, as far as it can be used.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -20,6 +20,12 @@ pub struct Configuration {
     pub code_mode: CodeMode,
     /// Who may come in over the network, and what they may ask.
     pub gateway: Gateway,
+    /// Where servers that are not in the file can be found.
+    pub registry: Registry,
+    /// Folders of skills, as they are written; relative ones are meant from the file's own folder.
+    pub skills: Vec<PathBuf>,
+    /// Sets of servers that are served apart, in the order of the file.
+    pub namespaces: Vec<Namespace>,
     /// What is wrong with the file, in the order of the file; at most
     /// [`MAX_PROBLEMS`](crate::MAX_PROBLEMS).
     pub problems: Vec<Problem>,
@@ -87,6 +93,9 @@ pub struct ServerSettings {
     pub defer_loading: Option<bool>,
     /// Whether the server is started only when it is needed.
     pub lazy: bool,
+    /// How long nobody calls the server before it is stopped, to be started again with the next
+    /// call. Never, if `None`.
+    pub idle_timeout: Option<Duration>,
     /// Whether the server is served at all.
     pub enabled: bool,
     /// How long the server may take to start and answer the handshake.
@@ -164,6 +173,11 @@ impl ToolFilter {
     }
 }
 
+impl ServerSettings {
+    /// After how long a lazy server is stopped, unless it is said.
+    pub const LAZY_IDLE_TIMEOUT: Duration = Duration::from_mins(30);
+}
+
 impl Default for ServerSettings {
     fn default() -> Self {
         Self {
@@ -171,6 +185,7 @@ impl Default for ServerSettings {
             description: None,
             defer_loading: None,
             lazy: false,
+            idle_timeout: None,
             enabled: true,
             connect_timeout: Duration::from_secs(30),
             call_idle_timeout: Duration::from_mins(1),

@@ -1,8 +1,23 @@
 //! The keys that are known, and the nearest one to a key that is not.
 
 /// The keys of the file itself that are toolgate's own.
-pub(crate) const TOP_LEVEL: &[&str] =
-    &["$schema", "mcpServers", "toolSearch", "codeMode", "gateway", "policy"];
+pub(crate) const TOP_LEVEL: &[&str] = &[
+    "$schema",
+    "mcpServers",
+    "toolSearch",
+    "codeMode",
+    "gateway",
+    "registry",
+    "skills",
+    "namespaces",
+    "policy",
+];
+
+/// The keys of `registry`.
+pub(crate) const REGISTRY: &[&str] = &["sources", "cacheHours"];
+
+/// The keys of a namespace.
+pub(crate) const NAMESPACE: &[&str] = &["servers", "exclusive", "mode", "toolSearch"];
 
 /// The keys under which clients keep their servers.
 pub(crate) const CONTAINERS: &[&str] = &["mcpServers", "servers", "context_servers", "mcp_servers"];
@@ -93,6 +108,7 @@ pub(crate) const SERVER: &[&str] = &[
     "lazy",
     "enabled",
     "disabled",
+    "idleTimeoutSeconds",
     "connectTimeoutSeconds",
     "callIdleTimeoutSeconds",
     "callTotalTimeoutSeconds",

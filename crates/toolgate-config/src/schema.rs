@@ -9,6 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::Value;
 
 use crate::choice::choice;
+use crate::namespace::NamespaceMode;
 use crate::{Approval, ChatProviderName, CodeMode, Gateway, MAX_SERVERS, ToolSearch};
 
 /// The JSON Schema of `toolgate.json`, by which editors complete and check it.
@@ -37,6 +38,45 @@ struct ConfigurationFile {
     code_mode: Option<CodeMode>,
     /// Who may come in over the network, and what they may ask.
     gateway: Option<Gateway>,
+    /// Where servers can be found that are not in this file. Nowhere, unless it is said.
+    registry: Option<RegistryFile>,
+    /// Folders of skills: each a folder with a `SKILL.md`, of which the front matter has `name`,
+    /// `description` and `mcp-servers`. Relative ones are meant from this file's folder.
+    #[schemars(length(max = 32))]
+    skills: Option<Vec<String>>,
+    /// Sets of servers that `toolgate serve --http` serves apart, at `/mcp/NAME`, by name.
+    #[schemars(extend("maxProperties" = 100))]
+    namespaces: Option<BTreeMap<String, NamespaceFile>>,
+}
+
+/// Where servers can be found.
+#[derive(JsonSchema)]
+#[schemars(rename = "Registry", rename_all = "camelCase")]
+#[expect(dead_code, reason = "the fields are read by the derive alone")]
+struct RegistryFile {
+    /// Registries by their `https` URL, and files or folders of `server.json` files. Of two servers
+    /// with one name, that of the first source counts.
+    #[schemars(length(max = 32))]
+    sources: Option<Vec<String>>,
+    /// How many hours an answer of a registry is used before it is asked again. Unless set, 24.
+    #[schemars(range(min = 0, max = 8_760))]
+    cache_hours: Option<f64>,
+}
+
+/// Some of the servers, served at a path of their own.
+#[derive(JsonSchema)]
+#[schemars(rename = "Namespace", rename_all = "camelCase")]
+#[expect(dead_code, reason = "the fields are read by the derive alone")]
+struct NamespaceFile {
+    /// Its servers, by their names in this file.
+    servers: Option<Vec<String>>,
+    /// Whether its servers are left out at `/mcp`. Unless set, false.
+    exclusive: Option<bool>,
+    /// What an agent is shown: every tool (`direct`), the meta-tools with a list that is fixed
+    /// (`stable`) or grows (`dynamic`), scripts (`code`). Unless set, as `toolSearch` says.
+    mode: Option<NamespaceMode>,
+    /// What differs from the `toolSearch` of the file.
+    tool_search: Option<ToolSearch>,
 }
 
 /// A server: a `command` that starts it, or the `url` where it runs.
@@ -78,6 +118,10 @@ struct ServerFile {
     defer_loading: Option<bool>,
     /// Whether the server is started only when one of its tools is needed. Unless set, false.
     lazy: Option<bool>,
+    /// After how many seconds without a call the server is stopped, to be started again with the next
+    /// one; 0 for never. Unless set, 1800 for a lazy server and never for others.
+    #[schemars(range(min = 0, max = 31_536_000))]
+    idle_timeout_seconds: Option<f64>,
     /// Whether the server is served at all. Unless set, true.
     enabled: Option<bool>,
     /// The opposite of `enabled`.
@@ -247,8 +291,8 @@ choice!(TransportName, "stdio" => Stdio, "http" => Http, "sse" => Sse);
 mod tests {
     use super::*;
     use crate::keys::{
-        CODE_MODE, EMBEDDINGS, GATEWAY, GATEWAY_OAUTH, OAUTH, SERVER, SUBAGENT, TOOL, TOOL_SEARCH,
-        TOP_LEVEL,
+        CODE_MODE, EMBEDDINGS, GATEWAY, GATEWAY_OAUTH, NAMESPACE, OAUTH, REGISTRY, SERVER,
+        SUBAGENT, TOOL, TOOL_SEARCH, TOP_LEVEL,
     };
 
     fn keys(schema: &Value) -> Vec<&str> {
@@ -277,6 +321,8 @@ mod tests {
         assert_eq!(keys(&definitions["CodeMode"]), sorted(CODE_MODE));
         assert_eq!(keys(&definitions["Gateway"]), sorted(GATEWAY));
         assert_eq!(keys(&definitions["GatewayOauth"]), sorted(GATEWAY_OAUTH));
+        assert_eq!(keys(&definitions["Registry"]), sorted(REGISTRY));
+        assert_eq!(keys(&definitions["Namespace"]), sorted(NAMESPACE));
         let mut top: Vec<&str> = TOP_LEVEL.to_vec();
         top.retain(|key| !["policy"].contains(key));
         assert_eq!(keys(&schema), sorted(&top));

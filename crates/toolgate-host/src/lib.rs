@@ -27,6 +27,7 @@
 
 mod code;
 mod ears;
+mod enabling;
 mod encoding;
 mod find;
 mod host;
@@ -37,6 +38,8 @@ mod overview;
 mod recent;
 mod session;
 mod settings;
+mod supply;
+mod switches;
 mod texts;
 mod usage;
 mod words;
@@ -49,3 +52,4 @@ pub use offers::{News, Notification, Watcher};
 pub use overview::ServerOverview;
 pub use session::{CallFailure, Session};
 pub use settings::{Connect, HostSettings, ServerSetup, Subagent};
+pub use supply::Supply;

@@ -1,5 +1,6 @@
 //! What toolgate keeps on disk.
 //!
+//! - [`ChoiceFile`]: which servers people and models switched off, and what people consented to.
 //! - [`DefinitionCache`]: what servers said of their tools, so that a second start can search
 //!   before any server has answered.
 //! - [`ShapeStore`]: what the results of tools looked like, where servers do not declare it.
@@ -13,8 +14,9 @@
 //! a write that fails is an error for the caller to report, never a reason to stop.
 //!
 //! Several processes may use one folder: cached definitions are replaced whole, logs are appended to
-//! line by line, and vectors and the usage log are written under a lock.
+//! line by line, and vectors, choices and the usage log are written under a lock.
 
+mod choices;
 mod definitions;
 mod files;
 mod lock;
@@ -30,6 +32,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+pub use choices::{ApprovalRequest, ChoiceFile, Choices, Consent, MAX_REQUESTS, SwitchedBy};
 pub use definitions::{CachedServer, DefinitionCache, ServerKey, ServerMemory};
 pub use logs::{LogSource, MAX_LOG_BYTES, ServerLog};
 pub use shapes::{MAX_SHAPES_BYTES, ShapeStore};
@@ -70,6 +73,18 @@ impl Store {
     /// The cache of definitions.
     pub fn definitions(&self) -> DefinitionCache {
         DefinitionCache::new(self.root.join("cache"))
+    }
+
+    /// What was chosen for the servers of a configuration; `configuration` tells it from others.
+    pub fn choices(&self, configuration: &str) -> ChoiceFile {
+        ChoiceFile::new(
+            self.root.join("choices").join(format!("{}.json", files::slug(configuration))),
+        )
+    }
+
+    /// A folder for what was fetched from elsewhere and can be fetched again.
+    pub fn fetched(&self, what: &str) -> PathBuf {
+        self.root.join("cache").join(what)
     }
 
     /// Which query led to which call.

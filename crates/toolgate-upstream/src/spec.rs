@@ -19,6 +19,9 @@ pub struct ServerSpec {
     pub remembered_era: Option<Era>,
     /// When it is connected.
     pub start: Start,
+    /// How long nobody calls before the connection is ended, to be made again with the next call.
+    /// Never where unset: a server may hold state.
+    pub rest_after: Option<Duration>,
 }
 
 /// When a server is connected.
@@ -101,6 +104,7 @@ impl ServerSpec {
             limits: Limits::default(),
             remembered_era: None,
             start: Start::Now,
+            rest_after: None,
         }
     }
 }

@@ -36,6 +36,9 @@ pub(crate) struct Globals {
     /// the user's configuration folder.
     #[arg(long, short, global = true, value_name = "FILE", env = "TOOLGATE_CONFIG")]
     pub(crate) config: Option<PathBuf>,
+    /// Only the servers of this namespace of the configuration, as it serves them
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) namespace: Option<String>,
     /// Say more on stderr; twice for details, three times for everything
     #[arg(long, short, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
@@ -67,6 +70,14 @@ pub(crate) enum Command {
     Login(Login),
     /// Forget a login, and have the server forget it
     Logout(Logout),
+    /// Use a server again that was disabled, or one of the registry
+    Enable(Enable),
+    /// Do not use a server from the next conversation on
+    Disable(Disable),
+    /// Show what agents asked to use and is not configured, and decide on it
+    Approve(Approve),
+    /// Show the skills
+    Skills(Skills),
     /// Show what a server wrote to stderr, and when it started and stopped
     Logs(Logs),
     /// Show which queries led to which calls, by which later searches are ranked, or erase it
@@ -285,6 +296,58 @@ pub(crate) struct Login {
 pub(crate) struct Logout {
     /// The server's name in the configuration
     pub(crate) name: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Enable {
+    /// A server of the configuration, or of the registry as NAME or NAME@VERSION
+    pub(crate) name: String,
+    /// Agree without being asked to what is shown, where it is not configured
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Disable {
+    /// The server
+    pub(crate) name: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Approve {
+    /// What to decide on; without it, what waits is listed
+    pub(crate) id: Option<String>,
+    /// Only show it
+    #[arg(long)]
+    pub(crate) show: bool,
+    /// Refuse it, or take back that it was approved
+    #[arg(long, conflicts_with = "show")]
+    pub(crate) deny: bool,
+    /// Agree without being asked to what is shown
+    #[arg(long, conflicts_with_all = ["show", "deny"])]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Skills {
+    #[command(subcommand)]
+    pub(crate) command: Option<SkillsCommand>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SkillsCommand {
+    /// Show all of a skill
+    Show {
+        /// Its name
+        name: String,
+        #[command(flatten)]
+        output: Output,
+    },
 }
 
 #[derive(Debug, Args)]

@@ -1,9 +1,11 @@
 //! One file a command.
 
+mod approve;
 mod call;
 mod config;
 mod demo;
 mod doctor;
+mod enable;
 mod eval;
 mod inspect;
 mod login;
@@ -12,6 +14,7 @@ mod logs;
 mod run;
 mod search;
 mod serve;
+mod skills;
 mod status;
 mod token;
 mod tokens;
@@ -52,6 +55,10 @@ pub(crate) async fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode, Fai
         Command::Doctor(arguments) => doctor::run(&arguments, printer).await,
         Command::Login(arguments) => login::run(globals, &arguments, printer).await,
         Command::Logout(arguments) => logout::run(globals, &arguments, printer).await,
+        Command::Enable(arguments) => enable::enable(globals, &arguments, printer).await,
+        Command::Disable(arguments) => enable::disable(globals, &arguments, printer),
+        Command::Approve(arguments) => approve::run(globals, &arguments, printer),
+        Command::Skills(arguments) => skills::run(globals, &arguments, printer),
         Command::Logs(arguments) => logs::run(globals, &arguments, printer),
         Command::Usage(arguments) => usage::run(globals, &arguments, printer),
         Command::Config(arguments) => config::run(globals, &arguments, printer),
@@ -190,6 +197,11 @@ fn failed_call(failure: CallFailure) -> Failure {
         }
         CallFailure::Cancelled => Failure::new("the call was cancelled"),
     }
+}
+
+fn no_place() -> Failure {
+    Failure::new("there is no place to keep anything on this system")
+        .hint("set TOOLGATE_HOME to a folder")
 }
 
 /// Whether a result says of itself that it is an error.

@@ -263,6 +263,9 @@ fn toolgate_itself() {
                 true,
             ),
             lazy: true,
+            idle_timeout: Some(
+                1800s,
+            ),
             enabled: true,
             connect_timeout: 5s,
             call_idle_timeout: 500ms,

@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "helpers of tests fail like tests")]
 
 mod clients;
+mod demand;
 mod embeddings;
 mod gateway;
 mod limits;

@@ -40,6 +40,8 @@ pub(crate) async fn run(
     host.shutdown().await;
     let unusable = unusable(&loaded.configuration);
     let modes = modes(exposure.kind);
+    let choices = loaded.choices(loaded.namespace.as_deref()).map(|file| file.read());
+    let waiting = choices.map(|choices| choices.requests.len()).unwrap_or_default();
     if arguments.output.json {
         printer.json(&json!({
             "file": folders::shown(&loaded.path),
@@ -51,6 +53,7 @@ pub(crate) async fn run(
             "servers": servers,
             "vectors": vectors,
             "logins": logins,
+            "waitingForApproval": waiting,
             "unusable": unusable
                 .iter()
                 .map(|(server, reason)| json!({ "server": server, "reason": reason }))
@@ -65,13 +68,23 @@ pub(crate) async fn run(
         if let Some(VectorProgress { encoder, known, total, .. }) = &vectors {
             printer.line(format!("Search by meaning is {encoder}'s: vectors {known} of {total}."));
         }
+        if waiting > 0 {
+            printer.line(format!(
+                "{waiting} waiting for your decision: `toolgate approve` shows them."
+            ));
+        }
         if arguments.tools {
             for server in &servers {
                 printer.line(tools(server));
             }
         }
     }
-    let well = servers.iter().all(|server| server.state == "ready" && server.problems.is_empty())
+    let as_it_should = |server: &ServerOverview| match server.state {
+        "ready" | "disabled" => true,
+        "idle" => server.lazy,
+        _ => false,
+    };
+    let well = servers.iter().all(|server| as_it_should(server) && server.problems.is_empty())
         && unusable.is_empty()
         && !load::has_errors(&loaded.configuration.problems);
     Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -126,6 +139,13 @@ fn render(
             }
             let login = logins.iter().find(|login| login.server == server.server.as_str());
             remarks.extend(login.map(ToString::to_string));
+            match server.state {
+                "disabled" => {
+                    remarks.push(format!("`toolgate enable {}` enables it", server.server));
+                }
+                "idle" if server.lazy => remarks.push("lazy: connected when needed".to_owned()),
+                _ => {}
+            }
             remarks.extend(server.problems.iter().cloned());
             vec![
                 server.server.to_string(),

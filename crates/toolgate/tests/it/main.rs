@@ -12,6 +12,8 @@ mod cli;
 mod clients;
 #[cfg(unix)]
 mod code;
+#[cfg(unix)]
+mod demand;
 mod demo;
 mod door;
 mod embeddings;

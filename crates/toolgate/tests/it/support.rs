@@ -138,7 +138,10 @@ impl Workplace {
 
     pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
         let place = |name: &str| self.path().join(name).display().to_string();
+        // Programs that a test puts there come first.
+        let path = std::env::var("PATH").unwrap_or_default();
         vec![
+            ("PATH", format!("{}:{path}", place("bin"))),
             ("HOME", self.path().display().to_string()),
             ("TOOLGATE_HOME", place("state")),
             ("XDG_CONFIG_HOME", place(".config")),

@@ -1,0 +1,137 @@
+//! `toolgate approve`
+
+use std::process::ExitCode;
+
+use serde_json::json;
+use toolgate_store::{ApprovalRequest, ChoiceFile, Consent};
+
+use super::enable::agreed;
+use crate::{
+    cli::{Approve, Globals},
+    failure::Failure,
+    load::{self, Loaded},
+    printer::Printer,
+};
+
+/// Something that waits, and where.
+struct Waiting {
+    id: String,
+    namespace: Option<String>,
+    request: ApprovalRequest,
+    file: ChoiceFile,
+}
+
+pub(crate) fn run(
+    globals: &Globals,
+    arguments: &Approve,
+    printer: &mut Printer,
+) -> Result<ExitCode, Failure> {
+    let loaded = load::load(globals)?;
+    let files = files(&loaded)?;
+    let Some(id) = &arguments.id else { return list(&files, arguments, printer) };
+    let waiting = waiting(&files).into_iter().find(|waiting| waiting.id == *id);
+    if arguments.deny {
+        return deny(id, waiting, &files, printer);
+    }
+    let Some(Waiting { request, file, .. }) = waiting else {
+        return Err(Failure::usage(format!("nothing waits under the id `{id}`"))
+            .hint("`toolgate approve` lists what does"));
+    };
+    printer.line(request.shown.trim_end());
+    if arguments.show {
+        return Ok(ExitCode::SUCCESS);
+    }
+    agreed(arguments.yes)?;
+    let server = request.server.clone();
+    let consent = Consent::now(request.fingerprint, request.plan);
+    file.change(|choices| choices.consent(server, consent))
+        .map_err(|error| Failure::new(error.to_string()))?;
+    printer.line(format!("{} is approved: the agent can enable it now.", request.server));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list(
+    files: &[(Option<String>, ChoiceFile)],
+    arguments: &Approve,
+    printer: &mut Printer,
+) -> Result<ExitCode, Failure> {
+    let waiting = waiting(files);
+    if arguments.output.json {
+        let rows: Vec<_> = waiting
+            .iter()
+            .map(|waiting| {
+                let request = &waiting.request;
+                json!({
+                    "id": waiting.id, "namespace": waiting.namespace, "server": request.server,
+                    "at": request.at, "shown": request.shown, "plan": request.plan,
+                })
+            })
+            .collect();
+        printer.json(&rows)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if waiting.is_empty() {
+        printer.note("nothing waits for a decision");
+    }
+    for Waiting { id, namespace, request, .. } in &waiting {
+        let namespace = namespace.as_ref().map(|name| format!(" (namespace {name})"));
+        printer.line(format!("{id}{}", namespace.unwrap_or_default()));
+        for line in request.shown.lines() {
+            printer.line(format!("  {line}"));
+        }
+    }
+    if !waiting.is_empty() {
+        printer.note("`toolgate approve ID` allows one, `toolgate approve ID --deny` refuses it");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses what waits under an id, or takes back what was approved of a server of this name.
+fn deny(
+    id: &str,
+    waiting: Option<Waiting>,
+    files: &[(Option<String>, ChoiceFile)],
+    printer: &mut Printer,
+) -> Result<ExitCode, Failure> {
+    let changed = |error: toolgate_store::StoreError| Failure::new(error.to_string());
+    if let Some(Waiting { request, file, .. }) = waiting {
+        file.change(|choices| choices.requests.remove(id)).map_err(changed)?;
+        printer.line(format!("{} is refused.", request.server));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut taken_back = false;
+    for (_, file) in files {
+        let removed = file.change(|choices| choices.consents.remove(id).is_some());
+        taken_back |= removed.map_err(changed)?;
+    }
+    if !taken_back {
+        return Err(Failure::usage(format!("nothing waits or is approved under `{id}`")));
+    }
+    printer.line(format!("{id} is no longer approved."));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn waiting(files: &[(Option<String>, ChoiceFile)]) -> Vec<Waiting> {
+    let waiting = files.iter().flat_map(|(namespace, file)| {
+        file.read().requests.into_iter().map(|(id, request)| Waiting {
+            id,
+            namespace: namespace.clone(),
+            request,
+            file: file.clone(),
+        })
+    });
+    let mut waiting: Vec<Waiting> = waiting.collect();
+    waiting.sort_by(|left, right| (left.request.at, &left.id).cmp(&(right.request.at, &right.id)));
+    waiting
+}
+
+/// The choices of the namespace that was asked for, or of all.
+fn files(loaded: &Loaded) -> Result<Vec<(Option<String>, ChoiceFile)>, Failure> {
+    let all = loaded.configuration.namespaces.iter().map(|it| Some(it.name.clone()));
+    let all = std::iter::once(None).chain(all);
+    let wanted = |name: &Option<String>| loaded.namespace.is_none() || *name == loaded.namespace;
+    let names: Vec<Option<String>> = all.filter(wanted).collect();
+    let files =
+        names.into_iter().map(|name| Some((name.clone(), loaded.choices(name.as_deref())?)));
+    files.collect::<Option<_>>().ok_or_else(super::no_place)
+}
