@@ -11,7 +11,7 @@ mod settings;
 mod sharing;
 mod sse;
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
     Json, Router,
@@ -21,7 +21,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::any,
 };
-use futures::{Stream, StreamExt as _};
+use futures::{Stream, StreamExt as _, future::join_all};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
@@ -65,6 +65,9 @@ pub(crate) struct Served {
     source: Arc<dyn Source>,
     faces: Faces,
 }
+
+/// All of them.
+type Namespaces = HashMap<String, Arc<Served>>;
 
 /// Where a request has arrived, and from whom.
 #[derive(Debug, Clone)]
@@ -110,16 +113,19 @@ pub async fn serve_http(listener: TcpListener, settings: HttpSettings, stop: Can
         limits,
         stop,
     });
-    let mut router = Router::new();
+    let namespaces: Namespaces = settings
+        .namespaces
+        .into_iter()
+        .map(|Namespace { path, source }| {
+            let place = path.as_str().into();
+            (path, Arc::new(Served { place, source, faces: Faces::default() }))
+        })
+        .collect();
+    let namespaces = Arc::new(namespaces);
+    let mut router =
+        Router::new().fallback(handle).with_state((Arc::clone(&server), Arc::clone(&namespaces)));
     for path in [WELL_KNOWN.to_owned(), format!("{WELL_KNOWN}/{{*rest}}")] {
         router = router.route(&path, any(describe).with_state(Arc::clone(&server)));
-    }
-    let mut namespaces = Vec::new();
-    for Namespace { path, source } in settings.namespaces {
-        let namespace =
-            Arc::new(Served { place: path.as_str().into(), source, faces: Faces::default() });
-        namespaces.push(Arc::clone(&namespace));
-        router = router.route(&path, any(handle).with_state((Arc::clone(&server), namespace)));
     }
     let connections = TaskTracker::new();
     tokio::select! {
@@ -129,9 +135,7 @@ pub async fn serve_http(listener: TcpListener, settings: HttpSettings, stop: Can
     }
     drop(listener);
     server.sessions.end().await;
-    for namespace in namespaces {
-        namespace.faces.end().await;
-    }
+    join_all(namespaces.values().map(|namespace| namespace.faces.end())).await;
     connections.close();
     let _ = tokio::time::timeout(PARTING, connections.wait()).await;
 }
@@ -186,21 +190,21 @@ async fn connect(server: &Server, stream: TcpStream, peer: SocketAddr, router: R
     }
 }
 
-async fn sweep(server: &Server, namespaces: &[Arc<Served>]) {
+async fn sweep(server: &Server, namespaces: &Namespaces) {
     let limits = &server.limits;
     let mut ticks = tokio::time::interval(SWEEP.min(limits.session_idle).min(limits.patience));
     loop {
         ticks.tick().await;
         server.sessions.sweep();
         server.suspended.sweep();
-        for namespace in namespaces {
+        for namespace in namespaces.values() {
             namespace.faces.sweep(limits.session_idle);
         }
     }
 }
 
 async fn handle(
-    State((server, namespace)): State<(Arc<Server>, Arc<Served>)>,
+    State((server, namespaces)): State<(Arc<Server>, Arc<Namespaces>)>,
     axum::Extension(Peer(peer)): axum::Extension<Peer>,
     request: HttpRequest,
 ) -> Response {
@@ -213,6 +217,9 @@ async fn handle(
         if let Some(permission) = sharing::permission(&parts) {
             return Ok(permission);
         }
+        let Some(namespace) = namespaces.get(parts.uri.path()).cloned() else {
+            return Err(Refusal::new(StatusCode::NOT_FOUND, "nothing is served at this path"));
+        };
         let admitted = server.door.admit(&parts.headers, &namespace.place, peer.ip()).await;
         let Admitted { caller, pass } = match admitted {
             Ok(admitted) => admitted,

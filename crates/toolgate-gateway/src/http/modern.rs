@@ -18,6 +18,7 @@ use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::Instant,
 };
+use tokio_util::sync::CancellationToken;
 
 use super::{
     Here, headers,
@@ -45,6 +46,8 @@ pub(crate) struct Place {
     face: tokio::sync::OnceCell<Arc<dyn Face>>,
     under_way: Arc<Semaphore>,
     used: Mutex<Instant>,
+    /// Cancelled when it is dropped.
+    dropped: CancellationToken,
 }
 
 /// Callers that are remembered at once.
@@ -187,6 +190,7 @@ impl Faces {
             face: tokio::sync::OnceCell::new(),
             under_way: Arc::new(Semaphore::new(here.server.limits.in_flight)),
             used: Mutex::new(now),
+            dropped: CancellationToken::new(),
         });
         table.insert(key, Arc::clone(&place));
         Ok(place)
@@ -210,11 +214,14 @@ impl Faces {
 
     pub(crate) async fn end(&self) {
         let all: Vec<_> = self.table.lock().drain().map(|(_, place)| place).collect();
-        for place in all {
-            if let Some(face) = place.face.get() {
-                face.close().await;
-            }
-        }
+        let faces = all.iter().filter_map(|place| place.face.get());
+        futures::future::join_all(faces.map(|face| face.close())).await;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.dropped.cancel();
     }
 }
 
@@ -235,10 +242,13 @@ impl Place {
         let opened = self.face.get_or_try_init(|| async {
             let source = &*here.namespace.source;
             let face = handshake::meet(source, here.caller.clone(), declared).await?;
-            let (watched, place) = (Arc::clone(&face), Arc::downgrade(self));
-            let namespace = Arc::downgrade(&here.namespace);
+            let (watched, dropped) = (Arc::clone(&face), self.dropped.clone());
+            let (namespace, place) = (Arc::downgrade(&here.namespace), Arc::downgrade(self));
             tokio::spawn(async move {
-                watched.closed().await;
+                tokio::select! {
+                    () = watched.closed() => {}
+                    () = dropped.cancelled() => return,
+                }
                 if let Some(namespace) = namespace.upgrade() {
                     namespace.faces.forget(&place);
                 }

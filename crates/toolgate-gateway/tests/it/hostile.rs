@@ -67,8 +67,39 @@ async fn media_types_are_checked() {
     let put = endpoint.client.put(endpoint.url()).send().await.unwrap();
     assert_eq!(put.status(), StatusCode::METHOD_NOT_ALLOWED);
     assert_eq!(put.headers()["allow"], "GET, POST, DELETE");
-    let elsewhere = endpoint.client.get(format!("http://{}/", endpoint.address));
-    assert_eq!(status(elsewhere).await, StatusCode::NOT_FOUND);
+    for path in ["/", "/mcp/", "/MCP", "//mcp"] {
+        let elsewhere = endpoint.client.post(format!("http://{}{path}", endpoint.address));
+        assert_eq!(status(elsewhere.body(body.clone())).await, StatusCode::NOT_FOUND, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn what_begins_at_one_path_is_unknown_at_another() {
+    let endpoint = Endpoint::with(|settings| {
+        let mut work = settings.namespaces[0].clone();
+        work.path = "/mcp/work".to_owned();
+        settings.namespaces.push(work);
+    })
+    .await;
+    let session = endpoint.session().await;
+    let at_work = |request: reqwest::RequestBuilder| {
+        let mut request = request.build().unwrap();
+        request.url_mut().set_path("/mcp/work");
+        endpoint.client.execute(request)
+    };
+    let response = at_work(session.post(&call(1, "echo"))).await.unwrap();
+    assert_eq!(response.status(), StatusCode::NOT_FOUND);
+    let begun = at_work(endpoint.post(&initialize("2025-11-25"))).await.unwrap();
+    assert_eq!(begun.status(), 200);
+
+    let asked = endpoint.modern("tools/call", json!({ "name": "ask" })).send().await.unwrap();
+    let asked: Value = asked.json().await.unwrap();
+    let state = &asked["result"]["requestState"];
+    let params = json!({ "name": "ask", "requestState": state, "inputResponses": { "1": {} } });
+    let retried = at_work(endpoint.modern("tools/call", params)).await.unwrap();
+    let retried: Value = retried.json().await.unwrap();
+    let question = &retried["result"]["inputRequests"]["1"]["params"]["message"];
+    assert_eq!(question, "first", "a request of its own: {retried}");
 }
 
 #[tokio::test]
