@@ -5,7 +5,7 @@ mod listen;
 mod news;
 mod watch_list;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;
 use rmcp::{
@@ -14,6 +14,7 @@ use rmcp::{
 };
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use toolgate_host::{CallFailure, Host, Session};
 use toolgate_upstream::{CallOptions, Progress};
 
@@ -37,6 +38,8 @@ struct Aggregate {
     session: Arc<Session>,
     given: Arc<Given>,
     outlet: Option<Link>,
+    /// Watches the list for a client that has said that it is ready. Ends with this.
+    watching: OnceLock<DropGuard>,
 }
 
 /// Progress that waits to be sent to a slow client. More is lost; a result never is.
@@ -55,8 +58,12 @@ impl Source for AggregateSource {
         if client.era == Era::Modern {
             session.fix_list();
         }
-        let face =
-            Aggregate { session: Arc::new(session), given: Arc::default(), outlet: client.outlet };
+        let face = Aggregate {
+            session: Arc::new(session),
+            given: Arc::default(),
+            outlet: client.outlet,
+            watching: OnceLock::new(),
+        };
         Box::pin(std::future::ready(Ok(Arc::new(face) as Arc<dyn Face>)))
     }
 }
@@ -88,9 +95,17 @@ impl Face for Aggregate {
         if method == "notifications/initialized"
             && let Some(outlet) = self.outlet.clone()
         {
-            let (session, given) = (Arc::downgrade(&self.session), Arc::clone(&self.given));
-            tokio::spawn(watch_list::watch(session, given, outlet.clone()));
-            tokio::spawn(news::forward(self.session.news(), outlet));
+            // Once, however often it is said.
+            self.watching.get_or_init(|| {
+                let (session, given) = (Arc::downgrade(&self.session), Arc::clone(&self.given));
+                let over = CancellationToken::new();
+                let watching = watch_list::watch(session, given, outlet.clone());
+                let forwarding = news::forward(self.session.news(), outlet);
+                tokio::spawn(over.clone().run_until_cancelled_owned(async {
+                    tokio::join!(watching, forwarding);
+                }));
+                over.drop_guard()
+            });
         }
         Box::pin(std::future::ready(()))
     }
