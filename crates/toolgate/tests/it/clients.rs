@@ -13,6 +13,7 @@ use crate::support::{META, Workplace, program};
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// The programs, or none where nobody has installed them and no continuous integration asks for them.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn installed() -> Option<RealServers> {
     match real_servers() {
         Ok(servers) => Some(servers),
@@ -109,8 +110,8 @@ async fn hold_sessions(script: impl Fn() -> (Command, Value), mode: &str, versio
                 (Face::Transparent, "legacy") => ("", "test_elicitation"),
                 (Face::Transparent, _) => ("", "test_input_required_result_elicitation"),
             };
-            let more = json!({ "mode": mode, "prefix": prefix, "asking": asking });
-            for part in [more, how] {
+            let extra = json!({ "mode": mode, "prefix": prefix, "asking": asking });
+            for part in [extra, how] {
                 let Value::Object(part) = part else { unreachable!() };
                 plan.as_object_mut().unwrap().extend(part);
             }
