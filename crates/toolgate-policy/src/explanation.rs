@@ -4,10 +4,13 @@ use std::{fmt, sync::Arc};
 
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 
+use crate::definitions::shown;
 use crate::{Evidence, LabelSet, Mode, Rule, Verdict};
 
 /// How many of the rules that lost are kept.
 const MAX_CONSIDERED: usize = 32;
+/// How much of a name that a server chose is shown.
+const LONGEST_NAME: usize = 128;
 
 /// What becomes of a call.
 #[derive(Debug, Clone, PartialEq)]
@@ -140,15 +143,16 @@ impl fmt::Display for Explanation {
             Ground::Mode(mode) => {
                 write!(formatter, "{verdict}: no rule applies, and the default is \"{mode}\"")?;
                 if mode.heeds_read_only() {
-                    let only = if *verdict == Verdict::Allow { "only" } else { "not only" };
-                    write!(formatter, "; the tool counts as one that {only} reads")?;
+                    let counts =
+                        if *verdict == Verdict::Allow { "counts" } else { "does not count" };
+                    write!(formatter, "; the tool {counts} as read-only")?;
                 }
             }
         }
         for evidence in flow.iter().flat_map(|flow| &flow.evidence) {
             let Evidence { tool, call, labels, argument, .. } = evidence;
-            let place = argument.as_deref().unwrap_or("the call");
-            let (server, tool) = (&tool.server, &tool.tool);
+            let place = shown(argument.as_deref().unwrap_or("the call"), LONGEST_NAME);
+            let (server, tool) = (&tool.server, shown(&tool.tool, LONGEST_NAME));
             write!(formatter, "\n  {place} has data of {server}/{tool} (call {call}): {labels}")?;
         }
         for Considered { rule, lost } in &self.considered {

@@ -64,8 +64,11 @@ impl Place {
             match part {
                 "" | "." => {}
                 // Above the root is the root; above a relative start is nobody knows where.
-                ".." if names.pop().is_none() && !absolute => return None,
-                ".." => {}
+                ".." => {
+                    if names.pop().is_none() && !absolute {
+                        return None;
+                    }
+                }
                 name => names.push(name.to_owned()),
             }
         }

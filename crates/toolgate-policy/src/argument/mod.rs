@@ -269,8 +269,8 @@ mod tests {
         a..b: is no way to an argument: at most 32 non-empty names
         a > like: is not a known operator
         a > less: must be a number
-        a > matches: is no regular expression that can be used: error: unclosed group
-        a > matches: is no regular expression that can be used: Compiled regex exceeds size limit of 262144 bytes.
+        a > matches: is no regular expression that can be used: unclosed group
+        a > matches: is no regular expression that can be used: Compiled regex exceeds size limit of 262144 bytes
         a > anchored: belongs to `matches`, which is missing
         a > host: must be a host such as "example.com", or a list of 1 to 1,000
         a > under: must be a folder such as "/srv/data", without `..` that leads out

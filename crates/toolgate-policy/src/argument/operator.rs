@@ -189,11 +189,17 @@ fn compile(pattern: &str, anchored: bool) -> Result<Regex, String> {
             .size_limit(MAX_COMPILED_BYTES)
             .dfa_size_limit(MAX_COMPILED_BYTES)
             .build()
-            .map_err(|error| error.to_string().lines().last().unwrap_or_default().to_owned())
+            .map_err(|error| last_line(&error.to_string()))
     };
     // Alone first: `a)|(b` must not come to mean something within the group.
     let plain = build(pattern)?;
     if anchored { build(&format!("\\A(?:{pattern})\\z")) } else { Ok(plain) }
+}
+
+/// What is wrong, without the drawing of where.
+fn last_line(message: &str) -> String {
+    let line = message.lines().last().unwrap_or_default();
+    line.trim_start_matches("error: ").trim_end_matches('.').to_owned()
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ fn explained(mode: Mode, rules: Vec<Rule>, flow: &Flow) -> String {
 
 #[test]
 fn the_mode() {
-    assert_snapshot!(explained(Mode::Ask, vec![], &Flow::NONE), @r#"ask: no rule applies, and the default is "ask"; the tool counts as one that not only reads"#);
+    assert_snapshot!(explained(Mode::Ask, vec![], &Flow::NONE), @r#"ask: no rule applies, and the default is "ask"; the tool does not count as read-only"#);
     assert_snapshot!(explained(Mode::Allow, vec![], &Flow::NONE), @r#"allow: no rule applies, and the default is "allow""#);
 }
 

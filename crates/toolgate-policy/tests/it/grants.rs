@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolgate_catalog::ToolId;
 use toolgate_policy::{
-    ArgumentConditions, Authorisation, Decision, Flow, Full, Grant, GrantId, GrantedArguments, Grants,
-    Label, LabelSet, MAX_GRANTS, Mode, Moment, Request, Scope, Verdict,
+    ArgumentConditions, Authorisation, Decision, Flow, Full, Grant, GrantId, GrantedArguments,
+    Grants, Label, LabelSet, MAX_GRANTS, Mode, Moment, Request, Scope, Verdict,
 };
 
 use crate::{create_issue, policy, rule};

@@ -2,6 +2,8 @@
 
 #![expect(clippy::expect_used, reason = "helpers of tests fail like tests")]
 
+mod catalogue;
+mod changes;
 mod explanations;
 mod flows;
 mod grants;
