@@ -48,13 +48,12 @@ impl<'a> SourceText<'a> {
             position = START;
             0
         };
-        for character in self.text[from..offset].chars() {
-            if character == '\n' {
-                position.line += 1;
-                position.column = 1;
-            } else {
-                position.column += 1;
-            }
+        let walked = &self.text[from..offset];
+        if let Some(newline) = walked.rfind('\n') {
+            position.line += walked.matches('\n').count();
+            position.column = walked[newline + 1..].chars().count() + 1;
+        } else {
+            position.column += walked.chars().count();
         }
         self.last.set((offset, position));
         position

@@ -43,6 +43,6 @@ pub use pattern::{MAX_PATTERN_BYTES, NamePattern, PatternError, ToolPattern};
 pub use policy::{Policy, ToolPolicy};
 pub use rule::{Breadth, Origin, Rule, Specificity, Target, Trust};
 pub use settings::{MAX_RULES, PolicySettings, ServerPolicy, ToolSettings};
-/// A server's name, so that settings can be made without the catalogue.
-pub use toolgate_catalog::ServerName;
+/// Who servers and tools are, as the catalogue has it.
+pub use toolgate_catalog::{ServerName, ToolId};
 pub use verdict::{Claims, FlowMode, Mode, NewTools, Verdict};

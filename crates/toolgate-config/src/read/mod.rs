@@ -173,7 +173,9 @@ fn report_misspelt(
 ) -> bool {
     let Some(near) = keys::nearest(key, TOP_LEVEL) else { return false };
     let is_container = near == "mcpServers";
-    let severity = if is_container { Severity::Error } else { Severity::Warning };
+    // Without these two, there is nothing to serve or nothing to hold it back.
+    let is_grave = is_container || near == "policy";
+    let severity = if is_grave { Severity::Error } else { Severity::Warning };
     let hint = Some(format!("did you mean `{near}`?"));
     let predicate = "is not a known key; it is ignored";
     context.report.add(severity, path, member.key_offset, predicate, hint);

@@ -1,8 +1,8 @@
 //! The `policy` key, and what servers say of who may call what.
 
 use toolgate_policy::{
-    Label, LabelSet, Mode, NewTools, Origin, PolicySettings, ServerPolicy, Target, ToolSettings,
-    Trust,
+    Claims, FlowMode, Label, LabelSet, Mode, NewTools, Origin, PolicySettings, ServerPolicy,
+    Target, ToolSettings, Trust,
 };
 
 use super::report::Path;
@@ -35,30 +35,24 @@ pub(super) fn read(
     };
     let mut scope = Scope::new(object, path, context);
     scope.report_replaced(object, path);
-    let rules = rule::read_all(&mut scope);
+    scope.refuse_unknown(POLICY);
+    // A misspelt `rules` must not be a policy without rules.
+    let is_misspelt = scope.first_error.is_some();
+    let mut rules = rule::read_all(&mut scope);
+    if is_misspelt {
+        rules.push(rule::denial(&scope, path, &member.node, Target::default()));
+    }
     let labels = labels(&mut scope);
-    let settings = PolicySettings {
+    PolicySettings {
         // Whoever writes a policy wants one, also where they do not say which.
         mode: closed(&mut scope, "default", Mode::Ask, Mode::Deny),
-        claims: closed(
-            &mut scope,
-            "claims",
-            toolgate_policy::Claims::All,
-            toolgate_policy::Claims::Trusted,
-        ),
-        flow: closed(
-            &mut scope,
-            "flow",
-            toolgate_policy::FlowMode::Content,
-            toolgate_policy::FlowMode::Labels,
-        ),
+        claims: closed(&mut scope, "claims", Claims::All, Claims::Trusted),
+        flow: closed(&mut scope, "flow", FlowMode::Content, FlowMode::Labels),
         new_tools: closed(&mut scope, "newTools", NewTools::Allow, NewTools::Hold),
         rules,
         labels,
         ..PolicySettings::default()
-    };
-    scope.report_unknown(&[POLICY], POLICY);
-    settings
+    }
 }
 
 /// What a server's entry says, if anything.

@@ -88,25 +88,29 @@ fn read(scope: &mut Scope<'_, '_>, path: &Path<'_>, node: &Node<'_>, rules: &mut
     scope.first_error = outer_error;
 }
 
-/// What stands in for a rule that cannot be read.
-fn denial(scope: &Scope<'_, '_>, path: &Path<'_>, node: &Node<'_>, target: Target) -> Rule {
+/// What stands in for what cannot be read.
+pub(super) fn denial(
+    scope: &Scope<'_, '_>,
+    path: &Path<'_>,
+    node: &Node<'_>,
+    target: Target,
+) -> Rule {
     let origin = origin(scope.context, path, node.offset);
-    let reason = Some("a rule of the policy cannot be read".into());
+    let reason = Some("a part of the policy cannot be read".into());
     Rule { reason, ..Rule::new(target, Verdict::Deny, origin) }
 }
 
 /// Which tools the rule is about: one target for each pattern. None where that cannot be read.
 fn targets(scope: &mut Scope<'_, '_>) -> Option<Vec<Target>> {
-    let server = match scope.object.get("server") {
+    let server = scope.object.get("server");
+    let name = match server.map(|member| (member, &member.node.value)) {
         None => None,
-        Some(member) => match &member.node.value {
-            Value::String(server) => Some((&**server, member)),
-            _ => {
-                let path = Path::Key(scope.path, &member.key);
-                scope.mismatch(Severity::Error, &path, &member.node, "a string", None);
-                return None;
-            }
-        },
+        Some((_, Value::String(name))) => Some(&**name),
+        Some((member, _)) => {
+            let path = Path::Key(scope.path, &member.key);
+            scope.mismatch(Severity::Error, &path, &member.node, "a string", None);
+            return None;
+        }
     };
     let tools = scope.object.get("tool");
     let one = tools.map(|member| std::slice::from_ref(&member.node));
@@ -130,14 +134,14 @@ fn targets(scope: &mut Scope<'_, '_>) -> Option<Vec<Target>> {
                 return None;
             }
         };
-        match Target::read(server.map(|(name, _)| name), tool.map(|(name, _)| name)) {
+        match Target::read(name, tool.map(|(name, _)| name)) {
             Ok(target) => {
                 targets.push(Target { annotations: annotations.clone(), trust, ..target });
             }
             Err(error) => {
                 let key = if tool.is_some() { "tool" } else { "server" };
                 let path = Path::Key(scope.path, key);
-                let node = tool.map(|(_, node)| node).or(server.map(|(_, member)| &member.node));
+                let node = tool.map(|(_, node)| node).or(server.map(|member| &member.node));
                 let offset = node.map_or(0, |node| node.offset);
                 scope.complain(Severity::Error, &path, offset, &error.to_string(), None);
                 return None;

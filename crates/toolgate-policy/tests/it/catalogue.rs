@@ -11,7 +11,6 @@ use toolgate_policy::definitions::{Likeness, scan, shadowing};
 
 #[test]
 #[ignore = "needs captures of real servers in TOOLGATE_CATALOGUE"]
-#[expect(clippy::print_stderr, reason = "the numbers are what it is run for")]
 fn few_honest_definitions_are_suspected() {
     let folder = std::env::var_os("TOOLGATE_CATALOGUE").expect("TOOLGATE_CATALOGUE is set");
     let mut captures: Vec<PathBuf> = fs::read_dir(PathBuf::from(folder))

@@ -25,7 +25,7 @@ fn locked(definitions: &[Value]) -> Lock {
 
 fn only_change(before: &Value, after: &Value) -> ChangeKind {
     let mut changes =
-        compare(&locked(&[before.clone()]), &server(), &[define(after)], NewTools::Hold);
+        compare(&locked(std::slice::from_ref(before)), &server(), &[define(after)], NewTools::Hold);
     assert_eq!(changes.len(), 1);
     changes.remove(0).kind
 }
@@ -287,7 +287,7 @@ fn reversed(value: &Value) -> Value {
 proptest! {
     #[test]
     fn equal_definitions_never_differ(definition in definitions()) {
-        let lock = Lock::read(&locked(&[definition.clone()]).write()).expect("our own text");
+        let lock = Lock::read(&locked(std::slice::from_ref(&definition)).write()).expect("our own text");
         let changes = compare(&lock, &server(), &[define(&reversed(&definition))], NewTools::Hold);
         prop_assert_eq!(&changes[0].kind, &ChangeKind::Unchanged);
     }
