@@ -30,7 +30,7 @@ fn policy(count: usize) -> Policy {
             _ => (Some("github".to_owned()), Some(format!("tool{number}"))),
         };
         let target = Target::read(server.as_deref(), tool.as_deref()).expect("a sound pattern");
-        let origin = Origin { path: "policy.rules".into(), place: Some("bench".into()) };
+        let origin = Origin::Configured { path: "policy.rules".into(), place: None };
         Rule { arguments: conditions.clone(), ..Rule::new(target, Verdict::Ask, origin) }
     });
     let settings = PolicySettings { rules: rules.collect(), ..PolicySettings::of_mode(Mode::Ask) };

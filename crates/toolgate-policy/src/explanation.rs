@@ -3,6 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
+use serde_json::Value;
 
 use crate::definitions::shown;
 use crate::{Evidence, LabelSet, Mode, Rule, Verdict};
@@ -19,9 +20,9 @@ pub struct Decision {
     pub verdict: Verdict,
     /// What decided.
     pub ground: Ground,
-    /// What a rule about data found, where it does not simply allow. A person who is asked sees its
-    /// evidence, also where another rule would have asked anyway.
-    pub flow: Option<FlowFinding>,
+    /// What rules about data found, where they do not simply allow. A person who is asked sees the
+    /// evidence of all of them, also where another rule would have asked anyway.
+    pub flows: Vec<FlowFinding>,
 }
 
 /// What decided a call.
@@ -40,6 +41,8 @@ pub struct FlowFinding {
     pub rule: Arc<Rule>,
     /// The earlier results that the call has to do with; at most a few are repeated.
     pub evidence: Vec<Evidence>,
+    /// The labels of all of them.
+    pub labels: LabelSet,
 }
 
 /// A decision with the rules that applied too and why they lost.
@@ -58,6 +61,8 @@ pub struct Explanation {
     pub considered: Vec<Considered>,
     /// How many more there are.
     pub left_out: usize,
+    /// The arguments that the deciding rule could not judge, which counted against the call.
+    pub unclear: Vec<String>,
 }
 
 /// A rule that applied and did not decide.
@@ -94,14 +99,24 @@ impl Decision {
 
     /// The labels of the data that the call was found to have to do with.
     pub fn flow_labels(&self) -> LabelSet {
-        let evidence = self.flow.iter().flat_map(|flow| &flow.evidence);
-        evidence.fold(LabelSet::EMPTY, |labels, evidence| labels.union(evidence.labels))
+        self.flows.iter().fold(LabelSet::EMPTY, |labels, flow| labels.union(flow.labels))
+    }
+
+    /// The evidence of all rules about data, each result once.
+    pub fn evidence(&self) -> Vec<&Evidence> {
+        let mut all: Vec<&Evidence> = Vec::new();
+        for evidence in self.flows.iter().flat_map(|flow| &flow.evidence) {
+            if !all.contains(&evidence) {
+                all.push(evidence);
+            }
+        }
+        all
     }
 }
 
 impl Explanation {
     /// Sorts out why each rule of `applied` lost; the one that decided is left out.
-    pub(crate) fn new(decision: Decision, applied: Vec<Arc<Rule>>) -> Self {
+    pub(crate) fn new(decision: Decision, applied: Vec<Arc<Rule>>, arguments: &Value) -> Self {
         let is_winner = |rule: &Arc<Rule>| matches!(&decision.ground, Ground::Rule(winner) if Arc::ptr_eq(winner, rule));
         let mut considered: Vec<Considered> = applied
             .into_iter()
@@ -111,7 +126,11 @@ impl Explanation {
         considered.sort_by_key(|one| std::cmp::Reverse(one.rule.specificity()));
         let left_out = considered.len().saturating_sub(MAX_CONSIDERED);
         considered.truncate(MAX_CONSIDERED);
-        Self { decision, considered, left_out }
+        let unclear = match &decision.ground {
+            Ground::Rule(rule) => rule.arguments.unclear(arguments),
+            Ground::Mode(_) => Vec::new(),
+        };
+        Self { decision, considered, left_out, unclear }
     }
 }
 
@@ -132,7 +151,7 @@ fn lost(decision: &Decision, rule: &Rule) -> Lost {
 
 impl fmt::Display for Explanation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Decision { verdict, ground, flow } = &self.decision;
+        let Decision { verdict, ground, .. } = &self.decision;
         match ground {
             Ground::Rule(rule) => {
                 write!(formatter, "{verdict}: {}, {}", rule.origin, rule.specificity())?;
@@ -149,7 +168,10 @@ impl fmt::Display for Explanation {
                 }
             }
         }
-        for evidence in flow.iter().flat_map(|flow| &flow.evidence) {
+        for argument in &self.unclear {
+            write!(formatter, "\n  `{argument}` cannot be judged, which counts against the call")?;
+        }
+        for evidence in self.decision.evidence() {
             let Evidence { tool, call, labels, argument, .. } = evidence;
             let place = shown(argument.as_deref().unwrap_or("the call"), LONGEST_NAME);
             let (server, tool) = (&tool.server, shown(&tool.tool, LONGEST_NAME));
@@ -199,8 +221,8 @@ impl Serialize for Explanation {
             Ground::Mode(mode) => map.serialize_entry("default", mode)?,
         }
         map.serialize_entry("reason", &self.decision.reason())?;
-        let evidence: Vec<_> = self.decision.flow.iter().flat_map(|flow| &flow.evidence).collect();
-        map.serialize_entry("evidence", &evidence)?;
+        map.serialize_entry("unclear", &self.unclear)?;
+        map.serialize_entry("evidence", &self.decision.evidence())?;
         let considered: Vec<Other<'_>> = self
             .considered
             .iter()

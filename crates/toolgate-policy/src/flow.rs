@@ -72,8 +72,8 @@ impl FlowCondition {
         self.carries.is_superset(other.carries) && self.steered_by.is_superset(other.steered_by)
     }
 
-    /// What shows that it holds; nothing where it does not.
-    pub(crate) fn evidence(self, flow: &Flow, mode: FlowMode) -> Option<Vec<Evidence>> {
+    /// What shows that it holds, and the labels of all that shows it; nothing where it does not.
+    pub(crate) fn evidence(self, flow: &Flow, mode: FlowMode) -> Option<(Vec<Evidence>, LabelSet)> {
         // By labels alone, what was seen may be anywhere.
         let (carried, steered) = match mode {
             FlowMode::Off => return None,
@@ -81,6 +81,7 @@ impl FlowCondition {
             FlowMode::Labels => (Contact::Touched, Contact::Touched),
         };
         let mut shown = Vec::new();
+        let mut found = LabelSet::EMPTY;
         for (labels, needed) in [(self.carries, carried), (self.steered_by, steered)] {
             if labels.is_empty() {
                 continue;
@@ -88,13 +89,13 @@ impl FlowCondition {
             let fits = |evidence: &&Evidence| {
                 evidence.contact >= needed && !evidence.labels.intersection(labels).is_empty()
             };
-            let before = shown.len();
-            shown.extend(flow.evidence.iter().filter(fits).take(MAX_SHOWN).cloned());
-            if shown.len() == before {
-                return None;
-            }
+            let fitting = || flow.evidence.iter().filter(fits);
+            fitting().next()?;
+            // A person is shown a few; what they agree to is said of all.
+            found = fitting().fold(found, |found, evidence| found.union(evidence.labels));
+            shown.extend(fitting().take(MAX_SHOWN).cloned());
         }
-        Some(shown)
+        Some((shown, found))
     }
 }
 

@@ -173,17 +173,20 @@ impl Grants {
         covering.first().copied()
     }
 
-    /// What becomes of a call. A grant for one call is used up by it.
+    /// What becomes of a call. A grant for one call is used up by it. The labels of its data are those
+    /// of the decision, whatever the request says.
     ///
     /// This is the one place where grants meet verdicts: a denial stays one.
     pub fn authorise(&mut self, decision: &Decision, request: &Request<'_>) -> Authorisation {
         match decision.verdict {
             Verdict::Allow => Authorisation::Allowed(None),
             Verdict::Deny => Authorisation::Denied,
-            Verdict::Ask => match self.take(request) {
-                Some(id) => Authorisation::Allowed(Some(id)),
-                None => Authorisation::Ask,
-            },
+            Verdict::Ask => {
+                match self.take(&Request { labels: decision.flow_labels(), ..*request }) {
+                    Some(id) => Authorisation::Allowed(Some(id)),
+                    None => Authorisation::Ask,
+                }
+            }
         }
     }
 

@@ -151,22 +151,16 @@ impl ToolPolicy {
             Some(rule) => (rule.verdict, Ground::Rule(Arc::clone(rule))),
             None => (self.default.1, Ground::Mode(self.default.0)),
         };
+        let mut decision = Decision { verdict, ground, flows: self.findings(arguments, flow) };
+        decision.flows.retain(|finding| finding.rule.verdict != Verdict::Allow);
         // The strictest answer; of equal ones the first, which is the most specific.
-        let mut finding: Option<FlowFinding> = None;
-        for found in self.findings(arguments, flow) {
-            if finding.as_ref().is_none_or(|best| best.rule.verdict < found.rule.verdict) {
-                finding = Some(found);
+        for finding in &decision.flows {
+            if finding.rule.verdict > decision.verdict {
+                decision.verdict = finding.rule.verdict;
+                decision.ground = Ground::Rule(Arc::clone(&finding.rule));
             }
         }
-        let finding = finding.filter(|finding| finding.rule.verdict != Verdict::Allow);
-        match finding {
-            Some(flow) if flow.rule.verdict > verdict => Decision {
-                verdict: flow.rule.verdict,
-                ground: Ground::Rule(Arc::clone(&flow.rule)),
-                flow: Some(flow),
-            },
-            flow => Decision { verdict, ground, flow },
-        }
+        decision
     }
 
     /// The same, with every rule that applies and why the others lost.
@@ -175,7 +169,8 @@ impl ToolPolicy {
         let flows = self.flows.iter().filter(|rule| {
             applies(rule, arguments) && rule.flow.evidence(flow, self.flow_mode).is_some()
         });
-        Explanation::new(self.decide(arguments, flow), calls.chain(flows).cloned().collect())
+        let applied = calls.chain(flows).cloned().collect();
+        Explanation::new(self.decide(arguments, flow), applied, arguments)
     }
 
     /// Whether no call can ever go through, whatever its arguments: such a tool is shown to nobody.
@@ -198,9 +193,9 @@ impl ToolPolicy {
                 continue;
             }
             if applies(rule, arguments)
-                && let Some(evidence) = rule.flow.evidence(flow, self.flow_mode)
+                && let Some((evidence, labels)) = rule.flow.evidence(flow, self.flow_mode)
             {
-                found.push(FlowFinding { rule: Arc::clone(rule), evidence });
+                found.push(FlowFinding { rule: Arc::clone(rule), evidence, labels });
             }
         }
         found

@@ -52,15 +52,19 @@ pub enum Trust {
     Trusted,
 }
 
-/// Where a rule is written.
+/// Where a rule comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Origin {
-    /// Its place in the structure of the configuration, such as `policy.rules[2]`; for those that
-    /// toolgate brings, what they are called.
-    pub path: Arc<str>,
-    /// Its place in the text, such as `toolgate.json:14:7`. Rules that toolgate brings have none.
-    pub place: Option<Arc<str>>,
+#[serde(untagged)]
+pub enum Origin {
+    /// The configuration.
+    Configured {
+        /// Its place in the structure of the configuration, such as `policy.rules[2]`.
+        path: Arc<str>,
+        /// Its place in the text, such as `toolgate.json:14:7`, where that is known.
+        place: Option<Arc<str>>,
+    },
+    /// Toolgate brings it, under this name.
+    BuiltIn(&'static str),
 }
 
 /// How specific a rule is. The more specific of two rules that apply decides.
@@ -122,12 +126,11 @@ impl Rule {
         let leaves = Target { labels: Label::Egress.into(), ..Target::default() };
         let destroys =
             Target { annotations: vec![(Hint::DestructiveHint, true)], ..Target::default() };
-        let origin = |name: &str| Origin { path: name.into(), place: None };
         [
             Self {
                 flow: FlowCondition { carries: Label::Private.into(), ..Default::default() },
                 reason: Some("private data would leave the house".into()),
-                ..Self::new(leaves, Verdict::Ask, origin("private data to an egress tool"))
+                ..Self::new(leaves, Verdict::Ask, Origin::BuiltIn("private data to an egress tool"))
             },
             Self {
                 flow: FlowCondition { steered_by: Label::Untrusted.into(), ..Default::default() },
@@ -135,7 +138,7 @@ impl Rule {
                 ..Self::new(
                     destroys,
                     Verdict::Ask,
-                    origin("a destructive call steered by strangers"),
+                    Origin::BuiltIn("a destructive call steered by strangers"),
                 )
             },
         ]
@@ -144,7 +147,7 @@ impl Rule {
     /// How specific it is.
     pub fn specificity(&self) -> Specificity {
         Specificity {
-            configured: self.origin.place.is_some(),
+            configured: matches!(self.origin, Origin::Configured { .. }),
             breadth: self.target.breadth(),
             conditional: !self.is_unconditional() || !self.target.labels.is_empty(),
         }
@@ -186,9 +189,12 @@ impl Facts<'_> {
 
 impl fmt::Display for Origin {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.place {
-            Some(place) => write!(formatter, "`{}` ({place})", self.path),
-            None => write!(formatter, "the built-in rule \"{}\"", self.path),
+        match self {
+            Self::Configured { path, place: Some(place) } => {
+                write!(formatter, "`{path}` ({place})")
+            }
+            Self::Configured { path, place: None } => write!(formatter, "`{path}`"),
+            Self::BuiltIn(name) => write!(formatter, "the built-in rule \"{name}\""),
         }
     }
 }

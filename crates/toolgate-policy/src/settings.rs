@@ -105,10 +105,8 @@ impl PolicySettings {
 
 fn approval_origin(server: &ServerName, settings: &ServerPolicy, tool: &str) -> Origin {
     let (path, place) = match &settings.origin {
-        Some(origin) => (origin.path.to_string(), origin.place.clone()),
-        None => (format!("mcpServers.{server}"), None),
+        Some(Origin::Configured { path, place }) => (path.to_string(), place.clone()),
+        Some(Origin::BuiltIn(_)) | None => (format!("mcpServers.{server}"), None),
     };
-    let path = format!("{path}.tools.{tool}.approval").into();
-    // A place makes it a rule of the configuration, which it is even where nobody knows the place.
-    Origin { path, place: Some(place.unwrap_or_else(|| "the configuration".into())) }
+    Origin::Configured { path: format!("{path}.tools.{tool}.approval").into(), place }
 }

@@ -80,7 +80,7 @@ pub(super) fn of_server(
 /// Where something is written.
 pub(super) fn origin(context: &Context<'_>, path: &Path<'_>, offset: usize) -> Origin {
     let place = Some(context.report.place(offset).into());
-    Origin { path: path.to_string().into(), place }
+    Origin::Configured { path: path.to_string().into(), place }
 }
 
 /// A choice with what holds where it is missing, and what where it is not understood.

@@ -146,6 +146,20 @@ impl ArgumentConditions {
     }
 }
 
+impl ArgumentConditions {
+    /// The ways to the arguments that cannot be judged.
+    pub(crate) fn unclear(&self, arguments: &Value) -> Vec<String> {
+        let pairs = self.conditions.iter().zip(self.source.keys());
+        let is_unclear = |condition: &Condition| {
+            let mut values = Vec::new();
+            let complete = condition.path.select(arguments, MAX_VALUES, &mut values);
+            let mut truths = values.into_iter().map(|value| condition.judge(Some(value)));
+            !complete || truths.any(|truth| truth == Truth::Unclear)
+        };
+        pairs.filter(|(condition, _)| is_unclear(condition)).map(|(_, key)| key.clone()).collect()
+    }
+}
+
 impl Condition {
     fn applies(&self, arguments: &Value, verdict: Verdict) -> bool {
         let mut values = Vec::new();

@@ -91,6 +91,7 @@ fn data_with_its_evidence() {
         "conditional": true
       },
       "reason": "customers are not for GitHub",
+      "unclear": [],
       "evidence": [
         {
           "tool": {
@@ -118,6 +119,16 @@ fn data_with_its_evidence() {
       "leftOut": 0
     }
     "#);
+}
+
+#[test]
+fn what_cannot_be_judged() {
+    let conditions = json!({ "repo": { "greater": 7 } });
+    let rules = vec![with_arguments(rule(0, None, Some("github_create_issue"), Deny), &conditions)];
+    assert_snapshot!(explained(Mode::Allow, rules, &Flow::NONE), @"
+    deny: `policy.rules[0]` (toolgate.json:2:7), one tool with conditions
+      `repo` cannot be judged, which counts against the call
+    ");
 }
 
 #[test]

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::json;
 use toolgate_catalog::ToolId;
 use toolgate_policy::{
-    Annotations, Contact, Evidence, Flow, FlowCondition, FlowMode, Label, LabelSet, Policy,
-    PolicySettings, Rule, ServerPolicy,
+    Annotations, Authorisation, Contact, Decision, Evidence, Flow, FlowCondition, FlowMode, Grant,
+    GrantId, GrantedArguments, Grants, Label, LabelSet, Moment, Policy, PolicySettings, Request,
+    Rule, Scope, ServerPolicy,
     Verdict::{self, Allow, Ask, Deny},
 };
 
@@ -19,11 +20,15 @@ fn seen(label: Label, contact: Contact) -> Evidence {
 
 /// What becomes of a call of `slack/post`, an egress tool that changes things.
 fn post(mode: FlowMode, rules: Vec<Rule>, evidence: &[Evidence]) -> Verdict {
+    decision(mode, rules, evidence).verdict
+}
+
+fn decision(mode: FlowMode, rules: Vec<Rule>, evidence: &[Evidence]) -> Decision {
     let server = ServerPolicy { labels: Label::Egress.into(), ..ServerPolicy::default() };
     let servers = BTreeMap::from([("slack".into(), server)]);
     let policy = Policy::new(PolicySettings { flow: mode, rules, servers, ..Default::default() });
     let tool = policy.tool(&ToolId::new("slack", "post"), "slack_post", Annotations::default());
-    tool.decide(&json!({}), &Flow { evidence: evidence.to_vec() }).verdict
+    tool.decide(&json!({}), &Flow { evidence: evidence.to_vec() })
 }
 
 fn about(carries: LabelSet, steered_by: LabelSet, rule: Rule) -> Rule {
@@ -66,4 +71,45 @@ fn a_stricter_call_stays_strict() {
     let never = about(Label::Private.into(), LabelSet::EMPTY, rule(0, None, None, Deny));
     let allow = rule(1, None, Some("slack_post"), Allow);
     assert_eq!(post(FlowMode::Content, vec![never, allow], &private), Deny);
+}
+
+#[test]
+fn a_person_is_told_of_every_concern_and_agrees_to_all_of_them() {
+    let mut seen_before = vec![seen(Label::Private, Contact::Carried); 40];
+    seen_before.push(seen(Label::Untrusted, Contact::Steered));
+    let decision = decision(FlowMode::Content, vec![], &seen_before);
+    assert_eq!(decision.flows.len(), 2);
+    assert_eq!(decision.flow_labels().to_string(), "private, untrusted");
+    assert_eq!(decision.evidence().len(), 2, "each result once");
+
+    let tool = ToolId::new("slack", "post");
+    let grant = |labels: LabelSet| Grant {
+        id: GrantId("g".into()),
+        scope: Scope::Always,
+        tool: tool.clone(),
+        arguments: GrantedArguments::Any,
+        labels,
+        granted_at: Moment(0),
+        expires_at: None,
+        by: "ada".into(),
+    };
+    let arguments = json!({});
+    let request = Request {
+        tool: &tool,
+        arguments: &arguments,
+        labels: LabelSet::EMPTY,
+        run: None,
+        session: None,
+        now: Moment(1),
+    };
+    let authorise = |labels| {
+        let mut grants = Grants::default();
+        grants.add(grant(labels)).expect("there is room");
+        grants.authorise(&decision, &request)
+    };
+    assert_eq!(authorise(Label::Private.into()), Authorisation::Ask);
+    assert_eq!(
+        authorise(decision.flow_labels()),
+        Authorisation::Allowed(Some(GrantId("g".into())))
+    );
 }

@@ -22,7 +22,7 @@ fn rule(number: usize, server: Option<&str>, tool: Option<&str>, verdict: Verdic
     let target = Target::read(server, tool).expect("a sound pattern");
     let path = format!("policy.rules[{number}]").into();
     let place = Some(format!("toolgate.json:{}:7", number + 2).into());
-    Rule::new(target, verdict, Origin { path, place })
+    Rule::new(target, verdict, Origin::Configured { path, place })
 }
 
 /// The same with conditions on its arguments.
