@@ -6,10 +6,10 @@
 
 use divan::{Bencher, black_box};
 use serde_json::json;
-use toolgate_catalog::ToolId;
+use toolgate_catalog::{Definition, ToolId};
 use toolgate_policy::{
     Annotations, ArgumentConditions, Flow, Mode, Origin, Policy, PolicySettings, Rule, Target,
-    Verdict,
+    Verdict, definitions::scan,
 };
 
 const COUNTS: [usize; 4] = [0, 100, 1_000, 10_000];
@@ -55,4 +55,13 @@ fn decide_a_call(bencher: Bencher<'_, '_>, count: usize) {
 #[divan::bench(args = COUNTS, sample_count = 10)]
 fn compile(count: usize) -> Policy {
     policy(count)
+}
+
+#[divan::bench(args = [1_usize, 10, 100])]
+fn scan_a_definition(bencher: Bencher<'_, '_>, kilobytes: usize) {
+    let sentence = "Lists what there is, the newest first, and tells how many more there are. ";
+    let text = sentence.repeat(kilobytes * 1_024 / sentence.len());
+    let value = json!({ "name": "list", "description": text, "inputSchema": {} });
+    let definition = Definition::from_value(&value).expect("a sound definition");
+    bencher.bench(|| scan(black_box(&definition)));
 }

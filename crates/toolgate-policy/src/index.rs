@@ -82,3 +82,42 @@ impl Index {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{Annotations, Claims, LabelSet, Trust};
+
+    fn targets() -> impl Strategy<Value = Target> {
+        let part = prop_oneof![
+            2 => "[ab*?_]{1,4}",
+            1 => "[ab]{1,2}_[ab]{1,2}",
+            1 => "[ab*]{1,2}/[ab*]{1,2}",
+        ];
+        let name = proptest::option::of(part.clone());
+        (proptest::option::of("[ab*]{1,2}"), name)
+            .prop_filter_map("a sound target", |(server, tool)| {
+                Target::read(server.as_deref(), tool.as_deref()).ok()
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn the_index_finds_what_a_scan_finds(
+            targets in proptest::collection::vec(targets(), 0..20),
+            server in "[ab]{1,2}", own in "[ab]{1,2}",
+        ) {
+            let exposed = format!("{server}_{own}");
+            let facts = Facts {
+                server: &server, own: &own, exposed: &exposed,
+                annotations: Annotations::default(), claims: Claims::All,
+                trust: Trust::Unknown, labels: LabelSet::EMPTY,
+            };
+            let scanned: Vec<usize> = (0..targets.len()).filter(|at| targets[*at].matches(&facts)).collect();
+            let found = Index::new(&targets).matching(&facts, |at| &targets[at]);
+            prop_assert_eq!(found, scanned);
+        }
+    }
+}

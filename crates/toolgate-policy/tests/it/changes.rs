@@ -95,6 +95,19 @@ fn the_file_is_made_for_version_control() {
 }
 
 #[test]
+fn the_file_is_the_same_in_whatever_order_it_came() {
+    let other = json!({ "inputSchema": {}, "name": "other", "description": "Other." });
+    let (mut forward, mut backward) = (Lock::default(), Lock::default());
+    for (server, definition) in [("b", &other), ("a", &other), ("a", &read_file())] {
+        forward.approve(&server.into(), &define(definition));
+    }
+    for (server, definition) in [("a", &read_file()), ("a", &other), ("b", &other)] {
+        backward.approve(&server.into(), &define(&reversed(definition)));
+    }
+    assert_eq!(forward.write(), backward.write());
+}
+
+#[test]
 fn a_change_is_told_field_by_field() {
     let mut after = read_file();
     after["description"] = json!(
