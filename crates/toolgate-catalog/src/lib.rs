@@ -36,7 +36,7 @@ mod signature;
 pub use catalog::{Catalog, Replaced, ServerEntry, Tool};
 pub use cost::{CostUnit, TokenCounter};
 pub use definition::{
-    Definition, Fingerprint, MAX_DEFINITION_BYTES, Malformed, Rejected, read_list,
+    Definition, Fingerprint, MAX_DEFINITION_BYTES, Malformed, NotAFingerprint, Rejected, read_list,
 };
 pub use exposure::{
     CHARACTERS_A_TOKEN, DeferredStyle, Exposure, ExposureKind, ExposureSettings, Reason,

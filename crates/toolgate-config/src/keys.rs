@@ -80,6 +80,8 @@ pub(crate) const SERVER: &[&str] = &[
     "includeTools",
     "excludeTools",
     "tools",
+    "labels",
+    "trusted",
 ];
 
 /// The keys of other clients that mean something to toolgate.
@@ -152,7 +154,17 @@ pub(crate) const SERVER_UNSUPPORTED: &[(&str, &str)] = &[
 ];
 
 /// The keys of a tool within `tools`.
-pub(crate) const TOOL: &[&str] = &["deferLoading", "validateArguments", "approval"];
+pub(crate) const TOOL: &[&str] = &["deferLoading", "validateArguments", "approval", "labels"];
+
+/// The keys of `policy`.
+pub(crate) const POLICY: &[&str] = &["default", "rules", "flow", "newTools", "claims", "labels"];
+
+/// The keys of a rule.
+pub(crate) const RULE: &[&str] =
+    &["server", "tool", "annotations", "trusted", "when", "verdict", "reason"];
+
+/// The keys of a rule's `when`.
+pub(crate) const WHEN: &[&str] = &["arguments", "carries", "to", "steeredBy"];
 
 /// What people write for a key of another name.
 const SYNONYMS: &[(&str, &str)] = &[

@@ -39,6 +39,7 @@ mod embeddings;
 mod error;
 mod expand;
 mod keys;
+mod policy;
 mod position;
 mod problem;
 mod read;
@@ -51,7 +52,7 @@ use std::path::Path;
 
 pub use code_mode::CodeMode;
 pub use configuration::{
-    Approval, Configuration, ServerEntry, ServerSettings, ToolFilter, ToolSettings, Transport,
+    Configuration, ServerEntry, ServerSettings, ToolFilter, ToolSettings, Transport,
 };
 pub use embeddings::{EmbeddingSource, Embeddings};
 pub use error::ConfigError;
@@ -60,6 +61,8 @@ pub use schema::json_schema;
 pub use secret::Secret;
 pub use subagent::{ChatProviderName, Subagent};
 pub use tool_search::{DeferredMode, SearchStrategy, TokenCounter, ToolSearch, ToolSearchMode};
+/// What happens to a call of a tool.
+pub use toolgate_policy::Verdict as Approval;
 
 /// The largest file that is read.
 pub const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;

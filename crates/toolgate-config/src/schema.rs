@@ -7,8 +7,11 @@ use std::collections::BTreeMap;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::Value;
+use toolgate_policy::Label;
 
+use crate::choice::Named;
 use crate::choice::choice;
+use crate::policy::{OneOrMany, PolicyFile};
 use crate::{Approval, ChatProviderName, CodeMode, MAX_SERVERS, ToolSearch};
 
 /// The JSON Schema of `toolgate.json`, by which editors complete and check it.
@@ -35,6 +38,8 @@ struct ConfigurationFile {
     tool_search: Option<ToolSearch>,
     /// Whether agents may run scripts, and what these may use.
     code_mode: Option<CodeMode>,
+    /// Who may call what.
+    policy: Option<PolicyFile>,
 }
 
 /// A server: a `command` that starts it, or the `url` where it runs.
@@ -96,6 +101,11 @@ struct ServerFile {
     exclude_tools: Option<Vec<String>>,
     /// Settings of single tools, by the names that the server gives them.
     tools: Option<BTreeMap<String, ToolFile>>,
+    /// What is said of the data of its tools: what they return is `private` or `untrusted`, what
+    /// they take can leave the house (`egress`).
+    labels: Option<OneOrMany<Named<Label>>>,
+    /// Whether what the server says of its tools is believed. Unless set, false.
+    trusted: Option<bool>,
 }
 
 /// The settings of one tool.
@@ -108,7 +118,9 @@ struct ToolFile {
     /// Whether its arguments are checked, whatever its server says.
     validate_arguments: Option<bool>,
     /// Whether its calls go through, are asked for, or are refused.
-    approval: Option<Approval>,
+    approval: Option<Named<Approval>>,
+    /// What is said of its data, whatever its server says.
+    labels: Option<OneOrMany<Named<Label>>>,
 }
 
 /// What makes vectors of texts: an `endpoint` and its `model`, or the `folder` of a model.
@@ -194,7 +206,9 @@ choice!(TransportName, "stdio" => Stdio, "http" => Http);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::{CODE_MODE, EMBEDDINGS, SERVER, SUBAGENT, TOOL, TOOL_SEARCH, TOP_LEVEL};
+    use crate::keys::{
+        CODE_MODE, EMBEDDINGS, POLICY, RULE, SERVER, SUBAGENT, TOOL, TOOL_SEARCH, TOP_LEVEL, WHEN,
+    };
 
     fn keys(schema: &Value) -> Vec<&str> {
         let mut keys: Vec<&str> =
@@ -219,9 +233,11 @@ mod tests {
         assert_eq!(keys(&definitions["Embeddings"]), sorted(EMBEDDINGS));
         assert_eq!(keys(&definitions["Subagent"]), sorted(SUBAGENT));
         assert_eq!(keys(&definitions["CodeMode"]), sorted(CODE_MODE));
-        let mut top: Vec<&str> = TOP_LEVEL.to_vec();
-        top.retain(|key| !["policy"].contains(key));
-        assert_eq!(keys(&schema), sorted(&top));
+        assert_eq!(keys(&definitions["Policy"]), sorted(POLICY));
+        assert_eq!(keys(&definitions["Rule"]), sorted(RULE));
+        assert_eq!(keys(&definitions["When"]), sorted(WHEN));
+        assert_eq!(keys(&definitions["Condition"]), sorted(toolgate_policy::OPERATORS));
+        assert_eq!(keys(&schema), sorted(TOP_LEVEL));
     }
 
     #[test]

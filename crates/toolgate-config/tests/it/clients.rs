@@ -273,6 +273,8 @@ fn toolgate_itself() {
                 include: None,
                 exclude: {},
             },
+            trust: Unknown,
+            labels: {},
             tools: {
                 "write_file": ToolSettings {
                     defer_loading: Some(
@@ -282,6 +284,7 @@ fn toolgate_itself() {
                     approval: Some(
                         Ask,
                     ),
+                    labels: None,
                 },
             },
         },

@@ -5,6 +5,7 @@
 mod clients;
 mod embeddings;
 mod limits;
+mod policy;
 mod problems;
 mod servers;
 mod subagent;
