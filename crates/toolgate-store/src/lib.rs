@@ -7,14 +7,21 @@
 //! - [`ServerLog`]: what servers wrote to stderr, bounded.
 //! - [`UsageLog`]: which query led to which call, bounded.
 //!
-//! Everything here can be lost without harm. A file that cannot be read is treated as absent, and
+//! All of these can be lost without harm. A file that cannot be read is treated as absent, and
 //! a write that fails is an error for the caller to report, never a reason to stop.
+//!
+//! What must not be lost:
+//!
+//! - [`Journal`]: what runs did and were told, what a person was asked, and what was granted.
+//! - [`AuditLog`]: every decision and call, in a chain that shows where a line is missing.
 //!
 //! Several processes may use one folder: cached definitions are replaced whole, logs are appended to
 //! line by line, and vectors and the usage log are written under a lock.
 
+mod audit;
 mod definitions;
 mod files;
+mod journal;
 mod logs;
 mod shapes;
 mod usage;
@@ -25,7 +32,12 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+pub use audit::{AuditError, AuditLog, AuditProblem, AuditRecord};
 pub use definitions::{CachedServer, DefinitionCache, ServerKey, ServerMemory};
+pub use journal::{
+    Approval, ApprovalState, GrantRow, Journal, JournalError, NewRun, PastCallRow, PastEvent,
+    Retention, RunCall, RunDetail, RunHistory, RunState, RunSummary,
+};
 pub use logs::{LogSource, MAX_LOG_BYTES, ServerLog};
 pub use shapes::{MAX_SHAPES_BYTES, ShapeStore};
 pub use usage::{PastUse, UsageLog, UsageNews, UsagePlace};
@@ -75,6 +87,16 @@ impl Store {
     /// The cache of the vectors that an encoder made; `encoder` tells it from others.
     pub fn vectors(&self, encoder: &str) -> VectorCache {
         VectorCache::new(&self.root.join("cache").join("vectors"), encoder)
+    }
+
+    /// The journal of runs, which is made when it is first opened.
+    pub fn journal(&self) -> Result<Journal, JournalError> {
+        Journal::open(&self.root.join("journal.db"))
+    }
+
+    /// The log of all decisions and calls.
+    pub fn audit(&self) -> AuditLog {
+        AuditLog::new(self.root.join("audit").join("audit.jsonl"))
     }
 
     /// The log of one server.

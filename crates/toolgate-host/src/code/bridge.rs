@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json, value::RawValue};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use toolgate_catalog::{Tool, nearest};
-use toolgate_sandbox::{Found, Thrown, Tools};
+use toolgate_sandbox::{Answer, CallId, Found, Thrown, Tools};
 use toolgate_upstream::{CallOptions, Progress};
 
 use super::{
@@ -73,15 +73,16 @@ impl Tools for Bridge {
 
     fn call(
         &self,
+        _id: CallId,
         name: String,
         arguments: Box<RawValue>,
         cancel: CancellationToken,
-    ) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>> {
+    ) -> BoxFuture<'static, Answer> {
         let inner = Arc::clone(&self.inner);
         async move {
             let outcome = inner.call(&name, &arguments, cancel).await;
             inner.report_progress(&name);
-            outcome.map_err(|message| Thrown { tool: name, message })
+            Answer::Ended(outcome.map_err(|message| Thrown { tool: name, message }))
         }
         .boxed()
     }

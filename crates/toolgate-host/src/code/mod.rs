@@ -123,7 +123,7 @@ impl CodeMode {
             Arc::clone(&self.learned),
             options.progress,
         );
-        let script = Script { code: code.to_owned(), language };
+        let script = Script::new(code, language);
         let tools = Arc::new(bridge.clone());
         let mut report = match self.pool(settings) {
             Ok(pool) => pool.run(script, &settings.limits, tools, options.cancel).await,
@@ -210,6 +210,7 @@ impl CodeRun {
                     CallState::Undelivered(_) => "undelivered",
                     CallState::InFlight => "inFlight",
                     CallState::Refused(_) => "refused",
+                    CallState::Suspended => "suspended",
                 };
                 let milliseconds = round(call.duration.as_secs_f64() * 1_000.0);
                 json!({
