@@ -43,7 +43,10 @@ pub(crate) const CODE_MODE: &[&str] = &[
     "maxResultBytes",
     "maxOutputBytes",
     "maxOutputTokens",
+    "journal",
 ];
+/// The keys of `codeMode.journal`.
+pub(crate) const JOURNAL: &[&str] = &["runs", "days", "megabytes"];
 
 /// The keys of `toolSearch.embeddings`.
 pub(crate) const EMBEDDINGS: &[&str] = &[

@@ -50,7 +50,7 @@ mod tool_search;
 
 use std::path::Path;
 
-pub use code_mode::CodeMode;
+pub use code_mode::{CodeMode, RunJournal};
 pub use configuration::{
     Configuration, ServerEntry, ServerSettings, ToolFilter, ToolSettings, Transport,
 };

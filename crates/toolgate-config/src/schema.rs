@@ -207,7 +207,8 @@ choice!(TransportName, "stdio" => Stdio, "http" => Http);
 mod tests {
     use super::*;
     use crate::keys::{
-        CODE_MODE, EMBEDDINGS, POLICY, RULE, SERVER, SUBAGENT, TOOL, TOOL_SEARCH, TOP_LEVEL, WHEN,
+        CODE_MODE, EMBEDDINGS, JOURNAL, POLICY, RULE, SERVER, SUBAGENT, TOOL, TOOL_SEARCH,
+        TOP_LEVEL, WHEN,
     };
 
     fn keys(schema: &Value) -> Vec<&str> {
@@ -233,6 +234,7 @@ mod tests {
         assert_eq!(keys(&definitions["Embeddings"]), sorted(EMBEDDINGS));
         assert_eq!(keys(&definitions["Subagent"]), sorted(SUBAGENT));
         assert_eq!(keys(&definitions["CodeMode"]), sorted(CODE_MODE));
+        assert_eq!(keys(&definitions["RunJournal"]), sorted(JOURNAL));
         assert_eq!(keys(&definitions["Policy"]), sorted(POLICY));
         assert_eq!(keys(&definitions["Rule"]), sorted(RULE));
         assert_eq!(keys(&definitions["When"]), sorted(WHEN));

@@ -14,7 +14,7 @@ use toolgate_search::{Query, SearchError, SearchIndex, StrategyName};
 use toolgate_upstream::{CallOptions, Observer, ServerState, Start, StateKind, Upstream};
 
 use crate::{
-    code::{CodeMode, CodeRun, Learned, Page, Unreadable},
+    code::{CodeMode, CodeRun, Learned, NotResumed, Page, Resume, Unreadable},
     encoding::{EncodedQueries, Encoding, Phase, VectorProgress, Wanted},
     find::{Found, choose, find},
     knowledge::Knowledge,
@@ -226,6 +226,17 @@ impl Host {
         options: CallOptions,
     ) -> Option<CodeRun> {
         self.inner.code.run(self, code, language, options).await
+    }
+
+    /// Goes on with a run that was interrupted, failed or waits, without repeating what it did; `None`
+    /// where scripts are off.
+    pub async fn resume_run(
+        &self,
+        id: &str,
+        resume: Resume,
+        options: CallOptions,
+    ) -> Option<Result<CodeRun, NotResumed>> {
+        self.inner.code.resume(self, id, resume, options).await
     }
 
     pub(crate) fn read_output(

@@ -38,7 +38,7 @@ mod settings;
 mod texts;
 mod usage;
 
-pub use code::{CodeRun, CodeSettings};
+pub use code::{CodeRun, CodeSettings, NotResumed, Resume, UnknownCall, UnknownCalls};
 pub use encoding::{EncodeTools, EncoderSetup, VectorProgress};
 pub use host::Host;
 pub use meta::{MetaTool, one_line};

@@ -29,13 +29,16 @@ pub enum MetaTool {
     Call,
     /// `run_code`.
     Run,
+    /// `resume_run`.
+    Resume,
     /// `read_output`.
     Read,
 }
 
 impl MetaTool {
     /// All of them, in the order of every listing.
-    pub const ALL: [Self; 5] = [Self::Search, Self::Details, Self::Call, Self::Run, Self::Read];
+    pub const ALL: [Self; 6] =
+        [Self::Search, Self::Details, Self::Call, Self::Run, Self::Resume, Self::Read];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -44,6 +47,7 @@ impl MetaTool {
             Self::Details => "get_tool_details",
             Self::Call => "call_tool",
             Self::Run => "run_code",
+            Self::Resume => "resume_run",
             Self::Read => "read_output",
         }
     }
@@ -75,6 +79,10 @@ pub(crate) async fn call(
         },
         MetaTool::Run => Ok(match read(tool, arguments) {
             Ok(request) => run::run(session, request, options).await,
+            Err(result) => result,
+        }),
+        MetaTool::Resume => Ok(match read(tool, arguments) {
+            Ok(request) => run::resume(session, request, options).await,
             Err(result) => result,
         }),
         MetaTool::Read => Ok(match read(tool, arguments) {

@@ -33,6 +33,9 @@ pub struct PastCall {
     /// What came of it; nothing where the run ended first, so that it is not known whether it had an
     /// effect. Such a call is handed to [`Tools`](crate::Tools) again, under its number.
     pub outcome: Option<Result<Box<RawValue>, Thrown>>,
+    /// Whether the script has to make the same call again. One that failed, or was never sent, may be
+    /// made in another way.
+    pub binds: bool,
 }
 
 /// Something that a script was told. Events of the same time were told together.
@@ -67,6 +70,11 @@ pub enum Happened<'a> {
         name: &'a str,
         /// Its arguments.
         arguments: &'a RawValue,
+    },
+    /// A call was made as it was before. It is not made again: the script is told what came of it then.
+    Repeated {
+        /// Its number.
+        id: CallId,
     },
     /// A call has come to its end, and the script is about to be told.
     Completed {

@@ -35,8 +35,8 @@ use thiserror::Error;
 pub use audit::{AuditError, AuditLog, AuditProblem, AuditRecord};
 pub use definitions::{CachedServer, DefinitionCache, ServerKey, ServerMemory};
 pub use journal::{
-    Approval, ApprovalState, GrantRow, Journal, JournalError, NewRun, PastCallRow, PastEvent,
-    Retention, RunCall, RunDetail, RunHistory, RunState, RunSummary,
+    Approval, ApprovalState, CallEnd, GrantRow, Journal, JournalError, NewRun, PastCallRow,
+    PastEvent, Retention, RunCall, RunDetail, RunHistory, RunState, RunSummary,
 };
 pub use logs::{LogSource, MAX_LOG_BYTES, ServerLog};
 pub use shapes::{MAX_SHAPES_BYTES, ShapeStore};

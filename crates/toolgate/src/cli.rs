@@ -55,8 +55,10 @@ pub(crate) enum Command {
     Inspect(Inspect),
     /// Call a tool
     Call(Call),
-    /// Run a script that calls tools, in the sandbox
+    /// Run a script that calls tools, in the sandbox, or go on with a run
     Run(Run),
+    /// Show the runs of scripts: what they called, how long it took, what came of it
+    Runs(Runs),
     /// Show what a server wrote to stderr, and when it started and stopped
     Logs(Logs),
     /// Show which queries led to which calls, by which later searches are ranked, or erase it
@@ -194,13 +196,49 @@ pub(crate) struct Call {
 #[derive(Debug, Args)]
 pub(crate) struct Run {
     /// A script in TypeScript, JavaScript or Python; `-` reads it from stdin
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    #[arg(value_name = "FILE", required_unless_present = "resume")]
+    pub(crate) file: Option<PathBuf>,
     /// What it is written in; without it, what the file's name says, else typescript
-    #[arg(long, short, value_name = "LANGUAGE")]
+    #[arg(long, short, value_name = "LANGUAGE", conflicts_with = "resume")]
     pub(crate) language: Option<Language>,
+    /// Go on with this run instead; completed calls are not repeated. With FILE: corrected code
+    #[arg(long, value_name = "ID")]
+    pub(crate) resume: Option<String>,
+    /// Repeat calls that were sent and of which it is not known what came of them
+    #[arg(long, requires = "resume")]
+    pub(crate) repeat_unknown: bool,
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Runs {
+    #[command(subcommand)]
+    pub(crate) command: Option<RunsCommand>,
+    /// How many, the newest first
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) limit: u32,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunsCommand {
+    /// Show one run: its code, its calls in their order, its output
+    Show {
+        /// Its id, or the beginning of it
+        id: String,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Let a call be made again of which it is not known what came of it, once the run is resumed
+    Repeat {
+        /// The run's id, or the beginning of it
+        id: String,
+        /// The number of the call
+        call: u64,
+    },
 }
 
 /// What a script is written in.

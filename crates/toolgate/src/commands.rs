@@ -8,6 +8,7 @@ mod eval;
 mod inspect;
 mod logs;
 mod run;
+mod runs;
 mod search;
 mod serve;
 mod status;
@@ -45,6 +46,7 @@ pub(crate) async fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode, Fai
         Command::Inspect(arguments) => inspect::run(globals, arguments, printer).await,
         Command::Call(arguments) => call::run(globals, arguments, printer).await,
         Command::Run(arguments) => run::run(globals, &arguments, printer).await,
+        Command::Runs(arguments) => runs::run(globals, &arguments, printer),
         Command::Doctor(arguments) => doctor::run(&arguments, printer).await,
         Command::Logs(arguments) => logs::run(globals, &arguments, printer),
         Command::Usage(arguments) => usage::run(globals, &arguments, printer),

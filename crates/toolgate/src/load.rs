@@ -11,7 +11,7 @@ use toolgate_config::{
 use toolgate_host::{CodeSettings, EncoderSetup, HostSettings, ServerSetup};
 use toolgate_sandbox::{PoolSettings, RunLimits};
 use toolgate_search::StrategyName;
-use toolgate_store::Store;
+use toolgate_store::{Retention, Store};
 use toolgate_upstream::{Endpoint, HttpEndpoint, Limits, ServerSpec, StdioEndpoint};
 
 use crate::{
@@ -173,6 +173,11 @@ pub(crate) fn code(settings: &CodeMode) -> Option<CodeSettings> {
         },
         max_output_tokens: size(settings.max_output_tokens),
         max_parallel_calls: size(settings.max_parallel_calls),
+        retention: Retention {
+            runs: u32::try_from(settings.journal.runs).unwrap_or(u32::MAX),
+            days: u32::try_from(settings.journal.days).unwrap_or(u32::MAX),
+            bytes: settings.journal.megabytes.saturating_mul(1024 * 1024),
+        },
     })
 }
 

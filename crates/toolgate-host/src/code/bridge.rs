@@ -8,16 +8,18 @@ use serde_json::{Map, Value, json, value::RawValue};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use toolgate_catalog::{Tool, nearest};
-use toolgate_sandbox::{Answer, CallId, Found, Thrown, Tools};
+use toolgate_sandbox::{Answer, CallId, Found, Happened, Thrown, Tools};
 use toolgate_upstream::{CallOptions, Progress};
 
 use super::{
     lanes::Lanes,
     learned::Learned,
     media::Media,
+    record::Recorder,
     value::{self, Wrapping},
 };
 use crate::{
+    host::Host,
     meta::{self, MetaTool},
     session::{CallFailure, Session, error_result},
 };
@@ -33,6 +35,7 @@ struct Inner {
     media: Arc<Media>,
     lanes: Arc<Lanes>,
     learned: Arc<Learned>,
+    recorder: Option<Arc<Recorder>>,
     progress: Option<mpsc::Sender<Progress>>,
     done: std::sync::atomic::AtomicU32,
     emitted: Mutex<Vec<Box<RawValue>>>,
@@ -45,6 +48,9 @@ const MAX_EMITTED: usize = 16 * 1024 * 1024;
 /// Comparing a name with all others costs; a script with more unknown names has other problems.
 const MAX_SUGGESTED: usize = 20;
 const SUGGESTIONS: usize = 3;
+/// What a script is told of a call that may or may not have happened.
+const UNKNOWN: &str = "the outcome of this call is unknown: it was sent before the run was \
+                       interrupted; it is not repeated";
 
 impl Bridge {
     pub(super) fn new(
@@ -52,11 +58,13 @@ impl Bridge {
         media: Arc<Media>,
         lanes: Arc<Lanes>,
         learned: Arc<Learned>,
+        recorder: Option<Arc<Recorder>>,
         progress: Option<mpsc::Sender<Progress>>,
     ) -> Self {
         let done = std::sync::atomic::AtomicU32::new(0);
         let emitted = Mutex::default();
-        Self { inner: Arc::new(Inner { session, media, lanes, learned, progress, done, emitted }) }
+        let inner = Inner { session, media, lanes, learned, recorder, progress, done, emitted };
+        Self { inner: Arc::new(inner) }
     }
 
     /// The content blocks that came as calls.
@@ -73,18 +81,30 @@ impl Tools for Bridge {
 
     fn call(
         &self,
-        _id: CallId,
+        id: CallId,
         name: String,
         arguments: Box<RawValue>,
         cancel: CancellationToken,
     ) -> BoxFuture<'static, Answer> {
         let inner = Arc::clone(&self.inner);
         async move {
-            let outcome = inner.call(&name, &arguments, cancel).await;
+            let outcome = inner.first_or_again(id, &name, &arguments, cancel).await;
             inner.report_progress(&name);
             Answer::Ended(outcome.map_err(|message| Thrown { tool: name, message }))
         }
         .boxed()
+    }
+
+    fn happened(&self, happened: &Happened<'_>) {
+        let Some(recorder) = &self.inner.recorder else { return };
+        recorder.happened(happened);
+        if let Happened::Repeated { id } = happened
+            && let Some(past) = recorder.past(*id).filter(|past| past.name == EMIT)
+            && let Ok(arguments) = serde_json::from_str(&past.arguments)
+        {
+            // What the client is given is given again; that it was too much was said before.
+            let _ = self.inner.emit(arguments);
+        }
     }
 }
 
@@ -129,8 +149,30 @@ impl Inner {
             .collect()
     }
 
+    /// Makes a call, unless it was sent before the run was interrupted and may not be repeated.
+    async fn first_or_again(
+        &self,
+        id: CallId,
+        name: &str,
+        arguments: &RawValue,
+        cancel: CancellationToken,
+    ) -> Result<Box<RawValue>, String> {
+        if let Some(recorder) = &self.recorder {
+            if let Some(problem) = recorder.broken() {
+                return Err(problem);
+            }
+            let sent = recorder.past(id).is_some_and(|past| past.sent && past.is(name, arguments));
+            if sent && !is_harmless(self.session.host(), name, arguments.get()) {
+                recorder.is_unknown(id, name);
+                return Err(UNKNOWN.to_owned());
+            }
+        }
+        self.call(id, name, arguments, cancel).await
+    }
+
     async fn call(
         &self,
+        id: CallId,
         name: &str,
         arguments: &RawValue,
         cancel: CancellationToken,
@@ -147,7 +189,7 @@ impl Inner {
             // By a name that the script found out: what it calls is what is called.
             Some(MetaTool::Call) => {
                 let request = named_call(arguments)?;
-                return Box::pin(self.call(&request.0, &request.1, cancel)).await;
+                return Box::pin(self.call(id, &request.0, &request.1, cancel)).await;
             }
             Some(tool) => return self.meta_call(tool, arguments).await,
             None if name == EMIT => return self.emit(arguments),
@@ -164,6 +206,9 @@ impl Inner {
             },
             None => None,
         };
+        if let Some(recorder) = &self.recorder {
+            recorder.sent(id)?;
+        }
         let options = CallOptions { cancel, ..CallOptions::default() };
         let result = match self.session.call(name, arguments, options).await {
             Ok(result) => result,
@@ -223,6 +268,22 @@ impl Inner {
             let _ = progress.try_send(Progress { progress: f64::from(done), total: None, message });
         }
     }
+}
+
+/// Whether a call can be made twice without harm, as the tool's server says.
+pub(super) fn is_harmless(host: &Host, name: &str, arguments: &str) -> bool {
+    let named = || named_call(serde_json::from_str(arguments).ok()?).ok();
+    let name = match MetaTool::named(name) {
+        Some(MetaTool::Call) => match named() {
+            Some((name, _)) => name,
+            None => return false,
+        },
+        _ => name.to_owned(),
+    };
+    let Some(tool) = host.catalog().read().resolve(&name).cloned() else { return false };
+    let definition = tool.definition.to_value();
+    let says = |hint: &str| definition["annotations"][hint] == Value::Bool(true);
+    says("readOnlyHint") || says("idempotentHint")
 }
 
 fn in_scripts(tool: MetaTool) -> bool {

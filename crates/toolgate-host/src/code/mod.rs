@@ -11,7 +11,10 @@ mod learned;
 mod ledger;
 mod media;
 mod outputs;
+mod record;
 mod render;
+mod resume;
+mod runs;
 mod settings;
 mod value;
 
@@ -24,14 +27,20 @@ use serde_json::{Value, json};
 use toolgate_sandbox::{
     CallState, Captured, Language, Outcome, Pool, Report, Script, lockdown::LockdownReport,
 };
-use toolgate_store::Store;
+use toolgate_store::{RunState, Store};
 use toolgate_upstream::CallOptions;
 
-pub use self::settings::CodeSettings;
-use self::{bridge::Bridge, lanes::Lanes, media::Media};
+use self::{
+    bridge::Bridge, lanes::Lanes, media::Media, record::Recorder, resume::Taken, runs::Runs,
+};
 pub(crate) use self::{
     learned::Learned,
     outputs::{Outputs, Page, Unreadable},
+};
+pub use self::{
+    record::UnknownCall,
+    resume::{NotResumed, Resume, UnknownCalls},
+    settings::CodeSettings,
 };
 use crate::host::Host;
 
@@ -44,6 +53,7 @@ pub(crate) struct CodeMode {
     lanes: Arc<Lanes>,
     learned: Arc<Learned>,
     outputs: Outputs,
+    runs: Runs,
 }
 
 /// What came of a script, as it is shown and as data.
@@ -66,6 +76,12 @@ pub struct CodeRun {
     pub content: Vec<Value>,
     /// With what `read_output` reads what was left out of the text.
     pub output_id: Option<String>,
+    /// With what the run can be resumed; nothing where runs are not kept.
+    pub id: Option<String>,
+    /// Whether it can go on from where it is, and has done something that need not be repeated.
+    pub is_resumable: bool,
+    /// The calls of which nobody knows what came of them.
+    pub unknown: Vec<UnknownCall>,
     /// The details.
     pub report: Report,
 }
@@ -79,6 +95,7 @@ impl CodeMode {
             lanes: Arc::new(Lanes::new(width)),
             learned: Arc::new(Learned::new(store.map(Store::shapes))),
             outputs: Outputs::default(),
+            runs: Runs::new(store),
         }
     }
 
@@ -115,25 +132,103 @@ impl CodeMode {
         options: CallOptions,
     ) -> Option<CodeRun> {
         let settings = self.settings.as_ref()?;
-        let media = Arc::new(Media::default());
+        let script = Script::new(code, language);
+        let stop = options.cancel.child_token();
+        let recorder = match self.runs.journal(settings.retention) {
+            None => None,
+            Some(Ok(journal)) => {
+                let (id, code, caller) = (runs::new_id(), code.to_owned(), CALLER.to_owned());
+                let stop = stop.clone();
+                Some(Recorder::new(journal, id, language, code, caller, stop))
+            }
+            Some(Err(problem)) => {
+                let report = no_report(Outcome::Crashed(problem));
+                return Some(self.shown(settings, report, code, &Media::default(), None));
+            }
+        };
+        let options = CallOptions { cancel: stop, ..options };
+        Some(self.drive(settings, host, script, recorder, Vec::new(), options).await)
+    }
+
+    /// Goes on with a run. `None` where scripts are off.
+    pub(crate) async fn resume(
+        &self,
+        host: &Host,
+        id: &str,
+        resume: Resume,
+        options: CallOptions,
+    ) -> Option<Result<CodeRun, NotResumed>> {
+        let settings = self.settings.as_ref()?;
+        let journal = match self.runs.journal(settings.retention) {
+            None => return Some(Err(NotResumed::NotKept)),
+            Some(Ok(journal)) => journal,
+            Some(Err(problem)) => return Some(Err(NotResumed::Journal(problem))),
+        };
+        // What its tools say of themselves decides what may be repeated.
+        host.first_answers().await;
+        let harmless = |name: &str, arguments: &str| bridge::is_harmless(host, name, arguments);
+        let taken = match resume::take(&journal, id, CALLER, resume.unknown, &harmless) {
+            Ok(taken) => taken,
+            Err(error) => return Some(Err(error)),
+        };
+        let Taken { language, code, history, past, media } = taken;
+        let changed = resume.code.as_ref().is_some_and(|new| *new != code);
+        let code = resume.code.unwrap_or(code);
+        let script = Script { code: code.clone(), language, history: Some(history) };
+        let stop = options.cancel.child_token();
+        let (id, caller) = (id.to_owned(), CALLER.to_owned());
+        let recorder = Recorder::new(journal, id, language, code, caller, stop.clone());
+        let recorder = Some(recorder.going_on(past, changed));
+        let options = CallOptions { cancel: stop, ..options };
+        Some(Ok(self.drive(settings, host, script, recorder, media, options).await))
+    }
+
+    async fn drive(
+        &self,
+        settings: &CodeSettings,
+        host: &Host,
+        script: Script,
+        recorder: Option<Recorder>,
+        media: Vec<(String, String)>,
+        options: CallOptions,
+    ) -> CodeRun {
+        let recorder = recorder.map(Arc::new);
+        let media = Arc::new(Media::new(recorder.clone(), media));
         let bridge = Bridge::new(
             host.session(),
             Arc::clone(&media),
             Arc::clone(&self.lanes),
             Arc::clone(&self.learned),
+            recorder.clone(),
             options.progress,
         );
-        let script = Script::new(code, language);
         let tools = Arc::new(bridge.clone());
+        let code = script.code.clone();
         let mut report = match self.pool(settings) {
             Ok(pool) => pool.run(script, &settings.limits, tools, options.cancel).await,
-            Err(problem) => not_started(problem),
+            Err(problem) => {
+                no_report(Outcome::Crashed(format!("no worker could be started: {problem}")))
+            }
         };
         report.emitted.append(&mut bridge.take_emitted());
-        let shown =
-            render::render(&report, code, settings.max_output_tokens, &media, &self.outputs);
+        if let Some(problem) = recorder.as_ref().and_then(|recorder| recorder.broken()) {
+            report.outcome = Outcome::Crashed(problem);
+        }
+        self.shown(settings, report, &code, &media, recorder.as_deref())
+    }
+
+    /// What is shown of a run, which is written down.
+    fn shown(
+        &self,
+        settings: &CodeSettings,
+        report: Report,
+        code: &str,
+        media: &Media,
+        recorder: Option<&Recorder>,
+    ) -> CodeRun {
+        let shown = render::render(&report, code, settings.max_output_tokens, media, &self.outputs);
         let render::Shown {
-            text,
+            mut text,
             output,
             closing,
             is_error,
@@ -142,7 +237,18 @@ impl CodeMode {
             value_text,
             output_id,
         } = shown;
-        Some(CodeRun {
+        let unknown = recorder.map(Recorder::unknown).unwrap_or_default();
+        let is_resumable = recorder.is_some() && runs::is_resumable(&report);
+        if let Some(recorder) = recorder {
+            let state = match report.outcome {
+                Outcome::Value(_) => RunState::Done,
+                Outcome::Suspended => RunState::Waiting,
+                _ => RunState::Failed,
+            };
+            recorder.end(state, &text, is_error.then_some(&closing));
+            runs::add_note(&mut text, &report, recorder.id(), &unknown);
+        }
+        CodeRun {
             text,
             output,
             closing,
@@ -151,8 +257,11 @@ impl CodeMode {
             value_text,
             content,
             output_id,
+            id: recorder.map(|recorder| recorder.id().to_owned()),
+            is_resumable,
+            unknown,
             report,
-        })
+        }
     }
 
     /// A part of a long output.
@@ -219,22 +328,32 @@ impl CodeRun {
                 })
             })
             .collect();
+        let unknown: Vec<Value> = self
+            .unknown
+            .iter()
+            .map(|call| json!({ "call": call.number, "name": call.name }))
+            .collect();
         let left_out = calls.len().saturating_sub(LISTED) as u64 + calls_left_out;
         json!({
             "wallMilliseconds": round(wall.as_secs_f64() * 1_000.0),
             "cpuMilliseconds": round(cpu.as_secs_f64() * 1_000.0),
             "outputBytes": output.total,
             "outputId": self.output_id,
+            "id": self.id,
+            "unknown": unknown,
             "calls": rows,
             "callsLeftOut": left_out,
         })
     }
 }
 
-/// A run for which there is no worker.
-fn not_started(problem: &str) -> Report {
+/// Whose runs these are. All who talk to one host are one caller.
+const CALLER: &str = "local";
+
+/// A run that did not begin.
+fn no_report(outcome: Outcome) -> Report {
     Report {
-        outcome: Outcome::Crashed(format!("no worker could be started: {problem}")),
+        outcome,
         output: Captured::default(),
         emitted: Vec::new(),
         warnings: Vec::new(),

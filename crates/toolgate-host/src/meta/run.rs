@@ -1,4 +1,4 @@
-//! `run_code` and `read_output`.
+//! `run_code`, `resume_run` and `read_output`.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use toolgate_upstream::CallOptions;
 
 use super::{absent, one_line};
 use crate::{
-    code::Unreadable,
+    code::{Resume, UnknownCalls, Unreadable},
     session::{Session, error_result},
 };
 
@@ -18,6 +18,15 @@ pub(super) struct RunRequest {
     code: String,
     #[serde(default)]
     language: Option<String>,
+}
+
+/// The arguments of `resume_run`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ResumeRequest {
+    run_id: String,
+    #[serde(default)]
+    code: Option<String>,
 }
 
 /// The arguments of `read_output`.
@@ -55,6 +64,21 @@ pub(super) async fn run(session: &Session, request: RunRequest, options: CallOpt
         }
     }
     result
+}
+
+/// Goes on with a run. That calls of unknown outcome are repeated is not for a model to say.
+pub(super) async fn resume(
+    session: &Session,
+    request: ResumeRequest,
+    options: CallOptions,
+) -> Value {
+    let ResumeRequest { run_id, code } = request;
+    let resume = Resume { code, unknown: UnknownCalls::Report };
+    match session.host().resume_run(&one_line(&run_id, 64), resume, options).await {
+        None => error_result(OFF),
+        Some(Ok(run)) => run.to_result(),
+        Some(Err(error)) => error_result(&error.to_string()),
+    }
 }
 
 /// The languages, with the names that models come up with.

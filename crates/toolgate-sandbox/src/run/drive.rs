@@ -298,6 +298,9 @@ impl<'a> Drive<'a> {
                 let thrown = Thrown { tool: call.name.clone(), message: refusal.to_string() };
                 if matches!(past, Past::New) {
                     self.note_call(&call);
+                }
+                // What came of it before is told again in its turn.
+                if !matches!(past, Past::Answered { .. }) {
                     let at = self.timeline.stamp();
                     self.complete(call.id, at, false, Err(thrown));
                 }
@@ -305,8 +308,10 @@ impl<'a> Drive<'a> {
             }
         };
         match past {
-            Past::Answered => {
-                self.ledger.end(entry, CallState::Completed, 0);
+            Past::Answered { failed } => {
+                let state = failed.map_or(CallState::Completed, CallState::Failed);
+                self.ledger.end(entry, state, 0);
+                self.tools.happened(&Happened::Repeated { id: call.id });
                 return None;
             }
             Past::New => self.note_call(&call),

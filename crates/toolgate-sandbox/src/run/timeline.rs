@@ -33,8 +33,8 @@ pub(super) struct Timeline {
 pub(super) enum Past {
     /// Nothing: it is made for the first time.
     New,
-    /// It was made, and what came of it will be told in its turn.
-    Answered,
+    /// It was made, and what came of it will be told in its turn; what it failed with, if it did.
+    Answered { failed: Option<String> },
     /// It was made, and nobody knows what came of it.
     Unknown,
     /// Another call was made in its place.
@@ -82,13 +82,21 @@ impl Timeline {
     pub(super) fn look_up(&mut self, call: &Call) -> Past {
         let Some(past) = self.past.remove(&call.id) else { return Past::New };
         if past.name != call.name || past.arguments.get() != call.arguments.get() {
-            return Past::Differs(past);
+            if past.binds {
+                return Past::Differs(past);
+            }
+            // What came of the one before is not told again.
+            self.events
+                .retain(|event| !matches!(event, Event::Completed { id, .. } if *id == call.id));
+            return Past::New;
         }
         if past.outcome.is_none() {
             return Past::Unknown;
         }
+        let failed = past.outcome.as_ref().and_then(|outcome| outcome.as_ref().err());
+        let failed = failed.map(|thrown| thrown.message.clone());
         self.repeated.insert(call.id, past);
-        Past::Answered
+        Past::Answered { failed }
     }
 
     /// What the script is to be told next of its past, if that can be told by now.

@@ -67,12 +67,14 @@ impl Tools for Recorder {
                 name: (*name).to_owned(),
                 arguments: (*arguments).to_owned(),
                 outcome: None,
+                binds: true,
             }),
             Happened::Completed { id, at, outcome } => {
                 history.events.push(Event::Completed { id: *id, at: *at });
                 // One that is handed over again was written down before.
                 if let Some(call) = history.calls.iter_mut().find(|call| call.id == *id) {
                     call.outcome = Some((*outcome).clone());
+                    call.binds = outcome.is_ok();
                 }
             }
             Happened::Time { at } => history.events.push(Event::Time { at: *at }),
@@ -227,4 +229,27 @@ async fn a_call_whose_end_is_unknown_is_handed_over_again() {
     assert_eq!(recorder.made.load(Ordering::Relaxed), 1);
     // It was written down before.
     assert_eq!(recorder.history.lock().calls.len(), 0);
+}
+
+#[tokio::test]
+async fn what_failed_may_be_done_in_another_way() {
+    let code = "await echo({ a: 1 }); await fail({ b: 1 }); return 1";
+    let recorder = Arc::new(Recorder::default());
+    let report = run(Script::new(code, Language::TypeScript), &recorder).await;
+    assert!(matches!(report.outcome, Outcome::Failed(_)), "{:?}", report.outcome);
+    let history = recorder.history.lock().clone();
+
+    // The same again fails again, without a call.
+    let recorder = Arc::new(Recorder::default());
+    let report = run(again(code, Language::TypeScript, history.clone()), &recorder).await;
+    assert!(matches!(report.outcome, Outcome::Failed(_)), "{:?}", report.outcome);
+    assert_eq!(recorder.made.load(Ordering::Relaxed), 0);
+    let states: Vec<CallState> = report.calls.iter().map(|call| call.state.clone()).collect();
+    assert_eq!(states, [CallState::Completed, CallState::Failed("no 1".to_owned())]);
+
+    let corrected = "await echo({ a: 1 }); const b = await echo({ b: 2 }); return b.of";
+    let recorder = Arc::new(Recorder::default());
+    let report = run(again(corrected, Language::TypeScript, history), &recorder).await;
+    assert_eq!(value_of(&report), json!({ "b": 2 }));
+    assert_eq!(recorder.made.load(Ordering::Relaxed), 1);
 }

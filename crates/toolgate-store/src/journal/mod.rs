@@ -6,6 +6,9 @@
 //! failure the last moments may be missing, never the order.
 
 mod approvals;
+mod life;
+mod retention;
+mod rows;
 mod runs;
 mod schema;
 #[cfg(test)]
@@ -23,14 +26,17 @@ use thiserror::Error;
 
 use crate::files;
 pub use approvals::{Approval, ApprovalState, GrantRow};
-pub use runs::{
-    NewRun, PastCallRow, PastEvent, Retention, RunCall, RunDetail, RunHistory, RunState, RunSummary,
+use life::Lives;
+pub use retention::Retention;
+pub use rows::{
+    CallEnd, NewRun, PastCallRow, PastEvent, RunCall, RunDetail, RunHistory, RunState, RunSummary,
 };
 
 /// The journal. Cheap to share behind an `Arc`; every method is one short transaction.
 pub struct Journal {
     connection: Mutex<Connection>,
     path: PathBuf,
+    lives: Lives,
 }
 
 /// The journal could not be read or written. What was in it before is still there.
@@ -38,7 +44,7 @@ pub struct Journal {
 #[error("the journal {path} cannot be used: {source}")]
 pub struct JournalError {
     path: PathBuf,
-    source: rusqlite::Error,
+    source: Box<dyn std::error::Error + Send + Sync>,
 }
 
 /// How long one process waits for another that writes.
@@ -52,11 +58,12 @@ impl Journal {
         }
         // Made here, because SQLite would let others read it.
         let _ = files::private_options().append(true).create(true).open(path);
-        let failed = |source| JournalError { path: path.to_owned(), source };
+        let failed = |source: rusqlite::Error| JournalError::new(path, source);
         let mut connection = Connection::open(path).map_err(failed)?;
         connection.busy_timeout(PATIENCE).map_err(failed)?;
         schema::prepare(&mut connection).map_err(failed)?;
-        Ok(Self { connection: Mutex::new(connection), path: path.to_owned() })
+        let lives = Lives::new(path.with_extension("lives"));
+        Ok(Self { connection: Mutex::new(connection), path: path.to_owned(), lives })
     }
 
     /// Runs `work` on the connection.
@@ -64,8 +71,18 @@ impl Journal {
         &self,
         work: impl FnOnce(&mut Connection) -> rusqlite::Result<R>,
     ) -> Result<R, JournalError> {
-        work(&mut self.connection.lock())
-            .map_err(|source| JournalError { path: self.path.clone(), source })
+        work(&mut self.connection.lock()).map_err(|source| JournalError::new(&self.path, source))
+    }
+
+    /// The name of our own life.
+    fn life(&self) -> Result<String, JournalError> {
+        self.lives.own().map_err(|source| JournalError::new(&self.path, source))
+    }
+}
+
+impl JournalError {
+    fn new(path: &Path, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self { path: path.to_owned(), source: source.into() }
     }
 }
 

@@ -3,7 +3,8 @@
 use rusqlite::Connection;
 
 /// Each step brings the file from one version to the next. A step is never changed once it was used.
-const STEPS: &[&str] = &["
+const STEPS: &[&str] = &[
+    "
     CREATE TABLE runs (
         id TEXT PRIMARY KEY,
         created INTEGER NOT NULL,
@@ -61,7 +62,18 @@ const STEPS: &[&str] = &["
         expires INTEGER,
         text TEXT NOT NULL
     ) WITHOUT ROWID;
-"];
+",
+    "
+    ALTER TABLE runs ADD COLUMN life TEXT NOT NULL DEFAULT '';
+    ALTER TABLE calls ADD COLUMN unknown INTEGER NOT NULL DEFAULT 0;
+    CREATE TABLE media (
+        run TEXT NOT NULL,
+        handle TEXT NOT NULL,
+        data TEXT NOT NULL,
+        PRIMARY KEY (run, handle)
+    ) WITHOUT ROWID;
+",
+];
 
 pub(super) fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_mode", "WAL")?;

@@ -24,9 +24,10 @@ fn a_run_is_read_as_it_was_written() {
     journal.call_made("r1", 0, "a_tool", "{\"x\":1}").unwrap();
     journal.call_decided("r1", 0, "allow", "default", true, Some("[]")).unwrap();
     journal.call_made("r1", 1, "b_tool", "{}").unwrap();
-    journal.call_ended("r1", 0, 1_500, Ok("{\"y\":2}")).unwrap();
+    journal.call_ended("r1", 0, 1_500, CallEnd::Returned("{\"y\":2}")).unwrap();
     journal.time_told("r1", 2_000).unwrap();
-    journal.call_ended("r1", 1, 2_500, Err(("b_tool", "no"))).unwrap();
+    let thrown = CallEnd::Threw { tool: "b_tool", message: "no" };
+    journal.call_ended("r1", 1, 2_500, thrown).unwrap();
     journal.call_made("r1", 2, "c_tool", "{}").unwrap();
 
     let history = journal.history("r1").unwrap().unwrap();
@@ -52,23 +53,44 @@ fn a_run_is_read_as_it_was_written() {
 
 #[test]
 fn a_run_is_resumed_by_one() {
+    let (folder, journal) = journal();
+    let other = Journal::open(&folder.path().join("state").join("journal.db")).unwrap();
+    journal.begin_run(&run("r1")).unwrap();
+    assert!(journal.is_running("r1").unwrap());
+    assert!(!journal.resume_run("r9").unwrap());
+    // It runs, here and for everybody else.
+    assert!(!journal.resume_run("r1").unwrap() && !other.resume_run("r1").unwrap());
+    journal.end_run("r1", RunState::Waiting, "", None).unwrap();
+    assert!(!journal.is_running("r1").unwrap());
+    assert!(other.resume_run("r1").unwrap());
+    assert!(!journal.resume_run("r1").unwrap());
+    // Whoever ran it is gone.
+    drop(other);
+    assert!(!journal.is_running("r1").unwrap());
+    assert!(journal.resume_run("r1").unwrap());
+    journal.code_changed("r1", "return 2").unwrap();
+    assert_eq!(journal.history("r1").unwrap().unwrap().run.code, "return 2");
+}
+
+#[test]
+fn an_unknown_end_can_be_forgotten_and_a_result_cannot() {
     let (_folder, journal) = journal();
     journal.begin_run(&run("r1")).unwrap();
-    assert!(!journal.resume_run("r9", None).unwrap());
-    journal.end_run("r1", RunState::Waiting, "", None).unwrap();
-    assert!(journal.resume_run("r1", Some("return 2")).unwrap());
-    assert_eq!(journal.history("r1").unwrap().unwrap().run.code, "return 2");
-    // While another process has it, nobody else can.
-    let parent = std::os::unix::process::parent_id();
-    let set = |process: u32| {
-        journal
-            .with(|connection| connection.execute("UPDATE runs SET process = ?1", [process]))
-            .unwrap();
-    };
-    set(parent);
-    assert!(!journal.resume_run("r1", None).unwrap());
-    set(u32::MAX - 1);
-    assert!(journal.resume_run("r1", None).unwrap());
+    for number in 0..2 {
+        journal.call_made("r1", number, "t", "{}").unwrap();
+        journal.call_decided("r1", number, "allow", "default", true, None).unwrap();
+    }
+    journal.call_ended("r1", 0, 1, CallEnd::Returned("1")).unwrap();
+    journal.call_ended("r1", 1, 2, CallEnd::Unknown { tool: "t", message: "?" }).unwrap();
+    assert!(journal.run("r1").unwrap().unwrap().calls[1].unknown);
+    assert!(!journal.forget_end("r1", 0).unwrap() && !journal.forget_end("r1", 7).unwrap());
+    assert!(journal.forget_end("r1", 1).unwrap());
+    let history = journal.history("r1").unwrap().unwrap();
+    assert_eq!(history.events, [PastEvent { call: Some(0), at: 1 }]);
+    let call = &history.calls[1];
+    assert!(!call.sent && !call.unknown && call.outcome.is_none());
+    journal.keep_media("r1", "m:1", "AAAA").unwrap();
+    assert_eq!(journal.media("r1").unwrap(), [("m:1".to_owned(), "AAAA".to_owned())]);
 }
 
 #[test]
@@ -80,10 +102,30 @@ fn what_is_old_or_too_much_is_forgotten_and_what_waits_is_not() {
         let state = if id == "w" { RunState::Waiting } else { RunState::Done };
         journal.end_run(id, state, "", None).unwrap();
     }
-    assert_eq!(journal.prune(Retention { runs: 1, days: 30 }).unwrap(), 2);
+    assert_eq!(journal.prune(Retention { runs: 1, ..Retention::default() }).unwrap(), 2);
     assert_eq!(journal.runs(10).unwrap().len(), 2);
-    assert_eq!(journal.prune(Retention { runs: 0, days: 30 }).unwrap(), 1);
+    assert_eq!(journal.prune(Retention { runs: 0, ..Retention::default() }).unwrap(), 1);
     assert_eq!(journal.runs(10).unwrap()[0].id, "w");
+    // What waits goes when it is too old.
+    journal.with(|connection| connection.execute("UPDATE runs SET created = 1", [])).unwrap();
+    assert_eq!(journal.prune(Retention::default()).unwrap(), 1);
+}
+
+#[test]
+fn no_more_than_so_many_bytes_are_kept() {
+    let (_folder, journal) = journal();
+    let large = "x".repeat(1 << 20);
+    for id in ["a", "b", "c", "d"] {
+        journal.begin_run(&run(id)).unwrap();
+        journal.call_made(id, 0, "t", &large).unwrap();
+        journal.end_run(id, RunState::Done, "", None).unwrap();
+    }
+    journal.begin_run(&run("now")).unwrap();
+    assert_eq!(journal.prune(Retention { bytes: 2_500_000, ..Retention::default() }).unwrap(), 2);
+    assert_eq!(journal.runs(10).unwrap().len(), 3);
+    // What runs now stays, however little room there is.
+    assert_eq!(journal.prune(Retention { bytes: 0, ..Retention::default() }).unwrap(), 2);
+    assert!(journal.is_running("now").unwrap());
 }
 
 fn question(id: &str, subject: &str) -> Approval {
