@@ -7,10 +7,14 @@ use std::{
 
 use serde_json::{Map, Value};
 use tokio::sync::watch;
-use toolgate_broker::{Broker, BrokerError, Rules, SharedCatalog};
+use toolgate_broker::{
+    Audit, Broker, BrokerError, CallContext, Caller, GuardSettings, Rules, SessionContext,
+    SharedCatalog,
+};
 use toolgate_catalog::{Exposure, ServerName, ToolId, decide};
 use toolgate_sandbox::{Language, lockdown::LockdownReport};
 use toolgate_search::{Query, SearchError, SearchIndex, StrategyName};
+use toolgate_store::{Journal, Store};
 use toolgate_upstream::{CallOptions, Observer, ServerState, Start, StateKind, Upstream};
 
 use crate::{
@@ -35,6 +39,8 @@ struct Inner {
     knowledge: Arc<Knowledge>,
     upstream: Arc<Upstream>,
     broker: Broker,
+    /// Runs, questions and grants; none without a store.
+    journal: Option<Arc<Journal>>,
     code: CodeMode,
     settings: HostSettings,
     encoding: Option<Encoding>,
@@ -85,20 +91,38 @@ impl Host {
             .iter()
             .map(|setup| (setup.spec.name.clone(), setup.rules.clone()))
             .collect();
+        let journal = settings.store.as_ref().and_then(open_journal).map(Arc::new);
         let broker = Broker::new(
             Arc::clone(knowledge.catalog()),
             Arc::clone(&upstream),
             Rules { servers: rules },
+            guard(&settings, journal.clone()),
         );
         let patience_ends = Instant::now() + FIRST_ANSWER_PATIENCE;
         let code = CodeMode::new(settings.code.clone(), settings.store.as_ref());
-        let inner = Inner { knowledge, upstream, broker, code, settings, encoding, patience_ends };
+        let inner =
+            Inner { knowledge, upstream, broker, journal, code, settings, encoding, patience_ends };
         Self { inner: Arc::new(inner) }
     }
 
-    /// A conversation that starts now.
+    /// A conversation with a model that starts now.
     pub fn session(&self) -> Session {
-        Session::new(self.clone())
+        self.session_of(SessionContext::new(Caller::model("a model")))
+    }
+
+    /// A conversation that starts now, with whoever the context says.
+    pub fn session_of(&self, context: SessionContext) -> Session {
+        Session::new(self.clone(), Arc::new(context))
+    }
+
+    /// Where runs, questions and grants are kept; nowhere without a store.
+    pub fn journal(&self) -> Option<&Arc<Journal>> {
+        self.inner.journal.as_ref()
+    }
+
+    /// What decides on calls.
+    pub fn broker(&self) -> &Broker {
+        &self.inner.broker
     }
 
     /// What the host was started with.
@@ -200,6 +224,8 @@ impl Host {
             encoding.stop();
         }
         self.inner.upstream.shutdown().await;
+        let host = self.clone();
+        let _ = tokio::task::spawn_blocking(move || host.inner.broker.flush()).await;
         self.inner.knowledge.written().await;
     }
 
@@ -218,14 +244,14 @@ impl Host {
         self.inner.code.probe().await
     }
 
-    /// Runs a script, whose calls go through the broker; `None` where scripts are off.
-    pub async fn run_code(
+    pub(crate) async fn run_code(
         &self,
+        session: &Arc<SessionContext>,
         code: &str,
         language: Language,
         options: CallOptions,
     ) -> Option<CodeRun> {
-        self.inner.code.run(self, code, language, options).await
+        self.inner.code.run(self, session, code, language, options).await
     }
 
     pub(crate) fn read_output(
@@ -286,6 +312,7 @@ impl Host {
         &self,
         name: &str,
         arguments: Map<String, Value>,
+        context: &CallContext,
         options: CallOptions,
     ) -> Result<Value, BrokerError> {
         if self.catalog().read().resolve(name).is_none() {
@@ -295,7 +322,7 @@ impl Host {
                 () = self.first_answers() => {}
             }
         }
-        self.inner.broker.call(name, arguments, options).await
+        self.inner.broker.call(name, arguments, context, options).await
     }
 
     /// Servers that may still come up with tools: neither in the cache nor failed for now.
@@ -311,6 +338,22 @@ impl Host {
             .cloned()
             .collect()
     }
+}
+
+/// What decides on calls and keeps what was decided.
+fn guard(settings: &HostSettings, journal: Option<Arc<Journal>>) -> GuardSettings {
+    let audit = settings.store.as_ref().zip(settings.audit).map(|(store, audit)| Audit {
+        log: store.audit(),
+        arguments: audit.arguments,
+        required: audit.required,
+        redactors: settings.servers.iter().map(|setup| setup.spec.endpoint.redactor()).collect(),
+    });
+    GuardSettings { policy: settings.policy.clone(), journal, audit }
+}
+
+/// Without a journal nothing waits for a person and nothing outlives the process.
+fn open_journal(store: &Store) -> Option<Journal> {
+    store.journal().inspect_err(|error| tracing::warn!("{error}")).ok()
 }
 
 impl std::fmt::Debug for Host {

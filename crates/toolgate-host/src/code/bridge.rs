@@ -7,9 +7,10 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json, value::RawValue};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use toolgate_broker::{BrokerError, CallContext, RunContext};
 use toolgate_catalog::{Tool, nearest};
 use toolgate_sandbox::{Answer, CallId, Found, Thrown, Tools};
-use toolgate_upstream::{CallOptions, Progress};
+use toolgate_upstream::{CallError, CallOptions, Progress, Respondent};
 
 use super::{
     lanes::Lanes,
@@ -19,7 +20,7 @@ use super::{
 };
 use crate::{
     meta::{self, MetaTool},
-    session::{CallFailure, Session, error_result},
+    session::{Session, error_result},
 };
 
 /// The tools of one run.
@@ -30,12 +31,22 @@ pub(super) struct Bridge {
 
 struct Inner {
     session: Session,
+    run: Arc<RunContext>,
+    respondent: Option<Arc<dyn Respondent>>,
     media: Arc<Media>,
     lanes: Arc<Lanes>,
     learned: Arc<Learned>,
     progress: Option<mpsc::Sender<Progress>>,
     done: std::sync::atomic::AtomicU32,
     emitted: Mutex<Vec<Box<RawValue>>>,
+}
+
+/// Why a call has no value.
+enum Failed {
+    /// This is thrown in the script.
+    Thrown(String),
+    /// A person has to be asked first.
+    Waiting,
 }
 
 /// Gives a content block to the client.
@@ -49,14 +60,29 @@ const SUGGESTIONS: usize = 3;
 impl Bridge {
     pub(super) fn new(
         session: Session,
+        run: RunContext,
         media: Arc<Media>,
         lanes: Arc<Lanes>,
         learned: Arc<Learned>,
         progress: Option<mpsc::Sender<Progress>>,
+        respondent: Option<Arc<dyn Respondent>>,
     ) -> Self {
+        let run = Arc::new(run);
         let done = std::sync::atomic::AtomicU32::new(0);
         let emitted = Mutex::default();
-        Self { inner: Arc::new(Inner { session, media, lanes, learned, progress, done, emitted }) }
+        Self {
+            inner: Arc::new(Inner {
+                session,
+                run,
+                respondent,
+                media,
+                lanes,
+                learned,
+                progress,
+                done,
+                emitted,
+            }),
+        }
     }
 
     /// The content blocks that came as calls.
@@ -73,16 +99,20 @@ impl Tools for Bridge {
 
     fn call(
         &self,
-        _id: CallId,
+        id: CallId,
         name: String,
         arguments: Box<RawValue>,
         cancel: CancellationToken,
     ) -> BoxFuture<'static, Answer> {
         let inner = Arc::clone(&self.inner);
         async move {
-            let outcome = inner.call(&name, &arguments, cancel).await;
+            let outcome = inner.call(id, &name, &arguments, cancel).await;
             inner.report_progress(&name);
-            Answer::Ended(outcome.map_err(|message| Thrown { tool: name, message }))
+            match outcome {
+                Ok(value) => Answer::Ended(Ok(value)),
+                Err(Failed::Thrown(message)) => Answer::Ended(Err(Thrown { tool: name, message })),
+                Err(Failed::Waiting) => Answer::Suspended,
+            }
         }
         .boxed()
     }
@@ -131,10 +161,11 @@ impl Inner {
 
     async fn call(
         &self,
+        id: CallId,
         name: &str,
         arguments: &RawValue,
         cancel: CancellationToken,
-    ) -> Result<Box<RawValue>, String> {
+    ) -> Result<Box<RawValue>, Failed> {
         let mut arguments: Map<String, Value> =
             serde_json::from_str(arguments.get()).map_err(|error| {
                 if error.is_data() {
@@ -147,10 +178,10 @@ impl Inner {
             // By a name that the script found out: what it calls is what is called.
             Some(MetaTool::Call) => {
                 let request = named_call(arguments)?;
-                return Box::pin(self.call(&request.0, &request.1, cancel)).await;
+                return Box::pin(self.call(id, &request.0, &request.1, cancel)).await;
             }
-            Some(tool) => return self.meta_call(tool, arguments).await,
-            None if name == EMIT => return self.emit(arguments),
+            Some(tool) => return Ok(self.meta_call(tool, arguments).await?),
+            None if name == EMIT => return Ok(self.emit(arguments)?),
             None => {}
         }
         for argument in arguments.values_mut() {
@@ -160,19 +191,24 @@ impl Inner {
         let _place = match &tool {
             Some(tool) => tokio::select! {
                 place = self.lanes.enter(&tool.id.server) => place,
-                () = cancel.cancelled() => return Err("cancelled before it was sent".to_owned()),
+                () = cancel.cancelled() => return Err("cancelled before it was sent".to_owned().into()),
             },
             None => None,
         };
-        let options = CallOptions { cancel, ..CallOptions::default() };
-        let result = match self.session.call(name, arguments, options).await {
+        let respondent = self.respondent.clone();
+        let options = CallOptions { cancel, respondent, ..CallOptions::default() };
+        let context = CallContext::of_run(self.session.context(), &self.run, id);
+        let result = match self.session.call_within(name, arguments, &context, options).await {
             Ok(result) => result,
-            Err(CallFailure::UnknownTool(message) | CallFailure::Refused { message, .. }) => {
-                error_result(&message)
-            }
-            Err(CallFailure::Cancelled) => return Err("cancelled".to_owned()),
+            Err(BrokerError::Waiting { .. }) => return Err(Failed::Waiting),
+            Err(BrokerError::Call(error)) => match *error {
+                CallError::Cancelled => return Err("cancelled".to_owned().into()),
+                CallError::Refused { error, .. } => error_result(&error.message),
+                other => error_result(&other.to_string()),
+            },
+            Err(error) => error_result(&meta::refusal(&self.session, &error)),
         };
-        self.value(tool.as_ref(), result)
+        Ok(self.value(tool.as_ref(), result)?)
     }
 
     fn value(&self, tool: Option<&Tool>, result: Value) -> Result<Box<RawValue>, String> {
@@ -222,6 +258,12 @@ impl Inner {
             // A client that does not keep up loses some of it.
             let _ = progress.try_send(Progress { progress: f64::from(done), total: None, message });
         }
+    }
+}
+
+impl From<String> for Failed {
+    fn from(message: String) -> Self {
+        Self::Thrown(message)
     }
 }
 

@@ -21,6 +21,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use toolgate_broker::{RunContext, SessionContext, new_id};
 use toolgate_sandbox::{
     CallState, Captured, Language, Outcome, Pool, Report, Script, lockdown::LockdownReport,
 };
@@ -33,7 +34,7 @@ pub(crate) use self::{
     learned::Learned,
     outputs::{Outputs, Page, Unreadable},
 };
-use crate::host::Host;
+use crate::{host::Host, session::Session};
 
 /// Everything that scripts share.
 #[derive(Debug)]
@@ -110,6 +111,7 @@ impl CodeMode {
     pub(crate) async fn run(
         &self,
         host: &Host,
+        session: &Arc<SessionContext>,
         code: &str,
         language: Language,
         options: CallOptions,
@@ -117,11 +119,13 @@ impl CodeMode {
         let settings = self.settings.as_ref()?;
         let media = Arc::new(Media::default());
         let bridge = Bridge::new(
-            host.session(),
+            Session::new(host.clone(), Arc::clone(session)),
+            RunContext::new(new_id("run"), code),
             Arc::clone(&media),
             Arc::clone(&self.lanes),
             Arc::clone(&self.learned),
             options.progress,
+            options.respondent,
         );
         let script = Script::new(code, language);
         let tools = Arc::new(bridge.clone());

@@ -40,7 +40,7 @@ pub(super) async fn run(session: &Session, request: RunRequest, options: CallOpt
         Some(None) => return error_result("`language` is \"typescript\" or \"python\"."),
     };
     let host = session.host();
-    let Some(run) = host.run_code(&request.code, language, options).await else {
+    let Some(run) = session.run_code(&request.code, language, options).await else {
         return error_result(OFF);
     };
     let mut result = run.to_result();
