@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use toolgate_policy::{LabelSet, PolicySettings, Trust};
 
-use crate::{Approval, CodeMode, Problem, Secret, ToolSearch};
+use crate::{Approval, AuditLogging, CodeMode, Problem, Secret, ToolSearch};
 
 /// What a configuration file says, as far as it can be used.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -22,6 +22,8 @@ pub struct Configuration {
     /// Who may call what: the `policy` key, and what the servers and their tools say of approvals,
     /// labels and trust. What is not understood of it denies.
     pub policy: PolicySettings,
+    /// How decisions and calls are recorded.
+    pub audit: AuditLogging,
     /// What is wrong with the file, in the order of the file; at most
     /// [`MAX_PROBLEMS`](crate::MAX_PROBLEMS).
     pub problems: Vec<Problem>,

@@ -2,7 +2,7 @@
 
 /// The keys of the file itself that are toolgate's own.
 pub(crate) const TOP_LEVEL: &[&str] =
-    &["$schema", "mcpServers", "toolSearch", "codeMode", "policy"];
+    &["$schema", "mcpServers", "toolSearch", "codeMode", "policy", "audit"];
 
 /// The keys under which clients keep their servers.
 pub(crate) const CONTAINERS: &[&str] = &["mcpServers", "servers", "context_servers", "mcp_servers"];
@@ -158,6 +158,9 @@ pub(crate) const SERVER_UNSUPPORTED: &[(&str, &str)] = &[
 
 /// The keys of a tool within `tools`.
 pub(crate) const TOOL: &[&str] = &["deferLoading", "validateArguments", "approval", "labels"];
+
+/// The keys of `audit`.
+pub(crate) const AUDIT: &[&str] = &["enabled", "arguments", "required"];
 
 /// The keys of `policy`.
 pub(crate) const POLICY: &[&str] = &["default", "rules", "flow", "newTools", "claims", "labels"];

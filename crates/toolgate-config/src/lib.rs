@@ -31,6 +31,7 @@
 //! becomes a [`Problem`] with its place in the file and the way out; only a file whose syntax is
 //! broken is refused as a whole, with a [`ConfigError`].
 
+mod audit;
 mod choice;
 mod code_mode;
 mod configuration;
@@ -50,6 +51,7 @@ mod tool_search;
 
 use std::path::Path;
 
+pub use audit::AuditLogging;
 pub use code_mode::{CodeMode, RunJournal};
 pub use configuration::{
     Configuration, ServerEntry, ServerSettings, ToolFilter, ToolSettings, Transport,

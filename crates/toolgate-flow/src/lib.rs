@@ -35,7 +35,7 @@
 //!
 //! # What it does not see
 //!
-//! Encryption, translation and paraphrase leave nothing in common. For these there are [`Labels`] alone:
+//! Encryption, translation and paraphrase leave nothing in common. For these there are labels alone ([`LabelSet`]):
 //! what has been touched ([`Memory::touched`]), whatever the arguments look like.
 //!
 //! All of it is linear in the bytes that go in, and bounded in memory: where there is no more room, the
@@ -47,6 +47,6 @@ mod memory;
 mod text;
 mod winnow;
 
-pub use labels::{Label, Labels};
+pub use labels::{Label, LabelSet};
 pub use memory::{Limits, Match, Memory, Origin, Trace, Via};
 pub use winnow::SHORTEST;

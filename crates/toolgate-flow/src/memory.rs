@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     decode,
-    labels::Labels,
+    labels::LabelSet,
     text,
     winnow::{self, PIECE, SHORTEST},
 };
@@ -24,7 +24,7 @@ pub struct Memory {
     known: HashSet<u64>,
     /// The end of what was sent before, by tool and field.
     tails: HashMap<(String, String), Vec<u8>>,
-    touched: Labels,
+    touched: LabelSet,
     forgotten: bool,
 }
 
@@ -47,7 +47,7 @@ pub struct Origin {
     /// The tool.
     pub tool: String,
     /// What is said of what it returns.
-    pub labels: Labels,
+    pub labels: LabelSet,
 }
 
 /// What the arguments of a call contain.
@@ -127,12 +127,12 @@ impl Default for Limits {
 impl Origin {
     /// A result without labels.
     pub fn new(call: u64, tool: impl Into<String>) -> Self {
-        Self { call, tool: tool.into(), labels: Labels::NONE }
+        Self { call, tool: tool.into(), labels: LabelSet::EMPTY }
     }
 
     /// With these labels.
     #[must_use]
-    pub fn with_labels(mut self, labels: Labels) -> Self {
+    pub fn with_labels(mut self, labels: LabelSet) -> Self {
         self.labels = labels;
         self
     }
@@ -145,7 +145,7 @@ impl Memory {
     }
 
     /// The labels of all results so far, those that are forgotten included.
-    pub fn touched(&self) -> Labels {
+    pub fn touched(&self) -> LabelSet {
         self.touched
     }
 

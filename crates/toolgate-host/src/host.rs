@@ -7,10 +7,14 @@ use std::{
 
 use serde_json::{Map, Value};
 use tokio::sync::watch;
-use toolgate_broker::{Broker, BrokerError, Rules, SharedCatalog};
+use toolgate_broker::{
+    Audit, Broker, BrokerError, CallContext, Caller, GuardSettings, Rules, SessionContext,
+    SharedCatalog,
+};
 use toolgate_catalog::{Exposure, ServerName, ToolId, decide};
 use toolgate_sandbox::{Language, lockdown::LockdownReport};
 use toolgate_search::{Query, SearchError, SearchIndex, StrategyName};
+use toolgate_store::{Journal, Store};
 use toolgate_upstream::{CallOptions, Observer, ServerState, Start, StateKind, Upstream};
 
 use crate::{
@@ -35,6 +39,8 @@ struct Inner {
     knowledge: Arc<Knowledge>,
     upstream: Arc<Upstream>,
     broker: Broker,
+    /// Runs, questions and grants; none without a store.
+    journal: Option<Arc<Journal>>,
     code: CodeMode,
     settings: HostSettings,
     encoding: Option<Encoding>,
@@ -85,20 +91,39 @@ impl Host {
             .iter()
             .map(|setup| (setup.spec.name.clone(), setup.rules.clone()))
             .collect();
+        let opened = settings.store.as_ref().map(open_journal);
+        let journal = opened.clone().and_then(Result::ok);
         let broker = Broker::new(
             Arc::clone(knowledge.catalog()),
             Arc::clone(&upstream),
             Rules { servers: rules },
+            guard(&settings, journal.clone()),
         );
         let patience_ends = Instant::now() + FIRST_ANSWER_PATIENCE;
-        let code = CodeMode::new(settings.code.clone(), settings.store.as_ref());
-        let inner = Inner { knowledge, upstream, broker, code, settings, encoding, patience_ends };
+        let code = CodeMode::new(settings.code.clone(), settings.store.as_ref(), opened);
+        let inner =
+            Inner { knowledge, upstream, broker, journal, code, settings, encoding, patience_ends };
         Self { inner: Arc::new(inner) }
     }
 
-    /// A conversation that starts now.
+    /// A conversation with a model that starts now.
     pub fn session(&self) -> Session {
-        Session::new(self.clone())
+        self.session_of(SessionContext::new(Caller::model("a model")))
+    }
+
+    /// A conversation that starts now, with whoever the context says.
+    pub fn session_of(&self, context: SessionContext) -> Session {
+        Session::new(self.clone(), Arc::new(context))
+    }
+
+    /// Where runs, questions and grants are kept; nowhere without a store.
+    pub fn journal(&self) -> Option<&Arc<Journal>> {
+        self.inner.journal.as_ref()
+    }
+
+    /// What decides on calls.
+    pub fn broker(&self) -> &Broker {
+        &self.inner.broker
     }
 
     /// What the host was started with.
@@ -200,6 +225,8 @@ impl Host {
             encoding.stop();
         }
         self.inner.upstream.shutdown().await;
+        let host = self.clone();
+        let _ = tokio::task::spawn_blocking(move || host.inner.broker.flush()).await;
         self.inner.knowledge.written().await;
     }
 
@@ -218,25 +245,25 @@ impl Host {
         self.inner.code.probe().await
     }
 
-    /// Runs a script, whose calls go through the broker; `None` where scripts are off.
-    pub async fn run_code(
+    pub(crate) async fn run_code(
         &self,
+        session: &Arc<SessionContext>,
         code: &str,
         language: Language,
         options: CallOptions,
     ) -> Option<CodeRun> {
-        self.inner.code.run(self, code, language, options).await
+        self.inner.code.run(self, session, code, language, options).await
     }
 
-    /// Goes on with a run that was interrupted, failed or waits, without repeating what it did; `None`
-    /// where scripts are off.
-    pub async fn resume_run(
+    /// Goes on with a run that was interrupted, failed or waits; `None` where scripts are off.
+    pub(crate) async fn resume_run(
         &self,
+        session: &Arc<SessionContext>,
         id: &str,
         resume: Resume,
         options: CallOptions,
     ) -> Option<Result<CodeRun, NotResumed>> {
-        self.inner.code.resume(self, id, resume, options).await
+        self.inner.code.resume(self, session, id, resume, options).await
     }
 
     pub(crate) fn read_output(
@@ -297,6 +324,7 @@ impl Host {
         &self,
         name: &str,
         arguments: Map<String, Value>,
+        context: &CallContext,
         options: CallOptions,
     ) -> Result<Value, BrokerError> {
         if self.catalog().read().resolve(name).is_none() {
@@ -306,7 +334,7 @@ impl Host {
                 () = self.first_answers() => {}
             }
         }
-        self.inner.broker.call(name, arguments, options).await
+        self.inner.broker.call(name, arguments, context, options).await
     }
 
     /// Servers that may still come up with tools: neither in the cache nor failed for now.
@@ -322,6 +350,23 @@ impl Host {
             .cloned()
             .collect()
     }
+}
+
+/// What decides on calls and keeps what was decided.
+fn guard(settings: &HostSettings, journal: Option<Arc<Journal>>) -> GuardSettings {
+    let audit = settings.store.as_ref().zip(settings.audit).map(|(store, audit)| Audit {
+        log: store.audit(),
+        arguments: audit.arguments,
+        required: audit.required,
+        redactors: settings.servers.iter().map(|setup| setup.spec.endpoint.redactor()).collect(),
+    });
+    GuardSettings { policy: settings.policy.clone(), journal, audit }
+}
+
+/// Without a journal nothing waits for a person and nothing outlives the process.
+fn open_journal(store: &Store) -> Result<Arc<Journal>, String> {
+    let opened = store.journal().inspect_err(|error| tracing::warn!("{error}"));
+    opened.map(Arc::new).map_err(|error| error.to_string())
 }
 
 impl std::fmt::Debug for Host {

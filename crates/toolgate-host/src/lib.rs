@@ -44,4 +44,4 @@ pub use host::Host;
 pub use meta::{MetaTool, one_line};
 pub use overview::ServerOverview;
 pub use session::{CallFailure, Session};
-pub use settings::{Connect, HostSettings, ServerSetup, Subagent};
+pub use settings::{AuditSettings, Connect, HostSettings, ServerSetup, Subagent};

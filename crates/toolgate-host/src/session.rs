@@ -2,17 +2,22 @@
 
 use std::{
     collections::HashSet,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::{OnceCell, watch};
-use toolgate_broker::BrokerError;
+use toolgate_broker::{BrokerError, CallContext, SessionContext};
 use toolgate_catalog::{Catalog, ExposedName, Exposure, ExposureKind, Reason, Tool};
+use toolgate_sandbox::Language;
 use toolgate_upstream::{CallError, CallOptions};
 
 use crate::{
+    code::{CodeRun, NotResumed, Resume},
     host::Host,
     meta::{self, MetaTool, Offer},
     recent::{Asked, RecentSearches},
@@ -24,6 +29,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Session {
     host: Host,
+    context: Arc<SessionContext>,
     exposure: OnceCell<Exposure>,
     /// The list of a stable session, which never changes once it was given.
     frozen: OnceCell<Vec<Value>>,
@@ -53,9 +59,10 @@ pub enum CallFailure {
 }
 
 impl Session {
-    pub(crate) fn new(host: Host) -> Self {
+    pub(crate) fn new(host: Host, context: Arc<SessionContext>) -> Self {
         Self {
             host,
+            context,
             exposure: OnceCell::new(),
             frozen: OnceCell::new(),
             found: Mutex::default(),
@@ -68,6 +75,11 @@ impl Session {
     /// The host it talks to.
     pub fn host(&self) -> &Host {
         &self.host
+    }
+
+    /// What it is to the broker.
+    pub fn context(&self) -> &Arc<SessionContext> {
+        &self.context
     }
 
     /// Makes the list of tools the same for the whole session, as protocol version 2026-07-28
@@ -135,6 +147,27 @@ impl Session {
         self.native_call(name, arguments, options).await
     }
 
+    /// Runs a script, whose calls go through the broker; `None` where scripts are off.
+    pub async fn run_code(
+        &self,
+        code: &str,
+        language: Language,
+        options: CallOptions,
+    ) -> Option<CodeRun> {
+        self.host.run_code(&self.context, code, language, options).await
+    }
+
+    /// Goes on with a run that was interrupted, failed or waits, without repeating what it did; `None`
+    /// where scripts are off.
+    pub async fn resume_run(
+        &self,
+        id: &str,
+        resume: Resume,
+        options: CallOptions,
+    ) -> Option<Result<CodeRun, NotResumed>> {
+        self.host.resume_run(&self.context, id, resume, options).await
+    }
+
     /// Answers a request about what servers have beside tools: `resources/…`, `prompts/…`,
     /// `completion/complete`. A result is as the server sent it, with names and URIs of ours.
     #[allow(clippy::unused_async)]
@@ -182,7 +215,19 @@ impl Session {
         arguments: Map<String, Value>,
         options: CallOptions,
     ) -> Result<Value, BrokerError> {
-        let result = self.host.call(name, arguments, options).await?;
+        let context = CallContext::direct(&self.context);
+        self.call_within(name, arguments, &context, options).await
+    }
+
+    /// Calls a tool for whoever the context says.
+    pub(crate) async fn call_within(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+        context: &CallContext,
+        options: CallOptions,
+    ) -> Result<Value, BrokerError> {
+        let result = self.host.call(name, arguments, context, options).await?;
         let failed = result.get("isError").and_then(Value::as_bool).unwrap_or_default();
         let tool = self.host.catalog().read().resolve(name).map(|tool| tool.id.clone());
         if let Some(tool) = tool.filter(|_| !failed) {

@@ -4,6 +4,7 @@ use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 use toolgate_broker::ServerRules;
 use toolgate_catalog::{ExposureSettings, ServerEntry};
+use toolgate_policy::PolicySettings;
 use toolgate_search::{Chooser, StrategyName};
 use toolgate_store::Store;
 use toolgate_upstream::ServerSpec;
@@ -36,6 +37,19 @@ pub struct HostSettings {
     pub connect: Connect,
     /// Whether and how scripts run; not at all where unset.
     pub code: Option<CodeSettings>,
+    /// Who may call what. Without rules every call goes through.
+    pub policy: PolicySettings,
+    /// How calls are recorded, where there is a store; not at all where unset.
+    pub audit: Option<AuditSettings>,
+}
+
+/// How calls are recorded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AuditSettings {
+    /// Whether arguments are kept as they are, and not by their hash alone.
+    pub arguments: bool,
+    /// Whether a call is refused that cannot be recorded.
+    pub required: bool,
 }
 
 /// A model that chooses tools from candidates.
@@ -87,6 +101,8 @@ impl HostSettings {
             store: None,
             connect: Connect::default(),
             code: None,
+            policy: PolicySettings::default(),
+            audit: Some(AuditSettings::default()),
         }
     }
 }

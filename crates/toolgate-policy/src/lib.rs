@@ -20,7 +20,6 @@ mod explanation;
 mod flow;
 mod grant;
 mod index;
-mod label;
 mod pattern;
 mod policy;
 mod rule;
@@ -38,11 +37,12 @@ pub use grant::{
     Authorisation, Full, Grant, GrantId, GrantedArguments, Grants, MAX_GRANTS, Moment, Request,
     Scope,
 };
-pub use label::{Label, LabelSet};
 pub use pattern::{MAX_PATTERN_BYTES, NamePattern, PatternError, ToolPattern};
 pub use policy::{Policy, ToolPolicy};
 pub use rule::{Breadth, Origin, Rule, Specificity, Target, Trust};
 pub use settings::{MAX_RULES, PolicySettings, ServerPolicy, ToolSettings};
 /// Who servers and tools are, as the catalogue has it.
 pub use toolgate_catalog::{ServerName, ToolId};
+/// What is said of data.
+pub use toolgate_flow::{Label, LabelSet};
 pub use verdict::{Claims, FlowMode, Mode, NewTools, Verdict};

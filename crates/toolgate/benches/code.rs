@@ -131,7 +131,7 @@ async fn together(host: &Host) {
 
 async fn run(host: &Host, code: &str, language: Language) {
     let options = CallOptions { cancel: CancellationToken::new(), ..CallOptions::default() };
-    let run = host.run_code(code, language, options).await.expect("scripts are on");
+    let run = host.session().run_code(code, language, options).await.expect("scripts are on");
     assert!(!run.is_error, "{}", run.text);
 }
 

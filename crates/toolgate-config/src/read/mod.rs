@@ -1,5 +1,6 @@
 //! From the tree of a file to settings.
 
+mod audit;
 mod code_mode;
 mod condition;
 mod embeddings;
@@ -75,10 +76,10 @@ pub(crate) fn read<'c>(
                 configuration.code_mode = code_mode::read(&mut context, &path, member);
             }
             ("policy", _) => {
-                let predicate = "is not supported by this version of toolgate; it is ignored";
-                let offset = member.key_offset;
-                context.report.add(Severity::Warning, &path, offset, predicate, None);
                 configuration.policy = policy::read(&mut context, &path, member);
+            }
+            ("audit", _) => {
+                configuration.audit = audit::read(&mut context, &path, member);
             }
             (key, _) => servers.misspelt |= report_misspelt(&mut context, &path, key, member),
         }

@@ -7,21 +7,22 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json, value::RawValue};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use toolgate_broker::{BrokerError, CallContext, RunContext};
 use toolgate_catalog::{Tool, nearest};
 use toolgate_sandbox::{Answer, CallId, Found, Happened, Thrown, Tools};
-use toolgate_upstream::{CallOptions, Progress};
+use toolgate_upstream::{CallError, CallOptions, Progress, Respondent};
 
 use super::{
     lanes::Lanes,
     learned::Learned,
     media::Media,
-    record::Recorder,
+    record::{PastState, Recorder},
     value::{self, Wrapping},
 };
 use crate::{
     host::Host,
     meta::{self, MetaTool},
-    session::{CallFailure, Session, error_result},
+    session::{Session, error_result},
 };
 
 /// The tools of one run.
@@ -32,6 +33,8 @@ pub(super) struct Bridge {
 
 struct Inner {
     session: Session,
+    run: Arc<RunContext>,
+    respondent: Option<Arc<dyn Respondent>>,
     media: Arc<Media>,
     lanes: Arc<Lanes>,
     learned: Arc<Learned>,
@@ -39,6 +42,14 @@ struct Inner {
     progress: Option<mpsc::Sender<Progress>>,
     done: std::sync::atomic::AtomicU32,
     emitted: Mutex<Vec<Box<RawValue>>>,
+}
+
+/// Why a call has no value.
+enum Failed {
+    /// This is thrown in the script.
+    Thrown(String),
+    /// A person has to be asked first.
+    Waiting,
 }
 
 /// Gives a content block to the client.
@@ -55,16 +66,30 @@ const UNKNOWN: &str = "the outcome of this call is unknown: it was sent before t
 impl Bridge {
     pub(super) fn new(
         session: Session,
+        run: Arc<RunContext>,
         media: Arc<Media>,
         lanes: Arc<Lanes>,
         learned: Arc<Learned>,
         recorder: Option<Arc<Recorder>>,
         progress: Option<mpsc::Sender<Progress>>,
+        respondent: Option<Arc<dyn Respondent>>,
     ) -> Self {
         let done = std::sync::atomic::AtomicU32::new(0);
         let emitted = Mutex::default();
-        let inner = Inner { session, media, lanes, learned, recorder, progress, done, emitted };
-        Self { inner: Arc::new(inner) }
+        Self {
+            inner: Arc::new(Inner {
+                session,
+                run,
+                respondent,
+                media,
+                lanes,
+                learned,
+                recorder,
+                progress,
+                done,
+                emitted,
+            }),
+        }
     }
 
     /// The content blocks that came as calls.
@@ -90,7 +115,11 @@ impl Tools for Bridge {
         async move {
             let outcome = inner.first_or_again(id, &name, &arguments, cancel).await;
             inner.report_progress(&name);
-            Answer::Ended(outcome.map_err(|message| Thrown { tool: name, message }))
+            match outcome {
+                Ok(value) => Answer::Ended(Ok(value)),
+                Err(Failed::Thrown(message)) => Answer::Ended(Err(Thrown { tool: name, message })),
+                Err(Failed::Waiting) => Answer::Suspended,
+            }
         }
         .boxed()
     }
@@ -99,11 +128,9 @@ impl Tools for Bridge {
         let Some(recorder) = &self.inner.recorder else { return };
         recorder.happened(happened);
         if let Happened::Repeated { id } = happened
-            && let Some(past) = recorder.past(*id).filter(|past| past.name == EMIT)
-            && let Ok(arguments) = serde_json::from_str(&past.arguments)
+            && let Some(past) = recorder.past(*id)
         {
-            // What the client is given is given again; that it was too much was said before.
-            let _ = self.inner.emit(arguments);
+            self.inner.recall(*id, past);
         }
     }
 }
@@ -149,6 +176,22 @@ impl Inner {
             .collect()
     }
 
+    /// Does what a call of an earlier run left behind here, beside its result.
+    fn recall(&self, id: CallId, past: &PastState) {
+        if past.name == EMIT
+            && let Ok(arguments) = serde_json::from_str(&past.arguments)
+        {
+            // What the client is given is given again; that it was too much was said before.
+            let _ = self.emit(arguments);
+        }
+        let result = past.result.as_deref().and_then(|result| serde_json::from_str(result).ok());
+        if let Some(result) = result {
+            let context = CallContext::of_run(self.session.context(), &self.run, id);
+            let name = called_name(&past.name, &past.arguments);
+            self.session.host().broker().recall(&name, &context, &result);
+        }
+    }
+
     /// Makes a call, unless it was sent before the run was interrupted and may not be repeated.
     async fn first_or_again(
         &self,
@@ -156,15 +199,15 @@ impl Inner {
         name: &str,
         arguments: &RawValue,
         cancel: CancellationToken,
-    ) -> Result<Box<RawValue>, String> {
+    ) -> Result<Box<RawValue>, Failed> {
         if let Some(recorder) = &self.recorder {
             if let Some(problem) = recorder.broken() {
-                return Err(problem);
+                return Err(problem.into());
             }
             let sent = recorder.past(id).is_some_and(|past| past.sent && past.is(name, arguments));
             if sent && !is_harmless(self.session.host(), name, arguments.get()) {
                 recorder.is_unknown(id, name);
-                return Err(UNKNOWN.to_owned());
+                return Err(UNKNOWN.to_owned().into());
             }
         }
         self.call(id, name, arguments, cancel).await
@@ -176,7 +219,7 @@ impl Inner {
         name: &str,
         arguments: &RawValue,
         cancel: CancellationToken,
-    ) -> Result<Box<RawValue>, String> {
+    ) -> Result<Box<RawValue>, Failed> {
         let mut arguments: Map<String, Value> =
             serde_json::from_str(arguments.get()).map_err(|error| {
                 if error.is_data() {
@@ -191,8 +234,8 @@ impl Inner {
                 let request = named_call(arguments)?;
                 return Box::pin(self.call(id, &request.0, &request.1, cancel)).await;
             }
-            Some(tool) => return self.meta_call(tool, arguments).await,
-            None if name == EMIT => return self.emit(arguments),
+            Some(tool) => return Ok(self.meta_call(tool, arguments).await?),
+            None if name == EMIT => return Ok(self.emit(arguments)?),
             None => {}
         }
         for argument in arguments.values_mut() {
@@ -202,22 +245,24 @@ impl Inner {
         let _place = match &tool {
             Some(tool) => tokio::select! {
                 place = self.lanes.enter(&tool.id.server) => place,
-                () = cancel.cancelled() => return Err("cancelled before it was sent".to_owned()),
+                () = cancel.cancelled() => return Err("cancelled before it was sent".to_owned().into()),
             },
             None => None,
         };
-        if let Some(recorder) = &self.recorder {
-            recorder.sent(id)?;
-        }
-        let options = CallOptions { cancel, ..CallOptions::default() };
-        let result = match self.session.call(name, arguments, options).await {
+        let respondent = self.respondent.clone();
+        let options = CallOptions { cancel, respondent, ..CallOptions::default() };
+        let context = CallContext::of_run(self.session.context(), &self.run, id);
+        let result = match self.session.call_within(name, arguments, &context, options).await {
             Ok(result) => result,
-            Err(CallFailure::UnknownTool(message) | CallFailure::Refused { message, .. }) => {
-                error_result(&message)
-            }
-            Err(CallFailure::Cancelled) => return Err("cancelled".to_owned()),
+            Err(BrokerError::Waiting { .. }) => return Err(Failed::Waiting),
+            Err(BrokerError::Call(error)) => match *error {
+                CallError::Cancelled => return Err("cancelled".to_owned().into()),
+                CallError::Refused { error, .. } => error_result(&error.message),
+                other => error_result(&other.to_string()),
+            },
+            Err(error) => error_result(&meta::refusal(&self.session, &error)),
         };
-        self.value(tool.as_ref(), result)
+        Ok(self.value(tool.as_ref(), result)?)
     }
 
     fn value(&self, tool: Option<&Tool>, result: Value) -> Result<Box<RawValue>, String> {
@@ -272,18 +317,26 @@ impl Inner {
 
 /// Whether a call can be made twice without harm, as the tool's server says.
 pub(super) fn is_harmless(host: &Host, name: &str, arguments: &str) -> bool {
-    let named = || named_call(serde_json::from_str(arguments).ok()?).ok();
-    let name = match MetaTool::named(name) {
-        Some(MetaTool::Call) => match named() {
-            Some((name, _)) => name,
-            None => return false,
-        },
-        _ => name.to_owned(),
-    };
+    let name = called_name(name, arguments);
     let Some(tool) = host.catalog().read().resolve(&name).cloned() else { return false };
     let definition = tool.definition.to_value();
     let says = |hint: &str| definition["annotations"][hint] == Value::Bool(true);
     says("readOnlyHint") || says("idempotentHint")
+}
+
+/// The tool that a call is of, where that is an argument of `call_tool`.
+fn called_name(name: &str, arguments: &str) -> String {
+    let named = || named_call(serde_json::from_str(arguments).ok()?).ok();
+    match MetaTool::named(name) {
+        Some(MetaTool::Call) => named().map_or_else(|| name.to_owned(), |(name, _)| name),
+        _ => name.to_owned(),
+    }
+}
+
+impl From<String> for Failed {
+    fn from(message: String) -> Self {
+        Self::Thrown(message)
+    }
 }
 
 fn in_scripts(tool: MetaTool) -> bool {

@@ -24,10 +24,11 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use toolgate_broker::{RunContext, RunLedger, SessionContext, new_id};
 use toolgate_sandbox::{
     CallState, Captured, Language, Outcome, Pool, Report, Script, lockdown::LockdownReport,
 };
-use toolgate_store::{RunState, Store};
+use toolgate_store::{Journal, RunState, Store};
 use toolgate_upstream::CallOptions;
 
 use self::{
@@ -42,7 +43,7 @@ pub use self::{
     resume::{NotResumed, Resume, UnknownCalls},
     settings::CodeSettings,
 };
-use crate::host::Host;
+use crate::{host::Host, session::Session};
 
 /// Everything that scripts share.
 #[derive(Debug)]
@@ -87,7 +88,11 @@ pub struct CodeRun {
 }
 
 impl CodeMode {
-    pub(crate) fn new(settings: Option<CodeSettings>, store: Option<&Store>) -> Self {
+    pub(crate) fn new(
+        settings: Option<CodeSettings>,
+        store: Option<&Store>,
+        journal: Option<Result<Arc<Journal>, String>>,
+    ) -> Self {
         let width = settings.as_ref().map_or(1, |settings| settings.max_parallel_calls);
         Self {
             settings,
@@ -95,7 +100,7 @@ impl CodeMode {
             lanes: Arc::new(Lanes::new(width)),
             learned: Arc::new(Learned::new(store.map(Store::shapes))),
             outputs: Outputs::default(),
-            runs: Runs::new(store),
+            runs: Runs::new(journal),
         }
     }
 
@@ -127,6 +132,7 @@ impl CodeMode {
     pub(crate) async fn run(
         &self,
         host: &Host,
+        session: &Arc<SessionContext>,
         code: &str,
         language: Language,
         options: CallOptions,
@@ -137,9 +143,9 @@ impl CodeMode {
         let recorder = match self.runs.journal(settings.retention) {
             None => None,
             Some(Ok(journal)) => {
-                let (id, code, caller) = (runs::new_id(), code.to_owned(), CALLER.to_owned());
-                let stop = stop.clone();
-                Some(Recorder::new(journal, id, language, code, caller, stop))
+                let (id, code) = (new_id("run").to_string(), code.to_owned());
+                let caller = session.caller().name.to_string();
+                Some(Recorder::new(journal, id, language, code, caller, stop.clone()))
             }
             Some(Err(problem)) => {
                 let report = no_report(Outcome::Crashed(problem));
@@ -147,13 +153,15 @@ impl CodeMode {
             }
         };
         let options = CallOptions { cancel: stop, ..options };
-        Some(self.drive(settings, host, script, recorder, Vec::new(), options).await)
+        let session = Session::new(host.clone(), Arc::clone(session));
+        Some(self.drive(settings, session, script, recorder, Vec::new(), options).await)
     }
 
     /// Goes on with a run. `None` where scripts are off.
     pub(crate) async fn resume(
         &self,
         host: &Host,
+        session: &Arc<SessionContext>,
         id: &str,
         resume: Resume,
         options: CallOptions,
@@ -167,26 +175,27 @@ impl CodeMode {
         // What its tools say of themselves decides what may be repeated.
         host.first_answers().await;
         let harmless = |name: &str, arguments: &str| bridge::is_harmless(host, name, arguments);
-        let taken = match resume::take(&journal, id, CALLER, resume.unknown, &harmless) {
+        let caller = session.caller();
+        let taken = match resume::take(&journal, id, caller, resume.unknown, &harmless) {
             Ok(taken) => taken,
             Err(error) => return Some(Err(error)),
         };
-        let Taken { language, code, history, past, media } = taken;
+        let Taken { language, code, caller, history, past, media } = taken;
         let changed = resume.code.as_ref().is_some_and(|new| *new != code);
         let code = resume.code.unwrap_or(code);
         let script = Script { code: code.clone(), language, history: Some(history) };
         let stop = options.cancel.child_token();
-        let (id, caller) = (id.to_owned(), CALLER.to_owned());
-        let recorder = Recorder::new(journal, id, language, code, caller, stop.clone());
+        let recorder = Recorder::new(journal, id.to_owned(), language, code, caller, stop.clone());
         let recorder = Some(recorder.going_on(past, changed));
         let options = CallOptions { cancel: stop, ..options };
-        Some(Ok(self.drive(settings, host, script, recorder, media, options).await))
+        let session = Session::new(host.clone(), Arc::clone(session));
+        Some(Ok(self.drive(settings, session, script, recorder, media, options).await))
     }
 
     async fn drive(
         &self,
         settings: &CodeSettings,
-        host: &Host,
+        session: Session,
         script: Script,
         recorder: Option<Recorder>,
         media: Vec<(String, String)>,
@@ -194,13 +203,22 @@ impl CodeMode {
     ) -> CodeRun {
         let recorder = recorder.map(Arc::new);
         let media = Arc::new(Media::new(recorder.clone(), media));
+        let host = session.host().clone();
+        let id = recorder.as_ref().map_or_else(|| new_id("run"), |recorder| recorder.id().into());
+        let run = RunContext::new(id, &script.code);
+        let run = Arc::new(match &recorder {
+            Some(recorder) => run.with_ledger(Arc::clone(recorder) as Arc<dyn RunLedger>),
+            None => run,
+        });
         let bridge = Bridge::new(
-            host.session(),
+            session,
+            Arc::clone(&run),
             Arc::clone(&media),
             Arc::clone(&self.lanes),
             Arc::clone(&self.learned),
             recorder.clone(),
             options.progress,
+            options.respondent,
         );
         let tools = Arc::new(bridge.clone());
         let code = script.code.clone();
@@ -213,6 +231,10 @@ impl CodeMode {
         report.emitted.append(&mut bridge.take_emitted());
         if let Some(problem) = recorder.as_ref().and_then(|recorder| recorder.broken()) {
             report.outcome = Outcome::Crashed(problem);
+        }
+        if matches!(report.outcome, Outcome::Value(_)) {
+            // Any other may go on, and what was granted for it with it.
+            host.broker().end_run(&run);
         }
         self.shown(settings, report, &code, &media, recorder.as_deref())
     }
@@ -346,9 +368,6 @@ impl CodeRun {
         })
     }
 }
-
-/// Whose runs these are. All who talk to one host are one caller.
-const CALLER: &str = "local";
 
 /// A run that did not begin.
 fn no_report(outcome: Outcome) -> Report {

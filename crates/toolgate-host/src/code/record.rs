@@ -5,6 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
+use toolgate_broker::{Decided, RunLedger};
 use toolgate_sandbox::{CallId, Happened, Language};
 use toolgate_store::{CallEnd, Journal, JournalError, NewRun, RunState};
 
@@ -31,6 +32,8 @@ pub(super) struct PastState {
     pub(super) sent: bool,
     /// Whether the script was told that nobody knows what came of it.
     pub(super) unknown: bool,
+    /// What it returned.
+    pub(super) result: Option<String>,
 }
 
 /// A call of which nobody knows what came of it.
@@ -111,13 +114,6 @@ impl Recorder {
     /// Notes that nobody knows what came of a call, and that it is not repeated.
     pub(super) fn is_unknown(&self, number: CallId, name: &str) {
         self.state.lock().unknown.push(UnknownCall { number, name: name.to_owned() });
-    }
-
-    /// Writes down that a call is about to be sent. It may not be where this fails.
-    pub(super) fn sent(&self, call: CallId) -> Result<(), String> {
-        let decided = || self.journal.call_decided(&self.id, call, "allow", "default", true, None);
-        self.write(0, decided);
-        self.broken().map_or(Ok(()), Err)
     }
 
     /// Keeps what a handle stands for.
@@ -217,6 +213,15 @@ impl Recorder {
         if changed {
             self.write(self.code.len(), || self.journal.code_changed(&self.id, &self.code));
         }
+    }
+}
+
+impl RunLedger for Recorder {
+    fn decided(&self, call: u64, decided: &Decided<'_>) -> Result<(), String> {
+        let Decided { verdict, rule, sent, flow } = *decided;
+        let bytes = flow.map_or(0, str::len);
+        self.write(bytes, || self.journal.call_decided(&self.id, call, verdict, rule, sent, flow));
+        self.broken().map_or(Ok(()), Err)
     }
 }
 

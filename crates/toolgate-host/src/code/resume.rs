@@ -4,6 +4,7 @@ use std::{collections::HashMap, time::Duration};
 
 use serde_json::value::RawValue;
 use thiserror::Error;
+use toolgate_broker::{Caller, MadeBy};
 use toolgate_sandbox::{Beginning, CallId, Event, History, Language, PastCall, Thrown};
 use toolgate_store::{Journal, JournalError, PastCallRow, RunHistory, RunState};
 
@@ -58,6 +59,8 @@ pub enum NotResumed {
 pub(super) struct Taken {
     pub(super) language: Language,
     pub(super) code: String,
+    /// Whose it is.
+    pub(super) caller: String,
     pub(super) history: History,
     pub(super) past: HashMap<CallId, PastState>,
     pub(super) media: Vec<(String, String)>,
@@ -69,15 +72,16 @@ impl From<JournalError> for NotResumed {
     }
 }
 
-/// Takes a run over, so that nobody else does. `is_harmless` says whether a call can be made twice.
+/// Takes a run over, so that nobody else does. A person at a shell can take over any. `is_harmless` says whether a call can be made twice.
 pub(super) fn take(
     journal: &Journal,
     id: &str,
-    caller: &str,
+    caller: &Caller,
     unknown: UnknownCalls,
     is_harmless: &dyn Fn(&str, &str) -> bool,
 ) -> Result<Taken, NotResumed> {
-    let known = journal.history(id)?.filter(|known| known.run.session == caller);
+    let is_theirs = |owner: &str| caller.made_by == MadeBy::Person || owner == &*caller.name;
+    let known = journal.history(id)?.filter(|known| is_theirs(&known.run.session));
     let state = match known.map(|known| known.state) {
         None => return Err(NotResumed::Unknown(id.to_owned())),
         Some(RunState::Done) => return Err(NotResumed::Done(id.to_owned())),
@@ -117,8 +121,9 @@ fn read(
         _ => return Err(damaged()),
     };
     let code = std::mem::take(&mut known.run.code);
+    let caller = std::mem::take(&mut known.run.session);
     let history = history(known).ok_or_else(damaged)?;
-    Ok(Taken { language, code, history, past, media })
+    Ok(Taken { language, code, caller, history, past, media })
 }
 
 /// The calls whose end is forgotten: the failure that the run ended with, where it can be tried again
@@ -155,6 +160,7 @@ fn past_state(call: &PastCallRow) -> PastState {
         arguments: call.arguments.clone(),
         sent: call.sent,
         unknown: call.unknown,
+        result: call.outcome.as_ref().and_then(|outcome| outcome.as_ref().ok()).cloned(),
     }
 }
 

@@ -1,26 +1,23 @@
 //! The journal that runs are kept in, and what is said of resuming them.
 
 use std::{
-    collections::hash_map::RandomState,
     fmt::Write,
-    hash::{BuildHasher, Hasher},
     sync::{
-        Arc, OnceLock,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
 
 use toolgate_sandbox::{CallState, Outcome, Report};
-use toolgate_store::{Journal, Retention, Store};
+use toolgate_store::{Journal, Retention};
 
 use super::record::UnknownCall;
 
 /// Where runs are kept.
 #[derive(Debug)]
 pub(super) struct Runs {
-    store: Option<Store>,
-    /// Opened when it is first needed: most commands of a shell never run a script.
-    journal: OnceLock<Result<Arc<Journal>, String>>,
+    /// Or why they cannot be kept, though there is a place for them.
+    journal: Option<Result<Arc<Journal>, String>>,
     asked: AtomicU64,
 }
 
@@ -30,15 +27,13 @@ const PRUNED_EVERY: u64 = 100;
 const NAMED: usize = 10;
 
 impl Runs {
-    pub(super) fn new(store: Option<&Store>) -> Self {
-        Self { store: store.cloned(), journal: OnceLock::new(), asked: AtomicU64::new(0) }
+    pub(super) fn new(journal: Option<Result<Arc<Journal>, String>>) -> Self {
+        Self { journal, asked: AtomicU64::new(0) }
     }
 
     /// The journal; `None` where nothing is kept.
     pub(super) fn journal(&self, retention: Retention) -> Option<Result<Arc<Journal>, String>> {
-        let store = self.store.as_ref()?;
-        let open = || store.journal().map(Arc::new).map_err(|error| error.to_string());
-        let journal = self.journal.get_or_init(open).clone();
+        let journal = self.journal.clone()?;
         let turn = self.asked.fetch_add(1, Ordering::Relaxed);
         if let (Ok(journal), 0) = (&journal, turn % PRUNED_EVERY) {
             let journal = Arc::clone(journal);
@@ -47,11 +42,6 @@ impl Runs {
         }
         Some(journal)
     }
-}
-
-/// An id that cannot be guessed.
-pub(super) fn new_id() -> String {
-    format!("run_{:016x}", RandomState::new().build_hasher().finish())
 }
 
 /// Whether there is something left to do, and something done that need not be done again.

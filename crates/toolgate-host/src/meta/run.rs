@@ -49,7 +49,7 @@ pub(super) async fn run(session: &Session, request: RunRequest, options: CallOpt
         Some(None) => return error_result("`language` is \"typescript\" or \"python\"."),
     };
     let host = session.host();
-    let Some(run) = host.run_code(&request.code, language, options).await else {
+    let Some(run) = session.run_code(&request.code, language, options).await else {
         return error_result(OFF);
     };
     let mut result = run.to_result();
@@ -74,7 +74,7 @@ pub(super) async fn resume(
 ) -> Value {
     let ResumeRequest { run_id, code } = request;
     let resume = Resume { code, unknown: UnknownCalls::Report };
-    match session.host().resume_run(&one_line(&run_id, 64), resume, options).await {
+    match session.resume_run(&one_line(&run_id, 64), resume, options).await {
         None => error_result(OFF),
         Some(Ok(run)) => run.to_result(),
         Some(Err(error)) => error_result(&error.to_string()),

@@ -35,4 +35,4 @@ pub use difference::{Difference, DifferenceKind, Differences, Word};
 pub use lock::{Conflict, Lock, LockError, Locked, MAX_LOCK_BYTES};
 pub use scan::{Finding, FindingKind, HiddenKind, scan};
 pub use shadow::{Likeness, Shadow, Shadowed, shadowing};
-pub(crate) use shown::shown;
+pub use shown::shown;

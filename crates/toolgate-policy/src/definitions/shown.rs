@@ -3,7 +3,7 @@
 use super::scan::HiddenKind;
 
 /// The text with everything that cannot be seen written out, cut to `limit` characters.
-pub(crate) fn shown(text: &str, limit: usize) -> String {
+pub fn shown(text: &str, limit: usize) -> String {
     let mut safe = String::new();
     for (index, character) in text.chars().enumerate() {
         if index == limit {

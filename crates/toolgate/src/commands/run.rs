@@ -3,6 +3,7 @@
 use std::{fs, io::Read, path::Path, process::ExitCode};
 
 use serde_json::json;
+use toolgate_broker::{Caller, SessionContext};
 use toolgate_host::{CodeRun, Resume, UnknownCalls};
 use toolgate_sandbox::Language;
 
@@ -26,17 +27,18 @@ pub(crate) async fn run(
         format!("running: {}", report.message.unwrap_or_default())
     });
     let cancel = options.cancel.clone();
+    let session = host.session_of(SessionContext::new(Caller::person()));
     let run = match &resumed {
         None => {
             let code = code.unwrap_or_default();
-            host.run_code(&code, language(arguments), options).await.map(Ok)
+            session.run_code(&code, language(arguments), options).await.map(Ok)
         }
         Some(id) => {
             let unknown = match arguments.repeat_unknown {
                 true => UnknownCalls::Repeat,
                 false => UnknownCalls::Report,
             };
-            host.resume_run(id, Resume { code, unknown }, options).await
+            session.resume_run(id, Resume { code, unknown }, options).await
         }
     };
     bar.finish_and_clear();
