@@ -32,12 +32,14 @@
 //! broken is refused as a whole, with a [`ConfigError`].
 
 mod choice;
+mod audit;
 mod code_mode;
 mod configuration;
 mod document;
 mod embeddings;
 mod error;
 mod expand;
+mod gateway;
 mod keys;
 mod policy;
 mod position;
@@ -50,12 +52,14 @@ mod tool_search;
 
 use std::path::Path;
 
+pub use audit::AuditLogging;
 pub use code_mode::CodeMode;
 pub use configuration::{
     Configuration, ServerEntry, ServerSettings, ToolFilter, ToolSettings, Transport,
 };
 pub use embeddings::{EmbeddingSource, Embeddings};
 pub use error::ConfigError;
+pub use gateway::{Gateway, GatewayOauth};
 pub use problem::{Position, Problem, Severity};
 pub use schema::json_schema;
 pub use secret::Secret;

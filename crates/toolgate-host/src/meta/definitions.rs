@@ -69,8 +69,8 @@ fn description(tool: MetaTool, kind: ExposureKind) -> &'static str {
              network, no file, no package. For types: get_tool_details with format."
         }
         (MetaTool::Read, _) => {
-            "More of an output of run_code that was too long to show: from an offset on, or the lines \
-             that match a pattern."
+            "More of an output of run_code that was too long to show, or a toolgate:// resource: from \
+             an offset on, or the lines that match a pattern."
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::{
     cli::{self, Globals, Run},
     failure::Failure,
     printer::Printer,
+    terminal,
 };
 
 pub(crate) async fn run(
@@ -24,7 +25,7 @@ pub(crate) async fn run(
         format!("running: {}", report.message.unwrap_or_default())
     });
     let cancel = options.cancel.clone();
-    let run = host.session().run_code(&code, language(arguments), options).await;
+    let run = host.session_of(terminal::session()).run_code(&code, language(arguments), options).await;
     bar.finish_and_clear();
     host.shutdown().await;
     let run = run.ok_or_else(|| {
