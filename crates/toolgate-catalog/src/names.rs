@@ -4,6 +4,8 @@
 //! Where two do, *both* get a hash: if the first to come kept the plain name, a restart in another
 //! order would silently point that name at another tool.
 
+use std::collections::{BTreeMap, HashSet};
+
 use crate::identity::{ExposedName, ToolId};
 
 /// The longest name that every model provider accepts.
@@ -23,6 +25,46 @@ pub const HOST_TOOL_NAMES: [&str; 9] = [
 ];
 
 const HASH_CHARACTERS: usize = 8;
+
+/// The names of all that is there, in its order: each with the prefix that stands for its server,
+/// where one is set. Whatever is not a tool but is named like one gets its names here.
+pub fn expose<'a>(all: impl IntoIterator<Item = (ToolId, Option<&'a str>)>) -> Vec<ExposedName> {
+    let wishes: Vec<(ToolId, Wish)> = all
+        .into_iter()
+        .map(|(id, prefix)| {
+            let wish = Wish::of(&id, prefix);
+            (id, wish)
+        })
+        .collect();
+    // Sorted, so that the outcome does not depend on who came first.
+    let mut places_by_name: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (place, (_, wish)) in wishes.iter().enumerate() {
+        places_by_name.entry(&wish.plain).or_default().push(place);
+    }
+    let mut taken: HashSet<ExposedName> = HashSet::new();
+    let mut names = vec![ExposedName::new(""); wishes.len()];
+    for mut places in places_by_name.into_values() {
+        places.sort_by(|left, right| wishes[*left].0.cmp(&wishes[*right].0));
+        let contested = places.len() > 1;
+        for place in places {
+            let (id, wish) = &wishes[place];
+            let mut name = wish.grant(id, contested);
+            let mut attempt = 0;
+            while !taken.insert(name.clone()) {
+                attempt += 1;
+                name = wish.hashed(id, attempt);
+            }
+            names[place] = name;
+        }
+    }
+    names
+}
+
+/// The exposed name that a tool has unless another one wants it too; `prefix` stands for the server's
+/// name where it is set.
+pub fn wished_name(id: &ToolId, prefix: Option<&str>) -> String {
+    Wish::of(id, prefix).grant(id, false).to_string()
+}
 
 /// The name that an identity would like to have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -211,6 +253,38 @@ mod tests {
         assert_eq!(given.len(), MAX_NAME_CHARACTERS);
         assert!(given.starts_with("server_a_tool_with_a_name"));
         assert_ne!(given, name("server", &format!("{long}_2"), None));
+    }
+
+    #[test]
+    fn names_given_at_once_are_those_of_the_catalogue() {
+        let ids = [("b", "pay"), ("a", "pay"), ("a", "get-it"), ("a", "get_it"), ("c", "one")];
+        let exposed = |ids: &[(&str, &str)]| {
+            expose(ids.iter().map(|(server, tool)| (ToolId::new(*server, *tool), Some(""))))
+        };
+        let names = exposed(&ids);
+        assert_eq!(names[4].as_str(), "one");
+        let entries = ["a", "b", "c"].map(|name| crate::ServerEntry {
+            prefix: Some(String::new()),
+            ..crate::ServerEntry::named(name)
+        });
+        let mut catalog = crate::Catalog::new(entries);
+        for server in ["a", "b", "c"] {
+            let own = ids.iter().filter(|(owner, _)| *owner == server);
+            let definitions = own.map(|(_, tool)| {
+                let value = serde_json::json!({"name": tool, "inputSchema": {}});
+                crate::Definition::from_value(&value).unwrap()
+            });
+            catalog.replace_server(&server.into(), definitions.collect());
+        }
+        for ((server, tool), name) in ids.iter().zip(&names) {
+            let id = ToolId::new(*server, *tool);
+            assert_eq!(catalog.by_id(&id).unwrap().name, *name);
+        }
+        let mut turned = ids;
+        turned.reverse();
+        let mut again = exposed(&turned);
+        again.reverse();
+        assert_eq!(again, names);
     }
 
     #[test]

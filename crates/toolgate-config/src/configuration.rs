@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use toolgate_policy::{LabelSet, PolicySettings, Trust};
 
-use crate::{Approval, AuditLogging, CodeMode, Problem, Secret, ToolSearch};
+use crate::{Approval, AuditLogging, CodeMode, Gateway, Problem, Secret, ToolSearch};
 
 /// What a configuration file says, as far as it can be used.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -24,6 +24,8 @@ pub struct Configuration {
     pub policy: PolicySettings,
     /// How decisions and calls are recorded.
     pub audit: AuditLogging,
+    /// Who may come in over the network, and what they may ask.
+    pub gateway: Gateway,
     /// What is wrong with the file, in the order of the file; at most
     /// [`MAX_PROBLEMS`](crate::MAX_PROBLEMS).
     pub problems: Vec<Problem>,

@@ -2,7 +2,7 @@
 
 /// The keys of the file itself that are toolgate's own.
 pub(crate) const TOP_LEVEL: &[&str] =
-    &["$schema", "mcpServers", "toolSearch", "codeMode", "policy", "audit"];
+    &["$schema", "mcpServers", "toolSearch", "codeMode", "gateway", "policy", "audit"];
 
 /// The keys under which clients keep their servers.
 pub(crate) const CONTAINERS: &[&str] = &["mcpServers", "servers", "context_servers", "mcp_servers"];
@@ -17,6 +17,7 @@ pub(crate) const TOOL_SEARCH: &[&str] = &[
     "toolThreshold",
     "maxResults",
     "keepLoadedTools",
+    "instructionsBudget",
     "strategy",
     "usageMemory",
     "tokenCounter",
@@ -47,6 +48,25 @@ pub(crate) const CODE_MODE: &[&str] = &[
 ];
 /// The keys of `codeMode.journal`.
 pub(crate) const JOURNAL: &[&str] = &["runs", "days", "megabytes"];
+
+/// The keys of `gateway`.
+pub(crate) const GATEWAY: &[&str] = &[
+    "requireToken",
+    "allowedHosts",
+    "allowedOrigins",
+    "oauth",
+    "maxConnections",
+    "maxBodyBytes",
+    "maxHeaderBytes",
+    "maxSessions",
+    "maxSessionsPerCaller",
+    "maxRequestsInFlight",
+    "sessionIdleSeconds",
+];
+
+/// The keys of `gateway.oauth`.
+pub(crate) const GATEWAY_OAUTH: &[&str] =
+    &["issuer", "resource", "audience", "jwksUrl", "requiredScopes"];
 
 /// The keys of `toolSearch.embeddings`.
 pub(crate) const EMBEDDINGS: &[&str] = &[

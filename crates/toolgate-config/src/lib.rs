@@ -39,6 +39,7 @@ mod document;
 mod embeddings;
 mod error;
 mod expand;
+mod gateway;
 mod keys;
 mod policy;
 mod position;
@@ -58,6 +59,7 @@ pub use configuration::{
 };
 pub use embeddings::{EmbeddingSource, Embeddings};
 pub use error::ConfigError;
+pub use gateway::{Gateway, GatewayOauth};
 pub use problem::{Position, Problem, Severity};
 pub use schema::json_schema;
 pub use secret::Secret;

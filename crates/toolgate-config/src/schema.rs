@@ -12,7 +12,7 @@ use toolgate_policy::Label;
 use crate::choice::Named;
 use crate::choice::choice;
 use crate::policy::{OneOrMany, PolicyFile};
-use crate::{Approval, ChatProviderName, CodeMode, MAX_SERVERS, ToolSearch};
+use crate::{Approval, AuditLogging, ChatProviderName, CodeMode, Gateway, MAX_SERVERS, ToolSearch};
 
 /// The JSON Schema of `toolgate.json`, by which editors complete and check it.
 ///
@@ -38,8 +38,12 @@ struct ConfigurationFile {
     tool_search: Option<ToolSearch>,
     /// Whether agents may run scripts, and what these may use.
     code_mode: Option<CodeMode>,
+    /// Who may come in over the network, and what they may ask.
+    gateway: Option<Gateway>,
     /// Who may call what.
     policy: Option<PolicyFile>,
+    /// How decisions and calls are recorded.
+    audit: Option<AuditLogging>,
 }
 
 /// A server: a `command` that starts it, or the `url` where it runs.
@@ -184,6 +188,29 @@ pub(crate) struct SubagentFile {
     timeout_seconds: Option<f64>,
 }
 
+/// The authorisation server whose tokens open the gateway.
+///
+/// `${NAME}` and `${NAME:-default}` stand for environment variables.
+#[derive(JsonSchema)]
+#[schemars(rename = "GatewayOauth", rename_all = "camelCase")]
+#[expect(dead_code, reason = "the fields are read by the derive alone")]
+pub(crate) struct GatewayOauthFile {
+    /// The authorisation server, as it names itself in `iss`: an `https` URL.
+    #[schemars(length(min = 1))]
+    issuer: Option<String>,
+    /// The URL under which clients reach this gateway, such as `https://tools.example.com/mcp`.
+    #[schemars(length(min = 1))]
+    resource: Option<String>,
+    /// What tokens have to have in `aud`. Unless set, the `resource`.
+    #[schemars(length(min = 1))]
+    audience: Option<String>,
+    /// Where the issuer's public keys are. Unless set, its metadata says so.
+    #[schemars(length(min = 1))]
+    jwks_url: Option<String>,
+    /// Scopes that a token has to have, all of them.
+    required_scopes: Option<Vec<String>>,
+}
+
 /// A text; numbers and booleans are taken as they are written.
 #[derive(JsonSchema)]
 #[schemars(untagged, inline)]
@@ -207,8 +234,8 @@ choice!(TransportName, "stdio" => Stdio, "http" => Http);
 mod tests {
     use super::*;
     use crate::keys::{
-        CODE_MODE, EMBEDDINGS, JOURNAL, POLICY, RULE, SERVER, SUBAGENT, TOOL, TOOL_SEARCH,
-        TOP_LEVEL, WHEN,
+        AUDIT, CODE_MODE, EMBEDDINGS, GATEWAY, GATEWAY_OAUTH, JOURNAL, POLICY, RULE, SERVER,
+        SUBAGENT, TOOL, TOOL_SEARCH, TOP_LEVEL, WHEN,
     };
 
     fn keys(schema: &Value) -> Vec<&str> {
@@ -235,6 +262,9 @@ mod tests {
         assert_eq!(keys(&definitions["Subagent"]), sorted(SUBAGENT));
         assert_eq!(keys(&definitions["CodeMode"]), sorted(CODE_MODE));
         assert_eq!(keys(&definitions["RunJournal"]), sorted(JOURNAL));
+        assert_eq!(keys(&definitions["Gateway"]), sorted(GATEWAY));
+        assert_eq!(keys(&definitions["GatewayOauth"]), sorted(GATEWAY_OAUTH));
+        assert_eq!(keys(&definitions["AuditLogging"]), sorted(AUDIT));
         assert_eq!(keys(&definitions["Policy"]), sorted(POLICY));
         assert_eq!(keys(&definitions["Rule"]), sorted(RULE));
         assert_eq!(keys(&definitions["When"]), sorted(WHEN));

@@ -40,6 +40,10 @@ pub struct ToolSearch {
     pub max_results: usize,
     /// Whether a tool that was found once stays found for the rest of the session.
     pub keep_loaded_tools: bool,
+    /// How many tokens of the servers' own `instructions` a session is told at its start, over all
+    /// servers. Longer ones are cut.
+    #[schemars(range(min = 0, max = 100_000))]
+    pub instructions_budget: usize,
     /// How tools are ranked.
     pub strategy: SearchStrategy,
     /// Whether it is kept, on this machine, which query led to which call, so that tools that were of
@@ -130,6 +134,7 @@ impl Default for ToolSearch {
             tool_threshold: None,
             max_results: 5,
             keep_loaded_tools: true,
+            instructions_budget: 1_000,
             strategy: SearchStrategy::default(),
             usage_memory: true,
             token_counter: TokenCounter::default(),

@@ -12,6 +12,7 @@ use toolgate_broker::{
     SharedCatalog,
 };
 use toolgate_catalog::{Exposure, ServerName, ToolId, decide};
+use toolgate_policy::Policy;
 use toolgate_sandbox::{Language, lockdown::LockdownReport};
 use toolgate_search::{Query, SearchError, SearchIndex, StrategyName};
 use toolgate_store::{Journal, Store};
@@ -19,9 +20,12 @@ use toolgate_upstream::{CallOptions, Observer, ServerState, Start, StateKind, Up
 
 use crate::{
     code::{CodeMode, CodeRun, Learned, NotResumed, Page, Resume, Unreadable},
+    ears::Ears,
     encoding::{EncodedQueries, Encoding, Phase, VectorProgress, Wanted},
     find::{Found, choose, find},
     knowledge::Knowledge,
+    offers::{Kind, Offers, declares},
+    screen::{Screen, Withheld},
     session::Session,
     settings::{Connect, HostSettings},
     usage::Usage,
@@ -41,6 +45,7 @@ struct Inner {
     broker: Broker,
     /// Runs, questions and grants; none without a store.
     journal: Option<Arc<Journal>>,
+    offers: Arc<Offers>,
     code: CodeMode,
     settings: HostSettings,
     encoding: Option<Encoding>,
@@ -63,7 +68,13 @@ impl Host {
         let encoder = setup.map(|setup| (Arc::new(Wanted::new(setup.encoder.name())), setup));
         let wanted = encoder.as_ref().map(|(wanted, _)| Arc::clone(wanted));
         let store = settings.store.clone();
-        let knowledge = Arc::new(Knowledge::new(&settings.servers, index, store, usage, wanted));
+        let screen = Screen::new(
+            Policy::new(settings.policy.clone()),
+            settings.lock.clone(),
+            settings.pin.clone(),
+        );
+        let knowledge =
+            Arc::new(Knowledge::new(&settings.servers, index, store, usage, wanted, screen));
         let encoding = encoder.map(|(wanted, setup)| {
             Encoding::start(setup, wanted, Arc::clone(&knowledge), settings.store.as_ref())
         });
@@ -77,8 +88,11 @@ impl Host {
         }
         knowledge.recall(cached);
         let specs = settings.servers.iter().map(|setup| setup.spec.clone()).collect();
-        let observer: Arc<dyn Observer> = Arc::clone(&knowledge) as Arc<dyn Observer>;
+        let offers = Arc::new(Offers::new());
+        let ears = Ears { knowledge: Arc::clone(&knowledge), offers: Arc::clone(&offers) };
+        let observer: Arc<dyn Observer> = Arc::new(ears);
         let upstream = Arc::new(Upstream::start(specs, &observer));
+        offers.attach(&upstream);
         if settings.connect == Connect::AtStart {
             let (knowledge, upstream) = (Arc::clone(&knowledge), Arc::clone(&upstream));
             tokio::spawn(async move {
@@ -101,8 +115,17 @@ impl Host {
         );
         let patience_ends = Instant::now() + FIRST_ANSWER_PATIENCE;
         let code = CodeMode::new(settings.code.clone(), settings.store.as_ref(), opened);
-        let inner =
-            Inner { knowledge, upstream, broker, journal, code, settings, encoding, patience_ends };
+        let inner = Inner {
+            knowledge,
+            upstream,
+            broker,
+            journal,
+            offers,
+            code,
+            settings,
+            encoding,
+            patience_ends,
+        };
         Self { inner: Arc::new(inner) }
     }
 
@@ -134,6 +157,11 @@ impl Host {
     /// All known tools.
     pub fn catalog(&self) -> &SharedCatalog {
         self.inner.knowledge.catalog()
+    }
+
+    /// The tools that nobody is shown: those that the policy denies, and those that are held back.
+    pub fn withheld(&self) -> Vec<Withheld> {
+        self.inner.knowledge.withheld()
     }
 
     /// Told after each change of the known tools.
@@ -273,6 +301,38 @@ impl Host {
         pattern: Option<&str>,
     ) -> Result<Page, Unreadable> {
         self.inner.code.read_output(id, offset, pattern)
+    }
+
+    /// Keeps a text that `read_output` then reads under this id.
+    pub(crate) fn keep_output(&self, id: &str, text: &str) {
+        self.inner.code.keep_output(id, text);
+    }
+
+    pub(crate) fn offers(&self) -> &Arc<Offers> {
+        &self.inner.offers
+    }
+
+    pub(crate) fn upstream(&self) -> &Arc<Upstream> {
+        &self.inner.upstream
+    }
+
+    /// Whether a server may have something of a kind: it says so, or has not said what it has.
+    pub(crate) fn may_have(&self, server: &ServerName, kind: Kind) -> bool {
+        let now = self.state(server.as_str()).and_then(|state| state.handshake);
+        let capabilities = match now {
+            Some(handshake) => Some(handshake.capabilities),
+            None => self.inner.knowledge.memory(server).and_then(|memory| memory.capabilities),
+        };
+        capabilities.is_none_or(|capabilities| declares(&capabilities, kind))
+    }
+
+    /// What a server says of itself to models: now, or when it was last here.
+    pub(crate) fn words_of(&self, server: &ServerName) -> Option<String> {
+        let now = self.state(server.as_str()).and_then(|state| state.handshake);
+        match now {
+            Some(handshake) => handshake.instructions,
+            None => self.inner.knowledge.memory(server)?.instructions,
+        }
     }
 
     /// Takes in what a tool returned, where its server does not declare it.

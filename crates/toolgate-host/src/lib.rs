@@ -26,22 +26,28 @@
 //! ```
 
 mod code;
+mod ears;
 mod encoding;
 mod find;
 mod host;
 mod knowledge;
 mod meta;
+mod offers;
 mod overview;
 mod recent;
+mod screen;
 mod session;
 mod settings;
 mod texts;
 mod usage;
+mod words;
 
 pub use code::{CodeRun, CodeSettings, NotResumed, Resume, UnknownCall, UnknownCalls};
 pub use encoding::{EncodeTools, EncoderSetup, VectorProgress};
 pub use host::Host;
 pub use meta::{MetaTool, one_line};
+pub use offers::{News, Notification, Watcher};
 pub use overview::ServerOverview;
+pub use screen::{Pin, Withheld, Withholding};
 pub use session::{CallFailure, Session};
 pub use settings::{AuditSettings, Connect, HostSettings, ServerSetup, Subagent};

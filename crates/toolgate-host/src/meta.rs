@@ -6,6 +6,7 @@ mod absent;
 mod call;
 mod definitions;
 mod details;
+mod read;
 mod run;
 mod search;
 
@@ -86,7 +87,7 @@ pub(crate) async fn call(
             Err(result) => result,
         }),
         MetaTool::Read => Ok(match read(tool, arguments) {
-            Ok(request) => run::read(session, &request),
+            Ok(request) => read::read(session, &request, options).await,
             Err(result) => result,
         }),
     }
@@ -146,7 +147,7 @@ pub fn one_line(text: &str, limit: usize) -> String {
 
 /// Whether a character moves a cursor, turns a line around, or hides text from a person that a
 /// model reads all the same.
-fn is_invisible(character: char) -> bool {
+pub(crate) fn is_invisible(character: char) -> bool {
     let hides = matches!(
         character,
         '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'

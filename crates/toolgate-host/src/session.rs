@@ -3,7 +3,7 @@
 use std::{
     collections::HashSet,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -20,7 +20,9 @@ use crate::{
     code::{CodeRun, NotResumed, Resume},
     host::Host,
     meta::{self, MetaTool, Offer},
+    offers::{self, News, Watcher},
     recent::{Asked, RecentSearches},
+    words,
 };
 
 /// What a conversation is shown, what it has loaded, and how it calls tools.
@@ -38,6 +40,8 @@ pub struct Session {
     found_changes: watch::Sender<u64>,
     fixed_list: AtomicBool,
     searches: RecentSearches,
+    watcher: OnceLock<Watcher>,
+    words: OnceLock<String>,
 }
 
 /// Why a call has no result that could be shown to a model.
@@ -69,6 +73,8 @@ impl Session {
             found_changes: watch::Sender::new(0),
             fixed_list: AtomicBool::new(false),
             searches: RecentSearches::default(),
+            watcher: OnceLock::new(),
+            words: OnceLock::new(),
         }
     }
 
@@ -170,16 +176,34 @@ impl Session {
 
     /// Answers a request about what servers have beside tools: `resources/…`, `prompts/…`,
     /// `completion/complete`. A result is as the server sent it, with names and URIs of ours.
-    #[allow(clippy::unused_async)]
     pub async fn request(
         &self,
         method: &str,
         params: Map<String, Value>,
         options: CallOptions,
     ) -> Result<Value, CallFailure> {
-        let _ = (params, options);
-        let message = format!("{method} is not supported");
-        Err(CallFailure::Refused { code: -32601, message, data: None })
+        offers::answer(self, method, params, options).await
+    }
+
+    /// What servers tell from now on that concerns this session: lists that changed, and resources
+    /// that it subscribed to.
+    pub fn news(&self) -> News {
+        self.watcher().news()
+    }
+
+    /// One more who hears news and subscribes, for a session that has several streams.
+    pub fn new_watcher(&self) -> Watcher {
+        Watcher::new(self.host.clone())
+    }
+
+    /// What the servers say of themselves to models, within the budget for it, marked as theirs;
+    /// empty where they say nothing. The same for the whole session.
+    pub fn server_words(&self) -> &str {
+        self.words.get_or_init(|| words::quoted(&self.host))
+    }
+
+    pub(crate) fn watcher(&self) -> &Watcher {
+        self.watcher.get_or_init(|| self.new_watcher())
     }
 
     /// Calls a tool by its exposed name, in the way of a client that sees it in its list.
@@ -223,13 +247,19 @@ impl Session {
     pub(crate) async fn call_within(
         &self,
         name: &str,
-        arguments: Map<String, Value>,
+        mut arguments: Map<String, Value>,
         context: &CallContext,
         options: CallOptions,
     ) -> Result<Value, BrokerError> {
-        let result = self.host.call(name, arguments, context, options).await?;
+        if let Some(tool) = self.host.catalog().read().resolve(name) {
+            offers::disown(&tool.id.server, &mut arguments);
+        }
+        let mut result = self.host.call(name, arguments, context, options).await?;
         let failed = result.get("isError").and_then(Value::as_bool).unwrap_or_default();
         let tool = self.host.catalog().read().resolve(name).map(|tool| tool.id.clone());
+        if let Some(tool) = &tool {
+            offers::own_content(&tool.server, &mut result);
+        }
         if let Some(tool) = tool.filter(|_| !failed) {
             self.host.keep_use(self.searches.called(&tool), &tool);
         }

@@ -4,12 +4,12 @@ use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 use toolgate_broker::ServerRules;
 use toolgate_catalog::{ExposureSettings, ServerEntry};
-use toolgate_policy::PolicySettings;
+use toolgate_policy::{PolicySettings, definitions::Lock};
 use toolgate_search::{Chooser, StrategyName};
 use toolgate_store::Store;
 use toolgate_upstream::ServerSpec;
 
-use crate::{code::CodeSettings, encoding::EncoderSetup};
+use crate::{code::CodeSettings, encoding::EncoderSetup, screen::Pin};
 
 /// Everything a host needs to know. It reads no file and no environment by itself.
 #[derive(Debug, Clone)]
@@ -22,6 +22,8 @@ pub struct HostSettings {
     pub max_results: usize,
     /// Whether tools that were found stay loaded. Otherwise the session can unload them.
     pub keep_loaded_tools: bool,
+    /// How many tokens of what servers say of themselves a session is told; nothing where 0.
+    pub instructions_budget: usize,
     /// How tools are ranked.
     pub strategy: StrategyName,
     /// What says what is near in meaning, where the strategy looks at that; without it, the word
@@ -39,6 +41,10 @@ pub struct HostSettings {
     pub code: Option<CodeSettings>,
     /// Who may call what. Without rules every call goes through.
     pub policy: PolicySettings,
+    /// The definitions that were approved: what is not as it was is held back. Without one nothing is.
+    pub lock: Option<Lock>,
+    /// Told which definitions are new and let in, to keep them.
+    pub pin: Option<Pin>,
     /// How calls are recorded, where there is a store; not at all where unset.
     pub audit: Option<AuditSettings>,
 }
@@ -94,6 +100,7 @@ impl HostSettings {
             exposure: ExposureSettings::default(),
             max_results: 5,
             keep_loaded_tools: true,
+            instructions_budget: 1_000,
             strategy: StrategyName::default(),
             subagent: None,
             usage_memory: true,
@@ -102,6 +109,8 @@ impl HostSettings {
             connect: Connect::default(),
             code: None,
             policy: PolicySettings::default(),
+            lock: None,
+            pin: None,
             audit: Some(AuditSettings::default()),
         }
     }

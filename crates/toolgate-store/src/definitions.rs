@@ -10,7 +10,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, value::RawValue};
+use serde_json::{Map, Value, value::RawValue};
 use toolgate_catalog::{Definition, Era, Fingerprint};
 
 use crate::{StoreError, files};
@@ -41,6 +41,9 @@ pub struct ServerMemory {
     pub server_info: Value,
     /// The server's words to the model.
     pub instructions: Option<String>,
+    /// What the server can do, as it declared it; unknown where it was not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capabilities: Option<Map<String, Value>>,
 }
 
 /// What the cache has of a server.
@@ -223,6 +226,7 @@ mod tests {
             protocol_version: "2025-11-25".into(),
             server_info: json!({"name": "x"}),
             instructions: None,
+            capabilities: Some(Map::from_iter([("resources".to_owned(), json!({"odd": 1}))])),
         }
     }
 

@@ -6,8 +6,9 @@
 //! - [`VectorCache`]: what an encoder made of texts, so that no text is encoded twice.
 //! - [`ServerLog`]: what servers wrote to stderr, bounded.
 //! - [`UsageLog`]: which query led to which call, bounded.
+//! - [`AccessTokens`]: what lets clients in over the network, as hashes.
 //!
-//! All of these can be lost without harm. A file that cannot be read is treated as absent, and
+//! All of these but the tokens can be lost without harm. A file that cannot be read is treated as absent, and
 //! a write that fails is an error for the caller to report, never a reason to stop.
 //!
 //! What must not be lost:
@@ -22,8 +23,10 @@ mod audit;
 mod definitions;
 mod files;
 mod journal;
+mod lock;
 mod logs;
 mod shapes;
+mod tokens;
 mod usage;
 mod vectors;
 mod writer;
@@ -40,6 +43,10 @@ pub use journal::{
 };
 pub use logs::{LogSource, MAX_LOG_BYTES, ServerLog};
 pub use shapes::{MAX_SHAPES_BYTES, ShapeStore};
+pub use tokens::{
+    AccessToken, AccessTokens, MAX_TOKENS, TokenError, TokenHash, TokenOrder, TokenRecord,
+    TokenStamp,
+};
 pub use usage::{PastUse, UsageLog, UsageNews, UsagePlace};
 pub use vectors::{MAX_ENCODERS, MAX_VECTOR_BYTES, VectorCache};
 pub use writer::LogWriter;
@@ -77,6 +84,11 @@ impl Store {
     /// Which query led to which call.
     pub fn usage(&self) -> UsageLog {
         UsageLog::new(self.root.join("usage").join("usage.jsonl"))
+    }
+
+    /// What lets clients in over the network.
+    pub fn access_tokens(&self) -> AccessTokens {
+        AccessTokens::new(self.root.join("access"))
     }
 
     /// What the results of tools looked like.

@@ -45,8 +45,18 @@ impl Fixture {
 /// The path of the `toolgate-fixture` binary of the running test's own target directory.
 ///
 /// Test runs of the whole workspace have built it. A run of one crate's tests may not have, or not
-/// since this crate's sources changed; then this builds it, once.
+/// since its sources changed; then this builds it, once.
 pub fn fixture_binary() -> Result<PathBuf, TestkitError> {
+    binary("toolgate-testkit", "toolgate-fixture")
+}
+
+/// The path of the `toolgate-conformance` binary, found like [`fixture_binary`]: a server and a
+/// client with all that the protocol has.
+pub fn conformance_binary() -> Result<PathBuf, TestkitError> {
+    binary("toolgate-conformance", "toolgate-conformance")
+}
+
+fn binary(package: &str, name: &str) -> Result<PathBuf, TestkitError> {
     // Held during the build, so that the tests of one process do not start several.
     static BUILDING: Mutex<()> = Mutex::new(());
     let _guard = BUILDING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -57,19 +67,19 @@ pub fn fixture_binary() -> Result<PathBuf, TestkitError> {
     if directory.ends_with("deps") || directory.ends_with("examples") {
         directory = directory.parent().unwrap_or(directory);
     }
-    let path = directory.join(format!("toolgate-fixture{}", std::env::consts::EXE_SUFFIX));
-    if !is_current(&path) {
-        build(&path, directory)?;
+    let path = directory.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(package).join("src");
+    if !is_current(&path, &sources) {
+        build(&path, directory, package, name)?;
     }
     Ok(path)
 }
 
 /// Whether the binary exists and is newer than what it is made of.
-fn is_current(path: &Path) -> bool {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+fn is_current(path: &Path, sources: &Path) -> bool {
     let built = path.metadata().and_then(|metadata| metadata.modified());
     // Sources that are not there, as on a machine that only runs tests, have not changed.
-    built.is_ok_and(|built| newest(&sources).is_none_or(|changed| changed <= built))
+    built.is_ok_and(|built| newest(sources).is_none_or(|changed| changed <= built))
 }
 
 /// When the newest file under a folder was changed.
@@ -88,13 +98,13 @@ fn entry(args: Vec<String>) -> Result<Entry, TestkitError> {
 }
 
 /// Builds the binary into the target directory whose profile folder is `directory`.
-fn build(path: &Path, directory: &Path) -> Result<(), TestkitError> {
+fn build(path: &Path, directory: &Path, package: &str, name: &str) -> Result<(), TestkitError> {
     let failure = |reason: String| TestkitError::FixtureBinary { path: path.to_owned(), reason };
     let target = directory.parent().ok_or_else(|| failure("no target directory".to_owned()))?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command
-        .args(["build", "--quiet", "-p", "toolgate-testkit", "--bin", "toolgate-fixture"])
+        .args(["build", "--quiet", "-p", package, "--bin", name])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .env("CARGO_TARGET_DIR", target);
     if directory.ends_with("release") {

@@ -3,6 +3,7 @@
 mod calls;
 mod handshake;
 mod listing;
+mod offers;
 mod raw_methods;
 mod subscriptions;
 

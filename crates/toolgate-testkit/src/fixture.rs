@@ -48,6 +48,15 @@ pub struct Fixture {
     pub tools: Vec<Value>,
     /// Raw `tools/call` results by tool name, sent exactly as given.
     pub answers: BTreeMap<String, Value>,
+    /// Raw definitions of resources, listed exactly as given. One that is read is a text that names
+    /// the server and the URI, or a few bytes where its type is that of an image.
+    pub resources: Vec<Value>,
+    /// Raw templates of resources. What begins like one of them can be read.
+    pub templates: Vec<Value>,
+    /// Raw definitions of prompts. Each answers with its name and arguments, and with a link to the
+    /// first resource. The argument `announce` names a notification that is sent to whoever listens,
+    /// with the JSON in the argument `params`.
+    pub prompts: Vec<Value>,
     /// Capabilities that it declares beside `tools`, as they are.
     pub capabilities: Map<String, Value>,
     /// Results of any other method, sent exactly as given.
@@ -93,6 +102,27 @@ impl Fixture {
     #[must_use]
     pub fn with_answer(mut self, name: impl Into<String>, result: Value) -> Self {
         self.answers.insert(name.into(), result);
+        self
+    }
+
+    /// Adds raw definitions of resources.
+    #[must_use]
+    pub fn with_resources(mut self, definitions: impl IntoIterator<Item = Value>) -> Self {
+        self.resources.extend(definitions);
+        self
+    }
+
+    /// Adds raw templates of resources.
+    #[must_use]
+    pub fn with_templates(mut self, templates: impl IntoIterator<Item = Value>) -> Self {
+        self.templates.extend(templates);
+        self
+    }
+
+    /// Adds raw definitions of prompts.
+    #[must_use]
+    pub fn with_prompts(mut self, definitions: impl IntoIterator<Item = Value>) -> Self {
+        self.prompts.extend(definitions);
         self
     }
 
@@ -168,6 +198,9 @@ impl Default for Fixture {
             builtins: Vec::new(),
             tools: Vec::new(),
             answers: BTreeMap::new(),
+            resources: Vec::new(),
+            templates: Vec::new(),
+            prompts: Vec::new(),
             capabilities: Map::new(),
             methods: BTreeMap::new(),
             call_log: None,

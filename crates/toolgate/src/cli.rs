@@ -1,6 +1,6 @@
 //! The arguments, as they are written.
 
-use std::path::PathBuf;
+use std::{net::SocketAddr, path::PathBuf};
 
 use clap::builder::TypedValueParser as _;
 use clap::{Args, Parser, Subcommand, ValueEnum, builder::PossibleValuesParser};
@@ -49,6 +49,8 @@ pub(crate) enum Command {
     Status(Status),
     /// Show what the servers' definitions cost a context window, and what a session pays instead
     Tokens(Tokens),
+    /// Make, list and revoke the tokens that let clients in over HTTP
+    Token(Token),
     /// Find tools by what they do
     Search(Search),
     /// Show the full definitions of tools
@@ -63,6 +65,16 @@ pub(crate) enum Command {
     Logs(Logs),
     /// Show which queries led to which calls, by which later searches are ranked, or erase it
     Usage(Usage),
+    /// Show who may call what, or explain what becomes of a call
+    Policy(Policy),
+    /// Answer what waits for a person: calls that need an approval
+    ///
+    /// Without an id, what waits is listed.
+    Approve(Approve),
+    /// List what was granted, or revoke it
+    Grants(Grants),
+    /// Show what was decided and called, or verify that nothing of it is missing
+    Audit(Audit),
     /// Check the configuration, or print its JSON Schema for an editor
     Config(Config),
     /// Show what confines scripts on this system
@@ -83,9 +95,15 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
-    /// Speak MCP on stdin and stdout (the default, and so far the only way)
-    #[arg(long)]
+    /// Speak MCP on stdin and stdout (the default)
+    #[arg(long, conflicts_with = "http")]
     pub(crate) stdio: bool,
+    /// Speak MCP over HTTP at /mcp of this address, for many clients at once; port 0 takes a free one
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) http: Option<SocketAddr>,
+    /// Be this one server, as it is: its tools under their own names, and everything else it has
+    #[arg(long, value_name = "NAME", conflicts_with = "mode")]
+    pub(crate) passthrough: Option<String>,
     /// What the agent is shown; without it, what the configuration says
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<Mode>,
@@ -136,6 +154,38 @@ pub(crate) enum Unit {
     Tokens,
     /// Characters
     Characters,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Token {
+    #[command(subcommand)]
+    pub(crate) command: TokenCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Make a token and print it, this once
+    Create {
+        /// How you call it; without it, it gets a name
+        #[arg(long, value_name = "NAME")]
+        name: Option<String>,
+        /// After how many days it ends; without it, when it is revoked
+        #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u64).range(1..=36_500))]
+        expires: Option<u64>,
+        /// The only namespace that it opens, once for each; `default` is the one at /mcp
+        #[arg(long = "namespace", value_name = "NAME")]
+        namespaces: Vec<String>,
+    },
+    /// List the tokens, without their secrets
+    List {
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Take a token back, from running gateways too
+    Revoke {
+        /// Its name
+        name: String,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -254,6 +304,118 @@ pub(crate) enum Language {
 pub(crate) struct Doctor {
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Policy {
+    #[command(subcommand)]
+    pub(crate) command: Option<PolicyCommand>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    /// Say what becomes of a call, by which rule, and which rules lost
+    Check {
+        /// The tool, by its exposed name
+        #[arg(value_name = "TOOL")]
+        name: String,
+        /// The arguments as a JSON object
+        #[arg(value_name = "JSON")]
+        arguments: Option<String>,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Approve {
+    /// What to decide on; without it, what waits is listed
+    pub(crate) id: Option<String>,
+    /// Only show it
+    #[arg(long)]
+    pub(crate) show: bool,
+    /// Refuse it
+    #[arg(long, conflicts_with_all = ["show", "lasts", "these_arguments", "expires"])]
+    pub(crate) deny: bool,
+    /// How long a yes holds; without it, for one call
+    #[arg(long = "for", value_name = "EXTENT")]
+    pub(crate) lasts: Option<For>,
+    /// Only with the arguments that are shown
+    #[arg(long)]
+    pub(crate) these_arguments: bool,
+    /// When a yes ends at the latest, such as 30m, 12h or 7d
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) expires: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// How long a yes holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum For {
+    /// The calls of this run
+    Run,
+    /// The calls of this session
+    Session,
+    /// All calls, until it is revoked
+    Always,
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Grants {
+    #[command(subcommand)]
+    pub(crate) command: Option<GrantsCommand>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum GrantsCommand {
+    /// Take a grant back
+    Revoke {
+        /// Its id
+        id: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Audit {
+    /// Only this tool, by its exposed name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Option<String>,
+    /// Only this session
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// Only the last while, such as 30m, 12h or 7d
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) since: Option<Duration>,
+    /// Only this verdict: allow, ask or deny
+    #[arg(long, value_name = "VERDICT")]
+    pub(crate) verdict: Option<String>,
+    /// Only say whether the chain is whole
+    #[arg(long)]
+    pub(crate) verify: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// Reads a length of time: a number and `s`, `m`, `h` or `d`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is no time; write a number and s, m, h or d, such as 12h");
+    let unit = text.chars().next_back().ok_or_else(wrong)?;
+    let number: u64 = text[..text.len() - unit.len_utf8()].parse().map_err(|_| wrong())?;
+    let seconds = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3_600,
+        'd' => 86_400,
+        _ => return Err(wrong()),
+    };
+    number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(wrong)
 }
 
 #[derive(Debug, Args)]

@@ -1,17 +1,23 @@
 //! One file a command.
 
+mod approvals;
+mod approve;
+mod audit;
 mod call;
 mod config;
 mod demo;
 mod doctor;
 mod eval;
+mod grants;
 mod inspect;
 mod logs;
+mod policy;
 mod run;
 mod runs;
 mod search;
 mod serve;
 mod status;
+mod token;
 mod tokens;
 mod usage;
 
@@ -42,11 +48,16 @@ pub(crate) async fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode, Fai
         Command::Serve(arguments) => serve::run(globals, &arguments, printer).await,
         Command::Status(arguments) => status::run(globals, &arguments, printer).await,
         Command::Tokens(arguments) => tokens::run(globals, &arguments, printer).await,
+        Command::Token(arguments) => token::run(&arguments, printer),
         Command::Search(arguments) => search::run(globals, arguments, printer).await,
         Command::Inspect(arguments) => inspect::run(globals, arguments, printer).await,
         Command::Call(arguments) => call::run(globals, arguments, printer).await,
         Command::Run(arguments) => run::run(globals, &arguments, printer).await,
         Command::Runs(arguments) => runs::run(globals, &arguments, printer),
+        Command::Policy(arguments) => policy::run(globals, &arguments, printer).await,
+        Command::Approve(arguments) => approve::run(&arguments, printer),
+        Command::Grants(arguments) => grants::run(&arguments, printer),
+        Command::Audit(arguments) => audit::run(&arguments, printer),
         Command::Doctor(arguments) => doctor::run(&arguments, printer).await,
         Command::Logs(arguments) => logs::run(globals, &arguments, printer),
         Command::Usage(arguments) => usage::run(globals, &arguments, printer),
@@ -150,6 +161,12 @@ async fn meta_call(session: &Session, tool: &str, arguments: Value) -> Result<Va
         _ => Map::new(),
     };
     session.call(tool, arguments, CallOptions::default()).await.map_err(failed_call)
+}
+
+/// There is nowhere to keep things.
+fn no_place() -> Failure {
+    Failure::new("there is no place to keep anything on this system")
+        .hint("set TOOLGATE_HOME to a folder")
 }
 
 /// What programs exit with after Ctrl-C.

@@ -5,10 +5,10 @@ use std::{env, fs, path::PathBuf, sync::Arc, time::Duration};
 use toolgate_broker::ServerRules;
 use toolgate_catalog::{CostUnit, DeferredStyle, ExposureSettings, RequestedMode, ServerEntry};
 use toolgate_config::{
-    Approval, CodeMode, Configuration, DeferredMode, Format, Problem, SearchStrategy, Severity,
-    TokenCounter, ToolSearch, ToolSearchMode, Transport,
+    CodeMode, Configuration, DeferredMode, Format, Problem, SearchStrategy, Severity, TokenCounter,
+    ToolSearch, ToolSearchMode, Transport,
 };
-use toolgate_host::{CodeSettings, EncoderSetup, HostSettings, ServerSetup};
+use toolgate_host::{AuditSettings, CodeSettings, EncoderSetup, HostSettings, ServerSetup};
 use toolgate_sandbox::{PoolSettings, RunLimits};
 use toolgate_search::StrategyName;
 use toolgate_store::{Retention, Store};
@@ -88,14 +88,6 @@ pub(crate) fn report(loaded: &Loaded, printer: &mut Printer) {
                 "warning: {file}: `lazy` of `{name}` has no effect yet; the server is connected at the start"
             ));
         }
-        for (tool, settings) in &server.settings.tools {
-            if settings.approval == Some(Approval::Ask) {
-                printer.note(format!(
-                    "warning: {file}: nobody can be asked for an approval yet, so that tool `{tool}` of \
-                     `{name}` is left out"
-                ));
-            }
-        }
     }
 }
 
@@ -128,6 +120,7 @@ impl Loaded {
             exposure: exposure(search, mode),
             max_results: search.max_results,
             keep_loaded_tools: search.keep_loaded_tools,
+            instructions_budget: search.instructions_budget,
             strategy: match search.strategy {
                 SearchStrategy::Hybrid => StrategyName::Hybrid,
                 SearchStrategy::Bm25 => StrategyName::Bm25,
@@ -141,6 +134,11 @@ impl Loaded {
             encoder: self.encoder().and_then(Result::ok),
             store: store(),
             code: code(&self.configuration.code_mode),
+            policy: self.configuration.policy.clone(),
+            audit: self.configuration.audit.enabled.then_some(AuditSettings {
+                arguments: self.configuration.audit.arguments,
+                required: self.configuration.audit.required,
+            }),
             ..HostSettings::new(servers)
         }
     }
@@ -209,12 +207,8 @@ fn setup(server: &toolgate_config::ServerEntry, endpoint: Endpoint) -> ServerSet
             .filter_map(|(name, tool)| Some((name.clone(), !tool.validate_arguments?)))
             .collect(),
     };
-    let (filter, tools) = (settings.tool_filter.clone(), tools.clone());
-    // Nobody can be asked yet, so that a tool that needs an approval is left out like a denied one.
-    let admits = move |name: &str| {
-        let approval = tools.get(name).and_then(|tool| tool.approval);
-        filter.admits(name) && !matches!(approval, Some(Approval::Deny | Approval::Ask))
-    };
+    let filter = settings.tool_filter.clone();
+    let admits = move |name: &str| filter.admits(name);
     ServerSetup { spec, entry, rules, admits: Arc::new(admits) }
 }
 

@@ -2,6 +2,7 @@
 
 mod cli;
 mod commands;
+mod door;
 mod encoder;
 mod failure;
 mod folders;
@@ -9,6 +10,7 @@ mod load;
 mod printer;
 mod subagent;
 mod table;
+mod terminal;
 
 use std::{io::IsTerminal, process::ExitCode};
 

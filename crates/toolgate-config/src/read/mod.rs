@@ -5,6 +5,7 @@ mod code_mode;
 mod condition;
 mod embeddings;
 mod endpoint;
+mod gateway;
 mod policy;
 mod report;
 mod rule;
@@ -74,6 +75,9 @@ pub(crate) fn read<'c>(
             }
             ("codeMode", _) => {
                 configuration.code_mode = code_mode::read(&mut context, &path, member);
+            }
+            ("gateway", _) => {
+                configuration.gateway = gateway::read(&mut context, &path, member);
             }
             ("policy", _) => {
                 configuration.policy = policy::read(&mut context, &path, member);

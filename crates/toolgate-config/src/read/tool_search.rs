@@ -41,6 +41,10 @@ pub(super) fn read(context: &mut Context<'_>, path: &Path<'_>, member: &Member<'
         keep_loaded_tools: scope
             .boolean("keepLoadedTools", warning)
             .unwrap_or(defaults.keep_loaded_tools),
+        instructions_budget: scope
+            .integer("instructionsBudget", 0, 100_000)
+            .and_then(|tokens| usize::try_from(tokens).ok())
+            .unwrap_or(defaults.instructions_budget),
         strategy,
         // It holds something back, so that what is not understood leaves it off.
         usage_memory: match object.get("usageMemory") {

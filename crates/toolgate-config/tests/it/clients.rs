@@ -214,7 +214,7 @@ fn toolgate_itself() {
           },
           "toolSearch": { "enabled": true, "deferred": "dynamic", "contextWindow": 128000,
             "thresholdPercent": 2.5, "tokenThreshold": 10000, "toolThreshold": 15, "maxResults": 8,
-            "keepLoadedTools": false, "strategy": "hybrid", "usageMemory": false,
+            "keepLoadedTools": false, "instructionsBudget": 200, "strategy": "hybrid", "usageMemory": false,
             "tokenCounter": "characters" },
         }"#,
     );
@@ -232,6 +232,7 @@ fn toolgate_itself() {
         ),
         max_results: 8,
         keep_loaded_tools: false,
+        instructions_budget: 200,
         strategy: Hybrid,
         usage_memory: false,
         token_counter: Characters,

@@ -4,6 +4,7 @@
 
 mod clients;
 mod embeddings;
+mod gateway;
 mod limits;
 mod policy;
 mod problems;

@@ -28,7 +28,7 @@ pub(super) fn left_out(text: &str, tokens: usize) -> Option<Range<usize>> {
 }
 
 /// The most of the beginning of a text that costs at most `tokens`.
-pub(super) fn head(text: &str, tokens: usize) -> &str {
+pub(crate) fn head(text: &str, tokens: usize) -> &str {
     if fits(text, tokens) {
         return text;
     }

@@ -5,7 +5,7 @@
 //! shaped for the model.
 
 mod bridge;
-mod budget;
+pub(crate) mod budget;
 mod lanes;
 mod learned;
 mod ledger;
@@ -284,6 +284,11 @@ impl CodeMode {
             unknown,
             report,
         }
+    }
+
+    /// Keeps a text to be read in parts under an id that others know.
+    pub(crate) fn keep_output(&self, id: &str, text: &str) {
+        self.outputs.keep_as(id, text);
     }
 
     /// A part of a long output.

@@ -54,15 +54,21 @@ const PATTERN_SIZE: usize = 1 << 20;
 impl Outputs {
     /// Keeps a text; the id is what reads it, and cannot be guessed.
     pub(crate) fn keep(&self, text: &str) -> String {
-        let text: Arc<str> = text[..text.floor_char_boundary(MAX_BYTES)].into();
         let id = format!("out_{:016x}", RandomState::new().build_hasher().finish());
+        self.keep_as(&id, text);
+        id
+    }
+
+    /// Keeps a text under this id, in the place of what was there.
+    pub(crate) fn keep_as(&self, id: &str, text: &str) {
+        let text: Arc<str> = text[..text.floor_char_boundary(MAX_BYTES)].into();
         let mut kept = self.kept.lock();
-        kept.push_back(Kept { id: id.clone(), text });
+        kept.retain(|each| each.id != id);
+        kept.push_back(Kept { id: id.to_owned(), text });
         let mut bytes: usize = kept.iter().map(|each| each.text.len()).sum();
         while (bytes > MAX_BYTES || kept.len() > MAX_KEPT) && kept.len() > 1 {
             bytes -= kept.pop_front().map_or(0, |oldest| oldest.text.len());
         }
-        id
     }
 
     /// The page of at most `tokens` from `offset` on.

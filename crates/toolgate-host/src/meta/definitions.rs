@@ -73,8 +73,8 @@ fn description(tool: MetaTool, kind: ExposureKind) -> &'static str {
              Calls that completed are not repeated. With code: corrected, its first calls the same."
         }
         (MetaTool::Read, _) => {
-            "More of an output of run_code that was too long to show: from an offset on, or the lines \
-             that match a pattern."
+            "More of an output of run_code that was too long to show, or a toolgate:// resource: from \
+             an offset on, or the lines that match a pattern."
         }
     }
 }

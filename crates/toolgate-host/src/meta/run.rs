@@ -1,13 +1,13 @@
-//! `run_code`, `resume_run` and `read_output`.
+//! `run_code` and `resume_run`.
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use toolgate_sandbox::Language;
 use toolgate_upstream::CallOptions;
 
 use super::{absent, one_line};
 use crate::{
-    code::{Resume, UnknownCalls, Unreadable},
+    code::{Resume, UnknownCalls},
     session::{Session, error_result},
 };
 
@@ -27,17 +27,6 @@ pub(super) struct ResumeRequest {
     run_id: String,
     #[serde(default)]
     code: Option<String>,
-}
-
-/// The arguments of `read_output`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ReadRequest {
-    id: String,
-    #[serde(default)]
-    offset: usize,
-    #[serde(default)]
-    pattern: Option<String>,
 }
 
 const OFF: &str = "Scripts are switched off here (codeMode.enabled); use call_tool.";
@@ -88,31 +77,4 @@ fn named(name: &str) -> Option<Language> {
         "python" | "py" | "python3" => Some(Language::Python),
         _ => None,
     }
-}
-
-pub(super) fn read(session: &Session, request: &ReadRequest) -> Value {
-    let ReadRequest { id, offset, pattern } = request;
-    let page = match session.host().read_output(id, *offset, pattern.as_deref()) {
-        Ok(page) => page,
-        Err(Unreadable::Unknown) => {
-            let id = one_line(id, 64);
-            return error_result(&format!(
-                "There is no output `{id}`, or no longer: only the latest are kept. Run the code \
-                 again, and let it print less."
-            ));
-        }
-        Err(Unreadable::Pattern(problem)) => return error_result(&problem),
-    };
-    let total = page.total;
-    let mut text = page.text;
-    let note = match (page.next, pattern) {
-        (Some(next), _) => format!("[{total} bytes in all; go on with offset: {next}]"),
-        (None, Some(_)) if text.is_empty() => format!("[no line matches; {total} bytes in all]"),
-        (None, _) => format!("[the end; {total} bytes in all]"),
-    };
-    if !text.is_empty() && !text.ends_with('\n') {
-        text.push('\n');
-    }
-    text.push_str(&note);
-    json!({ "content": [{ "type": "text", "text": text }] })
 }

@@ -5,7 +5,6 @@
 //! id, by which a reader tells a file that grew from one that was replaced.
 
 mod lines;
-mod lock;
 
 use std::{
     fs,
@@ -15,8 +14,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use self::lock::Lock;
-use crate::{StoreError, files};
+use crate::{StoreError, files, lock::Lock};
 
 /// What is kept of past queries. Lines that cannot be read are passed over.
 #[derive(Debug, Clone)]

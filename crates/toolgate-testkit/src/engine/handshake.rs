@@ -127,6 +127,7 @@ impl Engine {
     fn capabilities(&self) -> Value {
         let tools = json!({ "listChanged": self.fixture.advertises_list_changed });
         let mut capabilities = serde_json::Map::from_iter([("tools".to_owned(), tools)]);
+        capabilities.extend(self.offered_capabilities());
         capabilities.extend(self.fixture.capabilities.clone());
         Value::Object(capabilities)
     }

@@ -28,7 +28,11 @@ impl Engine {
     }
 
     /// The page at a cursor and the cursor of the next one.
-    fn page(&self, tools: Vec<Value>, cursor: &Value) -> Option<(Vec<Value>, Option<String>)> {
+    pub(super) fn page(
+        &self,
+        tools: Vec<Value>,
+        cursor: &Value,
+    ) -> Option<(Vec<Value>, Option<String>)> {
         let Some(pages) = self.fixture.faults.pages else { return Some((tools, None)) };
         let size = pages.size.max(1);
         let start = match cursor.as_str() {

@@ -18,6 +18,9 @@ impl Engine {
         if let Some(result) = self.fixture.methods.get(&request.method) {
             return Reply::Result(result.clone());
         }
+        if let Some(reply) = self.offer(request) {
+            return reply;
+        }
         let params = &request.params;
         match request.method.as_str() {
             "fixture/echo" => Reply::Result(params.clone()),

@@ -23,5 +23,19 @@ async fn each_real_server_lists_its_tools() {
         assert!(tools.is_some_and(|tools| !tools.is_empty()), "{}: {list}", server.name);
         found.push(server.name);
     }
-    assert_eq!(found, ["everything", "filesystem", "memory", "git", "time"]);
+    assert_eq!(
+        found,
+        [
+            "everything",
+            "filesystem",
+            "memory",
+            "git",
+            "time",
+            "thinking",
+            "app",
+            "runner",
+            "calculator",
+            "sqlite"
+        ]
+    );
 }

@@ -1,8 +1,9 @@
 //! Arguments that a server wants in headers.
 //!
 //! From 2026-07-28 on, a schema can mark a property with `x-mcp-header`, and a call must then
-//! repeat its value as `Mcp-Param-…`, for whatever routes requests without reading them. rmcp
-//! would do this from its typed tool lists; ours are raw.
+//! repeat its value as `Mcp-Param-…`, for whatever routes requests without reading them. A tool whose
+//! marks cannot be followed is left out, as the protocol wants it. rmcp would do this from its typed
+//! tool lists; ours are raw.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -11,9 +12,11 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
-const ANNOTATION: &str = "x-mcp-header";
+use super::marks;
+
+pub(super) const ANNOTATION: &str = "x-mcp-header";
 const PREFIX: &str = "mcp-param-";
-const VERSION_HEADER: &str = "mcp-protocol-version";
+pub(super) const VERSION_HEADER: &str = "mcp-protocol-version";
 /// The first version that has this.
 const SINCE: &str = "2026-07-28";
 const MAX_TOOLS: usize = 50_000;
@@ -33,9 +36,11 @@ struct Marked {
 }
 
 impl ParameterHeaders {
-    /// Takes the marks of a page of tools.
-    pub(super) fn learn(&self, page: Option<&Value>) {
-        let Some(Value::Array(tools)) = page.and_then(|page| page.get("tools")) else { return };
+    /// Takes the marks of a page of tools, and takes those tools out whose marks are unsound.
+    pub(super) fn admit(&self, page: Option<&mut Value>) {
+        let tools = page.and_then(|page| page.get_mut("tools")).and_then(Value::as_array_mut);
+        let Some(tools) = tools else { return };
+        tools.retain(|tool| tool.get("inputSchema").is_none_or(marks::are_sound));
         let mut known = self.tools.lock();
         for tool in tools {
             let Some(name) = tool.get("name").and_then(Value::as_str) else { continue };
@@ -51,19 +56,20 @@ impl ParameterHeaders {
     }
 
     /// The same for the text of a message.
-    pub(super) fn learn_from_text(&self, text: &str) {
+    pub(super) fn admit_text(&self, text: String) -> String {
         // Most lists have none, and are read again elsewhere.
         if text.contains(ANNOTATION)
-            && let Ok(message) = serde_json::from_str::<Value>(text)
+            && let Ok(mut message) = serde_json::from_str::<Value>(&text)
         {
-            self.learn(message.get("result"));
+            self.admit(message.get_mut("result"));
+            return message.to_string();
         }
+        text
     }
 
     /// Adds the headers of a call, if the protocol version has them.
     pub(super) fn add(&self, tool: &str, arguments: &Map<String, Value>, headers: &mut HeaderMap) {
-        let version = headers.get(VERSION_HEADER).and_then(|version| version.to_str().ok());
-        if version.is_none_or(|version| version < SINCE) {
+        if !are_spoken(headers.get(VERSION_HEADER)) {
             return;
         }
         let Some(marked) = self.tools.lock().get(tool).cloned() else { return };
@@ -74,6 +80,11 @@ impl ParameterHeaders {
             }
         }
     }
+}
+
+/// Whether the protocol version of a message has marked arguments.
+pub(super) fn are_spoken(version: Option<&HeaderValue>) -> bool {
+    version.and_then(|version| version.to_str().ok()).is_some_and(|version| version >= SINCE)
 }
 
 fn collect(properties: Option<&Value>, path: &mut Vec<String>, marked: &mut Vec<Marked>) {
@@ -127,13 +138,12 @@ mod tests {
 
     fn headers_of(arguments: &Value, version: &str) -> Vec<(String, String)> {
         let parameters = ParameterHeaders::default();
-        parameters.learn(Some(&json!({ "tools": [
+        parameters.admit(Some(&mut json!({ "tools": [
             { "name": "query", "inputSchema": { "type": "object", "properties": {
                 "region": { "type": "string", "x-mcp-header": "Region" },
                 "limits": { "type": "object", "properties": {
                     "rows": { "type": "integer", "x-mcp-header": "Rows" },
                 } },
-                "odd": { "type": "string", "x-mcp-header": "not a token" },
                 "plain": { "type": "string" },
             } } },
             "junk",
@@ -159,6 +169,23 @@ mod tests {
             expected.map(|(name, value)| (name.to_owned(), value.to_owned()))
         );
         assert_eq!(headers_of(&arguments, "2025-11-25"), []);
+    }
+
+    #[test]
+    fn a_tool_whose_marks_cannot_be_followed_is_left_out_alone() {
+        let tool = |name: &str, mark: &str| {
+            let marked = json!({ "type": "string", "x-mcp-header": mark });
+            json!({ "name": name, "inputSchema": { "properties": { "region": marked } } })
+        };
+        let page = |tools: &[Value]| json!({ "result": { "tools": tools, "odd": 1.0 } });
+        let (good, bad) = (tool("good", "Region"), tool("bad", "not a token"));
+        let parameters = ParameterHeaders::default();
+        let text = page(&[bad, good.clone(), json!("junk")]).to_string();
+        let admitted: Value = serde_json::from_str(&parameters.admit_text(text)).unwrap();
+        assert_eq!(admitted, page(&[good, json!("junk")]));
+        // What has no marks is not touched, not even its spaces.
+        let plain = r#"{ "result": { "tools": [] } }"#.to_owned();
+        assert_eq!(parameters.admit_text(plain.clone()), plain);
     }
 
     #[test]

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use rmcp::model::ProtocolVersion;
+use rmcp::{
+    ErrorData,
+    model::{ErrorCode, ProtocolVersion},
+};
 use serde_json::{Value, json};
 use toolgate_catalog::Era;
 
@@ -159,13 +162,20 @@ async fn greet(
             ("initialize", Some(params), spec.limits.connect)
         }
     };
-    let mut waiting = exchange.begin(Value::Null, method, None);
-    let id = waiting.id();
-    let greeting = tokio::select! {
-        biased;
-        answer = waiting.answered() => answer.map_err(Ungreeted::Trouble)?,
-        trouble = wire.carry(id, method, params.clone()) => return Err(Ungreeted::Trouble(trouble)),
-        () = tokio::time::sleep(patience) => return Err(Ungreeted::Silence),
+    let ask = async || {
+        let mut waiting = exchange.begin(Value::Null, method, None);
+        let id = waiting.id();
+        tokio::select! {
+            biased;
+            answer = waiting.answered() => answer.map_err(Ungreeted::Trouble),
+            trouble = wire.carry(id, method, params.clone()) => Err(Ungreeted::Trouble(trouble)),
+            () = tokio::time::sleep(patience) => Err(Ungreeted::Silence),
+        }
+    };
+    let greeting = match ask().await {
+        // It refuses the very version that it offers: what it meant may pass the second time.
+        Err(Ungreeted::Trouble(Trouble::Refused(error))) if offers_ours(&error) => ask().await?,
+        greeting => greeting?,
     };
     match era {
         Era::Modern => {
@@ -190,6 +200,13 @@ async fn greet(
         }
     }
     Ok(greeting)
+}
+
+/// Whether a server that refuses a version says that it speaks ours.
+fn offers_ours(error: &ErrorData) -> bool {
+    let offered = error.data.as_ref().and_then(|data| data.get("supported")?.as_array());
+    error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
+        && offered.into_iter().flatten().any(|version| version == MODERN_VERSION)
 }
 
 /// Whether the other era would fare no better.
@@ -229,5 +246,23 @@ async fn ended(process: &Process) -> Failure {
     Failure {
         reason: with_words(how, &process.last_words().await),
         action: "correct `command` and `args` of the server".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_who_offers_our_version_is_asked_again() {
+        let refusal = |code, versions: Value| {
+            offers_ours(&ErrorData::new(code, "no", Some(json!({ "supported": versions }))))
+        };
+        let unsupported = ErrorCode::UNSUPPORTED_PROTOCOL_VERSION;
+        assert!(refusal(unsupported, json!(["2030-01-01", MODERN_VERSION])));
+        assert!(!refusal(unsupported, json!(["2025-11-25"])));
+        assert!(!refusal(unsupported, json!(MODERN_VERSION)));
+        assert!(!refusal(ErrorCode::INVALID_PARAMS, json!([MODERN_VERSION])));
+        assert!(!offers_ours(&ErrorData::new(unsupported, "no", None)));
     }
 }

@@ -18,7 +18,7 @@ use rmcp::{
         StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
     },
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::Notify;
 use toolgate_catalog::Era;
 
@@ -67,6 +67,11 @@ struct Session {
     version: Option<String>,
     /// The parameters of that handshake, for when the server forgets the session.
     introduction: Option<Value>,
+}
+
+/// rmcp would write parameters that are not there as `null`, which strict servers refuse.
+fn some(params: Option<Value>) -> Option<Value> {
+    params.or_else(|| Some(json!({})))
 }
 
 impl Web {
@@ -125,7 +130,7 @@ impl Web {
 
     pub(super) async fn notify(&self, method: &str, params: Option<Value>) -> Result<(), Trouble> {
         let headers = self.headers_of(method, params.as_ref());
-        let notification = CustomNotification::new(method, params);
+        let notification = CustomNotification::new(method, some(params));
         let notification = ClientNotification::CustomNotification(notification);
         self.post(ClientJsonRpcMessage::notification(notification), headers).await?;
         Ok(())
@@ -144,7 +149,7 @@ impl Web {
 
     async fn ask(&self, id: i64, method: &str, params: Option<Value>) -> Result<(), Trouble> {
         let headers = self.headers_of(method, params.as_ref());
-        let request = ClientRequest::CustomRequest(CustomRequest::new(method, params));
+        let request = ClientRequest::CustomRequest(CustomRequest::new(method, some(params)));
         let message = ClientJsonRpcMessage::request(request, RequestId::Number(id));
         let session = match self.post(message, headers).await? {
             StreamableHttpPostResponse::Json(message, session) => {

@@ -3,7 +3,6 @@
 use std::{fs, io::Read, path::Path, process::ExitCode};
 
 use serde_json::json;
-use toolgate_broker::{Caller, SessionContext};
 use toolgate_host::{CodeRun, Resume, UnknownCalls};
 use toolgate_sandbox::Language;
 
@@ -12,6 +11,7 @@ use crate::{
     cli::{self, Globals, Run},
     failure::Failure,
     printer::Printer,
+    terminal,
 };
 
 pub(crate) async fn run(
@@ -27,7 +27,7 @@ pub(crate) async fn run(
         format!("running: {}", report.message.unwrap_or_default())
     });
     let cancel = options.cancel.clone();
-    let session = host.session_of(SessionContext::new(Caller::person()));
+    let session = host.session_of(terminal::session());
     let run = match &resumed {
         None => {
             let code = code.unwrap_or_default();

@@ -1,42 +1,119 @@
 //! `toolgate serve`
 
-use std::{io::IsTerminal, process::ExitCode};
+use std::{
+    io::{self, IsTerminal},
+    net::SocketAddr,
+    process::ExitCode,
+    sync::Arc,
+};
 
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+use toolgate_gateway::{AggregateSource, HttpSettings, PassthroughSource, Source};
+use toolgate_host::Host;
 
 use crate::{
     cli::{Globals, Serve},
+    door,
     failure::Failure,
     folders,
+    load::{self, Loaded},
     printer::Printer,
 };
+
+/// Each session of a server that is passed through is a connection to it, and maybe a process.
+const PASSTHROUGH_SESSIONS: usize = 64;
 
 pub(crate) async fn run(
     globals: &Globals,
     arguments: &Serve,
     printer: &mut Printer,
 ) -> Result<ExitCode, Failure> {
-    let _ = arguments.stdio;
-    let (loaded, host) = super::start(globals, arguments.mode, printer)?;
-    host.warm_up();
-    if std::io::stdin().is_terminal() {
-        printer.note(format!(
-            "toolgate serves {} server(s) of {} on stdin and stdout, and waits for an MCP client; \
-             Ctrl-C ends it.\n  hint: an agent starts it by itself, for example: claude mcp add \
-             toolgate -- toolgate serve --stdio --config FILE",
-            host.settings().servers.len(),
-            folders::shown(&loaded.path)
-        ));
-    }
+    let loaded = load::load(globals)?;
+    load::report(&loaded, printer);
+    // Before servers are started in vain.
+    let listener = match arguments.http {
+        Some(address) => {
+            let door = door::door(&loaded.configuration.gateway, address)?;
+            let (listener, address) = listen(address).await?;
+            Some((listener, address, door))
+        }
+        None => None,
+    };
+    let (source, host) = source(&loaded, arguments)?;
     let stop = CancellationToken::new();
     tokio::spawn(stop_on_signal(stop.clone()));
-    let served = toolgate_gateway::serve_stdio(host.clone(), stop).await;
-    host.shutdown().await;
-    served.map_err(|error| {
-        Failure::new(error.to_string())
-            .hint("serve is for MCP clients; `toolgate search` and `toolgate call` are for people")
-    })?;
+    if let Some((listener, address, door)) = listener {
+        let mut settings = HttpSettings::new(source);
+        door::apply(&loaded.configuration.gateway, door, &mut settings);
+        if host.is_none() {
+            settings.limits.sessions = settings.limits.sessions.min(PASSTHROUGH_SESSIONS);
+        }
+        printer.note(format!("toolgate listens on http://{address}/mcp"));
+        if !address.ip().is_loopback() {
+            printer.note("  hint: it speaks plain HTTP; put a proxy with TLS in front of it");
+        }
+        toolgate_gateway::serve_http(listener, settings, stop).await;
+    } else {
+        if io::stdin().is_terminal() {
+            explain(&loaded, arguments, printer);
+        }
+        toolgate_gateway::serve_stdio(source, stop).await;
+    }
+    if let Some(host) = host {
+        host.shutdown().await;
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is served: all servers by a host, or one as it is.
+fn source(loaded: &Loaded, arguments: &Serve) -> Result<(Arc<dyn Source>, Option<Host>), Failure> {
+    let settings = loaded.settings(arguments.mode);
+    let Some(name) = &arguments.passthrough else {
+        let host = Host::start(settings);
+        host.warm_up();
+        return Ok((Arc::new(AggregateSource::new(host.clone())), Some(host)));
+    };
+    let mut names = Vec::new();
+    for setup in settings.servers {
+        if setup.spec.name.as_str() == name {
+            return Ok((Arc::new(PassthroughSource::new(setup.spec)), None));
+        }
+        names.push(setup.spec.name.to_string());
+    }
+    let hint = match names.as_slice() {
+        [] => "the configuration has no servers".to_owned(),
+        names => format!("there are {}", names.join(", ")),
+    };
+    Err(Failure::usage(format!("there is no server `{name}`")).hint(hint))
+}
+
+/// Takes an address to listen on; gives the real one, where the port was left open.
+async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
+    let failed = |error: io::Error| {
+        let failure = match error.kind() {
+            io::ErrorKind::AddrInUse => format!("{address} is in use by another program"),
+            _ => format!("{address} cannot be listened on: {error}"),
+        };
+        Failure::new(failure).hint("choose another port; port 0 takes one that is free")
+    };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok((listener, address))
+}
+
+/// For a person who has started it by hand.
+fn explain(loaded: &Loaded, arguments: &Serve, printer: &mut Printer) {
+    let what = match &arguments.passthrough {
+        Some(name) => format!("server `{name}`"),
+        None => format!("{} server(s)", loaded.settings(arguments.mode).servers.len()),
+    };
+    printer.note(format!(
+        "toolgate serves {what} of {} on stdin and stdout, and waits for an MCP client; Ctrl-C ends \
+         it.\n  hint: an agent starts it by itself, for example: claude mcp add toolgate -- toolgate \
+         serve --stdio --config FILE",
+        folders::shown(&loaded.path)
+    ));
 }
 
 /// However we are asked to end, the servers are ended in order first.

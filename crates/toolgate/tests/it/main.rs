@@ -9,19 +9,28 @@
 mod bad_input;
 mod catalogue;
 mod cli;
+mod clients;
 #[cfg(unix)]
 mod code;
 mod demo;
+mod door;
 mod embeddings;
 mod eras;
 mod fixtures;
+#[cfg(unix)]
+mod flow;
 mod gateway;
+mod http;
 mod keeping;
 mod modes;
 mod real;
 mod reference;
 #[cfg(unix)]
 mod resilience;
+mod resources;
+mod serve;
+#[cfg(target_os = "linux")]
+mod soak;
 mod subagent;
 mod support;
 mod usage;

@@ -131,7 +131,7 @@ impl Workplace {
         }
     }
 
-    fn environment(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
         let place = |name: &str| self.path().join(name).display().to_string();
         vec![
             ("HOME", self.path().display().to_string()),

@@ -97,8 +97,8 @@ async fn call() {
     words
     [image image/png, 96 characters of base64; --json shows it]
     [audio audio/wav, 60 characters of base64; --json shows it]
-    [resource fixture://report]
-    {"type":"resource","resource":{"uri":"fixture://note","mimeType":"text/plain","text":"embedded"},"_meta":{"fixture/block":4}}
+    [resource toolgate://kit/fixture://report]
+    {"type":"resource","resource":{"uri":"toolgate://kit/fixture://note","mimeType":"text/plain","text":"embedded"},"_meta":{"fixture/block":4}}
     {"type":"hologram","depth":3,"beams":[{"hue":0.25}],"_meta":{"fixture/block":5}}
     --- stderr
     "#);

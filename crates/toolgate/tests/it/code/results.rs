@@ -154,7 +154,7 @@ async fn mistakes_are_found_before_anything_runs() {
     )
     .await;
     assert_eq!(answer["isError"], true);
-    insta::assert_snapshot!(text(&answer), @r"
+    insta::assert_snapshot!(text(&answer), @"
     The script did not run:
     2:1 `kit_add` needs `b`
       | kit_add({ a: 1 });

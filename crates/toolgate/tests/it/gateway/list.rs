@@ -90,7 +90,7 @@ async fn the_descriptions_of_the_meta_tools() {
     run_code(code: string, language?: "typescript" | "python")
       Run a script that calls tools; only what it prints and returns comes back. For several calls, large results, loops. Every tool is an async function of its name. TypeScript: const issues = await github_list_issues({repo: "a/b"}); return issues.length. Python: issues = await github_list_issues(repo="a/b"); print(len(issues)). A result is data (structured content, or parsed JSON) or text; a failed call throws. search_tools and get_tool_details are functions too. Parallel: Promise.all, asyncio.gather. There is no network, no file, no package. For types: get_tool_details with format.
     read_output(id: string, offset?: integer, pattern?: string)
-      More of an output of run_code that was too long to show: from an offset on, or the lines that match a pattern.
+      More of an output of run_code that was too long to show, or a toolgate:// resource: from an offset on, or the lines that match a pattern.
     "#);
 }
 

@@ -16,13 +16,13 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 /// Held until dropped. The system takes it back from a process that ends.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub(crate) struct Lock {
     _file: fs::File,
 }
 
 impl Lock {
     /// Waits for the lock, for a limited time.
-    pub(super) fn take(path: &Path) -> io::Result<Self> {
+    pub(crate) fn take(path: &Path) -> io::Result<Self> {
         let file = files::private_options().write(true).create(true).truncate(false).open(path)?;
         let deadline = Instant::now() + PATIENCE;
         loop {

@@ -3,14 +3,15 @@
 use std::fmt::Write;
 
 use toolgate_catalog::RequestedMode;
-use toolgate_host::{Host, one_line};
+use toolgate_host::{Session, one_line};
 
 const NAMED_SERVERS: usize = 40;
 const DESCRIPTION_CHARACTERS: usize = 80;
 
-/// A few sentences and the servers' names. The same for the same configuration, whatever the
-/// servers do, so that prompt caches hold.
-pub(crate) fn instructions(host: &Host) -> String {
+/// A few sentences, the servers' names, and what they say of themselves. The same for the whole
+/// session, whatever the servers do, so that prompt caches hold.
+pub(crate) fn instructions(session: &Session) -> String {
+    let host = session.host();
     let mut text = String::from(
         "This server stands in front of others. Where search_tools is listed, most of their tools \
          are not: search_tools finds them by what they do, get_tool_details shows their \
@@ -41,5 +42,10 @@ pub(crate) fn instructions(host: &Host) -> String {
         let _ = write!(text, " and {} more", servers.len() - NAMED_SERVERS);
     }
     text.push('.');
+    let words = session.server_words();
+    if !words.is_empty() {
+        text.push_str("\n\n");
+        text.push_str(words);
+    }
     text
 }

@@ -1,0 +1,104 @@
+//! The client with toolgate in between: toolgate is the client that the suite sees.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use rmcp::service::serve_client_with_lifecycle;
+use rmcp::transport::TokioChildProcess;
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::process::Command;
+
+use super::Scenario;
+use super::answers::Agreeable;
+use super::authorise::CLIENT_METADATA_URL;
+use super::steps;
+use crate::Failure;
+
+/// What the suite's server is called in the configuration.
+const NAME: &str = "suite";
+
+/// How often a person logs in for one scenario before they give up.
+const MAX_LOGINS: usize = 3;
+
+/// Connects through toolgate and does what the scenario wants. Where the scenario is about authorisation, a person
+/// logs in with toolgate's own command, and does so again when what they were granted does not suffice.
+pub(super) async fn run(program: &Path, url: &str, scenario: &Scenario) -> Result<(), Failure> {
+    let place = Place::new(program, url, scenario)?;
+    if !scenario.name.starts_with("auth/") {
+        return place.attempt(scenario).await;
+    }
+    let mut outcome = Err("nobody logged in".into());
+    for _ in 0..MAX_LOGINS {
+        place.log_in().await?;
+        outcome = place.attempt(scenario).await;
+        if outcome.is_ok() {
+            break;
+        }
+    }
+    outcome
+}
+
+/// A home for toolgate, with its configuration.
+struct Place<'a> {
+    program: &'a Path,
+    folder: TempDir,
+}
+
+impl<'a> Place<'a> {
+    fn new(program: &'a Path, url: &str, scenario: &Scenario) -> Result<Self, Failure> {
+        let folder = tempfile::tempdir()?;
+        let mut entry = json!({ "url": url });
+        if scenario.name.starts_with("auth/") {
+            entry["oauth"] = json!({ "clientMetadataUrl": CLIENT_METADATA_URL });
+            for (key, said) in [("clientId", "client_id"), ("clientSecret", "client_secret")] {
+                if let Some(value) = scenario.said(said) {
+                    entry["oauth"][key] = json!(value);
+                }
+            }
+        }
+        let config = json!({ "mcpServers": { NAME: entry } });
+        std::fs::write(folder.path().join("toolgate.json"), config.to_string())?;
+        Ok(Self { program, folder })
+    }
+
+    async fn attempt(&self, scenario: &Scenario) -> Result<(), Failure> {
+        let transport =
+            TokioChildProcess::new(self.command(&["serve", "--stdio", "--passthrough", NAME]))?;
+        let client =
+            serve_client_with_lifecycle(Agreeable, transport, scenario.lifecycle.clone()).await?;
+        let outcome = steps::take(&client, scenario).await;
+        // What was done is done: how the connection ends is no part of the scenario.
+        let _ = client.cancel().await;
+        Ok(outcome?)
+    }
+
+    /// Logs in, with this very program as the browser.
+    async fn log_in(&self) -> Result<(), Failure> {
+        let browser = format!("{} browse", std::env::current_exe()?.display());
+        let mut command = self.command(&["login", NAME]);
+        command.env("BROWSER", browser).stdin(Stdio::null()).stdout(Stdio::null());
+        let status = command.status().await?;
+        if status.success() { Ok(()) } else { Err("the login failed".into()) }
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(self.program);
+        command
+            .args(arguments)
+            .arg("--config")
+            .arg(self.folder.path().join("toolgate.json"))
+            .current_dir(self.folder.path())
+            .env("HOME", self.folder.path())
+            .env("TOOLGATE_HOME", self.folder.path().join("state"))
+            .env("XDG_CONFIG_HOME", self.folder.path().join(".config"))
+            .kill_on_drop(true);
+        command
+    }
+}
+
+/// Visits a page as a browser would, and goes wherever it is sent.
+pub(crate) async fn browse(url: &str) -> Result<(), Failure> {
+    reqwest::get(url).await?.error_for_status()?;
+    Ok(())
+}

@@ -1,0 +1,54 @@
+//! `toolgate-conformance`: both ends of what the official conformance suite of MCP talks to.
+//!
+//! `server` offers everything that the suite's server scenarios ask for, under the names they use; `client` does
+//! what a client scenario wants of a client. Both are built on rmcp alone, so that what they pass without toolgate
+//! in between is the measure for what has to pass with it.
+
+mod client;
+mod server;
+
+use std::error::Error;
+use std::io::Write as _;
+use std::net::SocketAddr;
+
+use clap::Parser;
+
+/// Why the program could not do what it was started for.
+type Failure = Box<dyn Error + Send + Sync>;
+
+/// The two ends that the official conformance suite of MCP talks to.
+#[derive(Debug, Parser)]
+enum Arguments {
+    /// Serves over stdio, or over Streamable HTTP
+    Server {
+        /// Serve over Streamable HTTP at this address; the first line on stdout is the URL
+        #[arg(long, value_name = "ADDRESS")]
+        http: Option<SocketAddr>,
+    },
+    /// Does what the scenario in `MCP_CONFORMANCE_SCENARIO` wants of a client
+    Client(client::Arguments),
+    /// Visits a page as a browser would, for a login that opens one
+    Browse {
+        /// The page
+        url: String,
+    },
+}
+
+#[tokio::main]
+async fn main() {
+    let outcome = match Arguments::parse() {
+        Arguments::Server { http: None } => server::serve_stdio().await,
+        Arguments::Server { http: Some(address) } => server::serve_http(address).await,
+        Arguments::Client(arguments) => client::run(arguments).await,
+        Arguments::Browse { url } => client::browse(&url).await,
+    };
+    let code = outcome.map_or_else(
+        |error| {
+            let _ = writeln!(std::io::stderr(), "toolgate-conformance: {error}");
+            1
+        },
+        |()| 0,
+    );
+    // Not a return from main: the runtime would wait for a pending read of stdin.
+    std::process::exit(code);
+}

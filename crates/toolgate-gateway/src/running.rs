@@ -1,0 +1,271 @@
+//! A request of the modern era: it runs, says things, and may have to wait for its client's answers.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use rmcp::{ErrorData, model::JsonObject};
+use serde_json::{Map, Value, json};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::Instant,
+};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use toolgate_upstream::Question;
+
+use crate::{
+    caller::Caller,
+    era::{Declared, Era},
+    face::{Asked, Face},
+    link::{Link, Said},
+    message::Request,
+    token,
+};
+
+/// A request under way. Dropping it cancels it.
+#[derive(Debug)]
+pub(crate) struct Running {
+    method: String,
+    said: mpsc::Receiver<Said>,
+    outcome: oneshot::Receiver<Result<Value, ErrorData>>,
+    done: Option<Result<Value, ErrorData>>,
+    open: BTreeMap<String, Open>,
+    asked: u64,
+    _cancel: DropGuard,
+}
+
+#[derive(Debug)]
+struct Open {
+    question: Question,
+    answer: oneshot::Sender<Result<Value, ErrorData>>,
+}
+
+/// What came of a request since one last looked.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// It said something.
+    Notification(Value),
+    /// It waits for answers of the client.
+    Waiting,
+    /// It has come to its end.
+    Done(Result<Value, ErrorData>),
+}
+
+/// Notifications that wait for a slow client. More are lost; a result never is.
+const QUEUED: usize = 256;
+
+impl Running {
+    pub(crate) fn start(face: Arc<dyn Face>, request: Request) -> Self {
+        let capabilities = Declared::of(request.params.as_ref()).capabilities().cloned();
+        let (sender, said) = mpsc::channel(QUEUED);
+        let (finished, outcome) = oneshot::channel();
+        let cancel = CancellationToken::new();
+        let method = request.method.clone();
+        let asked = Asked {
+            id: request.id,
+            method: request.method,
+            params: request.params,
+            era: Era::Modern,
+            link: Link::modern(Arc::new(capabilities.unwrap_or_default()), sender),
+            cancel: cancel.clone(),
+        };
+        let guard = cancel.drop_guard();
+        tokio::spawn(async move {
+            let _ = finished.send(face.request(asked).await);
+        });
+        let open = BTreeMap::new();
+        Self { method, said, outcome, done: None, open, asked: 0, _cancel: guard }
+    }
+
+    /// What comes next. Notifications come before the end that follows them.
+    pub(crate) async fn step(&mut self) -> Step {
+        loop {
+            if let Some(outcome) = self.done.take() {
+                // Said before the end, and not yet heard.
+                while let Ok(said) = self.said.try_recv() {
+                    if let Said::Notification(message) = said {
+                        self.done = Some(outcome);
+                        return Step::Notification(message);
+                    }
+                }
+                return Step::Done(outcome);
+            }
+            // Who asked may no longer want to know.
+            self.open.retain(|_, open| !open.answer.is_closed());
+            tokio::select! {
+                biased;
+                Some(said) = self.said.recv() => match said {
+                    Said::Notification(message) => return Step::Notification(message),
+                    Said::Question(question, answer) => self.note(question, answer),
+                },
+                outcome = &mut self.outcome => {
+                    let broken = || Err(ErrorData::internal_error("the request broke down", None));
+                    self.done = Some(outcome.unwrap_or_else(|_| broken()));
+                }
+                // Only reached with a question open: what is asked together goes out together.
+                () = tokio::task::yield_now(), if !self.open.is_empty() => return Step::Waiting,
+            }
+        }
+    }
+
+    /// Hands over what the client answered. What it did not answer stays open.
+    pub(crate) fn answer(&mut self, responses: &JsonObject) {
+        for (key, response) in responses {
+            if let Some(open) = self.open.remove(key) {
+                let _ = open.answer.send(Ok(response.clone()));
+            }
+        }
+    }
+
+    /// The result that asks the client.
+    pub(crate) fn input_required(&self, state: &str) -> Value {
+        let requests: Map<String, Value> = self
+            .open
+            .iter()
+            .map(|(key, open)| {
+                let mut request = json!({ "method": open.question.method });
+                if let Some(params) = &open.question.params {
+                    request["params"] = params.clone();
+                }
+                (key.clone(), request)
+            })
+            .collect();
+        json!({ "resultType": "input_required", "inputRequests": requests, "requestState": state })
+    }
+
+    fn note(&mut self, question: Question, answer: oneshot::Sender<Result<Value, ErrorData>>) {
+        self.asked += 1;
+        self.open.insert(self.asked.to_string(), Open { question, answer });
+    }
+}
+
+/// Requests that wait until their clients come back with answers.
+#[derive(Debug)]
+pub(crate) struct Suspended {
+    table: Mutex<HashMap<String, Entry>>,
+    limit: usize,
+    patience: Duration,
+}
+
+#[derive(Debug)]
+struct Entry {
+    caller: Caller,
+    place: Arc<str>,
+    until: Instant,
+    running: Running,
+}
+
+impl Suspended {
+    pub(crate) fn new(limit: usize, patience: Duration) -> Self {
+        Self { table: Mutex::default(), limit, patience }
+    }
+
+    /// Keeps a request, and gives the result that asks its client. `place` is where it has to come
+    /// back to.
+    pub(crate) fn park(
+        &self,
+        caller: &Caller,
+        place: &Arc<str>,
+        running: Running,
+    ) -> Result<Value, ErrorData> {
+        let state = token::unguessable()?;
+        let result = running.input_required(&state);
+        let now = Instant::now();
+        let mut table = self.table.lock();
+        table.retain(|_, entry| entry.until > now);
+        if table.len() >= self.limit {
+            let message = "too many requests wait for answers of their clients; try again later";
+            return Err(ErrorData::internal_error(message, None));
+        }
+        let (caller, place) = (caller.clone(), Arc::clone(place));
+        table.insert(state, Entry { caller, place, until: now + self.patience, running });
+        Ok(result)
+    }
+
+    /// Gives back the request that `retry` goes on with, once its answers are handed over. Nothing
+    /// where it names none of ours, of this caller, at this place, of this method.
+    pub(crate) fn resume(
+        &self,
+        caller: &Caller,
+        place: &Arc<str>,
+        retry: &Request,
+    ) -> Option<Running> {
+        let params = retry.fields()?;
+        let state = params.get("requestState")?.as_str()?;
+        let mut table = self.table.lock();
+        let entry = table.get(state)?;
+        let fits = entry.caller == *caller
+            && entry.place == *place
+            && entry.running.method == retry.method
+            && entry.until > Instant::now();
+        if !fits {
+            return None;
+        }
+        let mut running = table.remove(state)?.running;
+        drop(table);
+        if let Some(Value::Object(responses)) = params.get("inputResponses") {
+            running.answer(responses);
+        }
+        Some(running)
+    }
+
+    /// Cancels those whose clients did not come back.
+    pub(crate) fn sweep(&self) {
+        let now = Instant::now();
+        self.table.lock().retain(|_, entry| entry.until > now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A request that asks at once and waits for ever.
+    fn waiting() -> Running {
+        let (said, heard) = mpsc::channel(QUEUED);
+        let (answer, _) = oneshot::channel();
+        let question = Question { method: "roots/list".to_owned(), params: None };
+        said.try_send(Said::Question(question, answer)).unwrap();
+        Running {
+            method: "tools/call".to_owned(),
+            said: heard,
+            outcome: oneshot::channel().1,
+            done: None,
+            open: BTreeMap::new(),
+            asked: 0,
+            _cancel: CancellationToken::new().drop_guard(),
+        }
+    }
+
+    #[test]
+    fn what_one_caller_began_no_other_can_go_on_with() {
+        let suspended = Suspended::new(8, Duration::from_mins(1));
+        let (here, there): (Arc<str>, Arc<str>) = ("/mcp".into(), "/mcp/work".into());
+        let (mine, other) = (Caller::named("me"), Caller::named("other"));
+        let result = suspended.park(&mine, &here, waiting()).unwrap();
+        let retry = |method: &str, state: &Value| Request {
+            id: json!(2),
+            method: method.to_owned(),
+            params: Some(json!({ "requestState": state })),
+        };
+        let state = &result["requestState"];
+        assert!(suspended.resume(&other, &here, &retry("tools/call", state)).is_none());
+        assert!(suspended.resume(&mine, &there, &retry("tools/call", state)).is_none());
+        assert!(suspended.resume(&mine, &here, &retry("prompts/get", state)).is_none());
+        assert!(suspended.resume(&mine, &here, &retry("tools/call", &json!("x"))).is_none());
+        assert!(suspended.resume(&mine, &here, &retry("tools/call", state)).is_some());
+        assert!(suspended.resume(&mine, &here, &retry("tools/call", state)).is_none(), "once");
+    }
+
+    #[tokio::test]
+    async fn a_question_that_nobody_waits_for_is_not_asked() {
+        let mut running = waiting();
+        let (done, outcome) = oneshot::channel();
+        running.outcome = outcome;
+        done.send(Ok(json!(1))).unwrap();
+        assert!(matches!(running.step().await, Step::Done(Ok(_))));
+    }
+}

@@ -1,0 +1,171 @@
+//! A client of either era, servers of either era, all of them or one as it is: questions are asked,
+//! answers arrive.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use toolgate_gateway::{AggregateSource, PassthroughSource, Source};
+use toolgate_testkit::{Builtin, Era, Fixture};
+
+use crate::{
+    clients::{host_of, spec},
+    support::{Endpoint, Events, PATIENCE, body, call, status},
+};
+
+const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
+
+fn fixture(era: Era) -> Fixture {
+    Fixture::new("kit").with_era(era).with_builtins([
+        Builtin::AskAll,
+        Builtin::AskUrl,
+        Builtin::Progress,
+        Builtin::Echo,
+    ])
+}
+
+/// What a person, a model and a client's folders answer.
+fn answer(question: &Value) -> Value {
+    match question["method"].as_str().unwrap() {
+        "elicitation/create" => {
+            json!({ "action": "accept", "content": { "name": question["params"]["message"] } })
+        }
+        "sampling/createMessage" => {
+            let text = json!({ "type": "text", "text": "hello" });
+            json!({ "role": "assistant", "model": "m", "content": text, "odd": 1 })
+        }
+        "roots/list" => json!({ "roots": [{ "uri": "file:///home", "odd": 2 }] }),
+        other => panic!("{other}"),
+    }
+}
+
+/// Calls as a client of the legacy era, and answers what is asked.
+async fn call_legacy(endpoint: &Endpoint, tool: &str, arguments: &Value) -> Value {
+    let session = endpoint.session().await;
+    let params = json!({ "name": tool, "arguments": arguments });
+    let call = json!({ "jsonrpc": "2.0", "id": "call", "method": "tools/call", "params": params });
+    let mut events = Events::new(session.post(&call).send().await.unwrap());
+    loop {
+        let message = events.message().await;
+        if message["id"] == "call" {
+            return message;
+        }
+        let reply = json!({ "jsonrpc": "2.0", "id": message["id"], "result": answer(&message) });
+        assert_eq!(status(session.post(&reply)).await, 202);
+    }
+}
+
+/// Calls as a client of the modern era, and answers what is asked.
+async fn call_modern(endpoint: &Endpoint, tool: &str, arguments: &Value) -> Value {
+    let mut params = json!({ "name": tool, "arguments": arguments });
+    loop {
+        let message = body(endpoint.modern("tools/call", params.clone())).await;
+        let result = &message["result"];
+        if result["resultType"] != "input_required" {
+            return message;
+        }
+        let requests = result["inputRequests"].as_object().unwrap();
+        let responses: Map<String, Value> =
+            requests.iter().map(|(key, question)| (key.clone(), answer(question))).collect();
+        params["inputResponses"] = json!(responses);
+        params["requestState"] = result["requestState"].clone();
+    }
+}
+
+/// Whatever the eras of both sides.
+async fn asks_and_answers(source: Arc<dyn Source>, tool: &str) {
+    let endpoint = Endpoint::of(source, Arc::default(), |_| {}).await;
+    let arguments = json!({ "rounds": 2 });
+    let round = |number: u32| {
+        let form = json!({ "method": "elicitation/create",
+                           "params": { "message": format!("Who are you? ({number})") } });
+        let (model, roots) =
+            (json!({ "method": "sampling/createMessage" }), json!({ "method": "roots/list" }));
+        json!({ "form": answer(&form), "model": answer(&model), "roots": answer(&roots) })
+    };
+    let expected = json!([round(1), round(2)]);
+    let legacy = call_legacy(&endpoint, tool, &arguments).await;
+    assert_eq!(legacy["result"]["structuredContent"]["answers"], expected, "{legacy}");
+    assert!(legacy["result"].get("resultType").is_none(), "{legacy}");
+    let modern = call_modern(&endpoint, tool, &arguments).await;
+    assert_eq!(modern["result"]["structuredContent"]["answers"], expected, "{modern}");
+    assert_eq!(modern["result"]["resultType"], "complete", "{modern}");
+}
+
+#[tokio::test]
+async fn questions_of_all_servers_reach_any_client() {
+    for era in ERAS {
+        let host = host_of([spec("kit", &fixture(era))]);
+        asks_and_answers(Arc::new(AggregateSource::new(host.clone())), "kit_ask_all").await;
+        host.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn questions_of_one_server_reach_any_client() {
+    for era in ERAS {
+        let source = PassthroughSource::new(spec("kit", &fixture(era)));
+        asks_and_answers(Arc::new(source), "ask_all").await;
+    }
+}
+
+#[tokio::test]
+async fn one_server_is_as_it_is() {
+    for era in ERAS {
+        let source = Arc::new(PassthroughSource::new(spec("kit", &fixture(era))));
+        let endpoint = Endpoint::of(source, Arc::default(), |_| {}).await;
+        let listed = body(endpoint.modern("tools/list", json!({}))).await;
+        let names: Vec<_> = listed["result"]["tools"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|tool| &tool["name"])
+            .collect();
+        assert_eq!(names, ["ask_all", "ask_url", "progress", "echo"], "{listed}");
+        let discovered = body(endpoint.modern("server/discover", json!({}))).await;
+        let info = &discovered["result"]["_meta"]["io.modelcontextprotocol/serverInfo"];
+        assert_eq!(info["name"], "kit", "{discovered}");
+
+        let session = endpoint.session().await;
+        let arguments = json!({ "steps": 3 });
+        let params =
+            json!({ "name": "progress", "arguments": arguments, "_meta": { "progressToken": 7 } });
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+        let messages = Events::new(session.post(&call).send().await.unwrap()).rest().await;
+        let (result, reports) = messages.split_last().unwrap();
+        assert!(result["result"].is_object(), "{result}");
+        assert_eq!(reports.len(), 3, "{reports:?}");
+        assert!(reports.iter().all(|report| report["params"]["progressToken"] == 7));
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_ends_is_started_again_for_the_next_session() {
+    let fixture = Fixture::new("kit").with_builtins([Builtin::Crash, Builtin::Echo]);
+    let source = Arc::new(PassthroughSource::new(spec("kit", &fixture)));
+    let endpoint = Endpoint::of(source, Arc::default(), |_| {}).await;
+    let session = endpoint.session().await;
+    let answer = session.call(1, "crash").await.message().await;
+    assert!(answer["error"]["message"].as_str().unwrap().contains("ended"), "{answer}");
+    // The session is gone with its server, so that the client begins anew.
+    let gone = async {
+        while status(session.post(&call(2, "echo"))).await != 404 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, gone).await.unwrap();
+    let session = endpoint.session().await;
+    let answer = session.call(3, "echo").await.message().await;
+    assert_eq!(answer["result"]["structuredContent"]["n"], 3, "{answer}");
+
+    let crash = body(endpoint.modern("tools/call", json!({ "name": "crash" }))).await;
+    assert!(crash["error"].is_object(), "{crash}");
+    let again = async {
+        loop {
+            let answer = body(endpoint.modern("tools/call", json!({ "name": "echo" }))).await;
+            if answer["result"].is_object() {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, again).await.unwrap();
+}

@@ -1,0 +1,167 @@
+//! Who should not be here, and what should not be sent.
+
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+
+use crate::support::{Endpoint, call, initialize, refused, status};
+
+#[tokio::test]
+async fn other_hosts_and_origins_are_refused() {
+    let endpoint = Endpoint::with(|settings| {
+        settings.allowed_hosts = vec!["gate.example".to_owned(), "two.example:99".to_owned()];
+        settings.allowed_origins = vec!["https://app.example".to_owned()];
+    })
+    .await;
+    let port = endpoint.address.port();
+    let ask = || endpoint.post(&initialize("2025-11-25"));
+    let good = [
+        format!("localhost:{port}"),
+        format!("[::1]:{port}"),
+        "gate.example".to_owned(),
+        "gate.example:1234".to_owned(),
+        "two.example:99".to_owned(),
+    ];
+    for host in good {
+        assert_eq!(status(ask().header("host", &host)).await, 200, "{host}");
+    }
+    let bad =
+        ["evil.example", "localhost", "localhost:1", "127.0.0.1.evil.example", "two.example:98"];
+    for host in bad {
+        assert_eq!(refused(ask().header("host", host)).await, (403, -32600), "{host}");
+    }
+    for origin in ["http://localhost:3000", "http://127.0.0.1", "https://app.example"] {
+        assert_eq!(status(ask().header("origin", origin)).await, 200, "{origin}");
+    }
+    for origin in
+        ["https://evil.example", "null", "https://app.example.evil", "file://", "localhost"]
+    {
+        assert_eq!(refused(ask().header("origin", origin)).await, (403, -32600), "{origin}");
+    }
+    // Whatever is asked for.
+    for request in [endpoint.client.get(endpoint.url()), endpoint.client.delete(endpoint.url())] {
+        assert_eq!(status(request.header("host", "evil.example")).await, StatusCode::FORBIDDEN);
+    }
+}
+
+#[tokio::test]
+async fn media_types_are_checked() {
+    let endpoint = Endpoint::start().await;
+    let body = initialize("2025-11-25").to_string();
+    let post = |accept: &str, content: &str| {
+        let request = endpoint.client.post(endpoint.url()).body(body.clone());
+        request.header("accept", accept).header("content-type", content)
+    };
+    let (both, json) = ("application/json, text/event-stream", "application/json");
+    assert_eq!(status(post(both, json)).await, 200);
+    assert_eq!(status(post("*/*", "application/json; charset=utf-8")).await, 200);
+    assert_eq!(status(post("text/*;q=0.5,application/json", json)).await, 200);
+    for accept in ["application/json", "text/event-stream", "text/html", ""] {
+        assert_eq!(refused(post(accept, json)).await, (406, -32600), "{accept}");
+    }
+    for content in ["text/plain", "application/jsonp", ""] {
+        assert_eq!(refused(post(both, content)).await, (415, -32600), "{content}");
+    }
+    let session = endpoint.session().await;
+    let get = endpoint.client.get(endpoint.url()).header("mcp-session-id", &session.id);
+    assert_eq!(refused(get.header("accept", "application/json")).await, (406, -32600));
+    let put = endpoint.client.put(endpoint.url()).send().await.unwrap();
+    assert_eq!(put.status(), StatusCode::METHOD_NOT_ALLOWED);
+    assert_eq!(put.headers()["allow"], "GET, POST, DELETE");
+    for path in ["/", "/mcp/", "/MCP", "//mcp"] {
+        let elsewhere = endpoint.client.post(format!("http://{}{path}", endpoint.address));
+        assert_eq!(status(elsewhere.body(body.clone())).await, StatusCode::NOT_FOUND, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn what_begins_at_one_path_is_unknown_at_another() {
+    let endpoint = Endpoint::with(|settings| {
+        let mut work = settings.namespaces[0].clone();
+        work.path = "/mcp/work".to_owned();
+        settings.namespaces.push(work);
+    })
+    .await;
+    let session = endpoint.session().await;
+    let at_work = |request: reqwest::RequestBuilder| {
+        let mut request = request.build().unwrap();
+        request.url_mut().set_path("/mcp/work");
+        endpoint.client.execute(request)
+    };
+    let response = at_work(session.post(&call(1, "echo"))).await.unwrap();
+    assert_eq!(response.status(), StatusCode::NOT_FOUND);
+    let begun = at_work(endpoint.post(&initialize("2025-11-25"))).await.unwrap();
+    assert_eq!(begun.status(), 200);
+
+    let asked = endpoint.modern("tools/call", json!({ "name": "ask" })).send().await.unwrap();
+    let asked: Value = asked.json().await.unwrap();
+    let state = &asked["result"]["requestState"];
+    let params = json!({ "name": "ask", "requestState": state, "inputResponses": { "1": {} } });
+    let retried = at_work(endpoint.modern("tools/call", params)).await.unwrap();
+    let retried: Value = retried.json().await.unwrap();
+    let question = &retried["result"]["inputRequests"]["1"]["params"]["message"];
+    assert_eq!(question, "first", "a request of its own: {retried}");
+}
+
+#[tokio::test]
+async fn giants_are_refused() {
+    let endpoint = Endpoint::start().await;
+    let giant = format!("{{\"jsonrpc\":\"2.0\",\"id\":\"{}\"}}", "a".repeat(5 * 1024 * 1024));
+    let outcome = endpoint.post_text(giant).send().await;
+    // The connection may be cut before all is sent.
+    assert!(outcome.is_err() || outcome.unwrap().status() == StatusCode::PAYLOAD_TOO_LARGE);
+    let endpoint = Endpoint::with(|settings| settings.limits.body_bytes = 1000).await;
+    let large = endpoint.post_text("[".repeat(1001));
+    assert_eq!(refused(large).await, (413, -32600));
+    assert_eq!(status(endpoint.post(&initialize("2025-11-25"))).await, 200);
+}
+
+#[tokio::test]
+async fn what_is_no_message_is_said_to_be_none() {
+    let endpoint = Endpoint::start().await;
+    let session = endpoint.session().await;
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    for text in ["", "{", "nonsense", "\u{0}", deep.as_str(), "{\"jsonrpc\":\"2.0\",\"id\":1e999}"]
+    {
+        let shown: String = text.chars().take(20).collect();
+        assert_eq!(refused(endpoint.post_text(text.to_owned())).await, (400, -32700), "{shown}");
+    }
+    let invalid = [
+        json!(1),
+        json!("text"),
+        json!(null),
+        json!([1]),
+        json!([[]]),
+        json!({}),
+        json!({ "jsonrpc": "1.0", "id": 1, "method": "ping" }),
+        json!({ "id": 1, "method": "ping" }),
+        json!({ "jsonrpc": "2.0", "id": null, "method": "ping" }),
+        json!({ "jsonrpc": "2.0", "id": [], "method": "ping" }),
+        json!({ "jsonrpc": "2.0", "id": {}, "result": 1 }),
+        json!({ "jsonrpc": "2.0", "id": 1 }),
+        json!({ "jsonrpc": "2.0", "id": 1, "result": 1, "error": { "code": 1, "message": "" } }),
+        json!({ "jsonrpc": "2.0", "id": 1, "error": "text" }),
+        json!({ "jsonrpc": "2.0", "id": 1, "method": 5 }),
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "ping", "params": [1] }),
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "m".repeat(300) }),
+        json!({ "jsonrpc": "2.0", "id": "i".repeat(300), "method": "ping" }),
+        Value::Array(vec![call(1, "echo"); 65]),
+    ];
+    for message in invalid {
+        let shown: String = message.to_string().chars().take(60).collect();
+        assert_eq!(refused(session.post(&message)).await, (400, -32600), "{shown}");
+    }
+    assert_eq!(session.call(1, "echo").await.rest().await.len(), 1, "and it goes on");
+}
+
+#[tokio::test]
+async fn strange_handshakes_are_answered() {
+    let endpoint = Endpoint::start().await;
+    let ask = |params: Value| {
+        endpoint
+            .post(&json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params }))
+    };
+    assert_eq!(refused(ask(json!({}))).await, (400, -32602));
+    assert_eq!(refused(ask(json!({ "protocolVersion": 5 }))).await, (400, -32602));
+    let odd = json!({ "protocolVersion": "", "capabilities": 7, "clientInfo": [] });
+    assert_eq!(status(ask(odd)).await, 200, "and a version of ours");
+}

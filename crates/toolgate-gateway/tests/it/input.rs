@@ -1,0 +1,164 @@
+//! Questions of a server reach the client of either era, and its answers the server.
+
+use std::time::Duration;
+
+use reqwest::RequestBuilder;
+use serde_json::{Value, json};
+
+use crate::support::{Endpoint, Events, body, status};
+
+fn accepted(text: &str) -> Value {
+    json!({ "action": "accept", "content": { "text": text } })
+}
+
+/// Tries again with answers.
+fn again(endpoint: &Endpoint, tool: &str, state: &Value, responses: &Value) -> RequestBuilder {
+    let params = json!({ "name": tool, "requestState": state, "inputResponses": responses });
+    endpoint.modern("tools/call", params)
+}
+
+#[tokio::test]
+async fn a_legacy_client_is_asked_on_the_stream_of_its_call() {
+    let endpoint = Endpoint::start().await;
+    let session = endpoint.session().await;
+    let mut events = session.call(1, "ask").await;
+    for text in ["first", "second"] {
+        let question = events.message().await;
+        assert_eq!(question["method"], "elicitation/create");
+        assert_eq!(question["params"]["message"], text);
+        let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "result": accepted(text) });
+        assert_eq!(status(session.post(&answer)).await, 202);
+    }
+    let result = events.message().await;
+    assert_eq!(result["result"]["answers"], json!([accepted("first"), accepted("second")]));
+}
+
+#[tokio::test]
+async fn a_legacy_client_that_refuses_is_heard() {
+    let endpoint = Endpoint::start().await;
+    let session = endpoint.session().await;
+    let mut events = session.call(1, "ask").await;
+    let question = events.message().await;
+    let error = json!({ "code": -1, "message": "user is out", "data": [1] });
+    // An answer to nothing is ignored, whoever sends it.
+    let other = endpoint.session().await;
+    let stray = json!({ "jsonrpc": "2.0", "id": question["id"], "result": {} });
+    assert_eq!(status(other.post(&stray)).await, 202);
+    let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "error": error });
+    assert_eq!(status(session.post(&answer)).await, 202);
+    assert_eq!(events.message().await["error"], error);
+}
+
+#[tokio::test]
+async fn a_legacy_client_that_gives_no_answer_is_not_waited_for_forever() {
+    let endpoint = Endpoint::with(|settings| {
+        settings.limits.patience = Duration::from_millis(50);
+    })
+    .await;
+    let session = endpoint.session().await;
+    let mut events = session.call(1, "ask").await;
+    let question = events.message().await;
+    let taken_back = events.message().await;
+    assert_eq!(taken_back["method"], "notifications/cancelled");
+    assert_eq!(taken_back["params"]["requestId"], question["id"]);
+    assert_eq!(events.message().await["error"]["code"], -32603);
+}
+
+#[tokio::test]
+async fn a_modern_client_is_asked_by_the_result() {
+    let endpoint = Endpoint::start().await;
+    let mut answer = body(endpoint.modern("tools/call", json!({ "name": "ask" }))).await;
+    for text in ["first", "second"] {
+        let result = &answer["result"];
+        assert_eq!(result["resultType"], "input_required");
+        let requests = result["inputRequests"].as_object().unwrap();
+        let (key, question) = requests.iter().next().unwrap();
+        assert_eq!((requests.len(), &question["params"]["message"]), (1, &json!(text)));
+        assert_eq!(question["method"], "elicitation/create");
+        let responses = json!({ key: accepted(text) });
+        answer = body(again(&endpoint, "ask", &result["requestState"], &responses)).await;
+    }
+    let expected = json!([accepted("first"), accepted("second")]);
+    assert_eq!(answer["result"]["answers"], expected);
+}
+
+#[tokio::test]
+async fn what_is_asked_together_goes_out_together() {
+    let endpoint = Endpoint::start().await;
+    let answer = body(endpoint.modern("tools/call", json!({ "name": "ask_both" }))).await;
+    let requests = answer["result"]["inputRequests"].as_object().unwrap();
+    assert_eq!(requests.len(), 2);
+    // One answer is not enough; the other question stays.
+    let (first, second) = (&requests["1"]["params"]["message"], requests.get("2").unwrap());
+    assert_eq!(first, "first");
+    let state = &answer["result"]["requestState"];
+    let half = body(again(&endpoint, "ask_both", state, &json!({ "1": accepted("a") }))).await;
+    assert_eq!(half["result"]["inputRequests"], json!({ "2": second }));
+    let state = &half["result"]["requestState"];
+    let whole = body(again(&endpoint, "ask_both", state, &json!({ "2": accepted("b") }))).await;
+    assert_eq!(whole["result"]["answers"], json!([accepted("a"), accepted("b")]));
+}
+
+#[tokio::test]
+async fn a_question_may_come_at_the_end_of_a_stream() {
+    let endpoint = Endpoint::start().await;
+    let asked = endpoint.modern("tools/call", json!({ "name": "ask_late" })).send().await;
+    let messages = Events::new(asked.unwrap()).rest().await;
+    assert_eq!(messages[0]["params"]["data"], "thinking");
+    let result = &messages[1]["result"];
+    assert_eq!(result["resultType"], "input_required");
+    let responses = json!({ "1": accepted("x") });
+    let answer = body(again(&endpoint, "ask_late", &result["requestState"], &responses)).await;
+    assert_eq!(answer["result"]["answers"], json!([accepted("x")]));
+}
+
+#[tokio::test]
+async fn a_state_is_good_once_for_its_method() {
+    let endpoint = Endpoint::start().await;
+    let answer = body(endpoint.modern("tools/call", json!({ "name": "ask" }))).await;
+    let state = &answer["result"]["requestState"];
+    assert!(state.as_str().unwrap().len() >= 43, "256 bits");
+    let params = json!({ "requestState": state, "inputResponses": { "1": accepted("x") } });
+    let other = body(endpoint.modern("prompts/get", params)).await;
+    assert_eq!(other["error"]["code"], -32601, "it goes to the face as a request of its own");
+    let responses = json!({ "1": accepted("x") });
+    let went_on = body(again(&endpoint, "ask", state, &responses)).await;
+    assert_ne!(&went_on["result"]["requestState"], state);
+    let twice = body(again(&endpoint, "ask", state, &responses)).await;
+    assert_eq!(twice["result"]["resultType"], "input_required", "as a new request: {twice}");
+    assert_eq!(twice["result"]["inputRequests"]["1"]["params"]["message"], "first");
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_come_back_is_forgotten() {
+    let endpoint = Endpoint::with(|settings| {
+        settings.limits.patience = Duration::from_millis(50);
+        settings.limits.suspended = 1;
+    })
+    .await;
+    let first = body(endpoint.modern("tools/call", json!({ "name": "ask" }))).await;
+    assert_eq!(first["result"]["resultType"], "input_required");
+    // There is room again once the first has waited in vain.
+    loop {
+        let next = body(endpoint.modern("tools/call", json!({ "name": "ask" }))).await;
+        if next["result"]["resultType"] == "input_required" {
+            break;
+        }
+        assert_eq!(next["error"]["code"], -32603, "{next}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_is_taken_back_takes_its_question_back() {
+    let endpoint = Endpoint::start().await;
+    let session = endpoint.session().await;
+    let mut events = session.call(1, "ask").await;
+    let question = events.message().await;
+    let note = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled",
+                       "params": { "requestId": 1 } });
+    assert_eq!(status(session.post(&note)).await, 202);
+    let taken_back = events.message().await;
+    assert_eq!(taken_back["method"], "notifications/cancelled");
+    assert_eq!(taken_back["params"]["requestId"], question["id"]);
+}

@@ -1,0 +1,140 @@
+//! The same over lines.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::{Value, json};
+use tokio::{
+    io::{
+        AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf,
+        WriteHalf,
+    },
+    task::JoinHandle,
+    time::Instant,
+};
+use tokio_util::sync::CancellationToken;
+use toolgate_gateway::serve_lines;
+
+use crate::{
+    probe::{Probe, ProbeSource},
+    support::{PATIENCE, call, initialize, modern, reaches},
+};
+
+struct Client {
+    probe: Arc<Probe>,
+    lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
+    writer: WriteHalf<DuplexStream>,
+    serving: JoinHandle<()>,
+}
+
+impl Client {
+    fn start() -> Self {
+        let probe = Arc::new(Probe::default());
+        let source = Arc::new(ProbeSource(Arc::clone(&probe)));
+        let (ours, theirs) = tokio::io::duplex(64 * 1024);
+        let (reader, writer) = tokio::io::split(theirs);
+        let serving = tokio::spawn(serve_lines(source, reader, writer, CancellationToken::new()));
+        let (reader, writer) = tokio::io::split(ours);
+        Self { probe, lines: BufReader::new(reader).lines(), writer, serving }
+    }
+
+    async fn say(&mut self, message: &Value) {
+        self.write(&format!("{message}\n")).await;
+    }
+
+    async fn write(&mut self, text: &str) {
+        self.writer.write_all(text.as_bytes()).await.unwrap();
+    }
+
+    async fn hear(&mut self) -> Value {
+        let line = tokio::time::timeout(PATIENCE, self.lines.next_line()).await.unwrap().unwrap();
+        serde_json::from_str(&line.expect("it has ended")).unwrap()
+    }
+
+    async fn ask(&mut self, message: &Value) -> Value {
+        self.say(message).await;
+        self.hear().await
+    }
+}
+
+fn modern_call(id: u64, params: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": modern(params) })
+}
+
+#[tokio::test]
+async fn a_legacy_client_calls_and_is_asked() {
+    let mut client = Client::start();
+    let ping = client.ask(&json!({ "jsonrpc": "2.0", "id": "p", "method": "ping" })).await;
+    assert_eq!(ping["result"], json!({}));
+    let refused = client.ask(&call(1, "echo")).await;
+    assert_eq!(refused["error"]["code"], -32602, "before the handshake");
+    let greeting = client.ask(&initialize("2025-03-26")).await;
+    assert_eq!(greeting["result"]["protocolVersion"], "2025-03-26");
+    assert_eq!(client.ask(&initialize("2025-03-26")).await["error"]["code"], -32600);
+    assert_eq!(client.ask(&call(1, "echo")).await["result"]["echo"]["n"], 1);
+    client.say(&call(2, "ask")).await;
+    for _ in 0..2 {
+        let question = client.hear().await;
+        client.say(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "a": 1 } })).await;
+    }
+    assert_eq!(client.hear().await["result"]["answers"], json!([{ "a": 1 }, { "a": 1 }]));
+}
+
+#[tokio::test]
+async fn a_modern_client_calls_and_is_asked() {
+    let mut client = Client::start();
+    let discover = json!({ "jsonrpc": "2.0", "id": 0, "method": "server/discover",
+                           "params": modern(json!({})) });
+    assert_eq!(client.ask(&discover).await["result"]["resultType"], "complete");
+    let asked = client.ask(&modern_call(1, json!({ "name": "ask_both" }))).await;
+    let state = &asked["result"]["requestState"];
+    let responses = json!({ "1": { "a": 1 }, "2": { "a": 2 } });
+    let params = json!({ "name": "ask_both", "requestState": state, "inputResponses": responses });
+    let answer = client.ask(&modern_call(2, params)).await;
+    assert_eq!(answer["id"], 2);
+    assert_eq!(answer["result"]["answers"], json!([{ "a": 1 }, { "a": 2 }]));
+    client.say(&modern_call(3, json!({ "name": "wait" }))).await;
+    reaches(&client.probe.waiting, 1).await;
+    let params = json!({ "requestId": 3 });
+    client
+        .say(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }))
+        .await;
+    reaches(&client.probe.cancelled, 1).await;
+    assert_eq!(
+        client.ask(&modern_call(3, json!({ "name": "echo" }))).await["id"],
+        3,
+        "and no answer"
+    );
+}
+
+#[tokio::test]
+async fn what_is_no_message_is_answered_and_it_goes_on() {
+    let mut client = Client::start();
+    client.say(&initialize("2025-11-25")).await;
+    client.hear().await;
+    client.write("\n  \nnonsense\n").await;
+    let answer = client.hear().await;
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&Value::Null, &json!(-32700)));
+    client.write("{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":[]}\r\n").await;
+    let answer = client.hear().await;
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(4), &json!(-32600)));
+    let giant = "a".repeat(17 * 1024 * 1024);
+    client.write(&format!("{giant}\n")).await;
+    assert_eq!(client.hear().await["error"]["code"], -32700);
+    assert_eq!(client.ask(&call(1, "echo")).await["result"]["echo"]["n"], 1);
+}
+
+#[tokio::test]
+async fn the_end_comes_soon_after_the_last_word() {
+    let mut client = Client::start();
+    client.say(&initialize("2025-11-25")).await;
+    client.hear().await;
+    client.say(&call(1, "wait")).await;
+    reaches(&client.probe.waiting, 1).await;
+    client.say(&call(2, "echo")).await;
+    let began = Instant::now();
+    client.writer.shutdown().await.unwrap();
+    assert_eq!(client.hear().await["id"], 2, "what was asked before is still answered");
+    tokio::time::timeout(PATIENCE, client.serving).await.unwrap().unwrap();
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert_eq!(*client.probe.cancelled.borrow(), 1);
+}

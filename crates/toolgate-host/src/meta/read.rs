@@ -1,0 +1,96 @@
+//! `read_output`.
+
+use std::fmt::Write;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use toolgate_upstream::CallOptions;
+
+use super::one_line;
+use crate::{
+    code::Unreadable,
+    host::Host,
+    offers,
+    session::{CallFailure, Session, error_result},
+};
+
+/// The arguments of `read_output`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReadRequest {
+    id: String,
+    #[serde(default)]
+    offset: usize,
+    #[serde(default)]
+    pattern: Option<String>,
+}
+
+const URI_CHARACTERS: usize = 200;
+const TYPE_CHARACTERS: usize = 80;
+
+/// A part of what is kept under an id, or of a resource.
+pub(super) async fn read(session: &Session, request: &ReadRequest, options: CallOptions) -> Value {
+    let ReadRequest { id, offset, pattern } = request;
+    let host = session.host();
+    // From the beginning on it is read anew; an offset is one in what was read last.
+    let is_kept = *offset > 0 && host.read_output(id, 0, None).is_ok();
+    if offers::is_ours(id) && !is_kept {
+        match resource_text(host, id, options).await {
+            Ok(text) => host.keep_output(id, &text),
+            Err(problem) => return error_result(&problem),
+        }
+    }
+    let page = match host.read_output(id, *offset, pattern.as_deref()) {
+        Ok(page) => page,
+        Err(Unreadable::Unknown) => {
+            let id = one_line(id, 64);
+            return error_result(&format!(
+                "There is no output `{id}`, or no longer: only the latest are kept. Run the code \
+                 again, and let it print less."
+            ));
+        }
+        Err(Unreadable::Pattern(problem)) => return error_result(&problem),
+    };
+    let total = page.total;
+    let mut text = page.text;
+    let note = match (page.next, pattern) {
+        (Some(next), _) => format!("[{total} bytes in all; go on with offset: {next}]"),
+        (None, Some(_)) if text.is_empty() => format!("[no line matches; {total} bytes in all]"),
+        (None, _) => format!("[the end; {total} bytes in all]"),
+    };
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text.push_str(&note);
+    json!({ "content": [{ "type": "text", "text": text }] })
+}
+
+/// A resource as text: a model whose client knows nothing of resources can follow a link all the same.
+async fn resource_text(host: &Host, uri: &str, options: CallOptions) -> Result<String, String> {
+    let params = Map::from_iter([("uri".to_owned(), json!(uri))]);
+    let result = offers::read(host, params, options).await.map_err(|failure| match failure {
+        CallFailure::Refused { message, .. } | CallFailure::UnknownTool(message) => message,
+        CallFailure::Cancelled => "The call was cancelled.".to_owned(),
+    })?;
+    let contents = result.get("contents").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let field =
+        |content: &Value, name: &str| content.get(name).and_then(Value::as_str).map(str::to_owned);
+    let mut text = String::new();
+    for content in contents {
+        if contents.len() > 1 {
+            let name = field(content, "uri").unwrap_or_default();
+            let _ = writeln!(text, "[{}]", one_line(&name, URI_CHARACTERS));
+        }
+        if let Some(words) = field(content, "text") {
+            text.push_str(&words);
+        } else if let Some(data) = field(content, "blob") {
+            let kind = field(content, "mimeType").unwrap_or_else(|| "of no type".to_owned());
+            let bytes = data.trim_end_matches('=').len() * 3 / 4;
+            let _ = write!(text, "[no text: {}, {bytes} bytes]", one_line(&kind, TYPE_CHARACTERS));
+        }
+        if contents.len() > 1 && !text.ends_with('\n') {
+            text.push('\n');
+        }
+    }
+    Ok(text)
+}

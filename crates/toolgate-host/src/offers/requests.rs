@@ -1,0 +1,281 @@
+//! `resources/…`, `prompts/…` and `completion/complete`, answered for all servers.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use toolgate_catalog::ServerName;
+use toolgate_upstream::{CallError, CallOptions, StateKind};
+
+use super::{
+    kind::Kind,
+    links,
+    listing::{List, NOT_CONNECTED},
+    page::{Cursor, page},
+    prompts::PromptNames,
+    shelf::Known,
+    uri::{self, Target},
+};
+use crate::{
+    host::Host,
+    meta::one_line,
+    session::{CallFailure, Session},
+};
+
+type Params = Map<String, Value>;
+
+const METHOD_NOT_FOUND: i32 = -32601;
+const INVALID_PARAMS: i32 = -32602;
+const INTERNAL_ERROR: i32 = -32603;
+const RESOURCE_NOT_FOUND: i32 = -32002;
+/// The most of a name or URI that an error repeats.
+const SHOWN_CHARACTERS: usize = 200;
+
+/// Answers a request of a session.
+pub(crate) async fn answer(
+    session: &Session,
+    method: &str,
+    mut params: Params,
+    mut options: CallOptions,
+) -> Result<Value, CallFailure> {
+    // It travels with the options.
+    if let Some(Value::Object(meta)) = params.remove("_meta") {
+        options.meta.get_or_insert(meta);
+    }
+    let host = session.host();
+    if let Some(kind) = Kind::listed_by(method) {
+        return list(host, kind, &params, &options).await;
+    }
+    match method {
+        "resources/read" => read(host, params, options).await,
+        "resources/subscribe" => session.watcher().subscribe(text(&params, "uri")?, options).await,
+        "resources/unsubscribe" => {
+            session.watcher().unsubscribe(text(&params, "uri")?, options).await
+        }
+        "prompts/get" => {
+            let (server, name) = prompt(host, text(&params, "name")?, &options).await?;
+            params.insert("name".to_owned(), json!(name));
+            let mut result = send(host, &server, method, Value::Object(params), options).await?;
+            links::own_messages(&server, &mut result);
+            Ok(result)
+        }
+        "completion/complete" => complete(host, params, options).await,
+        _ => Err(refused(METHOD_NOT_FOUND, format!("{method} is not supported"), None)),
+    }
+}
+
+/// Reads a resource by a URI of ours, or by one that a single server lists.
+pub(crate) async fn read(
+    host: &Host,
+    mut params: Params,
+    options: CallOptions,
+) -> Result<Value, CallFailure> {
+    let ours = text(&params, "uri")?.to_owned();
+    let (server, target) = locate(host, &ours, &options).await?;
+    let Target::Resource(theirs) = target else {
+        let words = host.words_of(&server).ok_or_else(|| not_found(&ours))?;
+        let content = json!({ "uri": ours, "mimeType": "text/plain", "text": words });
+        return Ok(json!({ "contents": [content] }));
+    };
+    params.insert("uri".to_owned(), json!(theirs));
+    let params = Value::Object(params);
+    let mut result = send(host, &server, "resources/read", params, options).await?;
+    links::own_contents(&server, &mut result);
+    Ok(result)
+}
+
+/// Whose resource it is, and how its server calls it.
+pub(super) async fn locate(
+    host: &Host,
+    given: &str,
+    options: &CallOptions,
+) -> Result<(ServerName, Target), CallFailure> {
+    if let Some((server, target)) = uri::theirs(given) {
+        let known = host.catalog().read().server(server.as_str()).is_some();
+        return if known { Ok((server, target)) } else { Err(not_found(given)) };
+    }
+    let lists = lists(host, Kind::Resources, options).await?;
+    let mut owners = lists.into_iter().filter(|(_, known)| known.list.keys.contains(given));
+    let Some((server, _)) = owners.next() else { return Err(not_found(given)) };
+    if let Some((other, _)) = owners.next() {
+        let (one, two) = (uri::ours(&server, given), uri::ours(&other, given));
+        return Err(invalid(format!("several servers have it: read {one} or {two}")));
+    }
+    Ok((server, Target::Resource(given.to_owned())))
+}
+
+/// Sends a request to one server. What it is about is its own by now.
+pub(super) async fn send(
+    host: &Host,
+    server: &ServerName,
+    method: &str,
+    params: Value,
+    options: CallOptions,
+) -> Result<Value, CallFailure> {
+    let sent = host.upstream().request(server, method, Some(params), options).await;
+    sent.map_err(|error| match error {
+        CallError::Cancelled => CallFailure::Cancelled,
+        CallError::Refused { mut error, .. } => {
+            links::own_uri(server, error.data.as_mut());
+            refused(error.code.0, error.message.into_owned(), error.data)
+        }
+        other => refused(INTERNAL_ERROR, other.to_string(), None),
+    })
+}
+
+/// There is no such resource.
+pub(super) fn not_found(uri: &str) -> CallFailure {
+    let shown = one_line(uri, SHOWN_CHARACTERS);
+    let message = format!("there is no resource {shown}");
+    refused(RESOURCE_NOT_FOUND, message, Some(json!({ "uri": shown })))
+}
+
+/// The request cannot be understood.
+pub(super) fn invalid(message: String) -> CallFailure {
+    refused(INVALID_PARAMS, message, None)
+}
+
+async fn list(
+    host: &Host,
+    kind: Kind,
+    params: &Params,
+    options: &CallOptions,
+) -> Result<Value, CallFailure> {
+    let unknown = || invalid("the cursor is none of ours, or no longer good".to_owned());
+    let from = match params.get("cursor") {
+        None | Some(Value::Null) => None,
+        Some(cursor) => Some(cursor.as_str().and_then(Cursor::read).ok_or_else(unknown)?),
+    };
+    let lists = lists(host, kind, options).await?;
+    let names = (kind == Kind::Prompts).then(|| prompt_names(host, &lists));
+    let result = page(kind, &lists, from.as_ref(), |server, index, value| {
+        let key = &mut value[kind.key()];
+        let theirs = key.as_str().unwrap_or_default();
+        let ours = match kind {
+            Kind::Resources => uri::ours(server, theirs),
+            Kind::Templates => uri::ours_template(server, theirs),
+            Kind::Prompts => {
+                let name = names.as_ref().and_then(|names| names.name(server, index));
+                name.map(ToString::to_string).unwrap_or_default()
+            }
+        };
+        *key = Value::String(ours);
+    });
+    result.ok_or_else(unknown)
+}
+
+/// What all servers have of a kind, in the order of the configuration. Those that are connected, or
+/// about to be, are asked; what the others listed before is still theirs.
+async fn lists(
+    host: &Host,
+    kind: Kind,
+    options: &CallOptions,
+) -> Result<Vec<(ServerName, Known)>, CallFailure> {
+    host.offers().at_start(host).await;
+    host.offers().given(kind);
+    let servers: Vec<ServerName> =
+        host.catalog().read().servers().map(|entry| entry.name.clone()).collect();
+    let mut asked = Vec::new();
+    let mut absent = Vec::new();
+    for server in &servers {
+        let list = match host.state(server.as_str()).map(|state| state.kind) {
+            Some(StateKind::Ready | StateKind::Connecting) => &mut asked,
+            Some(StateKind::Failed) => &mut absent,
+            _ => continue,
+        };
+        if host.may_have(server, kind) {
+            list.push(server.clone());
+        }
+    }
+    let shelf = &host.offers().shelf;
+    tokio::select! {
+        () = options.cancel.cancelled() => return Err(CallFailure::Cancelled),
+        () = shelf.refresh(host.upstream(), &asked, kind) => {}
+    }
+    let known = servers.into_iter().map(|server| {
+        let mut known = shelf.known(&server, kind);
+        if absent.contains(&server) {
+            known.problem = Some(NOT_CONNECTED.to_owned());
+        }
+        (server, known)
+    });
+    Ok(known.collect())
+}
+
+/// Whose prompt it is, and how its server calls it.
+async fn prompt(
+    host: &Host,
+    name: &str,
+    options: &CallOptions,
+) -> Result<(ServerName, String), CallFailure> {
+    let known = prompt_names(host, &lists(host, Kind::Prompts, options).await?);
+    if let Some(found) = known.resolve(name) {
+        return Ok(found);
+    }
+    // A client may know it from an earlier conversation: who could have it is woken for it.
+    let asleep = host.offers().may_name(host, name);
+    if !asleep.is_empty() {
+        host.offers().shelf.refresh(host.upstream(), &asleep, Kind::Prompts).await;
+        let known = prompt_names(host, &lists(host, Kind::Prompts, options).await?);
+        if let Some(found) = known.resolve(name) {
+            return Ok(found);
+        }
+    }
+    Err(invalid(format!("there is no prompt `{}`", one_line(name, SHOWN_CHARACTERS))))
+}
+
+fn prompt_names(host: &Host, lists: &[(ServerName, Known)]) -> Arc<PromptNames> {
+    let lists: Vec<(ServerName, Arc<List>)> =
+        lists.iter().map(|(server, known)| (server.clone(), Arc::clone(&known.list))).collect();
+    host.offers().prompt_names(lists, &host.catalog().read())
+}
+
+async fn complete(
+    host: &Host,
+    mut params: Params,
+    options: CallOptions,
+) -> Result<Value, CallFailure> {
+    let unknown = || invalid("`ref` is neither a prompt nor a resource".to_owned());
+    let reference = params.get_mut("ref").and_then(Value::as_object_mut).ok_or_else(unknown)?;
+    let (server, field, theirs) = match reference.get("type").and_then(Value::as_str) {
+        Some("ref/prompt") => {
+            let (server, name) = prompt(host, text(reference, "name")?, &options).await?;
+            (server, "name", name)
+        }
+        Some("ref/resource") => {
+            let (server, theirs) = template(host, text(reference, "uri")?, &options).await?;
+            (server, "uri", theirs)
+        }
+        _ => return Err(unknown()),
+    };
+    reference.insert(field.to_owned(), Value::String(theirs));
+    send(host, &server, "completion/complete", Value::Object(params), options).await
+}
+
+/// Whose template it is, and how its server wrote it.
+async fn template(
+    host: &Host,
+    ours: &str,
+    options: &CallOptions,
+) -> Result<(ServerName, String), CallFailure> {
+    let (server, target) = locate(host, ours, options).await?;
+    let lists = lists(host, Kind::Templates, options).await?;
+    let list = lists.into_iter().find(|(owner, _)| *owner == server).map(|(_, known)| known.list);
+    let written = list
+        .iter()
+        .flat_map(|list| (0..list.items.len()).map(|index| list.key(index, Kind::Templates)));
+    let exact = written.into_iter().find(|theirs| uri::ours_template(&server, theirs) == ours);
+    match (exact, target) {
+        (Some(theirs), _) => Ok((server, theirs.to_owned())),
+        (None, Target::Resource(theirs)) => Ok((server, theirs)),
+        (None, Target::Words) => Err(not_found(ours)),
+    }
+}
+
+fn text<'a>(params: &'a Params, field: &str) -> Result<&'a str, CallFailure> {
+    let text = params.get(field).and_then(Value::as_str);
+    text.ok_or_else(|| invalid(format!("`{field}` is missing or no string")))
+}
+
+fn refused(code: i32, message: String, data: Option<Value>) -> CallFailure {
+    CallFailure::Refused { code, message, data }
+}

@@ -1,0 +1,277 @@
+//! What lets clients in over the network.
+//!
+//! Of a token only its hash is kept. The file is changed by commands alone, under a lock and in one
+//! step, and a gateway that runs reads it again when it is another file: a [`TokenStamp`] says so for
+//! the price of one look at the folder. When tokens were used is in a file of its own, so that a
+//! gateway never writes to the one that says who may come in.
+
+mod secret;
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+pub use secret::{AccessToken, TokenHash};
+
+use crate::{StoreError, files, lock::Lock, logs};
+
+/// How many tokens there may be.
+pub const MAX_TOKENS: usize = 1_000;
+/// What is larger was not written by us.
+const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
+/// Which meaning the file has.
+const VERSION: u32 = 1;
+/// Uses are told by the hour: that is enough to find a token that nobody needs.
+const HOUR: u64 = 3_600;
+
+/// The tokens that were created and not revoked.
+#[derive(Debug, Clone)]
+pub struct AccessTokens {
+    folder: PathBuf,
+}
+
+/// What is to be created.
+#[derive(Debug, Clone, Default)]
+pub struct TokenOrder {
+    /// How people call it. Without one it gets one.
+    pub name: Option<String>,
+    /// When it ends, in seconds since 1970.
+    pub expires: Option<u64>,
+    /// The only namespaces that it opens; empty for all.
+    pub namespaces: Vec<String>,
+}
+
+/// A token without its secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TokenRecord {
+    /// How people call it: letters, digits, `-`, `_` and `.`.
+    pub name: String,
+    /// What is compared with what somebody presents.
+    pub hash: TokenHash,
+    /// When it was created, in seconds since 1970.
+    pub created: u64,
+    /// From when on it opens nothing, in seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<u64>,
+    /// The only namespaces that it opens; empty for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub namespaces: Vec<String>,
+}
+
+/// Tells one content of the file from another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenStamp {
+    modified: Option<SystemTime>,
+    bytes: u64,
+    /// Every change makes another file, so that two within one tick of the clock differ too.
+    file: u64,
+}
+
+/// Why something cannot be done about tokens. Those that were there still open what they opened,
+/// unless the file cannot be read: then none does.
+#[derive(Debug, Error)]
+pub enum TokenError {
+    /// The name has other characters than a name may have, or too many.
+    #[error(
+        "`{0}` cannot be the name of a token: 1 to 64 letters, digits, `-`, `_` and `.` can be"
+    )]
+    Name(String),
+    /// There is one of this name.
+    #[error("there is a token `{0}` already")]
+    Taken(String),
+    /// There is none of this name.
+    #[error("there is no token `{0}`")]
+    Unknown(String),
+    /// The file is full.
+    #[error("there are {MAX_TOKENS} tokens already")]
+    TooMany,
+    /// The file is there and cannot be read.
+    #[error("cannot read {path}, so that no token opens anything: {reason}")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The system gives no random numbers.
+    #[error("the system gives no random numbers: {0}")]
+    Random(getrandom::Error),
+    /// The change could not be written.
+    #[error(transparent)]
+    Write(#[from] StoreError),
+}
+
+#[derive(Serialize, Deserialize)]
+struct TokenFile {
+    version: u32,
+    tokens: Vec<TokenRecord>,
+}
+
+impl AccessTokens {
+    pub(crate) fn new(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// Makes a token. What is returned beside the record exists nowhere else.
+    pub fn create(
+        &self,
+        order: &TokenOrder,
+        now: u64,
+    ) -> Result<(TokenRecord, AccessToken), TokenError> {
+        let token = AccessToken::generate()?;
+        let hash = TokenHash::of(token.expose());
+        let name = match &order.name {
+            Some(name) => name.clone(),
+            None => format!("token-{}", &hash.short()[..8]),
+        };
+        if !is_name(&name) {
+            return Err(TokenError::Name(name.chars().take(64).collect()));
+        }
+        let _lock = self.lock()?;
+        let mut tokens = self.list()?;
+        if tokens.iter().any(|token| token.name == name) {
+            return Err(TokenError::Taken(name));
+        }
+        if tokens.len() >= MAX_TOKENS {
+            return Err(TokenError::TooMany);
+        }
+        let record = TokenRecord {
+            name,
+            hash,
+            created: now,
+            expires: order.expires,
+            namespaces: order.namespaces.clone(),
+        };
+        tokens.push(record.clone());
+        self.replace(tokens)?;
+        Ok((record, token))
+    }
+
+    /// Takes a token back: from now on it opens nothing.
+    pub fn revoke(&self, name: &str) -> Result<TokenRecord, TokenError> {
+        let _lock = self.lock()?;
+        let mut tokens = self.list()?;
+        let Some(place) = tokens.iter().position(|token| token.name == name) else {
+            return Err(TokenError::Unknown(name.chars().take(64).collect()));
+        };
+        let revoked = tokens.remove(place);
+        self.replace(tokens)?;
+        Ok(revoked)
+    }
+
+    /// All tokens, in the order of their creation.
+    pub fn list(&self) -> Result<Vec<TokenRecord>, TokenError> {
+        let path = self.path();
+        let unreadable = |reason: String| TokenError::Unreadable { path: path.clone(), reason };
+        let text = match read_bounded(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(unreadable(error.to_string())),
+        };
+        let file: TokenFile =
+            serde_json::from_str(&text).map_err(|error| unreadable(error.to_string()))?;
+        if file.version != VERSION {
+            return Err(unreadable("it was written by a later version of toolgate".to_owned()));
+        }
+        Ok(file.tokens)
+    }
+
+    /// What the file is now; `None` where there is none.
+    pub fn stamp(&self) -> Option<TokenStamp> {
+        let metadata = fs::metadata(self.path()).ok()?;
+        #[cfg(unix)]
+        let file = std::os::unix::fs::MetadataExt::ino(&metadata);
+        #[cfg(not(unix))]
+        let file = 0;
+        Some(TokenStamp { modified: metadata.modified().ok(), bytes: metadata.len(), file })
+    }
+
+    /// Notes that a token was used, by the hour.
+    pub fn note_use(&self, hash: TokenHash, now: u64) -> Result<(), StoreError> {
+        let path = self.uses_path();
+        let _lock = self.lock()?;
+        let mut uses = self.uses();
+        uses.insert(hash.short(), now - now % HOUR);
+        if let Ok(tokens) = self.list() {
+            uses.retain(|hash, _| tokens.iter().any(|token| token.hash.short() == *hash));
+        }
+        let text =
+            serde_json::to_vec(&uses).map_err(|error| StoreError::new(&path, error.into()))?;
+        files::replace(&path, &text)
+    }
+
+    /// In which hour a token was last used, in seconds since 1970.
+    pub fn last_use(&self, hash: TokenHash) -> Option<u64> {
+        self.uses().get(&hash.short()).copied()
+    }
+
+    fn uses(&self) -> BTreeMap<String, u64> {
+        let text = read_bounded(&self.uses_path()).unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or_default()
+    }
+
+    fn replace(&self, tokens: Vec<TokenRecord>) -> Result<(), StoreError> {
+        let path = self.path();
+        let file = TokenFile { version: VERSION, tokens };
+        let text = serde_json::to_vec_pretty(&file)
+            .map_err(|error| StoreError::new(&path, error.into()))?;
+        files::replace(&path, &text)
+    }
+
+    fn lock(&self) -> Result<Lock, StoreError> {
+        files::make_folder(&self.folder)?;
+        let path = self.folder.join("lock");
+        Lock::take(&path).map_err(|error| StoreError::new(&path, error))
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.join("tokens.json")
+    }
+
+    fn uses_path(&self) -> PathBuf {
+        self.folder.join("uses.json")
+    }
+}
+
+impl TokenRecord {
+    /// Whether it opens anything at this time.
+    pub fn is_live(&self, now: u64) -> bool {
+        self.expires.is_none_or(|expires| now < expires)
+    }
+
+    /// Whether it opens this namespace.
+    pub fn opens(&self, namespace: &str) -> bool {
+        self.namespaces.is_empty() || self.namespaces.iter().any(|name| name == namespace)
+    }
+
+    /// A time of it, as people read it.
+    pub fn utc(seconds: u64) -> String {
+        logs::utc(seconds)
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let fits = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
+    (1..=64).contains(&name.len()) && name.chars().all(fits)
+}
+
+fn read_bounded(path: &Path) -> io::Result<String> {
+    use io::Read as _;
+
+    let mut text = String::new();
+    fs::File::open(path)?.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_FILE_BYTES {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is too large"));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests;

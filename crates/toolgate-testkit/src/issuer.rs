@@ -1,0 +1,254 @@
+//! An authorisation server as a resource server sees it: metadata, public keys, signed tokens.
+
+use std::fmt;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use aws_lc_rs::encoding::{AsDer as _, Pkcs8V1Der};
+use aws_lc_rs::rsa::KeySize;
+use aws_lc_rs::signature::{
+    ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair,
+    RsaKeyPair,
+};
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use jsonwebtoken::jwk::Jwk;
+use jsonwebtoken::{Algorithm, EncodingKey};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use crate::TestkitError;
+
+/// What is wrong with an issuer's answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IssuerFault {
+    /// Every request gets this status.
+    Status(u16),
+    /// The metadata names another issuer.
+    OtherIssuer,
+    /// The metadata says that the keys are here.
+    KeysAt(String),
+    /// Whoever wants the keys is sent elsewhere.
+    Redirect(String),
+    /// This stands in place of the keys.
+    Keys(Value),
+    /// The keys are followed by this many blanks.
+    Padding(usize),
+}
+
+/// A key that signs tokens.
+#[derive(Clone)]
+pub struct SigningKey {
+    id: String,
+    algorithm: Algorithm,
+    secret: EncodingKey,
+}
+
+/// An issuer on loopback. Dropping it stops it.
+#[derive(Debug)]
+pub struct Issuer {
+    site: Arc<Site>,
+    server: JoinHandle<std::io::Result<()>>,
+}
+
+#[derive(Debug)]
+struct Site {
+    url: String,
+    keys: Mutex<Vec<SigningKey>>,
+    fault: Mutex<Option<IssuerFault>>,
+    requests: AtomicUsize,
+}
+
+impl SigningKey {
+    /// A new key for an algorithm, which has its name from JWTs.
+    pub fn generate(id: &str, algorithm: &str) -> Result<Self, TestkitError> {
+        let algorithm: Algorithm = algorithm.parse().map_err(|_| failed())?;
+        let secret = secret(algorithm)?;
+        Ok(Self { id: id.to_owned(), algorithm, secret })
+    }
+
+    /// The algorithm, by its name in JWTs.
+    pub fn algorithm(&self) -> String {
+        format!("{:?}", self.algorithm)
+    }
+
+    /// The public half, as it is in a key set.
+    pub fn public(&self) -> Result<Value, TestkitError> {
+        let jwk = Jwk::from_encoding_key(&self.secret, self.algorithm).map_err(|_| failed())?;
+        let mut jwk = serde_json::to_value(jwk)?;
+        jwk["kid"] = json!(self.id);
+        jwk["use"] = json!("sig");
+        Ok(jwk)
+    }
+
+    /// A token with this header and these claims, whatever they say.
+    pub fn sign(&self, header: &Value, claims: &Value) -> Result<String, TestkitError> {
+        let message = unsigned(header, claims);
+        let signature =
+            jsonwebtoken::crypto::sign(message.as_bytes(), &self.secret, self.algorithm)
+                .map_err(|_| failed())?;
+        Ok(format!("{message}.{signature}"))
+    }
+}
+
+impl Issuer {
+    /// Starts one with a key `first` of the algorithm ES256.
+    pub async fn start() -> Result<Self, TestkitError> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let site = Arc::new(Site {
+            url: format!("http://{}", listener.local_addr()?),
+            keys: Mutex::new(vec![SigningKey::generate("first", "ES256")?]),
+            fault: Mutex::default(),
+            requests: AtomicUsize::new(0),
+        });
+        let router = Router::new()
+            .route("/.well-known/oauth-authorization-server", get(metadata))
+            .route("/keys", get(keys))
+            .with_state(Arc::clone(&site));
+        let server = tokio::spawn(async move { axum::serve(listener, router).await });
+        Ok(Self { site, server })
+    }
+
+    /// Its name, and the base of its addresses.
+    pub fn url(&self) -> &str {
+        &self.site.url
+    }
+
+    /// Where its keys are.
+    pub fn keys_url(&self) -> String {
+        format!("{}/keys", self.site.url)
+    }
+
+    /// How often its keys were asked for.
+    pub fn requests(&self) -> usize {
+        self.site.requests.load(Ordering::SeqCst)
+    }
+
+    /// Misbehaves from now on, or no more.
+    pub fn fault(&self, fault: Option<IssuerFault>) {
+        *self.site.fault.lock() = fault;
+    }
+
+    /// Has these keys from now on.
+    pub fn replace_keys(&self, keys: Vec<SigningKey>) {
+        *self.site.keys.lock() = keys;
+    }
+
+    /// Its first key.
+    pub fn key(&self) -> Option<SigningKey> {
+        self.site.keys.lock().first().cloned()
+    }
+
+    /// The claims of a good token of `ada` for an audience: good for ten minutes.
+    pub fn claims(&self, audience: &str) -> Value {
+        let now = now();
+        json!({
+            "iss": self.url(), "sub": "ada", "aud": audience, "client_id": "editor",
+            "iat": now, "nbf": now, "exp": now + 600, "scope": "tools:read tools:call",
+        })
+    }
+
+    /// A token that its first key has signed.
+    pub fn sign(&self, claims: &Value) -> Result<String, TestkitError> {
+        let key = self.key().ok_or_else(failed)?;
+        let header = json!({ "typ": "at+jwt", "alg": key.algorithm(), "kid": key.id });
+        key.sign(&header, claims)
+    }
+}
+
+impl Drop for Issuer {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+impl fmt::Debug for SigningKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "SigningKey({})", self.id)
+    }
+}
+
+fn secret(algorithm: Algorithm) -> Result<EncodingKey, TestkitError> {
+    // The document of a 2048-bit key has 26 bytes before the key itself.
+    const RSA_HEAD: usize = 26;
+    let curve = match algorithm {
+        Algorithm::ES384 => &ECDSA_P384_SHA384_FIXED_SIGNING,
+        _ => &ECDSA_P256_SHA256_FIXED_SIGNING,
+    };
+    Ok(match algorithm {
+        Algorithm::ES256 | Algorithm::ES384 => {
+            let pair = EcdsaKeyPair::generate(curve).map_err(|_| failed())?;
+            EncodingKey::from_ec_der(pair.to_pkcs8v1().map_err(|_| failed())?.as_ref())
+        }
+        Algorithm::EdDSA => {
+            let pair = Ed25519KeyPair::generate().map_err(|_| failed())?;
+            EncodingKey::from_ed_der(pair.to_pkcs8v1().map_err(|_| failed())?.as_ref())
+        }
+        Algorithm::HS256 | Algorithm::HS384 | Algorithm::HS512 => return Err(failed()),
+        _ => {
+            let pair = RsaKeyPair::generate(KeySize::Rsa2048).map_err(|_| failed())?;
+            let document: Pkcs8V1Der<'_> = pair.as_der().map_err(|_| failed())?;
+            EncodingKey::from_rsa_der(document.as_ref().get(RSA_HEAD..).unwrap_or_default())
+        }
+    })
+}
+
+fn unsigned(header: &Value, claims: &Value) -> String {
+    let part = |value: &Value| BASE64_URL_SAFE_NO_PAD.encode(value.to_string());
+    format!("{}.{}", part(header), part(claims))
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+fn failed() -> TestkitError {
+    std::io::Error::other("the key cannot do this").into()
+}
+
+async fn metadata(State(site): State<Arc<Site>>) -> Response {
+    let fault = site.fault.lock().clone();
+    let (mut issuer, mut keys) = (site.url.clone(), format!("{}/keys", site.url));
+    match fault {
+        Some(IssuerFault::Status(code)) => return status(code),
+        Some(IssuerFault::OtherIssuer) => issuer.push_str("/other"),
+        Some(IssuerFault::KeysAt(elsewhere)) => keys = elsewhere,
+        _ => {}
+    }
+    let endpoint = |name: &str| format!("{}/{name}", site.url);
+    let document = json!({
+        "issuer": issuer, "jwks_uri": keys, "response_types_supported": ["code"],
+        "authorization_endpoint": endpoint("authorize"), "token_endpoint": endpoint("token"),
+    });
+    document.to_string().into_response()
+}
+
+async fn keys(State(site): State<Arc<Site>>) -> Response {
+    site.requests.fetch_add(1, Ordering::SeqCst);
+    let fault = site.fault.lock().clone();
+    let public: Vec<Value> = site.keys.lock().iter().filter_map(|key| key.public().ok()).collect();
+    let text = match fault {
+        Some(IssuerFault::Status(code)) => return status(code),
+        Some(IssuerFault::Redirect(to)) => {
+            return (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, to)]).into_response();
+        }
+        Some(IssuerFault::Keys(keys)) => keys.to_string(),
+        Some(IssuerFault::Padding(bytes)) => {
+            json!({ "keys": public }).to_string() + &" ".repeat(bytes)
+        }
+        _ => json!({ "keys": public }).to_string(),
+    };
+    ([(header::CACHE_CONTROL, "max-age=300")], text).into_response()
+}
+
+fn status(code: u16) -> Response {
+    StatusCode::from_u16(code).unwrap_or(StatusCode::IM_A_TEAPOT).into_response()
+}

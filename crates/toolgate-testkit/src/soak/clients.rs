@@ -1,0 +1,193 @@
+//! The clients of a soak: each opens a session, makes calls, leaves, and comes again.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use reqwest::{RequestBuilder, Response};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use super::{
+    Soak,
+    ledger::{Heard, Ledger},
+    servers::{TOOL, name},
+};
+
+/// All clients.
+#[derive(Debug)]
+pub(super) struct Clients {
+    tasks: JoinSet<()>,
+    sessions: Arc<AtomicU64>,
+}
+
+/// Calls of a session before its client leaves and comes again.
+const CALLS_A_SESSION: u64 = 25;
+/// How long an answer may take: a slow server's queue included.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+#[derive(Debug, Clone)]
+struct Client {
+    index: usize,
+    http: reqwest::Client,
+    url: String,
+    servers: usize,
+    pause: Duration,
+    ends: Instant,
+    ledger: Arc<Ledger>,
+    sessions: Arc<AtomicU64>,
+}
+
+impl Clients {
+    pub(super) fn start(soak: &Soak, url: &str, ledger: &Arc<Ledger>) -> Self {
+        let http = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build();
+        let http = http.unwrap_or_default();
+        let sessions = Arc::new(AtomicU64::new(0));
+        let mut tasks = JoinSet::new();
+        for index in 0..soak.sessions {
+            let client = Client {
+                index,
+                http: http.clone(),
+                url: url.to_owned(),
+                servers: soak.servers,
+                pause: soak.pause,
+                ends: Instant::now() + soak.duration,
+                ledger: Arc::clone(ledger),
+                sessions: Arc::clone(&sessions),
+            };
+            tasks.spawn(client.live());
+        }
+        Self { tasks, sessions }
+    }
+
+    /// Waits until all have left, and says how many sessions there were.
+    pub(super) async fn finish(mut self) -> u64 {
+        while self.tasks.join_next().await.is_some() {}
+        self.sessions.load(Ordering::Relaxed)
+    }
+}
+
+impl Client {
+    async fn live(self) {
+        // Not all at the same moment.
+        tokio::time::sleep(self.pause * u32::try_from(self.index % 16).unwrap_or_default() / 16)
+            .await;
+        let mut number = 0;
+        while Instant::now() < self.ends {
+            self.sessions.fetch_add(1, Ordering::Relaxed);
+            if self.index.is_multiple_of(2) {
+                self.session(&mut number).await;
+            } else {
+                self.calls(None, &mut number).await;
+            }
+        }
+    }
+
+    /// A session of 2025-11-25.
+    async fn session(&self, number: &mut u64) {
+        let greeting = json!({
+            "jsonrpc": "2.0", "id": 0, "method": "initialize",
+            "params": {
+                "protocolVersion": "2025-11-25", "capabilities": {},
+                "clientInfo": { "name": "soak", "version": "1" },
+            },
+        });
+        let opened = self.post(&greeting).send().await;
+        let session = opened.ok().and_then(|response| {
+            let id = response.headers().get("mcp-session-id")?;
+            id.to_str().ok().map(str::to_owned)
+        });
+        let Some(session) = session else {
+            let id = format!("client{}-open{number}", self.index);
+            self.ledger.heard(id, Heard::Nothing("no session".to_owned()));
+            *number += 1;
+            return tokio::time::sleep(self.pause).await;
+        };
+        let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        let _ = in_session(self.post(&ready), &session).send().await;
+        self.calls(Some(&session), number).await;
+        let leaving = in_session(self.http.delete(&self.url), &session);
+        let _ = leaving.send().await;
+    }
+
+    /// The calls of one session.
+    async fn calls(&self, session: Option<&str>, number: &mut u64) {
+        for _ in 0..CALLS_A_SESSION {
+            if Instant::now() >= self.ends {
+                return;
+            }
+            let id = format!("client{}-{number}", self.index);
+            // Every client meets every server, each in an order of its own.
+            let server =
+                (self.index * 7 + usize::try_from(*number).unwrap_or_default() * 3) % self.servers;
+            *number += 1;
+            let heard = self.call(&id, &format!("{}_{TOOL}", name(server)), session).await;
+            self.ledger.heard(id, heard);
+            tokio::time::sleep(self.pause).await;
+        }
+    }
+
+    async fn call(&self, id: &str, tool: &str, session: Option<&str>) -> Heard {
+        let mut message = json!({
+            "jsonrpc": "2.0", "id": id, "method": "tools/call",
+            "params": { "name": tool, "arguments": { "id": id } },
+        });
+        let request = if let Some(session) = session {
+            in_session(self.post(&message), session)
+        } else {
+            message["params"]["_meta"] = json!({
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientInfo": { "name": "soak", "version": "1" },
+                "io.modelcontextprotocol/clientCapabilities": {},
+            });
+            let request = self.post(&message).header("mcp-protocol-version", "2026-07-28");
+            request.header("mcp-method", "tools/call").header("mcp-name", tool)
+        };
+        let answer = match request.send().await {
+            Ok(response) => answer(response, id).await,
+            Err(error) => Err(format!("{error:?}")),
+        };
+        match answer {
+            Err(what) => Heard::Nothing(what),
+            Ok(answer) => read(&answer, id),
+        }
+    }
+
+    fn post(&self, message: &Value) -> RequestBuilder {
+        let request = self.http.post(&self.url).json(message);
+        request.header("accept", "application/json, text/event-stream")
+    }
+}
+
+fn in_session(request: RequestBuilder, session: &str) -> RequestBuilder {
+    request.header("mcp-session-id", session).header("mcp-protocol-version", "2025-11-25")
+}
+
+/// The message that answers the request, from a body of either kind.
+async fn answer(response: Response, id: &str) -> Result<Value, String> {
+    let status = response.status();
+    let body = response.text().await.map_err(|error| format!("{status}, {error:?}"))?;
+    let messages = body
+        .lines()
+        .map(|line| line.strip_prefix("data:").unwrap_or(line).trim())
+        .filter_map(|text| serde_json::from_str::<Value>(text).ok());
+    let mut answers = messages.filter(|message| message["id"] == id);
+    answers.next().ok_or_else(|| format!("{status}: {body:.200}"))
+}
+
+/// What an answer says.
+fn read(answer: &Value, id: &str) -> Heard {
+    let result = &answer["result"];
+    if answer.get("error").is_some() || result["isError"] == true {
+        return Heard::Refusal;
+    }
+    match result["structuredContent"]["id"].as_str() {
+        Some(own) if own == id => Heard::Answer,
+        Some(other) => Heard::Mixed(other.to_owned()),
+        None => Heard::Nothing(format!("{answer:.200}")),
+    }
+}

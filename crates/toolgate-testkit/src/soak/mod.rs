@@ -1,0 +1,167 @@
+//! Many clients, many servers, and trouble throughout, for as long as one likes: what goes in is
+//! counted at both ends.
+//!
+//! Every call carries an id that no other call has. The client keeps what came of it, the server's
+//! log keeps that it arrived, and [`Report::problems`] compares the two when all is over: no call
+//! without an answer, none that arrived twice, none answered that never arrived. The gateway's
+//! processes, descriptors and memory are watched from outside.
+
+mod clients;
+mod ledger;
+mod servers;
+mod watch;
+
+use std::{
+    path::PathBuf,
+    process::Stdio,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use serde_json::json;
+use tokio::{
+    io::{AsyncBufReadExt as _, BufReader},
+    process::{Child, Command},
+};
+
+use self::{clients::Clients, ledger::Ledger, servers::Servers, watch::Watch};
+use crate::TestkitError;
+pub use ledger::Counts;
+pub use watch::Reading;
+
+/// How much of it.
+#[derive(Debug, Clone)]
+pub struct Soak {
+    /// The gateway's program.
+    pub program: PathBuf,
+    /// Where configuration, state and logs are kept.
+    pub folder: PathBuf,
+    /// Clients at a time. Every second one speaks 2026-07-28.
+    pub sessions: usize,
+    /// Servers behind the gateway.
+    pub servers: usize,
+    /// For how long calls are made.
+    pub duration: Duration,
+    /// How long a client waits between two calls.
+    pub pause: Duration,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Report {
+    /// What the two ends say of the calls.
+    pub counts: Counts,
+    /// Sessions that were opened, one after the other by the same clients.
+    pub sessions: u64,
+    /// Crashes of servers, as far as we caused them from outside.
+    pub crashes: u64,
+    /// The gateway over time, oldest first.
+    pub readings: Vec<Reading>,
+    /// The gateway when all clients had left.
+    pub at_rest: Reading,
+    /// What is not as it should be; empty where all is well.
+    pub problems: Vec<String>,
+}
+
+/// How long the gateway may take to start, and to end.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long after its last client the gateway may hold on to what belonged to it.
+const REST: Duration = Duration::from_secs(10);
+
+impl Soak {
+    /// Runs it. `tell` is called every second with what the gateway takes and how many calls have
+    /// been answered.
+    pub async fn run(&self, mut tell: impl FnMut(Reading, u64)) -> Result<Report, TestkitError> {
+        std::fs::create_dir_all(&self.folder)?;
+        let mut servers = Servers::start(self.servers, &self.folder).await?;
+        let config = self.folder.join("toolgate.json");
+        // Every tool by its name: what is measured is calls, not searches.
+        let settings =
+            json!({ "mcpServers": servers.entries()?, "toolSearch": { "enabled": false } });
+        std::fs::write(&config, settings.to_string())?;
+        let (mut gateway, url) = self.start_gateway(&config).await?;
+        let pid = gateway.id().unwrap_or_default();
+
+        let ledger = Arc::new(Ledger::default());
+        let clients = Clients::start(self, &url, &ledger);
+        let mut watch = Watch::new(pid);
+        let ends = Instant::now() + self.duration;
+        let mut crashes = 0;
+        let mut second = tokio::time::interval(Duration::from_secs(1));
+        while Instant::now() < ends {
+            second.tick().await;
+            crashes += u64::from(servers.disturb().await?);
+            if let Some(reading) = watch.read() {
+                tell(reading, ledger.answered());
+            }
+            if let Ok(Some(status)) = gateway.try_wait() {
+                let reason = format!("the gateway ended in the middle: {status}");
+                return Err(TestkitError::Soak(reason));
+            }
+        }
+        let sessions = clients.finish().await;
+        let at_rest = watch.settle(REST).await;
+        let mut problems = end_in_order(&mut gateway, pid).await;
+        servers.stop().await;
+        problems.extend(watch::left_behind(&self.folder));
+        let counts = ledger.compare(&servers.logs(), &mut problems)?;
+        watch.judge(at_rest, &mut problems);
+        Ok(Report { counts, sessions, crashes, readings: watch.into_readings(), at_rest, problems })
+    }
+
+    async fn start_gateway(
+        &self,
+        config: &std::path::Path,
+    ) -> Result<(Child, String), TestkitError> {
+        let log = std::fs::File::create(self.folder.join("gateway.log"))?;
+        let mut gateway = Command::new(&self.program)
+            .args(["serve", "--http", "127.0.0.1:0", "--config"])
+            .arg(config)
+            .env("HOME", &self.folder)
+            .env("TOOLGATE_HOME", self.folder.join("state"))
+            .env("NO_COLOR", "1")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()?;
+        let failure = |reason: &str| TestkitError::Soak(reason.to_owned());
+        let stderr = gateway.stderr.take().ok_or_else(|| failure("no stderr"))?;
+        let mut lines = BufReader::new(stderr).lines();
+        let listening = async {
+            while let Some(line) = lines.next_line().await? {
+                if let Some(start) = line.find("http://") {
+                    let url = line[start..].split_whitespace().next().unwrap_or_default();
+                    return Ok(url.to_owned());
+                }
+            }
+            Err(TestkitError::Soak("the gateway did not say where it listens".to_owned()))
+        };
+        let url = tokio::time::timeout(PATIENCE, listening)
+            .await
+            .map_err(|_| failure("the gateway did not start in time"))??;
+        // What else it says is kept, so that its pipe never fills.
+        tokio::spawn(async move {
+            use std::io::Write as _;
+            let mut log = log;
+            while let Ok(Some(line)) = lines.next_line().await {
+                let _ = writeln!(log, "{line}");
+            }
+        });
+        Ok((gateway, url))
+    }
+}
+
+/// Asks the gateway to end, and says what is wrong with how it does.
+async fn end_in_order(gateway: &mut Child, pid: u32) -> Vec<String> {
+    let asked = Command::new("kill").args(["-TERM", &pid.to_string()]).status().await;
+    if let Err(error) = asked {
+        return vec![format!("the gateway could not be asked to end: {error}")];
+    }
+    match tokio::time::timeout(PATIENCE, gateway.wait()).await {
+        Ok(Ok(status)) if status.success() => Vec::new(),
+        Ok(Ok(status)) => vec![format!("the gateway ended with {status}")],
+        Ok(Err(error)) => vec![format!("the gateway's end is unknown: {error}")],
+        Err(_) => vec!["the gateway did not end when it was asked to".to_owned()],
+    }
+}

@@ -1,0 +1,142 @@
+//! `toolgate token`
+
+use std::{
+    process::ExitCode,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use serde_json::json;
+use toolgate_store::{AccessTokens, TokenError, TokenOrder, TokenRecord};
+
+use crate::{
+    cli::{Token, TokenCommand},
+    failure::Failure,
+    load,
+    printer::Printer,
+    table::{Column, table},
+};
+
+const DAY: u64 = 24 * 60 * 60;
+
+pub(crate) fn run(arguments: &Token, printer: &mut Printer) -> Result<ExitCode, Failure> {
+    let store = load::store().ok_or_else(|| {
+        Failure::new("there is no place to keep anything on this system")
+            .hint("set TOOLGATE_HOME to a folder")
+    })?;
+    let tokens = store.access_tokens();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    match &arguments.command {
+        TokenCommand::Create { name, expires, namespaces } => {
+            let order = TokenOrder {
+                name: name.clone(),
+                expires: expires.map(|days| now + days * DAY),
+                namespaces: namespaces.clone(),
+            };
+            create(&tokens, &order, now, printer)?;
+        }
+        TokenCommand::List { output } => list(&tokens, now, output.json, printer)?,
+        TokenCommand::Revoke { name } => {
+            tokens.revoke(name).map_err(|error| failure(&error))?;
+            printer.line(format!("Token {name} is revoked: it opens nothing any more."));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The token alone goes to stdout, so that it can be piped to where it is kept.
+fn create(
+    tokens: &AccessTokens,
+    order: &TokenOrder,
+    now: u64,
+    printer: &mut Printer,
+) -> Result<(), Failure> {
+    let (record, token) = tokens.create(order, now).map_err(|error| failure(&error))?;
+    let until = match record.expires {
+        Some(expires) => format!("until {}", TokenRecord::utc(expires)),
+        None => "until it is revoked".to_owned(),
+    };
+    let place = match &record.namespaces[..] {
+        [] => "everything that is served".to_owned(),
+        names => format!("only {}", names.join(", ")),
+    };
+    printer.note(format!(
+        "Token {name} opens {place}, {until}. It is shown this once and kept only as a hash.\n  \
+         hint: clients send it as the header `Authorization: Bearer TOKEN`; `toolgate token revoke \
+         {name}` takes it back",
+        name = record.name
+    ));
+    printer.line(token.expose());
+    Ok(())
+}
+
+fn list(
+    tokens: &AccessTokens,
+    now: u64,
+    as_json: bool,
+    printer: &mut Printer,
+) -> Result<(), Failure> {
+    let records = tokens.list().map_err(|error| failure(&error))?;
+    let used = |record: &TokenRecord| tokens.last_use(record.hash).map(TokenRecord::utc);
+    if as_json {
+        let rows: Vec<_> = records
+            .iter()
+            .map(|record| {
+                json!({
+                    "name": record.name,
+                    "created": TokenRecord::utc(record.created),
+                    "expires": record.expires.map(TokenRecord::utc),
+                    "expired": !record.is_live(now),
+                    "lastUsedHour": used(record),
+                    "namespaces": record.namespaces,
+                })
+            })
+            .collect();
+        return printer.json(&rows);
+    }
+    if records.is_empty() {
+        printer.note("there are no tokens; `toolgate token create` makes one");
+        return Ok(());
+    }
+    let columns = ["name", "opens", "created", "expires", "last used"].map(Column::Text);
+    let rows = records.iter().map(|record| {
+        let expires = match record.expires {
+            None => "never".to_owned(),
+            Some(_) if !record.is_live(now) => "has expired".to_owned(),
+            Some(expires) => day(&TokenRecord::utc(expires)),
+        };
+        let opens = match &record.namespaces[..] {
+            [] => "everything".to_owned(),
+            names => names.join(", "),
+        };
+        let created = day(&TokenRecord::utc(record.created));
+        let used = used(record).map_or("never".to_owned(), |used| day(&used));
+        vec![record.name.clone(), opens, created, expires, used]
+    });
+    printer.line(table(&columns, rows.collect()));
+    Ok(())
+}
+
+/// The day of a time.
+fn day(utc: &str) -> String {
+    utc.chars().take(10).collect()
+}
+
+fn failure(error: &TokenError) -> Failure {
+    let hint = match error {
+        TokenError::Taken(_) => Some("choose another name, or revoke that one first"),
+        TokenError::Unknown(_) => Some("`toolgate token list` shows those there are"),
+        TokenError::TooMany => Some("revoke those that nobody uses"),
+        TokenError::Unreadable { .. } => Some("remove the file, and create the tokens anew"),
+        TokenError::Name(_) | TokenError::Random(_) | TokenError::Write(_) => None,
+    };
+    let failure = match error {
+        TokenError::Name(_) | TokenError::Taken(_) | TokenError::Unknown(_) => {
+            Failure::usage(error.to_string())
+        }
+        _ => Failure::new(error.to_string()),
+    };
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}

@@ -1,0 +1,81 @@
+//! From the configuration to who may come in over the network.
+
+use std::{
+    net::SocketAddr,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use toolgate_config::Gateway;
+use toolgate_gateway::{Credentials, Door, HttpLimits, HttpSettings, IssuerSettings};
+
+use crate::{failure::Failure, load};
+
+/// The door of an address. One that other machines reach is not opened to everybody.
+pub(crate) fn door(gateway: &Gateway, address: SocketAddr) -> Result<Door, Failure> {
+    let is_public = !address.ip().is_loopback();
+    let is_closed = is_public || gateway.require_token;
+    let mut door = Door::new(if is_closed { Credentials::Required } else { Credentials::Optional });
+    let mut has_key = false;
+    if let Some(store) = load::store() {
+        let tokens = store.access_tokens();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        match tokens.list() {
+            Ok(records) => has_key = records.iter().any(|record| record.is_live(now)),
+            Err(error) if is_closed => return Err(Failure::new(error.to_string())),
+            Err(_) => {}
+        }
+        door = door.with_tokens(tokens);
+    }
+    if let Some(oauth) = &gateway.oauth {
+        let settings = IssuerSettings {
+            issuer: oauth.issuer.clone(),
+            resource: oauth.resource.clone(),
+            audience: oauth.audience.clone(),
+            jwks_url: oauth.jwks_url.clone(),
+            required_scopes: oauth.required_scopes.clone(),
+        };
+        door = door
+            .with_issuer(settings)
+            .map_err(|error| Failure::usage(format!("`gateway.oauth` cannot be used: {error}")))?;
+        has_key = true;
+    }
+    if is_closed && !has_key {
+        let reason = if is_public {
+            format!(
+                "{address} can be reached from other machines, and nobody has a token to come in"
+            )
+        } else {
+            "`gateway.requireToken` is set, and nobody has a token to come in".to_owned()
+        };
+        let failure = Failure::usage(reason).hint(
+            "`toolgate token create` makes one; or name an authorisation server in `gateway.oauth`",
+        );
+        return Err(if is_public {
+            failure.hint(format!(
+                "or listen on this machine alone: --http 127.0.0.1:{}",
+                address.port()
+            ))
+        } else {
+            failure
+        });
+    }
+    Ok(door)
+}
+
+/// Puts what the configuration says into the settings of an endpoint.
+pub(crate) fn apply(gateway: &Gateway, door: Door, settings: &mut HttpSettings) {
+    let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    settings.door = door;
+    settings.allowed_hosts.clone_from(&gateway.allowed_hosts);
+    settings.allowed_origins.clone_from(&gateway.allowed_origins);
+    settings.limits = HttpLimits {
+        connections: size(gateway.max_connections),
+        body_bytes: size(gateway.max_body_bytes),
+        header_bytes: size(gateway.max_header_bytes),
+        sessions: size(gateway.max_sessions),
+        sessions_per_caller: size(gateway.max_sessions_per_caller),
+        in_flight: size(gateway.max_requests_in_flight),
+        session_idle: Duration::from_secs(gateway.session_idle_seconds),
+        ..settings.limits.clone()
+    };
+}

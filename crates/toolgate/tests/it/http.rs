@@ -1,0 +1,118 @@
+//! `toolgate serve --http` as a process, and a client of 2026-07-28 that hides nothing.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+
+use crate::support::{Workplace, program, signal};
+
+/// How long the gateway may take to begin or to end.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+const VERSION: &str = "2026-07-28";
+
+/// A running gateway. It ends with this.
+#[derive(Debug)]
+pub(crate) struct HttpGateway {
+    child: Child,
+    url: String,
+}
+
+/// A client of it, without a session.
+#[derive(Debug)]
+pub(crate) struct HttpClient {
+    url: String,
+    http: reqwest::Client,
+}
+
+impl Workplace {
+    /// Starts `toolgate serve --http` on a free port of the loopback device.
+    pub(crate) async fn serve_http(&self, arguments: &[&str]) -> HttpGateway {
+        let mut child = Command::new(program())
+            .args(["serve", "--http", "127.0.0.1:0", "--config"])
+            .arg(self.config())
+            .args(arguments)
+            .current_dir(self.path())
+            .envs(self.environment())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let begin = async {
+            while let Some(line) = lines.next_line().await.unwrap() {
+                if let Some((_, url)) = line.split_once("listens on ") {
+                    return url.trim().to_owned();
+                }
+            }
+            panic!("the gateway ended before it served");
+        };
+        let url = tokio::time::timeout(PATIENCE, begin).await.unwrap();
+        // Read on, because a gateway whose stderr is full stops.
+        tokio::spawn(async move {
+            let _ = lines.into_inner().read_to_end(&mut Vec::new()).await;
+        });
+        HttpGateway { child, url }
+    }
+}
+
+impl HttpGateway {
+    /// Where it is.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    pub(crate) fn client(&self) -> HttpClient {
+        HttpClient { url: self.url.clone(), http: reqwest::Client::new() }
+    }
+
+    /// Asks it to end, and waits for a good end.
+    pub(crate) async fn stop(mut self) {
+        signal("TERM", self.child.id().unwrap());
+        let status = tokio::time::timeout(PATIENCE, self.child.wait()).await.unwrap();
+        assert_eq!(status.unwrap().code(), Some(0));
+    }
+}
+
+impl HttpClient {
+    /// Sends a request; gives its result.
+    pub(crate) async fn request(&self, method: &str, mut params: Value) -> Value {
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": VERSION,
+            "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let mut request = self
+            .http
+            .post(&self.url)
+            .header("accept", "application/json, text/event-stream")
+            .header("mcp-protocol-version", VERSION)
+            .header("mcp-method", method);
+        if let Some(name) = params["name"].as_str() {
+            request = request.header("mcp-name", name);
+        }
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let answer = request.json(&body).send().await.unwrap().text().await.unwrap();
+        // One JSON text, or a stream of events of which the last is the answer.
+        let events = answer.lines().filter_map(|line| line.strip_prefix("data:"));
+        let last = events.map(str::trim).rfind(|data| !data.is_empty()).unwrap_or(&answer);
+        let mut message: Value = serde_json::from_str(last)
+            .unwrap_or_else(|error| panic!("{method}: {error}: {answer}"));
+        assert!(message.get("error").is_none(), "{method}: {message}");
+        message["result"].take()
+    }
+
+    pub(crate) async fn list(&self) -> Vec<Value> {
+        let mut result = self.request("tools/list", json!({})).await;
+        serde_json::from_value(result["tools"].take()).unwrap()
+    }
+
+    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Value {
+        self.request("tools/call", json!({ "name": tool, "arguments": arguments })).await
+    }
+}
