@@ -42,7 +42,7 @@ mod texts;
 mod usage;
 mod words;
 
-pub use code::{CodeRun, CodeSettings, NotResumed, Resume, UnknownCall, UnknownCalls};
+pub use code::{CodeRun, CodeSettings, NotResumed, Resume, UnknownCall, UnknownCalls, WaitingCall};
 pub use encoding::{EncodeTools, EncoderSetup, VectorProgress};
 pub use host::Host;
 pub use meta::{MetaTool, one_line};

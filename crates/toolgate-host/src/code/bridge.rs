@@ -42,14 +42,26 @@ struct Inner {
     progress: Option<mpsc::Sender<Progress>>,
     done: std::sync::atomic::AtomicU32,
     emitted: Mutex<Vec<Box<RawValue>>>,
+    waiting: Mutex<Vec<WaitingCall>>,
+}
+
+/// A call that waits for a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitingCall {
+    /// Its number in the run.
+    pub number: u64,
+    /// The tool.
+    pub name: String,
+    /// The id of the question.
+    pub approval: String,
 }
 
 /// Why a call has no value.
 enum Failed {
     /// This is thrown in the script.
     Thrown(String),
-    /// A person has to be asked first.
-    Waiting,
+    /// A person has to be asked first; the question's id.
+    Waiting(String),
 }
 
 /// Gives a content block to the client.
@@ -88,8 +100,16 @@ impl Bridge {
                 progress,
                 done,
                 emitted,
+                waiting: Mutex::default(),
             }),
         }
+    }
+
+    /// The calls that wait for a person.
+    pub(super) fn waiting(&self) -> Vec<WaitingCall> {
+        let mut waiting = self.inner.waiting.lock().clone();
+        waiting.sort_by_key(|call| call.number);
+        waiting
     }
 
     /// The content blocks that came as calls.
@@ -118,7 +138,10 @@ impl Tools for Bridge {
             match outcome {
                 Ok(value) => Answer::Ended(Ok(value)),
                 Err(Failed::Thrown(message)) => Answer::Ended(Err(Thrown { tool: name, message })),
-                Err(Failed::Waiting) => Answer::Suspended,
+                Err(Failed::Waiting(approval)) => {
+                    inner.waiting.lock().push(WaitingCall { number: id, name, approval });
+                    Answer::Suspended
+                }
             }
         }
         .boxed()
@@ -254,7 +277,7 @@ impl Inner {
         let context = CallContext::of_run(self.session.context(), &self.run, id);
         let result = match self.session.call_within(name, arguments, &context, options).await {
             Ok(result) => result,
-            Err(BrokerError::Waiting { .. }) => return Err(Failed::Waiting),
+            Err(BrokerError::Waiting { id, .. }) => return Err(Failed::Waiting(id)),
             Err(BrokerError::Call(error)) => match *error {
                 CallError::Cancelled => return Err("cancelled".to_owned().into()),
                 CallError::Refused { error, .. } => error_result(&error.message),

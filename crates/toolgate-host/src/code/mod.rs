@@ -34,14 +34,15 @@ use toolgate_upstream::CallOptions;
 use self::{
     bridge::Bridge, lanes::Lanes, media::Media, record::Recorder, resume::Taken, runs::Runs,
 };
-pub(crate) use self::{
-    learned::Learned,
-    outputs::{Outputs, Page, Unreadable},
-};
 pub use self::{
+    bridge::WaitingCall,
     record::UnknownCall,
     resume::{NotResumed, Resume, UnknownCalls},
     settings::CodeSettings,
+};
+pub(crate) use self::{
+    learned::Learned,
+    outputs::{Outputs, Page, Unreadable},
 };
 use crate::{host::Host, session::Session};
 
@@ -83,6 +84,8 @@ pub struct CodeRun {
     pub is_resumable: bool,
     /// The calls of which nobody knows what came of them.
     pub unknown: Vec<UnknownCall>,
+    /// The calls that wait for a person.
+    pub waiting: Vec<WaitingCall>,
     /// The details.
     pub report: Report,
 }
@@ -149,7 +152,7 @@ impl CodeMode {
             }
             Some(Err(problem)) => {
                 let report = no_report(Outcome::Crashed(problem));
-                return Some(self.shown(settings, report, code, &Media::default(), None));
+                return Some(self.shown(settings, report, code, &Media::default(), None, &[]));
             }
         };
         let options = CallOptions { cancel: stop, ..options };
@@ -236,7 +239,10 @@ impl CodeMode {
             // Any other may go on, and what was granted for it with it.
             host.broker().end_run(&run);
         }
-        self.shown(settings, report, &code, &media, recorder.as_deref())
+        let waiting = bridge.waiting();
+        let mut run = self.shown(settings, report, &code, &media, recorder.as_deref(), &waiting);
+        run.waiting = waiting;
+        run
     }
 
     /// What is shown of a run, which is written down.
@@ -247,6 +253,7 @@ impl CodeMode {
         code: &str,
         media: &Media,
         recorder: Option<&Recorder>,
+        waiting: &[WaitingCall],
     ) -> CodeRun {
         let shown = render::render(&report, code, settings.max_output_tokens, media, &self.outputs);
         let render::Shown {
@@ -268,7 +275,7 @@ impl CodeMode {
                 _ => RunState::Failed,
             };
             recorder.end(state, &text, is_error.then_some(&closing));
-            runs::add_note(&mut text, &report, recorder.id(), &unknown);
+            runs::add_note(&mut text, &report, recorder.id(), &unknown, waiting);
         }
         CodeRun {
             text,
@@ -282,6 +289,7 @@ impl CodeMode {
             id: recorder.map(|recorder| recorder.id().to_owned()),
             is_resumable,
             unknown,
+            waiting: Vec::new(),
             report,
         }
     }
@@ -360,6 +368,11 @@ impl CodeRun {
             .iter()
             .map(|call| json!({ "call": call.number, "name": call.name }))
             .collect();
+        let waiting: Vec<Value> = self
+            .waiting
+            .iter()
+            .map(|call| json!({ "call": call.number, "name": call.name, "id": call.approval }))
+            .collect();
         let left_out = calls.len().saturating_sub(LISTED) as u64 + calls_left_out;
         json!({
             "wallMilliseconds": round(wall.as_secs_f64() * 1_000.0),
@@ -368,6 +381,7 @@ impl CodeRun {
             "outputId": self.output_id,
             "id": self.id,
             "unknown": unknown,
+            "waiting": waiting,
             "calls": rows,
             "callsLeftOut": left_out,
         })

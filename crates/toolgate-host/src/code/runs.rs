@@ -11,7 +11,7 @@ use std::{
 use toolgate_sandbox::{CallState, Outcome, Report};
 use toolgate_store::{Journal, Retention};
 
-use super::record::UnknownCall;
+use super::{bridge::WaitingCall, record::UnknownCall};
 
 /// Where runs are kept.
 #[derive(Debug)]
@@ -54,7 +54,13 @@ pub(super) fn is_resumable(report: &Report) -> bool {
 }
 
 /// Says how the run goes on, and of which calls nobody knows what came of them.
-pub(super) fn add_note(text: &mut String, report: &Report, id: &str, unknown: &[UnknownCall]) {
+pub(super) fn add_note(
+    text: &mut String,
+    report: &Report,
+    id: &str,
+    unknown: &[UnknownCall],
+    waiting: &[WaitingCall],
+) {
     if !unknown.is_empty() {
         let named =
             unknown.iter().take(NAMED).map(|call| format!("{} (call {})", call.name, call.number));
@@ -65,6 +71,13 @@ pub(super) fn add_note(text: &mut String, report: &Report, id: &str, unknown: &[
             text,
             "\nOutcome unknown, not repeated: {}{more}. A person can have it repeated: toolgate runs repeat {id} CALL",
             named.join(", ")
+        );
+    }
+    for call in waiting.iter().take(NAMED) {
+        let WaitingCall { name, approval, .. } = call;
+        let _ = write!(
+            text,
+            "\n{name} waits for approval, id {approval}: a person runs `toolgate approve {approval}`."
         );
     }
     if !is_resumable(report) {

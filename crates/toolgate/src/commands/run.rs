@@ -92,6 +92,10 @@ fn show(run: &CodeRun, as_json: bool, printer: &mut Printer) -> Result<(), Failu
             "  hint: `toolgate run --resume {id} --repeat-unknown` repeats what is unknown"
         ));
     }
+    for call in &run.waiting {
+        let (name, approval) = (&call.name, &call.approval);
+        printer.note(format!("{name} waits for approval: `toolgate approve {approval}`"));
+    }
     if run.is_resumable {
         printer.note(format!(
             "  hint: `toolgate run --resume {id}` goes on without repeating what completed"

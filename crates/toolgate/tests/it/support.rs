@@ -106,19 +106,7 @@ impl Workplace {
 
     /// Runs a command with this text on its stdin.
     pub(crate) async fn run_with_input(&self, arguments: &[&str], input: &str) -> Outcome {
-        let mut child = Command::new(program())
-            .args(arguments)
-            .current_dir(self.path())
-            .env_remove("TOOLGATE_CONFIG")
-            .env_remove("RUST_LOG")
-            .env_remove("XDG_STATE_HOME")
-            .envs(self.environment())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
+        let mut child = self.command(arguments).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(input.as_bytes()).await.unwrap();
         drop(stdin);
@@ -129,6 +117,23 @@ impl Workplace {
             stderr: String::from_utf8(output.stderr).unwrap(),
             code: output.status.code(),
         }
+    }
+
+    /// A command that is yet to be started.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program());
+        command
+            .args(arguments)
+            .current_dir(self.path())
+            .env_remove("TOOLGATE_CONFIG")
+            .env_remove("RUST_LOG")
+            .env_remove("XDG_STATE_HOME")
+            .envs(self.environment())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        command
     }
 
     pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {

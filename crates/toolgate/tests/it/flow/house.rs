@@ -41,6 +41,7 @@ pub(super) async fn host(flow: FlowMode) -> Host {
         limits: RunLimits::default(),
         max_output_tokens: 4_000,
         max_parallel_calls: 32,
+        retention: toolgate_store::Retention::default(),
     };
     let settings = HostSettings { policy, code: Some(code), ..HostSettings::new(setups) };
     let host = Host::start(settings);
