@@ -86,12 +86,12 @@ pub(super) fn add_note(
     let note = match report.outcome {
         Outcome::Suspended => format!("Once it is approved, resume_run(run_id: \"{id}\") goes on."),
         Outcome::Diverged(_) => format!(
-            "Nothing was done. resume_run(run_id: \"{id}\") takes code that makes the same calls first; \
+            "resume_run(run_id: \"{id}\") takes code that makes the same calls first; \
              run_code begins anew."
         ),
         _ => format!(
-            "resume_run(run_id: \"{id}\", code?) goes on, with corrected code if need be, and does not repeat \
-             what completed."
+            "resume_run(run_id: \"{id}\", code?) goes on, with corrected code if need be; what completed \
+             is not repeated."
         ),
     };
     let _ = write!(text, "\n{note}");

@@ -32,7 +32,7 @@ struct Own {
 }
 
 /// A file may be there for a moment before it is locked.
-const SETTLED: Duration = Duration::from_secs(60 * 60);
+const SETTLED: Duration = Duration::from_hours(1);
 
 impl Lives {
     pub(super) fn new(folder: PathBuf) -> Self {

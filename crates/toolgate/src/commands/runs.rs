@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use toolgate_host::one_line;
+use toolgate_policy::{Contact, Evidence};
 use toolgate_store::{Journal, JournalError, RunCall, RunDetail, RunState, RunSummary};
 use toolgate_upstream::Redactor;
 
@@ -231,6 +232,10 @@ fn show(detail: &RunDetail, state: State, cleaner: &Cleaner, printer: &mut Print
     if !detail.calls.is_empty() {
         printer.line(format!("\n{}", timeline(detail, state, cleaner)));
     }
+    let flow = flow(&detail.calls);
+    if !flow.is_empty() {
+        printer.line(format!("\nflow:\n{}", flow.join("\n")));
+    }
     let output = cleaner.block(&detail.output);
     if !output.trim().is_empty() {
         printer.line(format!("\noutput:\n{}", output.trim_end()));
@@ -276,6 +281,30 @@ fn timeline(detail: &RunDetail, state: State, cleaner: &Cleaner) -> String {
         ]
     });
     table(&columns, rows.collect())
+}
+
+/// Which earlier results each call was close to.
+fn flow(calls: &[RunCall]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for call in calls {
+        let read = call.flow.as_deref().and_then(|flow| serde_json::from_str(flow).ok());
+        let evidence: Vec<Evidence> = read.unwrap_or_default();
+        for Evidence { tool, call: result, labels, contact, argument } in evidence {
+            let contact = match contact {
+                Contact::Carried => "carries",
+                Contact::Steered => "is steered by",
+                Contact::Touched => "comes after",
+            };
+            let source = one_line(&format!("{}/{}", tool.server, tool.tool), 128);
+            let place = argument.map(|argument| format!(" in {}", one_line(&argument, 64)));
+            let (number, name) = (call.number, one_line(&call.name, 64));
+            lines.push(format!(
+                "  {source} (result {result}; {labels}) → call {number}, {name}, {contact} it{}",
+                place.unwrap_or_default()
+            ));
+        }
+    }
+    lines
 }
 
 /// What became of a call, in a word.

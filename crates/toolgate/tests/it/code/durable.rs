@@ -18,12 +18,12 @@ async fn resume(client: &mut RawClient, id: &str, code: Option<&str>) -> Value {
     call(client, "resume_run", arguments).await
 }
 
-fn id_of(result: &Value) -> &str {
+pub(super) fn id_of(result: &Value) -> &str {
     result["_meta"]["toolgate/run"]["id"].as_str().unwrap_or_else(|| panic!("no id: {result}"))
 }
 
 /// The text of a result, with a word in the place of its id.
-fn shown(result: &Value) -> String {
+pub(super) fn shown(result: &Value) -> String {
     text(result).replace(id_of(result), "ID")
 }
 
@@ -32,7 +32,12 @@ async fn a_failed_run_goes_on_with_corrected_code_and_repeats_nothing() {
     let mut client = workplace(&json!({})).connect(&[]).await;
     let code = "const a = await kit_counter({});\nconst b = await kit_counter({});\nreturn a.counts + b.oops.x;";
     let failed = run(&mut client, code).await;
-    insta::assert_snapshot!(shown(&failed), @"");
+    insta::assert_snapshot!(shown(&failed), @r#"
+    TypeError: cannot read property 'x' of undefined
+      at line 3, column 19: return a.counts + b.oops.x;
+    Calls completed: kit_counter ×2.
+    resume_run(run_id: "ID", code?) goes on, with corrected code if need be; what completed is not repeated.
+    "#);
     let corrected =
         code.replace("a.counts + b.oops.x", "[a.count, b.count, (await kit_counter({})).count]");
     let id = id_of(&failed).to_owned();
@@ -42,9 +47,9 @@ async fn a_failed_run_goes_on_with_corrected_code_and_repeats_nothing() {
 
     let again = resume(&mut client, &id, None).await;
     assert_eq!(again["isError"], true);
-    insta::assert_snapshot!(text(&again).replace(&id, "ID"), @"");
+    insta::assert_snapshot!(text(&again).replace(&id, "ID"), @"Run `ID` has run to its end; there is nothing to resume.");
     let unknown = resume(&mut client, "run_0", None).await;
-    insta::assert_snapshot!(text(&unknown), @"");
+    insta::assert_snapshot!(text(&unknown), @"There is no run `run_0`, or no longer.");
 }
 
 #[tokio::test]
@@ -53,7 +58,11 @@ async fn another_course_is_refused_and_leaves_the_run_as_it_was() {
     let failed = run(&mut client, "await kit_add({ a: 1, b: 1 }); throw new Error('x')").await;
     let id = id_of(&failed).to_owned();
     let other = resume(&mut client, &id, Some("await kit_add({ a: 2, b: 2 }); return 1")).await;
-    insta::assert_snapshot!(shown(&other), @"");
+    insta::assert_snapshot!(shown(&other), @r#"
+    The script does not do what it did before: call 1 was kit_add({"a":1,"b":1}) and is now kit_add({"a":2,"b":2}).
+    No call was made.
+    resume_run(run_id: "ID") takes code that makes the same calls first; run_code begins anew.
+    "#);
     // The code is still the first.
     let same = resume(&mut client, &id, None).await;
     assert!(text(&same).starts_with("Error: x"), "{same}");
@@ -90,7 +99,19 @@ async fn a_run_that_runs_is_not_run_twice() {
         (!text(&resumed).contains("still running")).then_some(resumed)
     });
     let resumed = resumed.await;
-    insta::assert_snapshot!(text(&resumed).replace(&id, "ID"), @"");
+    insta::assert_snapshot!(text(&resumed).replace(&id, "ID"), @r#"
+    ToolError: the outcome of this call is unknown: it was sent before the run was interrupted; it is not repeated
+      at line 1, column 38: await kit_add({ a: 1, b: 1 }); await kit_sleep({ ms: 60000 });
+    1:32 warning: this value is not returned
+      | await kit_add({ a: 1, b: 1 }); await kit_sleep({ ms: 60000 });
+      |                                ^
+      = a script's value is what it returns: write `return …`
+    Calls completed: kit_add.
+    Failed: kit_sleep.
+      kit_sleep({"ms":60000}): the outcome of this call is unknown: it was sent before the run was interrupted; it is not repeated
+    Outcome unknown, not repeated: kit_sleep (call 1). A person can have it repeated: toolgate runs repeat ID CALL
+    resume_run(run_id: "ID", code?) goes on, with corrected code if need be; what completed is not repeated.
+    "#);
 }
 
 #[tokio::test]
@@ -125,7 +146,15 @@ async fn a_run_waits_for_a_person_and_goes_on_once_they_said_yes() {
     let code = "const sum = (await kit_add({ a: 1, b: 2 })).sum;\nconsole.log('before');\nreturn [sum, (await kit_counter({})).count];";
     let waits = run(&mut client, code).await;
     let approval = waits["_meta"]["toolgate/run"]["waiting"][0]["id"].as_str().unwrap().to_owned();
-    insta::assert_snapshot!(shown(&waits).replace(&approval, "APPROVAL"), @"");
+    insta::assert_snapshot!(shown(&waits).replace(&approval, "APPROVAL"), @r#"
+    before
+    The run waits for approval.
+    Calls completed: kit_add.
+    Waiting for approval: kit_counter.
+      kit_counter({})
+    kit_counter waits for approval, id APPROVAL: a person runs `toolgate approve APPROVAL`.
+    Once it is approved, resume_run(run_id: "ID") goes on.
+    "#);
     let id = id_of(&waits).to_owned();
     // Nobody has said yes.
     let waits = resume(&mut client, &id, None).await;
@@ -196,9 +225,7 @@ async fn runs_are_listed_and_shown() {
     assert_eq!(told["timeline"][0]["verdict"], "allow");
     assert_eq!(told["state"], "done");
     let shown = workplace.run(&["runs", "show", &id[..8]]).await;
-    for part in
-        ["   1  await kit_add({ a: 2, b: 1 });", "completed", "allow", "output:\nReturned: 2"]
-    {
+    for part in ["   1  await kit_add({ a: 2, b: 1 });", "completed", "allow", "output:\n2\n"] {
         assert!(shown.stdout.contains(part), "{part}: {}", shown.stdout);
     }
     let unknown = workplace.run(&["runs", "show", "run_nothing"]).await;
