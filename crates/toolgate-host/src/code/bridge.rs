@@ -31,15 +31,20 @@ pub(super) struct Bridge {
     inner: Arc<Inner>,
 }
 
+/// What a run reaches, and who is told of it.
+pub(super) struct Wiring {
+    pub(super) session: Session,
+    pub(super) run: Arc<RunContext>,
+    pub(super) respondent: Option<Arc<dyn Respondent>>,
+    pub(super) media: Arc<Media>,
+    pub(super) lanes: Arc<Lanes>,
+    pub(super) learned: Arc<Learned>,
+    pub(super) recorder: Option<Arc<Recorder>>,
+    pub(super) progress: Option<mpsc::Sender<Progress>>,
+}
+
 struct Inner {
-    session: Session,
-    run: Arc<RunContext>,
-    respondent: Option<Arc<dyn Respondent>>,
-    media: Arc<Media>,
-    lanes: Arc<Lanes>,
-    learned: Arc<Learned>,
-    recorder: Option<Arc<Recorder>>,
-    progress: Option<mpsc::Sender<Progress>>,
+    wiring: Wiring,
     done: std::sync::atomic::AtomicU32,
     emitted: Mutex<Vec<Box<RawValue>>>,
     waiting: Mutex<Vec<WaitingCall>>,
@@ -76,33 +81,14 @@ const UNKNOWN: &str = "the outcome of this call is unknown: it was sent before t
                        interrupted; it is not repeated";
 
 impl Bridge {
-    pub(super) fn new(
-        session: Session,
-        run: Arc<RunContext>,
-        media: Arc<Media>,
-        lanes: Arc<Lanes>,
-        learned: Arc<Learned>,
-        recorder: Option<Arc<Recorder>>,
-        progress: Option<mpsc::Sender<Progress>>,
-        respondent: Option<Arc<dyn Respondent>>,
-    ) -> Self {
-        let done = std::sync::atomic::AtomicU32::new(0);
-        let emitted = Mutex::default();
-        Self {
-            inner: Arc::new(Inner {
-                session,
-                run,
-                respondent,
-                media,
-                lanes,
-                learned,
-                recorder,
-                progress,
-                done,
-                emitted,
-                waiting: Mutex::default(),
-            }),
-        }
+    pub(super) fn new(wiring: Wiring) -> Self {
+        let inner = Inner {
+            wiring,
+            done: std::sync::atomic::AtomicU32::new(0),
+            emitted: Mutex::default(),
+            waiting: Mutex::default(),
+        };
+        Self { inner: Arc::new(inner) }
     }
 
     /// The calls that wait for a person.
@@ -148,7 +134,7 @@ impl Tools for Bridge {
     }
 
     fn happened(&self, happened: &Happened<'_>) {
-        let Some(recorder) = &self.inner.recorder else { return };
+        let Some(recorder) = &self.inner.wiring.recorder else { return };
         recorder.happened(happened);
         if let Happened::Repeated { id } = happened
             && let Some(past) = recorder.past(*id)
@@ -160,7 +146,7 @@ impl Tools for Bridge {
 
 impl Inner {
     async fn describe(&self, names: Vec<String>) -> Vec<Found> {
-        let host = self.session.host();
+        let host = self.wiring.session.host();
         let missing = |name: &String| {
             MetaTool::named(name).is_none()
                 && name != EMIT
@@ -209,9 +195,9 @@ impl Inner {
         }
         let result = past.result.as_deref().and_then(|result| serde_json::from_str(result).ok());
         if let Some(result) = result {
-            let context = CallContext::of_run(self.session.context(), &self.run, id);
+            let context = CallContext::of_run(self.wiring.session.context(), &self.wiring.run, id);
             let name = called_name(&past.name, &past.arguments);
-            self.session.host().broker().recall(&name, &context, &result);
+            self.wiring.session.host().broker().recall(&name, &context, &result);
         }
     }
 
@@ -223,12 +209,12 @@ impl Inner {
         arguments: &RawValue,
         cancel: CancellationToken,
     ) -> Result<Box<RawValue>, Failed> {
-        if let Some(recorder) = &self.recorder {
+        if let Some(recorder) = &self.wiring.recorder {
             if let Some(problem) = recorder.broken() {
                 return Err(problem.into());
             }
             let sent = recorder.past(id).is_some_and(|past| past.sent && past.is(name, arguments));
-            if sent && !is_harmless(self.session.host(), name, arguments.get()) {
+            if sent && !is_harmless(self.wiring.session.host(), name, arguments.get()) {
                 recorder.is_unknown(id, name);
                 return Err(UNKNOWN.to_owned().into());
             }
@@ -262,20 +248,20 @@ impl Inner {
             None => {}
         }
         for argument in arguments.values_mut() {
-            self.media.put_back(argument);
+            self.wiring.media.put_back(argument);
         }
-        let tool = self.session.host().catalog().read().resolve(name).cloned();
+        let tool = self.wiring.session.host().catalog().read().resolve(name).cloned();
         let _place = match &tool {
             Some(tool) => tokio::select! {
-                place = self.lanes.enter(&tool.id.server) => place,
+                place = self.wiring.lanes.enter(&tool.id.server) => place,
                 () = cancel.cancelled() => return Err("cancelled before it was sent".to_owned().into()),
             },
             None => None,
         };
-        let respondent = self.respondent.clone();
+        let respondent = self.wiring.respondent.clone();
         let options = CallOptions { cancel, respondent, ..CallOptions::default() };
-        let context = CallContext::of_run(self.session.context(), &self.run, id);
-        let result = match self.session.call_within(name, arguments, &context, options).await {
+        let context = CallContext::of_run(self.wiring.session.context(), &self.wiring.run, id);
+        let result = match self.wiring.session.call_within(name, arguments, &context, options).await {
             Ok(result) => result,
             Err(BrokerError::Waiting { id, .. }) => return Err(Failed::Waiting(id)),
             Err(BrokerError::Call(error)) => match *error {
@@ -283,17 +269,17 @@ impl Inner {
                 CallError::Refused { error, .. } => error_result(&error.message),
                 other => error_result(&other.to_string()),
             },
-            Err(error) => error_result(&meta::refusal(&self.session, &error)),
+            Err(error) => error_result(&meta::refusal(&self.wiring.session, &error)),
         };
         Ok(self.value(tool.as_ref(), result)?)
     }
 
     fn value(&self, tool: Option<&Tool>, result: Value) -> Result<Box<RawValue>, String> {
-        let declared = tool.and_then(|tool| self.learned.declared(tool));
+        let declared = tool.and_then(|tool| self.wiring.learned.declared(tool));
         let wrapping = declared.unwrap_or(Wrapping::None);
-        let value = value::of_result(result, wrapping, &self.media)?;
+        let value = value::of_result(result, wrapping, &self.wiring.media)?;
         if let (Some(tool), None) = (tool, declared) {
-            self.learned.learn(tool, &value);
+            self.wiring.learned.learn(tool, &value);
         }
         serde_json::value::to_raw_value(&value).map_err(|error| error.to_string())
     }
@@ -321,16 +307,16 @@ impl Inner {
             let name = tool.name();
             return Err(format!("{name} cannot be used in a script"));
         }
-        let result = meta::call(&self.session, tool, arguments, CallOptions::default()).await;
+        let result = meta::call(&self.wiring.session, tool, arguments, CallOptions::default()).await;
         let result = result.map_err(|_| "the call was refused".to_owned())?;
-        let value = value::of_result(result, Wrapping::None, &self.media)?;
+        let value = value::of_result(result, Wrapping::None, &self.wiring.media)?;
         serde_json::value::to_raw_value(&value).map_err(|error| error.to_string())
     }
 
     /// A sign of life for a client that waits: how many calls have been answered.
     fn report_progress(&self, name: &str) {
         let done = self.done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
-        if let Some(progress) = &self.progress {
+        if let Some(progress) = &self.wiring.progress {
             let message = Some(format!("{done} calls answered, the last of {name}"));
             // A client that does not keep up loses some of it.
             let _ = progress.try_send(Progress { progress: f64::from(done), total: None, message });

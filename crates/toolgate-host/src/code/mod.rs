@@ -32,7 +32,7 @@ use toolgate_store::{Journal, RunState, Store};
 use toolgate_upstream::CallOptions;
 
 use self::{
-    bridge::Bridge, lanes::Lanes, media::Media, record::Recorder, resume::Taken, runs::Runs,
+    bridge::{Bridge, Wiring}, lanes::Lanes, media::Media, record::Recorder, resume::Taken, runs::Runs,
 };
 pub use self::{
     bridge::WaitingCall,
@@ -213,16 +213,16 @@ impl CodeMode {
             Some(recorder) => run.with_ledger(Arc::clone(recorder) as Arc<dyn RunLedger>),
             None => run,
         });
-        let bridge = Bridge::new(
+        let bridge = Bridge::new(Wiring {
             session,
-            Arc::clone(&run),
-            Arc::clone(&media),
-            Arc::clone(&self.lanes),
-            Arc::clone(&self.learned),
-            recorder.clone(),
-            options.progress,
-            options.respondent,
-        );
+            run: Arc::clone(&run),
+            respondent: options.respondent,
+            media: Arc::clone(&media),
+            lanes: Arc::clone(&self.lanes),
+            learned: Arc::clone(&self.learned),
+            recorder: recorder.clone(),
+            progress: options.progress,
+        });
         let tools = Arc::new(bridge.clone());
         let code = script.code.clone();
         let mut report = match self.pool(settings) {

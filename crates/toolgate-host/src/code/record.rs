@@ -158,9 +158,10 @@ impl Recorder {
                     Ok(value) => (value.get().len(), CallEnd::Returned(value.get())),
                     Err(thrown) => {
                         let (tool, message) = (&thrown.tool, &thrown.message);
-                        let end = match unknown {
-                            true => CallEnd::Unknown { tool, message },
-                            false => CallEnd::Threw { tool, message },
+                        let end = if unknown {
+                            CallEnd::Unknown { tool, message }
+                        } else {
+                            CallEnd::Threw { tool, message }
                         };
                         (message.len(), end)
                     }

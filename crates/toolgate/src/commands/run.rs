@@ -34,10 +34,8 @@ pub(crate) async fn run(
             session.run_code(&code, language(arguments), options).await.map(Ok)
         }
         Some(id) => {
-            let unknown = match arguments.repeat_unknown {
-                true => UnknownCalls::Repeat,
-                false => UnknownCalls::Report,
-            };
+            let unknown =
+                if arguments.repeat_unknown { UnknownCalls::Repeat } else { UnknownCalls::Report };
             session.resume_run(id, Resume { code, unknown }, options).await
         }
     };

@@ -86,9 +86,12 @@ async fn killed(points: u64) {
     let mut chance = Chance(0x5EED);
     let plans: Vec<(Point, Option<Point>)> = (0..points)
         .map(|number| {
-            let mut point = |by_calls: bool| match by_calls {
-                true => Point::Calls(usize::try_from(chance.below(EFFECTS)).unwrap()),
-                false => Point::Time(Duration::from_micros(chance.below(250_000))),
+            let mut point = |by_calls: bool| {
+                if by_calls {
+                    Point::Calls(usize::try_from(chance.below(EFFECTS)).unwrap())
+                } else {
+                    Point::Time(Duration::from_micros(chance.below(250_000)))
+                }
             };
             let first = point(number % 2 == 0);
             // Some are killed again while they are resumed.
@@ -101,14 +104,15 @@ async fn killed(points: u64) {
         .collect()
         .await;
     let sum = |of: fn(&Tally) -> usize| tallies.iter().map(of).sum::<usize>();
-    let (resumed, whole) = (sum(|tally| tally.resumed), sum(|tally| tally.whole));
-    let (unknown, happened) = (sum(|tally| tally.unknown), sum(|tally| tally.happened));
-    println!(
-        "{points} kills: {resumed} resumed, {whole} with nothing unknown; {unknown} calls unknown, {happened} of them had happened"
+    let resumed = sum(|tally| tally.resumed);
+    let unknown = sum(|tally| tally.unknown);
+    let told = format!(
+        "{points} kills: {resumed} resumed, {} with nothing unknown; {unknown} calls unknown, {} of them had happened",
+        sum(|tally| tally.whole),
+        sum(|tally| tally.happened),
     );
     // Otherwise it shows nothing.
-    assert!(resumed * 2 > tallies.len(), "{tallies:?}");
-    assert!(unknown > 0, "{tallies:?}");
+    assert!(resumed * 2 > tallies.len() && unknown > 0, "{told}");
 }
 
 async fn trial(first: Point, second: Option<Point>) -> Tally {
