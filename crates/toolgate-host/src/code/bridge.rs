@@ -53,6 +53,8 @@ enum Failed {
 const EMIT: &str = "emit";
 /// What may be given in that way.
 const MAX_EMITTED: usize = 16 * 1024 * 1024;
+/// For how many unknown names servers are asked.
+const MAX_MISSING: usize = 20;
 /// Comparing a name with all others costs; a script with more unknown names has other problems.
 const MAX_SUGGESTED: usize = 20;
 const SUGGESTIONS: usize = 3;
@@ -126,8 +128,8 @@ impl Inner {
                 && name != EMIT
                 && host.catalog().read().resolve(name).is_none()
         };
-        if names.iter().any(missing) {
-            host.first_answers().await;
+        for name in names.iter().filter(|name| missing(name)).take(MAX_MISSING) {
+            host.first_answers_about(name).await;
         }
         let catalog = host.catalog().read();
         let mut suggested = 0;

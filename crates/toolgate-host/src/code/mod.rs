@@ -160,7 +160,7 @@ impl CodeMode {
     }
 
     /// Keeps a text to be read in parts under an id that others know.
-    pub(crate) fn keep_output(&self, id: &str, text: &str) {
+    pub(crate) fn keep_output_as(&self, id: &str, text: &str) {
         self.outputs.keep_as(id, text);
     }
 
@@ -176,6 +176,10 @@ impl CodeMode {
             Some(pattern) => self.outputs.matches(id, pattern, offset, tokens),
             None => self.outputs.page(id, offset, tokens),
         }
+    }
+
+    pub(crate) fn keep_output(&self, text: &str) -> String {
+        self.outputs.keep(text)
     }
 
     fn pool(&self, settings: &CodeSettings) -> Result<&Pool, &str> {

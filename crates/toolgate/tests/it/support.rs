@@ -106,19 +106,7 @@ impl Workplace {
 
     /// Runs a command with this text on its stdin.
     pub(crate) async fn run_with_input(&self, arguments: &[&str], input: &str) -> Outcome {
-        let mut child = Command::new(program())
-            .args(arguments)
-            .current_dir(self.path())
-            .env_remove("TOOLGATE_CONFIG")
-            .env_remove("RUST_LOG")
-            .env_remove("XDG_STATE_HOME")
-            .envs(self.environment())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
+        let mut child = self.command(arguments).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(input.as_bytes()).await.unwrap();
         drop(stdin);
@@ -131,13 +119,35 @@ impl Workplace {
         }
     }
 
+    /// The program, ready to be run.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program());
+        command
+            .args(arguments)
+            .current_dir(self.path())
+            .env_remove("TOOLGATE_CONFIG")
+            .env_remove("RUST_LOG")
+            .env_remove("XDG_STATE_HOME")
+            .envs(self.environment())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        command
+    }
+
     pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
         let place = |name: &str| self.path().join(name).display().to_string();
+        // Programs that a test puts there come first.
+        let path = std::env::var("PATH").unwrap_or_default();
         vec![
+            ("PATH", format!("{}:{path}", place("bin"))),
             ("HOME", self.path().display().to_string()),
             ("TOOLGATE_HOME", place("state")),
             ("XDG_CONFIG_HOME", place(".config")),
             ("NO_COLOR", "1".to_owned()),
+            // Never the keychain of whoever runs the tests.
+            ("TOOLGATE_VAULT", "file".to_owned()),
         ]
     }
 }
