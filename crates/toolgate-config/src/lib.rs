@@ -31,8 +31,8 @@
 //! becomes a [`Problem`] with its place in the file and the way out; only a file whose syntax is
 //! broken is refused as a whole, with a [`ConfigError`].
 
-mod choice;
 mod audit;
+mod choice;
 mod code_mode;
 mod configuration;
 mod document;
@@ -57,8 +57,8 @@ use std::path::Path;
 pub use audit::AuditLogging;
 pub use code_mode::CodeMode;
 pub use configuration::{
-    Configuration, HttpDialect, OAuth, ServerEntry, ServerSettings, ToolFilter,
-    ToolSettings, Transport,
+    Configuration, HttpDialect, OAuth, ServerEntry, ServerSettings, ToolFilter, ToolSettings,
+    Transport,
 };
 pub use embeddings::{EmbeddingSource, Embeddings};
 pub use error::ConfigError;

@@ -13,9 +13,7 @@ use crate::choice::Named;
 use crate::choice::choice;
 use crate::namespace::NamespaceMode;
 use crate::policy::{OneOrMany, PolicyFile};
-use crate::{
-    Approval, AuditLogging, ChatProviderName, CodeMode, Gateway, MAX_SERVERS, ToolSearch,
-};
+use crate::{Approval, AuditLogging, ChatProviderName, CodeMode, Gateway, MAX_SERVERS, ToolSearch};
 
 /// The JSON Schema of `toolgate.json`, by which editors complete and check it.
 ///
@@ -307,8 +305,8 @@ choice!(TransportName, "stdio" => Stdio, "http" => Http, "sse" => Sse);
 mod tests {
     use super::*;
     use crate::keys::{
-        AUDIT, CODE_MODE, EMBEDDINGS, GATEWAY, GATEWAY_OAUTH, NAMESPACE, OAUTH, POLICY, REGISTRY, RULE,
-        SERVER, SUBAGENT, TOOL, TOOL_SEARCH, TOP_LEVEL, WHEN,
+        AUDIT, CODE_MODE, EMBEDDINGS, GATEWAY, GATEWAY_OAUTH, NAMESPACE, OAUTH, POLICY, REGISTRY,
+        RULE, SERVER, SUBAGENT, TOOL, TOOL_SEARCH, TOP_LEVEL, WHEN,
     };
 
     fn keys(schema: &Value) -> Vec<&str> {

@@ -3,8 +3,7 @@
 use std::{
     collections::{BTreeSet, HashSet},
     sync::{
-        Arc,
-        OnceLock,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -33,6 +32,9 @@ use crate::{
 pub struct Session {
     host: Host,
     context: Arc<SessionContext>,
+    /// Whether what was granted for the conversation ends with it; a script's calls are made within
+    /// the one that started it.
+    ends: bool,
     exposure: OnceCell<Exposure>,
     /// The servers that were switched off when it began. What is switched off later stays in its
     /// list, so that prompt caches hold.
@@ -68,9 +70,17 @@ pub enum CallFailure {
 
 impl Session {
     pub(crate) fn new(host: Host, context: Arc<SessionContext>) -> Self {
+        let mut session = Self::within(host, context);
+        session.ends = true;
+        session
+    }
+
+    /// A part of a conversation that goes on after it.
+    pub(crate) fn within(host: Host, context: Arc<SessionContext>) -> Self {
         Self {
             host,
             context,
+            ends: false,
             exposure: OnceCell::new(),
             hidden: OnceLock::new(),
             frozen: OnceCell::new(),
@@ -377,6 +387,14 @@ impl Session {
             setup.entry.defer_loading == Some(false)
                 || setup.entry.defer_tools.values().any(|deferred| !deferred)
         })
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if self.ends {
+            self.host.broker().end_session(&self.context);
+        }
     }
 }
 

@@ -12,8 +12,8 @@ use toolgate_catalog::{
     CostUnit, DeferredStyle, ExposureSettings, RequestedMode, ServerEntry, nearest,
 };
 use toolgate_config::{
-    CodeMode, Configuration, DeferredMode, Format, HttpDialect, Namespace, Problem,
-    RegistrySource, SearchStrategy, Severity, TokenCounter, ToolSearch, ToolSearchMode, Transport,
+    CodeMode, Configuration, DeferredMode, Format, HttpDialect, Namespace, Problem, RegistrySource,
+    SearchStrategy, Severity, TokenCounter, ToolSearch, ToolSearchMode, Transport,
 };
 use toolgate_host::{AuditSettings, CodeSettings, EncoderSetup, HostSettings, ServerSetup, Supply};
 use toolgate_registry::{Registry, RegistrySettings, Skills, Source, read_skills};

@@ -119,7 +119,7 @@ impl CodeMode {
         let settings = self.settings.as_ref()?;
         let media = Arc::new(Media::default());
         let bridge = Bridge::new(
-            Session::new(host.clone(), Arc::clone(session)),
+            Session::within(host.clone(), Arc::clone(session)),
             RunContext::new(new_id("run"), code),
             Arc::clone(&media),
             Arc::clone(&self.lanes),

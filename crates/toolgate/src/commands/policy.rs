@@ -90,11 +90,7 @@ fn find(host: &Host, name: &str) -> Option<Found> {
     Some(Found { policy, server: id.server.to_string(), withheld: Some(why) })
 }
 
-fn show(
-    globals: &Globals,
-    arguments: &Policy,
-    printer: &mut Printer,
-) -> Result<ExitCode, Failure> {
+fn show(globals: &Globals, arguments: &Policy, printer: &mut Printer) -> Result<ExitCode, Failure> {
     let loaded = load::load(globals)?;
     load::report(&loaded, printer);
     let Configuration { policy, audit, .. } = &loaded.configuration;

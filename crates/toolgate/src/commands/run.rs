@@ -25,7 +25,8 @@ pub(crate) async fn run(
         format!("running: {}", report.message.unwrap_or_default())
     });
     let cancel = options.cancel.clone();
-    let run = host.session_of(terminal::session()).run_code(&code, language(arguments), options).await;
+    let run =
+        host.session_of(terminal::session()).run_code(&code, language(arguments), options).await;
     bar.finish_and_clear();
     host.shutdown().await;
     let run = run.ok_or_else(|| {

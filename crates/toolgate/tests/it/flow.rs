@@ -75,9 +75,9 @@ async fn run_all(host: &Host, folder: &str) -> Tally {
 async fn is_stopped(host: &Host, name: &str, code: &str, language: Language) -> bool {
     let session = host.session_of(SessionContext::new(Caller::model("test")));
     let run = session.run_code(code, language, CallOptions::default()).await.unwrap();
-    let stopped = run.report.calls.iter().any(|call| {
-        matches!(&call.state, CallState::Failed(why) if why.contains("needs an approval"))
-    });
+    let stopped = run.report.calls.iter().any(
+        |call| matches!(&call.state, CallState::Failed(why) if why.contains("needs an approval")),
+    );
     assert!(stopped || !run.is_error, "{name}: {}", run.text);
     stopped
 }
