@@ -8,7 +8,7 @@ use std::{
 use crate::{
     definition::Definition,
     identity::{ExposedName, ServerName, ToolId},
-    names::Wish,
+    names::{self, Wish},
 };
 
 /// Every tool of every server, found by its exposed name.
@@ -84,6 +84,13 @@ impl ServerEntry {
     pub fn defers(&self, tool: &str) -> Option<bool> {
         self.defer_tools.get(tool).copied().or(self.defer_loading)
     }
+
+    /// Whether a tool of this exposed name would be this server's, as far as the name tells. For
+    /// servers of which nothing else is known.
+    pub fn may_own(&self, name: &str) -> bool {
+        let beginning = names::beginning(self.name.as_str(), self.prefix.as_deref());
+        beginning.is_some_and(|beginning| name.starts_with(&beginning))
+    }
 }
 
 impl Catalog {
@@ -91,10 +98,32 @@ impl Catalog {
     pub fn new(servers: impl IntoIterator<Item = ServerEntry>) -> Self {
         let mut catalog = Self::default();
         for entry in servers {
-            catalog.positions.insert(entry.name.clone(), catalog.servers.len());
-            catalog.servers.push(ServerTools { entry, tools: Vec::new(), by_tool: HashMap::new() });
+            catalog.add_server(entry);
         }
         catalog
+    }
+
+    /// Adds a server at the end, whose tools are not known yet. A name that is taken stays with who
+    /// has it; says whether it was added.
+    pub fn add_server(&mut self, entry: ServerEntry) -> bool {
+        if self.positions.contains_key(&entry.name) {
+            return false;
+        }
+        self.positions.insert(entry.name.clone(), self.servers.len());
+        self.servers.push(ServerTools { entry, tools: Vec::new(), by_tool: HashMap::new() });
+        true
+    }
+
+    /// Takes a server and its tools away. Costs in proportion to it and to the number of servers.
+    pub fn remove_server(&mut self, server: &ServerName) -> Replaced {
+        let replaced = self.replace_server(server, Vec::new());
+        if let Some(position) = self.positions.remove(server) {
+            self.servers.remove(position);
+            for later in self.positions.values_mut().filter(|later| **later > position) {
+                *later -= 1;
+            }
+        }
+        replaced
     }
 
     /// Puts `definitions` in the place of the server's tools. An unknown server changes nothing.
@@ -301,6 +330,32 @@ mod tests {
         assert!(catalog.replace_server(&"s".into(), definitions(&["a"])).changed);
         assert!(!catalog.replace_server(&"s".into(), definitions(&["a"])).changed);
         assert!(!catalog.replace_server(&"unknown".into(), definitions(&["a"])).changed);
+    }
+
+    #[test]
+    fn servers_come_and_go() {
+        let mut catalog = Catalog::new(["a", "b"].map(ServerEntry::named));
+        assert!(catalog.add_server(unprefixed("c")));
+        assert!(!catalog.add_server(ServerEntry::named("a")), "the name is taken");
+        for server in ["a", "b", "c"] {
+            catalog.replace_server(&server.into(), definitions(&["run"]));
+        }
+        assert_eq!(names(&catalog), ["a_run", "b_run", "run"]);
+        catalog.remove_server(&"a".into());
+        assert_eq!(names(&catalog), ["b_run", "run"]);
+        assert_eq!(catalog.resolve("run").unwrap().id.server.as_str(), "c");
+        assert!(catalog.server("a").is_none() && catalog.resolve("a_run").is_none());
+        catalog.replace_server(&"c".into(), definitions(&["walk"]));
+        assert_eq!(names(&catalog), ["b_run", "walk"]);
+        assert_eq!(catalog.remove_server(&"a".into()), Replaced::default());
+    }
+
+    #[test]
+    fn a_name_tells_whose_it_may_be() {
+        assert!(ServerEntry::named("my-crm").may_own("my_crm_find"));
+        assert!(!ServerEntry::named("my-crm").may_own("my_crmfind"));
+        assert!(ServerEntry::named("1st").may_own("_1st_find"));
+        assert!(!unprefixed("crm").may_own("crm_find"));
     }
 
     /// The shapes that real servers bring, in the numbers seen in the wild: 51 names that collide

@@ -12,7 +12,7 @@ use crate::identity::{ExposedName, ToolId};
 pub const MAX_NAME_CHARACTERS: usize = 64;
 
 /// Names of the host's own tools, now and planned. No upstream tool ever gets one of these.
-pub const HOST_TOOL_NAMES: [&str; 9] = [
+pub const HOST_TOOL_NAMES: [&str; 10] = [
     "search_tools",
     "get_tool_details",
     "call_tool",
@@ -20,6 +20,7 @@ pub const HOST_TOOL_NAMES: [&str; 9] = [
     "search_available_servers",
     "enable_server",
     "disable_server",
+    "load_skill",
     "read_output",
     "resume_run",
 ];
@@ -120,6 +121,20 @@ impl Wish {
         let stem = self.plain[..kept].trim_end_matches('_');
         ExposedName::new(format!("{stem}_{}", &digest[..HASH_CHARACTERS]))
     }
+}
+
+/// What the names of a server's tools begin with, as long as they are not cut; nothing where it has
+/// no prefix.
+pub(crate) fn beginning(server: &str, prefix: Option<&str>) -> Option<String> {
+    let mut beginning = identifier_characters(prefix.unwrap_or(server));
+    if beginning.is_empty() {
+        return None;
+    }
+    if beginning.starts_with(|character: char| character.is_ascii_digit()) {
+        beginning.insert(0, '_');
+    }
+    beginning.push('_');
+    Some(beginning)
 }
 
 fn identifier_characters(text: &str) -> String {

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use toolgate_policy::{LabelSet, PolicySettings, Trust};
 
-use crate::{Approval, AuditLogging, CodeMode, Gateway, Problem, Secret, ToolSearch};
+use crate::{
+    Approval, AuditLogging, CodeMode, Gateway, Namespace, Problem, Registry, Secret, ToolSearch,
+};
 
 /// What a configuration file says, as far as it can be used.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -26,6 +28,12 @@ pub struct Configuration {
     pub audit: AuditLogging,
     /// Who may come in over the network, and what they may ask.
     pub gateway: Gateway,
+    /// Where servers that are not in the file can be found.
+    pub registry: Registry,
+    /// Folders of skills, as they are written; relative ones are meant from the file's own folder.
+    pub skills: Vec<PathBuf>,
+    /// Sets of servers that are served apart, in the order of the file.
+    pub namespaces: Vec<Namespace>,
     /// What is wrong with the file, in the order of the file; at most
     /// [`MAX_PROBLEMS`](crate::MAX_PROBLEMS).
     pub problems: Vec<Problem>,
@@ -61,13 +69,25 @@ pub enum Transport {
         /// The folder to start it in.
         cwd: Option<PathBuf>,
     },
-    /// A Streamable HTTP endpoint.
+    /// An endpoint.
     Http {
         /// A valid `http` or `https` URL with a host.
         url: String,
         /// Headers to send with every request; names are valid and values fit for a header.
         headers: BTreeMap<String, Secret>,
+        /// What it speaks.
+        dialect: HttpDialect,
     },
+}
+
+/// What an endpoint speaks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum HttpDialect {
+    /// Streamable HTTP, or HTTP+SSE where it does not take that.
+    #[default]
+    Any,
+    /// HTTP+SSE, the older transport.
+    Sse,
 }
 
 /// The settings of a server beside its transport.
@@ -81,6 +101,9 @@ pub struct ServerSettings {
     pub defer_loading: Option<bool>,
     /// Whether the server is started only when it is needed.
     pub lazy: bool,
+    /// How long nobody calls the server before it is stopped, to be started again with the next
+    /// call. Never, if `None`.
+    pub idle_timeout: Option<Duration>,
     /// Whether the server is served at all.
     pub enabled: bool,
     /// How long the server may take to start and answer the handshake.
@@ -101,6 +124,24 @@ pub struct ServerSettings {
     pub labels: LabelSet,
     /// Settings of single tools, by the name that the server gives them.
     pub tools: BTreeMap<String, ToolSettings>,
+    /// How to log in, where the server asks for it.
+    pub oauth: OAuth,
+}
+
+/// How to log in at a server. Nothing of it is needed where the server's authorization server
+/// registers whoever comes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OAuth {
+    /// Who we are, where that was agreed beforehand.
+    pub client_id: Option<String>,
+    /// The secret that goes with it.
+    pub client_secret: Option<Secret>,
+    /// The `https` URL of a document that says who we are.
+    pub client_metadata_url: Option<String>,
+    /// What to ask for, in place of what the server says that it needs.
+    pub scopes: Vec<String>,
+    /// The port of 127.0.0.1 that the browser comes back to; a free one where unset.
+    pub redirect_port: Option<u16>,
 }
 
 /// Which tools of a server exist for toolgate: the others are neither listed nor callable.
@@ -133,6 +174,11 @@ impl ToolFilter {
     }
 }
 
+impl ServerSettings {
+    /// After how long a lazy server is stopped, unless it is said.
+    pub const LAZY_IDLE_TIMEOUT: Duration = Duration::from_mins(30);
+}
+
 impl Default for ServerSettings {
     fn default() -> Self {
         Self {
@@ -140,6 +186,7 @@ impl Default for ServerSettings {
             description: None,
             defer_loading: None,
             lazy: false,
+            idle_timeout: None,
             enabled: true,
             connect_timeout: Duration::from_secs(30),
             call_idle_timeout: Duration::from_mins(1),
@@ -150,6 +197,7 @@ impl Default for ServerSettings {
             trust: Trust::default(),
             labels: LabelSet::EMPTY,
             tools: BTreeMap::new(),
+            oauth: OAuth::default(),
         }
     }
 }
@@ -164,13 +212,14 @@ impl fmt::Debug for Transport {
                 .field("env", env)
                 .field("cwd", cwd)
                 .finish(),
-            Self::Http { url, headers } => {
+            Self::Http { url, headers, dialect } => {
                 let parsed = url::Url::parse(url).ok();
                 let host = parsed.as_ref().and_then(url::Url::host_str).unwrap_or("?");
                 formatter
                     .debug_struct("Http")
                     .field("host", &host)
                     .field("headers", headers)
+                    .field("dialect", dialect)
                     .finish_non_exhaustive()
             }
         }

@@ -1,8 +1,24 @@
 //! The keys that are known, and the nearest one to a key that is not.
 
 /// The keys of the file itself that are toolgate's own.
-pub(crate) const TOP_LEVEL: &[&str] =
-    &["$schema", "mcpServers", "toolSearch", "codeMode", "gateway", "policy", "audit"];
+pub(crate) const TOP_LEVEL: &[&str] = &[
+    "$schema",
+    "mcpServers",
+    "toolSearch",
+    "codeMode",
+    "gateway",
+    "registry",
+    "skills",
+    "namespaces",
+    "policy",
+    "audit",
+];
+
+/// The keys of `registry`.
+pub(crate) const REGISTRY: &[&str] = &["sources", "cacheHours"];
+
+/// The keys of a namespace.
+pub(crate) const NAMESPACE: &[&str] = &["servers", "exclusive", "mode", "toolSearch"];
 
 /// The keys under which clients keep their servers.
 pub(crate) const CONTAINERS: &[&str] = &["mcpServers", "servers", "context_servers", "mcp_servers"];
@@ -89,12 +105,14 @@ pub(crate) const SERVER: &[&str] = &[
     "cwd",
     "url",
     "headers",
+    "oauth",
     "prefix",
     "description",
     "deferLoading",
     "lazy",
     "enabled",
     "disabled",
+    "idleTimeoutSeconds",
     "connectTimeoutSeconds",
     "callIdleTimeoutSeconds",
     "callTotalTimeoutSeconds",
@@ -151,7 +169,6 @@ pub(crate) const SERVER_IGNORED: &[&str] = &[
     "id",
     "metadata",
     "name",
-    "oauth",
     "oauthScopes",
     "oauth_resource",
     "registryUrl",
@@ -174,6 +191,25 @@ pub(crate) const SERVER_IGNORED: &[&str] = &[
 pub(crate) const SERVER_UNSUPPORTED: &[(&str, &str)] = &[
     ("envFile", "list the variables that the server needs under `env`, as `${NAME}`"),
     ("headersHelper", "write the headers under `headers`; their values may use `${NAME}`"),
+];
+
+/// The keys of `oauth`.
+pub(crate) const OAUTH: &[&str] =
+    &["clientId", "clientSecret", "clientMetadataUrl", "scopes", "redirectPort"];
+
+/// The keys of other clients' `oauth` that mean something to toolgate, or whose meaning is found
+/// out from the server.
+pub(crate) const OAUTH_FOREIGN: &[&str] = &[
+    "audiences",
+    "authServerMetadataUrl",
+    "authorizationUrl",
+    "callbackPort",
+    "enabled",
+    "issuer",
+    "redirectUri",
+    "registrationUrl",
+    "tokenParamName",
+    "tokenUrl",
 ];
 
 /// The keys of a tool within `tools`.

@@ -41,10 +41,12 @@ mod error;
 mod expand;
 mod gateway;
 mod keys;
+mod namespace;
 mod policy;
 mod position;
 mod problem;
 mod read;
+mod registry;
 mod schema;
 mod secret;
 mod subagent;
@@ -55,12 +57,15 @@ use std::path::Path;
 pub use audit::AuditLogging;
 pub use code_mode::{CodeMode, RunJournal};
 pub use configuration::{
-    Configuration, ServerEntry, ServerSettings, ToolFilter, ToolSettings, Transport,
+    Configuration, HttpDialect, OAuth, ServerEntry, ServerSettings, ToolFilter, ToolSettings,
+    Transport,
 };
 pub use embeddings::{EmbeddingSource, Embeddings};
 pub use error::ConfigError;
 pub use gateway::{Gateway, GatewayOauth};
+pub use namespace::Namespace;
 pub use problem::{Position, Problem, Severity};
+pub use registry::{Registry, RegistrySource};
 pub use schema::json_schema;
 pub use secret::Secret;
 pub use subagent::{ChatProviderName, Subagent};

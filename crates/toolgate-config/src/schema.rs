@@ -11,6 +11,7 @@ use toolgate_policy::Label;
 
 use crate::choice::Named;
 use crate::choice::choice;
+use crate::namespace::NamespaceMode;
 use crate::policy::{OneOrMany, PolicyFile};
 use crate::{Approval, AuditLogging, ChatProviderName, CodeMode, Gateway, MAX_SERVERS, ToolSearch};
 
@@ -44,6 +45,45 @@ struct ConfigurationFile {
     policy: Option<PolicyFile>,
     /// How decisions and calls are recorded.
     audit: Option<AuditLogging>,
+    /// Where servers can be found that are not in this file. Nowhere, unless it is said.
+    registry: Option<RegistryFile>,
+    /// Folders of skills: each a folder with a `SKILL.md`, of which the front matter has `name`,
+    /// `description` and `mcp-servers`. Relative ones are meant from this file's folder.
+    #[schemars(length(max = 32))]
+    skills: Option<Vec<String>>,
+    /// Sets of servers that `toolgate serve --http` serves apart, at `/mcp/NAME`, by name.
+    #[schemars(extend("maxProperties" = 100))]
+    namespaces: Option<BTreeMap<String, NamespaceFile>>,
+}
+
+/// Where servers can be found.
+#[derive(JsonSchema)]
+#[schemars(rename = "Registry", rename_all = "camelCase")]
+#[expect(dead_code, reason = "the fields are read by the derive alone")]
+struct RegistryFile {
+    /// Registries by their `https` URL, and files or folders of `server.json` files. Of two servers
+    /// with one name, that of the first source counts.
+    #[schemars(length(max = 32))]
+    sources: Option<Vec<String>>,
+    /// How many hours an answer of a registry is used before it is asked again. Unless set, 24.
+    #[schemars(range(min = 0, max = 8_760))]
+    cache_hours: Option<f64>,
+}
+
+/// Some of the servers, served at a path of their own.
+#[derive(JsonSchema)]
+#[schemars(rename = "Namespace", rename_all = "camelCase")]
+#[expect(dead_code, reason = "the fields are read by the derive alone")]
+struct NamespaceFile {
+    /// Its servers, by their names in this file.
+    servers: Option<Vec<String>>,
+    /// Whether its servers are left out at `/mcp`. Unless set, false.
+    exclusive: Option<bool>,
+    /// What an agent is shown: every tool (`direct`), the meta-tools with a list that is fixed
+    /// (`stable`) or grows (`dynamic`), scripts (`code`). Unless set, as `toolSearch` says.
+    mode: Option<NamespaceMode>,
+    /// What differs from the `toolSearch` of the file.
+    tool_search: Option<ToolSearch>,
 }
 
 /// A server: a `command` that starts it, or the `url` where it runs.
@@ -54,7 +94,8 @@ struct ConfigurationFile {
 #[schemars(rename = "Server", rename_all = "camelCase")]
 #[expect(dead_code, reason = "the fields are read by the derive alone")]
 struct ServerFile {
-    /// How the server is reached. Unless set, `stdio` with a `command` and `http` with a `url`.
+    /// How the server is reached. Unless set, `stdio` with a `command` and `http` with a `url`. With
+    /// `http`, the older `sse` is tried where the server does not take the newer transport.
     r#type: Option<TransportName>,
     /// The program that starts the server.
     #[schemars(length(min = 1))]
@@ -65,11 +106,14 @@ struct ServerFile {
     env: Option<BTreeMap<String, Scalar>>,
     /// The folder in which the program starts.
     cwd: Option<String>,
-    /// The Streamable HTTP endpoint of the server.
+    /// The Streamable HTTP or HTTP+SSE endpoint of the server.
     #[schemars(length(min = 1))]
     url: Option<String>,
     /// Headers for every request to the endpoint.
     headers: Option<BTreeMap<String, Scalar>>,
+    /// How to log in (`toolgate login`), where the server's authorization server does not register
+    /// whoever comes, or asks for the wrong rights.
+    oauth: Option<OAuthFile>,
     /// What the names of its tools begin with; an empty string for nothing. Unless set, the name
     /// of the server.
     #[schemars(regex(pattern = "^[A-Za-z0-9_]{0,32}$"))]
@@ -81,6 +125,10 @@ struct ServerFile {
     defer_loading: Option<bool>,
     /// Whether the server is started only when one of its tools is needed. Unless set, false.
     lazy: Option<bool>,
+    /// After how many seconds without a call the server is stopped, to be started again with the next
+    /// one; 0 for never. Unless set, 1800 for a lazy server and never for others.
+    #[schemars(range(min = 0, max = 31_536_000))]
+    idle_timeout_seconds: Option<f64>,
     /// Whether the server is served at all. Unless set, true.
     enabled: Option<bool>,
     /// The opposite of `enabled`.
@@ -110,6 +158,28 @@ struct ServerFile {
     labels: Option<OneOrMany<Named<Label>>>,
     /// Whether what the server says of its tools is believed. Unless set, false.
     trusted: Option<bool>,
+}
+
+/// How to log in at a server.
+///
+/// `${NAME}` and `${NAME:-default}` in all texts stand for environment variables.
+#[derive(JsonSchema)]
+#[schemars(rename = "OAuth", rename_all = "camelCase")]
+#[expect(dead_code, reason = "the fields are read by the derive alone")]
+struct OAuthFile {
+    /// Who toolgate is to the authorization server, where that was agreed beforehand.
+    #[schemars(length(min = 1))]
+    client_id: Option<String>,
+    /// The secret that goes with `clientId`, best as `${NAME}`.
+    client_secret: Option<String>,
+    /// The `https` URL of a document that says who toolgate is, for authorization servers that read
+    /// such (Client ID Metadata Documents).
+    client_metadata_url: Option<String>,
+    /// The scopes to ask for, in place of those that the server says it needs.
+    scopes: Option<Vec<String>>,
+    /// The port of 127.0.0.1 that the browser comes back to. Unless set, a free one.
+    #[schemars(range(min = 1, max = 65_535))]
+    redirect_port: Option<u64>,
 }
 
 /// The settings of one tool.
@@ -226,16 +296,17 @@ enum Scalar {
 enum TransportName {
     Stdio,
     Http,
+    Sse,
 }
 
-choice!(TransportName, "stdio" => Stdio, "http" => Http);
+choice!(TransportName, "stdio" => Stdio, "http" => Http, "sse" => Sse);
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::keys::{
-        AUDIT, CODE_MODE, EMBEDDINGS, GATEWAY, GATEWAY_OAUTH, JOURNAL, POLICY, RULE, SERVER,
-        SUBAGENT, TOOL, TOOL_SEARCH, TOP_LEVEL, WHEN,
+        AUDIT, CODE_MODE, EMBEDDINGS, GATEWAY, GATEWAY_OAUTH, JOURNAL, NAMESPACE, OAUTH, POLICY,
+        REGISTRY, RULE, SERVER, SUBAGENT, TOOL, TOOL_SEARCH, TOP_LEVEL, WHEN,
     };
 
     fn keys(schema: &Value) -> Vec<&str> {
@@ -256,6 +327,7 @@ mod tests {
         let schema = json_schema();
         let definitions = &schema["$defs"];
         assert_eq!(keys(&definitions["Server"]), sorted(SERVER));
+        assert_eq!(keys(&definitions["OAuth"]), sorted(OAUTH));
         assert_eq!(keys(&definitions["Tool"]), sorted(TOOL));
         assert_eq!(keys(&definitions["ToolSearch"]), sorted(TOOL_SEARCH));
         assert_eq!(keys(&definitions["Embeddings"]), sorted(EMBEDDINGS));
@@ -264,6 +336,8 @@ mod tests {
         assert_eq!(keys(&definitions["RunJournal"]), sorted(JOURNAL));
         assert_eq!(keys(&definitions["Gateway"]), sorted(GATEWAY));
         assert_eq!(keys(&definitions["GatewayOauth"]), sorted(GATEWAY_OAUTH));
+        assert_eq!(keys(&definitions["Registry"]), sorted(REGISTRY));
+        assert_eq!(keys(&definitions["Namespace"]), sorted(NAMESPACE));
         assert_eq!(keys(&definitions["AuditLogging"]), sorted(AUDIT));
         assert_eq!(keys(&definitions["Policy"]), sorted(POLICY));
         assert_eq!(keys(&definitions["Rule"]), sorted(RULE));

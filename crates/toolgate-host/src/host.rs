@@ -28,6 +28,8 @@ use crate::{
     screen::{Screen, Withheld},
     session::Session,
     settings::{Connect, HostSettings},
+    supply::Shelf,
+    switches::Switches,
     usage::Usage,
 };
 
@@ -36,12 +38,14 @@ use crate::{
 /// Cloning is cheap; all clones are the same host.
 #[derive(Clone)]
 pub struct Host {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
 }
 
-struct Inner {
-    knowledge: Arc<Knowledge>,
-    upstream: Arc<Upstream>,
+pub(crate) struct Inner {
+    pub(crate) knowledge: Arc<Knowledge>,
+    pub(crate) upstream: Arc<Upstream>,
+    pub(crate) switches: Switches,
+    pub(crate) shelf: Shelf,
     broker: Broker,
     /// Runs, questions and grants; none without a store.
     journal: Option<Arc<Journal>>,
@@ -61,6 +65,7 @@ impl Host {
     /// Takes what the cache has, starts to connect to all servers, and returns without waiting for
     /// any. Must be called inside a tokio runtime.
     pub fn start(mut settings: HostSettings) -> Self {
+        let (switches, plans) = Switches::read(settings.choices.clone());
         let index = SearchIndex::ranked_by(settings.strategy);
         let kept = settings.store.as_ref().filter(|_| settings.usage_memory);
         let usage = kept.map(|store| Usage::new(store.usage(), &settings.servers));
@@ -85,6 +90,9 @@ impl Host {
                 setup.spec.start = Start::OnDemand;
                 cached.push(setup.spec.name.clone());
             }
+            if setup.lazy || switches.is_off(&setup.spec.name) {
+                setup.spec.start = Start::OnDemand;
+            }
         }
         knowledge.recall(cached);
         let specs = settings.servers.iter().map(|setup| setup.spec.clone()).collect();
@@ -93,12 +101,8 @@ impl Host {
         let observer: Arc<dyn Observer> = Arc::new(ears);
         let upstream = Arc::new(Upstream::start(specs, &observer));
         offers.attach(&upstream);
-        if settings.connect == Connect::AtStart {
-            let (knowledge, upstream) = (Arc::clone(&knowledge), Arc::clone(&upstream));
-            tokio::spawn(async move {
-                knowledge.recalled().await;
-                upstream.wake_all();
-            });
+        for server in switches.off() {
+            upstream.disable(server.as_str());
         }
         let rules = settings
             .servers
@@ -115,9 +119,13 @@ impl Host {
         );
         let patience_ends = Instant::now() + FIRST_ANSWER_PATIENCE;
         let code = CodeMode::new(settings.code.clone(), settings.store.as_ref(), opened);
+        let shelf = Shelf::new(&settings.servers, &settings.supply.skills);
+        let wakes = settings.connect == Connect::AtStart;
         let inner = Inner {
             knowledge,
             upstream,
+            switches,
+            shelf,
             broker,
             journal,
             offers,
@@ -126,7 +134,15 @@ impl Host {
             encoding,
             patience_ends,
         };
-        Self { inner: Arc::new(inner) }
+        let host = Self { inner: Arc::new(inner) };
+        for plan in &plans {
+            host.use_at_start(plan);
+        }
+        if wakes {
+            let host = host.clone();
+            tokio::spawn(async move { host.wake().await });
+        }
+        host
     }
 
     /// A conversation with a model that starts now.
@@ -176,7 +192,18 @@ impl Host {
 
     /// What a session that starts now would be shown, and why.
     pub fn exposure(&self) -> Exposure {
-        decide(&self.catalog().read(), &self.settings().exposure, self.unknown_servers().len())
+        let unknown = self.unknown_servers().len();
+        let catalog = self.catalog().read();
+        let off = self.inner.switches.off();
+        if off.is_empty() {
+            return decide(&catalog, &self.settings().exposure, unknown);
+        }
+        // What is switched off costs nothing.
+        let mut seen = catalog.clone();
+        for server in &off {
+            seen.replace_server(server, Vec::new());
+        }
+        decide(&seen, &self.settings().exposure, unknown)
     }
 
     /// What is wrong with the schemas of a server's tools, whose calls are refused for it. Compiles
@@ -187,10 +214,12 @@ impl Host {
         broken.map(|problem| problem.to_string()).collect()
     }
 
-    /// Connects to the servers that were left for later.
+    /// Connects to the servers that were left for later. Lazy ones stay as they are.
     pub async fn wake(&self) {
         self.recalled().await;
-        self.inner.upstream.wake_all();
+        for setup in self.settings().servers.iter().filter(|setup| !setup.lazy) {
+            self.inner.upstream.wake(setup.spec.name.as_str());
+        }
     }
 
     /// Connects to a server that was left for later, and waits until it has either said what it
@@ -304,8 +333,8 @@ impl Host {
     }
 
     /// Keeps a text that `read_output` then reads under this id.
-    pub(crate) fn keep_output(&self, id: &str, text: &str) {
-        self.inner.code.keep_output(id, text);
+    pub(crate) fn keep_output_as(&self, id: &str, text: &str) {
+        self.inner.code.keep_output_as(id, text);
     }
 
     pub(crate) fn offers(&self) -> &Arc<Offers> {
@@ -333,6 +362,11 @@ impl Host {
             Some(handshake) => handshake.instructions,
             None => self.inner.knowledge.memory(server)?.instructions,
         }
+    }
+
+    /// Keeps a text that is too long to show; the id is what `read_output` takes.
+    pub(crate) fn keep_output(&self, text: &str) -> String {
+        self.inner.code.keep_output(text)
     }
 
     /// Takes in what a tool returned, where its server does not declare it.
@@ -391,15 +425,34 @@ impl Host {
             // A client may know the name from an earlier conversation, and be faster than the server.
             tokio::select! {
                 () = options.cancel.cancelled() => {}
-                () = self.first_answers() => {}
+                () = self.first_answers_about(name) => {}
             }
         }
         self.inner.broker.call(name, arguments, context, options).await
     }
 
-    /// Servers that may still come up with tools: neither in the cache nor failed for now.
+    /// The first answers, and that of the lazy servers which a tool of this name would belong to.
+    pub(crate) async fn first_answers_about(&self, name: &str) {
+        self.first_answers().await;
+        let owners: Vec<ServerName> = {
+            let catalog = self.catalog().read();
+            if catalog.resolve(name).is_some() {
+                return;
+            }
+            let owners = catalog.servers().filter(|entry| entry.may_own(name));
+            let unknown = |server: &&ServerName| !self.inner.knowledge.is_known(server);
+            owners.map(|entry| &entry.name).filter(unknown).cloned().collect()
+        };
+        for server in owners.iter().filter(|server| self.is_lazy(server)) {
+            self.connect(server.as_str()).await;
+        }
+    }
+
+    /// Servers that may still come up with tools by themselves: neither in the cache nor failed for
+    /// now, and not lazy.
     fn unknown_servers(&self) -> Vec<ServerName> {
-        let names = self.settings().servers.iter().map(|setup| &setup.spec.name);
+        let servers = self.settings().servers.iter().filter(|setup| !setup.lazy);
+        let names = servers.map(|setup| &setup.spec.name);
         names
             .filter(|name| !self.inner.knowledge.is_known(name))
             .filter(|name| {

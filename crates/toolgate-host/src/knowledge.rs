@@ -31,7 +31,7 @@ pub(crate) struct Knowledge {
     index: RwLock<SearchIndex>,
     /// Servers whose tools are known, from the cache or from themselves.
     known: Mutex<HashSet<ServerName>>,
-    servers: HashMap<ServerName, Kept>,
+    servers: RwLock<HashMap<ServerName, Arc<Kept>>>,
     store: Option<Store>,
     logs: Option<Arc<LogWriter>>,
     /// What was of use before; nothing where nothing is kept.
@@ -74,6 +74,13 @@ struct Kept {
     spoken: Mutex<bool>,
 }
 
+impl Kept {
+    fn of(setup: &ServerSetup) -> Self {
+        let key = ServerKey::new(setup.spec.name.as_str(), &setup.spec.endpoint.target());
+        Self { key, admits: Arc::clone(&setup.admits), spoken: Mutex::new(false) }
+    }
+}
+
 /// Where definitions come from.
 #[derive(PartialEq, Eq)]
 enum Source {
@@ -90,19 +97,13 @@ impl Knowledge {
         wanted: Option<Arc<Wanted>>,
         screen: Screen,
     ) -> Self {
-        let kept = servers.iter().map(|setup| {
-            let key = ServerKey::new(setup.spec.name.as_str(), &setup.spec.endpoint.target());
-            (
-                setup.spec.name.clone(),
-                Kept { key, admits: Arc::clone(&setup.admits), spoken: Mutex::new(false) },
-            )
-        });
+        let kept = servers.iter().map(|setup| (setup.spec.name.clone(), Arc::new(Kept::of(setup))));
         let catalog = Catalog::new(servers.iter().map(|setup| setup.entry.clone()));
         Self {
             catalog: Arc::new(RwLock::new(catalog)),
             index: RwLock::new(index),
             known: Mutex::default(),
-            servers: kept.collect(),
+            servers: RwLock::new(kept.collect()),
             logs: store.clone().map(LogWriter::start).map(Arc::new),
             store,
             usage: usage.map(Arc::new),
@@ -136,6 +137,41 @@ impl Knowledge {
         self.known.lock().contains(server)
     }
 
+    /// Adds a server of which nothing is known yet. A name that is taken stays with who has it; says
+    /// whether it was added.
+    pub(crate) fn add(&self, setup: &ServerSetup) -> bool {
+        let added = self.catalog.write().add_server(setup.entry.clone());
+        if added {
+            self.servers.write().insert(setup.spec.name.clone(), Arc::new(Kept::of(setup)));
+            if let Some(usage) = &self.usage {
+                usage.guard(setup);
+            }
+        }
+        added
+    }
+
+    /// Forgets a server and its tools.
+    pub(crate) fn remove(&self, server: &ServerName) {
+        let Some(kept) = self.servers.write().remove(server) else { return };
+        // Who is about to put its tools in place is waited for, and nobody comes after.
+        let _spoken = kept.spoken.lock();
+        let replaced = self.catalog.write().remove_server(server);
+        self.index.write().remove_server(server.as_str());
+        for other in &replaced.renamed {
+            self.index_server(other);
+        }
+        self.known.lock().remove(server);
+        if let Some(wanted) = &self.wanted {
+            wanted.changed(server);
+        }
+        self.changes.send_modify(|count| *count += 1);
+    }
+
+    /// Tells that the lists of sessions may be others than before.
+    pub(crate) fn announce(&self) {
+        self.changes.send_modify(|count| *count += 1);
+    }
+
     /// The best tools for a query, best first, with those lifted that were of use before.
     pub(crate) fn search(&self, query: &Query<'_>) -> Result<Vec<Hit>, SearchError> {
         let index = self.index.read();
@@ -162,20 +198,20 @@ impl Knowledge {
 
     /// How to talk to a server, if it is in the cache.
     pub(crate) fn memory(&self, server: &ServerName) -> Option<ServerMemory> {
-        self.store.as_ref()?.definitions().memory(&self.servers.get(server)?.key)
+        self.store.as_ref()?.definitions().memory(&self.kept(server)?.key)
     }
 
     /// Reads the cached definitions of `servers`, aside: the first words of a client need not wait
     /// for it.
     pub(crate) fn recall(self: &Arc<Self>, servers: Vec<ServerName>) {
         let Some(store) = &self.store else { return };
-        self.recalling.send_replace(servers.len());
+        self.recalling.send_modify(|left| *left += servers.len());
         for server in servers {
             let (knowledge, cache) = (Arc::clone(self), store.definitions());
             tokio::task::spawn_blocking(move || {
                 // Counted down however this ends: everybody waits for the last one.
                 let _done = CountDown(&knowledge.recalling);
-                let kept = knowledge.servers.get(&server);
+                let kept = knowledge.kept(&server);
                 if let Some(cached) = kept.and_then(|kept| cache.load(&kept.key)) {
                     knowledge.learn(&server, cached.definitions, &Source::Cache);
                 } else {
@@ -204,7 +240,7 @@ impl Knowledge {
     }
 
     fn learn(&self, server: &ServerName, mut definitions: Vec<Definition>, source: &Source) {
-        let Some(kept) = self.servers.get(server) else { return };
+        let Some(kept) = self.kept(server) else { return };
         let mut spoken = kept.spoken.lock();
         if *source == Source::Cache && *spoken {
             return;
@@ -293,7 +329,7 @@ impl Knowledge {
     /// Writes what a server said into the cache, aside: counting tokens and writing files takes
     /// time that the server's task does not have.
     fn remember(&self, server: &ServerName, handshake: &Handshake, definitions: Vec<Definition>) {
-        let (Some(store), Some(kept)) = (&self.store, self.servers.get(server)) else { return };
+        let (Some(store), Some(kept)) = (&self.store, self.kept(server)) else { return };
         let (cache, key) = (store.definitions(), kept.key.clone());
         let (server, writing) = (server.clone(), Arc::clone(&self.writing));
         let memory = ServerMemory {
@@ -309,6 +345,10 @@ impl Knowledge {
                 tracing::warn!(%server, "definitions are not cached: {error}");
             }
         });
+    }
+
+    fn kept(&self, server: &ServerName) -> Option<Arc<Kept>> {
+        self.servers.read().get(server).cloned()
     }
 
     /// Does what takes time off the way of whoever waits; the end waits for it.

@@ -27,6 +27,7 @@
 
 mod code;
 mod ears;
+mod enabling;
 mod encoding;
 mod find;
 mod host;
@@ -38,6 +39,8 @@ mod recent;
 mod screen;
 mod session;
 mod settings;
+mod supply;
+mod switches;
 mod texts;
 mod usage;
 mod words;
@@ -51,3 +54,4 @@ pub use overview::ServerOverview;
 pub use screen::{Pin, Withheld, Withholding};
 pub use session::{CallFailure, Session};
 pub use settings::{AuditSettings, Connect, HostSettings, ServerSetup, Subagent};
+pub use supply::Supply;

@@ -6,9 +6,12 @@ mod absent;
 mod call;
 mod definitions;
 mod details;
+mod elsewhere;
 mod read;
 mod run;
 mod search;
+mod servers;
+mod skill;
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -34,12 +37,30 @@ pub enum MetaTool {
     Resume,
     /// `read_output`.
     Read,
+    /// `search_available_servers`.
+    FindServers,
+    /// `enable_server`.
+    Enable,
+    /// `disable_server`.
+    Disable,
+    /// `load_skill`.
+    LoadSkill,
 }
 
 impl MetaTool {
     /// All of them, in the order of every listing.
-    pub const ALL: [Self; 6] =
-        [Self::Search, Self::Details, Self::Call, Self::Run, Self::Resume, Self::Read];
+    pub const ALL: [Self; 10] = [
+        Self::Search,
+        Self::Details,
+        Self::Call,
+        Self::Run,
+        Self::Resume,
+        Self::Read,
+        Self::FindServers,
+        Self::Enable,
+        Self::Disable,
+        Self::LoadSkill,
+    ];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -50,6 +71,10 @@ impl MetaTool {
             Self::Run => "run_code",
             Self::Resume => "resume_run",
             Self::Read => "read_output",
+            Self::FindServers => "search_available_servers",
+            Self::Enable => "enable_server",
+            Self::Disable => "disable_server",
+            Self::LoadSkill => "load_skill",
         }
     }
 
@@ -90,6 +115,22 @@ pub(crate) async fn call(
             Ok(request) => read::read(session, &request, options).await,
             Err(result) => result,
         }),
+        MetaTool::FindServers => Ok(match read(tool, arguments) {
+            Ok(request) => servers::find(session, &request).await,
+            Err(result) => result,
+        }),
+        MetaTool::Enable => match read(tool, arguments) {
+            Ok(request) => servers::enable(session, &request, &options).await,
+            Err(result) => Ok(result),
+        },
+        MetaTool::Disable => Ok(match read(tool, arguments) {
+            Ok(request) => servers::disable(session, &request).await,
+            Err(result) => result,
+        }),
+        MetaTool::LoadSkill => match read(tool, arguments) {
+            Ok(request) => skill::load(session, &request, &options).await,
+            Err(result) => Ok(result),
+        },
     }
 }
 

@@ -12,8 +12,10 @@ use crate::host::Host;
 pub struct ServerOverview {
     /// The server.
     pub server: ServerName,
-    /// `ready`, `idle`, `connecting`, `failed` or `stopped`.
+    /// `ready`, `idle`, `connecting`, `failed`, `disabled` or `stopped`.
     pub state: &'static str,
+    /// Whether it is left alone until it is needed.
+    pub lazy: bool,
     /// Why it is not ready.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -49,8 +51,10 @@ impl Host {
                 let name = entry.name.as_str();
                 let state = self.state(name).unwrap_or_default();
                 let tools = catalog.tools_of(name);
+                // What is switched off is there for nobody.
+                let seen = tools.iter().filter(|_| state.kind != StateKind::Disabled);
                 let (loaded, deferred): (Vec<_>, Vec<_>) =
-                    tools.iter().partition(|tool| exposure.loads(tool, entry));
+                    seen.partition(|tool| exposure.loads(tool, entry));
                 let names = |tools: Vec<&toolgate_catalog::Tool>| {
                     tools.into_iter().map(|tool| tool.name.to_string()).collect()
                 };
@@ -58,6 +62,7 @@ impl Host {
                 ServerOverview {
                     server: entry.name.clone(),
                     state: state_name(state.kind),
+                    lazy: self.is_lazy(&entry.name),
                     reason: failure.as_ref().map(|failure| failure.reason.clone()),
                     action: failure.map(|failure| failure.action),
                     problems: state.problems.iter().map(ToString::to_string).collect(),
@@ -82,6 +87,7 @@ fn state_name(kind: StateKind) -> &'static str {
         StateKind::Connecting => "connecting",
         StateKind::Ready => "ready",
         StateKind::Failed => "failed",
+        StateKind::Disabled => "disabled",
         StateKind::Stopped => "stopped",
     }
 }

@@ -1,7 +1,7 @@
 //! One conversation with a host.
 
 use std::{
-    collections::HashSet,
+    collections::{BTreeSet, HashSet},
     sync::{
         Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::{OnceCell, watch};
 use toolgate_broker::{BrokerError, CallContext, SessionContext};
-use toolgate_catalog::{Catalog, ExposedName, Exposure, ExposureKind, Reason, Tool};
+use toolgate_catalog::{Catalog, ExposedName, Exposure, ExposureKind, Reason, ServerName, Tool};
 use toolgate_sandbox::Language;
 use toolgate_upstream::{CallError, CallOptions};
 
@@ -32,7 +32,13 @@ use crate::{
 pub struct Session {
     host: Host,
     context: Arc<SessionContext>,
+    /// Whether what was granted for the conversation ends with it; a script's calls are made within
+    /// the one that started it.
+    ends: bool,
     exposure: OnceCell<Exposure>,
+    /// The servers that were switched off when it began. What is switched off later stays in its
+    /// list, so that prompt caches hold.
+    hidden: OnceLock<BTreeSet<ServerName>>,
     /// The list of a stable session, which never changes once it was given.
     frozen: OnceCell<Vec<Value>>,
     /// Tools that a dynamic session found, in the order found.
@@ -64,10 +70,19 @@ pub enum CallFailure {
 
 impl Session {
     pub(crate) fn new(host: Host, context: Arc<SessionContext>) -> Self {
+        let mut session = Self::within(host, context);
+        session.ends = true;
+        session
+    }
+
+    /// A part of a conversation that goes on after it.
+    pub(crate) fn within(host: Host, context: Arc<SessionContext>) -> Self {
         Self {
             host,
             context,
+            ends: false,
             exposure: OnceCell::new(),
+            hidden: OnceLock::new(),
             frozen: OnceCell::new(),
             found: Mutex::default(),
             found_changes: watch::Sender::new(0),
@@ -99,7 +114,9 @@ impl Session {
     pub async fn exposure(&self) -> &Exposure {
         self.exposure
             .get_or_init(|| async {
+                self.host.refresh_switches().await;
                 self.host.recalled().await;
+                self.hidden.get_or_init(|| self.host.inner.switches.off());
                 let mut exposure = self.host.exposure();
                 let mut changes = self.host.changes();
                 let mut waiting = std::pin::pin!(self.host.first_answers());
@@ -147,7 +164,7 @@ impl Session {
         arguments: Map<String, Value>,
         options: CallOptions,
     ) -> Result<Value, CallFailure> {
-        if let Some(tool) = MetaTool::named(name) {
+        if let Some(tool) = MetaTool::named(name).filter(|tool| self.takes(*tool)) {
             return meta::call(self, tool, arguments, options).await;
         }
         self.native_call(name, arguments, options).await
@@ -320,6 +337,7 @@ impl Session {
             .get()
             .zip(server)
             .is_some_and(|(exposure, server)| exposure.loads(tool, server));
+        let from_start = from_start && self.sees(&tool.id.server);
         from_start || self.found.lock().contains(&tool.name)
     }
 
@@ -327,11 +345,12 @@ impl Session {
         let catalog = self.host.catalog().read();
         let mut given: HashSet<&ExposedName> = HashSet::new();
         let mut tools: Vec<&Tool> = Vec::new();
-        for tool in exposure.loaded(&catalog) {
+        for tool in exposure.loaded(&catalog).filter(|tool| self.sees(&tool.id.server)) {
             given.insert(&tool.name);
             tools.push(tool);
         }
-        let all_loaded = exposure.kind == ExposureKind::Direct && tools.len() == catalog.len();
+        let seen = catalog.tools().filter(|tool| self.sees(&tool.id.server)).count();
+        let all_loaded = exposure.kind == ExposureKind::Direct && tools.len() == seen;
         let found = self.found.lock();
         tools.extend(
             found
@@ -339,24 +358,54 @@ impl Session {
                 .filter_map(|name| catalog.resolve(name.as_str()))
                 .filter(|tool| !given.contains(&tool.name)),
         );
-        let own = if all_loaded {
-            Vec::new()
-        } else {
-            let offer = Offer {
-                keep_loaded_tools: self.host.settings().keep_loaded_tools,
-                scripts: self.host.runs_scripts(),
-            };
-            meta::meta_definitions(exposure.kind, offer)
-        };
+        let offer = Offer { deferred: !all_loaded, ..self.offer() };
+        let own = meta::meta_definitions(exposure.kind, offer);
         own.into_iter().chain(tools.into_iter().map(exposed_definition)).collect()
+    }
+
+    /// Whether a server's tools are there for this session.
+    pub(crate) fn sees(&self, server: &ServerName) -> bool {
+        let hidden = self.hidden.get().is_some_and(|hidden| hidden.contains(server));
+        !hidden || !self.host.is_off(server)
+    }
+
+    /// What the session's own tools depend on.
+    fn offer(&self) -> Offer {
+        let settings = self.host.settings();
+        let something_off = self.hidden.get().is_some_and(|hidden| !hidden.is_empty());
+        Offer {
+            keep_loaded_tools: settings.keep_loaded_tools,
+            scripts: self.host.runs_scripts(),
+            deferred: true,
+            servers: something_off || self.host.offers_servers(),
+            skills: !settings.supply.skills.skills.is_empty(),
+        }
+    }
+
+    /// Whether a meta-tool may be called. Those that are merely not worth listing may.
+    pub(crate) fn takes(&self, tool: MetaTool) -> bool {
+        match tool {
+            MetaTool::FindServers | MetaTool::Enable | MetaTool::Disable => self.offer().servers,
+            MetaTool::LoadSkill => self.offer().skills,
+            _ => true,
+        }
     }
 
     /// Whether tools that are always loaded may be missing because their server is unknown yet.
     fn awaits_always_loaded(&self) -> bool {
-        self.host.settings().servers.iter().any(|setup| {
+        let waited_for = self.host.settings().servers.iter().filter(|setup| !setup.lazy);
+        waited_for.into_iter().any(|setup| {
             setup.entry.defer_loading == Some(false)
                 || setup.entry.defer_tools.values().any(|deferred| !deferred)
         })
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if self.ends {
+            self.host.broker().end_session(&self.context);
+        }
     }
 }
 

@@ -6,10 +6,10 @@ use toolgate_broker::ServerRules;
 use toolgate_catalog::{ExposureSettings, ServerEntry};
 use toolgate_policy::{PolicySettings, definitions::Lock};
 use toolgate_search::{Chooser, StrategyName};
-use toolgate_store::Store;
+use toolgate_store::{ChoiceFile, Store};
 use toolgate_upstream::ServerSpec;
 
-use crate::{code::CodeSettings, encoding::EncoderSetup, screen::Pin};
+use crate::{code::CodeSettings, encoding::EncoderSetup, screen::Pin, supply::Supply};
 
 /// Everything a host needs to know. It reads no file and no environment by itself.
 #[derive(Debug, Clone)]
@@ -35,6 +35,11 @@ pub struct HostSettings {
     pub usage_memory: bool,
     /// Where definitions and vectors are cached, and logs and uses kept; nowhere where unset.
     pub store: Option<Store>,
+    /// Where it is kept which servers are switched off, and what people consented to; nowhere where
+    /// unset.
+    pub choices: Option<ChoiceFile>,
+    /// What can be had beside the servers.
+    pub supply: Supply,
     /// When servers are connected.
     pub connect: Connect,
     /// Whether and how scripts run; not at all where unset.
@@ -90,6 +95,9 @@ pub struct ServerSetup {
     pub rules: ServerRules,
     /// Which of its tools exist for toolgate, by their own names.
     pub admits: Arc<dyn Fn(&str) -> bool + Send + Sync>,
+    /// Whether it is left alone until one of its tools is called or somebody enables it. Nobody waits
+    /// for a lazy server: what is in the cache is known of it, and else its description.
+    pub lazy: bool,
 }
 
 impl HostSettings {
@@ -106,6 +114,8 @@ impl HostSettings {
             usage_memory: true,
             encoder: None,
             store: None,
+            choices: None,
+            supply: Supply::default(),
             connect: Connect::default(),
             code: None,
             policy: PolicySettings::default(),
@@ -121,7 +131,8 @@ impl ServerSetup {
     pub fn new(spec: ServerSpec) -> Self {
         let entry =
             ServerEntry { defer_tools: HashMap::new(), ..ServerEntry::named(spec.name.clone()) };
-        Self { spec, entry, rules: ServerRules::default(), admits: Arc::new(|_| true) }
+        let rules = ServerRules::default();
+        Self { spec, entry, rules, admits: Arc::new(|_| true), lazy: false }
     }
 }
 
@@ -132,6 +143,7 @@ impl fmt::Debug for ServerSetup {
             .field("spec", &self.spec)
             .field("entry", &self.entry)
             .field("rules", &self.rules)
+            .field("lazy", &self.lazy)
             .finish_non_exhaustive()
     }
 }

@@ -1,5 +1,6 @@
 //! What toolgate keeps on disk.
 //!
+//! - [`ChoiceFile`]: which servers people and models switched off, and what people consented to.
 //! - [`DefinitionCache`]: what servers said of their tools, so that a second start can search
 //!   before any server has answered.
 //! - [`ShapeStore`]: what the results of tools looked like, where servers do not declare it.
@@ -7,8 +8,10 @@
 //! - [`ServerLog`]: what servers wrote to stderr, bounded.
 //! - [`UsageLog`]: which query led to which call, bounded.
 //! - [`AccessTokens`]: what lets clients in over the network, as hashes.
+//! - [`Vault`]: the secrets of logins, encrypted.
 //!
-//! All of these but the tokens can be lost without harm. A file that cannot be read is treated as absent, and
+//! All of these but the access tokens can be lost without harm, a vault at the price of logging in
+//! again. A file that cannot be read is treated as absent, and
 //! a write that fails is an error for the caller to report, never a reason to stop.
 //!
 //! What must not be lost:
@@ -17,9 +20,10 @@
 //! - [`AuditLog`]: every decision and call, in a chain that shows where a line is missing.
 //!
 //! Several processes may use one folder: cached definitions are replaced whole, logs are appended to
-//! line by line, and vectors and the usage log are written under a lock.
+//! line by line, and vectors, choices and the usage log are written under a lock.
 
 mod audit;
+mod choices;
 mod definitions;
 mod files;
 mod journal;
@@ -28,6 +32,7 @@ mod logs;
 mod shapes;
 mod tokens;
 mod usage;
+mod vault;
 mod vectors;
 mod writer;
 
@@ -36,6 +41,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 pub use audit::{AuditError, AuditLog, AuditProblem, AuditRecord};
+pub use choices::{ApprovalRequest, ChoiceFile, Choices, Consent, MAX_REQUESTS, SwitchedBy};
 pub use definitions::{CachedServer, DefinitionCache, ServerKey, ServerMemory};
 pub use journal::{
     Approval, ApprovalState, CallEnd, GrantRow, Journal, JournalError, NewRun, PastCallRow,
@@ -48,6 +54,7 @@ pub use tokens::{
     TokenStamp,
 };
 pub use usage::{PastUse, UsageLog, UsageNews, UsagePlace};
+pub use vault::{Vault, VaultError, VaultKey, VaultLock};
 pub use vectors::{MAX_ENCODERS, MAX_VECTOR_BYTES, VectorCache};
 pub use writer::LogWriter;
 
@@ -81,6 +88,18 @@ impl Store {
         DefinitionCache::new(self.root.join("cache"))
     }
 
+    /// What was chosen for the servers of a configuration; `configuration` tells it from others.
+    pub fn choices(&self, configuration: &str) -> ChoiceFile {
+        ChoiceFile::new(
+            self.root.join("choices").join(format!("{}.json", files::slug(configuration))),
+        )
+    }
+
+    /// A folder for what was fetched from elsewhere and can be fetched again.
+    pub fn fetched(&self, what: &str) -> PathBuf {
+        self.root.join("cache").join(what)
+    }
+
     /// Which query led to which call.
     pub fn usage(&self) -> UsageLog {
         UsageLog::new(self.root.join("usage").join("usage.jsonl"))
@@ -109,6 +128,11 @@ impl Store {
     /// The log of all decisions and calls.
     pub fn audit(&self) -> AuditLog {
         AuditLog::new(self.root.join("audit").join("audit.jsonl"))
+    }
+
+    /// The secrets of logins.
+    pub fn vault(&self, key: VaultKey) -> Vault {
+        Vault::new(self.root.join("vault"), key)
     }
 
     /// The log of one server.

@@ -9,7 +9,7 @@ use std::{
 
 use crate::files;
 
-/// How long another writer is waited for. It writes for milliseconds, unless it was stopped.
+/// How long another writer is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How often is looked.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -21,10 +21,15 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    /// Waits for the lock, for a limited time.
+    /// Waits for a writer, which writes for milliseconds unless it was stopped.
     pub(crate) fn take(path: &Path) -> io::Result<Self> {
+        Self::take_within(path, PATIENCE)
+    }
+
+    /// Waits for the lock, for a limited time.
+    pub(crate) fn take_within(path: &Path, patience: Duration) -> io::Result<Self> {
         let file = files::private_options().write(true).create(true).truncate(false).open(path)?;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + patience;
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(Self { _file: file }),

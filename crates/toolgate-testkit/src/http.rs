@@ -24,7 +24,7 @@ use crate::engine::{Engine, Generation};
 use crate::outbox::{Frame, Outbox};
 use crate::peer::Peer;
 use crate::reply::code;
-use crate::{Fixture, TestkitError};
+use crate::{AuthorizationServer, Fixture, TestkitError};
 
 /// The header that names a legacy session.
 const SESSION_HEADER: &str = "mcp-session-id";
@@ -38,6 +38,31 @@ pub struct RunningHttp {
 }
 
 impl RunningHttp {
+    /// Serves `router`, whose endpoint is at `path`.
+    pub(crate) async fn serve(
+        engine: Arc<Engine>,
+        router: Router,
+        address: SocketAddr,
+        path: &str,
+        authorization: Option<&AuthorizationServer>,
+    ) -> Result<Self, TestkitError> {
+        let listener = TcpListener::bind(address).await?;
+        let url = format!("http://{}{path}", listener.local_addr()?);
+        let router = match authorization {
+            Some(authorization) => authorization.guard(router, &url),
+            None => router,
+        };
+        let stopped = Arc::clone(&engine);
+        let server = tokio::spawn(async move {
+            axum::serve(listener, router)
+                .with_graceful_shutdown(async move {
+                    stopped.died().await;
+                })
+                .await
+        });
+        Ok(Self { url, engine, server: Some(server) })
+    }
+
     /// Where it listens, such as `http://127.0.0.1:40123/mcp`.
     pub fn url(&self) -> &str {
         &self.url
@@ -82,24 +107,31 @@ impl Fixture {
     ///
     /// A crash, which would end a process, here ends the server and breaks its connections.
     pub async fn serve_http(self, address: SocketAddr) -> Result<RunningHttp, TestkitError> {
+        self.serve_streamable(address, None).await
+    }
+
+    /// The same behind an authorization server: without one of its tokens there is a 401.
+    pub async fn serve_http_for(
+        self,
+        address: SocketAddr,
+        authorization: &AuthorizationServer,
+    ) -> Result<RunningHttp, TestkitError> {
+        self.serve_streamable(address, Some(authorization)).await
+    }
+
+    async fn serve_streamable(
+        self,
+        address: SocketAddr,
+        authorization: Option<&AuthorizationServer>,
+    ) -> Result<RunningHttp, TestkitError> {
         if let Some(code) = self.prepare().await? {
             return Err(TestkitError::Exited { code });
         }
-        let listener = TcpListener::bind(address).await?;
-        let url = format!("http://{}/mcp", listener.local_addr()?);
         let engine = Engine::new(self);
         let site = Arc::new(Site { engine: Arc::clone(&engine), sessions: Mutex::default() });
         let handlers = post(on_post).get(on_get).delete(on_delete);
         let router = Router::new().route("/mcp", handlers).with_state(site);
-        let stopped = Arc::clone(&engine);
-        let server = tokio::spawn(async move {
-            axum::serve(listener, router)
-                .with_graceful_shutdown(async move {
-                    stopped.died().await;
-                })
-                .await
-        });
-        Ok(RunningHttp { url, engine, server: Some(server) })
+        RunningHttp::serve(engine, router, address, "/mcp", authorization).await
     }
 }
 

@@ -43,6 +43,7 @@
 //! | `fixture/ask` | asks `ask` (`{method, params}`) of the client; the answer is the result |
 //! | `fixture/heard` | `{heard: [{method, params}]}`: the last notifications of clients |
 
+mod authorization;
 mod binary;
 mod builtin;
 mod embeddings;
@@ -59,11 +60,17 @@ mod peer;
 mod questions;
 mod raw_client;
 mod real_servers;
+mod registry;
 mod reply;
 pub mod soak;
+mod sse;
 mod stdio;
 mod tools;
 
+pub use authorization::{
+    AuthorizationFault, AuthorizationOptions, AuthorizationRecord, AuthorizationServer, Discovery,
+    Visited, visit,
+};
 pub use binary::{Entry, conformance_binary, fixture_binary};
 pub use builtin::Builtin;
 pub use embeddings::{EmbeddingsEndpoint, EmbeddingsFault};
@@ -75,3 +82,5 @@ pub use issuer::{Issuer, IssuerFault, SigningKey};
 pub use model::{ModelEndpoint, ModelScript};
 pub use raw_client::RawClient;
 pub use real_servers::{RealServer, RealServers, real_servers};
+pub use registry::{RegistryEndpoint, RegistryFault};
+pub use sse::PostAddress;

@@ -29,6 +29,17 @@ pub enum CallError {
         /// Why.
         failure: Failure,
     },
+    /// The server wants a login, or one with more rights. It refused the call, which took no effect,
+    /// so that trying again after the login is safe.
+    #[error("server `{server}` did not take `{tool}`: {}; {}", failure.reason, failure.action)]
+    Unauthorized {
+        /// The server.
+        server: ServerName,
+        /// The tool.
+        tool: String,
+        /// What it wants.
+        failure: Failure,
+    },
     /// The connection ended while the call was under way. Whether it had an effect is unknown, and
     /// it was not repeated. The server is being restarted.
     #[error(

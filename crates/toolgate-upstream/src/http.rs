@@ -8,7 +8,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use futures::{StreamExt, stream::BoxStream};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
-use reqwest::{Client, Response, StatusCode};
+use reqwest::{Response, StatusCode};
 use rmcp::{
     model::{ClientJsonRpcMessage, ClientRequest, RequestId, ServerJsonRpcMessage},
     transport::{
@@ -24,25 +24,29 @@ use sse_stream::Sse;
 
 use crate::{
     raw::{self, Seal},
+    reasons,
     spec::HttpEndpoint,
     tap::Heard,
 };
 
+mod authorized;
 mod body;
 mod marks;
 mod parameters;
 
+pub(crate) use authorized::AuthorizedClient;
+pub(crate) use body::bounded_events;
 use parameters::ParameterHeaders;
 pub(crate) use parameters::header_value;
 
-type Error = StreamableHttpError<reqwest::Error>;
+pub(crate) type Error = StreamableHttpError<reqwest::Error>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 pub(crate) type Events = BoxStream<'static, Result<Sse, SseError>>;
 
 /// The HTTP client of one server.
 #[derive(Debug, Clone)]
 pub(crate) struct RawHttp {
-    client: Client,
+    client: AuthorizedClient,
     max_message_bytes: usize,
     heard: Arc<Heard>,
     parameters: ParameterHeaders,
@@ -70,14 +74,7 @@ impl RawHttp {
         max_message_bytes: usize,
         heard: Arc<Heard>,
     ) -> Result<Self, reqwest::Error> {
-        let mut builder = Client::builder()
-            // A redirect could carry credentials to another host.
-            .redirect(reqwest::redirect::Policy::none())
-            .user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")));
-        if is_loopback(&endpoint.url) {
-            builder = builder.no_proxy();
-        }
-        let (client, parameters) = (builder.build()?, ParameterHeaders::default());
+        let (client, parameters) = (AuthorizedClient::new(endpoint)?, ParameterHeaders::default());
         Ok(Self { client, max_message_bytes, heard, parameters })
     }
 
@@ -102,11 +99,11 @@ impl RawHttp {
         if let Some(session) = session.and_then(|session| HeaderValue::from_str(session).ok()) {
             all.insert(HeaderName::from_static(SESSION), session);
         }
-        let mut request = self.client.post(uri).headers(all).json(message);
+        let mut request = self.client.plain().post(uri).headers(all).json(message);
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }
-        request.send().await.map_err(without_url)
+        Ok(self.client.send(request).await?)
     }
 
     /// Posts a request and reads the start of its answer, or all of it.
@@ -238,7 +235,9 @@ impl StreamableHttpClient for RawHttp {
         token: Option<String>,
         headers: Headers,
     ) -> Result<(), Error> {
-        self.client.delete_session(uri, session, token, headers).await
+        // What a server does not let us end, it ends itself some day.
+        let token = token.or(self.client.token().await?);
+        self.client.plain().delete_session(uri, session, token, headers).await
     }
 
     async fn get_stream(
@@ -250,10 +249,27 @@ impl StreamableHttpClient for RawHttp {
         headers: Headers,
     ) -> Result<Events, Error> {
         let limit = self.max_message_bytes;
-        let events = self
-            .client
-            .get_stream_with_max_sse_event_size(uri, session, last_event, token, headers, limit)
-            .await?;
+        let open = async |token: Option<String>| {
+            let (uri, session, last) = (uri.clone(), session.clone(), last_event.clone());
+            let client = self.client.plain();
+            client
+                .get_stream_with_max_sse_event_size(
+                    uri,
+                    session,
+                    last,
+                    token,
+                    headers.clone(),
+                    limit,
+                )
+                .await
+        };
+        let first = token.or(self.client.token().await?);
+        let events = match open(first.clone()).await {
+            Err(error) if reasons::status(&error) == Some(401) || is_challenge(&error) => {
+                open(Some(self.client.another_token(first.as_deref()).await?)).await?
+            }
+            events => events?,
+        };
         Ok(self.sealed(events, Seal::All, false))
     }
 }
@@ -325,19 +341,11 @@ fn header_text(response: &Response, name: &str) -> Option<String> {
     response.headers().get(name)?.to_str().ok().map(str::to_owned)
 }
 
+fn is_challenge(error: &Error) -> bool {
+    matches!(error, StreamableHttpError::AuthRequired(_))
+}
+
 /// A URL can hold a key, and errors are shown.
 fn without_url(error: reqwest::Error) -> Error {
     StreamableHttpError::Client(error.without_url())
-}
-
-fn is_loopback(url: &str) -> bool {
-    reqwest::Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned)).is_some_and(
-        |host| {
-            host == "localhost"
-                || host
-                    .trim_matches(['[', ']'])
-                    .parse::<std::net::IpAddr>()
-                    .is_ok_and(|address| address.is_loopback())
-        },
-    )
 }

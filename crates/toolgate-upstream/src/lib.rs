@@ -17,6 +17,7 @@
 //!
 //! > **Invariant:** a call that may have had an effect is never repeated.
 
+mod auth;
 mod backoff;
 mod clock;
 mod connection;
@@ -35,13 +36,19 @@ mod redact;
 mod respondent;
 mod server;
 mod spec;
+mod sse;
 mod stdio;
 mod tap;
 mod ticket;
 mod turns;
+mod typed;
 mod upstream;
 mod watchdog;
 
+pub use auth::{
+    AuthorizationSettings, Authorizer, CallbackListener, CredentialKeeper, Credentials,
+    KeeperError, KeeperLock, Login, LoginError, LoginState, LogoutOutcome, MemoryKeeper,
+};
 pub use connection::{CallOptions, Progress};
 pub use error::{CallError, Failure};
 pub use handshake::Handshake;
@@ -50,5 +57,5 @@ pub use listing::{Listing, ListingProblem};
 pub use redact::Redactor;
 pub use respondent::{Question, Respondent, can_answer};
 pub use server::{ServerState, StateKind};
-pub use spec::{Endpoint, HttpEndpoint, Limits, ServerSpec, Start, StdioEndpoint};
+pub use spec::{Endpoint, HttpDialect, HttpEndpoint, Limits, ServerSpec, Start, StdioEndpoint};
 pub use upstream::{Observer, OutputSource, Upstream};

@@ -10,6 +10,7 @@ use rmcp::{
 };
 
 use crate::{
+    auth::Trouble,
     error::Failure,
     spec::{HttpEndpoint, StdioEndpoint, place},
 };
@@ -21,7 +22,7 @@ pub(crate) const START_OR_CORRECT: &str = "start the server, or correct its `url
 pub(crate) fn plain(error: &(dyn Error + 'static)) -> String {
     // rmcp's wrappers name types, which say nothing to a reader.
     let inner = transport_cause(error).unwrap_or(error);
-    let inner = http_cause(inner).unwrap_or(inner);
+    let inner = http_cause(inner).or_else(|| custom(inner)).unwrap_or(inner);
     let mut text = inner.to_string();
     let mut cause = inner.source();
     while let Some(current) = cause {
@@ -46,9 +47,15 @@ pub(crate) fn status(error: &(dyn Error + 'static)) -> Option<u16> {
     find::<HttpStatusError>(error).map(|error| error.status)
 }
 
+/// What is wrong with a login, if that is what the error means: then the request took no effect.
+pub(crate) fn trouble<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Trouble> {
+    find::<Trouble>(error)
+}
+
 /// Whether a server wants to know who asks.
 pub(crate) fn wants_authorization(error: &(dyn Error + 'static)) -> bool {
-    find::<AuthRequiredError>(error).is_some()
+    trouble(error).is_some()
+        || find::<AuthRequiredError>(error).is_some()
         || find::<InsufficientScopeError>(error).is_some()
         || matches!(status(error), Some(401 | 403))
 }
@@ -76,6 +83,9 @@ pub(crate) fn is_refusal(error: &ClientInitializeError) -> bool {
 /// Why a handshake over HTTP failed.
 pub(crate) fn url_failure(endpoint: &HttpEndpoint, error: &(dyn Error + 'static)) -> Failure {
     let place = place(&endpoint.url);
+    if let Some(trouble) = trouble(error) {
+        return trouble.failure.clone();
+    }
     if wants_authorization(error) {
         let status =
             if find::<AuthRequiredError>(error).is_some() { Some(401) } else { status(error) };
@@ -95,8 +105,9 @@ pub(crate) fn url_failure(endpoint: &HttpEndpoint, error: &(dyn Error + 'static)
         Some(reason) => Failure { reason, action: START_OR_CORRECT.to_owned() },
         None => Failure {
             reason: format!("the handshake with {place} failed: {}", plain(error)),
-            action: "check that `url` of the server is an MCP endpoint (Streamable HTTP)"
-                .to_owned(),
+            action:
+                "check that `url` of the server is an MCP endpoint (Streamable HTTP or HTTP+SSE)"
+                    .to_owned(),
         },
     }
 }
@@ -157,8 +168,9 @@ fn transport_cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Erro
 fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
     let mut cause = Some(transport_cause(error).unwrap_or(error));
     while let Some(current) = cause {
-        if let Some(found) =
-            current.downcast_ref::<E>().or_else(|| http_cause(current)?.downcast_ref())
+        if let Some(found) = current
+            .downcast_ref::<E>()
+            .or_else(|| http_cause(current).or_else(|| custom(current))?.downcast_ref())
         {
             return Some(found);
         }
@@ -172,8 +184,14 @@ fn http_cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + '
     match error.downcast_ref::<StreamableHttpError<reqwest::Error>>()? {
         StreamableHttpError::Client(error) => Some(error),
         StreamableHttpError::HttpStatus(error) => Some(error),
+        StreamableHttpError::Io(error) => custom(error),
         _ => None,
     }
+}
+
+/// What an I/O error was made of, which is not its source.
+fn custom<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    error.downcast_ref::<std::io::Error>()?.get_ref().map(|error| error as _)
 }
 
 fn innermost(error: &(dyn Error + 'static)) -> String {

@@ -1,17 +1,23 @@
 //! Secrets stay out of texts.
 
-use std::fmt;
+use std::{collections::VecDeque, fmt, sync::Arc};
 
+use parking_lot::RwLock;
 use serde_json::Value;
 
 /// Takes a server's secrets out of texts that are kept or shown.
 #[derive(Clone, Default)]
 pub struct Redactor {
     secrets: Vec<String>,
+    /// What became known later. All clones share it.
+    later: Arc<RwLock<VecDeque<String>>>,
 }
 
 /// What stands in a secret's place.
 const HIDDEN: &str = "[hidden]";
+/// How many later secrets are remembered: tokens are renewed for as long as we run, and the oldest
+/// are worth nothing any more.
+const LATER: usize = 32;
 /// The longest text that is shown of an error.
 const SHOWN: usize = 1000;
 
@@ -34,13 +40,35 @@ impl Redactor {
         // The longest first, so that a secret that contains another is hidden whole.
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         secrets.dedup();
-        Self { secrets }
+        Self { secrets, later: Arc::default() }
+    }
+
+    /// Hides what `other` hides too, now and later.
+    pub(crate) fn with(mut self, other: &Self) -> Self {
+        self.secrets.extend(other.secrets.iter().cloned());
+        self.secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        Self { later: Arc::clone(&other.later), ..self }
+    }
+
+    /// Hides `values` from now on, in all clones.
+    pub(crate) fn hide(&self, values: impl IntoIterator<Item = String>) {
+        let mut later = self.later.write();
+        for value in values.into_iter().filter(|value| value.len() >= Self::SHORTEST_SECRET) {
+            if !later.contains(&value) {
+                later.push_back(value);
+            }
+        }
+        while later.len() > LATER {
+            later.pop_front();
+        }
     }
 
     /// `text` without the secrets.
     pub fn clean(&self, text: &str) -> String {
+        let later = self.later.read();
         self.secrets
             .iter()
+            .chain(later.iter())
             .fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), HIDDEN))
     }
 
@@ -83,6 +111,16 @@ mod tests {
         let mut value = json!({"a": ["x abcdefgh12", 3]});
         redactor.clean_value(&mut value);
         assert_eq!(value, json!({"a": ["x [hidden]", 3]}));
+    }
+
+    #[test]
+    fn what_becomes_known_later_is_hidden_by_all() {
+        let (tokens, headers) = (Redactor::default(), Redactor::new(["headersecret".into()]));
+        let both = headers.with(&tokens);
+        let clone = both.clone();
+        tokens.hide((0..100).map(|number| format!("token-{number:04}")));
+        assert_eq!(clone.clean("token-0099 headersecret"), "[hidden] [hidden]");
+        assert_eq!(both.later.read().len(), LATER);
     }
 
     #[test]

@@ -25,9 +25,11 @@ use crate::{
 };
 
 mod connect;
+mod demand;
 mod supervise;
 
 pub(crate) use connect::{probe_patience, read_headers};
+use demand::Demand;
 pub(crate) use supervise::with_words;
 
 /// How it stands with a server.
@@ -48,7 +50,7 @@ pub struct ServerState {
 /// How it stands with a server, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StateKind {
-    /// Not started: nobody needed it yet.
+    /// Not connected: nobody needs it, or nobody has yet.
     Idle,
     /// The first attempt, or another one, is under way.
     #[default]
@@ -57,6 +59,8 @@ pub enum StateKind {
     Ready,
     /// Not connected; the next attempt will come.
     Failed,
+    /// Not connected, and not to be: somebody switched it off.
+    Disabled,
     /// Ended by us.
     Stopped,
 }
@@ -70,6 +74,7 @@ pub(crate) struct Server {
     /// Kept over connections: a server that asks will ask again.
     turns: Arc<Turns>,
     state: watch::Sender<Current>,
+    demand: Demand,
     /// Where the present attempt is, for the message when its time is over.
     stage: Mutex<&'static str>,
     retry_now: Notify,
@@ -116,6 +121,7 @@ impl Server {
             observer,
             turns: Arc::default(),
             state: watch::Sender::new(current),
+            demand: Demand::new(),
             stage: Mutex::new("start"),
             retry_now: Notify::new(),
             stop,
@@ -124,17 +130,56 @@ impl Server {
     }
 
     pub(crate) fn state(&self) -> ServerState {
-        self.state.borrow().state.clone()
+        let disabled = self.demand.is_disabled();
+        let mut state = self.state.borrow().state.clone();
+        if disabled && state.kind != StateKind::Stopped {
+            state.kind = StateKind::Disabled;
+        }
+        state
     }
 
     /// Connects now where that was left for later.
     pub(crate) fn wake(&self) {
-        let idle = self.state.borrow().state.kind == StateKind::Idle;
-        if idle {
+        self.wake_from(&[StateKind::Idle]);
+    }
+
+    /// The same, and where the last attempt failed another one is made.
+    pub(crate) fn retry(&self) {
+        self.wake_from(&[StateKind::Idle, StateKind::Failed]);
+    }
+
+    fn wake_from(&self, kinds: &[StateKind]) {
+        if self.demand.is_disabled() {
+            return;
+        }
+        let asleep = kinds.contains(&self.state.borrow().state.kind);
+        if asleep {
+            self.demand.wake();
             // Said here and not first by the supervisor, so that who waits from now on does wait.
             self.publish(|current| current.state.kind = StateKind::Connecting);
             self.retry_now.notify_one();
         }
+    }
+
+    /// Refuses calls from now on, and ends the connection once those under way are done.
+    pub(crate) fn disable(&self) {
+        if self.demand.set_disabled(true) {
+            // Who waits for a connection is told.
+            self.publish(|_| {});
+        }
+    }
+
+    /// Takes calls again. The next one connects.
+    pub(crate) fn enable(&self) {
+        if self.demand.set_disabled(false) {
+            self.publish(|_| {});
+        }
+    }
+
+    /// Ends the supervisor and the connection; a call under way ends as stopped.
+    pub(crate) async fn end(&self) {
+        self.stop.cancel();
+        self.finished.cancelled().await;
     }
 
     /// Waits until the present attempt has come to an end, good or bad.
@@ -181,6 +226,7 @@ impl Server {
         request: ClientRequest,
         options: CallOptions,
     ) -> Result<Value, CallError> {
+        let _in_use = self.demand.call();
         for _ in 0..MAX_CONNECTIONS_TRIED {
             let connection = tokio::select! {
                 biased;
@@ -202,6 +248,9 @@ impl Server {
         let mut states = self.state.subscribe();
         let mut asked_after = None;
         loop {
+            if self.demand.is_disabled() {
+                return Err(self.not_connected(self.disabled_failure()));
+            }
             {
                 let current = states.borrow_and_update();
                 match (current.state.kind, &current.connection) {
@@ -230,6 +279,14 @@ impl Server {
             if states.changed().await.is_err() {
                 return Err(self.not_connected(stopped_failure()));
             }
+        }
+    }
+
+    fn disabled_failure(&self) -> Failure {
+        let name = &self.spec.name;
+        Failure {
+            reason: "it is disabled".to_owned(),
+            action: format!("`enable_server` or `toolgate enable {name}` enables it"),
         }
     }
 

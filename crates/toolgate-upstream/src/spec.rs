@@ -1,10 +1,10 @@
 //! What to connect to, and within which limits.
 
-use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use toolgate_catalog::{Era, ServerName};
 
-use crate::redact::Redactor;
+use crate::{auth::Authorizer, redact::Redactor};
 
 /// One server.
 #[derive(Debug, Clone)]
@@ -19,6 +19,9 @@ pub struct ServerSpec {
     pub remembered_era: Option<Era>,
     /// When it is connected.
     pub start: Start,
+    /// How long nobody calls before the connection is ended, to be made again with the next call.
+    /// Never where unset: a server may hold state.
+    pub rest_after: Option<Duration>,
 }
 
 /// When a server is connected.
@@ -36,7 +39,7 @@ pub enum Start {
 pub enum Endpoint {
     /// A child process that speaks on stdin and stdout.
     Stdio(StdioEndpoint),
-    /// A URL that speaks Streamable HTTP.
+    /// A URL that speaks Streamable HTTP, or HTTP+SSE.
     Http(HttpEndpoint),
 }
 
@@ -60,6 +63,20 @@ pub struct HttpEndpoint {
     pub url: String,
     /// Headers of every request.
     pub headers: BTreeMap<String, String>,
+    /// Which transport it speaks.
+    pub dialect: HttpDialect,
+    /// Who has the tokens of people that logged in. An `Authorization` among the headers beats it.
+    pub authorizer: Option<Arc<Authorizer>>,
+}
+
+/// Which transport a URL speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HttpDialect {
+    /// Streamable HTTP, or the older one where the URL does not take the handshake.
+    #[default]
+    Any,
+    /// HTTP+SSE, as of protocol version 2024-11-05.
+    Sse,
 }
 
 /// What a server is allowed.
@@ -87,6 +104,7 @@ impl ServerSpec {
             limits: Limits::default(),
             remembered_era: None,
             start: Start::Now,
+            rest_after: None,
         }
     }
 }
@@ -100,6 +118,24 @@ impl Default for Limits {
             total: Duration::from_mins(10),
             max_message_bytes: 16 * 1024 * 1024,
         }
+    }
+}
+
+impl HttpEndpoint {
+    /// A URL without headers and logins.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            headers: BTreeMap::new(),
+            dialect: HttpDialect::default(),
+            authorizer: None,
+        }
+    }
+
+    /// Who has tokens, unless the headers say who we are.
+    pub(crate) fn authorizer(&self) -> Option<&Arc<Authorizer>> {
+        let says = |header: &String| header.eq_ignore_ascii_case("authorization");
+        self.authorizer.as_ref().filter(|_| !self.headers.keys().any(says))
     }
 }
 
@@ -126,7 +162,12 @@ impl Endpoint {
                 Redactor::new(stdio.env.values().cloned().chain(argument_secrets(&stdio.args)))
             }
             Self::Http(http) => {
-                Redactor::new(http.headers.values().cloned().chain(url_secrets(&http.url)))
+                let secrets = http.headers.values().cloned().chain(url_secrets(&http.url));
+                let redactor = Redactor::new(secrets);
+                match &http.authorizer {
+                    Some(authorizer) => redactor.with(authorizer.redactor()),
+                    None => redactor,
+                }
             }
         }
     }
@@ -206,7 +247,8 @@ impl fmt::Debug for HttpEndpoint {
             .debug_struct("HttpEndpoint")
             .field("url", &place(&self.url))
             .field("headers", &self.headers.keys().collect::<Vec<_>>())
-            .finish()
+            .field("dialect", &self.dialect)
+            .finish_non_exhaustive()
     }
 }
 
@@ -217,7 +259,7 @@ mod tests {
     #[test]
     fn what_a_url_holds_is_hidden() {
         let url = "https://user:pass%20word1@example.com/mcp?key=abc%2Fdefgh&mode=fast";
-        let endpoint = Endpoint::Http(HttpEndpoint { url: url.into(), headers: BTreeMap::new() });
+        let endpoint = Endpoint::Http(HttpEndpoint::new(url));
         let shown = endpoint.redactor().clean(&format!("{url} abc/defgh pass word1"));
         assert_eq!(
             shown,
@@ -249,8 +291,8 @@ mod tests {
     #[test]
     fn debugging_shows_names_and_no_values() {
         let endpoint = HttpEndpoint {
-            url: "http://localhost/mcp".into(),
             headers: BTreeMap::from([("authorization".into(), "Bearer secret".into())]),
+            ..HttpEndpoint::new("http://localhost/mcp")
         };
         let shown = format!("{endpoint:?}");
         assert!(shown.contains("authorization") && !shown.contains("secret"));

@@ -1,11 +1,10 @@
 //! Messages on the pipes of a child, one a line.
 
-use std::{collections::HashSet, io, sync::Arc};
+use std::{io, sync::Arc};
 
-use parking_lot::Mutex;
 use rmcp::{
     RoleClient,
-    model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage},
+    model::{RequestId, ServerJsonRpcMessage},
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
@@ -19,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     lines::{KEPT_OF_OVERSIZED, Line, LineReader},
     raw,
+    typed::TypedRequests,
 };
 
 /// Each may be as large as the limit.
@@ -34,9 +34,6 @@ pub(crate) struct StdioTransport<W> {
     closing: CancellationToken,
 }
 
-/// Requests whose answers rmcp needs in its own types.
-type TypedRequests = Arc<Mutex<HashSet<RequestId>>>;
-
 impl<W: AsyncWrite + Send + Unpin + 'static> StdioTransport<W> {
     /// Reads `stdout` in a task of its own until it ends. `on_stray` gets lines that are no
     /// messages.
@@ -50,7 +47,7 @@ impl<W: AsyncWrite + Send + Unpin + 'static> StdioTransport<W> {
         let typed = TypedRequests::default();
         let closing = CancellationToken::new();
         let reader = LineReader::new(stdout, max_message_bytes);
-        let reading = read_messages(reader, sender, Arc::clone(&typed), on_stray);
+        let reading = read_messages(reader, sender, typed.clone(), on_stray);
         let closed = closing.clone();
         // A pipe that somebody holds open for ever must not hold this task.
         tokio::spawn(async move { closed.run_until_cancelled(reading).await });
@@ -71,11 +68,7 @@ impl<W: AsyncWrite + Send + Unpin + 'static> Transport<RoleClient> for StdioTran
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        if let ClientJsonRpcMessage::Request(request) = &message
-            && raw::needs_types(&request.request)
-        {
-            self.typed.lock().insert(request.id.clone());
-        }
+        self.typed.note(&message);
         let (writer, closing) = (Arc::clone(&self.writer), self.closing.clone());
         let writing = async move {
             let mut line = serde_json::to_vec(&message)?;
@@ -111,10 +104,7 @@ async fn read_messages<R: AsyncRead + Unpin>(
     typed: TypedRequests,
     on_stray: impl Fn(&str),
 ) {
-    let is_typed = |id: &RequestId| {
-        let mut typed = typed.lock();
-        typed.remove(id) || raw::number(id).is_some_and(|id| typed.remove(&RequestId::Number(id)))
-    };
+    let is_typed = |id: &RequestId| typed.take(id);
     loop {
         let batch = match reader.next().await {
             Line::Whole => match serde_json::from_slice::<Value>(reader.line()) {
@@ -196,6 +186,9 @@ pub(crate) fn id_of_unreadable(head: &[u8], tail: &[u8]) -> Option<RequestId> {
 
 #[cfg(test)]
 mod tests {
+    use parking_lot::Mutex;
+    use rmcp::model::ClientJsonRpcMessage;
+
     use super::*;
 
     async fn received(input: &str, limit: usize) -> (Vec<ServerJsonRpcMessage>, Vec<String>) {

@@ -1,8 +1,9 @@
 //! All servers.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, fmt, sync::Arc};
 
 use futures::future::join_all;
+use parking_lot::RwLock;
 use rmcp::model::{ClientRequest, CustomRequest, JsonObject};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -52,9 +53,10 @@ pub enum OutputSource {
 }
 
 /// The connections to all servers.
-#[derive(Debug)]
 pub struct Upstream {
-    servers: HashMap<ServerName, Arc<Server>>,
+    servers: RwLock<HashMap<ServerName, Arc<Server>>>,
+    observer: Arc<dyn Observer>,
+    watchdog: Watchdog,
     stop: CancellationToken,
 }
 
@@ -62,22 +64,58 @@ impl Upstream {
     /// Starts to connect to all of `specs`, each on its own. Returns at once; must be called inside
     /// a tokio runtime.
     pub fn start(specs: Vec<ServerSpec>, observer: &Arc<dyn Observer>) -> Self {
-        let stop = CancellationToken::new();
-        let watchdog = Watchdog::default();
-        let mut servers = HashMap::new();
+        let upstream = Self {
+            servers: RwLock::default(),
+            observer: Arc::clone(observer),
+            watchdog: Watchdog::default(),
+            stop: CancellationToken::new(),
+        };
         for spec in specs {
-            let name = spec.name.clone();
-            let server = Server::new(spec, watchdog.clone(), Arc::clone(observer), stop.clone());
-            let server = Arc::new(server);
-            let finished = server.finished.clone().drop_guard();
-            let supervising = Arc::clone(&server).supervise();
-            tokio::spawn(async move {
-                let _finished = finished;
-                supervising.await;
-            });
-            servers.insert(name, server);
+            upstream.add(spec);
         }
-        Self { servers, stop }
+        upstream
+    }
+
+    /// Adds a server, and connects to it when its [`Start`](crate::Start) says. A name that is taken
+    /// stays with who has it; says whether it was added.
+    pub fn add(&self, spec: ServerSpec) -> bool {
+        let mut servers = self.servers.write();
+        if servers.contains_key(&spec.name) {
+            return false;
+        }
+        let name = spec.name.clone();
+        let (watchdog, observer) = (self.watchdog.clone(), Arc::clone(&self.observer));
+        let server = Arc::new(Server::new(spec, watchdog, observer, self.stop.child_token()));
+        let finished = server.finished.clone().drop_guard();
+        let supervising = Arc::clone(&server).supervise();
+        tokio::spawn(async move {
+            let _finished = finished;
+            supervising.await;
+        });
+        servers.insert(name, server);
+        true
+    }
+
+    /// Takes a server away and ends its connection. A call under way ends as stopped.
+    pub async fn remove(&self, server: &str) {
+        let removed = self.servers.write().remove(server);
+        if let Some(server) = removed {
+            server.end().await;
+        }
+    }
+
+    /// Refuses calls of a server from now on. Its connection is ended once those under way are done.
+    pub fn disable(&self, server: &str) {
+        if let Some(server) = self.server(server) {
+            server.disable();
+        }
+    }
+
+    /// Takes calls of a server again that was disabled. The next one connects.
+    pub fn enable(&self, server: &str) {
+        if let Some(server) = self.server(server) {
+            server.enable();
+        }
     }
 
     /// Calls a tool of a server by the tool's own name, and gives its result as it was sent.
@@ -88,7 +126,7 @@ impl Upstream {
         arguments: Option<JsonObject>,
         options: CallOptions,
     ) -> Result<Value, CallError> {
-        let known = self.servers.get(server);
+        let known = self.server(server.as_str());
         let server = known.ok_or_else(|| CallError::UnknownServer(server.clone()))?;
         server.call(tool, arguments, options).await
     }
@@ -103,7 +141,7 @@ impl Upstream {
         params: Option<Value>,
         options: CallOptions,
     ) -> Result<Value, CallError> {
-        let known = self.servers.get(server);
+        let known = self.server(server.as_str());
         let server = known.ok_or_else(|| CallError::UnknownServer(server.clone()))?;
         let request = ClientRequest::CustomRequest(CustomRequest::new(method, params));
         server.request(method, request, options).await
@@ -111,40 +149,63 @@ impl Upstream {
 
     /// Connects to a server that was left for later.
     pub fn wake(&self, server: &str) {
-        if let Some(server) = self.servers.get(server) {
+        if let Some(server) = self.server(server) {
             server.wake();
+        }
+    }
+
+    /// The same, and where the last attempt failed another one is made.
+    pub fn retry(&self, server: &str) {
+        if let Some(server) = self.server(server) {
+            server.retry();
         }
     }
 
     /// The same for all servers.
     pub fn wake_all(&self) {
-        for server in self.servers.values() {
+        for server in self.all() {
             server.wake();
         }
     }
 
     /// How it stands with a server.
     pub fn state(&self, server: &str) -> Option<ServerState> {
-        self.servers.get(server).map(|server| server.state())
+        self.server(server).map(|server| server.state())
     }
 
     /// Waits until `server`'s present attempt has come to an end, good or bad.
     pub async fn settled(&self, server: &str) {
-        if let Some(server) = self.servers.get(server) {
+        if let Some(server) = self.server(server) {
             server.settled().await;
         }
     }
 
     /// The same for all servers.
     pub async fn all_settled(&self) {
-        join_all(self.servers.values().map(|server| server.settled())).await;
+        let servers = self.all();
+        join_all(servers.iter().map(|server| server.settled())).await;
     }
 
     /// Ends all connections in order: children get the time that the protocol gives them. Who
     /// stops waiting for this does not stop it.
     pub async fn shutdown(&self) {
         self.stop.cancel();
-        join_all(self.servers.values().map(|server| server.finished.cancelled())).await;
+        let servers = self.all();
+        join_all(servers.iter().map(|server| server.finished.cancelled())).await;
+    }
+
+    fn server(&self, name: &str) -> Option<Arc<Server>> {
+        self.servers.read().get(name).cloned()
+    }
+
+    fn all(&self) -> Vec<Arc<Server>> {
+        self.servers.read().values().cloned().collect()
+    }
+}
+
+impl fmt::Debug for Upstream {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Upstream").field("servers", &self.servers).finish_non_exhaustive()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The arguments, as they are written.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::time::Duration;
+use std::{net::SocketAddr, path::PathBuf};
 
 use clap::builder::TypedValueParser as _;
 use clap::{Args, Parser, Subcommand, ValueEnum, builder::PossibleValuesParser};
@@ -36,6 +37,9 @@ pub(crate) struct Globals {
     /// the user's configuration folder.
     #[arg(long, short, global = true, value_name = "FILE", env = "TOOLGATE_CONFIG")]
     pub(crate) config: Option<PathBuf>,
+    /// Only the servers of this namespace of the configuration, as it serves them
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) namespace: Option<String>,
     /// Say more on stderr; twice for details, three times for everything
     #[arg(long, short, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
@@ -61,16 +65,28 @@ pub(crate) enum Command {
     Run(Run),
     /// Show the runs of scripts: what they called, how long it took, what came of it
     Runs(Runs),
+    /// Log in at a server that asks for it, with a browser
+    ///
+    /// What the login brings is kept encrypted, with the key in the system's keychain or, where there
+    /// is none, in a file that only you can read. `TOOLGATE_VAULT=file` asks for the file;
+    /// `TOOLGATE_VAULT_KEY` is a key of your own, of at least 32 random characters.
+    Login(Login),
+    /// Forget a login, and have the server forget it
+    Logout(Logout),
+    /// Use a server again that was disabled, or one of the registry
+    Enable(Enable),
+    /// Do not use a server from the next conversation on
+    Disable(Disable),
+    /// Show what agents asked to use and is not configured, and decide on it
+    Approve(Approve),
+    /// Show the skills
+    Skills(Skills),
     /// Show what a server wrote to stderr, and when it started and stopped
     Logs(Logs),
     /// Show which queries led to which calls, by which later searches are ranked, or erase it
     Usage(Usage),
     /// Show who may call what, or explain what becomes of a call
     Policy(Policy),
-    /// Answer what waits for a person: calls that need an approval
-    ///
-    /// Without an id, what waits is listed.
-    Approve(Approve),
     /// List what was granted, or revoke it
     Grants(Grants),
     /// Show what was decided and called, or verify that nothing of it is missing
@@ -307,6 +323,88 @@ pub(crate) struct Doctor {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Login {
+    /// The server's name in the configuration
+    pub(crate) name: String,
+    /// Open no browser: visit the printed URL anywhere, and paste the URL that you are sent to
+    #[arg(long)]
+    pub(crate) no_browser: bool,
+    /// A right to ask for, once for each; without it, what the configuration or the server says
+    #[arg(long, value_name = "SCOPE")]
+    pub(crate) scope: Vec<String>,
+    /// How many seconds you have
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) timeout: u64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Logout {
+    /// The server's name in the configuration
+    pub(crate) name: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Enable {
+    /// A server of the configuration, or of the registry as NAME or NAME@VERSION
+    pub(crate) name: String,
+    /// Agree without being asked to what is shown, where it is not configured
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Disable {
+    /// The server
+    pub(crate) name: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Approve {
+    /// What to decide on; without it, what waits is listed
+    pub(crate) id: Option<String>,
+    /// Only show it
+    #[arg(long)]
+    pub(crate) show: bool,
+    /// Refuse it, or take back that it was approved
+    #[arg(long, conflicts_with = "show")]
+    pub(crate) deny: bool,
+    /// Agree without being asked to what is shown
+    #[arg(long, conflicts_with_all = ["show", "deny"])]
+    pub(crate) yes: bool,
+    /// Of a call: how long a yes holds; without it, for one call
+    #[arg(long = "for", value_name = "EXTENT", conflicts_with_all = ["show", "deny"])]
+    pub(crate) lasts: Option<For>,
+    /// Of a call: only with the arguments that are shown
+    #[arg(long, conflicts_with_all = ["show", "deny"])]
+    pub(crate) these_arguments: bool,
+    /// Of a call: when a yes ends at the latest, such as 30m, 12h or 7d
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with_all = ["show", "deny"])]
+    pub(crate) expires: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Skills {
+    #[command(subcommand)]
+    pub(crate) command: Option<SkillsCommand>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SkillsCommand {
+    /// Show all of a skill
+    Show {
+        /// Its name
+        name: String,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+#[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Policy {
     #[command(subcommand)]
@@ -328,29 +426,6 @@ pub(crate) enum PolicyCommand {
         #[command(flatten)]
         output: Output,
     },
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Approve {
-    /// What to decide on; without it, what waits is listed
-    pub(crate) id: Option<String>,
-    /// Only show it
-    #[arg(long)]
-    pub(crate) show: bool,
-    /// Refuse it
-    #[arg(long, conflicts_with_all = ["show", "lasts", "these_arguments", "expires"])]
-    pub(crate) deny: bool,
-    /// How long a yes holds; without it, for one call
-    #[arg(long = "for", value_name = "EXTENT")]
-    pub(crate) lasts: Option<For>,
-    /// Only with the arguments that are shown
-    #[arg(long)]
-    pub(crate) these_arguments: bool,
-    /// When a yes ends at the latest, such as 30m, 12h or 7d
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub(crate) expires: Option<Duration>,
-    #[command(flatten)]
-    pub(crate) output: Output,
 }
 
 /// How long a yes holds.

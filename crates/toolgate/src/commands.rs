@@ -7,15 +7,19 @@ mod call;
 mod config;
 mod demo;
 mod doctor;
+mod enable;
 mod eval;
 mod grants;
 mod inspect;
+mod login;
+mod logout;
 mod logs;
 mod policy;
 mod run;
 mod runs;
 mod search;
 mod serve;
+mod skills;
 mod status;
 mod token;
 mod tokens;
@@ -55,10 +59,15 @@ pub(crate) async fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode, Fai
         Command::Run(arguments) => run::run(globals, &arguments, printer).await,
         Command::Runs(arguments) => runs::run(globals, &arguments, printer),
         Command::Policy(arguments) => policy::run(globals, &arguments, printer).await,
-        Command::Approve(arguments) => approve::run(&arguments, printer),
         Command::Grants(arguments) => grants::run(&arguments, printer),
         Command::Audit(arguments) => audit::run(&arguments, printer),
         Command::Doctor(arguments) => doctor::run(&arguments, printer).await,
+        Command::Login(arguments) => login::run(globals, &arguments, printer).await,
+        Command::Logout(arguments) => logout::run(globals, &arguments, printer).await,
+        Command::Enable(arguments) => enable::enable(globals, &arguments, printer).await,
+        Command::Disable(arguments) => enable::disable(globals, &arguments, printer),
+        Command::Approve(arguments) => approve::run(globals, &arguments, printer),
+        Command::Skills(arguments) => skills::run(globals, &arguments, printer),
         Command::Logs(arguments) => logs::run(globals, &arguments, printer),
         Command::Usage(arguments) => usage::run(globals, &arguments, printer),
         Command::Config(arguments) => config::run(globals, &arguments, printer),
@@ -163,12 +172,6 @@ async fn meta_call(session: &Session, tool: &str, arguments: Value) -> Result<Va
     session.call(tool, arguments, CallOptions::default()).await.map_err(failed_call)
 }
 
-/// There is nowhere to keep things.
-fn no_place() -> Failure {
-    Failure::new("there is no place to keep anything on this system")
-        .hint("set TOOLGATE_HOME to a folder")
-}
-
 /// What programs exit with after Ctrl-C.
 const INTERRUPTED: u8 = 130;
 
@@ -203,6 +206,11 @@ fn failed_call(failure: CallFailure) -> Failure {
         }
         CallFailure::Cancelled => Failure::new("the call was cancelled"),
     }
+}
+
+fn no_place() -> Failure {
+    Failure::new("there is no place to keep anything on this system")
+        .hint("set TOOLGATE_HOME to a folder")
 }
 
 /// Whether a result says of itself that it is an error.

@@ -1,24 +1,32 @@
 //! From a configuration file to the settings of a host.
 
-use std::{env, fs, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    env, fs,
+    path::{Component, Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use toolgate_broker::ServerRules;
-use toolgate_catalog::{CostUnit, DeferredStyle, ExposureSettings, RequestedMode, ServerEntry};
-use toolgate_config::{
-    CodeMode, Configuration, DeferredMode, Format, Problem, SearchStrategy, Severity, TokenCounter,
-    ToolSearch, ToolSearchMode, Transport,
+use toolgate_catalog::{
+    CostUnit, DeferredStyle, ExposureSettings, RequestedMode, ServerEntry, nearest,
 };
-use toolgate_host::{AuditSettings, CodeSettings, EncoderSetup, HostSettings, ServerSetup};
+use toolgate_config::{
+    CodeMode, Configuration, DeferredMode, Format, HttpDialect, Namespace, Problem, RegistrySource,
+    SearchStrategy, Severity, TokenCounter, ToolSearch, ToolSearchMode, Transport,
+};
+use toolgate_host::{AuditSettings, CodeSettings, EncoderSetup, HostSettings, ServerSetup, Supply};
+use toolgate_registry::{Registry, RegistrySettings, Skills, Source, read_skills};
 use toolgate_sandbox::{PoolSettings, RunLimits};
 use toolgate_search::StrategyName;
-use toolgate_store::{Retention, Store};
+use toolgate_store::{ChoiceFile, Retention, Store};
 use toolgate_upstream::{Endpoint, HttpEndpoint, Limits, ServerSpec, StdioEndpoint};
 
 use crate::{
     cli::{Globals, Mode},
     encoder,
     failure::Failure,
-    folders,
+    folders, logins,
     printer::Printer,
     subagent,
 };
@@ -32,6 +40,10 @@ pub(crate) struct Loaded {
     pub(crate) path: PathBuf,
     /// What it says.
     pub(crate) configuration: Configuration,
+    /// The namespace that was asked for; all that is not in an exclusive one, if none was.
+    pub(crate) namespace: Option<String>,
+    /// The skills of its folders.
+    pub(crate) skills: Arc<Skills>,
 }
 
 /// Finds and reads the configuration. Only a file that cannot be read at all is a failure.
@@ -55,7 +67,29 @@ pub(crate) fn load(globals: &Globals) -> Result<Loaded, Failure> {
     let environment = |name: &str| env::var(name).ok();
     let configuration = toolgate_config::parse(&text, format, &shown, &environment)
         .map_err(|error| Failure::usage(error.to_string()))?;
-    Ok(Loaded { path, configuration })
+    if let Some(wanted) = &globals.namespace
+        && !configuration.namespaces.iter().any(|namespace| namespace.name == *wanted)
+    {
+        let names: Vec<&str> =
+            configuration.namespaces.iter().map(|namespace| namespace.name.as_str()).collect();
+        let failure = Failure::usage(format!("{shown} has no namespace `{wanted}`"));
+        return Err(if names.is_empty() {
+            failure.hint("it has none at all: see `namespaces` in docs/servers.md")
+        } else {
+            failure.hint(format!("it has {}", names.join(", ")))
+        });
+    }
+    let folders: Vec<PathBuf> =
+        configuration.skills.iter().map(|folder| beside(&path, folder)).collect();
+    let skills = Arc::new(read_skills(&folders));
+    Ok(Loaded { path, configuration, namespace: globals.namespace.clone(), skills })
+}
+
+/// A path of the configuration; a relative one is meant from its folder.
+fn beside(configuration: &Path, path: &Path) -> PathBuf {
+    let joined = configuration.parent().unwrap_or_else(|| Path::new("")).join(path);
+    // Without the `.`s on the way, since people are shown it.
+    joined.components().filter(|part| *part != Component::CurDir).collect()
 }
 
 fn find() -> Result<PathBuf, Failure> {
@@ -81,13 +115,8 @@ pub(crate) fn report(loaded: &Loaded, printer: &mut Printer) {
             "warning: {file}: `toolSearch.embeddings` cannot be used, the built-in word vectors are: {reason}"
         ));
     }
-    for server in loaded.configuration.servers.iter().filter(|server| server.settings.enabled) {
-        let name = &server.name;
-        if server.settings.lazy {
-            printer.note(format!(
-                "warning: {file}: `lazy` of `{name}` has no effect yet; the server is connected at the start"
-            ));
-        }
+    for problem in &loaded.skills.problems {
+        printer.note(format!("warning: {}: {}", folders::shown(&problem.path), problem.message));
     }
 }
 
@@ -97,22 +126,77 @@ pub(crate) fn has_errors(problems: &[Problem]) -> bool {
 }
 
 impl Loaded {
-    /// The encoder, or why the configured one cannot be used.
-    pub(crate) fn encoder(&self) -> Option<Result<EncoderSetup, String>> {
-        let configured = self.configuration.tool_search.embeddings.as_ref()?;
-        Some(encoder::setup(configured, &self.path))
+    /// The server called `name`, or what may have been meant.
+    pub(crate) fn server(&self, name: &str) -> Result<&toolgate_config::ServerEntry, Failure> {
+        let servers = &self.configuration.servers;
+        if let Some(found) = servers.iter().find(|server| server.name == name) {
+            return Ok(found);
+        }
+        let known: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
+        let failure = Failure::usage(format!("there is no server `{name}` in the configuration"));
+        Err(match nearest(name, known.iter().copied(), 3).as_slice() {
+            [] => failure.hint(format!("the servers are: {}", known.join(", "))),
+            near => failure.hint(format!("did you mean {}?", near.join(" or "))),
+        })
     }
 
-    /// The settings of a host for the servers that can be used.
+    /// The encoder, or why the configured one cannot be used.
+    pub(crate) fn encoder(&self) -> Option<Result<EncoderSetup, String>> {
+        encoder_of(&self.configuration.tool_search, &self.path)
+    }
+
+    /// The settings of a host for the servers that can be used: those of the namespace that was asked
+    /// for, or else all that no namespace has for itself.
     pub(crate) fn settings(&self, mode: Option<Mode>) -> HostSettings {
-        let search = &self.configuration.tool_search;
-        let servers = self
-            .configuration
+        self.settings_of(self.namespace.as_deref(), mode)
+    }
+
+    /// The settings of a host for each namespace, by its name, in the order of the file.
+    #[allow(dead_code, reason = "served by paths of their own")]
+    pub(crate) fn namespaces(&self, mode: Option<Mode>) -> Vec<(String, HostSettings)> {
+        let names = self.configuration.namespaces.iter().map(|namespace| &namespace.name);
+        names.map(|name| (name.clone(), self.settings_of(Some(name), mode))).collect()
+    }
+
+    /// What is chosen for the servers, by people and models: each namespace has its own.
+    pub(crate) fn choices(&self, namespace: Option<&str>) -> Option<ChoiceFile> {
+        let path = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
+        let namespace = namespace.map(|name| format!("#{name}")).unwrap_or_default();
+        Some(store()?.choices(&format!("{}{namespace}", path.display())))
+    }
+
+    /// Where servers are found that are not configured.
+    pub(crate) fn registry(&self) -> Option<Registry> {
+        let configured = &self.configuration.registry;
+        let sources = configured.sources.iter().map(|source| match source {
+            RegistrySource::Url(url) => Source::Url(url.clone()),
+            RegistrySource::Path(path) => Source::Path(beside(&self.path, path)),
+        });
+        let sources: Vec<Source> = sources.collect();
+        let cache = store().map(|store| store.fetched("registry"));
+        let settings = RegistrySettings { sources, max_age: configured.cache, cache };
+        (!settings.sources.is_empty()).then(|| Registry::new(settings))
+    }
+
+    fn settings_of(&self, namespace: Option<&str>, mode: Option<Mode>) -> HostSettings {
+        let configuration = &self.configuration;
+        let namespaces = &configuration.namespaces;
+        let chosen = namespaces.iter().find(|known| Some(known.name.as_str()) == namespace);
+        let search = chosen.map_or(&configuration.tool_search, |chosen| &chosen.tool_search);
+        let is_in = |namespace: &Namespace, server: &str| {
+            namespace.servers.iter().any(|name| name == server)
+        };
+        let belongs = |server: &str| {
+            let mut exclusive = namespaces.iter().filter(|namespace| namespace.exclusive);
+            let mut elsewhere = || exclusive.any(|namespace| is_in(namespace, server));
+            chosen.map_or_else(|| !elsewhere(), |chosen| is_in(chosen, server))
+        };
+        let servers = configuration
             .servers
             .iter()
-            .filter(|server| server.settings.enabled)
+            .filter(|server| server.settings.enabled && belongs(&server.name))
             .filter_map(|server| {
-                let endpoint = endpoint(server.transport.as_ref().ok()?)?;
+                let endpoint = endpoint(server, server.transport.as_ref().ok()?)?;
                 Some(setup(server, endpoint))
             })
             .collect();
@@ -131,17 +215,32 @@ impl Loaded {
             },
             subagent: search.subagent.as_ref().and_then(subagent::of),
             usage_memory: search.usage_memory,
-            encoder: self.encoder().and_then(Result::ok),
+            encoder: encoder_of(search, &self.path).and_then(Result::ok),
             store: store(),
-            code: code(&self.configuration.code_mode),
-            policy: self.configuration.policy.clone(),
-            audit: self.configuration.audit.enabled.then_some(AuditSettings {
-                arguments: self.configuration.audit.arguments,
-                required: self.configuration.audit.required,
+            choices: self.choices(namespace),
+            supply: Supply {
+                registry: self.registry().map(Arc::new),
+                skills: Arc::clone(&self.skills),
+                is_set,
+            },
+            code: code(&configuration.code_mode),
+            policy: configuration.policy.clone(),
+            audit: configuration.audit.enabled.then_some(AuditSettings {
+                arguments: configuration.audit.arguments,
+                required: configuration.audit.required,
             }),
             ..HostSettings::new(servers)
         }
     }
+}
+
+/// Whether a variable is set for the programs that are started, which inherit ours.
+pub(crate) fn is_set(name: &str) -> bool {
+    env::var_os(name).is_some_and(|value| !value.is_empty())
+}
+
+fn encoder_of(search: &ToolSearch, path: &Path) -> Option<Result<EncoderSetup, String>> {
+    Some(encoder::setup(search.embeddings.as_ref()?, path))
 }
 
 /// Where things are kept; nowhere where the system has no place for them.
@@ -188,7 +287,8 @@ fn setup(server: &toolgate_config::ServerEntry, endpoint: Endpoint) -> ServerSet
         max_message_bytes: settings.max_result_bytes,
         ..Limits::default()
     };
-    let spec = ServerSpec { limits, ..ServerSpec::new(server.name.as_str(), endpoint) };
+    let rest_after = settings.idle_timeout;
+    let spec = ServerSpec { limits, rest_after, ..ServerSpec::new(server.name.as_str(), endpoint) };
     let tools = &settings.tools;
     let entry = ServerEntry {
         name: server.name.as_str().into(),
@@ -209,10 +309,10 @@ fn setup(server: &toolgate_config::ServerEntry, endpoint: Endpoint) -> ServerSet
     };
     let filter = settings.tool_filter.clone();
     let admits = move |name: &str| filter.admits(name);
-    ServerSetup { spec, entry, rules, admits: Arc::new(admits) }
+    ServerSetup { spec, entry, rules, admits: Arc::new(admits), lazy: settings.lazy }
 }
 
-fn endpoint(transport: &Transport) -> Option<Endpoint> {
+fn endpoint(server: &toolgate_config::ServerEntry, transport: &Transport) -> Option<Endpoint> {
     Some(match transport {
         Transport::Stdio { command, args, env, cwd } => Endpoint::Stdio(StdioEndpoint {
             command: command.clone(),
@@ -220,12 +320,18 @@ fn endpoint(transport: &Transport) -> Option<Endpoint> {
             env: env.iter().map(|(key, value)| (key.clone(), value.expose().to_owned())).collect(),
             cwd: cwd.clone(),
         }),
-        Transport::Http { url, headers } => Endpoint::Http(HttpEndpoint {
+        Transport::Http { url, headers, dialect } => Endpoint::Http(HttpEndpoint {
             url: url.clone(),
             headers: headers
                 .iter()
                 .map(|(key, value)| (key.clone(), value.expose().to_owned()))
                 .collect(),
+            dialect: match dialect {
+                HttpDialect::Any => toolgate_upstream::HttpDialect::Any,
+                HttpDialect::Sse => toolgate_upstream::HttpDialect::Sse,
+            },
+            // Where nothing can be kept, nobody can have logged in.
+            authorizer: logins::authorizer(server, url).ok(),
         }),
         // The configuration knows no other kind today.
         _ => return None,

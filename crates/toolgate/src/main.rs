@@ -7,6 +7,7 @@ mod encoder;
 mod failure;
 mod folders;
 mod load;
+mod logins;
 mod printer;
 mod subagent;
 mod table;

@@ -6,7 +6,10 @@ mod condition;
 mod embeddings;
 mod endpoint;
 mod gateway;
+mod namespaces;
+mod oauth;
 mod policy;
+mod registry;
 mod report;
 mod rule;
 mod scope;
@@ -26,7 +29,7 @@ use crate::document::{Member, Object, Value};
 use crate::expand::Expander;
 use crate::keys::{self, TOP_LEVEL};
 use crate::position::{SourceText, printable};
-use crate::{Configuration, Environment, Format, MAX_SERVERS, ServerEntry, Severity};
+use crate::{Configuration, Environment, Format, MAX_SERVERS, ServerEntry, Severity, ToolSearch};
 
 /// What reading a file needs all along.
 struct Context<'c> {
@@ -56,6 +59,7 @@ pub(crate) fn read<'c>(
     let mut context = Context { report: Report::new(source), expander: Expander::new(environment) };
     let mut servers = Servers::default();
     let mut configuration = Configuration::default();
+    let mut namespaces = None;
     for member in &root.members {
         let path = Path::Key(&Path::Root, &member.key);
         match (&*member.key, &member.node.value) {
@@ -71,7 +75,9 @@ pub(crate) fn read<'c>(
                 }
             }
             ("toolSearch", _) => {
-                configuration.tool_search = tool_search::read(&mut context, &path, member);
+                let defaults = ToolSearch::default();
+                configuration.tool_search =
+                    tool_search::read(&mut context, &path, member, defaults);
             }
             ("codeMode", _) => {
                 configuration.code_mode = code_mode::read(&mut context, &path, member);
@@ -79,6 +85,12 @@ pub(crate) fn read<'c>(
             ("gateway", _) => {
                 configuration.gateway = gateway::read(&mut context, &path, member);
             }
+            ("registry", _) => {
+                configuration.registry = registry::read(&mut context, &path, member);
+            }
+            ("skills", _) => configuration.skills = registry::skills(&mut context, member),
+            // Read below: they build on the rest, wherever that is in the file.
+            ("namespaces", _) => namespaces = Some(member),
             ("policy", _) => {
                 configuration.policy = policy::read(&mut context, &path, member);
             }
@@ -89,12 +101,19 @@ pub(crate) fn read<'c>(
         }
     }
     report_replaced(&mut context, root);
-    if servers.entries.is_empty() && !servers.misspelt && !servers.is_full {
+    if servers.entries.is_empty()
+        && configuration.registry.sources.is_empty()
+        && !servers.misspelt
+        && !servers.is_full
+    {
         let hint = no_servers_hint(root, format);
         context.report.push(context.report.problem_of_file("the file has no MCP servers", hint));
     }
     configuration.policy.servers = servers.policies;
     configuration.servers = servers.entries;
+    if let Some(member) = namespaces {
+        configuration.namespaces = namespaces::read(&mut context, member, &configuration);
+    }
     configuration.problems = context.report.finish();
     configuration
 }

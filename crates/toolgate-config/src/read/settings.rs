@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use toolgate_policy::{Label, LabelSet, Trust};
 
+use super::oauth;
 use super::report::Path;
 use super::scope::Scope;
 use crate::document::{Member, Object, Value};
@@ -27,13 +28,15 @@ pub(super) fn read(scope: &mut Scope<'_, '_>) -> ServerSettings {
     }
     let (call_idle_timeout, call_total_timeout) = call_timeouts(scope, &defaults);
     let (tool_filter, tools) = tools(scope);
+    let lazy = scope.boolean("lazy", Severity::Warning).unwrap_or(defaults.lazy);
     ServerSettings {
         prefix: prefix(scope),
         description: description(scope),
         defer_loading: scope
             .boolean("deferLoading", Severity::Warning)
             .or_else(|| scope.boolean("alwaysLoad", Severity::Warning).map(|load| !load)),
-        lazy: scope.boolean("lazy", Severity::Warning).unwrap_or(defaults.lazy),
+        lazy,
+        idle_timeout: idle_timeout(scope, lazy),
         enabled,
         connect_timeout: seconds(scope, "connectTimeoutSeconds")
             .or_else(|| seconds(scope, "startup_timeout_sec"))
@@ -55,6 +58,7 @@ pub(super) fn read(scope: &mut Scope<'_, '_>) -> ServerSettings {
         },
         labels: labels(scope).unwrap_or_default(),
         tools,
+        oauth: oauth::read(scope),
     }
 }
 
@@ -69,6 +73,14 @@ fn enabled(scope: &mut Scope<'_, '_>) -> bool {
     let disabled = scope.boolean("disabled", Severity::Error).unwrap_or(false);
     let active = scope.boolean("isActive", Severity::Warning).unwrap_or(true);
     enabled && !disabled && active
+}
+
+/// A server may hold state, so that only a lazy one is stopped unless it is said. Zero is never.
+fn idle_timeout(scope: &mut Scope<'_, '_>, lazy: bool) -> Option<Duration> {
+    const LONGEST_SECONDS: f64 = 31_536_000.0;
+    let unless_said = lazy.then_some(ServerSettings::LAZY_IDLE_TIMEOUT);
+    let said = scope.number("idleTimeoutSeconds", 0.0, LONGEST_SECONDS);
+    said.map_or(unless_said, |seconds| (seconds > 0.0).then(|| Duration::from_secs_f64(seconds)))
 }
 
 fn prefix(scope: &mut Scope<'_, '_>) -> Option<String> {

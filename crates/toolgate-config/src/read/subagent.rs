@@ -12,9 +12,14 @@ use crate::{ChatProviderName, SearchStrategy, Severity, Subagent};
 const EXAMPLE: &str = "write `\"subagent\": { \"endpoint\": \"http://localhost:11434/v1\", \
                        \"model\": \"…\" }` in `toolSearch`, or choose another strategy";
 
-/// Reads the model. What is wrong costs the model, with an error: search goes on without it.
-pub(super) fn read(scope: &mut Scope<'_, '_>, strategy: SearchStrategy) -> Option<Subagent> {
-    let wanted = strategy == SearchStrategy::Subagent;
+/// Reads the model; where none is said, it is `inherited`. What is wrong costs the model, with an
+/// error: search goes on without it.
+pub(super) fn read(
+    scope: &mut Scope<'_, '_>,
+    strategy: SearchStrategy,
+    inherited: Option<Subagent>,
+) -> Option<Subagent> {
+    let wanted = strategy == SearchStrategy::Subagent && inherited.is_none();
     let Some(member) = scope.object.get("subagent") else {
         if let Some(chosen) = scope.object.get("strategy").filter(|_| wanted) {
             let path = Path::Key(scope.path, &chosen.key);
@@ -22,7 +27,7 @@ pub(super) fn read(scope: &mut Scope<'_, '_>, strategy: SearchStrategy) -> Optio
             let (offset, hint) = (chosen.node.offset, Some(EXAMPLE.to_owned()));
             scope.complain(Severity::Error, &path, offset, predicate, hint);
         }
-        return None;
+        return inherited;
     };
     let path = Path::Key(scope.path, &member.key);
     let Value::Object(object) = &member.node.value else {

@@ -7,9 +7,13 @@ use crate::document::{Member, Value};
 use crate::keys::TOOL_SEARCH;
 use crate::{Severity, ToolSearch, ToolSearchMode};
 
-/// Reads the settings; what is wrong keeps its default, with a warning.
-pub(super) fn read(context: &mut Context<'_>, path: &Path<'_>, member: &Member<'_>) -> ToolSearch {
-    let defaults = ToolSearch::default();
+/// Reads the settings; what is not said or wrong is as in `defaults`, the latter with a warning.
+pub(super) fn read(
+    context: &mut Context<'_>,
+    path: &Path<'_>,
+    member: &Member<'_>,
+    defaults: ToolSearch,
+) -> ToolSearch {
     let Value::Object(object) = &member.node.value else {
         let kind = member.node.value.kind();
         let predicate = format!("must be an object, but is {kind}; it is ignored");
@@ -32,8 +36,10 @@ pub(super) fn read(context: &mut Context<'_>, path: &Path<'_>, member: &Member<'
         threshold_percent: scope
             .number("thresholdPercent", 0.0, 100.0)
             .unwrap_or(defaults.threshold_percent),
-        token_threshold: scope.integer("tokenThreshold", 0, 1_000_000_000),
-        tool_threshold: scope.integer("toolThreshold", 0, 1_000_000),
+        token_threshold: scope
+            .integer("tokenThreshold", 0, 1_000_000_000)
+            .or(defaults.token_threshold),
+        tool_threshold: scope.integer("toolThreshold", 0, 1_000_000).or(defaults.tool_threshold),
         max_results: scope
             .integer("maxResults", 1, 100)
             .and_then(|results| usize::try_from(results).ok())
@@ -52,8 +58,11 @@ pub(super) fn read(context: &mut Context<'_>, path: &Path<'_>, member: &Member<'
             None => defaults.usage_memory,
         },
         token_counter: scope.choice("tokenCounter", warning).unwrap_or(defaults.token_counter),
-        subagent: subagent::read(&mut scope, strategy),
-        embeddings: embeddings::read(&mut scope),
+        subagent: subagent::read(&mut scope, strategy, defaults.subagent),
+        embeddings: match object.get("embeddings") {
+            Some(_) => embeddings::read(&mut scope),
+            None => defaults.embeddings,
+        },
     };
     scope.report_unknown(&[TOOL_SEARCH], TOOL_SEARCH);
     settings

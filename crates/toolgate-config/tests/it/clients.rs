@@ -34,7 +34,7 @@ fn claude_code_with_its_other_keys() {
           "mcpServers": {
             "docs": { "type": "http", "url": "https://${HOST}/mcp",
                       "headers": { "Authorization": "Bearer ${TOKEN}" }, "alwaysLoad": true,
-                      "oauth": { "clientId": "x" }, "timeout": 15000 },
+                      "oauth": { "clientId": "x", "callbackPort": 8123 }, "timeout": 15000 },
             "files": { "type": "stdio", "command": "files", "args": [], "env": {} }
           }
         }"#,
@@ -43,6 +43,8 @@ fn claude_code_with_its_other_keys() {
     let [docs, files] = &configuration.servers[..] else { panic!("two servers") };
     insta::assert_snapshot!(transport(docs), @r#"https://crm.example/mcp ["Authorization: Bearer s3cr3t-t0ken"]"#);
     assert_eq!(docs.settings.defer_loading, Some(false));
+    assert_eq!(docs.settings.oauth.client_id.as_deref(), Some("x"));
+    assert_eq!(docs.settings.oauth.redirect_port, Some(8123));
     assert_eq!(docs.settings.call_idle_timeout, Duration::from_secs(15));
     insta::assert_snapshot!(transport(files), @"files [] []");
 }
@@ -116,12 +118,9 @@ fn gemini_cli() {
     insta::assert_snapshot!(transport(a), @"https://a.example/mcp []");
     let admitted = ["x", "y", "z"].map(|tool| a.settings.tool_filter.admits(tool));
     assert_eq!(admitted, [true, false, false]);
-    assert!(b.transport.is_err());
-    assert!(c.transport.is_ok());
-    insta::assert_snapshot!(shown(&configuration), @r#"
-    error: toolgate.json:4:25: `mcpServers.b.url` means the old SSE transport in a file of Gemini CLI, which is not supported yet
-      hint: use the server's Streamable HTTP URL, with `"type": "http"`
-    "#);
+    insta::assert_snapshot!(transport(b), @"sse https://b.example/sse []");
+    insta::assert_snapshot!(transport(c), @"https://c.example/mcp []");
+    assert_eq!(shown(&configuration), "");
 }
 
 #[test]
@@ -264,6 +263,9 @@ fn toolgate_itself() {
                 true,
             ),
             lazy: true,
+            idle_timeout: Some(
+                1800s,
+            ),
             enabled: true,
             connect_timeout: 5s,
             call_idle_timeout: 500ms,
@@ -287,6 +289,13 @@ fn toolgate_itself() {
                     ),
                     labels: None,
                 },
+            },
+            oauth: OAuth {
+                client_id: None,
+                client_secret: None,
+                client_metadata_url: None,
+                scopes: [],
+                redirect_port: None,
             },
         },
     }

@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "helpers of tests fail like tests")]
 
 mod clients;
+mod demand;
 mod embeddings;
 mod gateway;
 mod limits;
@@ -12,7 +13,7 @@ mod servers;
 mod subagent;
 mod syntax;
 
-use toolgate_config::{Configuration, Format, ServerEntry, Transport, parse};
+use toolgate_config::{Configuration, Format, HttpDialect, ServerEntry, Transport, parse};
 
 /// The environment of every test; no value of it may appear in a message.
 fn environment(name: &str) -> Option<String> {
@@ -69,10 +70,11 @@ fn transport(server: &ServerEntry) -> String {
             let cwd = cwd.as_ref().map(|cwd| format!(" in {}", cwd.display())).unwrap_or_default();
             format!("{command} {args:?} {env:?}{cwd}")
         }
-        Transport::Http { url, headers } => {
+        Transport::Http { url, headers, dialect } => {
             let headers: Vec<String> =
                 headers.iter().map(|(name, value)| format!("{name}: {}", value.expose())).collect();
-            format!("{url} {headers:?}")
+            let dialect = if *dialect == HttpDialect::Sse { "sse " } else { "" };
+            format!("{dialect}{url} {headers:?}")
         }
         other => format!("{other:?}"),
     }

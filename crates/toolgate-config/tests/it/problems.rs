@@ -103,12 +103,8 @@ fn wrong_urls() {
 
 #[test]
 fn wrong_types() {
-    assert_snapshot!(server_problems(r#""type": "sse", "url": "https://x.example/sse""#), @r#"
-    error: toolgate.json:2:21: `mcpServers.github.type` asks for the old SSE transport, which is not supported yet
-      hint: use the server's Streamable HTTP URL, with `"type": "http"`
-    "#);
     assert_snapshot!(server_problems(r#""type": "carrier", "url": "https://x.example""#), @"
-    error: toolgate.json:2:21: `mcpServers.github.type` must be `stdio` or `http`
+    error: toolgate.json:2:21: `mcpServers.github.type` must be `stdio`, `http` or `sse`
       hint: leave it out: a `command` means stdio and a `url` means http
     ");
     assert_snapshot!(server_problems(r#""type": "http", "command": "x""#), @"
@@ -118,6 +114,31 @@ fn wrong_types() {
     assert_snapshot!(server_problems(r#""type": "stdio", "url": "https://x.example""#), @"
     error: toolgate.json:2:21: `mcpServers.github.type` asks for a `command`, but there is only a `url`
       hint: remove `type`, or correct it
+    ");
+}
+
+#[test]
+fn wrong_logins() {
+    assert_snapshot!(server_problems(r#""url": "https://x.example", "oauth": "yes""#), @r#"
+    error: toolgate.json:2:50: `mcpServers.github.oauth` must be an object, but is a string
+      hint: write `"oauth": { "clientId": "…" }`, or leave it out
+    "#);
+    assert_snapshot!(server_problems(r#""url": "https://x.example", "oauth": { "clientSecret": "${TOKEN}", "clientID": "x" }"#), @"
+    error: toolgate.json:2:50: `mcpServers.github.oauth` has a `clientSecret` but no `clientId`
+      hint: write the `clientId` that the secret belongs to
+    warning: toolgate.json:2:80: `mcpServers.github.oauth.clientID` is not a known key; it is ignored
+      hint: did you mean `clientId`?
+    ");
+    assert_snapshot!(server_problems(r#""url": "https://x.example", "oauth": { "clientId": "x", "clientSecret": "${UNSET}", "redirectPort": 70000 }"#), @"
+    error: toolgate.json:2:85: `mcpServers.github.oauth.clientSecret` needs the environment variable `UNSET`, which is not set
+      hint: set `UNSET`, or write `${UNSET:-default}`
+    warning: toolgate.json:2:113: `mcpServers.github.oauth.redirectPort` must be a whole number from 1 to 65,535; it is ignored
+    ");
+    assert_snapshot!(server_problems(r#""url": "https://x.example", "oauth": { "clientMetadataUrl": "http://x.example/", "scopes": [1] }"#), @"
+    error: toolgate.json:2:73: `mcpServers.github.oauth.clientMetadataUrl` is not the `https` URL of a document
+      hint: write its whole URL, such as `https://example.com/client.json`
+    error: toolgate.json:2:105: `mcpServers.github.oauth.scopes[0]` must be a string, but is a number
+      hint: write the value in double quotes
     ");
 }
 

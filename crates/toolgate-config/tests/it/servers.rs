@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use toolgate_config::{ServerSettings, ToolSearch, Transport};
+use toolgate_config::{OAuth, ServerSettings, ToolSearch, Transport};
 
 use crate::{only, read, transport};
 
@@ -21,12 +21,32 @@ fn nothing_secret_is_in_the_debug_text() {
         r#"{ "mcpServers": {
           "a": { "command": "x", "args": ["${TOKEN}"], "env": { "A": "${TOKEN}" } },
           "b": { "url": "https://u:${TOKEN}@x.example/${TOKEN}?k=${TOKEN}",
-                 "headers": { "A": "${TOKEN}" } }
+                 "headers": { "A": "${TOKEN}" },
+                 "oauth": { "clientId": "x", "clientSecret": "${TOKEN}" } }
         } }"#,
     );
     assert!(configuration.servers.iter().all(|server| server.transport.is_ok()));
     let shown = format!("{configuration:?}");
     assert!(!shown.contains("s3cr3t"), "{shown}");
+}
+
+#[test]
+fn logins_and_the_older_transport() {
+    let server = only(read(
+        r#"{ "mcpServers": { "a": { "type": "sse", "url": "https://a.example/sse", "oauth": {
+          "clientId": "me", "clientSecret": "${TOKEN}", "scopes": ["read", "write"],
+          "clientMetadataUrl": "https://a.example/me.json", "redirectPort": 4000 } } } }"#,
+    ));
+    assert_eq!(transport(&server), "sse https://a.example/sse []");
+    let oauth = &server.settings.oauth;
+    assert_eq!(oauth.client_secret.as_ref().map(|secret| secret.expose()), Some("s3cr3t-t0ken"));
+    assert_eq!(oauth.scopes, ["read", "write"]);
+    assert_eq!(oauth.client_metadata_url.as_deref(), Some("https://a.example/me.json"));
+    assert_eq!((oauth.client_id.as_deref(), oauth.redirect_port), (Some("me"), Some(4000)));
+    let text = r#"{ "mcpServers": { "a": { "url": "https://a.example", "oauth": { "scopes": "read write" } } } }"#;
+    assert_eq!(only(read(text)).settings.oauth.scopes, ["read", "write"]);
+    let text = r#"{ "mcpServers": { "a": { "url": "https://a.example", "oauth": true } } }"#;
+    assert_eq!(only(read(text)).settings.oauth, OAuth::default());
 }
 
 #[test]

@@ -73,6 +73,8 @@ enum Failed {
 const EMIT: &str = "emit";
 /// What may be given in that way.
 const MAX_EMITTED: usize = 16 * 1024 * 1024;
+/// For how many unknown names servers are asked.
+const MAX_MISSING: usize = 20;
 /// Comparing a name with all others costs; a script with more unknown names has other problems.
 const MAX_SUGGESTED: usize = 20;
 const SUGGESTIONS: usize = 3;
@@ -152,8 +154,8 @@ impl Inner {
                 && name != EMIT
                 && host.catalog().read().resolve(name).is_none()
         };
-        if names.iter().any(missing) {
-            host.first_answers().await;
+        for name in names.iter().filter(|name| missing(name)).take(MAX_MISSING) {
+            host.first_answers_about(name).await;
         }
         let catalog = host.catalog().read();
         let mut suggested = 0;
@@ -261,7 +263,8 @@ impl Inner {
         let respondent = self.wiring.respondent.clone();
         let options = CallOptions { cancel, respondent, ..CallOptions::default() };
         let context = CallContext::of_run(self.wiring.session.context(), &self.wiring.run, id);
-        let result = match self.wiring.session.call_within(name, arguments, &context, options).await {
+        let result = match self.wiring.session.call_within(name, arguments, &context, options).await
+        {
             Ok(result) => result,
             Err(BrokerError::Waiting { id, .. }) => return Err(Failed::Waiting(id)),
             Err(BrokerError::Call(error)) => match *error {
@@ -307,7 +310,8 @@ impl Inner {
             let name = tool.name();
             return Err(format!("{name} cannot be used in a script"));
         }
-        let result = meta::call(&self.wiring.session, tool, arguments, CallOptions::default()).await;
+        let result =
+            meta::call(&self.wiring.session, tool, arguments, CallOptions::default()).await;
         let result = result.map_err(|_| "the call was refused".to_owned())?;
         let value = value::of_result(result, Wrapping::None, &self.wiring.media)?;
         serde_json::value::to_raw_value(&value).map_err(|error| error.to_string())

@@ -31,14 +31,19 @@ use toolgate_sandbox::{
 use toolgate_store::{Journal, RunState, Store};
 use toolgate_upstream::CallOptions;
 
-use self::{
-    bridge::{Bridge, Wiring}, lanes::Lanes, media::Media, record::Recorder, resume::Taken, runs::Runs,
-};
 pub use self::{
     bridge::WaitingCall,
     record::UnknownCall,
     resume::{NotResumed, Resume, UnknownCalls},
     settings::CodeSettings,
+};
+use self::{
+    bridge::{Bridge, Wiring},
+    lanes::Lanes,
+    media::Media,
+    record::Recorder,
+    resume::Taken,
+    runs::Runs,
 };
 pub(crate) use self::{
     learned::Learned,
@@ -156,7 +161,7 @@ impl CodeMode {
             }
         };
         let options = CallOptions { cancel: stop, ..options };
-        let session = Session::new(host.clone(), Arc::clone(session));
+        let session = Session::within(host.clone(), Arc::clone(session));
         Some(self.drive(settings, session, script, recorder, Vec::new(), options).await)
     }
 
@@ -191,7 +196,7 @@ impl CodeMode {
         let recorder = Recorder::new(journal, id.to_owned(), language, code, caller, stop.clone());
         let recorder = Some(recorder.going_on(past, changed));
         let options = CallOptions { cancel: stop, ..options };
-        let session = Session::new(host.clone(), Arc::clone(session));
+        let session = Session::within(host.clone(), Arc::clone(session));
         Some(Ok(self.drive(settings, session, script, recorder, media, options).await))
     }
 
@@ -295,7 +300,7 @@ impl CodeMode {
     }
 
     /// Keeps a text to be read in parts under an id that others know.
-    pub(crate) fn keep_output(&self, id: &str, text: &str) {
+    pub(crate) fn keep_output_as(&self, id: &str, text: &str) {
         self.outputs.keep_as(id, text);
     }
 
@@ -311,6 +316,10 @@ impl CodeMode {
             Some(pattern) => self.outputs.matches(id, pattern, offset, tokens),
             None => self.outputs.page(id, offset, tokens),
         }
+    }
+
+    pub(crate) fn keep_output(&self, text: &str) -> String {
+        self.outputs.keep(text)
     }
 
     fn pool(&self, settings: &CodeSettings) -> Result<&Pool, &str> {

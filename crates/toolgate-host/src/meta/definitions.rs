@@ -7,11 +7,18 @@ use super::MetaTool;
 
 /// What the definitions depend on, beside the kind of session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a thing of its own")]
 pub(crate) struct Offer {
     /// Whether tools that were found stay loaded.
     pub(crate) keep_loaded_tools: bool,
     /// Whether scripts may run.
     pub(crate) scripts: bool,
+    /// Whether there are tools that have to be searched for.
+    pub(crate) deferred: bool,
+    /// Whether there are servers to enable.
+    pub(crate) servers: bool,
+    /// Whether there are skills.
+    pub(crate) skills: bool,
 }
 
 /// The definitions, in their fixed order.
@@ -20,10 +27,13 @@ pub(crate) fn meta_definitions(kind: ExposureKind, offer: Offer) -> Vec<Value> {
     MetaTool::ALL
         .into_iter()
         .filter(|tool| match tool {
-            MetaTool::Search | MetaTool::Details => true,
+            MetaTool::Search | MetaTool::Details => offer.deferred,
             // Where nothing may run, a session for scripts still has to call tools.
-            MetaTool::Call => kind != ExposureKind::Code || !offer.scripts,
-            MetaTool::Run | MetaTool::Resume | MetaTool::Read => offer.scripts,
+            MetaTool::Call => offer.deferred && (kind != ExposureKind::Code || !offer.scripts),
+            MetaTool::Run | MetaTool::Resume => offer.deferred && offer.scripts,
+            MetaTool::Read => offer.deferred && offer.scripts || offer.skills,
+            MetaTool::FindServers | MetaTool::Enable | MetaTool::Disable => offer.servers,
+            MetaTool::LoadSkill => offer.skills,
         })
         .map(|tool| {
             json!({
@@ -75,6 +85,21 @@ fn description(tool: MetaTool, kind: ExposureKind) -> &'static str {
         (MetaTool::Read, _) => {
             "More of an output of run_code that was too long to show, or a toolgate:// resource: from \
              an offset on, or the lines that match a pattern."
+        }
+        (MetaTool::FindServers, _) => {
+            "Find servers and skills that are not in use yet, by what they are for. Search before you \
+             say that there is no way to do something."
+        }
+        (MetaTool::Enable, _) => {
+            "Connect a server by its name from search_available_servers; then search_tools finds its \
+             tools. One that is not configured needs the consent of a person, who is asked."
+        }
+        (MetaTool::Disable, _) => {
+            "Disconnect a server that is no longer needed. Its calls are refused from now on; its \
+             tools are gone with the next conversation."
+        }
+        (MetaTool::LoadSkill, _) => {
+            "Read the instructions of a skill, and connect the servers that it needs."
         }
     }
 }
@@ -152,12 +177,32 @@ pub(crate) fn input_schema(tool: MetaTool, unloads: bool) -> Value {
             "required": ["id"],
             "additionalProperties": false,
         }),
+        MetaTool::FindServers => json!({
+            "type": "object",
+            "properties": {
+                "query": { "type": "string", "description": "What it should be for, in a few words" },
+                "limit": { "type": "integer", "minimum": 1, "maximum": 20 },
+            },
+            "required": ["query"],
+            "additionalProperties": false,
+        }),
+        MetaTool::Enable | MetaTool::Disable | MetaTool::LoadSkill => json!({
+            "type": "object",
+            "properties": { "name": { "type": "string" } },
+            "required": ["name"],
+            "additionalProperties": false,
+        }),
     }
 }
 
 fn annotations(tool: MetaTool) -> Value {
     match tool {
-        MetaTool::Search | MetaTool::Details | MetaTool::Read => json!({ "readOnlyHint": true }),
+        MetaTool::Search | MetaTool::Details | MetaTool::Read | MetaTool::FindServers => {
+            json!({ "readOnlyHint": true })
+        }
+        MetaTool::Enable => json!({ "openWorldHint": true, "idempotentHint": true }),
+        MetaTool::Disable => json!({ "destructiveHint": false, "idempotentHint": true }),
+        MetaTool::LoadSkill => json!({ "destructiveHint": false }),
         // What a call does depends on the tool that is called.
         MetaTool::Call | MetaTool::Run | MetaTool::Resume => json!({ "openWorldHint": true }),
     }
@@ -169,20 +214,47 @@ mod tests {
 
     use super::*;
 
+    const BASE: Offer = Offer {
+        keep_loaded_tools: true,
+        scripts: true,
+        deferred: true,
+        servers: false,
+        skills: false,
+    };
+
     #[test]
     fn all_of_them_cost_a_session_less_than_a_thousand_tokens() {
         for kind in [ExposureKind::Stable, ExposureKind::Dynamic, ExposureKind::Code] {
-            let offer = Offer { keep_loaded_tools: false, scripts: true };
+            let offer = Offer { keep_loaded_tools: false, ..BASE };
             let text = serde_json::to_string(&meta_definitions(kind, offer)).unwrap();
             let tokens = TokenCounter::shared().count(&text);
             assert!(tokens <= 1_000, "{kind}: {tokens}");
+            let all = Offer { servers: true, skills: true, ..offer };
+            let text = serde_json::to_string(&meta_definitions(kind, all)).unwrap();
+            let tokens = TokenCounter::shared().count(&text);
+            assert!(tokens <= 1_500, "{kind} with servers and skills: {tokens}");
         }
     }
 
     #[test]
+    fn servers_and_skills_are_offered_where_there_are_any() {
+        let names = |offer: Offer| -> Vec<String> {
+            let definitions = meta_definitions(ExposureKind::Direct, offer);
+            definitions.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+        };
+        let nothing_deferred = Offer { deferred: false, ..BASE };
+        assert!(names(nothing_deferred).is_empty());
+        let servers = ["search_available_servers", "enable_server", "disable_server"];
+        assert_eq!(names(Offer { servers: true, ..nothing_deferred }), servers);
+        let skills = ["read_output", "load_skill"];
+        assert_eq!(names(Offer { skills: true, ..nothing_deferred }), skills);
+        let extended = Offer { servers: true, skills: true, ..nothing_deferred };
+        insta::assert_json_snapshot!("extended", meta_definitions(ExposureKind::Direct, extended));
+    }
+
+    #[test]
     fn their_bytes_are_always_the_same() {
-        let offer = Offer { keep_loaded_tools: true, scripts: true };
-        let stable = || meta_definitions(ExposureKind::Stable, offer);
+        let stable = || meta_definitions(ExposureKind::Stable, BASE);
         assert_eq!(stable().len(), 6);
         let text = || serde_json::to_string(&stable()).unwrap();
         assert_eq!(text(), text());
@@ -192,7 +264,7 @@ mod tests {
     #[test]
     fn scripts_are_offered_where_they_may_run() {
         let names = |kind, scripts| -> Vec<String> {
-            meta_definitions(kind, Offer { keep_loaded_tools: true, scripts })
+            meta_definitions(kind, Offer { scripts, ..BASE })
                 .iter()
                 .filter_map(|tool| tool["name"].as_str().map(str::to_owned))
                 .collect()

@@ -45,7 +45,9 @@ pub(super) async fn details(session: &Session, request: &DetailsRequest) -> Valu
     if names.is_empty() {
         return error_result("Say which tools: get_tool_details(names: string[]).");
     }
-    session.host().first_answers().await;
+    for name in names.iter().take(MAX_NAMES) {
+        session.host().first_answers_about(name).await;
+    }
     let catalog = session.host().catalog().read();
     let mut text = String::new();
     let mut tools = Vec::new();

@@ -36,7 +36,7 @@ pub(super) async fn read(session: &Session, request: &ReadRequest, options: Call
     let is_kept = *offset > 0 && host.read_output(id, 0, None).is_ok();
     if offers::is_ours(id) && !is_kept {
         match resource_text(host, id, options).await {
-            Ok(text) => host.keep_output(id, &text),
+            Ok(text) => host.keep_output_as(id, &text),
             Err(problem) => return error_result(&problem),
         }
     }

@@ -6,9 +6,13 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use toolgate_catalog::{Catalog, Exposure, ExposureKind, Tool, nearest};
 use toolgate_search::{MAX_QUERIES, Query};
+use toolgate_upstream::StateKind;
 
-use super::{absent, one_line, result};
-use crate::session::{Session, error_result};
+use super::{absent, elsewhere, one_line, result};
+use crate::{
+    host::Host,
+    session::{Session, error_result},
+};
 
 /// The arguments of `search_tools`.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -96,10 +100,12 @@ pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value 
         .server
         .as_deref()
         .map(|server| host.catalog().read().server(server).map(|entry| entry.name.to_string()));
-    let filter: Option<[&str; 1]> = match &known {
-        Some(Some(name)) => Some([name.as_str()]),
-        _ => None,
+    // What is switched off cannot be called, so that it is not found.
+    let on = match &known {
+        Some(Some(name)) => Some(vec![name.clone()]),
+        _ => servers_that_are_on(host),
     };
+    let filter: Option<Vec<&str>> = on.as_ref().map(|on| on.iter().map(String::as_str).collect());
     let hint = request.server.as_deref().filter(|_| matches!(known, Some(None)));
     let encoded = host.encode(&queries, hint).await;
     let asked: Vec<Query<'_>> = queries
@@ -110,7 +116,8 @@ pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value 
             query.vector = encoded.vectors.get(place);
             if let Some(servers) = &filter {
                 query = query.in_servers(servers);
-            } else if let Some(hint) = hint {
+            }
+            if let Some(hint) = hint {
                 query = query.with_hint(hint);
             }
             query
@@ -144,6 +151,7 @@ pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value 
     answer.closing_notes(exposure, tools.is_empty(), added);
     answer.notes.extend(encoded.note);
     answer.notes.extend(absent::notes(host, &catalog));
+    answer.notes.extend(elsewhere::notes(session, &catalog, &queries));
     let Answer { mut text, notes, .. } = answer;
     for note in &notes {
         let _ = write!(text, "\n{note}");
@@ -178,7 +186,11 @@ impl Answer<'_> {
                     rows.push(self.tool_row(tool, *loaded, &mut room));
                 }
             }
-            groups.push(json!({ "server": server, "tools": rows }));
+            let mut group = json!({ "server": server, "tools": rows });
+            if self.waits(server) {
+                group["connected"] = json!(false);
+            }
+            groups.push(group);
         }
         groups
     }
@@ -241,13 +253,29 @@ impl Answer<'_> {
     fn server_line(&self, server: &str) -> String {
         let count = self.catalog.tools_of(server).len();
         let plural = if count == 1 { "" } else { "s" };
+        let host = self.session.host();
+        let tools = format!("{count} tool{plural}");
+        let state = match (host.is_off(&server.into()), self.waits(server), count) {
+            (true, ..) => "disabled".to_owned(),
+            // How many it has is unknown.
+            (false, true, 0) => "not connected".to_owned(),
+            (false, true, _) => format!("{tools}; not connected, a call connects it"),
+            (false, false, _) => tools,
+        };
         let description = self
             .catalog
             .server(server)
             .and_then(|entry| entry.description.as_deref())
             .map(|text| format!(": {}", one_line(text, SERVER_CHARACTERS)))
             .unwrap_or_default();
-        format!("{server} ({count} tool{plural}){description}")
+        format!("{server} ({state}){description}")
+    }
+
+    /// Whether a server is left alone until it is needed, and is not connected.
+    fn waits(&self, server: &str) -> bool {
+        let host = self.session.host();
+        let idle = host.state(server).is_some_and(|state| state.kind == StateKind::Idle);
+        idle && host.is_lazy(&server.into())
     }
 
     fn note_unknown_server(&mut self) {
@@ -269,7 +297,11 @@ impl Answer<'_> {
         let kind = exposure.kind;
         // Ends at the first deferred tool, so that only a small, direct set is looked at whole.
         let all_loaded = exposure.loads_everything()
-            || self.catalog.tools().all(|tool| self.session.is_loaded(tool, self.catalog));
+            || self
+                .catalog
+                .tools()
+                .filter(|tool| self.session.sees(&tool.id.server))
+                .all(|tool| self.session.is_loaded(tool, self.catalog));
         if all_loaded && !self.catalog.is_empty() {
             let count = self.catalog.len();
             self.notes.push(format!(
@@ -285,6 +317,17 @@ impl Answer<'_> {
             self.notes.push(format!("Parameters: get_tool_details. To call: {way}."));
         }
     }
+}
+
+/// The servers that are not switched off; `None` where all are on.
+fn servers_that_are_on(host: &Host) -> Option<Vec<String>> {
+    let off = host.inner.switches.off();
+    if off.is_empty() {
+        return None;
+    }
+    let catalog = host.catalog().read();
+    let names = catalog.servers().map(|entry| &entry.name).filter(|name| !off.contains(*name));
+    Some(names.map(ToString::to_string).collect())
 }
 
 /// An error's text as a sentence of its own.

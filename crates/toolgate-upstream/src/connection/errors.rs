@@ -94,6 +94,12 @@ impl Connection {
 
     fn transport_error(&self, server: ServerName, tool: String, error: &ServiceError) -> CallError {
         let place = self.about.place.as_deref().unwrap_or("the server");
+        if let Some(trouble) = reasons::trouble(error) {
+            if !trouble.only_this_request {
+                self.doubt();
+            }
+            return CallError::Unauthorized { server, tool, failure: trouble.failure.clone() };
+        }
         let status = reasons::status(error);
         if status.is_none() {
             self.doubt();

@@ -39,17 +39,8 @@ pub(super) async fn start(response: Response) -> Vec<u8> {
 /// The events of the answer to request `id`. One that has more than `limit` bytes ends the stream,
 /// and the request with an error that says so.
 pub(super) fn events(response: Response, limit: usize, id: RequestId) -> Events {
-    let mut counter = EventCounter::default();
-    let bytes = response.bytes_stream().map_err(std::io::Error::other).map(move |piece| {
-        let piece = piece?;
-        if counter.longest_with(&piece) > limit {
-            Err(std::io::Error::other(Oversized))
-        } else {
-            Ok(piece)
-        }
-    });
-    let events = SseStream::from_bytes_stream(bytes);
-    stream::unfold(Some((Box::pin(events), id)), move |state| async move {
+    let events = bounded_events(response, limit);
+    stream::unfold(Some((events, id)), move |state| async move {
         let (mut events, id) = state?;
         match events.next().await? {
             Err(error) if is_oversized(&error) => {
@@ -62,6 +53,20 @@ pub(super) fn events(response: Response, limit: usize, id: RequestId) -> Events 
         }
     })
     .boxed()
+}
+
+/// The events of a response. One that has more than `limit` bytes ends them with an error.
+pub(crate) fn bounded_events(response: Response, limit: usize) -> Events {
+    let mut counter = EventCounter::default();
+    let bytes = response.bytes_stream().map_err(std::io::Error::other).map(move |piece| {
+        let piece = piece?;
+        if counter.longest_with(&piece) > limit {
+            Err(std::io::Error::other(Oversized))
+        } else {
+            Ok(piece)
+        }
+    });
+    SseStream::from_bytes_stream(bytes).boxed()
 }
 
 /// An event of the stream is over the limit.

@@ -23,7 +23,8 @@ use crate::{
     listing::Listing,
     process::{self, Process, Started},
     reasons,
-    spec::{Endpoint, HttpEndpoint, Limits, StdioEndpoint, place},
+    spec::{Endpoint, HttpDialect, HttpEndpoint, Limits, StdioEndpoint, place},
+    sse::SseTransport,
     stdio::StdioTransport,
     tap::Heard,
     upstream::OutputSource,
@@ -46,6 +47,17 @@ struct Greeted {
 struct Ungreeted {
     failure: Failure,
     next: Option<Approach>,
+    /// Whether the URL may speak the older transport: it took no handshake by POST.
+    perhaps_sse: bool,
+    /// Whether the server wants to know who asks.
+    asks_who: bool,
+}
+
+impl Ungreeted {
+    /// Nothing else is worth trying.
+    fn stuck(failure: Failure) -> Self {
+        Self { failure, next: None, perhaps_sse: false, asks_who: false }
+    }
 }
 
 impl Server {
@@ -84,9 +96,12 @@ impl Server {
             *self.stage.lock() = "the handshake";
             let greeted = match &self.spec.endpoint {
                 Endpoint::Stdio(endpoint) => self.greet_child(endpoint, approach).await,
+                Endpoint::Http(endpoint) if endpoint.dialect == HttpDialect::Sse => {
+                    self.greet_stream(endpoint).await
+                }
                 Endpoint::Http(endpoint) => self.greet_url(endpoint, approach).await,
             };
-            let Ungreeted { failure, next } = match greeted {
+            let Ungreeted { failure, next, perhaps_sse, .. } = match greeted {
                 Ok(greeted) => return Ok(greeted),
                 Err(ungreeted) => ungreeted,
             };
@@ -103,8 +118,23 @@ impl Server {
                     approach = next;
                     earlier = Some(failure);
                 }
+                None if perhaps_sse => return self.greet_older(failure).await,
                 None => return Err(failure),
             }
+        }
+    }
+
+    /// The last thing to try with a URL. If it comes to nothing, what was wrong before is what is
+    /// wrong.
+    async fn greet_older(&self, failure: Failure) -> Result<Greeted, Failure> {
+        let Endpoint::Http(endpoint) = &self.spec.endpoint else { return Err(failure) };
+        self.note(&format!("{}; trying the older HTTP+SSE", failure.reason));
+        let greeting =
+            tokio::time::timeout(probe_patience(&self.spec.limits), self.greet_stream(endpoint));
+        match greeting.await {
+            Ok(Ok(greeted)) => Ok(greeted),
+            Ok(Err(ungreeted)) if ungreeted.asks_who => Err(ungreeted.failure),
+            Ok(Err(_)) | Err(_) => Err(failure),
         }
     }
 
@@ -118,7 +148,7 @@ impl Server {
         let Started { process, stdin, stdout } = started.await.map_err(|error| {
             let mut failure = reasons::spawn_failure(endpoint, &error);
             failure.reason = self.redactor.line(&failure.reason);
-            Ungreeted { failure, next: None }
+            Ungreeted::stuck(failure)
         })?;
         let limits = &self.spec.limits;
         let on_stray = self.recorder(OutputSource::Stdout);
@@ -145,7 +175,8 @@ impl Server {
         } else {
             self.failure(&format!("the handshake failed: {}", reasons::plain(&error)))
         };
-        Err(Ungreeted { failure, next: next_approach(approach, &error, &heard) })
+        let next = next_approach(approach, &error, &heard);
+        Err(Ungreeted { next, ..Ungreeted::stuck(failure) })
     }
 
     async fn greet_url(
@@ -153,7 +184,7 @@ impl Server {
         endpoint: &HttpEndpoint,
         approach: Approach,
     ) -> Result<Greeted, Ungreeted> {
-        let stuck = |failure| Ungreeted { failure, next: None };
+        let stuck = Ungreeted::stuck;
         if let Err(error) = reqwest::Url::parse(&endpoint.url) {
             return Err(stuck(Failure {
                 reason: format!("its `url` is no URL: {error}"),
@@ -186,14 +217,46 @@ impl Server {
         match greeting.await {
             Ok(greeting) => Ok(Greeted { greeting, heard, cancel, process: None }),
             Err(GreetError::Unanswered) => Err(Ungreeted {
-                failure: self.failure("the server did not say which protocol it speaks"),
                 next: Some(Approach::Known(Era::Legacy)),
+                ..stuck(self.failure("the server did not say which protocol it speaks"))
             }),
             Err(GreetError::Failed(error)) => {
-                let mut failure = reasons::url_failure(endpoint, error.as_ref());
+                let error = *error;
+                let mut failure = reasons::url_failure(endpoint, &error);
                 failure.reason = self.redactor.line(&failure.reason);
-                Err(Ungreeted { failure, next: next_approach(approach, &error, &heard) })
+                let next = next_approach(approach, &error, &heard);
+                let perhaps_sse = matches!(reasons::status(&error), Some(400 | 404 | 405));
+                Err(Ungreeted { next, perhaps_sse, ..Ungreeted::stuck(failure) })
             }
+        }
+    }
+
+    /// The older transport, which knows the older handshake alone.
+    async fn greet_stream(&self, endpoint: &HttpEndpoint) -> Result<Greeted, Ungreeted> {
+        let limits = &self.spec.limits;
+        let headers = read_headers(endpoint).map_err(Ungreeted::stuck)?;
+        let on_stray = self.recorder(OutputSource::Stdout);
+        let failed = |error: &(dyn std::error::Error + 'static)| {
+            let mut failure = reasons::url_failure(endpoint, error);
+            failure.reason = self.redactor.line(&failure.reason);
+            let asks_who = reasons::wants_authorization(error);
+            Ungreeted { asks_who, ..Ungreeted::stuck(failure) }
+        };
+        let opened = SseTransport::open(endpoint, headers, limits.max_message_bytes, on_stray);
+        let transport = opened.await.map_err(|error| failed(&error))?;
+        let (heard, cancel) = (self.listener(), CancellationToken::new());
+        let greeting = handshake::greet(
+            transport,
+            Arc::clone(&heard),
+            Manner::Pipes,
+            Approach::Known(Era::Legacy),
+            probe_patience(limits),
+            cancel.clone(),
+        );
+        match Box::pin(greeting).await {
+            Ok(greeting) => Ok(Greeted { greeting, heard, cancel, process: None }),
+            Err(GreetError::Failed(error)) => Err(failed(error.as_ref())),
+            Err(GreetError::Unanswered) => Err(failed(&ClientInitializeError::Cancelled)),
         }
     }
 

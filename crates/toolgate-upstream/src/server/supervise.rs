@@ -21,18 +21,29 @@ use crate::{
 /// The least time between two lists after the first change: some servers announce all the time.
 const SHORTEST_RELIST: Duration = Duration::from_millis(500);
 
+/// Why a connection is not attended to any longer.
+enum End {
+    /// It is over, or we are stopped.
+    Closed,
+    /// Nobody is at the other end.
+    Gone(Failure),
+    /// Nobody needs it.
+    Unneeded,
+}
+
 impl Server {
     /// Runs until it is stopped.
     pub(crate) async fn supervise(self: Arc<Self>) {
         let mut backoff = Backoff::new();
         let mut era = self.spec.remembered_era;
-        if self.spec.start == Start::OnDemand {
-            tokio::select! {
-                () = self.stop.cancelled() => return self.stopped(),
-                () = self.retry_now.notified() => {}
-            }
-        }
+        let mut resting = self.spec.start == Start::OnDemand;
         loop {
+            if std::mem::take(&mut resting) {
+                tokio::select! {
+                    () = self.stop.cancelled() => break,
+                    () = self.wanted() => {}
+                }
+            }
             let started = Instant::now();
             self.publish(|current| {
                 current.state.kind = StateKind::Connecting;
@@ -41,8 +52,14 @@ impl Server {
             });
             let outcome = tokio::select! {
                 () = self.stop.cancelled() => break,
+                () = self.demand.disabled() => {
+                    self.rest();
+                    resting = true;
+                    continue;
+                }
                 outcome = self.connect_in_time(era) => outcome,
             };
+            self.demand.answered();
             let after_connection = outcome.is_ok();
             let failure = match outcome {
                 Ok((connection, listing)) => {
@@ -50,17 +67,23 @@ impl Server {
                     backoff.connected(Instant::now());
                     let connection = Arc::new(connection);
                     self.connected(&connection, listing);
-                    let gone = self.attend(&connection).await;
+                    let end = self.attend(&connection).await;
                     if self.stop.is_cancelled() {
                         connection.close().await;
                         break;
                     }
-                    match gone {
-                        Some(failure) => {
+                    match end {
+                        End::Unneeded => {
+                            connection.close().await;
+                            self.note("stopped, since nobody needs it; the next call starts it");
+                            resting = true;
+                            continue;
+                        }
+                        End::Gone(failure) => {
                             connection.close().await;
                             failure
                         }
-                        None => self.end_of(&connection).await,
+                        End::Closed => self.end_of(&connection).await,
                     }
                 }
                 Err(failure) => {
@@ -69,8 +92,20 @@ impl Server {
                     failure
                 }
             };
+            let rests = self.spec.rest_after.is_some();
+            if rests && after_connection && !self.demand.has_calls() {
+                self.note(&format!("{}; the next call starts it", failure.reason));
+                self.rest();
+                resting = true;
+                continue;
+            }
             let delay = backoff.next(Instant::now());
-            self.note(&format!("{}; next attempt in {} s", failure.reason, delay.as_secs_f64()));
+            let next = if rests {
+                "with the next call".to_owned()
+            } else {
+                format!("in {} s", delay.as_secs_f64())
+            };
+            self.note(&format!("{}; next attempt {next}", failure.reason));
             self.publish(|current| {
                 current.state.kind = StateKind::Failed;
                 current.state.failure = Some(failure);
@@ -79,8 +114,9 @@ impl Server {
             });
             tokio::select! {
                 () = self.stop.cancelled() => break,
-                () = tokio::time::sleep(delay) => {}
+                () = tokio::time::sleep(delay), if !rests => {}
                 () = self.asked_for_retry(started) => {}
+                () = self.demand.disabled() => resting = true,
             }
         }
         self.stopped();
@@ -93,9 +129,27 @@ impl Server {
         });
     }
 
+    fn rest(&self) {
+        self.publish(|current| {
+            current.state.kind = StateKind::Idle;
+            current.connection = None;
+        });
+    }
+
+    /// Waits until somebody needs a connection.
+    async fn wanted(&self) {
+        loop {
+            self.retry_now.notified().await;
+            // Who asked may have been answered, or be gone, long since.
+            if self.demand.is_wanted() {
+                return;
+            }
+        }
+    }
+
     /// Waits until somebody wants an attempt, and until one may be made after that of `started`.
     async fn asked_for_retry(&self, started: Instant) {
-        self.retry_now.notified().await;
+        self.wanted().await;
         tokio::time::sleep_until((started + SHORTEST_RETRY).into()).await;
     }
 
@@ -136,8 +190,9 @@ impl Server {
     }
 
     /// Lists again whenever there is a reason to. Returns when the connection ends, when we are
-    /// stopped, or with a failure when it turns out that nobody is there any more.
-    async fn attend(&self, connection: &Connection) -> Option<Failure> {
+    /// stopped, when nobody needs it any more, or with a failure when it turns out that nobody is
+    /// there any more.
+    async fn attend(&self, connection: &Connection) -> End {
         let over = async {
             tokio::select! {
                 () = self.stop.cancelled() => {}
@@ -174,14 +229,30 @@ impl Server {
             }
         };
         tokio::select! {
-            () = over => None,
-            failure = listing => Some(failure),
+            () = over => End::Closed,
+            failure = listing => End::Gone(failure),
+            () = self.unneeded() => End::Unneeded,
         }
     }
 
-    /// Says that nobody is at the URL any more, if that is what the error means.
+    /// Waits until nobody needs the connection, and takes it away from who comes later.
+    async fn unneeded(&self) {
+        let rest_after = self.spec.rest_after;
+        loop {
+            self.demand.over(rest_after).await;
+            if self.demand.rest_if_over(rest_after, || self.rest()) {
+                return;
+            }
+        }
+    }
+
+    /// Says that nobody is at the URL any more, or nobody for us, if that is what the error means.
     fn gone(&self, error: &ServiceError) -> Option<Failure> {
         let Endpoint::Http(endpoint) = &self.spec.endpoint else { return None };
+        if let Some(trouble) = reasons::trouble(error).filter(|trouble| !trouble.only_this_request)
+        {
+            return Some(trouble.failure.clone());
+        }
         let reason = reasons::unreachable(error, &place(&endpoint.url))?;
         let action = reasons::START_OR_CORRECT.to_owned();
         Some(Failure { reason: self.redactor.line(&reason), action })

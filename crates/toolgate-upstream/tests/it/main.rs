@@ -6,6 +6,7 @@
     reason = "everything here is a test, helpers included; clippy only knows of the test functions"
 )]
 
+mod authorization;
 mod changes;
 mod crashes;
 mod demand;
@@ -22,4 +23,5 @@ mod processes;
 mod questions;
 mod real_servers;
 mod results;
+mod sse;
 mod support;

@@ -219,8 +219,7 @@ pub(crate) fn lines(path: &Path) -> Vec<String> {
 
 /// A URL as a server.
 pub(crate) fn url(url: &str) -> ServerSpec {
-    let endpoint = HttpEndpoint { url: url.to_owned(), headers: BTreeMap::new() };
-    ServerSpec { endpoint: Endpoint::Http(endpoint), ..command("", &[]) }
+    ServerSpec { endpoint: Endpoint::Http(HttpEndpoint::new(url)), ..command("", &[]) }
 }
 
 /// How a fixture is reached.

@@ -2,59 +2,78 @@
 
 use std::process::ExitCode;
 
+use serde_json::json;
 use toolgate_broker::{Lasts, PersonAnswer};
+use toolgate_store::{ApprovalRequest, ChoiceFile, Consent, Journal, Store};
 
-use super::approvals;
+use super::{
+    approvals::{self, WaitingCall},
+    enable::agreed,
+};
 use crate::{
-    cli::{Approve, For},
+    cli::{Approve, For, Globals},
     failure::Failure,
-    load,
+    load::{self, Loaded},
     printer::Printer,
 };
 
-pub(crate) fn run(arguments: &Approve, printer: &mut Printer) -> Result<ExitCode, Failure> {
+/// Something that waits, and where.
+struct Waiting {
+    id: String,
+    namespace: Option<String>,
+    request: ApprovalRequest,
+    file: ChoiceFile,
+}
+
+pub(crate) fn run(
+    globals: &Globals,
+    arguments: &Approve,
+    printer: &mut Printer,
+) -> Result<ExitCode, Failure> {
+    let loaded = load::load(globals)?;
+    let files = files(&loaded)?;
     let store = load::store().ok_or_else(super::no_place)?;
     let journal = store.journal().map_err(approvals::unusable)?;
-    let Some(id) = &arguments.id else {
-        let waiting = approvals::waiting(&journal)?;
-        if arguments.output.json {
-            printer.json(&waiting.iter().map(approvals::data).collect::<Vec<_>>())?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        for call in &waiting {
-            printer.line(&call.approval.id);
-            for line in call.inquiry.to_string().lines() {
-                printer.line(format!("  {line}"));
-            }
-        }
-        printer.note(if waiting.is_empty() {
-            "nothing waits for a decision"
-        } else {
-            "`toolgate approve ID` allows one, `toolgate approve ID --deny` refuses it"
-        });
-        return Ok(ExitCode::SUCCESS);
-    };
-    let Some(call) = approvals::find(&journal, id)? else {
+    let Some(id) = &arguments.id else { return list(&files, &journal, arguments, printer) };
+    if let Some(call) = approvals::find(&journal, id)? {
+        return decide(&store, &journal, &call, arguments, printer);
+    }
+    let waiting = waiting(&files).into_iter().find(|waiting| waiting.id == *id);
+    if arguments.deny {
+        return deny(id, waiting, &files, printer);
+    }
+    let Some(Waiting { request, file, .. }) = waiting else {
         return Err(Failure::usage(format!("nothing waits under the id `{id}`"))
             .hint("`toolgate approve` lists what does"));
     };
+    printer.line(request.shown.trim_end());
     if arguments.show {
-        if arguments.output.json {
-            printer.json(&approvals::data(&call))?;
-        } else {
-            printer.line(&call.inquiry);
-        }
         return Ok(ExitCode::SUCCESS);
     }
-    let answer = answer(arguments);
-    let text = approvals::answer(&store, &journal, &call, answer, arguments.expires)?;
-    printer.line(text);
+    agreed(arguments.yes)?;
+    let server = request.server.clone();
+    let consent = Consent::now(request.fingerprint, request.plan);
+    file.change(|choices| choices.consent(server, consent))
+        .map_err(|error| Failure::new(error.to_string()))?;
+    printer.line(format!("{} is approved: the agent can enable it now.", request.server));
     Ok(ExitCode::SUCCESS)
 }
 
-fn answer(arguments: &Approve) -> PersonAnswer {
-    if arguments.deny {
-        return PersonAnswer::Deny;
+/// Shows a call that waits, and answers.
+fn decide(
+    store: &Store,
+    journal: &Journal,
+    call: &WaitingCall,
+    arguments: &Approve,
+    printer: &mut Printer,
+) -> Result<ExitCode, Failure> {
+    if arguments.show && arguments.output.json {
+        printer.json(&approvals::data(call))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    printer.line(&call.inquiry);
+    if arguments.show {
+        return Ok(ExitCode::SUCCESS);
     }
     let lasts = match arguments.lasts {
         None => Lasts::Once,
@@ -62,5 +81,107 @@ fn answer(arguments: &Approve) -> PersonAnswer {
         Some(For::Session) => Lasts::Session,
         Some(For::Always) => Lasts::Always,
     };
-    PersonAnswer::Allow { lasts, these_arguments: arguments.these_arguments }
+    let answer = if arguments.deny {
+        PersonAnswer::Deny
+    } else {
+        agreed(arguments.yes)?;
+        PersonAnswer::Allow { lasts, these_arguments: arguments.these_arguments }
+    };
+    let text = approvals::answer(store, journal, call, answer, arguments.expires)?;
+    printer.line(text);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list(
+    files: &[(Option<String>, ChoiceFile)],
+    journal: &Journal,
+    arguments: &Approve,
+    printer: &mut Printer,
+) -> Result<ExitCode, Failure> {
+    let waiting = waiting(files);
+    let calls = approvals::waiting(journal)?;
+    if arguments.output.json {
+        let servers = waiting
+            .iter()
+            .map(|waiting| {
+                let request = &waiting.request;
+                json!({
+                    "kind": "server", "id": waiting.id, "namespace": waiting.namespace, "server": request.server,
+                    "at": request.at, "shown": request.shown, "plan": request.plan,
+                })
+            });
+        let rows: Vec<_> = servers.chain(calls.iter().map(approvals::data)).collect();
+        printer.json(&rows)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if waiting.is_empty() && calls.is_empty() {
+        printer.note("nothing waits for a decision");
+    }
+    for Waiting { id, namespace, request, .. } in &waiting {
+        let namespace = namespace.as_ref().map(|name| format!(" (namespace {name})"));
+        printer.line(format!("{id}{}", namespace.unwrap_or_default()));
+        for line in request.shown.lines() {
+            printer.line(format!("  {line}"));
+        }
+    }
+    for WaitingCall { approval, inquiry } in &calls {
+        printer.line(&approval.id);
+        for line in inquiry.to_string().lines() {
+            printer.line(format!("  {line}"));
+        }
+    }
+    if !waiting.is_empty() || !calls.is_empty() {
+        printer.note("`toolgate approve ID` allows one, `toolgate approve ID --deny` refuses it");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses what waits under an id, or takes back what was approved of a server of this name.
+fn deny(
+    id: &str,
+    waiting: Option<Waiting>,
+    files: &[(Option<String>, ChoiceFile)],
+    printer: &mut Printer,
+) -> Result<ExitCode, Failure> {
+    let changed = |error: toolgate_store::StoreError| Failure::new(error.to_string());
+    if let Some(Waiting { request, file, .. }) = waiting {
+        file.change(|choices| choices.requests.remove(id)).map_err(changed)?;
+        printer.line(format!("{} is refused.", request.server));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut taken_back = false;
+    for (_, file) in files {
+        let removed = file.change(|choices| choices.consents.remove(id).is_some());
+        taken_back |= removed.map_err(changed)?;
+    }
+    if !taken_back {
+        return Err(Failure::usage(format!("nothing waits or is approved under `{id}`")));
+    }
+    printer.line(format!("{id} is no longer approved."));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn waiting(files: &[(Option<String>, ChoiceFile)]) -> Vec<Waiting> {
+    let waiting = files.iter().flat_map(|(namespace, file)| {
+        file.read().requests.into_iter().map(|(id, request)| Waiting {
+            id,
+            namespace: namespace.clone(),
+            request,
+            file: file.clone(),
+        })
+    });
+    let mut waiting: Vec<Waiting> = waiting.collect();
+    waiting.sort_by(|left, right| (left.request.at, &left.id).cmp(&(right.request.at, &right.id)));
+    waiting
+}
+
+/// The choices of the namespace that was asked for, or of all.
+fn files(loaded: &Loaded) -> Result<Vec<(Option<String>, ChoiceFile)>, Failure> {
+    let all = loaded.configuration.namespaces.iter().map(|it| Some(it.name.clone()));
+    let all = std::iter::once(None).chain(all);
+    let wanted = |name: &Option<String>| loaded.namespace.is_none() || *name == loaded.namespace;
+    let names: Vec<Option<String>> = all.filter(wanted).collect();
+    let files =
+        names.into_iter().map(|name| Some((name.clone(), loaded.choices(name.as_deref())?)));
+    files.collect::<Option<_>>().ok_or_else(super::no_place)
 }

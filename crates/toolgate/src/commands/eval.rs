@@ -76,8 +76,11 @@ pub(crate) async fn run(
         .hint("what it chooses from is measured by --strategy hybrid, at R@10"));
     }
     // All files are read before the first is measured: a typing error shows at once.
-    let sets: Vec<(&Path, LabelledSet)> =
-        arguments.files.iter().map(|file| Ok((&**file, read(file)?))).collect::<Result<_, _>>()?;
+    let sets: Vec<(&Path, LabelledSet)> = arguments
+        .files
+        .iter()
+        .map(|file| Ok((&**file, read(file)?)))
+        .collect::<Result<_, Failure>>()?;
     for (file, set) in &sets {
         note_unknown_labels(file, set, printer);
     }

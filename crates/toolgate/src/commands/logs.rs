@@ -2,8 +2,6 @@
 
 use std::process::ExitCode;
 
-use toolgate_catalog::nearest;
-
 use crate::{
     cli::{Globals, Logs},
     failure::Failure,
@@ -41,14 +39,5 @@ pub(crate) fn run(
 /// An empty log of a server that does not exist is most likely a typing error.
 fn check_name(globals: &Globals, name: &str) -> Result<(), Failure> {
     let Ok(loaded) = load::load(globals) else { return Ok(()) };
-    let known: Vec<&str> =
-        loaded.configuration.servers.iter().map(|server| server.name.as_str()).collect();
-    if known.contains(&name) {
-        return Ok(());
-    }
-    let failure = Failure::usage(format!("there is no server `{name}` in the configuration"));
-    Err(match nearest(name, known.iter().copied(), 3).as_slice() {
-        [] => failure.hint(format!("the servers are: {}", known.join(", "))),
-        near => failure.hint(format!("did you mean {}?", near.join(" or "))),
-    })
+    loaded.server(name).map(|_| ())
 }

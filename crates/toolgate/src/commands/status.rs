@@ -11,6 +11,7 @@ use crate::{
     cli::{Globals, Status},
     failure::Failure,
     folders, load,
+    logins::{self, LoginOverview},
     printer::Printer,
     table::{Column, grouped, table},
 };
@@ -35,9 +36,12 @@ pub(crate) async fn run(
         server.problems.extend(host.broken_schemas(server.server.as_str()));
     }
     let vectors = host.vectors().await;
+    let logins = logins::of_all(&loaded.configuration).await;
     host.shutdown().await;
     let unusable = unusable(&loaded.configuration);
     let modes = modes(exposure.kind);
+    let choices = loaded.choices(loaded.namespace.as_deref()).map(|file| file.read());
+    let waiting = choices.map(|choices| choices.requests.len()).unwrap_or_default();
     if arguments.output.json {
         printer.json(&json!({
             "file": folders::shown(&loaded.path),
@@ -48,6 +52,8 @@ pub(crate) async fn run(
             "reason": exposure.reason.to_string(),
             "servers": servers,
             "vectors": vectors,
+            "logins": logins,
+            "waitingForApproval": waiting,
             "unusable": unusable
                 .iter()
                 .map(|(server, reason)| json!({ "server": server, "reason": reason }))
@@ -55,12 +61,17 @@ pub(crate) async fn run(
             "problems": loaded.configuration.problems,
         }))?;
     } else {
-        printer.line(render(&servers, &unusable));
+        printer.line(render(&servers, &unusable, &logins));
         for line in sessions(&modes, &exposure.reason.to_string()) {
             printer.line(line);
         }
         if let Some(VectorProgress { encoder, known, total, .. }) = &vectors {
             printer.line(format!("Search by meaning is {encoder}'s: vectors {known} of {total}."));
+        }
+        if waiting > 0 {
+            printer.line(format!(
+                "{waiting} waiting for your decision: `toolgate approve` shows them."
+            ));
         }
         if arguments.tools {
             for server in &servers {
@@ -68,7 +79,12 @@ pub(crate) async fn run(
             }
         }
     }
-    let well = servers.iter().all(|server| server.state == "ready" && server.problems.is_empty())
+    let as_it_should = |server: &ServerOverview| match server.state {
+        "ready" | "disabled" => true,
+        "idle" => server.lazy,
+        _ => false,
+    };
+    let well = servers.iter().all(|server| as_it_should(server) && server.problems.is_empty())
         && unusable.is_empty()
         && !load::has_errors(&loaded.configuration.problems);
     Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -108,7 +124,11 @@ fn sessions(modes: &[(&str, String)], reason: &str) -> Vec<String> {
     lines
 }
 
-fn render(servers: &[ServerOverview], unusable: &[(String, String)]) -> String {
+fn render(
+    servers: &[ServerOverview],
+    unusable: &[(String, String)],
+    logins: &[LoginOverview],
+) -> String {
     let mut rows: Vec<Vec<String>> = servers
         .iter()
         .map(|server| {
@@ -116,6 +136,15 @@ fn render(servers: &[ServerOverview], unusable: &[(String, String)]) -> String {
             if let Some(reason) = &server.reason {
                 let action = server.action.as_deref().unwrap_or_default();
                 remarks.push(format!("{reason}; {action}"));
+            }
+            let login = logins.iter().find(|login| login.server == server.server.as_str());
+            remarks.extend(login.map(ToString::to_string));
+            match server.state {
+                "disabled" => {
+                    remarks.push(format!("`toolgate enable {}` enables it", server.server));
+                }
+                "idle" if server.lazy => remarks.push("lazy: connected when needed".to_owned()),
+                _ => {}
             }
             remarks.extend(server.problems.iter().cloned());
             vec![

@@ -18,10 +18,7 @@ pub(crate) fn run(
     arguments: &Usage,
     printer: &mut Printer,
 ) -> Result<ExitCode, Failure> {
-    let store = load::store().ok_or_else(|| {
-        Failure::new("there is no place to keep anything on this system")
-            .hint("set TOOLGATE_HOME to a folder")
-    })?;
+    let store = load::store().ok_or_else(super::no_place)?;
     let log = store.usage();
     match &arguments.command {
         None => list(globals, &log, arguments, printer),

@@ -12,6 +12,8 @@ mod cli;
 mod clients;
 #[cfg(unix)]
 mod code;
+#[cfg(unix)]
+mod demand;
 mod demo;
 mod door;
 mod embeddings;
@@ -22,6 +24,8 @@ mod flow;
 mod gateway;
 mod http;
 mod keeping;
+#[cfg(unix)]
+mod logins;
 mod modes;
 mod real;
 mod reference;

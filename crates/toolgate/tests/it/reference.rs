@@ -21,6 +21,13 @@ const COMMANDS: &[&[&str]] = &[
     &["inspect"],
     &["call"],
     &["run"],
+    &["login"],
+    &["logout"],
+    &["enable"],
+    &["disable"],
+    &["approve"],
+    &["skills"],
+    &["skills", "show"],
     &["logs"],
     &["usage"],
     &["usage", "erase"],
@@ -77,7 +84,7 @@ async fn every_command_is_in_the_reference() {
             .map(str::to_owned)
             .collect()
     };
-    for parent in [&[][..], &["config"], &["usage"]] {
+    for parent in [&[][..], &["config"], &["usage"], &["skills"]] {
         let names = listed(&help(parent).await);
         assert!(!names.is_empty(), "{parent:?}");
         for name in names {

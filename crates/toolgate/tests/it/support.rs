@@ -119,7 +119,7 @@ impl Workplace {
         }
     }
 
-    /// A command that is yet to be started.
+    /// The program, ready to be run.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(program());
         command
@@ -138,11 +138,16 @@ impl Workplace {
 
     pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
         let place = |name: &str| self.path().join(name).display().to_string();
+        // Programs that a test puts there come first.
+        let path = std::env::var("PATH").unwrap_or_default();
         vec![
+            ("PATH", format!("{}:{path}", place("bin"))),
             ("HOME", self.path().display().to_string()),
             ("TOOLGATE_HOME", place("state")),
             ("XDG_CONFIG_HOME", place(".config")),
             ("NO_COLOR", "1".to_owned()),
+            // Never the keychain of whoever runs the tests.
+            ("TOOLGATE_VAULT", "file".to_owned()),
         ]
     }
 }

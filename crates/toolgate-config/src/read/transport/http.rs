@@ -8,10 +8,14 @@ use super::values::{self, Kind};
 use crate::document::{Member, Value};
 use crate::read::report::Path;
 use crate::read::scope::Scope;
-use crate::{Secret, Severity, Transport};
+use crate::{HttpDialect, Secret, Severity, Transport};
 
 /// Reads an endpoint from the key with its URL and the keys beside it.
-pub(super) fn read<'r>(scope: &mut Scope<'r, '_>, member: &'r Member<'r>) -> Option<Transport> {
+pub(super) fn read<'r>(
+    scope: &mut Scope<'r, '_>,
+    member: &'r Member<'r>,
+    dialect: HttpDialect,
+) -> Option<Transport> {
     let headers = headers(scope);
     let text = scope.text(member)?;
     let url = Url::parse(text.trim()).ok();
@@ -22,7 +26,7 @@ pub(super) fn read<'r>(scope: &mut Scope<'r, '_>, member: &'r Member<'r>) -> Opt
         let hint = Some("write the whole URL, such as `https://example.com/mcp`".to_owned());
         scope.complain(Severity::Error, &path, member.node.offset, predicate, hint);
     }
-    Some(Transport::Http { url: url?.into(), headers })
+    Some(Transport::Http { url: url?.into(), headers, dialect })
 }
 
 /// The headers as they are written, and those whose values Codex takes from variables it names.

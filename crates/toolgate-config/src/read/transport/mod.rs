@@ -9,7 +9,7 @@ use super::scope::Scope;
 use crate::document::{Member, Object, Value};
 use crate::keys;
 use crate::position::printable;
-use crate::{Severity, Transport};
+use crate::{HttpDialect, Severity, Transport};
 
 /// The keys that hold a URL; where there are several, the first counts, as in Gemini CLI.
 const URL_KEYS: [&str; 3] = ["httpUrl", "url", "serverUrl"];
@@ -55,11 +55,12 @@ pub(super) fn read(
                 member,
                 &format!("a `command`, but there is only a `{}`", url.key),
             ),
-            Some((Declared::Sse, member)) => sse(scope, member, "asks for the old SSE transport"),
+            Some((Declared::Sse, _)) => http::read(scope, url, HttpDialect::Sse),
+            // In a file of Gemini CLI, `url` is the older transport and `httpUrl` the newer.
             None if url.key == "url" && (is_gemini || object.get("authProviderType").is_some()) => {
-                sse(scope, url, "means the old SSE transport in a file of Gemini CLI")
+                http::read(scope, url, HttpDialect::Sse)
             }
-            None | Some((Declared::Http, _)) => http::read(scope, url),
+            None | Some((Declared::Http, _)) => http::read(scope, url, HttpDialect::Any),
         },
     }
 }
@@ -99,7 +100,7 @@ fn declared<'r>(scope: &mut Scope<'r, '_>) -> Option<Option<(Declared, &'r Membe
         "sse" => Declared::Sse,
         _ => {
             let path = Path::Key(scope.path, &member.key);
-            let predicate = "must be `stdio` or `http`";
+            let predicate = "must be `stdio`, `http` or `sse`";
             let hint = "leave it out: a `command` means stdio and a `url` means http".to_owned();
             scope.complain(Severity::Error, &path, member.node.offset, predicate, Some(hint));
             return None;
@@ -112,14 +113,6 @@ fn contradiction(scope: &mut Scope<'_, '_>, member: &Member<'_>, what: &str) -> 
     let path = Path::Key(scope.path, &member.key);
     let hint = Some(format!("remove `{}`, or correct it", member.key));
     scope.complain(Severity::Error, &path, member.node.offset, &format!("asks for {what}"), hint);
-    None
-}
-
-fn sse(scope: &mut Scope<'_, '_>, member: &Member<'_>, what: &str) -> Option<Transport> {
-    let path = Path::Key(scope.path, &member.key);
-    let predicate = format!("{what}, which is not supported yet");
-    let hint = "use the server's Streamable HTTP URL, with `\"type\": \"http\"`".to_owned();
-    scope.complain(Severity::Error, &path, member.node.offset, &predicate, Some(hint));
     None
 }
 

@@ -1,0 +1,59 @@
+//! What a search for tools says of servers whose tools are unknown, and of skills.
+
+use toolgate_catalog::Catalog;
+use toolgate_upstream::StateKind;
+
+use super::one_line;
+use crate::{
+    session::Session,
+    supply::{Item, Kind},
+};
+
+const SHOWN: usize = 3;
+const DESCRIPTION_CHARACTERS: usize = 80;
+
+/// A line for the lazy servers that may have what is wanted, and one for the skills.
+pub(super) fn notes(session: &Session, catalog: &Catalog, queries: &[String]) -> Vec<String> {
+    let (mut servers, mut skills): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+    let host = session.host();
+    for query in queries {
+        for item in host.inner.shelf.search(query, &[Kind::Servers, Kind::Skills], 2 * SHOWN) {
+            let (name, description, list) = match &item {
+                Item::Server(server) => {
+                    let name = server.as_str();
+                    let kind = host.state(name).unwrap_or_default().kind;
+                    let unknown = catalog.tools_of(name).is_empty() && kind == StateKind::Idle;
+                    if kind != StateKind::Disabled && !(unknown && host.is_lazy(server)) {
+                        continue;
+                    }
+                    let entry = catalog.server(name);
+                    let description = entry.and_then(|entry| entry.description.as_deref());
+                    (name, description.unwrap_or_default(), &mut servers)
+                }
+                Item::Skill(skill) => {
+                    (skill.name.as_str(), skill.description.as_str(), &mut skills)
+                }
+                Item::Listed(_) => continue,
+            };
+            let description = one_line(description, DESCRIPTION_CHARACTERS);
+            let text = if description.is_empty() {
+                name.to_owned()
+            } else {
+                format!("{name} ({description})")
+            };
+            if list.len() < SHOWN && !list.contains(&text) {
+                list.push(text);
+            }
+        }
+    }
+    let mut notes = Vec::new();
+    if !servers.is_empty() {
+        let servers = servers.join(", ");
+        notes
+            .push(format!("Not connected, and may have it: {servers}. To connect: enable_server."));
+    }
+    if !skills.is_empty() {
+        notes.push(format!("Skills: {}. To use one: load_skill.", skills.join(", ")));
+    }
+    notes
+}

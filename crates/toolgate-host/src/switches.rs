@@ -1,0 +1,157 @@
+//! Servers that are switched off and on while the host runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use parking_lot::RwLock;
+use toolgate_catalog::ServerName;
+use toolgate_registry::Plan;
+use toolgate_store::{ChoiceFile, Choices, StoreError, SwitchedBy};
+
+use crate::{enabling::plan_of, host::Host};
+
+/// Which servers are off, here and in the file that other processes read and change too.
+#[derive(Debug)]
+pub(crate) struct Switches {
+    file: Option<ChoiceFile>,
+    off: RwLock<BTreeMap<ServerName, SwitchedBy>>,
+    /// Servers of registries that are in use, with the fingerprint of what a person agreed to.
+    used: RwLock<BTreeMap<ServerName, String>>,
+    /// Held while servers are put to use and taken out of it.
+    pub(crate) changing: tokio::sync::Mutex<()>,
+}
+
+impl Switches {
+    /// As the file says, and what people agreed to use. Reads it at once: it is small, and what is off
+    /// must not be connected.
+    pub(crate) fn read(file: Option<ChoiceFile>) -> (Self, Vec<Plan>) {
+        let choices = file.as_ref().map(ChoiceFile::read).unwrap_or_default();
+        let off = RwLock::new(names(&choices));
+        let changing = tokio::sync::Mutex::default();
+        (Self { file, off, used: RwLock::default(), changing }, plans(&choices))
+    }
+
+    /// The fingerprint of what a person agreed to of a server of a registry that is in use.
+    pub(crate) fn consented(&self, server: &ServerName) -> Option<String> {
+        self.used.read().get(server).cloned()
+    }
+
+    pub(crate) fn used(&self, server: ServerName, fingerprint: String) {
+        self.used.write().insert(server, fingerprint);
+    }
+
+    /// Says whether it was in use.
+    pub(crate) fn unused(&self, server: &ServerName) -> bool {
+        self.used.write().remove(server).is_some()
+    }
+
+    pub(crate) fn is_off(&self, server: &ServerName) -> bool {
+        self.off.read().contains_key(server)
+    }
+
+    pub(crate) fn off(&self) -> BTreeSet<ServerName> {
+        self.off.read().keys().cloned().collect()
+    }
+
+    /// Who switched a server off; nobody where it is on.
+    pub(crate) fn switched_off_by(&self, server: &ServerName) -> Option<SwitchedBy> {
+        self.off.read().get(server).copied()
+    }
+
+    /// What the file says now; nothing where there is none.
+    pub(crate) async fn choices(&self) -> Option<Choices> {
+        let file = self.file.clone()?;
+        tokio::task::spawn_blocking(move || file.read()).await.ok()
+    }
+
+    /// Changes the file. Without one, nothing outlives the process.
+    pub(crate) async fn change<T: Send + 'static>(
+        &self,
+        change: impl FnOnce(&mut Choices) -> T + Send + 'static,
+    ) -> Option<Result<T, StoreError>> {
+        let file = self.file.clone()?;
+        tokio::task::spawn_blocking(move || file.change(change)).await.ok()
+    }
+}
+
+impl Host {
+    /// Takes in what other processes switched on and off: for conversations that start now.
+    pub(crate) async fn refresh_switches(&self) {
+        let _changing = self.inner.switches.changing.lock().await;
+        let Some(choices) = self.inner.switches.choices().await else { return };
+        let wanted = names(&choices);
+        let before = std::mem::replace(&mut *self.inner.switches.off.write(), wanted.clone());
+        for server in wanted.keys().filter(|server| !before.contains_key(*server)) {
+            self.inner.upstream.disable(server.as_str());
+        }
+        for server in before.keys().filter(|server| !wanted.contains_key(*server)) {
+            self.inner.upstream.enable(server.as_str());
+        }
+        if wanted != before {
+            self.inner.knowledge.announce();
+        }
+        let plans = plans(&choices);
+        let gone: Vec<ServerName> = {
+            let used = self.inner.switches.used.read();
+            let kept =
+                |server: &&ServerName| plans.iter().any(|plan| plan.server == server.as_str());
+            used.keys().filter(|server| !kept(server)).cloned().collect()
+        };
+        for server in &gone {
+            self.drop_plan(server).await;
+        }
+        for plan in &plans {
+            self.use_plan(plan).await;
+        }
+    }
+
+    /// Whether there are servers to enable beside those that are connected by themselves.
+    pub(crate) fn offers_servers(&self) -> bool {
+        let settings = self.settings();
+        !settings.supply.is_empty() || settings.servers.iter().any(|setup| setup.lazy)
+    }
+
+    /// Whether a server is left alone until it is needed.
+    pub fn is_lazy(&self, server: &ServerName) -> bool {
+        let setup = self.settings().servers.iter().find(|setup| setup.spec.name == *server);
+        setup.map_or_else(|| self.inner.switches.consented(server).is_some(), |setup| setup.lazy)
+    }
+
+    /// Whether a server is switched off.
+    pub fn is_off(&self, server: &ServerName) -> bool {
+        self.inner.switches.is_off(server)
+    }
+
+    /// Switches a server off or on for a model, here and for whoever starts later. A call under way is not
+    /// interrupted; those that come are refused while it is off.
+    pub(crate) async fn switch(&self, server: &ServerName, on: bool) {
+        let name = server.as_str().to_owned();
+        let change = move |choices: &mut Choices| {
+            if on {
+                choices.disabled.remove(&name);
+            } else {
+                // What a person switched off stays theirs.
+                choices.disabled.entry(name).or_insert(SwitchedBy::Model);
+            }
+        };
+        if let Some(Err(error)) = self.inner.switches.change(change).await {
+            tracing::warn!(%server, "it is not kept whether it is disabled: {error}");
+        }
+        let upstream = &self.inner.upstream;
+        if on {
+            self.inner.switches.off.write().remove(server);
+            upstream.enable(server.as_str());
+        } else {
+            self.inner.switches.off.write().entry(server.clone()).or_insert(SwitchedBy::Model);
+            upstream.disable(server.as_str());
+        }
+        self.inner.knowledge.announce();
+    }
+}
+
+fn names(choices: &Choices) -> BTreeMap<ServerName, SwitchedBy> {
+    choices.disabled.iter().map(|(name, by)| (name.as_str().into(), *by)).collect()
+}
+
+fn plans(choices: &Choices) -> Vec<Plan> {
+    choices.consents.iter().filter_map(|(server, consent)| plan_of(server, consent)).collect()
+}

@@ -1,0 +1,170 @@
+//! Servers that are not configured are used with a person's consent, and not without.
+
+use serde_json::json;
+use toolgate_store::{Choices, Consent};
+
+use crate::support::{NAME, Person, Place, call, enable};
+
+fn yes() -> serde_json::Value {
+    json!({ "action": "accept", "content": { "decision": "allow" } })
+}
+
+#[tokio::test]
+async fn who_agrees_sees_all_of_it_and_is_asked_once() {
+    let place = Place::new().await;
+    let (host, person) = (place.host(), Person::who_says(yes()));
+    let session = host.session();
+    let query = json!({ "query": "add numbers" });
+    let (found, _) = call(&session, None, "search_available_servers", query).await;
+    insta::assert_snapshot!(found, @r#"
+    For "add numbers":
+    - io.github.acme/sums (not configured: a person is asked): Adds numbers up
+    To connect a server: enable_server.
+    "#);
+    let (text, failed) = enable(&session, Some(&person)).await;
+    assert!(!failed, "{text}");
+    insta::assert_snapshot!(text, @"Server io.github.acme/sums is connected: 1 tool (sums_add). search_tools finds them.");
+    insta::assert_snapshot!(place.plain(&person.asked()[0]), @"
+    An agent wants to use a server that is not in your configuration.
+
+    Server io.github.acme/sums 1.0.0 of http://REGISTRY
+    It says of itself: Adds numbers up
+    It contacts: http://SERVER
+
+    Allow this, and nothing else?
+    ");
+    let sum = call(&session, None, "sums_add", json!({ "a": 2, "b": 3 })).await;
+    assert!(!sum.1 && sum.0.contains('5'), "{sum:?}");
+    enable(&session, Some(&person)).await;
+    assert_eq!(person.asked().len(), 1, "nothing has changed");
+    host.shutdown().await;
+
+    // A later start uses it without asking, and without the registry.
+    place.registry.replace(Vec::new());
+    let later = place.host();
+    let sum = call(&later.session(), None, "sums_add", json!({ "a": 2, "b": 3 })).await;
+    assert!(!sum.1 && sum.0.contains('5'), "{sum:?}");
+    later.shutdown().await;
+}
+
+#[tokio::test]
+async fn anything_but_an_outright_yes_is_a_no() {
+    for answer in [
+        json!({ "action": "decline" }),
+        json!({ "action": "cancel" }),
+        json!({ "action": "accept" }),
+        json!({ "action": "accept", "content": { "decision": "deny" } }),
+        json!({ "action": "accept", "content": { "decision": true } }),
+        json!({ "action": "accept", "content": { "allow": "allow" } }),
+        json!({ "content": { "decision": "allow" } }),
+        json!("allow"),
+    ] {
+        let place = Place::new().await;
+        let (host, person) = (place.host(), Person::who_says(answer.clone()));
+        let (text, failed) = enable(&host.session(), Some(&person)).await;
+        assert!(failed, "{answer}: {text}");
+        assert_eq!(
+            text,
+            "The person who was asked did not allow server io.github.acme/sums. Do without it."
+        );
+        assert_eq!(place.choices().read(), Choices::default());
+        assert!(host.catalog().read().is_empty());
+        host.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn without_anybody_to_ask_it_waits_for_the_shell() {
+    let place = Place::new().await;
+    let host = place.host();
+    let session = host.session();
+    let nobody = [
+        None,
+        Some(Person::with(&json!({}), yes())),
+        Some(Person::with(&json!({ "elicitation": { "url": {} } }), yes())),
+    ];
+    for person in &nobody {
+        let (text, failed) = enable(&session, person.as_ref()).await;
+        assert!(!failed && text.contains("toolgate approve"), "{text}");
+        assert!(person.as_ref().is_none_or(|person| person.asked().is_empty()));
+    }
+    let requests = place.choices().read().requests;
+    let (id, request) = requests.first_key_value().unwrap();
+    assert_eq!(requests.len(), 1, "it is one wish");
+    insta::assert_snapshot!(place.plain(&request.shown), @"
+    Server io.github.acme/sums 1.0.0 of http://REGISTRY
+    It says of itself: Adds numbers up
+    It contacts: http://SERVER
+    ");
+    let (text, _) = enable(&session, None).await;
+    assert!(text.contains(&format!("`toolgate approve {id}`")), "{text}");
+
+    // As the command does it, in another process.
+    let consent = Consent::now(request.fingerprint.clone(), request.plan.clone());
+    place.choices().change(|choices| choices.consent(NAME.to_owned(), consent)).unwrap();
+    let (text, failed) = enable(&session, None).await;
+    assert!(!failed && text.contains("is connected"), "{text}");
+    assert!(place.choices().read().requests.is_empty());
+
+    // And takes it back.
+    place.choices().change(|choices| choices.consents.clear()).unwrap();
+    let fresh = host.session();
+    fresh.list_tools().await;
+    assert!(host.catalog().read().is_empty(), "a conversation that starts now knows of it");
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_changed_entry_asks_again() {
+    let place = Place::new().await;
+    let (host, person) = (place.host(), Person::who_says(yes()));
+    let session = host.session();
+    enable(&session, Some(&person)).await;
+    place.list("1.0.1", "");
+    enable(&session, Some(&person)).await;
+    assert_eq!(person.asked().len(), 2, "another version");
+    place.list("1.0.1", "?evil=1");
+    let cautious = Person::who_says(json!({ "action": "decline" }));
+    let (text, failed) = enable(&session, Some(&cautious)).await;
+    assert!(failed, "{text}");
+    assert!(cautious.asked()[0].contains("?evil=1"), "{:?}", cautious.asked());
+    let sum = call(&session, None, "sums_add", json!({ "a": 2, "b": 3 })).await;
+    assert!(!sum.1, "what was agreed to still works: {sum:?}");
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_consent_that_was_tampered_with_is_none() {
+    let place = Place::new().await;
+    let (host, person) = (place.host(), Person::who_says(yes()));
+    enable(&host.session(), Some(&person)).await;
+    host.shutdown().await;
+    let tamper = |choices: &mut Choices| {
+        let consent = choices.consents.get_mut(NAME).unwrap();
+        consent.plan["target"] = json!({ "kind": "run", "command": "sh", "args": ["-c", "exit"], "env": {}, "variables": [] });
+    };
+    place.choices().change(tamper).unwrap();
+    let later = place.host();
+    later.session().list_tools().await;
+    assert!(later.state(NAME).is_none());
+    later.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_only_a_person_knows_is_not_asked_of_a_model() {
+    let place = Place::new().await;
+    place.registry.replace(vec![json!({
+        "name": NAME, "version": "1.0.0",
+        "packages": [{ "registryType": "npm", "identifier": "sums", "version": "1.0.0",
+            "environmentVariables": [{ "name": "SUMS_KEY", "isRequired": true, "isSecret": true }] }],
+    })]);
+    let (host, person) = (place.host(), Person::who_says(yes()));
+    let (text, failed) = enable(&host.session(), Some(&person)).await;
+    assert!(failed);
+    insta::assert_snapshot!(text, @"Server io.github.acme/sums cannot be enabled: it needs the environment variable SUMS_KEY: a person sets it where toolgate is started, or adds the server to `mcpServers` with its `env`; a value is nothing to ask for here.");
+    assert!(person.asked().is_empty());
+    let missing = json!({ "name": "io.github.acme/sum" });
+    let (text, _) = call(&host.session(), None, "enable_server", missing).await;
+    insta::assert_snapshot!(text, @"There is no server `io.github.acme/sum`. Nearest: io.github.acme/sums.");
+    host.shutdown().await;
+}

@@ -1,0 +1,117 @@
+//! From the values that a registry describes to the values that are used.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::entry::{Argument, Input};
+
+/// Why a value cannot be filled in: what it is called.
+pub(crate) type Missing = String;
+
+/// The words of a program's arguments, in order. Those that nobody needs and that have no value are
+/// left out.
+pub(crate) fn arguments(described: &[Argument]) -> Result<Vec<String>, Missing> {
+    let mut words = Vec::new();
+    for argument in described {
+        let input = Input::deserialize(&argument.input).unwrap_or_default();
+        let name = argument.name.clone().unwrap_or_default();
+        let is_named = argument.r#type == "named";
+        let value = match value(&input)? {
+            Some(value) => Some(value),
+            // A named argument without any value is a switch.
+            None if is_named && input.is_required && takes_none(argument) => None,
+            None if input.is_required => {
+                let called = argument.value_hint.clone().filter(|_| name.is_empty());
+                return Err(format!("the argument `{}`", called.unwrap_or(name)));
+            }
+            None => continue,
+        };
+        if is_named {
+            words.push(name);
+        }
+        words.extend(value);
+    }
+    Ok(words)
+}
+
+/// The value that is fixed or the default; `None` where a person may give one and need not.
+pub(crate) fn value(input: &Input) -> Result<Option<String>, Missing> {
+    match &input.value {
+        Some(template) => template_of(template, &input.variables).map(Some),
+        None => Ok(input.default.clone()),
+    }
+}
+
+/// A text with its `{name}`s filled in. What is in braces and is no variable stays as it is.
+pub(crate) fn template_of(
+    template: &str,
+    variables: &BTreeMap<String, Input>,
+) -> Result<String, Missing> {
+    let mut text = String::new();
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once('{') {
+        text.push_str(before);
+        let Some((name, remaining)) = after.split_once('}') else {
+            text.push('{');
+            rest = after;
+            continue;
+        };
+        match variables.get(name) {
+            None => {
+                text.push('{');
+                text.push_str(name);
+                text.push('}');
+            }
+            // One level: a variable's own value has none.
+            Some(input) => match input.value.as_ref().or(input.default.as_ref()) {
+                Some(value) => text.push_str(value),
+                None => return Err(format!("the value `{name}`")),
+            },
+        }
+        rest = remaining;
+    }
+    text.push_str(rest);
+    Ok(text)
+}
+
+fn takes_none(argument: &Argument) -> bool {
+    argument.value_hint.is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn filled(described: serde_json::Value) -> Result<Vec<String>, Missing> {
+        let described: Vec<Argument> = serde_json::from_value(described).unwrap();
+        arguments(&described)
+    }
+
+    #[test]
+    fn words_come_in_order_and_what_nobody_needs_is_left_out() {
+        let words = filled(json!([
+            { "type": "positional", "value": "serve" },
+            { "type": "named", "name": "--port", "default": "80" },
+            { "type": "named", "name": "--verbose" },
+            { "type": "named", "name": "--root", "value": "{home}/x{y}{",
+              "variables": { "home": { "default": "/srv" } } },
+        ]));
+        assert_eq!(words.unwrap(), ["serve", "--port", "80", "--root", "/srv/x{y}{"]);
+    }
+
+    #[test]
+    fn what_only_a_person_knows_is_named() {
+        let missing = |described| filled(described).unwrap_err();
+        let folder = json!([{ "type": "positional", "valueHint": "folder", "isRequired": true }]);
+        assert_eq!(missing(folder), "the argument `folder`");
+        let key =
+            json!([{ "type": "named", "name": "--key", "valueHint": "key", "isRequired": true }]);
+        assert_eq!(missing(key), "the argument `--key`");
+        let template =
+            json!([{ "type": "positional", "value": "{id}", "variables": { "id": {} } }]);
+        assert_eq!(missing(template), "the value `id`");
+    }
+}

@@ -1,0 +1,210 @@
+//! What was chosen for the servers of one configuration, as one small JSON file.
+
+use std::{collections::BTreeMap, fs, path::PathBuf, time::SystemTime};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{StoreError, files, lock::Lock};
+
+/// The file. Several processes read and change it: a change is made under a lock, and a reader sees
+/// the file before it or after it.
+#[derive(Debug, Clone)]
+pub struct ChoiceFile {
+    path: PathBuf,
+}
+
+/// What is in it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Choices {
+    /// Servers that are switched off, by name, and by whom.
+    pub disabled: BTreeMap<String, SwitchedBy>,
+    /// Servers that are in no configuration, and what a person consented to run or contact for them.
+    pub consents: BTreeMap<String, Consent>,
+    /// What waits for a person's decision, by id.
+    pub requests: BTreeMap<String, ApprovalRequest>,
+}
+
+/// Who switched a server off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SwitchedBy {
+    /// A person, in a shell. Only a person switches it on again.
+    Person,
+    /// A model, in a conversation.
+    Model,
+}
+
+/// That a person agreed to run or contact exactly this.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Consent {
+    /// Tells what was agreed to from anything else.
+    pub fingerprint: String,
+    /// What it is. Its form is the caller's business.
+    pub plan: Value,
+    /// When, in seconds since 1970.
+    pub at: u64,
+}
+
+/// That a person is to be asked whether to run or contact something.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ApprovalRequest {
+    /// The server's name.
+    pub server: String,
+    /// Tells what is asked for from anything else.
+    pub fingerprint: String,
+    /// What it is. Its form is the caller's business.
+    pub plan: Value,
+    /// The same for a person, in full.
+    pub shown: String,
+    /// When it was asked for, in seconds since 1970.
+    pub at: u64,
+}
+
+/// How many requests wait at most; the oldest make room.
+pub const MAX_REQUESTS: usize = 50;
+/// A larger file was not written by us, and is not read.
+const MAX_BYTES: u64 = 8 * 1024 * 1024;
+
+impl ChoiceFile {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    /// What is chosen; nothing where there is no file that can be read.
+    pub fn read(&self) -> Choices {
+        let size = fs::metadata(&self.path).map(|file| file.len()).unwrap_or_default();
+        if size > MAX_BYTES {
+            return Choices::default();
+        }
+        let text = fs::read(&self.path).unwrap_or_default();
+        serde_json::from_slice(&text).unwrap_or_default()
+    }
+
+    /// Changes what is chosen, and gives what `change` gives. Waits for the disk.
+    pub fn change<T>(&self, change: impl FnOnce(&mut Choices) -> T) -> Result<T, StoreError> {
+        let error = |error| StoreError::new(&self.path, error);
+        if let Some(folder) = self.path.parent() {
+            files::make_folder(folder)?;
+        }
+        let _lock = Lock::take(&self.path.with_extension("lock")).map_err(error)?;
+        let mut choices = self.read();
+        let before = choices.clone();
+        let outcome = change(&mut choices);
+        choices.bound();
+        if choices != before {
+            let text = serde_json::to_vec_pretty(&choices);
+            files::replace(&self.path, &text.map_err(|broken| error(broken.into()))?)?;
+        }
+        Ok(outcome)
+    }
+}
+
+impl Consent {
+    /// That it was given now.
+    pub fn now(fingerprint: impl Into<String>, plan: Value) -> Self {
+        Self { fingerprint: fingerprint.into(), plan, at: now() }
+    }
+}
+
+impl ApprovalRequest {
+    /// That it is asked for now.
+    pub fn now(
+        server: impl Into<String>,
+        fingerprint: impl Into<String>,
+        plan: Value,
+        shown: impl Into<String>,
+    ) -> Self {
+        let (server, fingerprint) = (server.into(), fingerprint.into());
+        Self { server, fingerprint, plan, shown: shown.into(), at: now() }
+    }
+}
+
+impl Choices {
+    /// Keeps that a person agreed; whatever waited for that no longer does.
+    pub fn consent(&mut self, server: String, consent: Consent) {
+        self.requests.retain(|_, request| request.fingerprint != consent.fingerprint);
+        self.disabled.remove(&server);
+        self.consents.insert(server, consent);
+    }
+
+    /// A model may ask for more than a person would ever read.
+    fn bound(&mut self) {
+        while self.requests.len() > MAX_REQUESTS {
+            let oldest = self.requests.iter().min_by_key(|(_, request)| request.at);
+            let Some(id) = oldest.map(|(id, _)| id.clone()) else { return };
+            self.requests.remove(&id);
+        }
+    }
+}
+
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map(|since| since.as_secs()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::Store;
+
+    #[test]
+    fn a_change_is_there_for_the_next_reader_and_for_no_other_configuration() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::new(folder.path());
+        let file = store.choices("/a/toolgate.json");
+        assert_eq!(file.read(), Choices::default());
+        let off = |choices: &mut Choices| choices.disabled.insert("crm".into(), SwitchedBy::Model);
+        assert_eq!(file.change(off).unwrap(), None);
+        file.change(|choices| choices.consents.insert("x".into(), Consent::now("f", json!(1))))
+            .unwrap();
+        let read = store.choices("/a/toolgate.json").read();
+        assert_eq!(read.disabled["crm"], SwitchedBy::Model);
+        assert_eq!(read.consents["x"].plan, 1);
+        assert_eq!(store.choices("/b/toolgate.json").read(), Choices::default());
+    }
+
+    #[test]
+    fn changes_of_several_writers_are_all_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = Store::new(folder.path()).choices("c");
+        std::thread::scope(|scope| {
+            for writer in 0..4 {
+                let file = file.clone();
+                scope.spawn(move || {
+                    for number in 0..10 {
+                        let name = format!("{writer}-{number}");
+                        let off = |choices: &mut Choices| {
+                            choices.disabled.insert(name, SwitchedBy::Person)
+                        };
+                        file.change(off).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(file.read().disabled.len(), 40);
+    }
+
+    #[test]
+    fn requests_are_bounded_and_damage_is_absence() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = Store::new(folder.path()).choices("c");
+        for number in 0..MAX_REQUESTS as u64 + 3 {
+            let mut request = ApprovalRequest::now("s", "f", Value::Null, "");
+            request.at = number;
+            file.change(|choices| choices.requests.insert(format!("{number}"), request)).unwrap();
+        }
+        let kept = file.read().requests;
+        assert_eq!(kept.len(), MAX_REQUESTS);
+        assert!(kept.values().all(|request| request.at >= 3), "the oldest made room");
+        fs::write(&file.path, "{").unwrap();
+        assert_eq!(file.read(), Choices::default());
+        file.change(|choices| choices.disabled.insert("a".into(), SwitchedBy::Person)).unwrap();
+        assert_eq!(file.read().disabled.len(), 1);
+    }
+}

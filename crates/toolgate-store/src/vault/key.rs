@@ -1,0 +1,151 @@
+//! The key of the vault, and where it is.
+
+use std::{
+    fmt, fs, io,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::{VaultError, keychain};
+use crate::files;
+
+/// Where the key is to come from.
+#[derive(Clone, Default)]
+pub enum VaultKey {
+    /// From the system's keychain, or from a file beside the vault where there is none.
+    #[default]
+    Keychain,
+    /// From a file beside the vault.
+    File,
+    /// This one: a random text of at least 32 characters.
+    Given(String),
+}
+
+/// Where the key of a vault is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Holder {
+    Keychain,
+    File,
+    Given,
+}
+
+/// The key.
+pub(super) struct Key([u8; 32]);
+
+impl VaultKey {
+    /// The least number of characters of a key that is given.
+    pub const SHORTEST: usize = 32;
+
+    /// The key of a vault that is there.
+    pub(super) fn existing(&self, folder: &Path, holder: Holder) -> Result<Key, VaultError> {
+        match (self, holder) {
+            (Self::Given(text), _) => given(text),
+            (_, Holder::Keychain) => match keychain::read() {
+                Ok(Some(bytes)) => Ok(Key(bytes)),
+                Ok(None) => Err(VaultError::OtherKey),
+                Err(why) => Err(VaultError::Keychain(why)),
+            },
+            (_, Holder::File) => read_file(folder)?.ok_or(VaultError::OtherKey),
+            (_, Holder::Given) => Err(VaultError::OtherKey),
+        }
+    }
+
+    /// The key of a vault that is there, or a new one where that is lost: what was kept is lost with
+    /// it, and what is kept from now on is not.
+    pub(super) fn existing_or_new(
+        &self,
+        folder: &Path,
+        holder: Holder,
+    ) -> Result<(Key, Holder), VaultError> {
+        match self.existing(folder, holder) {
+            Ok(key) if matches!(self, Self::Given(_)) => Ok((key, Holder::Given)),
+            Ok(key) => Ok((key, holder)),
+            Err(VaultError::OtherKey) => self.new_key(folder),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The key for a vault that is new. One that is there already, from an earlier vault, is kept.
+    pub(super) fn new_key(&self, folder: &Path) -> Result<(Key, Holder), VaultError> {
+        if let Self::Given(text) = self {
+            return Ok((given(text)?, Holder::Given));
+        }
+        if matches!(self, Self::Keychain)
+            && let Ok(key) = keychain_key()
+        {
+            return Ok((key, Holder::Keychain));
+        }
+        if let Some(key) = read_file(folder)? {
+            return Ok((key, Holder::File));
+        }
+        let key = Key::random()?;
+        let text = blake3::Hash::from_bytes(key.0).to_hex().to_string();
+        files::replace(&path(folder), text.as_bytes())
+            .map_err(|error| VaultError::File { path: path(folder), source: error.source })?;
+        Ok((key, Holder::File))
+    }
+}
+
+impl Key {
+    pub(super) fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    fn random() -> Result<Self, VaultError> {
+        let mut bytes = [0; 32];
+        aws_lc_rs::rand::fill(&mut bytes).map_err(|_| VaultError::Crypto)?;
+        Ok(Self(bytes))
+    }
+}
+
+fn keychain_key() -> Result<Key, String> {
+    if let Some(bytes) = keychain::read()? {
+        return Ok(Key(bytes));
+    }
+    let key = Key::random().map_err(|error| error.to_string())?;
+    keychain::write(&key.0)?;
+    // What was written has to come back before anything depends on it.
+    match keychain::read()? {
+        Some(bytes) if bytes == key.0 => Ok(key),
+        _ => Err("it does not keep what it is given".to_owned()),
+    }
+}
+
+/// The text is random, so that no costly derivation has to make up for it.
+fn given(text: &str) -> Result<Key, VaultError> {
+    if text.chars().count() < VaultKey::SHORTEST {
+        return Err(VaultError::ShortKey);
+    }
+    Ok(Key(blake3::derive_key("toolgate 2026-11-16 vault key", text.as_bytes())))
+}
+
+fn path(folder: &Path) -> PathBuf {
+    folder.join("vault.key")
+}
+
+fn read_file(folder: &Path) -> Result<Option<Key>, VaultError> {
+    let path = path(folder);
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(VaultError::File { path, source }),
+    };
+    Ok(parse(&text).map(Key))
+}
+
+/// 64 hexadecimal digits.
+pub(super) fn parse(text: &str) -> Option<[u8; 32]> {
+    blake3::Hash::from_hex(text.trim()).ok().map(|hash| *hash.as_bytes())
+}
+
+impl fmt::Debug for VaultKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Keychain => "Keychain",
+            Self::File => "File",
+            Self::Given(_) => "Given(…)",
+        })
+    }
+}

@@ -1,0 +1,233 @@
+//! Secrets that outlive the process: what logins left behind.
+//!
+//! One file, in which each secret is encrypted (AES-256-GCM) under a key that is elsewhere:
+//!
+//! - in the system's keychain where there is one: then the file alone, in a backup or on a stolen
+//!   disk, is worth nothing, and other users of the machine get nowhere;
+//! - given by whoever runs us ([`VaultKey::Given`]), for machines without a person;
+//! - in a file beside it, which only its owner can read. That protects from whoever gets one of the
+//!   two files, and from a secret being found by a search for secrets. It does **not** protect from
+//!   whoever can read all files of this user.
+//!
+//! Nothing protects from a program that runs as the same user and asks the same keychain.
+//!
+//! The key is in the keychain and not each secret, because keychains bound what they take (Windows:
+//! 2,560 bytes, less than many tokens), and ask the person for every entry.
+
+mod key;
+mod keychain;
+
+use std::{collections::BTreeMap, fmt, fs, io, path::PathBuf, time::Duration};
+
+use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+pub use self::key::VaultKey;
+use self::key::{Holder, Key};
+use crate::{files, lock::Lock};
+
+/// Far more than any number of logins.
+const MAX_BYTES: u64 = 8 * 1024 * 1024;
+/// How long somebody who renews a secret may take: a few requests.
+const RENEWAL_PATIENCE: Duration = Duration::from_mins(1);
+
+/// Keeps secrets under names, for all processes that use one folder.
+#[derive(Clone)]
+pub struct Vault {
+    folder: PathBuf,
+    key: VaultKey,
+}
+
+/// Nobody else renews a secret while this is held.
+#[derive(Debug)]
+pub struct VaultLock {
+    _lock: Lock,
+}
+
+/// A secret cannot be kept, or read. What was kept before is still there.
+#[derive(Debug, Error)]
+pub enum VaultError {
+    /// A file cannot be read or written.
+    #[error("cannot use {path}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file is no vault, or one of a newer version. The next secret that is kept replaces it.
+    #[error("{path} is damaged")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+    },
+    /// What is kept was encrypted with another key. A secret that is kept anew can be read.
+    #[error("the kept secrets were encrypted with another key")]
+    OtherKey,
+    /// The key that was given is too short to protect anything.
+    #[error("the key must have at least {} characters", VaultKey::SHORTEST)]
+    ShortKey,
+    /// The keychain has the key, and does not give it.
+    #[error("the keychain of the system does not give the key: {0}")]
+    Keychain(String),
+    /// There is no randomness, or no memory.
+    #[error("the system has no randomness")]
+    Crypto,
+}
+
+/// The file.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Content {
+    version: u32,
+    /// Where the key is.
+    #[serde(default)]
+    key_in: Option<Holder>,
+    /// By the keyed hash of the name.
+    entries: BTreeMap<String, String>,
+}
+
+const VERSION: u32 = 1;
+
+impl Vault {
+    pub(crate) fn new(folder: PathBuf, key: VaultKey) -> Self {
+        Self { folder, key }
+    }
+
+    /// What is kept under `name`.
+    pub fn load(&self, name: &str) -> Result<Option<String>, VaultError> {
+        let content = self.read()?;
+        // Without it there is nothing to find, and no key to make.
+        let Some(holder) = content.key_in.filter(|_| !content.entries.is_empty()) else {
+            return Ok(None);
+        };
+        let key = self.key.existing(&self.folder, holder)?;
+        let label = key.label(name);
+        if let Some(sealed) = content.entries.get(&label) {
+            return key.open(&label, sealed).map(Some);
+        }
+        // With another key every name has another label.
+        let is_ours = content.entries.iter().any(|(label, sealed)| key.open(label, sealed).is_ok());
+        if is_ours { Ok(None) } else { Err(VaultError::OtherKey) }
+    }
+
+    /// Keeps `secret` under `name`.
+    pub fn save(&self, name: &str, secret: &str) -> Result<(), VaultError> {
+        self.change(|key, entries| {
+            let label = key.label(name);
+            let sealed = key.seal(&label, secret)?;
+            entries.insert(label, sealed);
+            Ok(())
+        })
+    }
+
+    /// Forgets what is kept under `name`.
+    pub fn forget(&self, name: &str) -> Result<(), VaultError> {
+        if !self.path().exists() {
+            return Ok(());
+        }
+        self.change(|key, entries| {
+            entries.remove(&key.label(name));
+            Ok(())
+        })
+    }
+
+    /// Waits until nobody else renews what is kept under `name`.
+    pub fn lock(&self, name: &str) -> Result<VaultLock, VaultError> {
+        files::make_folder(&self.folder).map_err(|error| self.unwritten(error))?;
+        let path =
+            self.folder.join(format!("{}.lock", &blake3::hash(name.as_bytes()).to_hex()[..16]));
+        let lock = Lock::take_within(&path, RENEWAL_PATIENCE);
+        let lock = lock.map_err(|source| VaultError::File { path, source })?;
+        Ok(VaultLock { _lock: lock })
+    }
+
+    fn change(
+        &self,
+        change: impl FnOnce(&Key, &mut BTreeMap<String, String>) -> Result<(), VaultError>,
+    ) -> Result<(), VaultError> {
+        files::make_folder(&self.folder).map_err(|error| self.unwritten(error))?;
+        let path = self.folder.join("vault.lock");
+        let lock = Lock::take(&path);
+        let _lock = lock.map_err(|source| VaultError::File { path, source })?;
+        let mut content = match self.read() {
+            Err(VaultError::Damaged { .. }) => Content::default(),
+            content => content?,
+        };
+        let (key, holder) = match content.key_in {
+            Some(holder) => self.key.existing_or_new(&self.folder, holder)?,
+            None => self.key.new_key(&self.folder)?,
+        };
+        content.version = VERSION;
+        content.key_in = Some(holder);
+        change(&key, &mut content.entries)?;
+        let text = serde_json::to_vec_pretty(&content).map_err(|_| VaultError::Crypto)?;
+        files::replace(&self.path(), &text).map_err(|error| self.unwritten(error))
+    }
+
+    fn read(&self) -> Result<Content, VaultError> {
+        let path = self.path();
+        let failed = |source| VaultError::File { path: path.clone(), source };
+        let size = match fs::metadata(&path) {
+            Ok(metadata) => metadata.len(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Content::default()),
+            Err(error) => return Err(failed(error)),
+        };
+        let damaged = || VaultError::Damaged { path: path.clone() };
+        if size > MAX_BYTES {
+            return Err(damaged());
+        }
+        let bytes = fs::read(&path).map_err(failed)?;
+        let content: Content = serde_json::from_slice(&bytes).map_err(|_| damaged())?;
+        if content.version == VERSION { Ok(content) } else { Err(damaged()) }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.join("vault.json")
+    }
+
+    fn unwritten(&self, error: crate::StoreError) -> VaultError {
+        VaultError::File { path: self.path(), source: error.source }
+    }
+}
+
+impl Key {
+    /// What a name is called in the file: names hold URLs.
+    fn label(&self, name: &str) -> String {
+        blake3::keyed_hash(self.bytes(), name.as_bytes()).to_hex()[..32].to_owned()
+    }
+
+    /// A secret is good under its own label alone.
+    fn seal(&self, label: &str, secret: &str) -> Result<String, VaultError> {
+        let mut sealed = secret.as_bytes().to_vec();
+        let nonce = self.cipher()?.seal_in_place_append_tag(Aad::from(label), &mut sealed);
+        let mut whole = nonce.map_err(|_| VaultError::Crypto)?.as_ref().to_vec();
+        whole.extend_from_slice(&sealed);
+        Ok(STANDARD.encode(whole))
+    }
+
+    fn open(&self, label: &str, sealed: &str) -> Result<String, VaultError> {
+        let whole = STANDARD.decode(sealed).map_err(|_| VaultError::OtherKey)?;
+        let (nonce, body) = whole.split_at_checked(NONCE_LEN).ok_or(VaultError::OtherKey)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| VaultError::OtherKey)?;
+        let mut body = body.to_vec();
+        let opened = self.cipher()?.open_in_place(nonce, Aad::from(label), &mut body);
+        let opened = opened.map_err(|_| VaultError::OtherKey)?;
+        String::from_utf8(opened.to_vec()).map_err(|_| VaultError::OtherKey)
+    }
+
+    fn cipher(&self) -> Result<RandomizedNonceKey, VaultError> {
+        RandomizedNonceKey::new(&AES_256_GCM, self.bytes()).map_err(|_| VaultError::Crypto)
+    }
+}
+
+impl fmt::Debug for Vault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Vault").field("folder", &self.folder).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

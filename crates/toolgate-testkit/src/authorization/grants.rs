@@ -1,0 +1,112 @@
+//! What was given to whom.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// Clients, codes and tokens.
+#[derive(Debug, Default)]
+pub(super) struct Grants {
+    given: u64,
+    /// The secrets of clients by id; none for those without.
+    pub(super) clients: HashMap<String, Option<String>>,
+    codes: HashMap<String, Asked>,
+    access: HashMap<String, Vec<String>>,
+    refresh: HashMap<String, Asked>,
+    used: HashSet<String>,
+}
+
+/// What was asked for at the page.
+#[derive(Debug, Clone)]
+pub(super) struct Asked {
+    pub(super) client: String,
+    pub(super) redirect_uri: String,
+    pub(super) challenge: String,
+    pub(super) resource: String,
+    pub(super) scopes: Vec<String>,
+}
+
+/// A pair of tokens.
+pub(super) struct Tokens {
+    pub(super) access: String,
+    pub(super) refresh: String,
+    pub(super) scopes: Vec<String>,
+}
+
+/// What becomes of a refresh token.
+pub(super) enum Renewal {
+    Given(Tokens),
+    Unknown,
+    /// It was used before: everything is taken back.
+    Reused,
+}
+
+impl Grants {
+    pub(super) fn register(&mut self, with_secret: bool) -> (String, Option<String>) {
+        let id = self.name("client");
+        let secret = with_secret.then(|| self.name("client-secret"));
+        self.clients.insert(id.clone(), secret.clone());
+        (id, secret)
+    }
+
+    pub(super) fn code(&mut self, asked: Asked) -> String {
+        let code = self.name("code-secret");
+        self.codes.insert(code.clone(), asked);
+        code
+    }
+
+    /// What a code was given for. It is good once.
+    pub(super) fn redeem(&mut self, code: &str) -> Option<Asked> {
+        self.codes.remove(code)
+    }
+
+    pub(super) fn tokens(&mut self, asked: Asked) -> Tokens {
+        let (access, refresh) = (self.name("access-secret"), self.name("refresh-secret"));
+        let scopes = asked.scopes.clone();
+        self.access.insert(access.clone(), scopes.clone());
+        self.refresh.insert(refresh.clone(), asked);
+        Tokens { access, refresh, scopes }
+    }
+
+    pub(super) fn renew(&mut self, refresh: &str) -> Renewal {
+        match self.refresh.remove(refresh) {
+            Some(asked) => {
+                self.used.insert(refresh.to_owned());
+                self.expire();
+                Renewal::Given(self.tokens(asked))
+            }
+            None if self.used.contains(refresh) => {
+                self.expire();
+                self.refresh.clear();
+                Renewal::Reused
+            }
+            None => Renewal::Unknown,
+        }
+    }
+
+    pub(super) fn revoke(&mut self, token: &str) {
+        self.access.remove(token);
+        self.refresh.remove(token);
+    }
+
+    pub(super) fn expire(&mut self) {
+        self.access.clear();
+    }
+
+    pub(super) fn access_tokens(&self) -> Vec<String> {
+        self.access.keys().cloned().collect()
+    }
+
+    /// The scopes of an access token that is good.
+    pub(super) fn scopes(&self, access: &str) -> Option<&[String]> {
+        self.access.get(access).map(Vec::as_slice)
+    }
+
+    fn name(&mut self, kind: &str) -> String {
+        self.given += 1;
+        format!("{kind}-{:04}", self.given)
+    }
+}
+
+/// The pairs of a query or a form.
+pub(super) fn pairs(text: &[u8]) -> BTreeMap<String, String> {
+    url::form_urlencoded::parse(text).into_owned().collect()
+}

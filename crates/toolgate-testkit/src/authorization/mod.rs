@@ -1,0 +1,209 @@
+//! An authorization server that agrees to everything, and lies on request.
+//!
+//! ```no_run
+//! use toolgate_testkit::{AuthorizationOptions, AuthorizationServer, Fixture};
+//!
+//! # async fn example() -> Result<(), toolgate_testkit::TestkitError> {
+//! let authorization = AuthorizationServer::start(AuthorizationOptions::default()).await?;
+//! let address = ([127, 0, 0, 1], 0).into();
+//! let server = Fixture::new("guarded").serve_http_for(address, &authorization).await?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod grants;
+mod guard;
+mod routes;
+mod visit;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use axum::Router;
+use parking_lot::Mutex;
+use tokio::{net::TcpListener, task::JoinHandle};
+
+use self::grants::Grants;
+pub use self::visit::{Visited, visit};
+use crate::TestkitError;
+
+/// What an authorization server offers, and the server that it guards.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is something that is offered or not")]
+pub struct AuthorizationOptions {
+    /// How many seconds an access token is said to be good.
+    pub lifetime: u64,
+    /// Whether refresh tokens are given. Each is good once; one that comes twice ends everything.
+    pub refreshes: bool,
+    /// Whether clients may register themselves.
+    pub registers: bool,
+    /// Whether the URL of a document is taken for a client.
+    pub reads_documents: bool,
+    /// A client that is known beforehand: its id and its secret.
+    pub client: Option<(String, String)>,
+    /// How clients may prove who they are, and whether those that register get a secret.
+    pub methods: Vec<String>,
+    /// Whether there is an endpoint for revocation.
+    pub revokes: bool,
+    /// The scopes that the guarded server lists in its metadata.
+    pub scopes: Vec<String>,
+    /// The scope that the guarded server names in its 401.
+    pub challenge_scope: Option<String>,
+    /// A tool that needs a scope, and which: 403 without it.
+    pub step_up: Option<(String, String)>,
+    /// How the guarded server says where to log in.
+    pub discovery: Discovery,
+    /// What is wrong.
+    pub fault: Option<AuthorizationFault>,
+}
+
+/// How a guarded server says where to log in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Discovery {
+    /// By protected resource metadata, which its 401 points to.
+    #[default]
+    Challenge,
+    /// By protected resource metadata at the well-known place; its 401 says nothing.
+    WellKnown,
+    /// Not at all: `/authorize`, `/token` and `/register` are beside it, as of 2025-03-26.
+    Endpoints,
+}
+
+/// What is wrong with an authorization server, or with what points to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AuthorizationFault {
+    /// Its metadata are those of another issuer.
+    OtherIssuer,
+    /// Its answer to the browser names another issuer.
+    OtherIss,
+    /// It says that its answers name the issuer, and they do not.
+    NoIss,
+    /// It cannot do PKCE with S256.
+    NoPkce,
+    /// The protected resource metadata are those of another resource.
+    OtherResource,
+    /// The protected resource metadata name this authorization server instead.
+    PointsTo(String),
+    /// The protected resource metadata name a thousand authorization servers that are not there.
+    PointsToMany,
+    /// The protected resource metadata are elsewhere: a redirect leads there.
+    RedirectsTo(String),
+    /// The protected resource metadata have no end.
+    Endless,
+    /// Its metadata name this token endpoint.
+    TokenEndpoint(String),
+    /// Its metadata name this page to log in.
+    Page(String),
+    /// The person says no.
+    Denies,
+    /// The guarded server accepts no token, ever.
+    AcceptsNothing,
+    /// Tokens cannot be renewed for now.
+    RenewsNothing,
+}
+
+/// What an authorization server has seen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AuthorizationRecord {
+    /// The bodies of registrations.
+    pub registrations: Vec<String>,
+    /// The parameters of visits to the page.
+    pub authorizations: Vec<BTreeMap<String, String>>,
+    /// The fields of requests to the token endpoint; `authorization` is the header.
+    pub token_requests: Vec<BTreeMap<String, String>>,
+    /// How often tokens were renewed.
+    pub renewals: usize,
+    /// How often a refresh token came that had been used.
+    pub reuses: usize,
+    /// The tokens that were revoked.
+    pub revoked: Vec<String>,
+    /// How often the guarded server refused a request for its token.
+    pub refusals: usize,
+    /// The requests for metadata.
+    pub metadata_requests: usize,
+}
+
+/// An authorization server that is running in this process. Dropping it stops it.
+#[derive(Debug)]
+pub struct AuthorizationServer {
+    state: Arc<State>,
+    server: JoinHandle<()>,
+}
+
+/// What the handlers share.
+#[derive(Debug)]
+struct State {
+    url: String,
+    options: AuthorizationOptions,
+    grants: Mutex<Grants>,
+    record: Mutex<AuthorizationRecord>,
+}
+
+impl Default for AuthorizationOptions {
+    fn default() -> Self {
+        Self {
+            lifetime: 3600,
+            refreshes: true,
+            registers: true,
+            reads_documents: false,
+            client: None,
+            methods: vec!["none".to_owned()],
+            revokes: true,
+            scopes: Vec::new(),
+            challenge_scope: None,
+            step_up: None,
+            discovery: Discovery::default(),
+            fault: None,
+        }
+    }
+}
+
+impl AuthorizationServer {
+    /// Starts one on a free port of 127.0.0.1, in tasks of the current runtime.
+    pub async fn start(options: AuthorizationOptions) -> Result<Self, TestkitError> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let url = format!("http://{}", listener.local_addr()?);
+        let (grants, record) = Default::default();
+        let state = Arc::new(State { url, options, grants, record });
+        let router = routes::endpoints(&state).merge(routes::metadata(&state));
+        let server = tokio::spawn(async move {
+            let _ = axum::serve(listener, router).await;
+        });
+        Ok(Self { state, server })
+    }
+
+    /// Its URL, which is its issuer.
+    pub fn url(&self) -> &str {
+        &self.state.url
+    }
+
+    /// What it has seen.
+    pub fn record(&self) -> AuthorizationRecord {
+        self.state.record.lock().clone()
+    }
+
+    /// Lets all access tokens expire; refresh tokens are good as before.
+    pub fn expire_access_tokens(&self) {
+        self.state.grants.lock().expire();
+    }
+
+    /// Forgets everything that was given.
+    pub fn forget_everything(&self) {
+        *self.state.grants.lock() = Grants::default();
+    }
+
+    /// The access tokens that are good now.
+    pub fn access_tokens(&self) -> Vec<String> {
+        self.state.grants.lock().access_tokens()
+    }
+
+    /// A server's router behind this: requests need a token, and it says where to get one.
+    pub(crate) fn guard(&self, router: Router, resource: &str) -> Router {
+        guard::guarded(&self.state, router, resource)
+    }
+}
+
+impl Drop for AuthorizationServer {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}

@@ -1,0 +1,37 @@
+//! The browser of a person who agrees to everything.
+
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
+
+use crate::TestkitError;
+
+/// What a page answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Visited {
+    /// Its status.
+    pub status: u16,
+    /// Where it sends the browser.
+    pub location: Option<String>,
+    /// The rest of it.
+    pub body: String,
+}
+
+/// Visits a page on this machine, by plain HTTP, and follows nothing.
+pub async fn visit(url: &str) -> Result<Visited, TestkitError> {
+    let rest = url.strip_prefix("http://").unwrap_or(url);
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let mut stream = TcpStream::connect(host).await?;
+    let request = format!("GET /{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await?;
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_default();
+    let location = head.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("location").then(|| value.trim().to_owned())
+    });
+    Ok(Visited { status, location, body: body.to_owned() })
+}

@@ -1,0 +1,375 @@
+//! The tokens of one server.
+
+use std::{fmt, sync::Arc};
+
+use parking_lot::Mutex;
+use rmcp::transport::auth::WWWAuthenticateParams;
+use tokio::sync::Mutex as AsyncMutex;
+use toolgate_catalog::ServerName;
+use url::Url;
+
+use super::{
+    credentials::{Credentials, now},
+    error::{LoginError, Trouble},
+    guard::Guarded,
+    keeper::{CredentialKeeper, KeeperError, KeeperLock},
+    renew::{self, RenewError},
+};
+use crate::{error::Failure, redact::Redactor, spec::place};
+
+/// What a person can say about logins at a server. The secret is not shown.
+#[derive(Clone, Default)]
+pub struct AuthorizationSettings {
+    /// Who we are, where that was agreed with the authorization server beforehand.
+    pub client_id: Option<String>,
+    /// The secret that goes with it.
+    pub client_secret: Option<String>,
+    /// The URL of a document that says who we are (CIMD), for authorization servers that read such.
+    pub client_metadata_url: Option<String>,
+    /// What to ask for, in place of what the server says that it needs.
+    pub scopes: Vec<String>,
+}
+
+/// Gives the access token of one server, renews it, and says when a person has to log in.
+pub struct Authorizer {
+    pub(super) server: ServerName,
+    pub(super) url: Url,
+    pub(super) settings: AuthorizationSettings,
+    pub(super) keeper: Arc<dyn CredentialKeeper>,
+    pub(super) http: Guarded,
+    redactor: Redactor,
+    /// Locked while tokens are renewed: one renewal at a time, whose outcome is everybody's.
+    held: AsyncMutex<Held>,
+    /// A renewed token that the server has not accepted yet. If it refuses that one too, renewing
+    /// once more would not help.
+    unproven: Mutex<Option<String>>,
+}
+
+/// What is known of the credentials.
+#[derive(Default)]
+enum Held {
+    /// Nobody has looked.
+    #[default]
+    Unread,
+    Read(Option<Box<Credentials>>),
+}
+
+/// How it stands with a login.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoginState {
+    /// Who gave it, where it said who it is.
+    pub issuer: Option<String>,
+    /// What was granted.
+    pub scopes: Vec<String>,
+    /// What the server has asked for since; another login would bring it.
+    pub wanted_scopes: Vec<String>,
+    /// For how many seconds the access token is good; unset where that was not said.
+    pub seconds_left: Option<u64>,
+    /// Whether it is renewed without a person.
+    pub renewable: bool,
+}
+
+/// What to do after a server refused a request.
+pub(crate) enum Verdict {
+    /// Send it once more, with this token. It was refused, so that nothing is repeated.
+    Retry(String),
+    Trouble(Trouble),
+    /// It was not for want of a token.
+    Other,
+}
+
+impl Authorizer {
+    /// The logins at `url`, which is the server called `server`.
+    pub fn new(
+        server: impl Into<ServerName>,
+        url: &str,
+        settings: AuthorizationSettings,
+        keeper: Arc<dyn CredentialKeeper>,
+    ) -> Result<Self, LoginError> {
+        let url = Url::parse(url).map_err(|_| LoginError::NoUrl)?;
+        let http = Guarded::new(&url).map_err(|error| LoginError::Client(error.to_string()))?;
+        let redactor = Redactor::new(settings.client_secret.clone());
+        Ok(Self {
+            server: server.into(),
+            url,
+            settings,
+            keeper,
+            http,
+            redactor,
+            held: AsyncMutex::default(),
+            unproven: Mutex::default(),
+        })
+    }
+
+    /// How it stands with the login; `None` where there is none.
+    pub async fn state(&self) -> Result<Option<LoginState>, LoginError> {
+        Ok(self.kept().await?.map(|kept| LoginState {
+            seconds_left: kept.expires_at.map(|end| end.saturating_sub(now())),
+            renewable: kept.refresh_token.is_some(),
+            issuer: kept.issuer,
+            scopes: kept.scopes,
+            wanted_scopes: kept.wanted_scopes,
+        }))
+    }
+
+    /// Hides what was given to us, now and later.
+    pub(crate) fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+
+    /// The access token; `None` where nobody has logged in.
+    pub(crate) async fn token(self: &Arc<Self>) -> Result<Option<String>, Trouble> {
+        if let Held::Read(held) = &*self.held.lock().await
+            && held.as_ref().is_none_or(|held| held.is_fresh())
+        {
+            return Ok(held.as_ref().map(|held| held.access_token.clone()));
+        }
+        // In a task: a call that is given up must not take a renewed token with it.
+        let this = Arc::clone(self);
+        let current = tokio::spawn(async move { this.current().await });
+        current.await.unwrap_or_else(|_| Err(self.not_renewed("it was interrupted")))
+    }
+
+    /// Says what to do about a 401 or a 403 to a request with the token `used`.
+    pub(crate) async fn refused(
+        self: &Arc<Self>,
+        status: u16,
+        challenge: Option<&str>,
+        used: Option<&str>,
+    ) -> Verdict {
+        let challenge = challenge.map(|text| WWWAuthenticateParams::parse(text, &self.url));
+        let wanted = match (status, &challenge) {
+            (401, _) => Vec::new(),
+            (403, Some(challenge)) if challenge.is_insufficient_scope() => words(challenge),
+            _ => return Verdict::Other,
+        };
+        let (this, used) = (Arc::clone(self), used.map(str::to_owned));
+        let judged = tokio::spawn(async move {
+            match status {
+                401 => this.another_token(used.as_deref()).await,
+                _ => this.more_rights(used.as_deref(), wanted).await,
+            }
+        });
+        match judged.await {
+            Ok(Ok(token)) => Verdict::Retry(token),
+            Ok(Err(trouble)) => Verdict::Trouble(trouble),
+            Err(_) => Verdict::Trouble(self.not_renewed("it was interrupted")),
+        }
+    }
+
+    /// Takes note that the server accepted a token.
+    pub(crate) fn accepted(&self, token: &str) {
+        let mut unproven = self.unproven.lock();
+        if unproven.as_deref() == Some(token) {
+            *unproven = None;
+        }
+    }
+
+    /// What is said when the token that a request was repeated with was refused as well.
+    pub(crate) fn over(&self) -> Trouble {
+        self.needs_login("no longer accepts the login")
+    }
+
+    async fn current(&self) -> Result<Option<String>, Trouble> {
+        let mut held = self.held.lock().await;
+        if matches!(*held, Held::Unread) {
+            let kept = self.kept().await.map_err(|error| self.unreadable(&error))?;
+            *held = Held::Read(kept.map(Box::new));
+        }
+        let Held::Read(Some(credentials)) = &*held else { return Ok(None) };
+        if credentials.is_fresh()
+            || (credentials.refresh_token.is_none() && !credentials.is_expired())
+        {
+            return Ok(Some(credentials.access_token.clone()));
+        }
+        let still_good = (!credentials.is_expired()).then(|| credentials.access_token.clone());
+        match self.renew(&mut held, None).await {
+            Ok(token) => Ok(Some(token)),
+            Err(trouble) => still_good.map(Some).ok_or(trouble),
+        }
+    }
+
+    /// Another token than the one that was refused.
+    async fn another_token(&self, used: Option<&str>) -> Result<String, Trouble> {
+        let mut held = self.held.lock().await;
+        if let Held::Read(Some(credentials)) = &*held
+            && Some(credentials.access_token.as_str()) != used
+            && credentials.is_fresh()
+        {
+            // Somebody else was refused before, and has got a new one.
+            return Ok(credentials.access_token.clone());
+        }
+        if used.is_some() && self.unproven.lock().as_deref() == used {
+            // A person may have logged in meanwhile, in another process.
+            return self.kept_token(&mut held, used).await?.ok_or_else(|| self.over());
+        }
+        self.renew(&mut held, used).await
+    }
+
+    /// A token with more rights, which only another login can have brought.
+    async fn more_rights(
+        &self,
+        used: Option<&str>,
+        wanted: Vec<String>,
+    ) -> Result<String, Trouble> {
+        let mut held = self.held.lock().await;
+        let _lock = self.lock().await?;
+        if let Some(token) = self.kept_token(&mut held, used).await? {
+            return Ok(token);
+        }
+        let asked = wanted.join(" ");
+        if let Held::Read(Some(credentials)) = &mut *held {
+            let new = wanted.into_iter().filter(|scope| !credentials.wanted_scopes.contains(scope));
+            let new: Vec<String> = new.collect();
+            if !new.is_empty() {
+                credentials.wanted_scopes.extend(new);
+                // The next login asks for what the server says without it.
+                let _ = self.keep(credentials).await;
+            }
+        }
+        let asked = super::error::shortened(&asked);
+        let what = if asked.is_empty() { String::new() } else { format!(" ({asked})") };
+        let mut trouble =
+            self.needs_login(&format!("asks for more rights than it was given{what}"));
+        trouble.only_this_request = true;
+        Err(trouble)
+    }
+
+    /// Renews, unless what is kept is another token than `used` already.
+    async fn renew(&self, held: &mut Held, used: Option<&str>) -> Result<String, Trouble> {
+        let known = match held {
+            Held::Read(Some(known)) => Some(known.access_token.clone()),
+            _ => None,
+        };
+        let _lock = self.lock().await?;
+        if let Some(token) = self.kept_token(held, used.or(known.as_deref())).await? {
+            return Ok(token);
+        }
+        let Held::Read(Some(credentials)) = held else {
+            return Err(self.needs_login("asks for a login"));
+        };
+        match renew::renew(&self.http.renewed(), credentials).await {
+            Ok(renewed) => {
+                self.hide(&renewed);
+                // What cannot be kept is good for as long as this process runs.
+                if let Err(error) = self.keep(&renewed).await {
+                    tracing::warn!(server = %self.server, %error, "the renewed login is not kept");
+                }
+                let token = renewed.access_token.clone();
+                *self.unproven.lock() = Some(token.clone());
+                *held = Held::Read(Some(Box::new(renewed)));
+                Ok(token)
+            }
+            Err(RenewError::Over) => Err(self.over()),
+            Err(RenewError::Failed(why)) => Err(self.not_renewed(&why)),
+        }
+    }
+
+    /// Keeps other processes from renewing at the same time.
+    async fn lock(&self) -> Result<KeeperLock, Trouble> {
+        let lock = self.with_keeper(|keeper, name| keeper.lock(name)).await;
+        lock.map_err(|error| self.unreadable(&error.into()))
+    }
+
+    /// Reads again what is kept; gives its token if it is good and not `used`.
+    async fn kept_token(
+        &self,
+        held: &mut Held,
+        used: Option<&str>,
+    ) -> Result<Option<String>, Trouble> {
+        let kept = self.kept().await.map_err(|error| self.unreadable(&error))?;
+        let another = kept
+            .as_ref()
+            .filter(|kept| Some(kept.access_token.as_str()) != used && kept.is_fresh())
+            .map(|kept| kept.access_token.clone());
+        *held = Held::Read(kept.map(Box::new));
+        Ok(another)
+    }
+
+    /// What is kept for this server at this URL.
+    pub(super) async fn kept(&self) -> Result<Option<Credentials>, LoginError> {
+        let text = self.with_keeper(|keeper, name| keeper.load(name)).await?;
+        // What cannot be read is of an older version, or of no use: a login replaces it.
+        let kept: Option<Credentials> = text.and_then(|text| serde_json::from_str(&text).ok());
+        let kept = kept.filter(|kept| kept.url == self.url.as_str());
+        if let Some(kept) = &kept {
+            self.hide(kept);
+        }
+        Ok(kept)
+    }
+
+    /// Keeps credentials from now on.
+    pub(super) async fn keep(&self, credentials: &Credentials) -> Result<(), LoginError> {
+        let text = serde_json::to_string(credentials)
+            .map_err(|_| KeeperError("the credentials cannot be written".to_owned()))?;
+        Ok(self.with_keeper(move |keeper, name| keeper.save(name, &text)).await?)
+    }
+
+    /// Sees to it that nothing of the credentials is shown.
+    pub(super) fn hide(&self, credentials: &Credentials) {
+        self.redactor.hide(credentials.secrets());
+    }
+
+    /// Asks the keeper, which may block.
+    pub(super) async fn with_keeper<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&dyn CredentialKeeper, &str) -> Result<T, KeeperError> + Send + 'static,
+    ) -> Result<T, KeeperError> {
+        let keeper = Arc::clone(&self.keeper);
+        // Two configurations can have servers of one name at different URLs.
+        let name = format!("{}\n{}", self.server, self.url);
+        let asked = tokio::task::spawn_blocking(move || ask(keeper.as_ref(), &name)).await;
+        asked.unwrap_or_else(|_| Err(KeeperError("the keeper did not answer".to_owned())))
+    }
+
+    fn needs_login(&self, what: &str) -> Trouble {
+        self.trouble(
+            &format!("{} {what}", place(self.url.as_str())),
+            format!("run `toolgate login {}`", self.server),
+        )
+    }
+
+    fn not_renewed(&self, why: &str) -> Trouble {
+        self.trouble(
+            &format!("the login at {} could not be renewed: {why}", place(self.url.as_str())),
+            format!("try again, or run `toolgate login {}`", self.server),
+        )
+    }
+
+    fn unreadable(&self, error: &LoginError) -> Trouble {
+        self.trouble(
+            &format!("the kept login cannot be read: {error}"),
+            format!("run `toolgate login {}`", self.server),
+        )
+    }
+
+    fn trouble(&self, reason: &str, action: String) -> Trouble {
+        let reason = self.redactor.line(reason);
+        Trouble { failure: Failure { reason, action }, only_this_request: false }
+    }
+}
+
+impl fmt::Debug for Authorizer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Authorizer").field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for AuthorizationSettings {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("AuthorizationSettings")
+            .field("client_id", &self.client_id)
+            .field("client_metadata_url", &self.client_metadata_url)
+            .field("scopes", &self.scopes)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The scopes that a challenge names.
+fn words(challenge: &WWWAuthenticateParams) -> Vec<String> {
+    // Nobody reads more, and a header can have a hundred thousand.
+    const MOST: usize = 64;
+    let scopes = challenge.scope.as_deref().unwrap_or_default().split_whitespace();
+    scopes.take(MOST).map(str::to_owned).collect()
+}

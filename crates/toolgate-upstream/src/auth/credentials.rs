@@ -1,0 +1,143 @@
+//! What a login leaves behind.
+
+use std::{
+    fmt,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A login at the authorization server of one MCP server. Nothing of it is shown.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Credentials {
+    /// The MCP endpoint that they are for, and for no other.
+    pub(super) url: String,
+    /// Who gave them, where it said who it is.
+    pub(super) issuer: Option<String>,
+    /// What they are for, in the words of the server.
+    pub(super) resource: String,
+    pub(super) token_endpoint: String,
+    pub(super) revocation_endpoint: Option<String>,
+    pub(super) client: Client,
+    pub(super) access_token: String,
+    pub(super) refresh_token: Option<String>,
+    /// In seconds since 1970; unset where the authorization server did not say.
+    pub(super) expires_at: Option<u64>,
+    /// What was granted.
+    pub(super) scopes: Vec<String>,
+    /// What the server has asked for since, and a further login has to bring.
+    #[serde(default)]
+    pub(super) wanted_scopes: Vec<String>,
+}
+
+/// Who we are to an authorization server.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Client {
+    pub(super) id: String,
+    pub(super) secret: Option<String>,
+    /// How the secret is sent.
+    pub(super) method: ClientMethod,
+}
+
+/// How a client proves who it is at the token endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum ClientMethod {
+    /// By the `Authorization` header, or not at all where there is no secret.
+    Basic,
+    /// In the body.
+    Post,
+}
+
+/// Tokens are renewed this long before they expire, so that none expires on its way.
+const MARGIN: u64 = 30;
+
+impl Credentials {
+    /// Whether the access token is good for a while.
+    pub(super) fn is_fresh(&self) -> bool {
+        self.expires_at.is_none_or(|end| now() + MARGIN < end)
+    }
+
+    /// Whether the access token is over, as far as our clock knows.
+    pub(super) fn is_expired(&self) -> bool {
+        self.expires_at.is_some_and(|end| end <= now())
+    }
+
+    /// The same with what was granted now.
+    pub(super) fn renewed(self, granted: Granted) -> Self {
+        Self {
+            expires_at: granted.lifetime().map(end_of),
+            scopes: granted.scopes().unwrap_or(self.scopes),
+            access_token: granted.access_token,
+            // Whoever gives no new one means the old one to go on.
+            refresh_token: granted.refresh_token.or(self.refresh_token),
+            ..self
+        }
+    }
+
+    /// What must not be shown.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = String> {
+        let secrets = [
+            Some(self.access_token.clone()),
+            self.refresh_token.clone(),
+            self.client.secret.clone(),
+        ];
+        secrets.into_iter().flatten()
+    }
+}
+
+/// What a token endpoint gives.
+#[derive(Deserialize)]
+pub(super) struct Granted {
+    pub(super) access_token: String,
+    #[serde(default)]
+    pub(super) refresh_token: Option<String>,
+    /// A number, which some send as a text.
+    #[serde(default)]
+    expires_in: Value,
+    #[serde(default)]
+    scope: Option<String>,
+}
+
+impl Granted {
+    /// How long the access token lasts, where it was said.
+    pub(super) fn lifetime(&self) -> Option<Duration> {
+        let text = self.expires_in.as_str().and_then(|text| text.trim().parse().ok());
+        self.expires_in.as_u64().or(text).map(Duration::from_secs)
+    }
+
+    /// What was granted, where it is not what was asked for.
+    pub(super) fn scopes(&self) -> Option<Vec<String>> {
+        let scope = self.scope.as_deref()?;
+        Some(scope.split_whitespace().map(str::to_owned).collect())
+    }
+}
+
+/// When something ends that lasts for `lifetime` from now on.
+fn end_of(lifetime: Duration) -> u64 {
+    now().saturating_add(lifetime.as_secs())
+}
+
+/// Seconds since 1970.
+pub(super) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Credentials")
+            .field("issuer", &self.issuer)
+            .field("scopes", &self.scopes)
+            .field("expires_at", &self.expires_at)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Client").field("id", &self.id).finish_non_exhaustive()
+    }
+}

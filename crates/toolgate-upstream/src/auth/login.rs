@@ -1,0 +1,318 @@
+//! From nothing to credentials, with a person's help; and back.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use http::header;
+use rmcp::transport::auth::{
+    AuthorizationManager, AuthorizationMetadata, AuthorizationMetadataSource, OAuthClientConfig,
+};
+use serde_json::{Value, json};
+use tracing::{instrument::WithSubscriber, subscriber::NoSubscriber};
+use url::Url;
+
+use super::{
+    authorizer::Authorizer,
+    credentials::{Client, ClientMethod, Credentials, Granted},
+    error::{LoginError, plain, shortened},
+    guard::{Guarded, Request},
+    renew,
+};
+
+/// How we are called where we register.
+const CLIENT_NAME: &str = "toolgate";
+
+/// A login that waits for a person to come back from the browser.
+pub struct Login {
+    authorizer: Arc<Authorizer>,
+    manager: AuthorizationManager,
+    metadata: AuthorizationMetadata,
+    client: Client,
+    scopes: Vec<String>,
+    url: Url,
+}
+
+/// What became of a login that is not wanted any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LogoutOutcome {
+    /// There was none.
+    NotLoggedIn,
+    /// It is forgotten, and the authorization server was told.
+    Revoked,
+    /// It is forgotten; the authorization server takes no such word, so that the tokens are good
+    /// until they expire.
+    Forgotten,
+    /// It is forgotten; the authorization server could not be told, for this reason.
+    NotRevoked(String),
+}
+
+impl Authorizer {
+    /// Finds out where to log in, registers us if need be, and gives the URL that a person has to
+    /// visit. `redirect_uri` is where the browser comes back to; `scopes` are asked for in place of
+    /// what the configuration or the server say; `headers` are those of the configuration.
+    pub async fn begin(
+        self: &Arc<Self>,
+        redirect_uri: &str,
+        scopes: &[String],
+        headers: &BTreeMap<String, String>,
+    ) -> Result<Login, LoginError> {
+        let http = self.http.renewed();
+        let probe = probe(&http, &self.url, headers).await?;
+        let client = Arc::new(http.clone());
+        let mut manager =
+            AuthorizationManager::new_with_oauth_http_client(self.url.clone(), client)
+                .await
+                .map_err(|error| LoginError::Discovery(plain(&error)))?;
+        let found = manager
+            .resolve_metadata_from_challenge(probe.challenge.as_deref())
+            .await
+            .map_err(|error| LoginError::Discovery(plain(&error)))?;
+        if found.source == AuthorizationMetadataSource::LegacyEndpointFallback && !probe.refused {
+            return Err(LoginError::NotAsked);
+        }
+        let metadata = found.metadata;
+        check_endpoints(&http, &metadata)?;
+        manager.set_metadata(metadata.clone());
+        let scopes = self.choose_scopes(&manager, scopes).await;
+        let client = self.register(&mut manager, &metadata, redirect_uri, &scopes).await?;
+        let words: Vec<&str> = scopes.iter().map(String::as_str).collect();
+        let url = manager
+            .get_authorization_url(&words)
+            .await
+            .map_err(|error| LoginError::Discovery(plain(&error)))?;
+        let url =
+            Url::parse(&url).map_err(|_| LoginError::Discovery("its page is no URL".into()))?;
+        Ok(Login { authorizer: Arc::clone(self), manager, metadata, client, scopes, url })
+    }
+
+    /// Forgets the login, and tells the authorization server where it takes such word.
+    pub async fn logout(&self) -> Result<LogoutOutcome, LoginError> {
+        let kept = self.kept().await.ok().flatten();
+        // First: whatever the network does, it is forgotten here.
+        self.with_keeper(|keeper, name| keeper.forget(name)).await?;
+        let Some(kept) = kept else { return Ok(LogoutOutcome::NotLoggedIn) };
+        Ok(match renew::revoke(&self.http.renewed(), &kept).await {
+            None => LogoutOutcome::Forgotten,
+            Some(Ok(())) => LogoutOutcome::Revoked,
+            Some(Err(why)) => LogoutOutcome::NotRevoked(why),
+        })
+    }
+
+    /// What to ask for: what the person says, or else what the server does; and, after a server
+    /// has asked for more, that beside what was granted before.
+    async fn choose_scopes(&self, manager: &AuthorizationManager, given: &[String]) -> Vec<String> {
+        let chosen = [given, &self.settings.scopes].into_iter().find(|scopes| !scopes.is_empty());
+        let mut scopes = match chosen {
+            Some(chosen) => chosen.to_vec(),
+            None => manager.select_initial_scopes(&[]).await,
+        };
+        if given.is_empty()
+            // What cannot be read is replaced by this login.
+            && let Some(kept) = self.kept().await.ok().flatten()
+            && !kept.wanted_scopes.is_empty()
+        {
+            scopes.extend(kept.scopes.into_iter().chain(kept.wanted_scopes));
+        }
+        let mut seen = std::collections::HashSet::new();
+        scopes.retain(|scope| seen.insert(scope.clone()));
+        scopes
+    }
+
+    /// Who we are to the authorization server: what was agreed, else our document, else what it
+    /// calls us now.
+    async fn register(
+        &self,
+        manager: &mut AuthorizationManager,
+        metadata: &AuthorizationMetadata,
+        redirect_uri: &str,
+        scopes: &[String],
+    ) -> Result<Client, LoginError> {
+        let reads_documents = field(metadata, "client_id_metadata_document_supported")
+            .and_then(Value::as_bool)
+            .unwrap_or_default();
+        let document = self.settings.client_metadata_url.as_ref().filter(|_| reads_documents);
+        let config = if let Some(id) = self.settings.client_id.as_ref().or(document) {
+            let mut config = OAuthClientConfig::new(id, redirect_uri).with_scopes(scopes.to_vec());
+            if self.settings.client_id.is_some() {
+                config.client_secret.clone_from(&self.settings.client_secret);
+            }
+            config
+        } else {
+            let words: Vec<&str> = scopes.iter().map(String::as_str).collect();
+            manager
+                .register_client(CLIENT_NAME, redirect_uri, &words)
+                .await
+                .map_err(|error| LoginError::Registration(plain(&error)))?
+        };
+        let client = Client {
+            id: config.client_id.clone(),
+            secret: config.client_secret.clone(),
+            method: method(metadata),
+        };
+        self.redactor().hide(client.secret.clone());
+        manager
+            .configure_client(config)
+            .map_err(|error| LoginError::Registration(plain(&error)))?;
+        Ok(client)
+    }
+}
+
+impl Login {
+    /// The page that the person has to visit.
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// The answer that a person copied from the browser, if it belongs to this login.
+    pub fn read_answer(&self, text: &str) -> Option<Url> {
+        Url::parse(text.trim()).ok().filter(|answer| self.is_answered_by(answer))
+    }
+
+    /// Whether `answer` has the `state` of this login.
+    pub fn is_answered_by(&self, answer: &Url) -> bool {
+        let state = parameter(&self.url, "state");
+        state.is_some() && parameter(answer, "state") == state
+    }
+
+    /// Takes the URL that the browser came back with, gets tokens for its code, and keeps them.
+    pub async fn finish(self, answer: &Url) -> Result<Credentials, LoginError> {
+        let foreign = |text: &str| LoginError::Foreign(text.to_owned());
+        if !self.is_answered_by(answer) {
+            return Err(foreign("its `state` is another one"));
+        }
+        let hidden = ["code", "state"].into_iter().filter_map(|name| parameter(answer, name));
+        self.authorizer.redactor().hide(hidden);
+        if let Some(error) = parameter(answer, "error") {
+            let more = parameter(answer, "error_description");
+            let more = more.map(|more| format!(" ({more})")).unwrap_or_default();
+            let said = shortened(&format!("{error}{more}"));
+            return Err(LoginError::Refused(self.authorizer.redactor().line(&said)));
+        }
+        let code = parameter(answer, "code").ok_or_else(|| foreign("it has no `code`"))?;
+        let state = parameter(answer, "state").unwrap_or_default();
+        let issuer = parameter(answer, "iss");
+        let exchange =
+            self.manager.exchange_code_for_token_with_issuer(&code, &state, issuer.as_deref());
+        // rmcp logs the code, and fields of the answer that it does not know to be secret.
+        let given = exchange.with_subscriber(NoSubscriber::new()).await.map_err(|error| {
+            LoginError::Exchange(self.authorizer.redactor().line(&plain(&error)))
+        })?;
+        let granted: Granted = serde_json::to_value(given)
+            .and_then(serde_json::from_value)
+            .map_err(|_| LoginError::Exchange("the answer cannot be read".to_owned()))?;
+        let credentials = self.credentials(granted);
+        self.authorizer.hide(&credentials);
+        self.authorizer.keep(&credentials).await?;
+        Ok(credentials)
+    }
+
+    fn credentials(&self, granted: Granted) -> Credentials {
+        let revocation = field(&self.metadata, "revocation_endpoint").and_then(Value::as_str);
+        let blank = Credentials {
+            url: self.authorizer.url.to_string(),
+            issuer: self.metadata.issuer.clone(),
+            // What rmcp found it to be is in the URL alone.
+            resource: parameter(&self.url, "resource")
+                .unwrap_or_else(|| self.authorizer.url.to_string()),
+            token_endpoint: self.metadata.token_endpoint.clone(),
+            revocation_endpoint: revocation.map(str::to_owned),
+            client: self.client.clone(),
+            access_token: String::new(),
+            refresh_token: None,
+            expires_at: None,
+            scopes: self.scopes.clone(),
+            wanted_scopes: Vec::new(),
+        };
+        blank.renewed(granted)
+    }
+}
+
+impl std::fmt::Debug for Login {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Login")
+            .field("authorizer", &self.authorizer)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a server said to a stranger.
+struct Probe {
+    refused: bool,
+    challenge: Option<String>,
+}
+
+/// Greets the server without a token, as a connection would, for the sake of its refusal.
+async fn probe(
+    http: &Guarded,
+    url: &Url,
+    headers: &BTreeMap<String, String>,
+) -> Result<Probe, LoginError> {
+    let failed = |error: &dyn std::fmt::Display| LoginError::Discovery(error.to_string());
+    let version = "2025-11-25";
+    let hello = json!({
+        "jsonrpc": "2.0",
+        "id": 0,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": version,
+            "capabilities": {},
+            "clientInfo": { "name": CLIENT_NAME, "version": env!("CARGO_PKG_VERSION") },
+        },
+    });
+    let mut request = Request::new(hello.to_string().into_bytes());
+    *request.method_mut() = http::Method::POST;
+    *request.uri_mut() = url.as_str().parse().map_err(|error| failed(&error))?;
+    let headers = headers.iter().filter_map(|(name, value)| {
+        let name = header::HeaderName::try_from(name).ok()?;
+        Some((name, header::HeaderValue::try_from(value).ok()?))
+    });
+    request.headers_mut().extend(headers);
+    for (name, value) in [
+        (header::CONTENT_TYPE, "application/json"),
+        (header::ACCEPT, "application/json, text/event-stream"),
+    ] {
+        request.headers_mut().insert(name, header::HeaderValue::from_static(value));
+    }
+    let response = http.send(request).await.map_err(|error| failed(&error))?;
+    let refused = matches!(response.status().as_u16(), 401 | 403);
+    let challenges = response.headers().get_all(header::WWW_AUTHENTICATE).into_iter();
+    let mut challenges = challenges.filter_map(|value| value.to_str().ok()).filter(|_| refused);
+    let challenge = challenges.find(|text| text.to_ascii_lowercase().starts_with("bearer"));
+    Ok(Probe { refused, challenge: challenge.map(str::to_owned) })
+}
+
+/// Looks at what is to be asked, and at what is opened in a browser, which follows other schemes too.
+fn check_endpoints(http: &Guarded, metadata: &AuthorizationMetadata) -> Result<(), LoginError> {
+    let endpoints = [
+        Some(&metadata.authorization_endpoint),
+        Some(&metadata.token_endpoint),
+        metadata.registration_endpoint.as_ref(),
+    ];
+    for endpoint in endpoints.into_iter().flatten() {
+        let url = Url::parse(endpoint);
+        let url = url.map_err(|_| LoginError::Discovery("an endpoint is no URL".to_owned()))?;
+        http.check(&url).map_err(|error| LoginError::Discovery(error.to_string()))?;
+    }
+    Ok(())
+}
+
+/// How a secret is sent: as rmcp does it at the exchange.
+fn method(metadata: &AuthorizationMetadata) -> ClientMethod {
+    let methods = field(metadata, "token_endpoint_auth_methods_supported");
+    let methods = methods.and_then(Value::as_array);
+    let has =
+        |name: &str| methods.is_some_and(|methods| methods.iter().any(|method| method == name));
+    if has("client_secret_post") && !has("client_secret_basic") {
+        ClientMethod::Post
+    } else {
+        ClientMethod::Basic
+    }
+}
+
+fn field<'m>(metadata: &'m AuthorizationMetadata, name: &str) -> Option<&'m Value> {
+    metadata.additional_fields.get(name)
+}
+
+fn parameter(url: &Url, name: &str) -> Option<String> {
+    url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+}

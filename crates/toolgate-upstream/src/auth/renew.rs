@@ -1,0 +1,126 @@
+//! The token endpoint, after the login: renewal and revocation.
+
+use http::header;
+use serde::Deserialize;
+use url::{Url, form_urlencoded};
+
+use super::{
+    credentials::{Client, ClientMethod, Credentials, Granted},
+    error::shortened,
+    guard::{Guarded, Request, Response},
+};
+
+/// Why there is no new token.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum RenewError {
+    /// The refresh token is worth nothing any more: a person has to log in.
+    Over,
+    /// It may work another time.
+    Failed(String),
+}
+
+/// What an authorization server says instead of giving a token.
+#[derive(Debug, Deserialize)]
+struct ErrorBody {
+    error: String,
+}
+
+/// Gets a new access token for a refresh token.
+pub(super) async fn renew(
+    http: &Guarded,
+    credentials: &Credentials,
+) -> Result<Credentials, RenewError> {
+    let refresh_token = credentials.refresh_token.as_deref().ok_or(RenewError::Over)?;
+    let fields = [
+        ("grant_type", "refresh_token"),
+        ("refresh_token", refresh_token),
+        ("resource", &credentials.resource),
+    ];
+    let response = post(http, &credentials.token_endpoint, &credentials.client, &fields).await?;
+    if !response.status().is_success() {
+        let error = serde_json::from_slice::<ErrorBody>(response.body()).map(|body| body.error);
+        return Err(match error.as_deref() {
+            // The client may have been forgotten with all that it was given.
+            Ok("invalid_grant" | "invalid_client" | "unauthorized_client") => RenewError::Over,
+            Ok(error) => RenewError::Failed(shortened(error)),
+            Err(_) => RenewError::Failed(format!("HTTP {}", response.status().as_u16())),
+        });
+    }
+    // What serde says of a body could quote it.
+    let granted: Granted = serde_json::from_slice(response.body())
+        .map_err(|_| RenewError::Failed("the answer cannot be read".to_owned()))?;
+    Ok(credentials.clone().renewed(granted))
+}
+
+/// Tells the authorization server that the tokens are not needed any more. The refresh token goes
+/// first, and with it, at most servers, all that was given for it.
+pub(super) async fn revoke(
+    http: &Guarded,
+    credentials: &Credentials,
+) -> Option<Result<(), String>> {
+    let endpoint = credentials.revocation_endpoint.as_deref()?;
+    let tokens = [
+        credentials.refresh_token.as_deref().map(|token| ("refresh_token", token)),
+        Some(("access_token", credentials.access_token.as_str())),
+    ];
+    for (kind, token) in tokens.into_iter().flatten() {
+        let fields = [("token", token), ("token_type_hint", kind)];
+        match post(http, endpoint, &credentials.client, &fields).await {
+            Ok(response) if response.status().is_success() => {}
+            Ok(response) => return Some(Err(format!("HTTP {}", response.status().as_u16()))),
+            Err(RenewError::Failed(why)) => return Some(Err(why)),
+            Err(RenewError::Over) => {}
+        }
+    }
+    Some(Ok(()))
+}
+
+async fn post(
+    http: &Guarded,
+    endpoint: &str,
+    client: &Client,
+    fields: &[(&str, &str)],
+) -> Result<Response, RenewError> {
+    let request = request(endpoint, client, fields)
+        .ok_or_else(|| RenewError::Failed("its address cannot be used".to_owned()))?;
+    let sent = http.send(request).await;
+    sent.map_err(|error| RenewError::Failed(shortened(&error.to_string())))
+}
+
+/// A form, with what says who we are.
+fn request(endpoint: &str, client: &Client, fields: &[(&str, &str)]) -> Option<Request> {
+    let url = Url::parse(endpoint).ok()?;
+    let mut form = form_urlencoded::Serializer::new(String::new());
+    form.extend_pairs(fields);
+    let mut request = Request::new(Vec::new());
+    *request.method_mut() = http::Method::POST;
+    *request.uri_mut() = url.as_str().parse().ok()?;
+    let headers = request.headers_mut();
+    let form_type = header::HeaderValue::from_static("application/x-www-form-urlencoded");
+    headers.insert(header::CONTENT_TYPE, form_type);
+    headers.insert(header::ACCEPT, header::HeaderValue::from_static("application/json"));
+    match (&client.secret, client.method) {
+        (Some(secret), ClientMethod::Basic) => {
+            let mut value = basic(&client.id, secret)?;
+            value.set_sensitive(true);
+            headers.insert(header::AUTHORIZATION, value);
+        }
+        (Some(secret), ClientMethod::Post) => {
+            form.append_pair("client_id", &client.id).append_pair("client_secret", secret);
+        }
+        (None, _) => {
+            form.append_pair("client_id", &client.id);
+        }
+    }
+    *request.body_mut() = form.finish().into_bytes();
+    Some(request)
+}
+
+/// `Basic` with both halves form-encoded first, as RFC 6749 has it.
+fn basic(id: &str, secret: &str) -> Option<header::HeaderValue> {
+    use base64::Engine as _;
+    let encoded = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+    let pair = format!("{}:{}", encoded(id), encoded(secret));
+    let pair = base64::engine::general_purpose::STANDARD.encode(pair);
+    header::HeaderValue::from_str(&format!("Basic {pair}")).ok()
+}

@@ -1,0 +1,181 @@
+//! Who needs a server, and since when nobody does.
+
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+
+/// Counts the calls of a server. Its lock is held while a connection is given up, so that no call
+/// gets in between.
+///
+/// Where both are needed, this lock is taken before that of the server's state.
+#[derive(Debug)]
+pub(super) struct Demand {
+    needs: watch::Sender<Needs>,
+}
+
+#[derive(Debug)]
+struct Needs {
+    /// How many calls are under way or wait for a connection.
+    calls: usize,
+    idle_since: Instant,
+    /// Whether somebody asked for a connection without a call.
+    woken: bool,
+    disabled: bool,
+}
+
+/// One call. Dropping it ends it.
+#[derive(Debug)]
+pub(super) struct InUse<'a>(&'a Demand);
+
+impl Demand {
+    pub(super) fn new() -> Self {
+        let needs = Needs { calls: 0, idle_since: Instant::now(), woken: false, disabled: false };
+        Self { needs: watch::Sender::new(needs) }
+    }
+
+    pub(super) fn call(&self) -> InUse<'_> {
+        // Nobody waits for this.
+        self.needs.send_if_modified(|needs| {
+            needs.calls += 1;
+            false
+        });
+        InUse(self)
+    }
+
+    pub(super) fn wake(&self) {
+        self.needs.send_if_modified(|needs| {
+            needs.woken = true;
+            false
+        });
+    }
+
+    /// A connection is made for whoever asked: that is settled.
+    pub(super) fn answered(&self) {
+        self.needs.send_if_modified(|needs| {
+            needs.woken = false;
+            needs.idle_since = Instant::now();
+            false
+        });
+    }
+
+    pub(super) fn is_wanted(&self) -> bool {
+        let needs = self.needs.borrow();
+        !needs.disabled && (needs.woken || needs.calls > 0)
+    }
+
+    pub(super) fn has_calls(&self) -> bool {
+        self.needs.borrow().calls > 0
+    }
+
+    pub(super) fn is_disabled(&self) -> bool {
+        self.needs.borrow().disabled
+    }
+
+    /// Says whether that is news.
+    pub(super) fn set_disabled(&self, disabled: bool) -> bool {
+        self.needs.send_if_modified(|needs| {
+            let news = needs.disabled != disabled;
+            needs.disabled = disabled;
+            needs.woken &= !disabled;
+            news
+        })
+    }
+
+    /// Waits until it is disabled.
+    pub(super) async fn disabled(&self) {
+        let _ = self.needs.subscribe().wait_for(|needs| needs.disabled).await;
+    }
+
+    /// Waits until nobody calls, and either nobody has for so long or nobody may any more.
+    pub(super) async fn over(&self, rest_after: Option<Duration>) {
+        let mut news = self.needs.subscribe();
+        loop {
+            let next_look = {
+                let needs = news.borrow_and_update();
+                if needs.is_over(rest_after) {
+                    return;
+                }
+                let since = if needs.calls > 0 { Instant::now() } else { needs.idle_since };
+                rest_after.map(|rest_after| since + rest_after)
+            };
+            let due = async {
+                match next_look {
+                    Some(at) => tokio::time::sleep_until(at.into()).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = due => {}
+                change = news.changed() => if change.is_err() { return },
+            }
+        }
+    }
+
+    /// Does `rest` if nobody needs a connection at this moment; nobody can begin to meanwhile.
+    pub(super) fn rest_if_over(&self, rest_after: Option<Duration>, rest: impl FnOnce()) -> bool {
+        let mut over = false;
+        self.needs.send_if_modified(|needs| {
+            over = needs.is_over(rest_after);
+            if over {
+                rest();
+            }
+            false
+        });
+        over
+    }
+}
+
+impl Needs {
+    fn is_over(&self, rest_after: Option<Duration>) -> bool {
+        let idle = rest_after.is_some_and(|rest_after| self.idle_since.elapsed() >= rest_after);
+        self.calls == 0 && (self.disabled || (idle && !self.woken))
+    }
+}
+
+impl Drop for InUse<'_> {
+    fn drop(&mut self) {
+        self.0.needs.send_if_modified(|needs| {
+            needs.calls = needs.calls.saturating_sub(1);
+            needs.idle_since = Instant::now();
+            // Who waits for the end of idleness looks by itself.
+            needs.disabled && needs.calls == 0
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_hours(1);
+
+    #[tokio::test]
+    async fn a_call_holds_the_connection_and_its_end_lets_go() {
+        let demand = Demand::new();
+        let call = demand.call();
+        assert!(demand.is_wanted());
+        assert!(!demand.rest_if_over(Some(Duration::ZERO), || panic!("somebody calls")));
+        assert!(demand.set_disabled(true));
+        assert!(!demand.set_disabled(true), "no news");
+        assert!(!demand.is_wanted());
+        assert!(!demand.rest_if_over(Some(LONG), || panic!("somebody calls")));
+        drop(call);
+        demand.over(None).await;
+        let mut rested = false;
+        assert!(demand.rest_if_over(None, || rested = true));
+        assert!(rested);
+    }
+
+    #[tokio::test]
+    async fn who_was_woken_is_not_put_to_rest_before_it_has_answered() {
+        let demand = Demand::new();
+        demand.wake();
+        assert!(demand.is_wanted());
+        assert!(!demand.rest_if_over(Some(Duration::ZERO), || {}));
+        demand.answered();
+        assert!(!demand.is_wanted());
+        demand.over(Some(Duration::ZERO)).await;
+        assert!(!demand.rest_if_over(None, || {}), "never, unless it is said");
+        assert!(!demand.rest_if_over(Some(LONG), || {}), "not yet");
+    }
+}

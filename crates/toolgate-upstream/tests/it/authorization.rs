@@ -1,0 +1,79 @@
+//! Servers that want to know who asks.
+
+mod discovery;
+mod tokens;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use toolgate_testkit::{
+    AuthorizationOptions, AuthorizationServer, Builtin, Fixture, RunningHttp, visit,
+};
+use toolgate_upstream::{
+    AuthorizationSettings, Authorizer, CallbackListener, Credentials, Endpoint, HttpEndpoint,
+    LoginError, MemoryKeeper, ServerSpec,
+};
+
+use crate::support::{NAME, within};
+
+/// A guarded server, its authorization server, and somebody who can log in there.
+struct Guarded {
+    authorization: AuthorizationServer,
+    server: RunningHttp,
+    keeper: MemoryKeeper,
+    settings: AuthorizationSettings,
+}
+
+impl Guarded {
+    async fn start(options: AuthorizationOptions) -> Self {
+        let fixture = Fixture::new("guarded").with_builtins([Builtin::Echo, Builtin::Counter]);
+        Self::with(fixture, options).await
+    }
+
+    async fn with(fixture: Fixture, options: AuthorizationOptions) -> Self {
+        let authorization = AuthorizationServer::start(options).await.unwrap();
+        let address = ([127, 0, 0, 1], 0).into();
+        let server = fixture.serve_http_for(address, &authorization).await.unwrap();
+        let settings = AuthorizationSettings::default();
+        Self { authorization, server, keeper: MemoryKeeper::default(), settings }
+    }
+
+    /// As a process of its own would see it.
+    fn authorizer(&self) -> Arc<Authorizer> {
+        self.authorizer_at(self.server.url())
+    }
+
+    fn authorizer_at(&self, url: &str) -> Arc<Authorizer> {
+        let keeper = Arc::new(self.keeper.clone());
+        Arc::new(Authorizer::new(NAME, url, self.settings.clone(), keeper).unwrap())
+    }
+
+    fn spec(&self) -> ServerSpec {
+        self.spec_at(self.server.url())
+    }
+
+    fn spec_at(&self, url: &str) -> ServerSpec {
+        let authorizer = Some(self.authorizer_at(url));
+        let endpoint = HttpEndpoint { authorizer, ..HttpEndpoint::new(url) };
+        ServerSpec::new(NAME, Endpoint::Http(endpoint))
+    }
+
+    async fn login(&self) -> Result<Credentials, LoginError> {
+        self.login_for(&[]).await
+    }
+
+    /// A person logs in, with a browser that follows wherever it is sent.
+    async fn login_for(&self, scopes: &[&str]) -> Result<Credentials, LoginError> {
+        let scopes: Vec<String> = scopes.iter().map(ToString::to_string).collect();
+        let listener = CallbackListener::bind(None).await?;
+        let authorizer = self.authorizer();
+        let (redirect, headers) = (listener.redirect_uri(), BTreeMap::new());
+        let begun = authorizer.begin(&redirect, &scopes, &headers);
+        let login = within("the start of the login", begun).await?;
+        let page = visit(login.url().as_str()).await.unwrap();
+        let back = page.location.unwrap_or_else(|| panic!("{} {}", page.status, page.body));
+        let browser = tokio::spawn(async move { visit(&back).await.unwrap() });
+        let answer = within("the browser", listener.answer(&login)).await?;
+        assert_eq!(browser.await.unwrap().status, 200);
+        within("the end of the login", login.finish(&answer)).await
+    }
+}

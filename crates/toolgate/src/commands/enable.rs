@@ -1,0 +1,140 @@
+//! `toolgate enable` and `toolgate disable`
+
+use std::{
+    io::{IsTerminal as _, stdin},
+    process::ExitCode,
+};
+
+use toolgate_catalog::nearest;
+use toolgate_registry::Plan;
+use toolgate_store::{ChoiceFile, Choices, Consent, SwitchedBy};
+
+use crate::{
+    cli::{Disable, Enable, Globals},
+    failure::Failure,
+    load::{self, Loaded},
+    printer::Printer,
+};
+
+pub(crate) async fn enable(
+    globals: &Globals,
+    arguments: &Enable,
+    printer: &mut Printer,
+) -> Result<ExitCode, Failure> {
+    let loaded = load::load(globals)?;
+    let file = choices(&loaded)?;
+    let name = arguments.name.as_str();
+    let (unversioned, version) = match name.split_once('@') {
+        Some((unversioned, version)) => (unversioned, Some(version)),
+        None => (name, None),
+    };
+    let changed = |error: toolgate_store::StoreError| Failure::new(error.to_string());
+    if let Some(server) = configured(&loaded, name) {
+        if !server.settings.enabled {
+            return Err(Failure::new(format!("the configuration switches `{name}` off"))
+                .hint("correct `enabled` or `disabled` of the server there"));
+        }
+        let was_off =
+            file.change(|choices| choices.disabled.remove(name).is_some()).map_err(changed)?;
+        printer.line(if was_off {
+            format!("{name} is enabled.")
+        } else {
+            format!("{name} was enabled already.")
+        });
+        return Ok(ExitCode::SUCCESS);
+    }
+    let listed = match loaded.registry() {
+        Some(registry) => registry.entry(unversioned, version).await,
+        None => None,
+    };
+    let Some(entry) = listed else {
+        let choices = file.read();
+        if choices.consents.contains_key(unversioned) {
+            file.change(|choices| choices.disabled.remove(unversioned)).map_err(changed)?;
+            printer.line(format!("{unversioned} is enabled."));
+            return Ok(ExitCode::SUCCESS);
+        }
+        return Err(unknown(&loaded, name));
+    };
+    let plan = Plan::of(&entry)
+        .map_err(|reason| Failure::new(format!("{unversioned} cannot be enabled: {reason}")))?;
+    let missing = plan.missing(load::is_set);
+    printer.line(plan.shown().trim_end());
+    if !missing.is_empty() {
+        printer.note(format!("warning: not set where you are: {}", missing.join(", ")));
+    }
+    agreed(arguments.yes)?;
+    let json = serde_json::to_value(&plan).unwrap_or_default();
+    let consent = Consent::now(plan.fingerprint(), json);
+    file.change(|choices| choices.consent(plan.server.clone(), consent)).map_err(changed)?;
+    printer.line(format!("{unversioned} is enabled."));
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn disable(
+    globals: &Globals,
+    arguments: &Disable,
+    printer: &mut Printer,
+) -> Result<ExitCode, Failure> {
+    let loaded = load::load(globals)?;
+    let file = choices(&loaded)?;
+    let name = arguments.name.as_str();
+    if configured(&loaded, name).is_none() && !file.read().consents.contains_key(name) {
+        return Err(unknown(&loaded, name));
+    }
+    let off = |choices: &mut Choices| choices.disabled.insert(name.to_owned(), SwitchedBy::Person);
+    let was_off = file.change(off).map_err(|error| Failure::new(error.to_string()))?;
+    printer.line(if was_off.is_none() {
+        format!("{name} is disabled: conversations that start from now on do not see it.")
+    } else {
+        format!("{name} was disabled already.")
+    });
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The choices of the namespace that was asked for.
+fn choices(loaded: &Loaded) -> Result<ChoiceFile, Failure> {
+    loaded.choices(loaded.namespace.as_deref()).ok_or_else(super::no_place)
+}
+
+/// Asks the person at the terminal, unless they have agreed beforehand.
+pub(super) fn agreed(beforehand: bool) -> Result<(), Failure> {
+    if beforehand {
+        return Ok(());
+    }
+    if !stdin().is_terminal() {
+        return Err(Failure::usage("a person has to agree to this")
+            .hint("run it in a terminal, or say --yes if you have read what is shown"));
+    }
+    let asked = console_line("Allow this, and nothing else? [y/N] ")?;
+    match asked.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => Err(Failure::new("nothing was allowed")),
+    }
+}
+
+fn console_line(prompt: &str) -> Result<String, Failure> {
+    use std::io::Write as _;
+
+    // Beside the data: what is shown may be piped.
+    let mut err = anstream::stderr();
+    let _ = write!(err, "{prompt}").and_then(|()| err.flush());
+    let mut line = String::new();
+    stdin()
+        .read_line(&mut line)
+        .map_err(|error| Failure::new(format!("no answer can be read: {error}")))?;
+    Ok(line)
+}
+
+fn configured<'l>(loaded: &'l Loaded, name: &str) -> Option<&'l toolgate_config::ServerEntry> {
+    loaded.configuration.servers.iter().find(|server| server.name == name)
+}
+
+fn unknown(loaded: &Loaded, name: &str) -> Failure {
+    let names = loaded.configuration.servers.iter().map(|server| server.name.as_str());
+    let failure = Failure::usage(format!("there is no server `{name}`"));
+    match nearest(name, names, 3) {
+        nearest if nearest.is_empty() => failure,
+        nearest => failure.hint(format!("did you mean {}?", nearest.join(", "))),
+    }
+}

@@ -1,0 +1,116 @@
+//! `toolgate login`
+
+use std::{
+    env,
+    io::{BufRead as _, Read as _},
+    process::{ExitCode, Stdio},
+    time::Duration,
+};
+
+use tokio::{process::Command, sync::mpsc};
+use toolgate_config::Transport;
+use toolgate_upstream::{CallbackListener, Login as Pending, LoginError};
+use url::Url;
+
+use super::INTERRUPTED;
+use crate::{
+    cli::{Globals, Login},
+    failure::Failure,
+    load,
+    logins::{self, LoginOverview},
+    printer::Printer,
+};
+
+/// The longest URL that is taken from a person.
+const LONGEST_PASTE: u64 = 64 * 1024;
+
+pub(crate) async fn run(
+    globals: &Globals,
+    arguments: &Login,
+    printer: &mut Printer,
+) -> Result<ExitCode, Failure> {
+    let loaded = load::load(globals)?;
+    let server = loaded.server(&arguments.name)?;
+    let name = &server.name;
+    let (url, headers) = match &server.transport {
+        Ok(Transport::Http { url, headers, .. }) => (url, headers),
+        Ok(_) => return Err(Failure::usage(format!("`{name}` is a command, which has no login"))),
+        Err(problem) => return Err(Failure::usage(problem.to_string())),
+    };
+    if headers.keys().any(|header| header.eq_ignore_ascii_case("authorization")) {
+        return Err(Failure::usage(format!("`{name}` has an `Authorization` header already"))
+            .hint("remove it from `headers` to log in instead"));
+    }
+    let headers =
+        headers.iter().map(|(key, value)| (key.clone(), value.expose().to_owned())).collect();
+    let authorizer = logins::authorizer(server, url)?;
+    let listener = CallbackListener::bind(server.settings.oauth.redirect_port).await?;
+    let bar = Printer::progress(1, "asking where to log in");
+    let started = authorizer.begin(&listener.redirect_uri(), &arguments.scope, &headers).await;
+    bar.finish_and_clear();
+    let pending = started?;
+    printer.note(format!("To log in at `{name}`, visit:"));
+    printer.line(pending.url());
+    if arguments.no_browser {
+        printer.note("If that is on another machine, paste the URL that you are sent to:");
+    } else if !open(pending.url().as_str()) {
+        printer.note("No browser could be started. --no-browser takes the answer from elsewhere.");
+    }
+    let limit = Duration::from_secs(arguments.timeout);
+    let answer = tokio::select! {
+        answer = listener.answer(&pending) => answer?,
+        answer = pasted(&pending, printer), if arguments.no_browser => answer,
+        () = tokio::time::sleep(limit) => return Err(LoginError::TimedOut.into()),
+        _ = tokio::signal::ctrl_c() => return Ok(ExitCode::from(INTERRUPTED)),
+    };
+    pending.finish(&answer).await?;
+    let state = authorizer.state().await?;
+    let overview = state.map(|state| LoginOverview::new(name, state));
+    let overview = overview.ok_or_else(|| Failure::new("the login was not kept"))?;
+    printer.line(format!("`{name}`: {overview}"));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Waits for a URL on stdin that belongs to the login. Where nobody can type, for ever.
+async fn pasted(pending: &Pending, printer: &mut Printer) -> Url {
+    let (sender, mut lines) = mpsc::channel(1);
+    // A read of stdin cannot be interrupted; the thread ends with the process.
+    std::thread::spawn(move || {
+        let stdin = std::io::stdin().lock();
+        let mut line = String::new();
+        let mut stdin = stdin.take(LONGEST_PASTE);
+        while stdin.read_line(&mut line).is_ok_and(|read| read > 0) {
+            if sender.blocking_send(std::mem::take(&mut line)).is_err() {
+                return;
+            }
+            stdin.set_limit(LONGEST_PASTE);
+        }
+    });
+    while let Some(line) = lines.recv().await {
+        match pending.read_answer(&line) {
+            Some(answer) => return answer,
+            None if line.trim().is_empty() => {}
+            None => printer.note("That is not the URL that this login ends with."),
+        }
+    }
+    std::future::pending().await
+}
+
+/// Opens a page in the person's browser.
+fn open(url: &str) -> bool {
+    let chosen = env::var("BROWSER").ok();
+    let chosen = chosen.as_deref().and_then(|list| list.split(':').find(|name| !name.is_empty()));
+    let (program, arguments): (&str, &[&str]) = match chosen {
+        Some(chosen) => (chosen, &[]),
+        None if cfg!(target_os = "macos") => ("open", &[]),
+        // Not `start`: a shell would read the URL's ampersands.
+        None if cfg!(windows) => ("rundll32", &["url.dll,FileProtocolHandler"]),
+        None => ("xdg-open", &[]),
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).arg(url);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let Ok(mut child) = command.spawn() else { return false };
+    tokio::spawn(async move { child.wait().await });
+    true
+}

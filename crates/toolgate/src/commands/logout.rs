@@ -1,0 +1,38 @@
+//! `toolgate logout`
+
+use std::process::ExitCode;
+
+use toolgate_config::Transport;
+use toolgate_upstream::LogoutOutcome;
+
+use crate::{
+    cli::{Globals, Logout},
+    failure::Failure,
+    load, logins,
+    printer::Printer,
+};
+
+pub(crate) async fn run(
+    globals: &Globals,
+    arguments: &Logout,
+    printer: &mut Printer,
+) -> Result<ExitCode, Failure> {
+    let loaded = load::load(globals)?;
+    let server = loaded.server(&arguments.name)?;
+    let name = &server.name;
+    let Ok(Transport::Http { url, .. }) = &server.transport else {
+        return Err(Failure::usage(format!("`{name}` has no URL, and so no login")));
+    };
+    let outcome = logins::authorizer(server, url)?.logout().await?;
+    printer.line(match outcome {
+        LogoutOutcome::NotLoggedIn => format!("`{name}`: nobody was logged in"),
+        LogoutOutcome::Revoked => format!("`{name}`: logged out"),
+        LogoutOutcome::Forgotten => format!(
+            "`{name}`: forgotten here; the server takes no word of it, so that its tokens are good until they expire"
+        ),
+        LogoutOutcome::NotRevoked(why) => {
+            format!("`{name}`: forgotten here; the server could not be told ({why})")
+        }
+    });
+    Ok(ExitCode::SUCCESS)
+}

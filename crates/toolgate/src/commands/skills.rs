@@ -1,0 +1,97 @@
+//! `toolgate skills`
+
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use toolgate_catalog::nearest;
+use toolgate_registry::{Skill, Skills as Found};
+
+use crate::{
+    cli::{Globals, Skills, SkillsCommand},
+    failure::Failure,
+    folders, load,
+    printer::Printer,
+    table::{Column, table},
+};
+
+pub(crate) fn run(
+    globals: &Globals,
+    arguments: &Skills,
+    printer: &mut Printer,
+) -> Result<ExitCode, Failure> {
+    let loaded = load::load(globals)?;
+    let found = &loaded.skills;
+    match &arguments.command {
+        Some(SkillsCommand::Show { name, output }) => {
+            let skill = found.named(name).ok_or_else(|| unknown(found, name))?;
+            if output.json {
+                let mut row = row(skill);
+                row["body"] = json!(skill.body);
+                printer.json(&row)?;
+            } else {
+                printer.line(format!("{}: {}", skill.name, one_line(&skill.description)));
+                if !skill.servers.is_empty() {
+                    printer.line(format!("needs: {}", one_line(&skill.servers.join(", "))));
+                }
+                printer.line(format!("\n{}", harmless(&skill.body)));
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
+        None if arguments.output.json => {
+            let problems = found
+                .problems
+                .iter()
+                .map(|problem| json!({ "path": problem.path, "message": problem.message }));
+            printer.json(&json!({
+                "skills": found.skills.iter().map(row).collect::<Vec<_>>(),
+                "problems": problems.collect::<Vec<_>>(),
+            }))?;
+        }
+        None => list(found, printer),
+    }
+    Ok(if found.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn list(found: &Found, printer: &mut Printer) {
+    if found.skills.is_empty() {
+        printer.note("there are no skills: name their folders under `skills` of the configuration");
+    } else {
+        let columns = [Column::Text("skill"), Column::Text("needs"), Column::Text("description")];
+        let rows = found.skills.iter().map(|skill| {
+            let servers = one_line(&skill.servers.join(", "));
+            vec![skill.name.clone(), servers, one_line(&skill.description)]
+        });
+        printer.line(table(&columns, rows.collect()));
+    }
+    for problem in &found.problems {
+        printer.note(format!("warning: {}: {}", folders::shown(&problem.path), problem.message));
+    }
+}
+
+fn row(skill: &Skill) -> Value {
+    json!({
+        "name": skill.name, "description": skill.description, "servers": skill.servers,
+        "path": skill.path,
+    })
+}
+
+fn one_line(text: &str) -> String {
+    toolgate_host::one_line(text, 200)
+}
+
+/// A text of several lines without what a terminal could trip over.
+fn harmless(text: &str) -> String {
+    let lines = text.lines().map(|line| {
+        line.chars().filter(|character| !character.is_control() || *character == '\t').collect()
+    });
+    lines.collect::<Vec<String>>().join("\n")
+}
+
+fn unknown(found: &Found, name: &str) -> Failure {
+    let names = found.skills.iter().map(|skill| skill.name.as_str());
+    let failure = Failure::usage(format!("there is no skill `{name}`"));
+    match nearest(name, names, 3) {
+        nearest if nearest.is_empty() => failure,
+        nearest => failure.hint(format!("did you mean {}?", nearest.join(", "))),
+    }
+}
