@@ -90,7 +90,9 @@ fn many_writers_make_one_chain() {
             std::thread::spawn(move || (0..50).for_each(|_| log.append(&record("t")).unwrap()))
         })
         .collect();
-    writers.into_iter().for_each(|writer| writer.join().unwrap());
+    for writer in writers {
+        writer.join().unwrap();
+    }
     let (tools, problems) = seen(&log);
     assert_eq!((tools.len(), problems), (200, Vec::new()));
 }

@@ -161,7 +161,7 @@ async fn a_run_waits_for_a_person_and_goes_on_once_they_said_yes() {
     assert!(text(&waits).contains("waits for approval"), "{waits}");
     let shown = workplace.run(&["runs", "show", &id]).await;
     assert!(shown.stdout.contains("waiting") && shown.stdout.contains("ask"), "{shown:?}");
-    let approved = workplace.run(&["approve", &approval]).await;
+    let approved = workplace.run(&["approve", &approval, "--yes"]).await;
     assert_eq!(approved.code, Some(0), "{approved:?}");
     let done = resume(&mut client, &id, None).await;
     assert!(text(&done).starts_with("before\nReturned: [3,1]"), "{done}");
@@ -229,7 +229,13 @@ async fn runs_are_listed_and_shown() {
         assert!(shown.stdout.contains(part), "{part}: {}", shown.stdout);
     }
     let unknown = workplace.run(&["runs", "show", "run_nothing"]).await;
-    insta::assert_snapshot!(unknown.shown(), @"");
+    insta::assert_snapshot!(unknown.shown(), @"
+    exit code 2
+    --- stdout
+    --- stderr
+    error: there is no run `run_nothing`, or more than one begins so
+      hint: `toolgate runs` lists them
+    ");
     let refused = workplace.run(&["runs", "repeat", id, "0"]).await;
     assert_eq!(refused.code, Some(2), "{refused:?}");
 }
