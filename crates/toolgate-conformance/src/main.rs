@@ -27,20 +27,13 @@ enum Arguments {
     },
     /// Does what the scenario in `MCP_CONFORMANCE_SCENARIO` wants of a client
     Client(client::Arguments),
-    /// Visits a page as a browser would, for a login that opens one
-    Browse {
-        /// The page
-        url: String,
-    },
 }
 
 #[tokio::main]
 async fn main() {
-    let outcome = match Arguments::parse() {
-        Arguments::Server { http: None } => server::serve_stdio().await,
-        Arguments::Server { http: Some(address) } => server::serve_http(address).await,
-        Arguments::Client(arguments) => client::run(arguments).await,
-        Arguments::Browse { url } => client::browse(&url).await,
+    let outcome = match client::page() {
+        Some(url) => client::browse(&url).await,
+        None => run(Arguments::parse()).await,
     };
     let code = outcome.map_or_else(
         |error| {
@@ -51,4 +44,12 @@ async fn main() {
     );
     // Not a return from main: the runtime would wait for a pending read of stdin.
     std::process::exit(code);
+}
+
+async fn run(arguments: Arguments) -> Result<(), Failure> {
+    match arguments {
+        Arguments::Server { http: None } => server::serve_stdio().await,
+        Arguments::Server { http: Some(address) } => server::serve_http(address).await,
+        Arguments::Client(arguments) => client::run(arguments).await,
+    }
 }

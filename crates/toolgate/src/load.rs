@@ -157,7 +157,6 @@ impl Loaded {
     }
 
     /// The settings of a host for each namespace, by its name, in the order of the file.
-    #[allow(dead_code, reason = "served by paths of their own")]
     pub(crate) fn namespaces(&self, mode: Option<Mode>) -> Vec<(String, HostSettings)> {
         let names = self.configuration.namespaces.iter().map(|namespace| &namespace.name);
         names.map(|name| (name.clone(), self.settings_of(Some(name), mode))).collect()

@@ -6,7 +6,7 @@ mod direct;
 mod steps;
 mod through;
 
-pub(crate) use through::browse;
+pub(crate) use through::{browse, page};
 
 use std::path::PathBuf;
 

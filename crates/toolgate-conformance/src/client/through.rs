@@ -39,6 +39,12 @@ pub(super) async fn run(program: &Path, url: &str, scenario: &Scenario) -> Resul
     outcome
 }
 
+/// How long a login waits for its answer. A server that sends a wrong one never sends a right one.
+const LOGIN_SECONDS: &str = "5";
+
+/// Set for a process that is to be the browser: a browser is named without arguments.
+const BROWSER: &str = "TOOLGATE_CONFORMANCE_BROWSER";
+
 /// A home for toolgate, with its configuration.
 struct Place<'a> {
     program: &'a Path,
@@ -75,9 +81,9 @@ impl<'a> Place<'a> {
 
     /// Logs in, with this very program as the browser.
     async fn log_in(&self) -> Result<(), Failure> {
-        let browser = format!("{} browse", std::env::current_exe()?.display());
-        let mut command = self.command(&["login", NAME]);
-        command.env("BROWSER", browser).stdin(Stdio::null()).stdout(Stdio::null());
+        let mut command = self.command(&["login", NAME, "--timeout", LOGIN_SECONDS]);
+        command.env("BROWSER", std::env::current_exe()?).env(BROWSER, "1");
+        command.stdin(Stdio::null()).stdout(Stdio::null());
         let status = command.status().await?;
         if status.success() { Ok(()) } else { Err("the login failed".into()) }
     }
@@ -95,6 +101,11 @@ impl<'a> Place<'a> {
             .kill_on_drop(true);
         command
     }
+}
+
+/// The page to visit, where this process is the browser of a login.
+pub(crate) fn page() -> Option<String> {
+    std::env::var_os(BROWSER).and_then(|_| std::env::args().nth(1))
 }
 
 /// Visits a page as a browser would, and goes wherever it is sent.

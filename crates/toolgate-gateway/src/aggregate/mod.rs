@@ -101,8 +101,9 @@ impl Face for Aggregate {
                 let over = CancellationToken::new();
                 let watching = watch_list::watch(session, given, outlet.clone());
                 let forwarding = news::forward(self.session.news(), outlet);
-                tokio::spawn(over.clone().run_until_cancelled_owned(watching));
-                tokio::spawn(over.clone().run_until_cancelled_owned(forwarding));
+                tokio::spawn(over.clone().run_until_cancelled_owned(async {
+                    tokio::join!(watching, forwarding);
+                }));
                 over.drop_guard()
             });
         }

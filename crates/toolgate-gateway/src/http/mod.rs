@@ -122,11 +122,11 @@ pub async fn serve_http(listener: TcpListener, settings: HttpSettings, stop: Can
         })
         .collect();
     let namespaces = Arc::new(namespaces);
-    let mut router = Router::new();
+    let mut router =
+        Router::new().fallback(handle).with_state((Arc::clone(&server), Arc::clone(&namespaces)));
     for path in [WELL_KNOWN.to_owned(), format!("{WELL_KNOWN}/{{*rest}}")] {
         router = router.route(&path, any(describe).with_state(Arc::clone(&server)));
     }
-    let router = router.fallback(handle).with_state((Arc::clone(&server), Arc::clone(&namespaces)));
     let connections = TaskTracker::new();
     tokio::select! {
         () = accept(&server, &listener, router, &connections) => {}

@@ -72,12 +72,18 @@ impl Shelf {
         servers: &[ServerName],
         kind: Kind,
     ) {
-        let asked: Vec<Asking> =
-            servers.iter().filter_map(|server| self.ask(upstream, server, kind)).collect();
-        join_all(asked.into_iter().map(|mut asking| async move {
-            let done = asking.done.wait_for(|done| *done);
-            // Late ones go on, and are announced when they are done.
-            let _ = tokio::time::timeout_at((asking.since + PATIENCE).into(), done).await;
+        join_all(servers.iter().map(|server| async move {
+            let mut deadline = None;
+            // Again, where the list became another one while it was asked for: so it is with a server
+            // that was about to be connected.
+            while let Some(mut asking) = self.ask(upstream, server, kind) {
+                let until = *deadline.get_or_insert(asking.since + PATIENCE);
+                let done = asking.done.wait_for(|done| *done);
+                // Late ones go on, and are announced when they are done.
+                if !matches!(tokio::time::timeout_at(until.into(), done).await, Ok(Ok(_))) {
+                    break;
+                }
+            }
         }))
         .await;
     }

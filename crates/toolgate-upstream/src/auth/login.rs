@@ -241,25 +241,52 @@ struct Probe {
     challenge: Option<String>,
 }
 
-/// Greets the server without a token, as a connection would, for the sake of its refusal.
+/// Greets the server without a token, as a connection would, for the sake of its refusal: in the words
+/// of either protocol, and, where it greets strangers, with the first question after that.
 async fn probe(
     http: &Guarded,
     url: &Url,
     headers: &BTreeMap<String, String>,
 ) -> Result<Probe, LoginError> {
-    let failed = |error: &dyn std::fmt::Display| LoginError::Discovery(error.to_string());
-    let version = "2025-11-25";
-    let hello = json!({
-        "jsonrpc": "2.0",
-        "id": 0,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": version,
-            "capabilities": {},
-            "clientInfo": { "name": CLIENT_NAME, "version": env!("CARGO_PKG_VERSION") },
-        },
+    let client = json!({ "name": CLIENT_NAME, "version": env!("CARGO_PKG_VERSION") });
+    let hello =
+        json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": NEWER_VERSION,
+        "io.modelcontextprotocol/clientInfo": client,
+        "io.modelcontextprotocol/clientCapabilities": {},
     });
-    let mut request = Request::new(hello.to_string().into_bytes());
+    let first = knock(http, url, headers, "initialize", &hello).await?;
+    for (method, params) in
+        [("server/discover", json!({ "_meta": meta })), ("tools/list", json!({}))]
+    {
+        if first.refused {
+            break;
+        }
+        // What only the first is asked for is whether the server can be reached.
+        if let Ok(probe) = knock(http, url, headers, method, &params).await
+            && probe.refused
+        {
+            return Ok(probe);
+        }
+    }
+    Ok(first)
+}
+
+/// The version of the protocol that knows no sessions.
+const NEWER_VERSION: &str = "2026-07-28";
+
+/// Sends one request without a token.
+async fn knock(
+    http: &Guarded,
+    url: &Url,
+    headers: &BTreeMap<String, String>,
+    method: &'static str,
+    params: &Value,
+) -> Result<Probe, LoginError> {
+    let failed = |error: &dyn std::fmt::Display| LoginError::Discovery(error.to_string());
+    let message = json!({ "jsonrpc": "2.0", "id": 0, "method": method, "params": params });
+    let mut request = Request::new(message.to_string().into_bytes());
     *request.method_mut() = http::Method::POST;
     *request.uri_mut() = url.as_str().parse().map_err(|error| failed(&error))?;
     let headers = headers.iter().filter_map(|(name, value)| {
@@ -267,10 +294,12 @@ async fn probe(
         Some((name, header::HeaderValue::try_from(value).ok()?))
     });
     request.headers_mut().extend(headers);
-    for (name, value) in [
-        (header::CONTENT_TYPE, "application/json"),
-        (header::ACCEPT, "application/json, text/event-stream"),
-    ] {
+    let newer = [("mcp-protocol-version", NEWER_VERSION), ("mcp-method", method)];
+    let newer = newer.into_iter().filter(|_| method == "server/discover");
+    let always =
+        [("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
+    for (name, value) in always.into_iter().chain(newer) {
+        let name = header::HeaderName::from_static(name);
         request.headers_mut().insert(name, header::HeaderValue::from_static(value));
     }
     let response = http.send(request).await.map_err(|error| failed(&error))?;

@@ -7,9 +7,10 @@ use std::{
     sync::Arc,
 };
 
+use futures::future::join_all;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use toolgate_gateway::{AggregateSource, HttpSettings, PassthroughSource, Source};
+use toolgate_gateway::{AggregateSource, HttpSettings, Namespace, PassthroughSource, Source};
 use toolgate_host::Host;
 
 use crate::{
@@ -40,16 +41,27 @@ pub(crate) async fn run(
         }
         None => None,
     };
-    let (source, host) = source(&loaded, arguments)?;
+    let (source, mut hosts) = source(&loaded, arguments)?;
     let stop = CancellationToken::new();
     tokio::spawn(stop_on_signal(stop.clone()));
     if let Some((listener, address, door)) = listener {
         let mut settings = HttpSettings::new(source);
         door::apply(&loaded.configuration.gateway, door, &mut settings);
-        if host.is_none() {
+        if hosts.is_empty() {
             settings.limits.sessions = settings.limits.sessions.min(PASSTHROUGH_SESSIONS);
         }
         printer.note(format!("toolgate listens on http://{address}/mcp"));
+        // A namespace that was asked for is all there is.
+        if !hosts.is_empty() && globals.namespace.is_none() {
+            for (name, host_settings) in loaded.namespaces(arguments.mode) {
+                let host = Host::start(host_settings);
+                let path = format!("/mcp/{name}");
+                printer.note(format!("  namespace {name}: http://{address}{path}"));
+                let source = Arc::new(AggregateSource::new(host.clone()));
+                settings.namespaces.push(Namespace { path, source });
+                hosts.push(host);
+            }
+        }
         if !address.ip().is_loopback() {
             printer.note("  hint: it speaks plain HTTP; put a proxy with TLS in front of it");
         }
@@ -60,24 +72,22 @@ pub(crate) async fn run(
         }
         toolgate_gateway::serve_stdio(source, stop).await;
     }
-    if let Some(host) = host {
-        host.shutdown().await;
-    }
+    join_all(hosts.iter().map(Host::shutdown)).await;
     Ok(ExitCode::SUCCESS)
 }
 
 /// What is served: all servers by a host, or one as it is.
-fn source(loaded: &Loaded, arguments: &Serve) -> Result<(Arc<dyn Source>, Option<Host>), Failure> {
+fn source(loaded: &Loaded, arguments: &Serve) -> Result<(Arc<dyn Source>, Vec<Host>), Failure> {
     let settings = loaded.settings(arguments.mode);
     let Some(name) = &arguments.passthrough else {
         let host = Host::start(settings);
         host.warm_up();
-        return Ok((Arc::new(AggregateSource::new(host.clone())), Some(host)));
+        return Ok((Arc::new(AggregateSource::new(host.clone())), vec![host]));
     };
     let mut names = Vec::new();
     for setup in settings.servers {
         if setup.spec.name.as_str() == name {
-            return Ok((Arc::new(PassthroughSource::new(setup.spec)), None));
+            return Ok((Arc::new(PassthroughSource::new(setup.spec)), Vec::new()));
         }
         names.push(setup.spec.name.to_string());
     }
