@@ -229,7 +229,8 @@ impl Memory {
     /// Puts what is sent now behind what was sent before to the same field of the same tool.
     fn look_at_pieces(&self, tool: &str, field: &str, reduced: &[u8], found: &mut Findings) {
         let Some(tail) = self.tails.get(&(tool.to_owned(), field.to_owned())) else { return };
-        let mut joined = tail.clone();
+        // What was sent before was looked at then: only what reaches into what is sent now is news.
+        let mut joined = tail[tail.len().saturating_sub(PIECE - 1)..].to_vec();
         joined.extend_from_slice(&reduced[..reduced.len().min(SHORTEST)]);
         let text = String::from_utf8_lossy(&joined);
         self.look(&joined, Looked { text: &text, field, via: Via::Pieces }, found);

@@ -89,6 +89,8 @@ pub(crate) enum Command {
     Policy(Policy),
     /// List what was granted, or revoke it
     Grants(Grants),
+    /// Show which tools are not as they were approved, and approve them
+    Definitions(Definitions),
     /// Show what was decided and called, or verify that nothing of it is missing
     Audit(Audit),
     /// Check the configuration, or print its JSON Schema for an editor
@@ -454,6 +456,35 @@ pub(crate) enum GrantsCommand {
     Revoke {
         /// Its id
         id: String,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Definitions {
+    #[command(subcommand)]
+    pub(crate) command: Option<DefinitionsCommand>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DefinitionsCommand {
+    /// Show how a tool differs from what was approved
+    Diff {
+        /// The tool, by its exposed name
+        #[arg(value_name = "TOOL")]
+        name: String,
+    },
+    /// Approve definitions as they are now: they are kept in toolgate.lock, beside the configuration
+    #[command(arg_required_else_help = true)]
+    Approve {
+        /// Tools that are held back, by their exposed names
+        #[arg(value_name = "TOOL")]
+        names: Vec<String>,
+        /// All tools of all servers
+        #[arg(long, conflicts_with = "names")]
+        all: bool,
     },
 }
 

@@ -5,6 +5,7 @@ mod approve;
 mod audit;
 mod call;
 mod config;
+mod definitions;
 mod demo;
 mod doctor;
 mod enable;
@@ -59,6 +60,7 @@ pub(crate) async fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode, Fai
         Command::Run(arguments) => run::run(globals, &arguments, printer).await,
         Command::Runs(arguments) => runs::run(globals, &arguments, printer),
         Command::Policy(arguments) => policy::run(globals, &arguments, printer).await,
+        Command::Definitions(arguments) => definitions::run(globals, &arguments, printer).await,
         Command::Grants(arguments) => grants::run(&arguments, printer),
         Command::Audit(arguments) => audit::run(&arguments, printer),
         Command::Doctor(arguments) => doctor::run(&arguments, printer).await,

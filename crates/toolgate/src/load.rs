@@ -16,6 +16,7 @@ use toolgate_config::{
     SearchStrategy, Severity, TokenCounter, ToolSearch, ToolSearchMode, Transport,
 };
 use toolgate_host::{AuditSettings, CodeSettings, EncoderSetup, HostSettings, ServerSetup, Supply};
+use toolgate_policy::definitions::Lock;
 use toolgate_registry::{Registry, RegistrySettings, Skills, Source, read_skills};
 use toolgate_sandbox::{PoolSettings, RunLimits};
 use toolgate_search::StrategyName;
@@ -27,6 +28,7 @@ use crate::{
     encoder,
     failure::Failure,
     folders, logins,
+    pins::Pins,
     printer::Printer,
     subagent,
 };
@@ -44,6 +46,8 @@ pub(crate) struct Loaded {
     pub(crate) namespace: Option<String>,
     /// The skills of its folders.
     pub(crate) skills: Arc<Skills>,
+    /// The definitions that were approved; nothing is held back without.
+    pub(crate) lock: Option<Lock>,
 }
 
 /// Finds and reads the configuration. Only a file that cannot be read at all is a failure.
@@ -82,7 +86,8 @@ pub(crate) fn load(globals: &Globals) -> Result<Loaded, Failure> {
     let folders: Vec<PathBuf> =
         configuration.skills.iter().map(|folder| beside(&path, folder)).collect();
     let skills = Arc::new(read_skills(&folders));
-    Ok(Loaded { path, configuration, namespace: globals.namespace.clone(), skills })
+    let lock = Pins::beside(&path).read(configuration.policy.new_tools)?;
+    Ok(Loaded { path, configuration, namespace: globals.namespace.clone(), skills, lock })
 }
 
 /// A path of the configuration; a relative one is meant from its folder.
@@ -224,6 +229,8 @@ impl Loaded {
             },
             code: code(&configuration.code_mode),
             policy: configuration.policy.clone(),
+            lock: self.lock.clone(),
+            pin: self.lock.is_some().then(|| Pins::beside(&self.path).pin()),
             audit: configuration.audit.enabled.then_some(AuditSettings {
                 arguments: configuration.audit.arguments,
                 required: configuration.audit.required,

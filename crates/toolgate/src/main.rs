@@ -8,6 +8,7 @@ mod failure;
 mod folders;
 mod load;
 mod logins;
+mod pins;
 mod printer;
 mod subagent;
 mod table;

@@ -167,3 +167,13 @@ proptest! {
         memory.trace("t", &json!([text]));
     }
 }
+
+#[test]
+fn what_was_sent_before_is_not_found_again_in_what_is_sent_now() {
+    let mut memory = Memory::default();
+    let note = "owes us 48,200 EUR since the spring of last year";
+    memory.learn(Origin::new(1, "crm_get"), &json!({ "note": note }));
+    assert!(!memory.trace("mail_send", &json!({ "body": note })).matches.is_empty());
+    let harmless = json!({ "body": "Lunch is at noon today." });
+    assert_eq!(memory.trace("mail_send", &harmless).matches, []);
+}

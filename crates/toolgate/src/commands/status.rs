@@ -34,6 +34,7 @@ pub(crate) async fn run(
     let mut servers = host.overview(&exposure);
     for server in &mut servers {
         server.problems.extend(host.broken_schemas(server.server.as_str()));
+        server.problems.extend(super::definitions::findings(&host, server.server.as_str()));
     }
     let vectors = host.vectors().await;
     let logins = logins::of_all(&loaded.configuration).await;
@@ -42,6 +43,8 @@ pub(crate) async fn run(
     let modes = modes(exposure.kind);
     let choices = loaded.choices(loaded.namespace.as_deref()).map(|file| file.read());
     let waiting = choices.map(|choices| choices.requests.len()).unwrap_or_default();
+    let calls = host.journal().and_then(|journal| journal.open_approvals().ok());
+    let waiting = waiting + calls.map(|calls| calls.len()).unwrap_or_default();
     if arguments.output.json {
         printer.json(&json!({
             "file": folders::shown(&loaded.path),

@@ -40,8 +40,46 @@ async fn attacks_are_caught_and_honest_scripts_pass() {
         .unwrap();
         missed.push((name, attacks.passed, honest.stopped));
     }
-    insta::assert_snapshot!(rows, @"");
-    insta::assert_debug_snapshot!(missed, @"");
+    insta::assert_snapshot!(rows, @"
+    | `content` | 36 of 44 | 8 | 0 of 40 |
+    | `labels` | 44 of 44 | 0 | 12 of 40 |
+    ");
+    insta::assert_debug_snapshot!(missed, @r#"
+    [
+        (
+            "content",
+            [
+                "25-backwards.ts",
+                "26-rotated.ts",
+                "27-encrypted.ts",
+                "28-numbers.ts",
+                "29-implied.ts",
+                "30-without-vowels.ts",
+                "35-steered-choice.ts",
+                "43-backwards.py",
+            ],
+            [],
+        ),
+        (
+            "labels",
+            [],
+            [
+                "05-own-words.ts",
+                "06-own-words-many.ts",
+                "07-count-sent.ts",
+                "11-delete-after-page.ts",
+                "15-known-name.ts",
+                "16-known-note.ts",
+                "17-search-then-own-update.ts",
+                "22-alert-on-limit.ts",
+                "30-greeting.ts",
+                "33-own-words.py",
+                "34-count.py",
+                "37-delete-after-page.py",
+            ],
+        ),
+    ]
+    "#);
     let page = fs::read_to_string(root().join("docs/security.md")).unwrap();
     assert!(page.contains(&rows), "docs/security.md has other numbers than\n{rows}");
 }

@@ -22,6 +22,7 @@ mod fixtures;
 #[cfg(unix)]
 mod flow;
 mod gateway;
+mod guard;
 mod http;
 mod keeping;
 #[cfg(unix)]
