@@ -51,7 +51,7 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Show how it stands with each server, and what a session would be shown and why
     Status(Status),
-    /// Show what the servers' definitions cost a context window, and what a session pays instead
+    /// Show what definitions cost a context window, and what a session pays instead
     Tokens(Tokens),
     /// Make, list and revoke the tokens that let clients in over HTTP
     Token(Token),
