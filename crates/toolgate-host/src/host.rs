@@ -66,6 +66,8 @@ impl Host {
     /// any. Must be called inside a tokio runtime.
     pub fn start(mut settings: HostSettings) -> Self {
         let (switches, plans) = Switches::read(settings.choices.clone());
+        // Before any server runs: who is interrupted from here on leaves nothing behind.
+        let journal = settings.store.as_ref().and_then(open_journal).map(Arc::new);
         let index = SearchIndex::ranked_by(settings.strategy);
         let kept = settings.store.as_ref().filter(|_| settings.usage_memory);
         let usage = kept.map(|store| Usage::new(store.usage(), &settings.servers));
@@ -109,7 +111,6 @@ impl Host {
             .iter()
             .map(|setup| (setup.spec.name.clone(), setup.rules.clone()))
             .collect();
-        let journal = settings.store.as_ref().and_then(open_journal).map(Arc::new);
         let broker = Broker::new(
             Arc::clone(knowledge.catalog()),
             Arc::clone(&upstream),
