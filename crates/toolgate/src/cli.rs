@@ -189,7 +189,7 @@ pub(crate) enum TokenCommand {
         #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u64).range(1..=36_500))]
         expires: Option<u64>,
         /// The only namespace that it opens, once for each; `default` is the one at /mcp
-        #[arg(long = "namespace", value_name = "NAME")]
+        #[arg(long = "opens", value_name = "NAMESPACE")]
         namespaces: Vec<String>,
     },
     /// List the tokens, without their secrets

@@ -130,7 +130,13 @@ impl Server {
     }
 
     fn rest(&self) {
-        self.publish(|current| {
+        self.give_up();
+        self.observer.state_changed(&self.spec.name);
+    }
+
+    /// [`rest`](Self::rest) without telling anybody, who might ask back.
+    fn give_up(&self) {
+        self.state.send_modify(|current| {
             current.state.kind = StateKind::Idle;
             current.connection = None;
         });
@@ -240,7 +246,8 @@ impl Server {
         let rest_after = self.spec.rest_after;
         loop {
             self.demand.over(rest_after).await;
-            if self.demand.rest_if_over(rest_after, || self.rest()) {
+            if self.demand.rest_if_over(rest_after, || self.give_up()) {
+                self.observer.state_changed(&self.spec.name);
                 return;
             }
         }

@@ -113,7 +113,7 @@ async fn token(workplace: &Workplace, arguments: &[&str]) -> String {
 #[tokio::test]
 async fn tokens_are_made_listed_and_revoked() {
     let workplace = Workplace::empty();
-    let secret = token(&workplace, &["--name", "laptop", "--namespace", "work"]).await;
+    let secret = token(&workplace, &["--name", "laptop", "--opens", "work"]).await;
     let mut told = Vec::new();
     for arguments in [
         &["token", "create", "--name", "laptop"][..],
