@@ -66,6 +66,9 @@ impl Host {
     /// any. Must be called inside a tokio runtime.
     pub fn start(mut settings: HostSettings) -> Self {
         let (switches, plans) = Switches::read(settings.choices.clone());
+        // Before any server runs: who is interrupted from here on leaves nothing behind.
+        let opened = settings.store.as_ref().map(open_journal);
+        let journal = opened.clone().and_then(Result::ok);
         let index = SearchIndex::ranked_by(settings.strategy);
         let kept = settings.store.as_ref().filter(|_| settings.usage_memory);
         let usage = kept.map(|store| Usage::new(store.usage(), &settings.servers));
@@ -109,8 +112,6 @@ impl Host {
             .iter()
             .map(|setup| (setup.spec.name.clone(), setup.rules.clone()))
             .collect();
-        let opened = settings.store.as_ref().map(open_journal);
-        let journal = opened.clone().and_then(Result::ok);
         let broker = Broker::new(
             Arc::clone(knowledge.catalog()),
             Arc::clone(&upstream),

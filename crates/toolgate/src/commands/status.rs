@@ -34,8 +34,10 @@ pub(crate) async fn run(
     let mut servers = host.overview(&exposure);
     for server in &mut servers {
         server.problems.extend(host.broken_schemas(server.server.as_str()));
-        server.problems.extend(super::definitions::findings(&host, server.server.as_str()));
     }
+    let names = servers.iter().map(|server| server.server.as_str());
+    let findings: Vec<String> =
+        names.flat_map(|server| super::definitions::findings(&host, server)).collect();
     let vectors = host.vectors().await;
     let logins = logins::of_all(&loaded.configuration).await;
     host.shutdown().await;
@@ -57,6 +59,7 @@ pub(crate) async fn run(
             "vectors": vectors,
             "logins": logins,
             "waitingForApproval": waiting,
+            "findings": findings,
             "unusable": unusable
                 .iter()
                 .map(|(server, reason)| json!({ "server": server, "reason": reason }))
@@ -70,6 +73,9 @@ pub(crate) async fn run(
         }
         if let Some(VectorProgress { encoder, known, total, .. }) = &vectors {
             printer.line(format!("Search by meaning is {encoder}'s: vectors {known} of {total}."));
+        }
+        for finding in &findings {
+            printer.line(format!("Look at {finding}."));
         }
         if waiting > 0 {
             printer.line(format!(
