@@ -112,6 +112,16 @@ async fn a_run_that_runs_is_not_run_twice() {
     Outcome unknown, not repeated: kit_sleep (call 1). A person can have it repeated: toolgate runs repeat ID CALL
     resume_run(run_id: "ID", code?) goes on, with corrected code if need be; what completed is not repeated.
     "#);
+
+    // Until a person says so.
+    let state = async || {
+        let told = workplace.run(&["runs", "show", &id, "--json"]).await.json();
+        told["timeline"][1]["state"].clone()
+    };
+    assert_eq!(state().await, "unknown");
+    let repeated = workplace.run(&["runs", "repeat", &id, "1"]).await;
+    assert_eq!(repeated.code, Some(0), "{repeated:?}");
+    assert_eq!(state().await, "not made");
 }
 
 #[tokio::test]
