@@ -1,14 +1,26 @@
-//! Resolve, validate, dispatch.
+//! Resolve, validate, watch the data, authorise, dispatch, learn, record.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use parking_lot::RwLock;
 use serde_json::{Map, Value};
-use thiserror::Error;
 use toolgate_catalog::{Catalog, ServerName, Tool, ToolId, nearest};
+use toolgate_policy::{Decision, Flow, FlowMode, Policy, ToolPolicy};
+use toolgate_store::AuditRecord;
 use toolgate_upstream::{CallError, CallOptions, Upstream};
 
-use crate::validate::{InvalidArguments, Uncheckable, Validators};
+use crate::{
+    context::{CallContext, Decided, RunContext, SessionContext},
+    error::BrokerError,
+    guard::{Guard, GuardSettings, Permit},
+    record::{self, Outcome, Recorder},
+    validate::{Uncheckable, Validators},
+    watch,
+};
 
 /// The catalogue, which the host keeps up to date while calls are made.
 pub type SharedCatalog = Arc<RwLock<Catalog>>;
@@ -20,6 +32,8 @@ pub struct Broker {
     upstream: Arc<Upstream>,
     rules: Rules,
     validators: Validators,
+    guard: Guard,
+    recorder: Option<Recorder>,
 }
 
 /// What the configuration says of calls.
@@ -38,26 +52,12 @@ pub struct ServerRules {
     pub skip_validation_of: HashMap<String, bool>,
 }
 
-/// Why a call has no result.
-#[derive(Debug, Error)]
-pub enum BrokerError {
-    /// There is no such tool. Nothing was sent.
-    #[error("there is no tool `{name}`{}", suggestion(nearest))]
-    UnknownTool {
-        /// What was asked for.
-        name: String,
-        /// What may have been meant.
-        nearest: Vec<String>,
-    },
-    /// The arguments do not fit. Nothing was sent.
-    #[error(transparent)]
-    InvalidArguments(#[from] InvalidArguments),
-    /// The schema is broken, so that arguments cannot be checked. Nothing was sent.
-    #[error(transparent)]
-    Uncheckable(#[from] Uncheckable),
-    /// The server has no result; the error says whether the call may have had an effect.
-    #[error("{0}")]
-    Call(Box<CallError>),
+/// A call that is being decided.
+struct Call<'c> {
+    tool: &'c Tool,
+    policy: &'c ToolPolicy,
+    context: &'c CallContext,
+    flow: Flow,
 }
 
 const SUGGESTIONS: usize = 3;
@@ -66,8 +66,21 @@ const CHECKING_PATIENCE: Duration = Duration::from_secs(2);
 
 impl Broker {
     /// A broker for the tools of `catalog`, which are on the servers of `upstream`.
-    pub fn new(catalog: SharedCatalog, upstream: Arc<Upstream>, rules: Rules) -> Self {
-        Self { catalog, upstream, rules, validators: Validators::default() }
+    pub fn new(
+        catalog: SharedCatalog,
+        upstream: Arc<Upstream>,
+        rules: Rules,
+        guard: GuardSettings,
+    ) -> Self {
+        let GuardSettings { policy, journal, audit } = guard;
+        Self {
+            catalog,
+            upstream,
+            rules,
+            validators: Validators::default(),
+            guard: Guard::new(policy, journal),
+            recorder: audit.map(Recorder::new),
+        }
     }
 
     /// Calls the tool of this exposed name, and gives its result as the server sent it.
@@ -75,13 +88,104 @@ impl Broker {
         &self,
         name: &str,
         arguments: Map<String, Value>,
+        context: &CallContext,
         options: CallOptions,
     ) -> Result<Value, BrokerError> {
+        let started = Instant::now();
         let tool = self.resolve(name)?;
+        let policy = self.guard.policy_of(&tool);
+        if policy.is_hidden() {
+            return Err(self.unknown(name));
+        }
         let arguments =
             if self.validates(&tool.id) { self.check(&tool, arguments).await? } else { arguments };
-        let ToolId { server, tool } = &tool.id;
-        Ok(self.upstream.call(server, tool, Some(arguments), options).await?)
+        let arguments = Value::Object(arguments);
+        let flow = watch::flow(context, &tool, &arguments, self.guard.policy().flow());
+        let call = Call { tool: &tool, policy: &policy, context, flow };
+        let decision = policy.decide(&arguments, &call.flow);
+        let Some(recorder) = &self.recorder else {
+            return self.authorised(&call, arguments, &decision, None, options).await;
+        };
+        let mut record = recorder.decided(context, &tool, &arguments, &decision);
+        let recording = Some((recorder, &mut record));
+        let outcome = self.authorised(&call, arguments, &decision, recording, options).await;
+        recorder.after(record, ended(&outcome), started.elapsed());
+        outcome
+    }
+
+    /// Takes in what a call returned before, so that it is known where a later call has it from: a run
+    /// that goes on is answered from the journal, and its calls do not come here again.
+    pub fn recall(&self, name: &str, context: &CallContext, result: &Value) {
+        if let Ok(tool) = self.resolve(name)
+            && self.guard.policy().flow() != FlowMode::Off
+        {
+            let labels = self.guard.policy_of(&tool).labels();
+            watch::learn(context, &tool, labels, &Flow::NONE, result);
+        }
+    }
+
+    /// What the policy makes of calls.
+    pub fn policy(&self) -> &Policy {
+        self.guard.policy()
+    }
+
+    /// What the policy makes of the calls of a tool.
+    pub fn policy_of(&self, tool: &Tool) -> Arc<ToolPolicy> {
+        self.guard.policy_of(tool)
+    }
+
+    /// Forgets what was granted for a session. Touches the disk.
+    pub fn end_session(&self, session: &SessionContext) {
+        self.guard.end_session(session);
+    }
+
+    /// Forgets what was granted for a run. Touches the disk.
+    pub fn end_run(&self, run: &RunContext) {
+        self.guard.end_run(run);
+    }
+
+    /// Waits until everything so far is in the audit log.
+    pub fn flush(&self) {
+        if let Some(recorder) = &self.recorder {
+            recorder.flush();
+        }
+    }
+
+    /// Makes a call that is decided, if it may be made, and learns its result.
+    async fn authorised(
+        &self,
+        call: &Call<'_>,
+        arguments: Value,
+        decision: &Decision,
+        recording: Option<(&Recorder, &mut AuditRecord)>,
+        options: CallOptions,
+    ) -> Result<Value, BrokerError> {
+        let Call { tool, policy, context, flow } = call;
+        let permit = self.guard.authorise(context, tool, &arguments, decision, &options).await;
+        let permit = match permit {
+            Ok(permit) => permit,
+            Err(error) => {
+                write_down(call, decision, None)?;
+                return Err(error);
+            }
+        };
+        if let Some((recorder, record)) = recording {
+            record::permitted(record, &permit);
+            if !recorder.before(record).await {
+                return Err(BrokerError::Unrecorded { tool: tool.name.to_string() });
+            }
+        }
+        let arguments = match arguments {
+            Value::Object(arguments) => Some(arguments),
+            _ => None,
+        };
+        write_down(call, decision, Some(&permit))?;
+        let ToolId { server, tool: own } = &tool.id;
+        let result = self.upstream.call(server, own, arguments, options).await?;
+        if self.guard.policy().flow() != FlowMode::Off {
+            watch::learn(context, tool, policy.labels(), flow, &result);
+        }
+        Ok(result)
     }
 
     /// Checks the arguments. A schema that refers to itself can make that take for ever, so that
@@ -113,15 +217,18 @@ impl Broker {
     }
 
     fn resolve(&self, name: &str) -> Result<Tool, BrokerError> {
+        let found = self.catalog.read().resolve(name).cloned();
+        found.ok_or_else(|| self.unknown(name))
+    }
+
+    fn unknown(&self, name: &str) -> BrokerError {
         let catalog = self.catalog.read();
-        catalog.resolve(name).cloned().ok_or_else(|| {
-            let known = catalog.tools().map(|tool| tool.name.as_str());
-            let nearest = nearest(name, known, SUGGESTIONS);
-            BrokerError::UnknownTool {
-                name: name.chars().take(128).collect(),
-                nearest: nearest.into_iter().map(str::to_owned).collect(),
-            }
-        })
+        let known = catalog.tools().map(|tool| tool.name.as_str()).filter(|known| *known != name);
+        let nearest = nearest(name, known, SUGGESTIONS);
+        BrokerError::UnknownTool {
+            name: name.chars().take(128).collect(),
+            nearest: nearest.into_iter().map(str::to_owned).collect(),
+        }
     }
 
     fn validates(&self, id: &ToolId) -> bool {
@@ -132,16 +239,44 @@ impl Broker {
     }
 }
 
-impl From<CallError> for BrokerError {
-    fn from(error: CallError) -> Self {
-        Self::Call(Box::new(error))
-    }
+/// Writes down what was decided of a run's call. With a permit it is sent next, and not before.
+fn write_down(
+    call: &Call<'_>,
+    decision: &Decision,
+    permit: Option<&Permit>,
+) -> Result<(), BrokerError> {
+    let Some((ledger, number)) = call.context.ledger() else { return Ok(()) };
+    let evidence = &call.flow.evidence;
+    let flow = (!evidence.is_empty()).then(|| serde_json::to_string(evidence).unwrap_or_default());
+    let rule = record::rule_of(decision, permit);
+    let decided = Decided {
+        verdict: decision.verdict.as_str(),
+        rule: &rule,
+        sent: permit.is_some(),
+        flow: flow.as_deref(),
+    };
+    ledger
+        .decided(number, &decided)
+        .map_err(|why| BrokerError::Unwritten { tool: call.tool.name.to_string(), why })
 }
 
-fn suggestion(nearest: &[String]) -> String {
-    match nearest {
-        [] => "; a search finds those there are".to_owned(),
-        [only] => format!("; did you mean `{only}`?"),
-        [others @ .., last] => format!("; did you mean `{}` or `{last}`?", others.join("`, `")),
+/// How a call ended, for the record.
+fn ended(outcome: &Result<Value, BrokerError>) -> Outcome {
+    match outcome {
+        Ok(result) => {
+            let is_error = result.get("isError").and_then(Value::as_bool).unwrap_or_default();
+            Outcome::Result { bytes: record::size(result), is_error }
+        }
+        Err(BrokerError::Waiting { .. }) => Outcome::Waiting,
+        Err(
+            BrokerError::Denied { .. }
+            | BrokerError::Unrecorded { .. }
+            | BrokerError::Unwritten { .. },
+        ) => Outcome::Refused,
+        Err(BrokerError::Call(error)) => match **error {
+            CallError::Stopped { .. } | CallError::TimedOut { .. } => Outcome::Unknown,
+            _ => Outcome::Error,
+        },
+        Err(_) => Outcome::Error,
     }
 }

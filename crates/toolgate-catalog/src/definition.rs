@@ -1,8 +1,8 @@
 //! A tool's definition, kept as the JSON that the server sent.
 
-use std::{collections::HashSet, fmt, sync::Arc, sync::OnceLock};
+use std::{collections::HashSet, fmt, str::FromStr, sync::Arc, sync::OnceLock};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::{Value, value::RawValue};
 use thiserror::Error;
 
@@ -28,8 +28,15 @@ pub struct Definition {
 
 /// A hash of a definition's content. Equal content gives an equal fingerprint, whatever the order
 /// of the keys.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+///
+/// Its text has 64 hexadecimal digits, and is read again with [`str::parse`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint([u8; 32]);
+
+/// A text that is no [`Fingerprint`]. What it was to be compared with counts as changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("a fingerprint has 64 hexadecimal digits")]
+pub struct NotAFingerprint;
 
 /// Why a definition cannot be used. Its server and the server's other tools still can.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -229,6 +236,27 @@ impl fmt::Display for Fingerprint {
     }
 }
 
+impl FromStr for Fingerprint {
+    type Err = NotAFingerprint;
+
+    fn from_str(text: &str) -> Result<Self, NotAFingerprint> {
+        let hash = blake3::Hash::from_hex(text).map_err(|_| NotAFingerprint)?;
+        Ok(Self(*hash.as_bytes()))
+    }
+}
+
+impl Serialize for Fingerprint {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Fingerprint {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
 impl fmt::Debug for Fingerprint {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Fingerprint({self})")
@@ -340,6 +368,16 @@ mod tests {
         assert_ne!(one, Fingerprint::of(&json!({"a": 1, "b": ["xy"]})));
         assert_ne!(one, Fingerprint::of(&json!({"a": 1.0, "b": ["x", "y"]})));
         assert_ne!(Fingerprint::of(&json!(["a", "b"])), Fingerprint::of(&json!(["ab"])));
+    }
+
+    #[test]
+    fn a_fingerprint_is_read_as_it_was_written() {
+        let one = Fingerprint::of(&json!({"a": 1}));
+        assert_eq!(one.to_string().parse(), Ok(one));
+        let text = serde_json::to_string(&one).unwrap();
+        assert_eq!(serde_json::from_str::<Fingerprint>(&text).unwrap(), one);
+        assert_eq!("abc".parse::<Fingerprint>(), Err(NotAFingerprint));
+        assert_eq!("é".repeat(32).parse::<Fingerprint>(), Err(NotAFingerprint));
     }
 
     #[test]

@@ -36,13 +36,13 @@ mod signature;
 pub use catalog::{Catalog, Replaced, ServerEntry, Tool};
 pub use cost::{CostUnit, TokenCounter};
 pub use definition::{
-    Definition, Fingerprint, MAX_DEFINITION_BYTES, Malformed, Rejected, read_list,
+    Definition, Fingerprint, MAX_DEFINITION_BYTES, Malformed, NotAFingerprint, Rejected, read_list,
 };
 pub use exposure::{
     CHARACTERS_A_TOKEN, DeferredStyle, Exposure, ExposureKind, ExposureSettings, Reason,
     RequestedMode, decide, grouped,
 };
 pub use identity::{Era, ExposedName, ServerName, ToolId};
-pub use names::{HOST_TOOL_NAMES, MAX_NAME_CHARACTERS, expose};
+pub use names::{HOST_TOOL_NAMES, MAX_NAME_CHARACTERS, expose, wished_name};
 pub use nearest::nearest;
 pub use signature::signature;

@@ -61,6 +61,12 @@ pub fn expose<'a>(all: impl IntoIterator<Item = (ToolId, Option<&'a str>)>) -> V
     names
 }
 
+/// The exposed name that a tool has unless another one wants it too; `prefix` stands for the server's
+/// name where it is set.
+pub fn wished_name(id: &ToolId, prefix: Option<&str>) -> String {
+    Wish::of(id, prefix).grant(id, false).to_string()
+}
+
 /// The name that an identity would like to have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wish {

@@ -1,8 +1,9 @@
 //! Settings that take one word of a few.
 
 use std::borrow::Cow;
+use std::marker::PhantomData;
 
-use schemars::{Schema, json_schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 /// A setting whose values have names.
 ///
@@ -36,6 +37,23 @@ pub(crate) trait Choice: Copy + PartialEq + 'static {
     fn schema() -> Schema {
         let names: Vec<_> = Self::CHOICES.iter().map(|(name, _)| Cow::Borrowed(*name)).collect();
         json_schema!({ "type": "string", "enum": names })
+    }
+}
+
+/// Stands in the JSON Schema for a choice of another crate.
+pub(crate) struct Named<C>(PhantomData<C>);
+
+impl<C: Choice> JsonSchema for Named<C> {
+    fn schema_name() -> Cow<'static, str> {
+        "Named".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        C::schema()
+    }
+
+    fn inline_schema() -> bool {
+        true
     }
 }
 

@@ -46,6 +46,30 @@ pub struct CodeMode {
     /// with `read_output`.
     #[schemars(range(min = 100, max = 1_000_000))]
     pub max_output_tokens: u64,
+    /// How much is kept of runs, so that they can be looked at and resumed.
+    pub journal: RunJournal,
+}
+
+/// How much is kept of runs: the `codeMode.journal` key. What runs or waits for approval is kept
+/// beside it, until it is too old.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RunJournal {
+    /// How many runs that are over.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub runs: u64,
+    /// For how many days.
+    #[schemars(range(min = 1, max = 3_650))]
+    pub days: u64,
+    /// How much of the disk all of them may take, in megabytes.
+    #[schemars(range(min = 1, max = 1_048_576))]
+    pub megabytes: u64,
+}
+
+impl Default for RunJournal {
+    fn default() -> Self {
+        Self { runs: 1_000, days: 30, megabytes: 1_024 }
+    }
 }
 
 impl Default for CodeMode {
@@ -64,6 +88,7 @@ impl Default for CodeMode {
             max_result_bytes: 16 * 1024 * 1024,
             max_output_bytes: 1024 * 1024,
             max_output_tokens: 4_000,
+            journal: RunJournal::default(),
         }
     }
 }

@@ -5,8 +5,11 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::choice::choice;
-use crate::{CodeMode, Gateway, Namespace, Problem, Registry, Secret, ToolSearch};
+use toolgate_policy::{LabelSet, PolicySettings, Trust};
+
+use crate::{
+    Approval, AuditLogging, CodeMode, Gateway, Namespace, Problem, Registry, Secret, ToolSearch,
+};
 
 /// What a configuration file says, as far as it can be used.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -18,6 +21,11 @@ pub struct Configuration {
     pub tool_search: ToolSearch,
     /// Whether scripts may run, and what they may use.
     pub code_mode: CodeMode,
+    /// Who may call what: the `policy` key, and what the servers and their tools say of approvals,
+    /// labels and trust. What is not understood of it denies.
+    pub policy: PolicySettings,
+    /// How decisions and calls are recorded.
+    pub audit: AuditLogging,
     /// Who may come in over the network, and what they may ask.
     pub gateway: Gateway,
     /// Where servers that are not in the file can be found.
@@ -110,6 +118,10 @@ pub struct ServerSettings {
     pub validate_arguments: bool,
     /// Which of its tools exist for toolgate.
     pub tool_filter: ToolFilter,
+    /// Whether what it says of its tools is believed.
+    pub trust: Trust,
+    /// What is said of the data of its tools, unless they have their own labels.
+    pub labels: LabelSet,
     /// Settings of single tools, by the name that the server gives them.
     pub tools: BTreeMap<String, ToolSettings>,
     /// How to log in, where the server asks for it.
@@ -150,20 +162,9 @@ pub struct ToolSettings {
     pub validate_arguments: Option<bool>,
     /// Whether its calls need an approval.
     pub approval: Option<Approval>,
+    /// What is said of its data, whatever its server says.
+    pub labels: Option<LabelSet>,
 }
-
-/// What happens to a call of a tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Approval {
-    /// It goes through.
-    Allow,
-    /// A person is asked first.
-    Ask,
-    /// It is refused.
-    Deny,
-}
-
-choice!(Approval, "allow" => Allow, "ask" => Ask, "deny" => Deny);
 
 impl ToolFilter {
     /// Whether a tool exists for toolgate, by the name that the server gives it.
@@ -193,6 +194,8 @@ impl Default for ServerSettings {
             max_result_bytes: 16 * 1024 * 1024,
             validate_arguments: true,
             tool_filter: ToolFilter::default(),
+            trust: Trust::default(),
+            labels: LabelSet::EMPTY,
             tools: BTreeMap::new(),
             oauth: OAuth::default(),
         }

@@ -11,6 +11,7 @@ pub(crate) const TOP_LEVEL: &[&str] = &[
     "skills",
     "namespaces",
     "policy",
+    "audit",
 ];
 
 /// The keys of `registry`.
@@ -59,7 +60,10 @@ pub(crate) const CODE_MODE: &[&str] = &[
     "maxResultBytes",
     "maxOutputBytes",
     "maxOutputTokens",
+    "journal",
 ];
+/// The keys of `codeMode.journal`.
+pub(crate) const JOURNAL: &[&str] = &["runs", "days", "megabytes"];
 
 /// The keys of `gateway`.
 pub(crate) const GATEWAY: &[&str] = &[
@@ -117,6 +121,8 @@ pub(crate) const SERVER: &[&str] = &[
     "includeTools",
     "excludeTools",
     "tools",
+    "labels",
+    "trusted",
 ];
 
 /// The keys of other clients that mean something to toolgate.
@@ -207,7 +213,20 @@ pub(crate) const OAUTH_FOREIGN: &[&str] = &[
 ];
 
 /// The keys of a tool within `tools`.
-pub(crate) const TOOL: &[&str] = &["deferLoading", "validateArguments", "approval"];
+pub(crate) const TOOL: &[&str] = &["deferLoading", "validateArguments", "approval", "labels"];
+
+/// The keys of `audit`.
+pub(crate) const AUDIT: &[&str] = &["enabled", "arguments", "required"];
+
+/// The keys of `policy`.
+pub(crate) const POLICY: &[&str] = &["default", "rules", "flow", "newTools", "claims", "labels"];
+
+/// The keys of a rule.
+pub(crate) const RULE: &[&str] =
+    &["server", "tool", "annotations", "trusted", "when", "verdict", "reason"];
+
+/// The keys of a rule's `when`.
+pub(crate) const WHEN: &[&str] = &["arguments", "carries", "to", "steeredBy"];
 
 /// What people write for a key of another name.
 const SYNONYMS: &[(&str, &str)] = &[

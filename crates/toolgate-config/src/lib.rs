@@ -31,6 +31,7 @@
 //! becomes a [`Problem`] with its place in the file and the way out; only a file whose syntax is
 //! broken is refused as a whole, with a [`ConfigError`].
 
+mod audit;
 mod choice;
 mod code_mode;
 mod configuration;
@@ -41,6 +42,7 @@ mod expand;
 mod gateway;
 mod keys;
 mod namespace;
+mod policy;
 mod position;
 mod problem;
 mod read;
@@ -52,10 +54,11 @@ mod tool_search;
 
 use std::path::Path;
 
-pub use code_mode::CodeMode;
+pub use audit::AuditLogging;
+pub use code_mode::{CodeMode, RunJournal};
 pub use configuration::{
-    Approval, Configuration, HttpDialect, OAuth, ServerEntry, ServerSettings, ToolFilter,
-    ToolSettings, Transport,
+    Configuration, HttpDialect, OAuth, ServerEntry, ServerSettings, ToolFilter, ToolSettings,
+    Transport,
 };
 pub use embeddings::{EmbeddingSource, Embeddings};
 pub use error::ConfigError;
@@ -67,6 +70,8 @@ pub use schema::json_schema;
 pub use secret::Secret;
 pub use subagent::{ChatProviderName, Subagent};
 pub use tool_search::{DeferredMode, SearchStrategy, TokenCounter, ToolSearch, ToolSearchMode};
+/// What happens to a call of a tool.
+pub use toolgate_policy::Verdict as Approval;
 
 /// The largest file that is read.
 pub const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;

@@ -1,23 +1,31 @@
 //! From byte offsets to what a person sees in an editor.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 
 use crate::Position;
 
 /// How many characters of a long line an excerpt shows on each side of its caret.
 const EXCERPT_SIDE: usize = 50;
 
+/// Where a text begins.
+const START: Position = Position { line: 1, column: 1 };
+
 /// A text and its name in messages.
 #[derive(Debug)]
 pub(crate) struct SourceText<'a> {
     text: &'a str,
     name: Cow<'a, str>,
+    /// The last offset that was looked up, and where it is. Most are looked up in order, so that a
+    /// file with a place for each of its lines is walked once.
+    last: Cell<(usize, Position)>,
 }
 
 impl<'a> SourceText<'a> {
     /// Takes a text without its byte order mark, which editors on Windows leave.
     pub(crate) fn new(text: &'a str, name: &'a str) -> Self {
-        Self { text: text.strip_prefix('\u{feff}').unwrap_or(text), name: printable(name) }
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        Self { text, name: printable(name), last: Cell::new((0, START)) }
     }
 
     /// The text that offsets refer to.
@@ -32,10 +40,23 @@ impl<'a> SourceText<'a> {
 
     /// The line and column of an offset; one past the end counts as the end.
     pub(crate) fn position(&self, offset: usize) -> Position {
-        let before = &self.text[..self.floor(offset)];
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        let newlines = before.bytes().filter(|byte| *byte == b'\n').count();
-        Position { line: newlines + 1, column: before[line_start..].chars().count() + 1 }
+        let offset = self.floor(offset);
+        let (from, mut position) = self.last.get();
+        let from = if from <= offset {
+            from
+        } else {
+            position = START;
+            0
+        };
+        let walked = &self.text[from..offset];
+        if let Some(newline) = walked.rfind('\n') {
+            position.line += walked.matches('\n').count();
+            position.column = walked[newline + 1..].chars().count() + 1;
+        } else {
+            position.column += walked.chars().count();
+        }
+        self.last.set((offset, position));
+        position
     }
 
     /// The line around an offset and a caret under it.

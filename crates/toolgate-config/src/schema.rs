@@ -7,10 +7,13 @@ use std::collections::BTreeMap;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::Value;
+use toolgate_policy::Label;
 
+use crate::choice::Named;
 use crate::choice::choice;
 use crate::namespace::NamespaceMode;
-use crate::{Approval, ChatProviderName, CodeMode, Gateway, MAX_SERVERS, ToolSearch};
+use crate::policy::{OneOrMany, PolicyFile};
+use crate::{Approval, AuditLogging, ChatProviderName, CodeMode, Gateway, MAX_SERVERS, ToolSearch};
 
 /// The JSON Schema of `toolgate.json`, by which editors complete and check it.
 ///
@@ -38,6 +41,10 @@ struct ConfigurationFile {
     code_mode: Option<CodeMode>,
     /// Who may come in over the network, and what they may ask.
     gateway: Option<Gateway>,
+    /// Who may call what.
+    policy: Option<PolicyFile>,
+    /// How decisions and calls are recorded.
+    audit: Option<AuditLogging>,
     /// Where servers can be found that are not in this file. Nowhere, unless it is said.
     registry: Option<RegistryFile>,
     /// Folders of skills: each a folder with a `SKILL.md`, of which the front matter has `name`,
@@ -146,6 +153,11 @@ struct ServerFile {
     exclude_tools: Option<Vec<String>>,
     /// Settings of single tools, by the names that the server gives them.
     tools: Option<BTreeMap<String, ToolFile>>,
+    /// What is said of the data of its tools: what they return is `private` or `untrusted`, what
+    /// they take can leave the house (`egress`).
+    labels: Option<OneOrMany<Named<Label>>>,
+    /// Whether what the server says of its tools is believed. Unless set, false.
+    trusted: Option<bool>,
 }
 
 /// How to log in at a server.
@@ -180,7 +192,9 @@ struct ToolFile {
     /// Whether its arguments are checked, whatever its server says.
     validate_arguments: Option<bool>,
     /// Whether its calls go through, are asked for, or are refused.
-    approval: Option<Approval>,
+    approval: Option<Named<Approval>>,
+    /// What is said of its data, whatever its server says.
+    labels: Option<OneOrMany<Named<Label>>>,
 }
 
 /// What makes vectors of texts: an `endpoint` and its `model`, or the `folder` of a model.
@@ -291,8 +305,8 @@ choice!(TransportName, "stdio" => Stdio, "http" => Http, "sse" => Sse);
 mod tests {
     use super::*;
     use crate::keys::{
-        CODE_MODE, EMBEDDINGS, GATEWAY, GATEWAY_OAUTH, NAMESPACE, OAUTH, REGISTRY, SERVER,
-        SUBAGENT, TOOL, TOOL_SEARCH, TOP_LEVEL,
+        AUDIT, CODE_MODE, EMBEDDINGS, GATEWAY, GATEWAY_OAUTH, JOURNAL, NAMESPACE, OAUTH, POLICY,
+        REGISTRY, RULE, SERVER, SUBAGENT, TOOL, TOOL_SEARCH, TOP_LEVEL, WHEN,
     };
 
     fn keys(schema: &Value) -> Vec<&str> {
@@ -319,13 +333,17 @@ mod tests {
         assert_eq!(keys(&definitions["Embeddings"]), sorted(EMBEDDINGS));
         assert_eq!(keys(&definitions["Subagent"]), sorted(SUBAGENT));
         assert_eq!(keys(&definitions["CodeMode"]), sorted(CODE_MODE));
+        assert_eq!(keys(&definitions["RunJournal"]), sorted(JOURNAL));
         assert_eq!(keys(&definitions["Gateway"]), sorted(GATEWAY));
         assert_eq!(keys(&definitions["GatewayOauth"]), sorted(GATEWAY_OAUTH));
         assert_eq!(keys(&definitions["Registry"]), sorted(REGISTRY));
         assert_eq!(keys(&definitions["Namespace"]), sorted(NAMESPACE));
-        let mut top: Vec<&str> = TOP_LEVEL.to_vec();
-        top.retain(|key| !["policy"].contains(key));
-        assert_eq!(keys(&schema), sorted(&top));
+        assert_eq!(keys(&definitions["AuditLogging"]), sorted(AUDIT));
+        assert_eq!(keys(&definitions["Policy"]), sorted(POLICY));
+        assert_eq!(keys(&definitions["Rule"]), sorted(RULE));
+        assert_eq!(keys(&definitions["When"]), sorted(WHEN));
+        assert_eq!(keys(&definitions["Condition"]), sorted(toolgate_policy::OPERATORS));
+        assert_eq!(keys(&schema), sorted(TOP_LEVEL));
     }
 
     #[test]

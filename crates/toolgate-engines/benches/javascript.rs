@@ -2,12 +2,12 @@
 //!
 //! The world answers at once, so that what is measured is the engine's own.
 
-use std::{collections::VecDeque, time::Instant};
+use std::{collections::VecDeque, time::Duration};
 
 use divan::{Bencher, black_box};
 use serde_json::value::RawValue;
 use toolgate_engines::{
-    Call, Closed, Completion, Engine, Function, Limits, Outcome, Script, Stream, World,
+    Beginning, Call, Closed, Completion, Engine, Function, Limits, Outcome, Script, Stream, World,
     javascript::JavaScript,
 };
 
@@ -29,9 +29,21 @@ impl World for Mirror {
         Ok(())
     }
 
-    fn wait(&mut self, _deadline: Option<Instant>) -> Result<Option<Completion>, Closed> {
+    fn wait(&mut self, _deadline: Option<Duration>) -> Result<Option<Completion>, Closed> {
         let completed = |call: Call| Completion { id: call.id, outcome: Ok(call.arguments) };
         Ok(self.calls.pop_front().map(completed))
+    }
+
+    fn more(&mut self) -> Result<Option<Completion>, Closed> {
+        Ok(None)
+    }
+
+    fn now(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn beginning(&self) -> Beginning {
+        Beginning::default()
     }
 
     fn write(&mut self, _stream: Stream, text: &str) {

@@ -2,11 +2,11 @@
 //!
 //! `cargo bench -p toolgate-engines --no-default-features --features python --bench python`
 
-use std::{collections::VecDeque, time::Instant};
+use std::{collections::VecDeque, time::Duration};
 
 use serde_json::value::RawValue;
 use toolgate_engines::{
-    Call, Closed, Completion, Engine, Function, Limits, Outcome, Script, Stream, World,
+    Beginning, Call, Closed, Completion, Engine, Function, Limits, Outcome, Script, Stream, World,
     python::Python,
 };
 
@@ -82,8 +82,20 @@ impl World for Echo {
         Ok(())
     }
 
-    fn wait(&mut self, _deadline: Option<Instant>) -> Result<Option<Completion>, Closed> {
+    fn wait(&mut self, _deadline: Option<Duration>) -> Result<Option<Completion>, Closed> {
         Ok(self.0.pop_front())
+    }
+
+    fn more(&mut self) -> Result<Option<Completion>, Closed> {
+        Ok(None)
+    }
+
+    fn now(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn beginning(&self) -> Beginning {
+        Beginning::default()
     }
 
     fn write(&mut self, _stream: Stream, _text: &str) {}

@@ -1,6 +1,6 @@
 //! All that a script can reach.
 
-use std::time::Instant;
+use std::time::Duration;
 
 use serde_json::value::RawValue;
 
@@ -13,14 +13,33 @@ pub trait World: 'static {
     fn submit(&mut self, call: Call) -> Result<(), Closed>;
 
     /// Waits for any of the calls that were handed in, until `deadline` at most where there is one.
-    /// `None` when the deadline passed.
-    fn wait(&mut self, deadline: Option<Instant>) -> Result<Option<Completion>, Closed>;
+    /// `None` when time has passed: [`World::now`] says whether it is enough.
+    fn wait(&mut self, deadline: Option<Duration>) -> Result<Option<Completion>, Closed>;
+
+    /// The next of the completions that came together with the last one.
+    fn more(&mut self) -> Result<Option<Completion>, Closed>;
+
+    /// The time since the run began. It passes only in [`World::wait`]: a script that is run again
+    /// with the same answers, in the same order, then sees the same times.
+    fn now(&self) -> Duration;
+
+    /// How the run began.
+    fn beginning(&self) -> Beginning;
 
     /// Writes to the script's console.
     fn write(&mut self, stream: Stream, text: &str);
 
     /// Gives a content block (an image, say) to whoever reads the run's result.
     fn emit(&mut self, block: Box<RawValue>);
+}
+
+/// What is given to a run at its start, and is the same when it is run again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Beginning {
+    /// When it was, since 1970.
+    pub unix: Duration,
+    /// What random numbers are made of.
+    pub seed: u64,
 }
 
 /// The number of a call within its run, chosen by the engine, from 0 up.

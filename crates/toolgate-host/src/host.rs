@@ -7,19 +7,25 @@ use std::{
 
 use serde_json::{Map, Value};
 use tokio::sync::watch;
-use toolgate_broker::{Broker, BrokerError, Rules, SharedCatalog};
+use toolgate_broker::{
+    Audit, Broker, BrokerError, CallContext, Caller, GuardSettings, Rules, SessionContext,
+    SharedCatalog,
+};
 use toolgate_catalog::{Exposure, ServerName, ToolId, decide};
+use toolgate_policy::Policy;
 use toolgate_sandbox::{Language, lockdown::LockdownReport};
 use toolgate_search::{Query, SearchError, SearchIndex, StrategyName};
+use toolgate_store::{Journal, Store};
 use toolgate_upstream::{CallOptions, Observer, ServerState, Start, StateKind, Upstream};
 
 use crate::{
-    code::{CodeMode, CodeRun, Learned, Page, Unreadable},
+    code::{CodeMode, CodeRun, Learned, NotResumed, Page, Resume, Unreadable},
     ears::Ears,
     encoding::{EncodedQueries, Encoding, Phase, VectorProgress, Wanted},
     find::{Found, choose, find},
     knowledge::Knowledge,
     offers::{Kind, Offers, declares},
+    screen::{Screen, Withheld},
     session::Session,
     settings::{Connect, HostSettings},
     supply::Shelf,
@@ -41,6 +47,8 @@ pub(crate) struct Inner {
     pub(crate) switches: Switches,
     pub(crate) shelf: Shelf,
     broker: Broker,
+    /// Runs, questions and grants; none without a store.
+    journal: Option<Arc<Journal>>,
     offers: Arc<Offers>,
     code: CodeMode,
     settings: HostSettings,
@@ -58,6 +66,9 @@ impl Host {
     /// any. Must be called inside a tokio runtime.
     pub fn start(mut settings: HostSettings) -> Self {
         let (switches, plans) = Switches::read(settings.choices.clone());
+        // Before any server runs: who is interrupted from here on leaves nothing behind.
+        let opened = settings.store.as_ref().map(open_journal);
+        let journal = opened.clone().and_then(Result::ok);
         let index = SearchIndex::ranked_by(settings.strategy);
         let kept = settings.store.as_ref().filter(|_| settings.usage_memory);
         let usage = kept.map(|store| Usage::new(store.usage(), &settings.servers));
@@ -65,7 +76,13 @@ impl Host {
         let encoder = setup.map(|setup| (Arc::new(Wanted::new(setup.encoder.name())), setup));
         let wanted = encoder.as_ref().map(|(wanted, _)| Arc::clone(wanted));
         let store = settings.store.clone();
-        let knowledge = Arc::new(Knowledge::new(&settings.servers, index, store, usage, wanted));
+        let screen = Screen::new(
+            Policy::new(settings.policy.clone()),
+            settings.lock.clone(),
+            settings.pin.clone(),
+        );
+        let knowledge =
+            Arc::new(Knowledge::new(&settings.servers, index, store, usage, wanted, screen));
         let encoding = encoder.map(|(wanted, setup)| {
             Encoding::start(setup, wanted, Arc::clone(&knowledge), settings.store.as_ref())
         });
@@ -99,9 +116,10 @@ impl Host {
             Arc::clone(knowledge.catalog()),
             Arc::clone(&upstream),
             Rules { servers: rules },
+            guard(&settings, journal.clone()),
         );
         let patience_ends = Instant::now() + FIRST_ANSWER_PATIENCE;
-        let code = CodeMode::new(settings.code.clone(), settings.store.as_ref());
+        let code = CodeMode::new(settings.code.clone(), settings.store.as_ref(), opened);
         let shelf = Shelf::new(&settings.servers, &settings.supply.skills);
         let wakes = settings.connect == Connect::AtStart;
         let inner = Inner {
@@ -110,6 +128,7 @@ impl Host {
             switches,
             shelf,
             broker,
+            journal,
             offers,
             code,
             settings,
@@ -127,9 +146,24 @@ impl Host {
         host
     }
 
-    /// A conversation that starts now.
+    /// A conversation with a model that starts now.
     pub fn session(&self) -> Session {
-        Session::new(self.clone())
+        self.session_of(SessionContext::new(Caller::model("a model")))
+    }
+
+    /// A conversation that starts now, with whoever the context says.
+    pub fn session_of(&self, context: SessionContext) -> Session {
+        Session::new(self.clone(), Arc::new(context))
+    }
+
+    /// Where runs, questions and grants are kept; nowhere without a store.
+    pub fn journal(&self) -> Option<&Arc<Journal>> {
+        self.inner.journal.as_ref()
+    }
+
+    /// What decides on calls.
+    pub fn broker(&self) -> &Broker {
+        &self.inner.broker
     }
 
     /// What the host was started with.
@@ -140,6 +174,11 @@ impl Host {
     /// All known tools.
     pub fn catalog(&self) -> &SharedCatalog {
         self.inner.knowledge.catalog()
+    }
+
+    /// The tools that nobody is shown: those that the policy denies, and those that are held back.
+    pub fn withheld(&self) -> Vec<Withheld> {
+        self.inner.knowledge.withheld()
     }
 
     /// Told after each change of the known tools.
@@ -244,6 +283,8 @@ impl Host {
             encoding.stop();
         }
         self.inner.upstream.shutdown().await;
+        let host = self.clone();
+        let _ = tokio::task::spawn_blocking(move || host.inner.broker.flush()).await;
         self.inner.knowledge.written().await;
     }
 
@@ -262,14 +303,25 @@ impl Host {
         self.inner.code.probe().await
     }
 
-    /// Runs a script, whose calls go through the broker; `None` where scripts are off.
-    pub async fn run_code(
+    pub(crate) async fn run_code(
         &self,
+        session: &Arc<SessionContext>,
         code: &str,
         language: Language,
         options: CallOptions,
     ) -> Option<CodeRun> {
-        self.inner.code.run(self, code, language, options).await
+        self.inner.code.run(self, session, code, language, options).await
+    }
+
+    /// Goes on with a run that was interrupted, failed or waits; `None` where scripts are off.
+    pub(crate) async fn resume_run(
+        &self,
+        session: &Arc<SessionContext>,
+        id: &str,
+        resume: Resume,
+        options: CallOptions,
+    ) -> Option<Result<CodeRun, NotResumed>> {
+        self.inner.code.resume(self, session, id, resume, options).await
     }
 
     pub(crate) fn read_output(
@@ -367,6 +419,7 @@ impl Host {
         &self,
         name: &str,
         arguments: Map<String, Value>,
+        context: &CallContext,
         options: CallOptions,
     ) -> Result<Value, BrokerError> {
         if self.catalog().read().resolve(name).is_none() {
@@ -376,7 +429,7 @@ impl Host {
                 () = self.first_answers_about(name) => {}
             }
         }
-        self.inner.broker.call(name, arguments, options).await
+        self.inner.broker.call(name, arguments, context, options).await
     }
 
     /// The first answers, and that of the lazy servers which a tool of this name would belong to.
@@ -411,6 +464,23 @@ impl Host {
             .cloned()
             .collect()
     }
+}
+
+/// What decides on calls and keeps what was decided.
+fn guard(settings: &HostSettings, journal: Option<Arc<Journal>>) -> GuardSettings {
+    let audit = settings.store.as_ref().zip(settings.audit).map(|(store, audit)| Audit {
+        log: store.audit(),
+        arguments: audit.arguments,
+        required: audit.required,
+        redactors: settings.servers.iter().map(|setup| setup.spec.endpoint.redactor()).collect(),
+    });
+    GuardSettings { policy: settings.policy.clone(), journal, audit }
+}
+
+/// Without a journal nothing waits for a person and nothing outlives the process.
+fn open_journal(store: &Store) -> Result<Arc<Journal>, String> {
+    let opened = store.journal().inspect_err(|error| tracing::warn!("{error}"));
+    opened.map(Arc::new).map_err(|error| error.to_string())
 }
 
 impl std::fmt::Debug for Host {

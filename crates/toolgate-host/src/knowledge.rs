@@ -19,6 +19,7 @@ use toolgate_upstream::{Handshake, Listing, Observer, OutputSource};
 
 use crate::{
     encoding::Wanted,
+    screen::{Screen, Withheld},
     settings::ServerSetup,
     texts::Indexable,
     usage::{Present, Usage},
@@ -44,6 +45,9 @@ pub(crate) struct Knowledge {
     changes: watch::Sender<u64>,
     /// Told which servers' tools are to be encoded.
     wanted: Option<Arc<Wanted>>,
+    /// Says which tools nobody is shown.
+    screen: Screen,
+    withheld: Mutex<HashMap<ServerName, Vec<Withheld>>>,
 }
 
 /// The texts of a server that an encoder is given.
@@ -91,6 +95,7 @@ impl Knowledge {
         store: Option<Store>,
         usage: Option<Usage>,
         wanted: Option<Arc<Wanted>>,
+        screen: Screen,
     ) -> Self {
         let kept = servers.iter().map(|setup| (setup.spec.name.clone(), Arc::new(Kept::of(setup))));
         let catalog = Catalog::new(servers.iter().map(|setup| setup.entry.clone()));
@@ -107,6 +112,8 @@ impl Knowledge {
             recalling: watch::Sender::new(0),
             changes: watch::Sender::new(0),
             wanted,
+            screen,
+            withheld: Mutex::default(),
         }
     }
 
@@ -117,6 +124,13 @@ impl Knowledge {
     /// Told after each change of the tools.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
+    }
+
+    /// The tools that nobody is shown.
+    pub(crate) fn withheld(&self) -> Vec<Withheld> {
+        let mut all: Vec<Withheld> = self.withheld.lock().values().flatten().cloned().collect();
+        all.sort_by(|left, right| left.id.cmp(&right.id));
+        all
     }
 
     pub(crate) fn is_known(&self, server: &ServerName) -> bool {
@@ -233,6 +247,10 @@ impl Knowledge {
         }
         *spoken = *source == Source::Server;
         definitions.retain(|definition| (kept.admits)(definition.name()));
+        let prefix =
+            self.catalog.read().server(server.as_str()).and_then(|entry| entry.prefix.clone());
+        let withheld = self.screen.sort(server, prefix.as_deref(), &mut definitions);
+        self.withheld.lock().insert(server.clone(), withheld);
         let replaced = self.catalog.write().replace_server(server, definitions);
         if replaced.changed {
             self.index_server(server);

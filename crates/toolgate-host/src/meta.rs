@@ -33,6 +33,8 @@ pub enum MetaTool {
     Call,
     /// `run_code`.
     Run,
+    /// `resume_run`.
+    Resume,
     /// `read_output`.
     Read,
     /// `search_available_servers`.
@@ -47,11 +49,12 @@ pub enum MetaTool {
 
 impl MetaTool {
     /// All of them, in the order of every listing.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Search,
         Self::Details,
         Self::Call,
         Self::Run,
+        Self::Resume,
         Self::Read,
         Self::FindServers,
         Self::Enable,
@@ -66,6 +69,7 @@ impl MetaTool {
             Self::Details => "get_tool_details",
             Self::Call => "call_tool",
             Self::Run => "run_code",
+            Self::Resume => "resume_run",
             Self::Read => "read_output",
             Self::FindServers => "search_available_servers",
             Self::Enable => "enable_server",
@@ -101,6 +105,10 @@ pub(crate) async fn call(
         },
         MetaTool::Run => Ok(match read(tool, arguments) {
             Ok(request) => run::run(session, request, options).await,
+            Err(result) => result,
+        }),
+        MetaTool::Resume => Ok(match read(tool, arguments) {
+            Ok(request) => run::resume(session, request, options).await,
             Err(result) => result,
         }),
         MetaTool::Read => Ok(match read(tool, arguments) {

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeSet, HashSet},
     sync::{
-        OnceLock,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -11,11 +11,13 @@ use std::{
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::{OnceCell, watch};
-use toolgate_broker::BrokerError;
+use toolgate_broker::{BrokerError, CallContext, SessionContext};
 use toolgate_catalog::{Catalog, ExposedName, Exposure, ExposureKind, Reason, ServerName, Tool};
+use toolgate_sandbox::Language;
 use toolgate_upstream::{CallError, CallOptions};
 
 use crate::{
+    code::{CodeRun, NotResumed, Resume},
     host::Host,
     meta::{self, MetaTool, Offer},
     offers::{self, News, Watcher},
@@ -29,6 +31,10 @@ use crate::{
 #[derive(Debug)]
 pub struct Session {
     host: Host,
+    context: Arc<SessionContext>,
+    /// Whether what was granted for the conversation ends with it; a script's calls are made within
+    /// the one that started it.
+    ends: bool,
     exposure: OnceCell<Exposure>,
     /// The servers that were switched off when it began. What is switched off later stays in its
     /// list, so that prompt caches hold.
@@ -63,9 +69,18 @@ pub enum CallFailure {
 }
 
 impl Session {
-    pub(crate) fn new(host: Host) -> Self {
+    pub(crate) fn new(host: Host, context: Arc<SessionContext>) -> Self {
+        let mut session = Self::within(host, context);
+        session.ends = true;
+        session
+    }
+
+    /// A part of a conversation that goes on after it.
+    pub(crate) fn within(host: Host, context: Arc<SessionContext>) -> Self {
         Self {
             host,
+            context,
+            ends: false,
             exposure: OnceCell::new(),
             hidden: OnceLock::new(),
             frozen: OnceCell::new(),
@@ -81,6 +96,11 @@ impl Session {
     /// The host it talks to.
     pub fn host(&self) -> &Host {
         &self.host
+    }
+
+    /// What it is to the broker.
+    pub fn context(&self) -> &Arc<SessionContext> {
+        &self.context
     }
 
     /// Makes the list of tools the same for the whole session, as protocol version 2026-07-28
@@ -150,6 +170,27 @@ impl Session {
         self.native_call(name, arguments, options).await
     }
 
+    /// Runs a script, whose calls go through the broker; `None` where scripts are off.
+    pub async fn run_code(
+        &self,
+        code: &str,
+        language: Language,
+        options: CallOptions,
+    ) -> Option<CodeRun> {
+        self.host.run_code(&self.context, code, language, options).await
+    }
+
+    /// Goes on with a run that was interrupted, failed or waits, without repeating what it did; `None`
+    /// where scripts are off.
+    pub async fn resume_run(
+        &self,
+        id: &str,
+        resume: Resume,
+        options: CallOptions,
+    ) -> Option<Result<CodeRun, NotResumed>> {
+        self.host.resume_run(&self.context, id, resume, options).await
+    }
+
     /// Answers a request about what servers have beside tools: `resources/…`, `prompts/…`,
     /// `completion/complete`. A result is as the server sent it, with names and URIs of ours.
     pub async fn request(
@@ -212,13 +253,25 @@ impl Session {
     pub(crate) async fn tool_call(
         &self,
         name: &str,
+        arguments: Map<String, Value>,
+        options: CallOptions,
+    ) -> Result<Value, BrokerError> {
+        let context = CallContext::direct(&self.context);
+        self.call_within(name, arguments, &context, options).await
+    }
+
+    /// Calls a tool for whoever the context says.
+    pub(crate) async fn call_within(
+        &self,
+        name: &str,
         mut arguments: Map<String, Value>,
+        context: &CallContext,
         options: CallOptions,
     ) -> Result<Value, BrokerError> {
         if let Some(tool) = self.host.catalog().read().resolve(name) {
             offers::disown(&tool.id.server, &mut arguments);
         }
-        let mut result = self.host.call(name, arguments, options).await?;
+        let mut result = self.host.call(name, arguments, context, options).await?;
         let failed = result.get("isError").and_then(Value::as_bool).unwrap_or_default();
         let tool = self.host.catalog().read().resolve(name).map(|tool| tool.id.clone());
         if let Some(tool) = &tool {
@@ -345,6 +398,14 @@ impl Session {
             setup.entry.defer_loading == Some(false)
                 || setup.entry.defer_tools.values().any(|deferred| !deferred)
         })
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if self.ends {
+            self.host.broker().end_session(&self.context);
+        }
     }
 }
 

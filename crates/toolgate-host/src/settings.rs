@@ -4,11 +4,12 @@ use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 use toolgate_broker::ServerRules;
 use toolgate_catalog::{ExposureSettings, ServerEntry};
+use toolgate_policy::{PolicySettings, definitions::Lock};
 use toolgate_search::{Chooser, StrategyName};
 use toolgate_store::{ChoiceFile, Store};
 use toolgate_upstream::ServerSpec;
 
-use crate::{code::CodeSettings, encoding::EncoderSetup, supply::Supply};
+use crate::{code::CodeSettings, encoding::EncoderSetup, screen::Pin, supply::Supply};
 
 /// Everything a host needs to know. It reads no file and no environment by itself.
 #[derive(Debug, Clone)]
@@ -43,6 +44,23 @@ pub struct HostSettings {
     pub connect: Connect,
     /// Whether and how scripts run; not at all where unset.
     pub code: Option<CodeSettings>,
+    /// Who may call what. Without rules every call goes through.
+    pub policy: PolicySettings,
+    /// The definitions that were approved: what is not as it was is held back. Without one nothing is.
+    pub lock: Option<Lock>,
+    /// Told which definitions are new and let in, to keep them.
+    pub pin: Option<Pin>,
+    /// How calls are recorded, where there is a store; not at all where unset.
+    pub audit: Option<AuditSettings>,
+}
+
+/// How calls are recorded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AuditSettings {
+    /// Whether arguments are kept as they are, and not by their hash alone.
+    pub arguments: bool,
+    /// Whether a call is refused that cannot be recorded.
+    pub required: bool,
 }
 
 /// A model that chooses tools from candidates.
@@ -100,6 +118,10 @@ impl HostSettings {
             supply: Supply::default(),
             connect: Connect::default(),
             code: None,
+            policy: PolicySettings::default(),
+            lock: None,
+            pin: None,
+            audit: Some(AuditSettings::default()),
         }
     }
 }

@@ -9,7 +9,8 @@ use serde_json::value::RawValue;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 use toolgate_sandbox::{
-    BoxFuture, Found, Language, Outcome, Pool, PoolSettings, RunLimits, Script, Thrown, Tools,
+    Answer, BoxFuture, CallId, Found, Language, Outcome, Pool, PoolSettings, RunLimits, Script,
+    Tools,
 };
 
 fn main() {
@@ -29,11 +30,12 @@ impl Tools for Instant {
 
     fn call(
         &self,
+        _id: CallId,
         _name: String,
         arguments: Box<RawValue>,
         _cancel: CancellationToken,
-    ) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>> {
-        Box::pin(async { Ok(arguments) })
+    ) -> BoxFuture<'static, Answer> {
+        Box::pin(async { Answer::Ended(Ok(arguments)) })
     }
 }
 
@@ -67,7 +69,7 @@ impl Bench {
     }
 
     fn run(&self, code: &str, language: Language) {
-        let script = Script { code: code.to_owned(), language };
+        let script = Script::new(code, language);
         let run = self.pool.run(script, &self.limits, Arc::new(Instant), CancellationToken::new());
         let report = self.runtime.block_on(run);
         assert!(matches!(report.outcome, Outcome::Value(Some(_))), "{report:?}");
@@ -124,7 +126,7 @@ fn runs_at_once(bencher: Bencher<'_, '_>, runs: usize) {
     let bench = Bench::new(2);
     bencher.with_inputs(|| bench.settle()).bench_local_values(|()| {
         let all = (0..runs).map(|_| {
-            let script = Script { code: String::from("return 1"), language: Language::TypeScript };
+            let script = Script::new("return 1", Language::TypeScript);
             bench.pool.run(script, &bench.limits, Arc::new(Instant), CancellationToken::new())
         });
         bench.runtime.block_on(futures::future::join_all(all))

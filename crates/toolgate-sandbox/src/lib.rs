@@ -9,6 +9,7 @@
 
 mod captured;
 pub mod frame;
+mod history;
 mod limits;
 pub mod lockdown;
 mod pool;
@@ -21,15 +22,16 @@ mod worker;
 
 pub use futures::future::BoxFuture;
 pub use toolgate_bindings::check::{Finding, Found, Language, Severity};
-pub use toolgate_engines::{Failure, FailureKind, StackFrame, Stream, Thrown};
+pub use toolgate_engines::{Beginning, CallId, Failure, FailureKind, StackFrame, Stream, Thrown};
 
 pub use crate::{
     captured::Captured,
+    history::{Event, Happened, History, PastCall},
     limits::{RunLimits, Stop},
     pool::{Pool, PoolSettings, ProbeError},
     report::{CallRecord, CallState, Outcome, Report},
     script::Script,
     system::allocator::WorkerAllocator,
-    tools::Tools,
+    tools::{Answer, Tools},
     worker::{Haste, MakeEngine, make_engine, worker_main, worker_main_with},
 };

@@ -42,6 +42,10 @@ pub enum Outcome {
     Stopped(Stop),
     /// Whoever asked for it does not want it any more.
     Cancelled,
+    /// It waits for calls that were not made yet: with its [history](crate::History) it can go on later.
+    Suspended,
+    /// It makes other calls than it made before, so that its history is not its own.
+    Diverged(String),
     /// Its worker died, or had to be killed; what happened, in words.
     Crashed(String),
 }
@@ -76,4 +80,6 @@ pub enum CallState {
     InFlight,
     /// The tool was not called; why.
     Refused(String),
+    /// The tool was not called yet: the run waits until it may be.
+    Suspended,
 }

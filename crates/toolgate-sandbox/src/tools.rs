@@ -3,9 +3,10 @@
 use futures::future::BoxFuture;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
-use toolgate_engines::Thrown;
-
 use toolgate_bindings::check::Found;
+use toolgate_engines::{CallId, Thrown};
+
+use crate::history::Happened;
 
 /// The tools that a script may call.
 ///
@@ -19,8 +20,25 @@ pub trait Tools: Send + Sync + 'static {
     /// has to end soon, and its result is not looked at.
     fn call(
         &self,
+        id: CallId,
         name: String,
         arguments: Box<RawValue>,
         cancel: CancellationToken,
-    ) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>>;
+    ) -> BoxFuture<'static, Answer>;
+
+    /// Is told what happens, before the script or the world notices. Called on the run's own way: what
+    /// it does is paid for by every call.
+    fn happened(&self, happened: &Happened<'_>) {
+        let _ = happened;
+    }
+}
+
+/// What came of a call.
+#[derive(Debug)]
+pub enum Answer {
+    /// A value, or what is thrown in the script.
+    Ended(Result<Box<RawValue>, Thrown>),
+    /// Nothing yet, and nothing for a long time: the call was not made. Once the script can do nothing
+    /// more without it, the run ends as [`Outcome::Suspended`](crate::Outcome::Suspended).
+    Suspended,
 }

@@ -13,7 +13,7 @@ use std::{
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 use toolgate_sandbox::{
-    BoxFuture, Found, Language, Pool, PoolSettings, RunLimits, Script, Thrown, Tools,
+    Answer, BoxFuture, CallId, Found, Language, Pool, PoolSettings, RunLimits, Script, Tools,
 };
 
 /// Runs one script that spins, says so, and waits to be killed.
@@ -22,7 +22,7 @@ pub(crate) fn run() -> ExitCode {
     runtime.block_on(async {
         let pool = Pool::new(PoolSettings::this_program([""; 0]).unwrap()).unwrap();
         let code = String::from("# broken\n# call running\n# spin\n");
-        let script = Script { code, language: Language::Python };
+        let script = Script::new(code, Language::Python);
         pool.warm_up();
         while pool.waiting() < 2 {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -54,10 +54,11 @@ impl Tools for Announce {
 
     fn call(
         &self,
+        _id: CallId,
         _name: String,
         _arguments: Box<RawValue>,
         _cancel: CancellationToken,
-    ) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>> {
+    ) -> BoxFuture<'static, Answer> {
         Box::pin(async {
             RUNNING.store(true, Ordering::Relaxed);
             std::future::pending().await

@@ -10,15 +10,23 @@
 //! - [`AccessTokens`]: what lets clients in over the network, as hashes.
 //! - [`Vault`]: the secrets of logins, encrypted.
 //!
-//! Everything here but the access tokens can be lost without harm, a vault at the price of logging in again. A file that cannot be read is treated as absent, and
+//! All of these but the access tokens can be lost without harm, a vault at the price of logging in
+//! again. A file that cannot be read is treated as absent, and
 //! a write that fails is an error for the caller to report, never a reason to stop.
+//!
+//! What must not be lost:
+//!
+//! - [`Journal`]: what runs did and were told, what a person was asked, and what was granted.
+//! - [`AuditLog`]: every decision and call, in a chain that shows where a line is missing.
 //!
 //! Several processes may use one folder: cached definitions are replaced whole, logs are appended to
 //! line by line, and vectors, choices and the usage log are written under a lock.
 
+mod audit;
 mod choices;
 mod definitions;
 mod files;
+mod journal;
 mod lock;
 mod logs;
 mod shapes;
@@ -32,8 +40,13 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+pub use audit::{AuditError, AuditLog, AuditProblem, AuditRecord};
 pub use choices::{ApprovalRequest, ChoiceFile, Choices, Consent, MAX_REQUESTS, SwitchedBy};
 pub use definitions::{CachedServer, DefinitionCache, ServerKey, ServerMemory};
+pub use journal::{
+    Approval, ApprovalState, CallEnd, GrantRow, Journal, JournalError, NewRun, PastCallRow,
+    PastEvent, Retention, RunCall, RunDetail, RunHistory, RunState, RunSummary,
+};
 pub use logs::{LogSource, MAX_LOG_BYTES, ServerLog};
 pub use shapes::{MAX_SHAPES_BYTES, ShapeStore};
 pub use tokens::{
@@ -105,6 +118,16 @@ impl Store {
     /// The cache of the vectors that an encoder made; `encoder` tells it from others.
     pub fn vectors(&self, encoder: &str) -> VectorCache {
         VectorCache::new(&self.root.join("cache").join("vectors"), encoder)
+    }
+
+    /// The journal of runs, which is made when it is first opened.
+    pub fn journal(&self) -> Result<Journal, JournalError> {
+        Journal::open(&self.root.join("journal.db"))
+    }
+
+    /// The log of all decisions and calls.
+    pub fn audit(&self) -> AuditLog {
+        AuditLog::new(self.root.join("audit").join("audit.jsonl"))
     }
 
     /// The secrets of logins.

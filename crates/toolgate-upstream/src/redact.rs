@@ -81,7 +81,7 @@ impl Redactor {
     }
 
     /// `value` without the secrets in its texts.
-    pub(crate) fn clean_value(&self, value: &mut Value) {
+    pub fn clean_value(&self, value: &mut Value) {
         match value {
             Value::String(text) => *text = self.clean(text),
             Value::Array(items) => items.iter_mut().for_each(|item| self.clean_value(item)),

@@ -63,7 +63,7 @@ pub(crate) fn askable(respondent: &dyn Respondent) -> JsonObject {
 }
 
 /// Whether somebody with these capabilities can be asked this.
-pub(crate) fn can_answer(capabilities: &JsonObject, question: &Question) -> bool {
+pub fn can_answer(capabilities: &JsonObject, question: &Question) -> bool {
     let param = |name: &str| question.params.as_ref().and_then(|params| params.get(name));
     let has = |capability: &Value, part: &str| capability.get(part).is_some_and(|it| !it.is_null());
     let declared = |name: &str| capabilities.get(name).filter(|capability| !capability.is_null());

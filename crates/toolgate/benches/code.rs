@@ -20,6 +20,7 @@ use serde_json::{Map, json};
 use tokio_util::sync::CancellationToken;
 use toolgate_host::{CodeSettings, Host, HostSettings, ServerSetup};
 use toolgate_sandbox::{Language, PoolSettings};
+use toolgate_store::Store;
 use toolgate_testkit::{Builtin, Fixture};
 use toolgate_upstream::{
     CallOptions, Endpoint, Handshake, Listing, Observer, OutputSource, ServerSpec, StdioEndpoint,
@@ -36,11 +37,15 @@ fn main() {
     let work = runtime.spawn(async {
         let warm = host(2);
         let cold = host(0);
+        let folder = tempfile::tempdir().expect("a folder");
+        let kept = host_with(2, Some(Store::new(folder.path())));
         trivial(&warm, &cold).await;
         calls(&warm).await;
+        journal(&warm, &kept).await;
         together(&warm).await;
         warm.shutdown().await;
         cold.shutdown().await;
+        kept.shutdown().await;
     });
     runtime.block_on(work).expect("no panic");
 }
@@ -120,6 +125,24 @@ async fn calls(host: &Host) {
     direct.shutdown().await;
 }
 
+/// What it costs a call that its run is written down, with the record of calls.
+async fn journal(without: &Host, with: &Host) {
+    let code = "for (let n = 0; n < 1000; n++) await bench_add({ a: n, b: 1 }); return 1";
+    let (mut plain, mut kept) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        for (host, times) in [(without, &mut plain), (with, &mut kept)] {
+            let started = Instant::now();
+            run(host, code, Language::TypeScript).await;
+            times.push(started.elapsed());
+        }
+    }
+    let (plain, kept) = (median(&mut plain), median(&mut kept));
+    println!(
+        "{CALLS} calls in turn: {plain:.1?}, written down {kept:.1?}, ratio {:.2}",
+        kept.as_secs_f64() / plain.as_secs_f64()
+    );
+}
+
 /// A hundred scripts at once, each of which waits for a tool.
 async fn together(host: &Host) {
     let code = "await bench_sleep({ ms: 200 }); return 1";
@@ -131,11 +154,15 @@ async fn together(host: &Host) {
 
 async fn run(host: &Host, code: &str, language: Language) {
     let options = CallOptions { cancel: CancellationToken::new(), ..CallOptions::default() };
-    let run = host.run_code(code, language, options).await.expect("scripts are on");
+    let run = host.session().run_code(code, language, options).await.expect("scripts are on");
     assert!(!run.is_error, "{}", run.text);
 }
 
 fn host(warm: usize) -> Host {
+    host_with(warm, None)
+}
+
+fn host_with(warm: usize, store: Option<Store>) -> Host {
     let pool = PoolSettings::new(env!("CARGO_BIN_EXE_toolgate"), ["sandbox-worker"]);
     let mut code = CodeSettings::new(PoolSettings { warm, ..pool });
     code.limits.calls = 10_000;
@@ -143,6 +170,7 @@ fn host(warm: usize) -> Host {
     code.max_parallel_calls = 1_000;
     let mut settings = HostSettings::new(vec![ServerSetup::new(spec())]);
     settings.code = Some(code);
+    settings.store = store;
     let host = Host::start(settings);
     host.warm_up();
     host

@@ -1,5 +1,6 @@
 //! The arguments, as they are written.
 
+use std::time::Duration;
 use std::{net::SocketAddr, path::PathBuf};
 
 use clap::builder::TypedValueParser as _;
@@ -50,7 +51,7 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Show how it stands with each server, and what a session would be shown and why
     Status(Status),
-    /// Show what the servers' definitions cost a context window, and what a session pays instead
+    /// Show what definitions cost a context window, and what a session pays instead
     Tokens(Tokens),
     /// Make, list and revoke the tokens that let clients in over HTTP
     Token(Token),
@@ -60,8 +61,10 @@ pub(crate) enum Command {
     Inspect(Inspect),
     /// Call a tool
     Call(Call),
-    /// Run a script that calls tools, in the sandbox
+    /// Run a script that calls tools, in the sandbox, or go on with a run
     Run(Run),
+    /// Show the runs of scripts: what they called, how long it took, what came of it
+    Runs(Runs),
     /// Log in at a server that asks for it, with a browser
     ///
     /// What the login brings is kept encrypted, with the key in the system's keychain or, where there
@@ -82,6 +85,14 @@ pub(crate) enum Command {
     Logs(Logs),
     /// Show which queries led to which calls, by which later searches are ranked, or erase it
     Usage(Usage),
+    /// Show who may call what, or explain what becomes of a call
+    Policy(Policy),
+    /// List what was granted, or revoke it
+    Grants(Grants),
+    /// Show which tools are not as they were approved, and approve them
+    Definitions(Definitions),
+    /// Show what was decided and called, or verify that nothing of it is missing
+    Audit(Audit),
     /// Check the configuration, or print its JSON Schema for an editor
     Config(Config),
     /// Show what confines scripts on this system
@@ -253,13 +264,49 @@ pub(crate) struct Call {
 #[derive(Debug, Args)]
 pub(crate) struct Run {
     /// A script in TypeScript, JavaScript or Python; `-` reads it from stdin
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    #[arg(value_name = "FILE", required_unless_present = "resume")]
+    pub(crate) file: Option<PathBuf>,
     /// What it is written in; without it, what the file's name says, else typescript
-    #[arg(long, short, value_name = "LANGUAGE")]
+    #[arg(long, short, value_name = "LANGUAGE", conflicts_with = "resume")]
     pub(crate) language: Option<Language>,
+    /// Go on with this run instead; completed calls are not repeated. With FILE: corrected code
+    #[arg(long, value_name = "ID")]
+    pub(crate) resume: Option<String>,
+    /// Repeat calls that were sent and of which it is not known what came of them
+    #[arg(long, requires = "resume")]
+    pub(crate) repeat_unknown: bool,
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Runs {
+    #[command(subcommand)]
+    pub(crate) command: Option<RunsCommand>,
+    /// How many, the newest first
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) limit: u32,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunsCommand {
+    /// Show one run: its code, its calls in their order, its output
+    Show {
+        /// Its id, or the beginning of it
+        id: String,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Let a call be made again of which it is not known what came of it, once the run is resumed
+    Repeat {
+        /// The run's id, or the beginning of it
+        id: String,
+        /// The number of the call
+        call: u64,
+    },
 }
 
 /// What a script is written in.
@@ -326,6 +373,15 @@ pub(crate) struct Approve {
     /// Agree without being asked to what is shown
     #[arg(long, conflicts_with_all = ["show", "deny"])]
     pub(crate) yes: bool,
+    /// Of a call: how long a yes holds; without it, for one call
+    #[arg(long = "for", value_name = "EXTENT", conflicts_with_all = ["show", "deny"])]
+    pub(crate) lasts: Option<For>,
+    /// Of a call: only with the arguments that are shown
+    #[arg(long, conflicts_with_all = ["show", "deny"])]
+    pub(crate) these_arguments: bool,
+    /// Of a call: when a yes ends at the latest, such as 30m, 12h or 7d
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with_all = ["show", "deny"])]
+    pub(crate) expires: Option<Duration>,
     #[command(flatten)]
     pub(crate) output: Output,
 }
@@ -348,6 +404,124 @@ pub(crate) enum SkillsCommand {
         #[command(flatten)]
         output: Output,
     },
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Policy {
+    #[command(subcommand)]
+    pub(crate) command: Option<PolicyCommand>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    /// Say what becomes of a call, by which rule, and which rules lost
+    Check {
+        /// The tool, by its exposed name
+        #[arg(value_name = "TOOL")]
+        name: String,
+        /// The arguments as a JSON object
+        #[arg(value_name = "JSON")]
+        arguments: Option<String>,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+/// How long a yes holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum For {
+    /// The calls of this run
+    Run,
+    /// The calls of this session
+    Session,
+    /// All calls, until it is revoked
+    Always,
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Grants {
+    #[command(subcommand)]
+    pub(crate) command: Option<GrantsCommand>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum GrantsCommand {
+    /// Take a grant back
+    Revoke {
+        /// Its id
+        id: String,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Definitions {
+    #[command(subcommand)]
+    pub(crate) command: Option<DefinitionsCommand>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DefinitionsCommand {
+    /// Show how a tool differs from what was approved
+    Diff {
+        /// The tool, by its exposed name
+        #[arg(value_name = "TOOL")]
+        name: String,
+    },
+    /// Approve definitions as they are now: they are kept in toolgate.lock, beside the configuration
+    #[command(arg_required_else_help = true)]
+    Approve {
+        /// Tools that are held back, by their exposed names
+        #[arg(value_name = "TOOL")]
+        names: Vec<String>,
+        /// All tools of all servers
+        #[arg(long, conflicts_with = "names")]
+        all: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Audit {
+    /// Only this tool, by its exposed name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Option<String>,
+    /// Only this session
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// Only the last while, such as 30m, 12h or 7d
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) since: Option<Duration>,
+    /// Only this verdict: allow, ask or deny
+    #[arg(long, value_name = "VERDICT")]
+    pub(crate) verdict: Option<String>,
+    /// Only say whether the chain is whole
+    #[arg(long)]
+    pub(crate) verify: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// Reads a length of time: a number and `s`, `m`, `h` or `d`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is no time; write a number and s, m, h or d, such as 12h");
+    let unit = text.chars().next_back().ok_or_else(wrong)?;
+    let number: u64 = text[..text.len() - unit.len_utf8()].parse().map_err(|_| wrong())?;
+    let seconds = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3_600,
+        'd' => 86_400,
+        _ => return Err(wrong()),
+    };
+    number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(wrong)
 }
 
 #[derive(Debug, Args)]

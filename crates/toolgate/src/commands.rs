@@ -1,17 +1,23 @@
 //! One file a command.
 
+mod approvals;
 mod approve;
+mod audit;
 mod call;
 mod config;
+mod definitions;
 mod demo;
 mod doctor;
 mod enable;
 mod eval;
+mod grants;
 mod inspect;
 mod login;
 mod logout;
 mod logs;
+mod policy;
 mod run;
+mod runs;
 mod search;
 mod serve;
 mod skills;
@@ -52,6 +58,11 @@ pub(crate) async fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode, Fai
         Command::Inspect(arguments) => inspect::run(globals, arguments, printer).await,
         Command::Call(arguments) => call::run(globals, arguments, printer).await,
         Command::Run(arguments) => run::run(globals, &arguments, printer).await,
+        Command::Runs(arguments) => runs::run(globals, &arguments, printer),
+        Command::Policy(arguments) => policy::run(globals, &arguments, printer).await,
+        Command::Definitions(arguments) => definitions::run(globals, &arguments, printer).await,
+        Command::Grants(arguments) => grants::run(&arguments, printer),
+        Command::Audit(arguments) => audit::run(&arguments, printer),
         Command::Doctor(arguments) => doctor::run(&arguments, printer).await,
         Command::Login(arguments) => login::run(globals, &arguments, printer).await,
         Command::Logout(arguments) => logout::run(globals, &arguments, printer).await,

@@ -12,14 +12,15 @@ use toolgate_catalog::{
     CostUnit, DeferredStyle, ExposureSettings, RequestedMode, ServerEntry, nearest,
 };
 use toolgate_config::{
-    Approval, CodeMode, Configuration, DeferredMode, Format, HttpDialect, Namespace, Problem,
-    RegistrySource, SearchStrategy, Severity, TokenCounter, ToolSearch, ToolSearchMode, Transport,
+    CodeMode, Configuration, DeferredMode, Format, HttpDialect, Namespace, Problem, RegistrySource,
+    SearchStrategy, Severity, TokenCounter, ToolSearch, ToolSearchMode, Transport,
 };
-use toolgate_host::{CodeSettings, EncoderSetup, HostSettings, ServerSetup, Supply};
+use toolgate_host::{AuditSettings, CodeSettings, EncoderSetup, HostSettings, ServerSetup, Supply};
+use toolgate_policy::definitions::Lock;
 use toolgate_registry::{Registry, RegistrySettings, Skills, Source, read_skills};
 use toolgate_sandbox::{PoolSettings, RunLimits};
 use toolgate_search::StrategyName;
-use toolgate_store::{ChoiceFile, Store};
+use toolgate_store::{ChoiceFile, Retention, Store};
 use toolgate_upstream::{Endpoint, HttpEndpoint, Limits, ServerSpec, StdioEndpoint};
 
 use crate::{
@@ -27,6 +28,7 @@ use crate::{
     encoder,
     failure::Failure,
     folders, logins,
+    pins::Pins,
     printer::Printer,
     subagent,
 };
@@ -44,6 +46,8 @@ pub(crate) struct Loaded {
     pub(crate) namespace: Option<String>,
     /// The skills of its folders.
     pub(crate) skills: Arc<Skills>,
+    /// The definitions that were approved; nothing is held back without.
+    pub(crate) lock: Option<Lock>,
 }
 
 /// Finds and reads the configuration. Only a file that cannot be read at all is a failure.
@@ -82,7 +86,8 @@ pub(crate) fn load(globals: &Globals) -> Result<Loaded, Failure> {
     let folders: Vec<PathBuf> =
         configuration.skills.iter().map(|folder| beside(&path, folder)).collect();
     let skills = Arc::new(read_skills(&folders));
-    Ok(Loaded { path, configuration, namespace: globals.namespace.clone(), skills })
+    let lock = Pins::beside(&path).read(configuration.policy.new_tools)?;
+    Ok(Loaded { path, configuration, namespace: globals.namespace.clone(), skills, lock })
 }
 
 /// A path of the configuration; a relative one is meant from its folder.
@@ -117,17 +122,6 @@ pub(crate) fn report(loaded: &Loaded, printer: &mut Printer) {
     }
     for problem in &loaded.skills.problems {
         printer.note(format!("warning: {}: {}", folders::shown(&problem.path), problem.message));
-    }
-    for server in loaded.configuration.servers.iter().filter(|server| server.settings.enabled) {
-        let name = &server.name;
-        for (tool, settings) in &server.settings.tools {
-            if settings.approval == Some(Approval::Ask) {
-                printer.note(format!(
-                    "warning: {file}: nobody can be asked for an approval yet, so that tool `{tool}` of \
-                     `{name}` is left out"
-                ));
-            }
-        }
     }
 }
 
@@ -234,6 +228,13 @@ impl Loaded {
                 is_set,
             },
             code: code(&configuration.code_mode),
+            policy: configuration.policy.clone(),
+            lock: self.lock.clone(),
+            pin: self.lock.is_some().then(|| Pins::beside(&self.path).pin()),
+            audit: configuration.audit.enabled.then_some(AuditSettings {
+                arguments: configuration.audit.arguments,
+                required: configuration.audit.required,
+            }),
             ..HostSettings::new(servers)
         }
     }
@@ -275,6 +276,11 @@ pub(crate) fn code(settings: &CodeMode) -> Option<CodeSettings> {
         },
         max_output_tokens: size(settings.max_output_tokens),
         max_parallel_calls: size(settings.max_parallel_calls),
+        retention: Retention {
+            runs: u32::try_from(settings.journal.runs).unwrap_or(u32::MAX),
+            days: u32::try_from(settings.journal.days).unwrap_or(u32::MAX),
+            bytes: settings.journal.megabytes.saturating_mul(1024 * 1024),
+        },
     })
 }
 
@@ -307,12 +313,8 @@ fn setup(server: &toolgate_config::ServerEntry, endpoint: Endpoint) -> ServerSet
             .filter_map(|(name, tool)| Some((name.clone(), !tool.validate_arguments?)))
             .collect(),
     };
-    let (filter, tools) = (settings.tool_filter.clone(), tools.clone());
-    // Nobody can be asked yet, so that a tool that needs an approval is left out like a denied one.
-    let admits = move |name: &str| {
-        let approval = tools.get(name).and_then(|tool| tool.approval);
-        filter.admits(name) && !matches!(approval, Some(Approval::Deny | Approval::Ask))
-    };
+    let filter = settings.tool_filter.clone();
+    let admits = move |name: &str| filter.admits(name);
     ServerSetup { spec, entry, rules, admits: Arc::new(admits), lazy: settings.lazy }
 }
 

@@ -8,9 +8,11 @@ mod failure;
 mod folders;
 mod load;
 mod logins;
+mod pins;
 mod printer;
 mod subagent;
 mod table;
+mod terminal;
 
 use std::{io::IsTerminal, process::ExitCode};
 

@@ -4,8 +4,8 @@ use super::Context;
 use super::report::Path;
 use super::scope::Scope;
 use crate::document::{Member, Value};
-use crate::keys::CODE_MODE;
-use crate::{CodeMode, Severity};
+use crate::keys::{CODE_MODE, JOURNAL};
+use crate::{CodeMode, RunJournal, Severity};
 
 /// Reads the settings. What only tunes keeps its default when it is wrong, with a warning;
 /// `enabled`, which holds something back, is an error that leaves scripts off.
@@ -43,7 +43,29 @@ pub(super) fn read(context: &mut Context<'_>, path: &Path<'_>, member: &Member<'
             .number("timeoutSeconds", 0.1, 86_400.0)
             .unwrap_or(defaults.timeout_seconds),
         cpu_seconds: scope.number("cpuSeconds", 0.01, 3_600.0).unwrap_or(defaults.cpu_seconds),
+        journal: journal(&mut scope),
     };
     scope.report_unknown(&[CODE_MODE], CODE_MODE);
     settings
+}
+
+fn journal(scope: &mut Scope<'_, '_>) -> RunJournal {
+    let defaults = RunJournal::default();
+    let Some(member) = scope.object.get("journal") else { return defaults };
+    let path = Path::Key(scope.path, &member.key);
+    let Value::Object(object) = &member.node.value else {
+        scope.mismatch(Severity::Warning, &path, &member.node, "an object", None);
+        return defaults;
+    };
+    scope.report_replaced(object, &path);
+    scope.within(object, &path, |scope| {
+        let mut integer = |key, min, max, default| scope.integer(key, min, max).unwrap_or(default);
+        let journal = RunJournal {
+            runs: integer("runs", 0, 1_000_000, defaults.runs),
+            days: integer("days", 1, 3_650, defaults.days),
+            megabytes: integer("megabytes", 1, 1_048_576, defaults.megabytes),
+        };
+        scope.report_unknown(&[JOURNAL], JOURNAL);
+        journal
+    })
 }

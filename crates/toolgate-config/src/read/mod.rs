@@ -1,13 +1,17 @@
 //! From the tree of a file to settings.
 
+mod audit;
 mod code_mode;
+mod condition;
 mod embeddings;
 mod endpoint;
 mod gateway;
 mod namespaces;
 mod oauth;
+mod policy;
 mod registry;
 mod report;
+mod rule;
 mod scope;
 mod server;
 mod settings;
@@ -15,7 +19,9 @@ mod subagent;
 mod tool_search;
 mod transport;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
+
+use toolgate_policy::{ServerName, ServerPolicy};
 
 use report::{Path, Report};
 
@@ -36,6 +42,8 @@ struct Context<'c> {
 struct Servers {
     entries: Vec<ServerEntry>,
     names: HashSet<String>,
+    /// What they say of who may call what, where they say something.
+    policies: BTreeMap<ServerName, ServerPolicy>,
     /// Whether a key was found that must have been meant to hold servers.
     misspelt: bool,
     is_full: bool,
@@ -83,13 +91,12 @@ pub(crate) fn read<'c>(
             ("skills", _) => configuration.skills = registry::skills(&mut context, member),
             // Read below: they build on the rest, wherever that is in the file.
             ("namespaces", _) => namespaces = Some(member),
-            ("policy", _) => context.report.add(
-                Severity::Warning,
-                &path,
-                member.key_offset,
-                "is not supported by this version of toolgate; it is ignored",
-                None,
-            ),
+            ("policy", _) => {
+                configuration.policy = policy::read(&mut context, &path, member);
+            }
+            ("audit", _) => {
+                configuration.audit = audit::read(&mut context, &path, member);
+            }
             (key, _) => servers.misspelt |= report_misspelt(&mut context, &path, key, member),
         }
     }
@@ -102,6 +109,7 @@ pub(crate) fn read<'c>(
         let hint = no_servers_hint(root, format);
         context.report.push(context.report.problem_of_file("the file has no MCP servers", hint));
     }
+    configuration.policy.servers = servers.policies;
     configuration.servers = servers.entries;
     if let Some(member) = namespaces {
         configuration.namespaces = namespaces::read(&mut context, member, &configuration);
@@ -145,7 +153,11 @@ impl Servers {
                 continue;
             }
             self.names.insert(member.key.to_string());
-            self.entries.push(server::read(context, &path, member, is_gemini));
+            let entry = server::read(context, &path, member, is_gemini);
+            if let Some(said) = policy::of_server(context, &path, member, &entry.settings) {
+                self.policies.insert(entry.name.as_str().into(), said);
+            }
+            self.entries.push(entry);
         }
     }
 
@@ -185,7 +197,9 @@ fn report_misspelt(
 ) -> bool {
     let Some(near) = keys::nearest(key, TOP_LEVEL) else { return false };
     let is_container = near == "mcpServers";
-    let severity = if is_container { Severity::Error } else { Severity::Warning };
+    // Without these two, there is nothing to serve or nothing to hold it back.
+    let is_grave = is_container || near == "policy";
+    let severity = if is_grave { Severity::Error } else { Severity::Warning };
     let hint = Some(format!("did you mean `{near}`?"));
     let predicate = "is not a known key; it is ignored";
     context.report.add(severity, path, member.key_offset, predicate, hint);

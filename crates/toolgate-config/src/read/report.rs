@@ -42,6 +42,11 @@ impl<'a> Report<'a> {
         Problem { severity, source: Arc::clone(&self.name), path, position, message, hint }
     }
 
+    /// The place of an offset as a person writes it: `toolgate.json:3:7`.
+    pub(super) fn place(&self, offset: usize) -> String {
+        format!("{}:{}", self.name, self.source.position(offset))
+    }
+
     /// Makes a problem of the file as a whole.
     pub(super) fn problem_of_file(&self, message: &str, hint: String) -> Problem {
         Problem {

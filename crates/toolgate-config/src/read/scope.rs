@@ -257,6 +257,29 @@ impl<'r, 'c> Scope<'r, 'c> {
         None
     }
 
+    /// One name or a list of names; anything else is an error.
+    pub(super) fn choices<C: Choice>(&mut self, key: &str) -> Option<Vec<C>> {
+        let member = self.object.get(key)?;
+        let path = Path::Key(self.path, &member.key);
+        let one = std::slice::from_ref(&member.node);
+        let nodes = match &member.node.value {
+            Value::Array(nodes) => nodes.as_slice(),
+            _ => one,
+        };
+        let mut chosen = Vec::with_capacity(nodes.len().min(C::CHOICES.len()));
+        for node in nodes {
+            match &node.value {
+                Value::String(name) if C::named(name).is_some() => chosen.extend(C::named(name)),
+                _ => {
+                    let expected = format!("{}, or a list of them", C::names());
+                    self.unfit(Severity::Error, &path, node, &expected, None);
+                    return None;
+                }
+            }
+        }
+        Some(chosen)
+    }
+
     /// Warns of keys that are written twice.
     pub(super) fn report_replaced(&mut self, object: &Object<'_>, path: &Path<'_>) {
         for replaced in &object.replaced {
@@ -267,6 +290,15 @@ impl<'r, 'c> Scope<'r, 'c> {
 
     /// Warns of the keys that are neither known nor comments.
     pub(super) fn report_unknown(&mut self, accepted: &[&[&str]], suggested: &[&str]) {
+        self.unknown(Severity::Warning, accepted, suggested);
+    }
+
+    /// The same as errors: in a rule, a key that is left out changes what the others mean.
+    pub(super) fn refuse_unknown(&mut self, accepted: &[&str]) {
+        self.unknown(Severity::Error, &[accepted], accepted);
+    }
+
+    fn unknown(&mut self, severity: Severity, accepted: &[&[&str]], suggested: &[&str]) {
         for member in &self.object.members {
             let key: &str = &member.key;
             if is_comment(key) || accepted.iter().any(|keys| keys.contains(&key)) {
@@ -276,8 +308,11 @@ impl<'r, 'c> Scope<'r, 'c> {
             let near = self.context.report.has_room().then(|| nearest(key, suggested)).flatten();
             let hint = near.map(|near| format!("did you mean `{near}`?"));
             let path = Path::Key(self.path, key);
-            let predicate = "is not a known key; it is ignored";
-            self.complain(Severity::Warning, &path, member.key_offset, predicate, hint);
+            let predicate = match severity {
+                Severity::Warning => "is not a known key; it is ignored",
+                Severity::Error => "is not a known key",
+            };
+            self.complain(severity, &path, member.key_offset, predicate, hint);
         }
     }
 }

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use toolgate_policy::{Label, LabelSet, Trust};
+
 use super::oauth;
 use super::report::Path;
 use super::scope::Scope;
@@ -16,7 +18,7 @@ const LONGEST_DESCRIPTION: usize = 2_000;
 const LONGEST_PREFIX: usize = 32;
 
 /// Reads the settings. A setting that only tunes keeps its default when it is wrong, with a
-/// warning; one that holds something back (`disabled`, `excludeTools`, `approval`) is an error
+/// warning; one that holds something back (`disabled`, `excludeTools`, `approval`, `labels`) is an error
 /// instead, so that a mistake in it never lets more through.
 pub(super) fn read(scope: &mut Scope<'_, '_>) -> ServerSettings {
     let defaults = ServerSettings::default();
@@ -50,9 +52,19 @@ pub(super) fn read(scope: &mut Scope<'_, '_>) -> ServerSettings {
             .boolean("validateArguments", Severity::Warning)
             .unwrap_or(defaults.validate_arguments),
         tool_filter,
+        trust: match scope.boolean("trusted", Severity::Error) {
+            Some(true) => Trust::Trusted,
+            Some(false) | None => Trust::Unknown,
+        },
+        labels: labels(scope).unwrap_or_default(),
         tools,
         oauth: oauth::read(scope),
     }
+}
+
+/// What is said of the data of a server or a tool.
+fn labels(scope: &mut Scope<'_, '_>) -> Option<LabelSet> {
+    Some(scope.choices::<Label>("labels")?.into_iter().collect())
 }
 
 /// Whether the server is served: no client's way of switching it off is used.
@@ -188,6 +200,7 @@ fn settings_of_tools(
                 defer_loading: inner.boolean("deferLoading", Severity::Warning),
                 validate_arguments: inner.boolean("validateArguments", Severity::Warning),
                 approval: inner.choice("approval", Severity::Error),
+                labels: labels(inner),
             }
         });
         settings.insert(member.key.to_string(), tool);

@@ -276,6 +276,8 @@ fn toolgate_itself() {
                 include: None,
                 exclude: {},
             },
+            trust: Unknown,
+            labels: {},
             tools: {
                 "write_file": ToolSettings {
                     defer_loading: Some(
@@ -285,6 +287,7 @@ fn toolgate_itself() {
                     approval: Some(
                         Ask,
                     ),
+                    labels: None,
                 },
             },
             oauth: OAuth {

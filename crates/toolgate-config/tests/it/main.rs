@@ -7,6 +7,7 @@ mod demand;
 mod embeddings;
 mod gateway;
 mod limits;
+mod policy;
 mod problems;
 mod servers;
 mod subagent;

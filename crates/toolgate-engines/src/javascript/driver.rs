@@ -212,16 +212,13 @@ impl Driver<'_> {
             self.host.close();
             Ending::Abandoned
         })?;
+        let now = host::with_world(|world| world.now());
+        self.host.timers.borrow_mut().reach(now);
         self.context.with(|ctx| {
-            let result = match (completion, deadline) {
-                (Some(completion), _) => self.host.settle(&ctx, completion),
-                (None, Some(deadline)) => {
-                    self.host.timers.borrow_mut().reach(deadline);
-                    Ok(())
-                }
-                (None, None) => Ok(()),
-            };
-            result.map_err(|error| ending_of(&ctx, &error))?;
+            if let Some(completion) = completion {
+                let settled = self.host.settle(&ctx, completion);
+                settled.map_err(|error| ending_of(&ctx, &error))?;
+            }
             check_lost(&ctx)?;
             // One: what it schedules comes before the next.
             let due = self.host.timers.borrow_mut().take_due();

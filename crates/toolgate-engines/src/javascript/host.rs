@@ -42,6 +42,15 @@ pub(super) struct Host {
     closed: Cell<bool>,
     /// The code that the script ended itself with.
     exit_code: Cell<Option<f64>>,
+    /// Where the random numbers are, once there was one.
+    dice: Cell<Option<u64>>,
+}
+
+/// What a time is counted from.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Since {
+    Epoch,
+    Beginning,
 }
 
 /// A call whose promise waits.
@@ -159,6 +168,27 @@ impl Host {
             self.close();
         }
         Ok(promise)
+    }
+
+    /// The time of the script's clock, in milliseconds since 1970, or since the run began.
+    pub(super) fn time(since: Since) -> f64 {
+        let time = with_world(|world| match since {
+            Since::Epoch => world.beginning().unix + world.now(),
+            Since::Beginning => world.now(),
+        });
+        time.as_secs_f64() * 1000.0
+    }
+
+    /// A random number from 0 to 1, the same ones for the same seed.
+    pub(super) fn random(&self) -> f64 {
+        let state = self.dice.get().unwrap_or_else(|| with_world(|world| world.beginning().seed));
+        let state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.dice.set(Some(state));
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        #[expect(clippy::cast_precision_loss, reason = "53 bits are exact")]
+        let number = ((mixed ^ (mixed >> 31)) >> 11) as f64;
+        number / 9_007_199_254_740_992.0
     }
 
     /// Settles the promise of a call.

@@ -10,7 +10,7 @@ use rquickjs::{
 use super::{
     driver::{FILE, MAIN},
     globals::{ABSENT, Form, SYSTEM},
-    host::Host,
+    host::{Host, Since},
     timers::TimerKind,
 };
 use crate::world::Stream;
@@ -33,6 +33,7 @@ macro_rules! chunk {
 
 /// Run when the engine is made, in this order.
 const EAGER: &[Chunk] = &[
+    chunk!("time"),
     chunk!("shared"),
     chunk!("errors"),
     chunk!("json"),
@@ -154,6 +155,11 @@ fn functions<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> Result<Object<'js>> {
         Ok(())
     };
     object.set("write", Function::new(ctx.clone(), write)?)?;
+
+    object.set("now", Function::new(ctx.clone(), || Host::time(Since::Epoch).floor())?)?;
+    object.set("elapsed", Function::new(ctx.clone(), || Host::time(Since::Beginning))?)?;
+    let roller = Rc::clone(host);
+    object.set("random", Function::new(ctx.clone(), move || roller.random())?)?;
 
     let starter = Rc::clone(host);
     let start_timer = move |ctx: Ctx<'js>, callback: Function<'js>, delay: f64, kind: String| {

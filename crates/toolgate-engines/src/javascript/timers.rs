@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 /// A timer, as the script knows it. From 1, since scripts test an id for truth.
@@ -19,17 +19,16 @@ pub(super) enum TimerKind {
 
 /// The timers of a script.
 ///
-/// Time is that of the clock, but never before a deadline that was waited for, so that what is
-/// started by a timer comes after it even where the waiting was cut short.
+/// Time is what was [reached](Self::reach), and stands still otherwise.
 #[derive(Debug)]
 pub(super) struct Timers<T> {
-    due: BTreeMap<(Instant, u64), Timer<T>>,
-    keys: HashMap<TimerId, (Instant, u64)>,
+    due: BTreeMap<(Duration, u64), Timer<T>>,
+    keys: HashMap<TimerId, (Duration, u64)>,
     next_id: TimerId,
     next_sequence: u64,
     /// How many of them are not in the background.
     holding: usize,
-    reached: Option<Instant>,
+    reached: Duration,
 }
 
 #[derive(Debug)]
@@ -71,18 +70,18 @@ impl<T: Clone> Timers<T> {
     }
 
     /// When the next timer goes off.
-    pub(super) fn next_deadline(&self) -> Option<Instant> {
+    pub(super) fn next_deadline(&self) -> Option<Duration> {
         self.due.first_key_value().map(|((deadline, _), _)| *deadline)
     }
 
     /// Notes that the time is at least this.
-    pub(super) fn reach(&mut self, instant: Instant) {
-        self.reached = self.reached.max(Some(instant));
+    pub(super) fn reach(&mut self, time: Duration) {
+        self.reached = self.reached.max(time);
     }
 
     /// Takes the first timer that is due. One that repeats is started again.
     pub(super) fn take_due(&mut self) -> Option<T> {
-        let now = self.now();
+        let now = self.reached;
         let entry = self.due.first_entry()?;
         if entry.key().0 > now {
             return None;
@@ -113,7 +112,7 @@ impl<T: Clone> Timers<T> {
     }
 
     fn insert(&mut self, timer: Timer<T>) {
-        let key = (self.now() + timer.delay, self.next_sequence);
+        let key = (self.reached + timer.delay, self.next_sequence);
         self.holding += usize::from(timer.kind != TimerKind::Background);
         self.next_sequence += 1;
         self.keys.insert(timer.id, key);
@@ -122,11 +121,6 @@ impl<T: Clone> Timers<T> {
 
     fn uncount(&mut self, kind: TimerKind) {
         self.holding -= usize::from(kind != TimerKind::Background);
-    }
-
-    fn now(&self) -> Instant {
-        let now = Instant::now();
-        self.reached.map_or(now, |reached| reached.max(now))
     }
 }
 
@@ -138,7 +132,7 @@ impl<T> Default for Timers<T> {
             next_id: 0,
             next_sequence: 0,
             holding: 0,
-            reached: None,
+            reached: Duration::ZERO,
         }
     }
 }
@@ -214,6 +208,6 @@ mod tests {
             timers.start("any", delay, TimerKind::Interval);
         }
         let farthest = timers.due.keys().map(|(deadline, _)| *deadline).max();
-        assert!(farthest <= Some(Instant::now() + LONGEST));
+        assert!(farthest <= Some(LONGEST));
     }
 }

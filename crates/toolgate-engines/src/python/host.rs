@@ -2,7 +2,7 @@
 //!
 //! Their names begin with [`PREFIX`], which no tool and no script needs.
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use monty_types::{ExcType, MontyDate, MontyDateTime, MontyException, MontyObject, OsFunctionCall};
 
@@ -14,6 +14,19 @@ pub(super) const PREFIX: &str = "_tg_host_";
 /// The longest that a script may ask to wait at once.
 const LONGEST_WAIT: Duration = Duration::from_hours(24);
 
+/// The function that gives what random numbers are made of.
+pub(super) const SEED: &str = "seed";
+
+/// What a script is told of time and chance.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Clock {
+    /// When the run began, since 1970.
+    pub(super) unix: Duration,
+    /// The time since then.
+    pub(super) elapsed: Duration,
+    pub(super) seed: u64,
+}
+
 /// What an engine function asks for.
 #[derive(Debug)]
 pub(super) enum Request {
@@ -24,9 +37,9 @@ pub(super) enum Request {
     /// A text for the console.
     Write(Stream, String),
     /// The script goes on at that time, and not before.
-    Sleep(Instant),
+    Sleep(Duration),
     /// An awaitable that is ready at that time.
-    Timer(Instant),
+    Timer(Duration),
     /// An awaitable that is ready when it is settled.
     Future,
     /// Settles the awaitable with that number, counted in the order in which they were made.
@@ -34,17 +47,17 @@ pub(super) enum Request {
 }
 
 /// Reads a call of one of the engine's functions; `name` is without the prefix.
-pub(super) fn request(name: &str, arguments: &[MontyObject], started: Instant) -> Request {
+pub(super) fn request(name: &str, arguments: &[MontyObject], clock: Clock) -> Request {
     match (name, arguments) {
-        ("time", []) => Request::Value(MontyObject::Float(since_epoch().as_secs_f64())),
-        ("monotonic", []) => Request::Value(MontyObject::Float(started.elapsed().as_secs_f64())),
-        ("seed", []) => Request::Value(MontyObject::Int(seed())),
+        ("time", []) => Request::Value(MontyObject::Float(clock.now().as_secs_f64())),
+        ("monotonic", []) => Request::Value(MontyObject::Float(clock.elapsed.as_secs_f64())),
+        (SEED, []) => Request::Value(MontyObject::Int(seed(clock.seed))),
         ("write", [MontyObject::Bool(error), MontyObject::String(text)]) => {
             let stream = if *error { Stream::Error } else { Stream::Output };
             Request::Write(stream, text.clone())
         }
-        ("sleep", [seconds]) => wait(seconds, Request::Sleep),
-        ("timer", [seconds]) => wait(seconds, Request::Timer),
+        ("sleep", [seconds]) => wait(seconds, clock, Request::Sleep),
+        ("timer", [seconds]) => wait(seconds, clock, Request::Timer),
         ("future", []) => Request::Future,
         ("settle", [MontyObject::Int(number)]) => {
             Request::Settle(u64::try_from(*number).unwrap_or(u64::MAX))
@@ -60,13 +73,16 @@ pub(super) fn request(name: &str, arguments: &[MontyObject], started: Instant) -
 }
 
 /// Answers what Monty asks of an operating system: the time, and nothing else.
-pub(super) fn operating_system(call: &OsFunctionCall) -> Result<MontyObject, MontyException> {
+pub(super) fn operating_system(
+    call: &OsFunctionCall,
+    clock: Clock,
+) -> Result<MontyObject, MontyException> {
     match call {
-        OsFunctionCall::DateToday => Ok(MontyObject::Date(today())),
+        OsFunctionCall::DateToday => Ok(MontyObject::Date(today(clock))),
         OsFunctionCall::DateTimeNow(zone) => {
             let offset = zone.as_ref().map(|zone| zone.offset_seconds);
             let name = zone.as_ref().and_then(|zone| zone.name.clone());
-            Ok(MontyObject::DateTime(now(offset, name)))
+            Ok(MontyObject::DateTime(date_time(clock, offset, name)))
         }
         OsFunctionCall::Getenv(call) => Ok(call.default.clone()),
         OsFunctionCall::GetEnviron => Ok(MontyObject::dict(Vec::new())),
@@ -84,7 +100,7 @@ fn raise(kind: ExcType, message: String) -> Request {
     Request::Raise(MontyException::new(kind, Some(message)))
 }
 
-fn wait(seconds: &MontyObject, request: fn(Instant) -> Request) -> Request {
+fn wait(seconds: &MontyObject, clock: Clock, request: fn(Duration) -> Request) -> Request {
     let seconds = match seconds {
         #[expect(clippy::cast_precision_loss, reason = "nobody waits for 2^53 seconds")]
         MontyObject::Int(seconds) => *seconds as f64,
@@ -96,29 +112,29 @@ fn wait(seconds: &MontyObject, request: fn(Instant) -> Request) -> Request {
         return raise(ExcType::ValueError, "Invalid delay: NaN (not a number)".to_owned());
     }
     let delay = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(LONGEST_WAIT);
-    request(Instant::now() + delay.min(LONGEST_WAIT))
+    request(clock.elapsed + delay.min(LONGEST_WAIT))
 }
 
-fn since_epoch() -> Duration {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+impl Clock {
+    /// The time, since 1970.
+    fn now(self) -> Duration {
+        self.unix + self.elapsed
+    }
 }
 
-/// Random numbers of a script need no more than to differ from run to run.
-fn seed() -> i64 {
-    use std::hash::{BuildHasher, Hasher, RandomState};
-    let mut hasher = RandomState::new().build_hasher();
-    hasher.write_u128(since_epoch().as_nanos());
-    i64::try_from(hasher.finish() >> 2).unwrap_or_default()
+/// Random numbers of a script need no more than to differ from run to run, and from seed to seed.
+fn seed(from: u64) -> i64 {
+    i64::try_from(from.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 2).unwrap_or_default()
 }
 
-fn today() -> MontyDate {
-    let MontyDateTime { year, month, day, .. } = now(None, None);
+fn today(clock: Clock) -> MontyDate {
+    let MontyDateTime { year, month, day, .. } = date_time(clock, None, None);
     MontyDate { year, month, day }
 }
 
 /// The time in a zone with that offset, or in UTC, which is the local time of a script.
-fn now(offset: Option<i32>, name: Option<String>) -> MontyDateTime {
-    let epoch = since_epoch();
+fn date_time(clock: Clock, offset: Option<i32>, name: Option<String>) -> MontyDateTime {
+    let epoch = clock.now();
     let seconds =
         i64::try_from(epoch.as_secs()).unwrap_or(i64::MAX / 2) + i64::from(offset.unwrap_or(0));
     let (days, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));

@@ -4,7 +4,7 @@ use std::{
     borrow::Cow,
     cmp::Reverse,
     collections::{BTreeMap, BinaryHeap, HashMap},
-    time::Instant,
+    time::Duration,
 };
 
 use monty::{MontyRepl, ReplFunctionCall, ReplProgress, ReplResolveFutures, ReplStartError};
@@ -15,12 +15,12 @@ use monty_types::{
 
 use super::{
     arguments,
-    host::{self, Request},
+    host::{self, Clock, Request},
     value,
 };
 use crate::{
     engine::{Function, Script},
-    world::{Call, CallId, Closed, Completion, Stream, World},
+    world::{Beginning, Call, CallId, Closed, Completion, Stream, World},
 };
 
 /// How much output is held back at most, so that a line is one write.
@@ -42,17 +42,18 @@ pub(super) struct Machine<'a> {
     world: &'a mut dyn World,
     functions: HashMap<&'a str, &'a Function>,
     console: String,
-    started: Instant,
     next_call: CallId,
     in_flight: HashMap<CallId, Flight<'a>>,
     /// The calls that nobody got the result of, by Monty's number.
     unused: BTreeMap<u32, &'a Function>,
     /// What is settled and not handed to Monty yet, because nobody waited for it so far.
     ready: HashMap<u32, ExtFunctionResult>,
-    timers: BinaryHeap<Reverse<(Instant, u32)>>,
+    timers: BinaryHeap<Reverse<(Duration, u32)>>,
     /// Awaitables that the script settles itself, in the order in which they were made.
     futures: BTreeMap<u64, u32>,
     next_future: u64,
+    /// Seeds that were given.
+    seeds: u64,
 }
 
 /// A call that has not come back.
@@ -71,7 +72,6 @@ impl<'a> Machine<'a> {
             world,
             functions: script.functions.iter().map(|f| (f.name.as_str(), f)).collect(),
             console: String::new(),
-            started: Instant::now(),
             next_call: 0,
             in_flight: HashMap::new(),
             unused: BTreeMap::new(),
@@ -79,6 +79,7 @@ impl<'a> Machine<'a> {
             timers: BinaryHeap::new(),
             futures: BTreeMap::new(),
             next_future: 0,
+            seeds: 0,
         }
     }
 
@@ -100,7 +101,7 @@ impl<'a> Machine<'a> {
                     lookup.resume(answer, self.printer())
                 }
                 Ok(ReplProgress::OsCall(call)) => {
-                    let answer = host::operating_system(&call.function_call);
+                    let answer = host::operating_system(&call.function_call, self.clock());
                     call.resume(result(answer), self.printer())
                 }
                 Err(error) => break Err(Stop::Raised(Box::new(error.error))),
@@ -125,6 +126,11 @@ impl<'a> Machine<'a> {
             names.join(", ")
         );
         self.world.write(Stream::Error, &text);
+    }
+
+    fn clock(&self) -> Clock {
+        let Beginning { unix, seed } = self.world.beginning();
+        Clock { unix, elapsed: self.world.now(), seed: seed.wrapping_add(self.seeds) }
     }
 
     fn printer(&mut self) -> PrintWriter<'_> {
@@ -158,7 +164,9 @@ impl<'a> Machine<'a> {
             return self.tool(function, call);
         }
         if let Some(name) = call.function_name.strip_prefix(host::PREFIX) {
-            let request = host::request(name, &call.args, self.started);
+            let clock = self.clock();
+            self.seeds += u64::from(name == host::SEED);
+            let request = host::request(name, &call.args, clock);
             return self.own(request, call);
         }
         let name = call.function_name.clone();
@@ -193,8 +201,10 @@ impl<'a> Machine<'a> {
             }
             Request::Sleep(until) => {
                 self.flush();
-                while let Some(completion) = self.world.wait(Some(until))? {
-                    self.complete(completion);
+                while self.world.now() < until {
+                    if let Some(completion) = self.world.wait(Some(until))? {
+                        self.complete(completion);
+                    }
                 }
                 ExtFunctionResult::Return(MontyObject::None)
             }
@@ -226,11 +236,13 @@ impl<'a> Machine<'a> {
         }
         loop {
             self.ring();
-            let settled: Vec<(u32, ExtFunctionResult)> = waiting
+            let mut settled: Vec<(u32, ExtFunctionResult)> = waiting
                 .pending_call_ids()
                 .iter()
                 .filter_map(|number| Some((*number, self.ready.remove(number)?)))
                 .collect();
+            // Monty lists them in no order, and goes on in the order in which it is told.
+            settled.sort_unstable_by_key(|(number, _)| *number);
             if !settled.is_empty() {
                 return Ok(waiting.resume(settled, self.printer()));
             }
@@ -241,8 +253,7 @@ impl<'a> Machine<'a> {
             if let Some(completion) = self.world.wait(alarm)? {
                 self.complete(completion);
                 // Whatever else has come in by now: a resumption each would cost the square.
-                let now = Instant::now();
-                while let Some(completion) = self.world.wait(Some(now))? {
+                while let Some(completion) = self.world.more()? {
                     self.complete(completion);
                 }
             }
@@ -250,7 +261,7 @@ impl<'a> Machine<'a> {
     }
 
     fn ring(&mut self) {
-        let now = Instant::now();
+        let now = self.world.now();
         while let Some(Reverse((until, number))) = self.timers.peek().copied() {
             if until > now {
                 break;

@@ -21,7 +21,7 @@ mod value;
 use std::{
     collections::BTreeSet,
     sync::atomic::{AtomicUsize, Ordering},
-    time::Instant,
+    time::Duration,
 };
 
 use monty::MontyRepl;
@@ -39,7 +39,7 @@ use self::{
 };
 use crate::{
     engine::{Engine, Failure, FailureKind, Limits, Outcome, Script},
-    world::{Call, Closed, Completion, Stream, World},
+    world::{Beginning, Call, Closed, Completion, Stream, World},
 };
 
 /// How deeply functions may call each other at most, as in `CPython`.
@@ -195,8 +195,20 @@ impl World for Nowhere {
         Err(Closed)
     }
 
-    fn wait(&mut self, _deadline: Option<Instant>) -> Result<Option<Completion>, Closed> {
+    fn wait(&mut self, _deadline: Option<Duration>) -> Result<Option<Completion>, Closed> {
         Err(Closed)
+    }
+
+    fn more(&mut self) -> Result<Option<Completion>, Closed> {
+        Err(Closed)
+    }
+
+    fn now(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn beginning(&self) -> Beginning {
+        Beginning::default()
     }
 
     fn write(&mut self, _stream: Stream, _text: &str) {}

@@ -7,19 +7,22 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json, value::RawValue};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use toolgate_broker::{BrokerError, CallContext, RunContext};
 use toolgate_catalog::{Tool, nearest};
-use toolgate_sandbox::{Found, Thrown, Tools};
-use toolgate_upstream::{CallOptions, Progress};
+use toolgate_sandbox::{Answer, CallId, Found, Happened, Thrown, Tools};
+use toolgate_upstream::{CallError, CallOptions, Progress, Respondent};
 
 use super::{
     lanes::Lanes,
     learned::Learned,
     media::Media,
+    record::{PastState, Recorder},
     value::{self, Wrapping},
 };
 use crate::{
+    host::Host,
     meta::{self, MetaTool},
-    session::{CallFailure, Session, error_result},
+    session::{Session, error_result},
 };
 
 /// The tools of one run.
@@ -28,14 +31,42 @@ pub(super) struct Bridge {
     inner: Arc<Inner>,
 }
 
+/// What a run reaches, and who is told of it.
+pub(super) struct Wiring {
+    pub(super) session: Session,
+    pub(super) run: Arc<RunContext>,
+    pub(super) respondent: Option<Arc<dyn Respondent>>,
+    pub(super) media: Arc<Media>,
+    pub(super) lanes: Arc<Lanes>,
+    pub(super) learned: Arc<Learned>,
+    pub(super) recorder: Option<Arc<Recorder>>,
+    pub(super) progress: Option<mpsc::Sender<Progress>>,
+}
+
 struct Inner {
-    session: Session,
-    media: Arc<Media>,
-    lanes: Arc<Lanes>,
-    learned: Arc<Learned>,
-    progress: Option<mpsc::Sender<Progress>>,
+    wiring: Wiring,
     done: std::sync::atomic::AtomicU32,
     emitted: Mutex<Vec<Box<RawValue>>>,
+    waiting: Mutex<Vec<WaitingCall>>,
+}
+
+/// A call that waits for a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitingCall {
+    /// Its number in the run.
+    pub number: u64,
+    /// The tool.
+    pub name: String,
+    /// The id of the question.
+    pub approval: String,
+}
+
+/// Why a call has no value.
+enum Failed {
+    /// This is thrown in the script.
+    Thrown(String),
+    /// A person has to be asked first; the question's id.
+    Waiting(String),
 }
 
 /// Gives a content block to the client.
@@ -47,18 +78,26 @@ const MAX_MISSING: usize = 20;
 /// Comparing a name with all others costs; a script with more unknown names has other problems.
 const MAX_SUGGESTED: usize = 20;
 const SUGGESTIONS: usize = 3;
+/// What a script is told of a call that may or may not have happened.
+const UNKNOWN: &str = "the outcome of this call is unknown: it was sent before the run was \
+                       interrupted; it is not repeated";
 
 impl Bridge {
-    pub(super) fn new(
-        session: Session,
-        media: Arc<Media>,
-        lanes: Arc<Lanes>,
-        learned: Arc<Learned>,
-        progress: Option<mpsc::Sender<Progress>>,
-    ) -> Self {
-        let done = std::sync::atomic::AtomicU32::new(0);
-        let emitted = Mutex::default();
-        Self { inner: Arc::new(Inner { session, media, lanes, learned, progress, done, emitted }) }
+    pub(super) fn new(wiring: Wiring) -> Self {
+        let inner = Inner {
+            wiring,
+            done: std::sync::atomic::AtomicU32::new(0),
+            emitted: Mutex::default(),
+            waiting: Mutex::default(),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// The calls that wait for a person.
+    pub(super) fn waiting(&self) -> Vec<WaitingCall> {
+        let mut waiting = self.inner.waiting.lock().clone();
+        waiting.sort_by_key(|call| call.number);
+        waiting
     }
 
     /// The content blocks that came as calls.
@@ -75,23 +114,41 @@ impl Tools for Bridge {
 
     fn call(
         &self,
+        id: CallId,
         name: String,
         arguments: Box<RawValue>,
         cancel: CancellationToken,
-    ) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>> {
+    ) -> BoxFuture<'static, Answer> {
         let inner = Arc::clone(&self.inner);
         async move {
-            let outcome = inner.call(&name, &arguments, cancel).await;
+            let outcome = inner.first_or_again(id, &name, &arguments, cancel).await;
             inner.report_progress(&name);
-            outcome.map_err(|message| Thrown { tool: name, message })
+            match outcome {
+                Ok(value) => Answer::Ended(Ok(value)),
+                Err(Failed::Thrown(message)) => Answer::Ended(Err(Thrown { tool: name, message })),
+                Err(Failed::Waiting(approval)) => {
+                    inner.waiting.lock().push(WaitingCall { number: id, name, approval });
+                    Answer::Suspended
+                }
+            }
         }
         .boxed()
+    }
+
+    fn happened(&self, happened: &Happened<'_>) {
+        let Some(recorder) = &self.inner.wiring.recorder else { return };
+        recorder.happened(happened);
+        if let Happened::Repeated { id } = happened
+            && let Some(past) = recorder.past(*id)
+        {
+            self.inner.recall(*id, past);
+        }
     }
 }
 
 impl Inner {
     async fn describe(&self, names: Vec<String>) -> Vec<Found> {
-        let host = self.session.host();
+        let host = self.wiring.session.host();
         let missing = |name: &String| {
             MetaTool::named(name).is_none()
                 && name != EMIT
@@ -130,12 +187,50 @@ impl Inner {
             .collect()
     }
 
-    async fn call(
+    /// Does what a call of an earlier run left behind here, beside its result.
+    fn recall(&self, id: CallId, past: &PastState) {
+        if past.name == EMIT
+            && let Ok(arguments) = serde_json::from_str(&past.arguments)
+        {
+            // What the client is given is given again; that it was too much was said before.
+            let _ = self.emit(arguments);
+        }
+        let result = past.result.as_deref().and_then(|result| serde_json::from_str(result).ok());
+        if let Some(result) = result {
+            let context = CallContext::of_run(self.wiring.session.context(), &self.wiring.run, id);
+            let name = called_name(&past.name, &past.arguments);
+            self.wiring.session.host().broker().recall(&name, &context, &result);
+        }
+    }
+
+    /// Makes a call, unless it was sent before the run was interrupted and may not be repeated.
+    async fn first_or_again(
         &self,
+        id: CallId,
         name: &str,
         arguments: &RawValue,
         cancel: CancellationToken,
-    ) -> Result<Box<RawValue>, String> {
+    ) -> Result<Box<RawValue>, Failed> {
+        if let Some(recorder) = &self.wiring.recorder {
+            if let Some(problem) = recorder.broken() {
+                return Err(problem.into());
+            }
+            let sent = recorder.past(id).is_some_and(|past| past.sent && past.is(name, arguments));
+            if sent && !is_harmless(self.wiring.session.host(), name, arguments.get()) {
+                recorder.is_unknown(id, name);
+                return Err(UNKNOWN.to_owned().into());
+            }
+        }
+        self.call(id, name, arguments, cancel).await
+    }
+
+    async fn call(
+        &self,
+        id: CallId,
+        name: &str,
+        arguments: &RawValue,
+        cancel: CancellationToken,
+    ) -> Result<Box<RawValue>, Failed> {
         let mut arguments: Map<String, Value> =
             serde_json::from_str(arguments.get()).map_err(|error| {
                 if error.is_data() {
@@ -148,40 +243,46 @@ impl Inner {
             // By a name that the script found out: what it calls is what is called.
             Some(MetaTool::Call) => {
                 let request = named_call(arguments)?;
-                return Box::pin(self.call(&request.0, &request.1, cancel)).await;
+                return Box::pin(self.call(id, &request.0, &request.1, cancel)).await;
             }
-            Some(tool) => return self.meta_call(tool, arguments).await,
-            None if name == EMIT => return self.emit(arguments),
+            Some(tool) => return Ok(self.meta_call(tool, arguments).await?),
+            None if name == EMIT => return Ok(self.emit(arguments)?),
             None => {}
         }
         for argument in arguments.values_mut() {
-            self.media.put_back(argument);
+            self.wiring.media.put_back(argument);
         }
-        let tool = self.session.host().catalog().read().resolve(name).cloned();
+        let tool = self.wiring.session.host().catalog().read().resolve(name).cloned();
         let _place = match &tool {
             Some(tool) => tokio::select! {
-                place = self.lanes.enter(&tool.id.server) => place,
-                () = cancel.cancelled() => return Err("cancelled before it was sent".to_owned()),
+                place = self.wiring.lanes.enter(&tool.id.server) => place,
+                () = cancel.cancelled() => return Err("cancelled before it was sent".to_owned().into()),
             },
             None => None,
         };
-        let options = CallOptions { cancel, ..CallOptions::default() };
-        let result = match self.session.call(name, arguments, options).await {
+        let respondent = self.wiring.respondent.clone();
+        let options = CallOptions { cancel, respondent, ..CallOptions::default() };
+        let context = CallContext::of_run(self.wiring.session.context(), &self.wiring.run, id);
+        let result = match self.wiring.session.call_within(name, arguments, &context, options).await
+        {
             Ok(result) => result,
-            Err(CallFailure::UnknownTool(message) | CallFailure::Refused { message, .. }) => {
-                error_result(&message)
-            }
-            Err(CallFailure::Cancelled) => return Err("cancelled".to_owned()),
+            Err(BrokerError::Waiting { id, .. }) => return Err(Failed::Waiting(id)),
+            Err(BrokerError::Call(error)) => match *error {
+                CallError::Cancelled => return Err("cancelled".to_owned().into()),
+                CallError::Refused { error, .. } => error_result(&error.message),
+                other => error_result(&other.to_string()),
+            },
+            Err(error) => error_result(&meta::refusal(&self.wiring.session, &error)),
         };
-        self.value(tool.as_ref(), result)
+        Ok(self.value(tool.as_ref(), result)?)
     }
 
     fn value(&self, tool: Option<&Tool>, result: Value) -> Result<Box<RawValue>, String> {
-        let declared = tool.and_then(|tool| self.learned.declared(tool));
+        let declared = tool.and_then(|tool| self.wiring.learned.declared(tool));
         let wrapping = declared.unwrap_or(Wrapping::None);
-        let value = value::of_result(result, wrapping, &self.media)?;
+        let value = value::of_result(result, wrapping, &self.wiring.media)?;
         if let (Some(tool), None) = (tool, declared) {
-            self.learned.learn(tool, &value);
+            self.wiring.learned.learn(tool, &value);
         }
         serde_json::value::to_raw_value(&value).map_err(|error| error.to_string())
     }
@@ -209,20 +310,45 @@ impl Inner {
             let name = tool.name();
             return Err(format!("{name} cannot be used in a script"));
         }
-        let result = meta::call(&self.session, tool, arguments, CallOptions::default()).await;
+        let result =
+            meta::call(&self.wiring.session, tool, arguments, CallOptions::default()).await;
         let result = result.map_err(|_| "the call was refused".to_owned())?;
-        let value = value::of_result(result, Wrapping::None, &self.media)?;
+        let value = value::of_result(result, Wrapping::None, &self.wiring.media)?;
         serde_json::value::to_raw_value(&value).map_err(|error| error.to_string())
     }
 
     /// A sign of life for a client that waits: how many calls have been answered.
     fn report_progress(&self, name: &str) {
         let done = self.done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
-        if let Some(progress) = &self.progress {
+        if let Some(progress) = &self.wiring.progress {
             let message = Some(format!("{done} calls answered, the last of {name}"));
             // A client that does not keep up loses some of it.
             let _ = progress.try_send(Progress { progress: f64::from(done), total: None, message });
         }
+    }
+}
+
+/// Whether a call can be made twice without harm, as the tool's server says.
+pub(super) fn is_harmless(host: &Host, name: &str, arguments: &str) -> bool {
+    let name = called_name(name, arguments);
+    let Some(tool) = host.catalog().read().resolve(&name).cloned() else { return false };
+    let definition = tool.definition.to_value();
+    let says = |hint: &str| definition["annotations"][hint] == Value::Bool(true);
+    says("readOnlyHint") || says("idempotentHint")
+}
+
+/// The tool that a call is of, where that is an argument of `call_tool`.
+fn called_name(name: &str, arguments: &str) -> String {
+    let named = || named_call(serde_json::from_str(arguments).ok()?).ok();
+    match MetaTool::named(name) {
+        Some(MetaTool::Call) => named().map_or_else(|| name.to_owned(), |(name, _)| name),
+        _ => name.to_owned(),
+    }
+}
+
+impl From<String> for Failed {
+    fn from(message: String) -> Self {
+        Self::Thrown(message)
     }
 }
 

@@ -29,6 +29,7 @@ pub(super) fn ledger(report: &Report) -> String {
         ("Made, result not delivered", of(|state| matches!(state, CallState::Undelivered(_)))),
         ("In flight at the end, effect unknown", of(|state| matches!(state, CallState::InFlight))),
         ("Not made", of(|state| matches!(state, CallState::Refused(_)))),
+        ("Waiting for approval", of(|state| matches!(state, CallState::Suspended))),
     ] {
         if !calls.is_empty() {
             lines.push(each(what, &calls, &report.outcome));
@@ -78,7 +79,7 @@ fn each(what: &str, calls: &[&CallRecord], outcome: &Outcome) -> String {
             | CallState::Refused(message) => {
                 let _ = write!(text, ": {}", beginning(message, MESSAGE_CHARACTERS));
             }
-            CallState::Completed | CallState::InFlight => {}
+            CallState::Completed | CallState::InFlight | CallState::Suspended => {}
         }
     }
     if calls.len() > EACH {

@@ -4,16 +4,20 @@
 //! data is put back; where it returns or emits the block, the client gets the data as content. So
 //! media neither passes the sandbox's pipe nor ends up as text in a model's context.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
+use super::record::Recorder;
+
 /// The media that one run has met.
 #[derive(Debug, Default)]
 pub(super) struct Media {
     kept: Mutex<Kept>,
+    /// Who keeps it for a run that goes on later.
+    recorder: Option<Arc<Recorder>>,
 }
 
 #[derive(Debug, Default)]
@@ -32,6 +36,13 @@ const SHORTEST_DATA: usize = 32;
 const MAX_DEPTH: usize = 128;
 
 impl Media {
+    /// With what a run met before, and who is told of what it meets.
+    pub(super) fn new(recorder: Option<Arc<Recorder>>, before: Vec<(String, String)>) -> Self {
+        let bytes = before.iter().map(|(_, data)| data.len()).sum();
+        let kept = Mutex::new(Kept { data: before.into_iter().collect(), bytes });
+        Self { kept, recorder }
+    }
+
     /// Replaces the data of media blocks by handles.
     pub(super) fn put_away(&self, block: &mut Value) {
         let Some(fields) = block.as_object_mut() else { return };
@@ -53,6 +64,9 @@ impl Media {
         let handle = format!("{HANDLE}{}", kept.data.len() + 1);
         if kept.bytes + size <= MAX_BYTES {
             kept.bytes += size;
+            if let Some(recorder) = &self.recorder {
+                recorder.media(&handle, data);
+            }
             kept.data.insert(handle.clone(), std::mem::replace(data, handle));
         } else {
             *data = format!("{HANDLE}left-out");

@@ -11,7 +11,10 @@ mod learned;
 mod ledger;
 mod media;
 mod outputs;
+mod record;
 mod render;
+mod resume;
+mod runs;
 mod settings;
 mod value;
 
@@ -21,19 +24,32 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use toolgate_broker::{RunContext, RunLedger, SessionContext, new_id};
 use toolgate_sandbox::{
     CallState, Captured, Language, Outcome, Pool, Report, Script, lockdown::LockdownReport,
 };
-use toolgate_store::Store;
+use toolgate_store::{Journal, RunState, Store};
 use toolgate_upstream::CallOptions;
 
-pub use self::settings::CodeSettings;
-use self::{bridge::Bridge, lanes::Lanes, media::Media};
+pub use self::{
+    bridge::WaitingCall,
+    record::UnknownCall,
+    resume::{NotResumed, Resume, UnknownCalls},
+    settings::CodeSettings,
+};
+use self::{
+    bridge::{Bridge, Wiring},
+    lanes::Lanes,
+    media::Media,
+    record::Recorder,
+    resume::Taken,
+    runs::Runs,
+};
 pub(crate) use self::{
     learned::Learned,
     outputs::{Outputs, Page, Unreadable},
 };
-use crate::host::Host;
+use crate::{host::Host, session::Session};
 
 /// Everything that scripts share.
 #[derive(Debug)]
@@ -44,6 +60,7 @@ pub(crate) struct CodeMode {
     lanes: Arc<Lanes>,
     learned: Arc<Learned>,
     outputs: Outputs,
+    runs: Runs,
 }
 
 /// What came of a script, as it is shown and as data.
@@ -66,12 +83,24 @@ pub struct CodeRun {
     pub content: Vec<Value>,
     /// With what `read_output` reads what was left out of the text.
     pub output_id: Option<String>,
+    /// With what the run can be resumed; nothing where runs are not kept.
+    pub id: Option<String>,
+    /// Whether it can go on from where it is, and has done something that need not be repeated.
+    pub is_resumable: bool,
+    /// The calls of which nobody knows what came of them.
+    pub unknown: Vec<UnknownCall>,
+    /// The calls that wait for a person.
+    pub waiting: Vec<WaitingCall>,
     /// The details.
     pub report: Report,
 }
 
 impl CodeMode {
-    pub(crate) fn new(settings: Option<CodeSettings>, store: Option<&Store>) -> Self {
+    pub(crate) fn new(
+        settings: Option<CodeSettings>,
+        store: Option<&Store>,
+        journal: Option<Result<Arc<Journal>, String>>,
+    ) -> Self {
         let width = settings.as_ref().map_or(1, |settings| settings.max_parallel_calls);
         Self {
             settings,
@@ -79,6 +108,7 @@ impl CodeMode {
             lanes: Arc::new(Lanes::new(width)),
             learned: Arc::new(Learned::new(store.map(Store::shapes))),
             outputs: Outputs::default(),
+            runs: Runs::new(journal),
         }
     }
 
@@ -110,30 +140,129 @@ impl CodeMode {
     pub(crate) async fn run(
         &self,
         host: &Host,
+        session: &Arc<SessionContext>,
         code: &str,
         language: Language,
         options: CallOptions,
     ) -> Option<CodeRun> {
         let settings = self.settings.as_ref()?;
-        let media = Arc::new(Media::default());
-        let bridge = Bridge::new(
-            host.session(),
-            Arc::clone(&media),
-            Arc::clone(&self.lanes),
-            Arc::clone(&self.learned),
-            options.progress,
-        );
-        let script = Script { code: code.to_owned(), language };
+        let script = Script::new(code, language);
+        let stop = options.cancel.child_token();
+        let recorder = match self.runs.journal(settings.retention) {
+            None => None,
+            Some(Ok(journal)) => {
+                let (id, code) = (new_id("run").to_string(), code.to_owned());
+                let caller = session.caller().name.to_string();
+                Some(Recorder::new(journal, id, language, code, caller, stop.clone()))
+            }
+            Some(Err(problem)) => {
+                let report = no_report(Outcome::Crashed(problem));
+                return Some(self.shown(settings, report, code, &Media::default(), None, &[]));
+            }
+        };
+        let options = CallOptions { cancel: stop, ..options };
+        let session = Session::within(host.clone(), Arc::clone(session));
+        Some(self.drive(settings, session, script, recorder, Vec::new(), options).await)
+    }
+
+    /// Goes on with a run. `None` where scripts are off.
+    pub(crate) async fn resume(
+        &self,
+        host: &Host,
+        session: &Arc<SessionContext>,
+        id: &str,
+        resume: Resume,
+        options: CallOptions,
+    ) -> Option<Result<CodeRun, NotResumed>> {
+        let settings = self.settings.as_ref()?;
+        let journal = match self.runs.journal(settings.retention) {
+            None => return Some(Err(NotResumed::NotKept)),
+            Some(Ok(journal)) => journal,
+            Some(Err(problem)) => return Some(Err(NotResumed::Journal(problem))),
+        };
+        // What its tools say of themselves decides what may be repeated.
+        host.first_answers().await;
+        let harmless = |name: &str, arguments: &str| bridge::is_harmless(host, name, arguments);
+        let caller = session.caller();
+        let taken = match resume::take(&journal, id, caller, resume.unknown, &harmless) {
+            Ok(taken) => taken,
+            Err(error) => return Some(Err(error)),
+        };
+        let Taken { language, code, caller, history, past, media } = taken;
+        let changed = resume.code.as_ref().is_some_and(|new| *new != code);
+        let code = resume.code.unwrap_or(code);
+        let script = Script { code: code.clone(), language, history: Some(history) };
+        let stop = options.cancel.child_token();
+        let recorder = Recorder::new(journal, id.to_owned(), language, code, caller, stop.clone());
+        let recorder = Some(recorder.going_on(past, changed));
+        let options = CallOptions { cancel: stop, ..options };
+        let session = Session::within(host.clone(), Arc::clone(session));
+        Some(Ok(self.drive(settings, session, script, recorder, media, options).await))
+    }
+
+    async fn drive(
+        &self,
+        settings: &CodeSettings,
+        session: Session,
+        script: Script,
+        recorder: Option<Recorder>,
+        media: Vec<(String, String)>,
+        options: CallOptions,
+    ) -> CodeRun {
+        let recorder = recorder.map(Arc::new);
+        let media = Arc::new(Media::new(recorder.clone(), media));
+        let host = session.host().clone();
+        let id = recorder.as_ref().map_or_else(|| new_id("run"), |recorder| recorder.id().into());
+        let run = RunContext::new(id, &script.code);
+        let run = Arc::new(match &recorder {
+            Some(recorder) => run.with_ledger(Arc::clone(recorder) as Arc<dyn RunLedger>),
+            None => run,
+        });
+        let bridge = Bridge::new(Wiring {
+            session,
+            run: Arc::clone(&run),
+            respondent: options.respondent,
+            media: Arc::clone(&media),
+            lanes: Arc::clone(&self.lanes),
+            learned: Arc::clone(&self.learned),
+            recorder: recorder.clone(),
+            progress: options.progress,
+        });
         let tools = Arc::new(bridge.clone());
+        let code = script.code.clone();
         let mut report = match self.pool(settings) {
             Ok(pool) => pool.run(script, &settings.limits, tools, options.cancel).await,
-            Err(problem) => not_started(problem),
+            Err(problem) => {
+                no_report(Outcome::Crashed(format!("no worker could be started: {problem}")))
+            }
         };
         report.emitted.append(&mut bridge.take_emitted());
-        let shown =
-            render::render(&report, code, settings.max_output_tokens, &media, &self.outputs);
+        if let Some(problem) = recorder.as_ref().and_then(|recorder| recorder.broken()) {
+            report.outcome = Outcome::Crashed(problem);
+        }
+        if matches!(report.outcome, Outcome::Value(_)) {
+            // Any other may go on, and what was granted for it with it.
+            host.broker().end_run(&run);
+        }
+        let waiting = bridge.waiting();
+        let mut run = self.shown(settings, report, &code, &media, recorder.as_deref(), &waiting);
+        run.waiting = waiting;
+        run
+    }
+
+    /// What is shown of a run, which is written down.
+    fn shown(
+        &self,
+        settings: &CodeSettings,
+        report: Report,
+        code: &str,
+        media: &Media,
+        recorder: Option<&Recorder>,
+        waiting: &[WaitingCall],
+    ) -> CodeRun {
+        let shown = render::render(&report, code, settings.max_output_tokens, media, &self.outputs);
         let render::Shown {
-            text,
+            mut text,
             output,
             closing,
             is_error,
@@ -142,7 +271,18 @@ impl CodeMode {
             value_text,
             output_id,
         } = shown;
-        Some(CodeRun {
+        let unknown = recorder.map(Recorder::unknown).unwrap_or_default();
+        let is_resumable = recorder.is_some() && runs::is_resumable(&report);
+        if let Some(recorder) = recorder {
+            let state = match report.outcome {
+                Outcome::Value(_) => RunState::Done,
+                Outcome::Suspended => RunState::Waiting,
+                _ => RunState::Failed,
+            };
+            recorder.end(state, &text, is_error.then_some(&closing));
+            runs::add_note(&mut text, &report, recorder.id(), &unknown, waiting);
+        }
+        CodeRun {
             text,
             output,
             closing,
@@ -151,8 +291,12 @@ impl CodeMode {
             value_text,
             content,
             output_id,
+            id: recorder.map(|recorder| recorder.id().to_owned()),
+            is_resumable,
+            unknown,
+            waiting: Vec::new(),
             report,
-        })
+        }
     }
 
     /// Keeps a text to be read in parts under an id that others know.
@@ -219,6 +363,7 @@ impl CodeRun {
                     CallState::Undelivered(_) => "undelivered",
                     CallState::InFlight => "inFlight",
                     CallState::Refused(_) => "refused",
+                    CallState::Suspended => "suspended",
                 };
                 let milliseconds = round(call.duration.as_secs_f64() * 1_000.0);
                 json!({
@@ -227,22 +372,35 @@ impl CodeRun {
                 })
             })
             .collect();
+        let unknown: Vec<Value> = self
+            .unknown
+            .iter()
+            .map(|call| json!({ "call": call.number, "name": call.name }))
+            .collect();
+        let waiting: Vec<Value> = self
+            .waiting
+            .iter()
+            .map(|call| json!({ "call": call.number, "name": call.name, "id": call.approval }))
+            .collect();
         let left_out = calls.len().saturating_sub(LISTED) as u64 + calls_left_out;
         json!({
             "wallMilliseconds": round(wall.as_secs_f64() * 1_000.0),
             "cpuMilliseconds": round(cpu.as_secs_f64() * 1_000.0),
             "outputBytes": output.total,
             "outputId": self.output_id,
+            "id": self.id,
+            "unknown": unknown,
+            "waiting": waiting,
             "calls": rows,
             "callsLeftOut": left_out,
         })
     }
 }
 
-/// A run for which there is no worker.
-fn not_started(problem: &str) -> Report {
+/// A run that did not begin.
+fn no_report(outcome: Outcome) -> Report {
     Report {
-        outcome: Outcome::Crashed(format!("no worker could be started: {problem}")),
+        outcome,
         output: Captured::default(),
         emitted: Vec::new(),
         warnings: Vec::new(),

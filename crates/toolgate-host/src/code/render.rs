@@ -149,6 +149,8 @@ fn closing(report: &Report, code: &str, silent: bool) -> String {
         }
         Outcome::Stopped(stop) => stopped(stop, code),
         Outcome::Cancelled => "The run was cancelled.".to_owned(),
+        Outcome::Suspended => "The run waits for approval.".to_owned(),
+        Outcome::Diverged(what) => format!("The script does not do what it did before: {what}."),
         Outcome::Crashed(what) => format!("The run was ended: {what}."),
     };
     for warning in report.warnings.iter().take(WARNINGS) {

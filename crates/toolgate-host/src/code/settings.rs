@@ -1,6 +1,7 @@
 //! What scripts may do.
 
 use toolgate_sandbox::{PoolSettings, RunLimits};
+use toolgate_store::Retention;
 
 /// How scripts run.
 #[derive(Debug, Clone)]
@@ -13,6 +14,8 @@ pub struct CodeSettings {
     pub max_output_tokens: usize,
     /// How many calls of all scripts together one server gets at once.
     pub max_parallel_calls: usize,
+    /// How much is kept of runs, where there is a store.
+    pub retention: Retention,
 }
 
 impl CodeSettings {
@@ -23,6 +26,7 @@ impl CodeSettings {
             limits: RunLimits::default(),
             max_output_tokens: 4_000,
             max_parallel_calls: 32,
+            retention: Retention::default(),
         }
     }
 }

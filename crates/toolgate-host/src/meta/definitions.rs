@@ -30,7 +30,7 @@ pub(crate) fn meta_definitions(kind: ExposureKind, offer: Offer) -> Vec<Value> {
             MetaTool::Search | MetaTool::Details => offer.deferred,
             // Where nothing may run, a session for scripts still has to call tools.
             MetaTool::Call => offer.deferred && (kind != ExposureKind::Code || !offer.scripts),
-            MetaTool::Run => offer.deferred && offer.scripts,
+            MetaTool::Run | MetaTool::Resume => offer.deferred && offer.scripts,
             MetaTool::Read => offer.deferred && offer.scripts || offer.skills,
             MetaTool::FindServers | MetaTool::Enable | MetaTool::Disable => offer.servers,
             MetaTool::LoadSkill => offer.skills,
@@ -77,6 +77,10 @@ fn description(tool: MetaTool, kind: ExposureKind) -> &'static str {
              (structured content, or parsed JSON) or text; a failed call throws. search_tools and \
              get_tool_details are functions too. Parallel: Promise.all, asyncio.gather. There is no \
              network, no file, no package. For types: get_tool_details with format."
+        }
+        (MetaTool::Resume, _) => {
+            "Go on with a run_code that failed, was interrupted or waits for approval, by its run id. \
+             Calls that completed are not repeated. With code: corrected, its first calls the same."
         }
         (MetaTool::Read, _) => {
             "More of an output of run_code that was too long to show, or a toolgate:// resource: from \
@@ -154,6 +158,15 @@ pub(crate) fn input_schema(tool: MetaTool, unloads: bool) -> Value {
             "required": ["code"],
             "additionalProperties": false,
         }),
+        MetaTool::Resume => json!({
+            "type": "object",
+            "properties": {
+                "run_id": { "type": "string" },
+                "code": { "type": "string" },
+            },
+            "required": ["run_id"],
+            "additionalProperties": false,
+        }),
         MetaTool::Read => json!({
             "type": "object",
             "properties": {
@@ -191,7 +204,7 @@ fn annotations(tool: MetaTool) -> Value {
         MetaTool::Disable => json!({ "destructiveHint": false, "idempotentHint": true }),
         MetaTool::LoadSkill => json!({ "destructiveHint": false }),
         // What a call does depends on the tool that is called.
-        MetaTool::Call | MetaTool::Run => json!({ "openWorldHint": true }),
+        MetaTool::Call | MetaTool::Run | MetaTool::Resume => json!({ "openWorldHint": true }),
     }
 }
 
@@ -242,7 +255,7 @@ mod tests {
     #[test]
     fn their_bytes_are_always_the_same() {
         let stable = || meta_definitions(ExposureKind::Stable, BASE);
-        assert_eq!(stable().len(), 5);
+        assert_eq!(stable().len(), 6);
         let text = || serde_json::to_string(&stable()).unwrap();
         assert_eq!(text(), text());
         insta::assert_json_snapshot!("stable", stable());
@@ -256,7 +269,7 @@ mod tests {
                 .filter_map(|tool| tool["name"].as_str().map(str::to_owned))
                 .collect()
         };
-        let code = ["search_tools", "get_tool_details", "run_code", "read_output"];
+        let code = ["search_tools", "get_tool_details", "run_code", "resume_run", "read_output"];
         assert_eq!(names(ExposureKind::Code, true), code);
         let calls = ["search_tools", "get_tool_details", "call_tool"];
         assert_eq!(names(ExposureKind::Code, false), calls);

@@ -1,12 +1,15 @@
-//! `run_code`.
+//! `run_code` and `resume_run`.
 
 use serde::Deserialize;
 use serde_json::Value;
 use toolgate_sandbox::Language;
 use toolgate_upstream::CallOptions;
 
-use super::absent;
-use crate::session::{Session, error_result};
+use super::{absent, one_line};
+use crate::{
+    code::{Resume, UnknownCalls},
+    session::{Session, error_result},
+};
 
 /// The arguments of `run_code`.
 #[derive(Debug, Deserialize)]
@@ -15,6 +18,15 @@ pub(super) struct RunRequest {
     code: String,
     #[serde(default)]
     language: Option<String>,
+}
+
+/// The arguments of `resume_run`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ResumeRequest {
+    run_id: String,
+    #[serde(default)]
+    code: Option<String>,
 }
 
 const OFF: &str = "Scripts are switched off here (codeMode.enabled); use call_tool.";
@@ -26,7 +38,7 @@ pub(super) async fn run(session: &Session, request: RunRequest, options: CallOpt
         Some(None) => return error_result("`language` is \"typescript\" or \"python\"."),
     };
     let host = session.host();
-    let Some(run) = host.run_code(&request.code, language, options).await else {
+    let Some(run) = session.run_code(&request.code, language, options).await else {
         return error_result(OFF);
     };
     let mut result = run.to_result();
@@ -41,6 +53,21 @@ pub(super) async fn run(session: &Session, request: RunRequest, options: CallOpt
         }
     }
     result
+}
+
+/// Goes on with a run. That calls of unknown outcome are repeated is not for a model to say.
+pub(super) async fn resume(
+    session: &Session,
+    request: ResumeRequest,
+    options: CallOptions,
+) -> Value {
+    let ResumeRequest { run_id, code } = request;
+    let resume = Resume { code, unknown: UnknownCalls::Report };
+    match session.resume_run(&one_line(&run_id, 64), resume, options).await {
+        None => error_result(OFF),
+        Some(Ok(run)) => run.to_result(),
+        Some(Err(error)) => error_result(&error.to_string()),
+    }
 }
 
 /// The languages, with the names that models come up with.

@@ -20,6 +20,7 @@ const VALUE: u8 = 6;
 const ENDED: u8 = 7;
 const PANICKED: u8 = 8;
 const WARNED: u8 = 9;
+const WAITS: u8 = 10;
 
 /// What comes before the text of an output frame: its length, its kind and the stream.
 pub(crate) const OUTPUT_HEADER: usize = LENGTH_BYTES + 2;
@@ -47,12 +48,24 @@ pub enum FromWorker {
     Output(Stream, Vec<u8>),
     /// A content block.
     Emit(Box<RawValue>),
+    /// It waits.
+    Waits(Wait),
     /// What is odd about the script, which runs all the same.
     Warned(Vec<Finding>),
     /// The script came to an end: the last frame.
     Done(Done),
     /// The worker itself failed: the last frame.
     Panicked(String),
+}
+
+/// What a worker says when it waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wait {
+    /// It wants to be told the time when so many microseconds have passed since the run began, if
+    /// nothing else is told before.
+    pub until: Option<u64>,
+    /// How often it was told something.
+    pub told: u64,
 }
 
 /// How a script came to its end.
@@ -110,6 +123,10 @@ impl FromWorker {
             Self::Done(Done::ValueTooLarge { bytes }) => {
                 json_frame(out, ENDED, &Ended::ValueTooLarge { bytes: *bytes });
             }
+            Self::Waits(wait) => frame(out, WAITS, |out| {
+                out.extend_from_slice(&wait.until.unwrap_or(u64::MAX).to_le_bytes());
+                out.extend_from_slice(&wait.told.to_le_bytes());
+            }),
             Self::Warned(findings) => json_frame(out, WARNED, findings),
             Self::Panicked(message) => {
                 frame(out, PANICKED, |out| out.extend_from_slice(message.as_bytes()));
@@ -150,6 +167,11 @@ impl FromWorker {
                 Ended::Failed(failure) => Done::Failed(bounded_failure(failure)),
                 Ended::ValueTooLarge { bytes } => Done::ValueTooLarge { bytes },
             })),
+            WAITS => {
+                let until = u64::from_le_bytes(take(&mut body, "waits")?);
+                let told = u64::from_le_bytes(take(&mut body, "waits")?);
+                Ok(Self::Waits(Wait { until: (until != u64::MAX).then_some(until), told }))
+            }
             WARNED => Ok(Self::Warned(bounded_findings(from_json(body, "warned")?))),
             PANICKED => {
                 let message = String::from_utf8_lossy(body);

@@ -16,9 +16,9 @@ mod to_worker;
 
 pub use self::{
     decoder::Decoder,
-    from_worker::{Done, FromWorker},
+    from_worker::{Done, FromWorker, Wait},
     parts::FrameError,
-    to_worker::{Start, ToWorker},
+    to_worker::{Start, ToWorker, Told},
 };
 pub(crate) use self::{
     from_worker::OUTPUT_HEADER,

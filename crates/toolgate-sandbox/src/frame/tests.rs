@@ -7,13 +7,17 @@ use toolgate_engines::{
     Call, Completion, Failure, FailureKind, Position, StackFrame, Stream, Thrown,
 };
 
-use super::{Decoder, Done, FrameError, FromWorker, Start, ToWorker};
+use super::{Decoder, Done, FrameError, FromWorker, Start, ToWorker, Told};
 use crate::lockdown::{LockdownReport, MeasureKind};
 
 const LARGEST: usize = 64 * 1024;
 
 fn raw(text: &str) -> Box<RawValue> {
     RawValue::from_string(text.to_owned()).unwrap()
+}
+
+fn completed(id: u64, outcome: Result<Box<RawValue>, Thrown>, more: bool) -> ToWorker {
+    ToWorker::Completed(Told { completion: Completion { id, outcome }, at: id, more })
 }
 
 /// All frames of a stream, given in pieces.
@@ -145,13 +149,18 @@ proptest! {
                 stack_bytes: 1,
                 cpu_seconds: 2,
                 value_bytes: 3,
+                began: 4,
+                seed: id,
+                tells: true,
             }),
             ToWorker::Described(vec![
                 Found::Tool { name: text.clone(), input_schema: raw(&value) },
                 Found::Unknown { name: text.clone(), nearest: vec![text.clone()] },
             ]),
-            ToWorker::Completed(Completion { id, outcome: Ok(raw(&value)) }),
-            ToWorker::Completed(Completion { id, outcome: Err(thrown) }),
+            completed(id, Ok(raw(&value)), true),
+            ToWorker::Time(id),
+            ToWorker::Tell,
+            completed(id, Err(thrown), false),
         ];
         for frame in frames {
             let mut stream = Vec::new();

@@ -10,6 +10,8 @@ use toolgate_bindings::check::{Found, Language};
 const START: u8 = 1;
 const DESCRIBED: u8 = 2;
 const COMPLETED: u8 = 3;
+const TIME: u8 = 4;
+const TELL: u8 = 5;
 
 const FINE: u8 = 0;
 const THROWN: u8 = 1;
@@ -23,7 +25,22 @@ pub enum ToWorker {
     /// The answer to [`super::FromWorker::Describe`].
     Described(Vec<Found>),
     /// What came of a call.
-    Completed(Completion),
+    Completed(Told),
+    /// That so many microseconds have passed since the run began.
+    Time(u64),
+    /// From now on the worker is to say when it waits.
+    Tell,
+}
+
+/// What came of a call, and when it is told.
+#[derive(Debug)]
+pub struct Told {
+    /// Which call, and what.
+    pub completion: Completion,
+    /// Microseconds since the run began.
+    pub at: u64,
+    /// Whether another one comes with it.
+    pub more: bool,
 }
 
 /// A script, and what the worker has to know of its limits.
@@ -41,6 +58,12 @@ pub struct Start {
     pub cpu_seconds: u64,
     /// Bytes of a call's arguments, of a content block and of the final value.
     pub value_bytes: u64,
+    /// When the run began, in microseconds since 1970.
+    pub began: u64,
+    /// What its random numbers are made of.
+    pub seed: u64,
+    /// Whether the worker is to say when it waits.
+    pub tells: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -58,8 +81,12 @@ impl ToWorker {
                 let parts: Vec<_> = found.iter().map(FoundPart::from).collect();
                 json_frame(out, DESCRIBED, &parts);
             }
-            Self::Completed(completion) => frame(out, COMPLETED, |out| {
+            Self::Time(at) => frame(out, TIME, |out| out.extend_from_slice(&at.to_le_bytes())),
+            Self::Tell => frame(out, TELL, |_| {}),
+            Self::Completed(Told { completion, at, more }) => frame(out, COMPLETED, |out| {
                 out.extend_from_slice(&completion.id.to_le_bytes());
+                out.extend_from_slice(&at.to_le_bytes());
+                out.push(u8::from(*more));
                 match &completion.outcome {
                     Ok(value) => {
                         out.push(FINE);
@@ -86,6 +113,8 @@ impl ToWorker {
             COMPLETED => {
                 let what = "completed";
                 let id = u64::from_le_bytes(take(&mut body, what)?);
+                let at = u64::from_le_bytes(take(&mut body, what)?);
+                let [more] = take(&mut body, what)?;
                 let outcome = match take(&mut body, what)? {
                     [FINE] => Ok(raw(body, what)?),
                     [THROWN] => {
@@ -95,8 +124,11 @@ impl ToWorker {
                     }
                     _ => return Err(FrameError::Malformed(what)),
                 };
-                Ok(Self::Completed(Completion { id, outcome }))
+                let completion = Completion { id, outcome };
+                Ok(Self::Completed(Told { completion, at, more: more != 0 }))
             }
+            TIME => Ok(Self::Time(u64::from_le_bytes(take(&mut body, "time")?))),
+            TELL => Ok(Self::Tell),
             other => Err(FrameError::UnknownKind(other)),
         }
     }

@@ -21,17 +21,19 @@ use toolgate_engines::{Call, CallId, Completion, Thrown};
 
 use super::{
     ledger::{Entry, Ledger},
+    timeline::{Past, Timeline},
     wire::Wire,
 };
 use crate::{
     captured::Capture,
-    frame::{Done, FromWorker, Start, ToWorker},
+    frame::{Done, FromWorker, Start, ToWorker, Told, Wait, cut},
+    history::{Happened, PastCall},
     limits::{Refusal, RunLimits, Stop},
     pool::Worker,
     report::CallState,
     script::Script,
     system::clock::CpuClock,
-    tools::Tools,
+    tools::{Answer, Tools},
 };
 
 /// Completions that are sent together at most, if so many are there.
@@ -48,6 +50,10 @@ pub(super) enum Ending {
     Stop(Stop),
     /// Nobody wants the result any more.
     Cancelled,
+    /// Nothing more can happen before calls are made that may not be made yet.
+    Suspended,
+    /// The script does not do what it did before.
+    Diverged(String),
     /// The worker closed its end.
     Gone,
     /// The worker said what it may not say, or that it cannot go on.
@@ -63,6 +69,8 @@ pub(super) struct Drive<'a> {
     pub(super) is_ready: bool,
     /// Whether the worker said anything of the script.
     pub(super) has_begun: bool,
+    /// Whether the script runs: before that, the worker has questions of its own.
+    runs: bool,
     pub(super) ledger: Ledger,
     pub(super) capture: Capture,
     pub(super) emitted: Vec<Box<RawValue>>,
@@ -70,6 +78,13 @@ pub(super) struct Drive<'a> {
     pub(super) warnings: Vec<Finding>,
     pub(super) calls: FuturesUnordered<InFlight>,
     describing: Option<Describing>,
+    timeline: Timeline,
+    /// Calls that ended before the script was told all of its past.
+    held: Vec<Ended>,
+    /// Calls that may not be made yet.
+    suspended: usize,
+    /// How often the script was told something.
+    told: u64,
     tools: Arc<dyn Tools>,
     cancel: &'a CancellationToken,
     /// What calls are cancelled by.
@@ -93,7 +108,11 @@ impl<'a> Drive<'a> {
         let clock = worker.clock();
         let before = clock.and_then(CpuClock::used).unwrap_or_default();
         let mut wire = Wire::new(worker.stream()?);
-        wire.send(&ToWorker::Start(start(script, limits)));
+        let timeline = Timeline::new(script.history.clone());
+        if script.history.is_none() {
+            tools.happened(&Happened::Began(timeline.beginning));
+        }
+        wire.send(&ToWorker::Start(start(script, &timeline, limits)));
         wire.try_send();
         let token = cancel.child_token();
         Ok(Self {
@@ -103,6 +122,7 @@ impl<'a> Drive<'a> {
             started,
             is_ready: false,
             has_begun: false,
+            runs: false,
             ledger: Ledger::new(started),
             capture: Capture::new(limits.output_bytes),
             emitted: Vec::new(),
@@ -110,6 +130,10 @@ impl<'a> Drive<'a> {
             warnings: Vec::new(),
             calls: FuturesUnordered::new(),
             describing: None,
+            timeline,
+            held: Vec::new(),
+            suspended: 0,
+            told: 0,
             tools,
             cancel,
             _guard: token.clone().drop_guard(),
@@ -128,12 +152,19 @@ impl<'a> Drive<'a> {
         // Set when the worker is ready: what it used before is not the script's.
         let cpu = sleep_until((self.started + NEVER).into());
         tokio::pin!(cpu);
+        let alarm = sleep_until((self.started + NEVER).into());
+        tokio::pin!(alarm);
         loop {
             if let Some(ending) = self.hear(cpu.as_mut()) {
                 return ending;
             }
+            self.tell_past();
             self.wire.try_send();
             let describing = self.describing.is_some();
+            let alarmed = self.timeline.alarm_at().filter(|_| !self.timeline.is_replaying());
+            if let Some(at) = alarmed.filter(|at| alarm.deadline() != (*at).into()) {
+                alarm.as_mut().reset(at.into());
+            }
             tokio::select! {
                 biased;
                 () = &mut cancelled => return Ending::Cancelled,
@@ -148,9 +179,9 @@ impl<'a> Drive<'a> {
                     cpu.as_mut().reset((Instant::now() + left).into());
                 }
                 Some(ended) = self.calls.next(), if !self.calls.is_empty() => {
-                    self.answer(ended);
-                    self.answer_more();
+                    self.answer_together(ended);
                 }
+                () = &mut alarm, if alarmed.is_some() => self.tell_time(),
                 Some(found) = maybe(&mut self.describing), if describing => {
                     self.describing = None;
                     self.wire.send(&ToWorker::Described(found));
@@ -221,6 +252,7 @@ impl<'a> Drive<'a> {
 
     /// Acts on one frame.
     fn act_on(&mut self, frame: FromWorker) -> Option<Ending> {
+        self.runs |= !matches!(frame, FromWorker::Describe(_) | FromWorker::Warned(_));
         match frame {
             FromWorker::Ready(_) => return Some(broke(&"ready a second time")),
             FromWorker::Describe(_) if self.describing.is_some() => {
@@ -232,7 +264,8 @@ impl<'a> Drive<'a> {
             FromWorker::Call(call) if !self.ledger.is_new(call.id) => {
                 return Some(broke(&"the number of an earlier call"));
             }
-            FromWorker::Call(call) => self.call(call),
+            FromWorker::Call(call) => return self.call(call),
+            FromWorker::Waits(wait) => return self.waits(wait),
             FromWorker::Output(_, text) => {
                 self.capture.push(&text);
                 let limit = self.limits.flood_bytes();
@@ -253,24 +286,140 @@ impl<'a> Drive<'a> {
         None
     }
 
-    fn call(&mut self, call: Call) {
+    fn call(&mut self, call: Call) -> Option<Ending> {
+        let past = self.timeline.look_up(&call);
+        if let Past::Differs(past) = &past {
+            return Some(Ending::Diverged(difference(past, &call)));
+        }
         let arguments = call.arguments.get();
-        match self.ledger.begin(&call.name, arguments, self.calls.len(), self.limits) {
-            Ok(entry) => {
-                let token = self.token.child_token();
-                let future = self.tools.call(call.name.clone(), call.arguments, token);
-                self.calls.push(InFlight { id: call.id, entry, name: call.name, future });
-            }
+        let entry = match self.ledger.begin(&call.name, arguments, self.calls.len(), self.limits) {
+            Ok(entry) => entry,
             Err(refusal) => {
-                let thrown = Thrown { tool: call.name, message: refusal.to_string() };
-                self.complete(call.id, Err(thrown));
+                let thrown = Thrown { tool: call.name.clone(), message: refusal.to_string() };
+                if matches!(past, Past::New) {
+                    self.note_call(&call);
+                }
+                // What came of it before is told again in its turn.
+                if !matches!(past, Past::Answered { .. }) {
+                    let at = self.timeline.stamp();
+                    self.complete(call.id, at, false, Err(thrown));
+                }
+                return None;
             }
+        };
+        match past {
+            Past::Answered { failed } => {
+                let state = failed.map_or(CallState::Completed, CallState::Failed);
+                self.ledger.end(entry, state, 0);
+                self.tools.happened(&Happened::Repeated { id: call.id });
+                return None;
+            }
+            Past::New => self.note_call(&call),
+            Past::Unknown | Past::Differs(_) => {}
+        }
+        let token = self.token.child_token();
+        let future = self.tools.call(call.id, call.name.clone(), call.arguments, token);
+        self.calls.push(InFlight { id: call.id, entry, name: call.name, future });
+        None
+    }
+
+    fn note_call(&self, call: &Call) {
+        let Call { id, name, arguments } = call;
+        self.tools.happened(&Happened::Called { id: *id, name, arguments });
+    }
+
+    /// The script can do nothing more until it is told something.
+    fn waits(&mut self, wait: Wait) -> Option<Ending> {
+        self.timeline.alarm = wait.until.map(Duration::from_micros);
+        self.tell_past();
+        if wait.told < self.told {
+            // There is something on its way to it.
+            return None;
+        }
+        self.timeline.skip_absent();
+        self.tell_past();
+        let nothing_comes = self.told == wait.told && self.calls.is_empty();
+        let waits_for_ever = nothing_comes && wait.until.is_none();
+        (self.suspended > 0 && waits_for_ever).then_some(Ending::Suspended)
+    }
+
+    fn tell(&mut self, frame: &ToWorker) {
+        self.told += 1;
+        self.wire.send(frame);
+    }
+
+    /// Tells again what was told before, as far as the script has come.
+    fn tell_past(&mut self) {
+        while self.runs
+            && let Some((at, told)) = self.timeline.next_told()
+        {
+            let last = told.len().saturating_sub(1);
+            if told.is_empty() {
+                self.tell(&ToWorker::Time(micros(at)));
+            }
+            for (index, (id, outcome)) in told.into_iter().enumerate() {
+                let completion = Completion { id, outcome };
+                let told = Told { completion, at: micros(at), more: index < last };
+                self.tell(&ToWorker::Completed(told));
+            }
+        }
+        if !self.timeline.is_replaying() && !self.held.is_empty() {
+            let held = std::mem::take(&mut self.held);
+            self.answer(held);
         }
     }
 
-    /// Passes on what came of a call.
-    fn answer(&mut self, ended: Ended) {
-        let Ended { id, entry, name, result } = ended;
+    fn tell_time(&mut self) {
+        self.timeline.alarm = None;
+        let at = self.timeline.stamp();
+        self.tools.happened(&Happened::Time { at });
+        self.tell(&ToWorker::Time(micros(at)));
+    }
+
+    /// Passes on what came of a call, and of others that have come to their end by now.
+    fn answer_together(&mut self, first: Ended) {
+        let mut ended = vec![first];
+        while ended.len() < BATCH && !self.calls.is_empty() && self.wire.has_room() {
+            match self.calls.next().now_or_never() {
+                Some(Some(another)) => ended.push(another),
+                _ => break,
+            }
+        }
+        if self.timeline.is_replaying() {
+            self.held.append(&mut ended);
+        } else {
+            self.answer(ended);
+        }
+    }
+
+    fn answer(&mut self, ended: Vec<Ended>) {
+        let mut answers = Vec::with_capacity(ended.len());
+        for Ended { id, entry, name, answer } in ended {
+            match answer {
+                Answer::Ended(result) => answers.push((id, self.end_of(entry, name, result))),
+                Answer::Suspended => {
+                    self.ledger.end(entry, CallState::Suspended, 0);
+                    if self.suspended == 0 {
+                        self.wire.send(&ToWorker::Tell);
+                    }
+                    self.suspended += 1;
+                }
+            }
+        }
+        let at = self.timeline.stamp();
+        let last = answers.len().saturating_sub(1);
+        for (index, (id, outcome)) in answers.into_iter().enumerate() {
+            self.complete(id, at, index < last, outcome);
+        }
+    }
+
+    /// What a call's end is for the script.
+    fn end_of(
+        &mut self,
+        entry: Entry,
+        name: String,
+        result: Result<Box<RawValue>, Thrown>,
+    ) -> Result<Box<RawValue>, Thrown> {
         let (state, bytes, outcome) = match result {
             Ok(value) => {
                 let (bytes, limit) = (bytes_of(&value), self.limits.result_bytes);
@@ -285,28 +434,40 @@ impl<'a> Drive<'a> {
             Err(thrown) => (CallState::Failed(thrown.message.clone()), 0, Err(thrown)),
         };
         self.ledger.end(entry, state, bytes);
-        self.complete(id, outcome);
+        outcome
     }
 
-    /// Others that have come to their end by now, to be sent together.
-    fn answer_more(&mut self) {
-        for _ in 1..BATCH {
-            if self.calls.is_empty() || !self.wire.has_room() {
-                return;
-            }
-            match self.calls.next().now_or_never() {
-                Some(Some(ended)) => self.answer(ended),
-                _ => return,
-            }
-        }
-    }
-
-    fn complete(&mut self, id: CallId, outcome: Result<Box<RawValue>, Thrown>) {
-        self.wire.send(&ToWorker::Completed(Completion { id, outcome }));
+    fn complete(
+        &mut self,
+        id: CallId,
+        at: Duration,
+        more: bool,
+        outcome: Result<Box<RawValue>, Thrown>,
+    ) {
+        self.tools.happened(&Happened::Completed { id, at, outcome: &outcome });
+        let completion = Completion { id, outcome };
+        self.tell(&ToWorker::Completed(Told { completion, at: micros(at), more }));
     }
 }
 
-fn start(script: &Script, limits: &RunLimits) -> Start {
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn difference(past: &PastCall, call: &Call) -> String {
+    let shown = |name: &str, arguments: &str| format!("{name}({})", cut(arguments, SHOWN_BYTES));
+    format!(
+        "call {} was {} and is now {}",
+        call.id + 1,
+        shown(&past.name, past.arguments.get()),
+        shown(&call.name, call.arguments.get()),
+    )
+}
+
+/// What is shown of a call's arguments.
+const SHOWN_BYTES: usize = 200;
+
+fn start(script: &Script, timeline: &Timeline, limits: &RunLimits) -> Start {
     // The system counts in seconds, and from the start of the worker.
     let cpu_seconds = limits.cpu.as_secs().saturating_add(2);
     Start {
@@ -316,6 +477,9 @@ fn start(script: &Script, limits: &RunLimits) -> Start {
         stack_bytes: limits.stack_bytes,
         cpu_seconds,
         value_bytes: limits.result_bytes,
+        began: micros(timeline.beginning.unix),
+        seed: timeline.beginning.seed,
+        tells: script.history.is_some(),
     }
 }
 
@@ -349,7 +513,7 @@ pub(super) struct InFlight {
     id: CallId,
     entry: Entry,
     name: String,
-    future: BoxFuture<'static, Result<Box<RawValue>, Thrown>>,
+    future: BoxFuture<'static, Answer>,
 }
 
 impl std::fmt::Debug for InFlight {
@@ -364,7 +528,7 @@ pub(super) struct Ended {
     id: CallId,
     entry: Entry,
     name: String,
-    result: Result<Box<RawValue>, Thrown>,
+    answer: Answer,
 }
 
 impl Future for InFlight {
@@ -372,11 +536,11 @@ impl Future for InFlight {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Ended> {
         let this = &mut *self;
-        this.future.as_mut().poll(context).map(|result| Ended {
+        this.future.as_mut().poll(context).map(|answer| Ended {
             id: this.id,
             entry: this.entry,
             name: std::mem::take(&mut this.name),
-            result,
+            answer,
         })
     }
 }

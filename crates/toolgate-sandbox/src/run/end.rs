@@ -32,6 +32,8 @@ impl Drive<'_> {
         let outcome = match ending {
             Ending::Done(done) => outcome_of(done, limits),
             Ending::Broke(what) => Outcome::Crashed(what),
+            Ending::Suspended => Outcome::Suspended,
+            Ending::Diverged(what) => Outcome::Diverged(what),
             Ending::Cancelled => {
                 self.drain().await;
                 Outcome::Cancelled

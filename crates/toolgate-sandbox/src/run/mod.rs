@@ -4,6 +4,7 @@ mod crash;
 mod drive;
 mod end;
 mod ledger;
+mod timeline;
 mod wire;
 
 use std::{sync::Arc, time::Instant};

@@ -1,10 +1,12 @@
 //! The engines of a worker.
 
-use std::time::Instant;
+use std::time::Duration;
 
 use serde_json::value::RawValue;
 use toolgate_bindings::check::{Found, Language, Lookup, check};
-use toolgate_engines::{Call, Closed, Completion, Engine, Limits, Script, Stream, World};
+use toolgate_engines::{
+    Beginning, Call, Closed, Completion, Engine, Limits, Script, Stream, World,
+};
 
 use super::{Haste, MakeEngine};
 
@@ -60,8 +62,20 @@ impl World for Nothing {
         Err(Closed)
     }
 
-    fn wait(&mut self, _deadline: Option<Instant>) -> Result<Option<Completion>, Closed> {
+    fn wait(&mut self, _deadline: Option<Duration>) -> Result<Option<Completion>, Closed> {
         Err(Closed)
+    }
+
+    fn more(&mut self) -> Result<Option<Completion>, Closed> {
+        Err(Closed)
+    }
+
+    fn now(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn beginning(&self) -> Beginning {
+        Beginning::default()
     }
 
     fn write(&mut self, _stream: Stream, _text: &str) {}

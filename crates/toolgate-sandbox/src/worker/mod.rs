@@ -87,7 +87,7 @@ fn serve(make_engine: MakeEngine) -> Result<(), ExitReason> {
     if !pipe.has_news()? {
         engines.warm_up();
     }
-    let Some(ToWorker::Start(start)) = pipe.receive(None)? else { return Err(ExitReason::Lost) };
+    let ToWorker::Start(start) = pipe.receive()? else { return Err(ExitReason::Lost) };
     lockdown::bound_run(&start);
     run(pipe, engines, &start)
 }
@@ -104,7 +104,7 @@ fn run(mut pipe: Pipe, engines: Engines, start: &Start) -> Result<(), ExitReason
     };
     let script = Script { source: &prepared.source, functions: &prepared.functions };
     let limits = Limits { memory_bytes: start.memory_bytes, stack_bytes: start.stack_bytes };
-    let mut world = PipeWorld::new(pipe, start.value_bytes);
+    let mut world = PipeWorld::new(pipe, start);
     let done = match engine.run(&script, &limits, &mut world) {
         Outcome::Value(Some(value)) => {
             let bytes = u64::try_from(value.get().len()).unwrap_or(u64::MAX);
@@ -124,7 +124,7 @@ fn run(mut pipe: Pipe, engines: Engines, start: &Start) -> Result<(), ExitReason
 /// system how much time was used.
 fn end(mut pipe: Pipe, last: &FromWorker) -> Result<(), ExitReason> {
     pipe.send(last);
-    let _ = pipe.receive(None)?;
+    let _ = pipe.receive()?;
     Ok(())
 }
 

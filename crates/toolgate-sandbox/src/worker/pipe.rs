@@ -113,7 +113,7 @@ impl Pipe {
             match sent {
                 Ok(()) | Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => {
-                    let ready = wait_for(PollFlags::IN | PollFlags::OUT, None)?;
+                    let ready = wait_for(PollFlags::IN | PollFlags::OUT, Patience::Endless)?;
                     if ready.contains(PollFlags::IN) {
                         self.read()?;
                     }
@@ -127,19 +127,22 @@ impl Pipe {
 
     /// Whether the host has said something that was not read yet.
     pub(super) fn has_news(&self) -> Result<bool, Lost> {
-        Ok(self.inbox.has_more() || !wait_for(PollFlags::IN, Some(Instant::now()))?.is_empty())
+        Ok(self.has_frame() || !wait_for(PollFlags::IN, Patience::None)?.is_empty())
     }
 
-    /// The next frame, until `deadline` at most. Everything is sent before it waits.
-    pub(super) fn receive(&mut self, deadline: Option<Instant>) -> Result<Option<ToWorker>, Lost> {
+    /// Whether the next frame is there already, or begins to be.
+    pub(super) fn has_frame(&self) -> bool {
+        self.inbox.has_more()
+    }
+
+    /// The next frame. Everything is sent before it waits.
+    pub(super) fn receive(&mut self) -> Result<ToWorker, Lost> {
         loop {
             if let Some((kind, body)) = self.inbox.next_frame().map_err(|_| Lost)? {
-                return ToWorker::decode(kind, body).map(Some).map_err(|_| Lost);
+                return ToWorker::decode(kind, body).map_err(|_| Lost);
             }
             self.flush()?;
-            if wait_for(PollFlags::IN, deadline)?.is_empty() {
-                return Ok(None);
-            }
+            wait_for(PollFlags::IN, Patience::Endless)?;
             self.read()?;
         }
     }
@@ -155,12 +158,20 @@ impl Pipe {
     }
 }
 
-/// Waits until the pipe is ready, or until the deadline: then no flag is set.
-fn wait_for(flags: PollFlags, deadline: Option<Instant>) -> Result<PollFlags, Lost> {
+/// How long to wait for the pipe.
+#[derive(Debug, Clone, Copy)]
+enum Patience {
+    None,
+    Endless,
+}
+
+/// Waits until the pipe is ready, or not at all: then it may be that no flag is set.
+fn wait_for(flags: PollFlags, patience: Patience) -> Result<PollFlags, Lost> {
     loop {
-        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        // What does not fit is longer than any run.
-        let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+        let timeout = match patience {
+            Patience::None => Some(Timespec { tv_sec: 0, tv_nsec: 0 }),
+            Patience::Endless => None,
+        };
         let input = stdin();
         let mut descriptors = [PollFd::new(&input, flags)];
         match poll(&mut descriptors, timeout.as_ref()) {

@@ -53,8 +53,8 @@ struct PipeLookup<'a> {
 impl PipeLookup<'_> {
     fn ask(&mut self, names: &[String]) -> Result<Vec<Found>, Lost> {
         self.pipe.send(&FromWorker::Describe(names.to_vec()));
-        match self.pipe.receive(None)? {
-            Some(ToWorker::Described(found)) => Ok(found),
+        match self.pipe.receive()? {
+            ToWorker::Described(found) => Ok(found),
             _ => Err(Lost),
         }
     }

@@ -7,6 +7,7 @@ mod support;
 mod concurrency;
 mod escape;
 mod forged;
+mod history;
 mod hostile;
 mod languages;
 mod lifecycle;

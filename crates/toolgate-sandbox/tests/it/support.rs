@@ -12,8 +12,8 @@ use serde_json::{json, value::RawValue};
 use tokio::sync::Barrier;
 use tokio_util::sync::CancellationToken;
 use toolgate_sandbox::{
-    BoxFuture, Found, Language, Outcome, Pool, PoolSettings, Report, RunLimits, Script, Thrown,
-    Tools,
+    Answer, BoxFuture, CallId, Found, Language, Outcome, Pool, PoolSettings, Report, RunLimits,
+    Script, Thrown, Tools,
 };
 
 /// A pool of the worker that has the broken engine too.
@@ -66,16 +66,17 @@ impl Tools for TestTools {
 
     fn call(
         &self,
+        _id: CallId,
         name: String,
         arguments: Box<RawValue>,
         cancel: CancellationToken,
-    ) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>> {
+    ) -> BoxFuture<'static, Answer> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         let meeting = Arc::clone(&self.meeting);
         let cancelled = Arc::clone(&self.cancelled);
         Box::pin(async move {
             let arguments_text = arguments.get();
-            match name.as_str() {
+            Answer::Ended(match name.as_str() {
                 "echo" => Ok(arguments),
                 "fail" => Err(Thrown { tool: name, message: String::from("it is broken") }),
                 "big" => {
@@ -94,7 +95,7 @@ impl Tools for TestTools {
                     Err(Thrown { tool: name, message: String::from("cancelled") })
                 }
                 _ => Err(Thrown { tool: name, message: String::from("there is no such tool") }),
-            }
+            })
         })
     }
 }
@@ -106,15 +107,15 @@ pub(crate) fn raw(text: &str) -> Box<RawValue> {
 /// A script of commands for the broken engine.
 pub(crate) fn broken(commands: &[&str]) -> Script {
     let lines: Vec<String> = commands.iter().map(|command| format!("# {command}")).collect();
-    Script { code: format!("# broken\n{}\n", lines.join("\n")), language: Language::Python }
+    Script::new(format!("# broken\n{}\n", lines.join("\n")), Language::Python)
 }
 
 pub(crate) fn python(code: &str) -> Script {
-    Script { code: code.to_owned(), language: Language::Python }
+    Script::new(code.to_owned(), Language::Python)
 }
 
 pub(crate) fn typescript(code: &str) -> Script {
-    Script { code: code.to_owned(), language: Language::TypeScript }
+    Script::new(code.to_owned(), Language::TypeScript)
 }
 
 /// Runs a script with ordinary tools.
@@ -123,6 +124,17 @@ pub(crate) async fn run(pool: &Pool, script: Script, limits: &RunLimits) -> Repo
 }
 
 /// How a run ended, in one line.
+/// What a script returned.
+pub(crate) fn value_of(report: &Report) -> serde_json::Value {
+    let Outcome::Value(Some(value)) = &report.outcome else { panic!("{:?}", report.outcome) };
+    serde_json::from_str(value.get()).unwrap()
+}
+
+/// What a script wrote.
+pub(crate) fn text_of(report: &Report) -> String {
+    report.output.head.clone()
+}
+
 pub(crate) fn ending(report: &Report) -> String {
     match &report.outcome {
         Outcome::Value(Some(value)) => format!("value: {}", value.get()),
@@ -135,6 +147,8 @@ pub(crate) fn ending(report: &Report) -> String {
         Outcome::Failed(failure) => format!("failed: {}", failure.message),
         Outcome::Stopped(stop) => format!("stopped: {stop}"),
         Outcome::Cancelled => String::from("cancelled"),
+        Outcome::Suspended => String::from("suspended"),
+        Outcome::Diverged(what) => format!("diverged: {what}"),
         Outcome::Crashed(words) => format!("crashed: {words}"),
     }
 }

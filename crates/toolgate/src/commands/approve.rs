@@ -3,11 +3,15 @@
 use std::process::ExitCode;
 
 use serde_json::json;
-use toolgate_store::{ApprovalRequest, ChoiceFile, Consent};
+use toolgate_broker::{Lasts, PersonAnswer};
+use toolgate_store::{ApprovalRequest, ChoiceFile, Consent, Journal, Store};
 
-use super::enable::agreed;
+use super::{
+    approvals::{self, WaitingCall},
+    enable::agreed,
+};
 use crate::{
-    cli::{Approve, Globals},
+    cli::{Approve, For, Globals},
     failure::Failure,
     load::{self, Loaded},
     printer::Printer,
@@ -28,7 +32,12 @@ pub(crate) fn run(
 ) -> Result<ExitCode, Failure> {
     let loaded = load::load(globals)?;
     let files = files(&loaded)?;
-    let Some(id) = &arguments.id else { return list(&files, arguments, printer) };
+    let store = load::store().ok_or_else(super::no_place)?;
+    let journal = store.journal().map_err(approvals::unusable)?;
+    let Some(id) = &arguments.id else { return list(&files, &journal, arguments, printer) };
+    if let Some(call) = approvals::find(&journal, id)? {
+        return decide(&store, &journal, &call, arguments, printer);
+    }
     let waiting = waiting(&files).into_iter().find(|waiting| waiting.id == *id);
     if arguments.deny {
         return deny(id, waiting, &files, printer);
@@ -50,27 +59,62 @@ pub(crate) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
+/// Shows a call that waits, and answers.
+fn decide(
+    store: &Store,
+    journal: &Journal,
+    call: &WaitingCall,
+    arguments: &Approve,
+    printer: &mut Printer,
+) -> Result<ExitCode, Failure> {
+    if arguments.show && arguments.output.json {
+        printer.json(&approvals::data(call))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    printer.line(&call.inquiry);
+    if arguments.show {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let lasts = match arguments.lasts {
+        None => Lasts::Once,
+        Some(For::Run) => Lasts::Run,
+        Some(For::Session) => Lasts::Session,
+        Some(For::Always) => Lasts::Always,
+    };
+    let answer = if arguments.deny {
+        PersonAnswer::Deny
+    } else {
+        agreed(arguments.yes)?;
+        PersonAnswer::Allow { lasts, these_arguments: arguments.these_arguments }
+    };
+    let text = approvals::answer(store, journal, call, answer, arguments.expires)?;
+    printer.line(text);
+    Ok(ExitCode::SUCCESS)
+}
+
 fn list(
     files: &[(Option<String>, ChoiceFile)],
+    journal: &Journal,
     arguments: &Approve,
     printer: &mut Printer,
 ) -> Result<ExitCode, Failure> {
     let waiting = waiting(files);
+    let calls = approvals::waiting(journal)?;
     if arguments.output.json {
-        let rows: Vec<_> = waiting
+        let servers = waiting
             .iter()
             .map(|waiting| {
                 let request = &waiting.request;
                 json!({
-                    "id": waiting.id, "namespace": waiting.namespace, "server": request.server,
+                    "kind": "server", "id": waiting.id, "namespace": waiting.namespace, "server": request.server,
                     "at": request.at, "shown": request.shown, "plan": request.plan,
                 })
-            })
-            .collect();
+            });
+        let rows: Vec<_> = servers.chain(calls.iter().map(approvals::data)).collect();
         printer.json(&rows)?;
         return Ok(ExitCode::SUCCESS);
     }
-    if waiting.is_empty() {
+    if waiting.is_empty() && calls.is_empty() {
         printer.note("nothing waits for a decision");
     }
     for Waiting { id, namespace, request, .. } in &waiting {
@@ -80,7 +124,13 @@ fn list(
             printer.line(format!("  {line}"));
         }
     }
-    if !waiting.is_empty() {
+    for WaitingCall { approval, inquiry } in &calls {
+        printer.line(&approval.id);
+        for line in inquiry.to_string().lines() {
+            printer.line(format!("  {line}"));
+        }
+    }
+    if !waiting.is_empty() || !calls.is_empty() {
         printer.note("`toolgate approve ID` allows one, `toolgate approve ID --deny` refuses it");
     }
     Ok(ExitCode::SUCCESS)

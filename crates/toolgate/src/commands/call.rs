@@ -10,6 +10,7 @@ use crate::{
     cli::{Call, Globals},
     failure::Failure,
     printer::Printer,
+    terminal,
 };
 
 pub(crate) async fn run(
@@ -26,7 +27,7 @@ pub(crate) async fn run(
     if let Some(server) = server {
         host.connect(server.as_str()).await;
     }
-    let session = host.session();
+    let session = host.session_of(terminal::session());
     let outcome = call(&session, &arguments.name, values).await;
     host.shutdown().await;
     let result = outcome?;

@@ -35,6 +35,9 @@ pub(crate) async fn run(
     for server in &mut servers {
         server.problems.extend(host.broken_schemas(server.server.as_str()));
     }
+    let names = servers.iter().map(|server| server.server.as_str());
+    let findings: Vec<String> =
+        names.flat_map(|server| super::definitions::findings(&host, server)).collect();
     let vectors = host.vectors().await;
     let logins = logins::of_all(&loaded.configuration).await;
     host.shutdown().await;
@@ -42,6 +45,8 @@ pub(crate) async fn run(
     let modes = modes(exposure.kind);
     let choices = loaded.choices(loaded.namespace.as_deref()).map(|file| file.read());
     let waiting = choices.map(|choices| choices.requests.len()).unwrap_or_default();
+    let calls = host.journal().and_then(|journal| journal.open_approvals().ok());
+    let waiting = waiting + calls.map(|calls| calls.len()).unwrap_or_default();
     if arguments.output.json {
         printer.json(&json!({
             "file": folders::shown(&loaded.path),
@@ -54,6 +59,7 @@ pub(crate) async fn run(
             "vectors": vectors,
             "logins": logins,
             "waitingForApproval": waiting,
+            "findings": findings,
             "unusable": unusable
                 .iter()
                 .map(|(server, reason)| json!({ "server": server, "reason": reason }))
@@ -67,6 +73,9 @@ pub(crate) async fn run(
         }
         if let Some(VectorProgress { encoder, known, total, .. }) = &vectors {
             printer.line(format!("Search by meaning is {encoder}'s: vectors {known} of {total}."));
+        }
+        for finding in &findings {
+            printer.line(format!("Look at {finding}."));
         }
         if waiting > 0 {
             printer.line(format!(

@@ -1,6 +1,8 @@
 //! Scripts: `run_code`, `read_output`, `toolgate run`, `toolgate doctor`.
 
 mod command;
+mod durable;
+mod killed;
 mod results;
 mod runs;
 

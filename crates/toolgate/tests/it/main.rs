@@ -19,7 +19,10 @@ mod door;
 mod embeddings;
 mod eras;
 mod fixtures;
+#[cfg(unix)]
+mod flow;
 mod gateway;
+mod guard;
 mod http;
 mod keeping;
 #[cfg(unix)]

@@ -278,10 +278,10 @@ async fn prefixes_collisions_and_names_of_the_host() {
 }
 
 #[tokio::test]
-async fn tools_that_are_excluded_or_need_an_approval_do_not_exist() {
+async fn tools_that_are_excluded_or_denied_do_not_exist() {
     let settings = json!({
         "includeTools": ["find_notes", "delete_note", "create_note"], "excludeTools": ["create_note"],
-        "tools": { "delete_note": { "approval": "ask" } },
+        "tools": { "delete_note": { "approval": "deny" } },
     });
     let workplace =
         Workplace::new(&json!({ "mcpServers": { "notes": entry_with(&notes(), settings) } }));

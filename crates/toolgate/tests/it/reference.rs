@@ -21,6 +21,9 @@ const COMMANDS: &[&[&str]] = &[
     &["inspect"],
     &["call"],
     &["run"],
+    &["runs"],
+    &["runs", "show"],
+    &["runs", "repeat"],
     &["login"],
     &["logout"],
     &["enable"],
@@ -28,6 +31,14 @@ const COMMANDS: &[&[&str]] = &[
     &["approve"],
     &["skills"],
     &["skills", "show"],
+    &["policy"],
+    &["policy", "check"],
+    &["grants"],
+    &["grants", "revoke"],
+    &["definitions"],
+    &["definitions", "diff"],
+    &["definitions", "approve"],
+    &["audit"],
     &["logs"],
     &["usage"],
     &["usage", "erase"],
@@ -79,12 +90,16 @@ async fn every_command_is_in_the_reference() {
             .skip_while(|line| *line != "Commands:")
             .skip(1)
             .take_while(|line| !line.is_empty())
-            .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next())
+            // A line that begins further in goes on with the one before it.
+            .filter_map(|line| line.strip_prefix("  ").filter(|line| !line.starts_with(' ')))
+            .filter_map(|line| line.split_whitespace().next())
             .filter(|name| *name != "help")
             .map(str::to_owned)
             .collect()
     };
-    for parent in [&[][..], &["config"], &["usage"], &["skills"]] {
+    for parent in
+        [&[][..], &["config"], &["usage"], &["skills"], &["policy"], &["grants"], &["definitions"]]
+    {
         let names = listed(&help(parent).await);
         assert!(!names.is_empty(), "{parent:?}");
         for name in names {

@@ -18,8 +18,8 @@ use toolgate_testkit::{Entry, Fixture, RawClient};
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// The tools of a deferred session.
-pub(crate) const META: [&str; 5] =
-    ["search_tools", "get_tool_details", "call_tool", "run_code", "read_output"];
+pub(crate) const META: [&str; 6] =
+    ["search_tools", "get_tool_details", "call_tool", "run_code", "resume_run", "read_output"];
 
 /// A folder with a configuration, which is also the user's home.
 #[derive(Debug)]

@@ -1,12 +1,12 @@
 //! A world in memory.
 
-use std::{cell::RefCell, collections::VecDeque, rc::Rc, time::Instant};
+use std::{cell::RefCell, collections::VecDeque, rc::Rc, time::Duration};
 
 use serde_json::value::RawValue;
 
 use crate::{
-    Call, Closed, Completion, Engine, Function, Limits, Outcome, Script, Stream, Thrown, World,
-    javascript::JavaScript,
+    Beginning, Call, Closed, Completion, Engine, Function, Limits, Outcome, Script, Stream, Thrown,
+    World, javascript::JavaScript,
 };
 
 /// What a run left behind.
@@ -37,6 +37,7 @@ struct FakeWorld {
     waiting: VecDeque<Call>,
     /// After this many calls nobody is there any more.
     closes_after: usize,
+    now: Duration,
 }
 
 pub(super) const LIMITS: Limits = Limits { memory_bytes: 64 << 20, stack_bytes: 512 << 10 };
@@ -54,7 +55,12 @@ pub(super) fn run_with(source: &str, limits: Limits, closes_after: usize) -> Run
         .map(|name| Function { name: (*name).to_owned(), parameters: vec!["value".to_owned()] })
         .collect();
     let seen = Rc::new(RefCell::new(Seen::default()));
-    let mut world = FakeWorld { seen: Rc::clone(&seen), waiting: VecDeque::new(), closes_after };
+    let mut world = FakeWorld {
+        seen: Rc::clone(&seen),
+        waiting: VecDeque::new(),
+        closes_after,
+        now: Duration::ZERO,
+    };
     let engine = Box::new(JavaScript::new().expect("the engine starts"));
     let script = Script { source, functions: &functions };
     let outcome = engine.run(&script, &limits, &mut world);
@@ -79,12 +85,24 @@ impl World for FakeWorld {
         Ok(())
     }
 
-    fn wait(&mut self, deadline: Option<Instant>) -> Result<Option<Completion>, Closed> {
+    fn wait(&mut self, deadline: Option<Duration>) -> Result<Option<Completion>, Closed> {
         let Some(call) = self.waiting.pop_front() else {
-            assert!(deadline.is_some(), "waits for nothing");
+            self.now = self.now.max(deadline.expect("waits for nothing"));
             return Ok(None);
         };
         Ok(Some(Completion { id: call.id, outcome: answer(&call) }))
+    }
+
+    fn more(&mut self) -> Result<Option<Completion>, Closed> {
+        Ok(None)
+    }
+
+    fn now(&self) -> Duration {
+        self.now
+    }
+
+    fn beginning(&self) -> Beginning {
+        Beginning { unix: Duration::from_hours(24 * 365 * 55), seed: 7 }
     }
 
     fn write(&mut self, stream: Stream, text: &str) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{python, run, workplace};
+use super::{durable::shown, python, run, workplace};
 use crate::support::{call, text};
 
 #[tokio::test]
@@ -119,7 +119,7 @@ async fn an_uncaught_error_says_where_and_what_has_already_happened() {
     )
     .await;
     assert_eq!(answer["isError"], true);
-    insta::assert_snapshot!(text(&answer), @r#"
+    insta::assert_snapshot!(shown(&answer), @r#"
     first 3
     ToolError: no luck
       at line 4, column 7: await kit_fail({ message: 'no luck' });
@@ -128,6 +128,7 @@ async fn an_uncaught_error_says_where_and_what_has_already_happened() {
       kit_fail({"message":"no luck"}): no luck
     In flight at the end, effect unknown: kit_sleep.
       kit_sleep({"ms":60000})
+    resume_run(run_id: "ID", code?) goes on, with corrected code if need be; what completed is not repeated.
     "#);
     let answer = python(
         &mut client,
@@ -135,13 +136,14 @@ async fn an_uncaught_error_says_where_and_what_has_already_happened() {
     )
     .await;
     assert_eq!(answer["isError"], true);
-    insta::assert_snapshot!(text(&answer), @r#"
+    insta::assert_snapshot!(shown(&answer), @r#"
     first 3
     ToolError: kit_fail: no luck
       at line 3, column 1: await kit_fail(message='no luck')
     Calls completed: kit_add.
     Failed: kit_fail.
       kit_fail({"message":"no luck"}): no luck
+    resume_run(run_id: "ID", code?) goes on, with corrected code if need be; what completed is not repeated.
     "#);
 }
 

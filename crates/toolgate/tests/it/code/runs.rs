@@ -78,7 +78,10 @@ async fn scripts_can_be_off_or_all_there_is() {
 
     let mut client = workplace(&json!({})).connect(&["--mode", "code"]).await;
     let tools = list(&mut client).await;
-    assert_eq!(names(&tools), ["search_tools", "get_tool_details", "run_code", "read_output"]);
+    assert_eq!(
+        names(&tools),
+        ["search_tools", "get_tool_details", "run_code", "resume_run", "read_output"]
+    );
     let found =
         call(&mut client, "search_tools", json!({ "query": "add numbers", "limit": 1 })).await;
     assert!(text(&found).contains("run_code") && !text(&found).contains("call_tool"), "{found}");

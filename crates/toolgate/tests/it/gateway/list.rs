@@ -89,6 +89,8 @@ async fn the_descriptions_of_the_meta_tools() {
       Call a tool by its name from search_tools. Arguments are checked first; the tool's own result comes back.
     run_code(code: string, language?: "typescript" | "python")
       Run a script that calls tools; only what it prints and returns comes back. For several calls, large results, loops. Every tool is an async function of its name. TypeScript: const issues = await github_list_issues({repo: "a/b"}); return issues.length. Python: issues = await github_list_issues(repo="a/b"); print(len(issues)). A result is data (structured content, or parsed JSON) or text; a failed call throws. search_tools and get_tool_details are functions too. Parallel: Promise.all, asyncio.gather. There is no network, no file, no package. For types: get_tool_details with format.
+    resume_run(run_id: string, code?: string)
+      Go on with a run_code that failed, was interrupted or waits for approval, by its run id. Calls that completed are not repeated. With code: corrected, its first calls the same.
     read_output(id: string, offset?: integer, pattern?: string)
       More of an output of run_code that was too long to show, or a toolgate:// resource: from an offset on, or the lines that match a pattern.
     "#);
@@ -105,5 +107,5 @@ async fn requests_that_it_does_not_know_are_refused_and_nothing_breaks() {
     assert_eq!(answer["result"], json!({}));
     let answer = client.call("no_such_tool", json!({})).await.unwrap();
     assert_eq!(answer["error"]["code"], -32602, "{answer}");
-    assert_eq!(list(&mut client).await.len(), 5);
+    assert_eq!(list(&mut client).await.len(), META.len());
 }

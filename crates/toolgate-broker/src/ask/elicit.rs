@@ -1,0 +1,61 @@
+//! The question as a form that an MCP client shows.
+
+use serde_json::{Value, json};
+use toolgate_upstream::{Question, Respondent, can_answer};
+
+use super::{Inquiry, Lasts, PersonAnswer};
+
+const ANSWER: &str = "answer";
+const THESE: &str = "onlyTheseArguments";
+const DENY: &str = "deny";
+
+/// Asks the client's person. `None` where the client cannot be asked, or failed to.
+pub(crate) async fn elicit(respondent: &dyn Respondent, inquiry: &Inquiry) -> Option<PersonAnswer> {
+    let question =
+        Question { method: "elicitation/create".to_owned(), params: Some(form(inquiry)) };
+    if !can_answer(respondent.capabilities(), &question) {
+        return None;
+    }
+    let answer = respondent.answer(question).await.ok()?;
+    Some(read(inquiry, &answer))
+}
+
+fn form(inquiry: &Inquiry) -> Value {
+    let choices: Vec<&str> = inquiry.choices().map(word).chain([DENY]).collect();
+    json!({
+        "message": inquiry.to_string(),
+        "requestedSchema": {
+            "type": "object",
+            "properties": {
+                ANSWER: { "type": "string", "title": "Allow this call?", "enum": choices },
+                THESE: {
+                    "type": "boolean",
+                    "title": "Only with these arguments",
+                    "default": false,
+                },
+            },
+            "required": [ANSWER],
+        },
+    })
+}
+
+/// A form that was not accepted, or holds something else than it asked for, is a no.
+fn read(inquiry: &Inquiry, answer: &Value) -> PersonAnswer {
+    if answer.get("action").and_then(Value::as_str) != Some("accept") {
+        return PersonAnswer::Deny;
+    }
+    let field = |name: &str| answer.get("content").and_then(|content| content.get(name));
+    let said = field(ANSWER).and_then(Value::as_str);
+    let lasts = inquiry.choices().find(|lasts| said == Some(word(*lasts)));
+    let these_arguments = field(THESE).and_then(Value::as_bool).unwrap_or_default();
+    lasts.map_or(PersonAnswer::Deny, |lasts| PersonAnswer::Allow { lasts, these_arguments })
+}
+
+fn word(lasts: Lasts) -> &'static str {
+    match lasts {
+        Lasts::Once => "allow once",
+        Lasts::Run => "allow for this run",
+        Lasts::Session => "allow for this session",
+        Lasts::Always => "allow always",
+    }
+}

@@ -1,0 +1,168 @@
+//! What a person is asked.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use toolgate_catalog::{Fingerprint, Tool, ToolId};
+use toolgate_policy::{
+    Contact, Decision, Evidence, Grant, GrantId, GrantedArguments, Ground, LabelSet, Moment, Scope,
+    definitions::shown,
+};
+
+use super::{Lasts, PersonAnswer};
+use crate::context::{CallContext, new_id};
+
+/// A question about one call. Everything in it that others wrote is made safe and bounded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Inquiry {
+    /// The tool.
+    pub tool: ToolId,
+    /// Its exposed name.
+    pub name: String,
+    /// The arguments, the start of them.
+    pub arguments: String,
+    /// All of them, by their hash.
+    pub arguments_hash: Fingerprint,
+    /// The rule that asks.
+    pub rule: String,
+    /// Why, in the words of the configuration.
+    pub reason: Option<String>,
+    /// Which argument came from which result.
+    pub evidence: Vec<String>,
+    /// The labels of the data that the call has to do with.
+    pub labels: LabelSet,
+    /// The conversation.
+    pub session: Arc<str>,
+    /// The run.
+    pub run: Option<Arc<str>>,
+    /// Who is at the other end.
+    pub caller: Arc<str>,
+}
+
+/// How much of the arguments is shown.
+const ARGUMENTS: usize = 1_500;
+const NAME: usize = 128;
+const MOST_EVIDENCE: usize = 8;
+/// How long a yes to one call waits for the call.
+const ONCE: Duration = Duration::from_hours(24);
+/// How long a yes for a run or a session is kept at most: neither lives as long.
+const WHILE: Duration = Duration::from_hours(7 * 24);
+
+impl Inquiry {
+    pub(crate) fn new(
+        context: &CallContext,
+        tool: &Tool,
+        arguments: &Value,
+        decision: &Decision,
+    ) -> Self {
+        Self {
+            tool: tool.id.clone(),
+            name: tool.name.to_string(),
+            arguments: shown(&arguments.to_string(), ARGUMENTS),
+            arguments_hash: Fingerprint::of(arguments),
+            rule: rule(decision),
+            reason: decision.reason().map(str::to_owned),
+            evidence: decision.evidence().into_iter().take(MOST_EVIDENCE).map(told).collect(),
+            labels: decision.flow_labels(),
+            session: Arc::clone(context.session.id()),
+            run: context.run.as_ref().map(|(run, _)| Arc::clone(run.id())),
+            caller: Arc::clone(&context.session.caller().name),
+        }
+    }
+
+    /// The same for the same call of the same conversation.
+    pub fn subject(&self) -> String {
+        let ToolId { server, tool } = &self.tool;
+        // A run may go on in another session.
+        let place = self.run.as_ref().unwrap_or(&self.session);
+        format!("{server}/{tool} {} {} {place}", self.arguments_hash, self.labels)
+    }
+
+    /// How long a yes can hold.
+    pub fn choices(&self) -> impl Iterator<Item = Lasts> {
+        let all = [Lasts::Once, Lasts::Run, Lasts::Session, Lasts::Always];
+        let in_run = self.run.is_some();
+        all.into_iter().filter(move |lasts| in_run || *lasts != Lasts::Run)
+    }
+
+    /// What a yes allows from now on. `None` for a no, and for the run of a call that has none.
+    pub fn grant(
+        &self,
+        answer: PersonAnswer,
+        by: &str,
+        now: Moment,
+        expires: Option<Duration>,
+    ) -> Option<Grant> {
+        let PersonAnswer::Allow { lasts, these_arguments } = answer else { return None };
+        let (scope, at_most) = match lasts {
+            Lasts::Once => (Scope::Once, Some(ONCE)),
+            Lasts::Run => (Scope::Run(self.run.clone()?), Some(WHILE)),
+            Lasts::Session => (Scope::Session(Arc::clone(&self.session)), Some(WHILE)),
+            Lasts::Always => (Scope::Always, None),
+        };
+        let arguments = if these_arguments || lasts == Lasts::Once {
+            GrantedArguments::Exactly(self.arguments_hash)
+        } else {
+            GrantedArguments::Any
+        };
+        let ends = expires.into_iter().chain(at_most).min();
+        let until = |length: Duration| {
+            Moment(now.0.saturating_add(u64::try_from(length.as_millis()).unwrap_or(u64::MAX)))
+        };
+        Some(Grant {
+            id: GrantId(new_id("g")),
+            scope,
+            tool: self.tool.clone(),
+            arguments,
+            labels: self.labels,
+            granted_at: now,
+            expires_at: ends.map(until),
+            by: by.into(),
+        })
+    }
+}
+
+impl fmt::Display for Inquiry {
+    /// The question for a person, in a few lines.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (server, name) = (shown(self.tool.server.as_str(), NAME), &self.name);
+        let who = if self.run.is_some() { "A script" } else { &*self.caller };
+        write!(formatter, "{} wants to call {name} of the server {server}", shown(who, NAME))?;
+        write!(formatter, "\nwith {}", self.arguments)?;
+        match &self.reason {
+            Some(reason) => write!(formatter, "\nAsked because {reason} ({})", self.rule)?,
+            None => write!(formatter, "\nAsked because of {}", self.rule)?,
+        }
+        for line in &self.evidence {
+            write!(formatter, "\n- {line}")?;
+        }
+        Ok(())
+    }
+}
+
+/// What decided, in words.
+pub(crate) fn rule(decision: &Decision) -> String {
+    match &decision.ground {
+        Ground::Rule(rule) => rule.origin.to_string(),
+        Ground::Mode(mode) => format!("the default \"{mode}\""),
+    }
+}
+
+fn told(evidence: &Evidence) -> String {
+    let Evidence { tool, call, labels, contact, argument } = evidence;
+    let (server, tool) = (shown(tool.server.as_str(), NAME), shown(&tool.tool, NAME));
+    let place = shown(argument.as_deref().unwrap_or("the arguments"), NAME);
+    match contact {
+        Contact::Carried => {
+            format!("{place} has data of {server}/{tool} (result {call}), which is {labels}")
+        }
+        Contact::Steered => {
+            format!("{server}/{tool} (result {call}) was read before, which is {labels}")
+        }
+        Contact::Touched => {
+            format!("{server}/{tool} (result {call}) was touched, which is {labels}")
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Who makes a call, and where.
+
+use std::{
+    fmt,
+    hash::{BuildHasher, Hasher, RandomState},
+    sync::Arc,
+};
+
+use crate::{
+    ask::Asker,
+    watch::{RunWatch, SessionWatch},
+};
+
+/// What a conversation is to the broker: who is at the other end, and what it has seen.
+pub struct SessionContext {
+    id: Arc<str>,
+    caller: Caller,
+    asker: Option<Arc<dyn Asker>>,
+    pub(crate) watch: SessionWatch,
+}
+
+/// Who is at the other end of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// As the record calls them: a client's name, the user of a shell.
+    pub name: Arc<str>,
+    /// Whether it is a model or a person who chooses the calls.
+    pub made_by: MadeBy,
+}
+
+/// Who chose a call and its arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MadeBy {
+    /// A model, after all that it was shown.
+    Model,
+    /// A script.
+    Script,
+    /// A person, at a shell.
+    Person,
+}
+
+/// What a run of a script is to the broker.
+pub struct RunContext {
+    id: Arc<str>,
+    ledger: Option<Arc<dyn RunLedger>>,
+    pub(crate) watch: RunWatch,
+}
+
+/// Who writes down what a run does.
+pub trait RunLedger: Send + Sync {
+    /// Is told what was decided of a call, right before it is sent where it is. One that cannot be
+    /// written down is not sent; why not, in words.
+    fn decided(&self, call: u64, decided: &Decided<'_>) -> Result<(), String>;
+}
+
+/// What was decided of a call.
+#[derive(Debug, Clone, Copy)]
+pub struct Decided<'a> {
+    /// What the policy said.
+    pub verdict: &'a str,
+    /// Which rule of it, and who let the call through.
+    pub rule: &'a str,
+    /// Whether it is sent now.
+    pub sent: bool,
+    /// Which earlier results it is close to, as JSON, where there are any.
+    pub flow: Option<&'a str>,
+}
+
+/// Where a call comes from.
+#[derive(Debug, Clone)]
+pub struct CallContext {
+    /// The conversation.
+    pub session: Arc<SessionContext>,
+    /// The run of a script, and the number of the call in it.
+    pub run: Option<(Arc<RunContext>, u64)>,
+}
+
+impl SessionContext {
+    /// A conversation that starts now.
+    pub fn new(caller: Caller) -> Self {
+        let id = new_id("s");
+        Self { id, caller, asker: None, watch: SessionWatch::default() }
+    }
+
+    /// With somebody who can be asked, such as the person at a terminal. A client that takes
+    /// elicitations is asked before them.
+    #[must_use]
+    pub fn with_asker(self, asker: Arc<dyn Asker>) -> Self {
+        Self { asker: Some(asker), ..self }
+    }
+
+    /// What the record calls it.
+    pub fn id(&self) -> &Arc<str> {
+        &self.id
+    }
+
+    /// Who is at the other end.
+    pub fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    pub(crate) fn asker(&self) -> Option<&Arc<dyn Asker>> {
+        self.asker.as_ref()
+    }
+}
+
+impl Caller {
+    /// A model behind a client of this name.
+    pub fn model(name: impl Into<Arc<str>>) -> Self {
+        Self { name: name.into(), made_by: MadeBy::Model }
+    }
+
+    /// A person at a shell.
+    pub fn person() -> Self {
+        Self { name: "shell".into(), made_by: MadeBy::Person }
+    }
+}
+
+impl RunContext {
+    /// A run of this script, under an id that the journal knows too.
+    pub fn new(id: impl Into<Arc<str>>, code: &str) -> Self {
+        Self { id: id.into(), ledger: None, watch: RunWatch::new(code) }
+    }
+
+    /// With somebody who writes down what is decided.
+    #[must_use]
+    pub fn with_ledger(self, ledger: Arc<dyn RunLedger>) -> Self {
+        Self { ledger: Some(ledger), ..self }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> &Arc<str> {
+        &self.id
+    }
+}
+
+impl CallContext {
+    /// A call that a session makes itself.
+    pub fn direct(session: &Arc<SessionContext>) -> Self {
+        Self { session: Arc::clone(session), run: None }
+    }
+
+    /// A call that a script makes.
+    pub fn of_run(session: &Arc<SessionContext>, run: &Arc<RunContext>, call: u64) -> Self {
+        Self { session: Arc::clone(session), run: Some((Arc::clone(run), call)) }
+    }
+
+    /// Who chose the call.
+    pub fn made_by(&self) -> MadeBy {
+        match self.run {
+            Some(_) => MadeBy::Script,
+            None => self.session.caller.made_by,
+        }
+    }
+
+    /// Whether a model that has read the results so far chose the call, or wrote the script.
+    pub(crate) fn is_chosen_after_reading(&self) -> bool {
+        self.session.caller.made_by == MadeBy::Model
+    }
+
+    /// Who writes down what the run does, and the number of the call in it.
+    pub(crate) fn ledger(&self) -> Option<(&dyn RunLedger, u64)> {
+        let (run, call) = self.run.as_ref()?;
+        Some((run.ledger.as_deref()?, *call))
+    }
+
+    pub(crate) fn run_id(&self) -> Option<&str> {
+        self.run.as_ref().map(|(run, _)| &**run.id())
+    }
+}
+
+/// A short name that no other thing has; `kind` is what it begins with.
+pub fn new_id(kind: &str) -> Arc<str> {
+    // Of everything that the standard library has, this is seeded by the system and differs each time.
+    let random = RandomState::new().build_hasher().finish();
+    format!("{kind}_{:012x}", random >> 16).into()
+}
+
+impl fmt::Debug for SessionContext {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { id, caller, .. } = self;
+        formatter
+            .debug_struct("SessionContext")
+            .field("id", id)
+            .field("caller", caller)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for RunContext {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("RunContext").field("id", &self.id).finish_non_exhaustive()
+    }
+}

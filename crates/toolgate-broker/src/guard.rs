@@ -1,0 +1,272 @@
+//! Whether a call may be made.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use parking_lot::RwLock;
+use serde_json::Value;
+use toolgate_catalog::{Definition, Tool, ToolId};
+use toolgate_policy::{Decision, Policy, PolicySettings, Request, Scope, ToolPolicy, Verdict};
+use toolgate_store::{Approval, ApprovalState, Journal, JournalError};
+use toolgate_upstream::{CallError, CallOptions};
+
+use crate::{
+    ask::{self, Inquiry, Lasts, PersonAnswer},
+    context::{CallContext, MadeBy, RunContext, SessionContext, new_id},
+    error::BrokerError,
+    grants::{GrantBook, now},
+    record::Audit,
+};
+
+/// What decides on calls, and what keeps what was decided.
+#[derive(Debug, Default)]
+pub struct GuardSettings {
+    /// Who may call what. Without rules every call goes through.
+    pub policy: PolicySettings,
+    /// Where questions wait for a person, and grants are kept. Without one a question that nobody
+    /// can answer now is a no.
+    pub journal: Option<Arc<Journal>>,
+    /// Where every decision and call is recorded.
+    pub audit: Option<Audit>,
+}
+
+/// Decides on calls.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    policy: Policy,
+    tools: RwLock<HashMap<ToolId, Known>>,
+    grants: Arc<GrantBook>,
+    journal: Option<Arc<Journal>>,
+}
+
+/// The policy for a tool, as long as it is the same tool.
+#[derive(Debug)]
+struct Known {
+    definition: Arc<Definition>,
+    name: Arc<str>,
+    policy: Arc<ToolPolicy>,
+}
+
+/// What let a call through.
+pub(crate) enum Permit {
+    /// The policy alone.
+    Policy,
+    /// Something that a person granted before.
+    Grant(String),
+    /// A person who was asked now.
+    Person,
+}
+
+/// How long a script's call waits for an answer: its run has a clock that goes on. After that the
+/// question waits in the queue.
+const SCRIPT_PATIENCE: Duration = Duration::from_secs(20);
+/// And how long any other call does.
+const PATIENCE: Duration = Duration::from_mins(10);
+
+impl Guard {
+    pub(crate) fn new(policy: PolicySettings, journal: Option<Arc<Journal>>) -> Self {
+        Self {
+            policy: Policy::new(policy),
+            tools: RwLock::default(),
+            grants: Arc::new(GrantBook::new(journal.clone())),
+            journal,
+        }
+    }
+
+    pub(crate) fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// The policy for a tool, made once for each definition.
+    pub(crate) fn policy_of(&self, tool: &Tool) -> Arc<ToolPolicy> {
+        if let Some(known) = self.tools.read().get(&tool.id)
+            && Arc::ptr_eq(&known.definition, &tool.definition)
+            && *known.name == *tool.name.as_str()
+        {
+            return Arc::clone(&known.policy);
+        }
+        let policy = Arc::new(self.policy.of(tool));
+        let (definition, name) = (Arc::clone(&tool.definition), tool.name.to_arc());
+        let known = Known { definition, name, policy: Arc::clone(&policy) };
+        self.tools.write().insert(tool.id.clone(), known);
+        policy
+    }
+
+    /// Lets a call through, or says why not. Asks a person where the policy wants it and none has
+    /// said yes before.
+    pub(crate) async fn authorise(
+        &self,
+        context: &CallContext,
+        tool: &Tool,
+        arguments: &Value,
+        decision: &Decision,
+        options: &CallOptions,
+    ) -> Result<Permit, BrokerError> {
+        match decision.verdict {
+            Verdict::Allow => return Ok(Permit::Policy),
+            Verdict::Deny => return Err(denied(tool, &by_policy(decision))),
+            Verdict::Ask => {}
+        }
+        let inquiry = Inquiry::new(context, tool, arguments, decision);
+        match self.granted(&inquiry, arguments.clone()).await {
+            Ok(Some(id)) => return Ok(Permit::Grant(id)),
+            Ok(None) => {}
+            // What is granted is not known, so that a person is asked anew.
+            Err(error) => tracing::warn!("{error}"),
+        }
+        let patience = match context.made_by() {
+            MadeBy::Script => SCRIPT_PATIENCE,
+            MadeBy::Model | MadeBy::Person => PATIENCE,
+        };
+        let asked = tokio::select! {
+            () = options.cancel.cancelled() => return Err(CallError::Cancelled.into()),
+            asked = tokio::time::timeout(patience, ask_now(context, &inquiry, options)) => asked,
+        };
+        match asked.ok().flatten() {
+            Some(PersonAnswer::Deny) => Err(denied(tool, "a person said no")),
+            Some(answer @ PersonAnswer::Allow { lasts, .. }) => {
+                if lasts != Lasts::Once {
+                    self.keep(&inquiry, answer, &context.session.caller().name).await;
+                }
+                Ok(Permit::Person)
+            }
+            None => Err(self.wait(context, tool, inquiry, decision).await),
+        }
+    }
+
+    /// Forgets what was granted for a session.
+    pub(crate) fn end_session(&self, session: &SessionContext) {
+        self.end(&Scope::Session(Arc::clone(session.id())));
+    }
+
+    /// Forgets what was granted for a run.
+    pub(crate) fn end_run(&self, run: &RunContext) {
+        self.end(&Scope::Run(Arc::clone(run.id())));
+    }
+
+    fn end(&self, over: &Scope) {
+        if let Err(error) = self.grants.end(over) {
+            tracing::warn!("{error}");
+        }
+    }
+
+    async fn granted(
+        &self,
+        inquiry: &Inquiry,
+        arguments: Value,
+    ) -> Result<Option<String>, JournalError> {
+        let (grants, inquiry) = (Arc::clone(&self.grants), inquiry.clone());
+        aside(move || {
+            let request = Request {
+                tool: &inquiry.tool,
+                arguments: &arguments,
+                labels: inquiry.labels,
+                run: inquiry.run.as_deref(),
+                session: Some(&inquiry.session),
+                now: now(),
+            };
+            Ok(grants.take(&request)?.map(|id| id.0.to_string()))
+        })
+        .await
+        .unwrap_or(Ok(None))
+    }
+
+    async fn keep(&self, inquiry: &Inquiry, answer: PersonAnswer, by: &str) {
+        let Some(grant) = inquiry.grant(answer, by, now(), None) else { return };
+        let grants = Arc::clone(&self.grants);
+        if let Some(Err(error)) = aside(move || grants.add(grant)).await {
+            tracing::warn!("the answer holds for this call alone: {error}");
+        }
+    }
+
+    /// Puts the question into the queue.
+    async fn wait(
+        &self,
+        context: &CallContext,
+        tool: &Tool,
+        inquiry: Inquiry,
+        decision: &Decision,
+    ) -> BrokerError {
+        let Some(journal) = self.journal.clone() else {
+            let why = format!("{}, and nobody can be asked here", asks(decision));
+            return denied(tool, &why);
+        };
+        let run = context.run.as_ref().map(|(run, call)| (run.id().to_string(), *call));
+        let queued = aside(move || {
+            let subject = inquiry.subject();
+            let run_id = run.as_ref().map(|(run, _)| run.as_str());
+            let before = journal.answered(&subject, run_id)?;
+            if before.is_some_and(|before| before.state == ApprovalState::Denied) {
+                return Ok(Queued::Denied);
+            }
+            let question = serde_json::to_string(&inquiry).unwrap_or_default();
+            let approval = Approval {
+                id: new_id("a").to_string(),
+                created: 0,
+                kind: "call".to_owned(),
+                subject,
+                run,
+                question,
+                state: ApprovalState::Open,
+                answer: None,
+            };
+            Ok::<_, JournalError>(journal.ask(&approval)?.map_or(Queued::Full, Queued::Waiting))
+        });
+        match queued.await {
+            Some(Ok(Queued::Waiting(id))) => {
+                BrokerError::Waiting { id, tool: tool.name.to_string() }
+            }
+            Some(Ok(Queued::Denied)) => denied(tool, "a person said no"),
+            Some(Ok(Queued::Full)) => {
+                let why = "it needs an approval, and too many questions wait already \
+                           (`toolgate approve` lists them)";
+                denied(tool, why)
+            }
+            Some(Err(error)) => denied(tool, &format!("it needs an approval, and {error}")),
+            None => denied(tool, "it needs an approval, and nobody could be asked"),
+        }
+    }
+}
+
+/// What became of a question for the queue.
+enum Queued {
+    Waiting(String),
+    Denied,
+    Full,
+}
+
+/// Asks whoever is there.
+async fn ask_now(
+    context: &CallContext,
+    inquiry: &Inquiry,
+    options: &CallOptions,
+) -> Option<PersonAnswer> {
+    if let Some(respondent) = &options.respondent
+        && let Some(answer) = ask::elicit(respondent.as_ref(), inquiry).await
+    {
+        return Some(answer);
+    }
+    context.session.asker()?.ask(inquiry).await
+}
+
+/// Does what touches the disk off the way of other calls. `None` where the runtime ends.
+async fn aside<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> Option<R> {
+    tokio::task::spawn_blocking(work).await.ok()
+}
+
+fn denied(tool: &Tool, why: &str) -> BrokerError {
+    BrokerError::Denied { tool: tool.name.to_string(), why: why.to_owned() }
+}
+
+fn by_policy(decision: &Decision) -> String {
+    match decision.reason() {
+        Some(reason) => format!("the policy denies it: {reason}"),
+        None => format!("the policy denies it ({})", ask::rule(decision)),
+    }
+}
+
+fn asks(decision: &Decision) -> String {
+    match decision.reason() {
+        Some(reason) => format!("it needs an approval ({reason})"),
+        None => "it needs an approval".to_owned(),
+    }
+}

@@ -1,0 +1,249 @@
+//! Every decision and call goes into the audit log.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{self, SyncSender, TrySendError},
+    },
+    time::Duration,
+};
+
+use serde_json::Value;
+use toolgate_catalog::{Fingerprint, Tool};
+use toolgate_policy::{Decision, Verdict};
+use toolgate_store::{AuditLog, AuditRecord};
+use toolgate_upstream::Redactor;
+
+use crate::{ask, context::CallContext, guard::Permit};
+
+/// Where and how calls are recorded.
+#[derive(Debug)]
+pub struct Audit {
+    /// The log.
+    pub log: AuditLog,
+    /// Whether arguments are kept as they are, and not by their hash alone.
+    pub arguments: bool,
+    /// Whether a call is refused that cannot be recorded.
+    pub required: bool,
+    /// Take the servers' secrets out of arguments.
+    pub redactors: Vec<Redactor>,
+}
+
+/// Writes the log, off the way of calls.
+pub(crate) struct Recorder {
+    audit: Audit,
+    lines: SyncSender<Line>,
+    told: Arc<AtomicBool>,
+}
+
+enum Line {
+    Record(Box<AuditRecord>),
+    /// Answered when everything before it is written.
+    Flush(SyncSender<()>),
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Outcome {
+    /// With a result of so many bytes.
+    Result {
+        bytes: u64,
+        is_error: bool,
+    },
+    /// Without one, or it was never made.
+    Error,
+    Refused,
+    Waiting,
+    /// It may have had an effect.
+    Unknown,
+}
+
+/// Records that wait to be written; when there are more, whoever calls writes.
+const WAITING: usize = 1_024;
+const FLUSHING_PATIENCE: Duration = Duration::from_secs(2);
+/// Words in the names of arguments whose values are never written down.
+const SECRET_WORDS: [&str; 8] =
+    ["password", "passwd", "secret", "token", "apikey", "api_key", "authorization", "credential"];
+const HIDDEN: &str = "[hidden]";
+
+impl Recorder {
+    pub(crate) fn new(audit: Audit) -> Self {
+        let (lines, waiting) = mpsc::sync_channel::<Line>(WAITING);
+        let told = Arc::new(AtomicBool::new(false));
+        let (log, tells) = (audit.log.clone(), Arc::clone(&told));
+        let writing = move || {
+            for line in waiting {
+                match line {
+                    Line::Record(record) => report(&log, &record, &tells),
+                    Line::Flush(done) => drop(done),
+                }
+            }
+        };
+        if let Err(error) = std::thread::Builder::new().name("audit".to_owned()).spawn(writing) {
+            tracing::warn!("the audit log is written by whoever calls: {error}");
+        }
+        Self { audit, lines, told }
+    }
+
+    /// The record of a call that was decided.
+    pub(crate) fn decided(
+        &self,
+        context: &CallContext,
+        tool: &Tool,
+        arguments: &Value,
+        decision: &Decision,
+    ) -> AuditRecord {
+        AuditRecord {
+            kind: "call".to_owned(),
+            caller: context.session.caller().name.to_string(),
+            session: context.session.id().to_string(),
+            run: context.run_id().map(str::to_owned),
+            tool: tool.name.to_string(),
+            server: tool.id.server.to_string(),
+            verdict: decision.verdict.as_str().to_owned(),
+            rule: ask::rule(decision),
+            arguments_hash: Fingerprint::of(arguments).to_string(),
+            arguments: self.audit.arguments.then(|| {
+                let mut arguments = arguments.clone();
+                hide(&mut arguments);
+                for redactor in &self.audit.redactors {
+                    redactor.clean_value(&mut arguments);
+                }
+                arguments
+            }),
+            argument_bytes: size(arguments),
+            ..AuditRecord::default()
+        }
+    }
+
+    /// Writes that a call is about to be made, where a call must not be made without that. `false`
+    /// where it could not be written.
+    pub(crate) async fn before(&self, record: &AuditRecord) -> bool {
+        if !self.audit.required {
+            return true;
+        }
+        let record = AuditRecord { kind: "decision".to_owned(), ..record.clone() };
+        let (log, told) = (self.audit.log.clone(), Arc::clone(&self.told));
+        let written = tokio::task::spawn_blocking(move || {
+            log.append(&record).inspect_err(|error| tell(&told, error)).is_ok()
+        });
+        written.await.unwrap_or(false)
+    }
+
+    /// Writes how a call ended.
+    pub(crate) fn after(&self, mut record: AuditRecord, outcome: Outcome, duration: Duration) {
+        record.duration = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+        record.outcome = match outcome {
+            Outcome::Result { bytes, is_error } => {
+                record.result_bytes = bytes;
+                if is_error { "error" } else { "ok" }
+            }
+            Outcome::Error => "error",
+            Outcome::Refused => "refused",
+            Outcome::Waiting => "waiting",
+            Outcome::Unknown => "unknown",
+        }
+        .to_owned();
+        self.write(record);
+    }
+
+    /// Waits until everything so far is written.
+    pub(crate) fn flush(&self) {
+        let (done, written) = mpsc::sync_channel(1);
+        if self.lines.send(Line::Flush(done)).is_ok() {
+            // Answered by being dropped.
+            let _ = written.recv_timeout(FLUSHING_PATIENCE);
+        }
+    }
+
+    fn write(&self, record: AuditRecord) {
+        match self.lines.try_send(Line::Record(Box::new(record))) {
+            Err(
+                TrySendError::Full(Line::Record(record))
+                | TrySendError::Disconnected(Line::Record(record)),
+            ) => {
+                report(&self.audit.log, &record, &self.told);
+            }
+            Ok(()) | Err(_) => {}
+        }
+    }
+}
+
+/// What let a call through, in the words of the record.
+/// Which rule decided, and who let the call through.
+pub(crate) fn rule_of(decision: &Decision, permit: Option<&Permit>) -> String {
+    let rule = ask::rule(decision);
+    match permit {
+        None | Some(Permit::Policy) => rule,
+        Some(Permit::Grant(id)) => format!("{rule}; grant {id}"),
+        Some(Permit::Person) => format!("{rule}; a person said yes"),
+    }
+}
+
+pub(crate) fn permitted(record: &mut AuditRecord, permit: &Permit) {
+    match permit {
+        Permit::Policy => {}
+        Permit::Grant(id) => record.rule = format!("{}; grant {id}", record.rule),
+        Permit::Person => record.rule = format!("{}; a person said yes", record.rule),
+    }
+    record.verdict = match permit {
+        Permit::Policy => record.verdict.clone(),
+        Permit::Grant(_) | Permit::Person => Verdict::Ask.as_str().to_owned(),
+    };
+}
+
+/// How many bytes a value has as JSON.
+pub(crate) fn size(value: &Value) -> u64 {
+    struct Count(u64);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len() as u64;
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    let _ = serde_json::to_writer(&mut count, value);
+    count.0
+}
+
+fn report(log: &AuditLog, record: &AuditRecord, told: &AtomicBool) {
+    if let Err(error) = log.append(record) {
+        tell(told, &error);
+    }
+}
+
+/// Told once: a disk that is full would fill the log of the program too.
+fn tell(told: &AtomicBool, error: &toolgate_store::AuditError) {
+    if !told.swap(true, Ordering::Relaxed) {
+        tracing::error!("{error}");
+    }
+}
+
+/// Takes out the values whose names say that they are secret.
+fn hide(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(hide),
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                let name = name.to_ascii_lowercase().replace('-', "_");
+                if SECRET_WORDS.iter().any(|word| name.contains(word)) {
+                    *field = Value::String(HIDDEN.to_owned());
+                } else {
+                    hide(field);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Recorder").field("log", &self.audit.log).finish_non_exhaustive()
+    }
+}

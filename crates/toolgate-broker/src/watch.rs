@@ -1,0 +1,173 @@
+//! Which data a session and a run have seen, and what of it a call carries.
+//!
+//! Nothing is watched until a tool with labels has returned something: without labels a call pays
+//! for one look at a lock.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, OnceLock},
+};
+
+use parking_lot::Mutex;
+use serde_json::Value;
+use toolgate_catalog::{Tool, ToolId};
+use toolgate_flow::{Label, LabelSet, Memory, Origin, Trace};
+use toolgate_policy::{Contact, Evidence, Flow, FlowMode};
+
+use crate::context::CallContext;
+
+/// What a session has seen.
+#[derive(Default)]
+pub(crate) struct SessionWatch {
+    seen: Mutex<Seen>,
+}
+
+/// What a run has seen.
+pub(crate) struct RunWatch {
+    code: Arc<str>,
+    seen: Mutex<Seen>,
+    /// What the session had seen when the run made its first call. Whoever wrote the script knew it.
+    began: OnceLock<u64>,
+}
+
+#[derive(Default)]
+struct Seen {
+    memory: Memory,
+    /// The results in the memory; `first` is the number of the oldest.
+    past: VecDeque<Past>,
+    first: u64,
+    /// Each tool once, with all that was ever said of its results.
+    touched: Vec<Past>,
+}
+
+/// A result that matters.
+#[derive(Clone)]
+struct Past {
+    number: u64,
+    tool: ToolId,
+    labels: LabelSet,
+    run: Option<Arc<str>>,
+}
+
+/// Results whose tool is remembered. What is older is known by its tool alone.
+const PAST: usize = 65_536;
+
+/// What may be said of a result; the other labels are about what a tool takes.
+pub(crate) fn of_result(labels: LabelSet) -> LabelSet {
+    labels.intersection([Label::Private, Label::Untrusted].into_iter().collect())
+}
+
+/// What is known of the data behind a call.
+pub(crate) fn flow(context: &CallContext, tool: &Tool, arguments: &Value, mode: FlowMode) -> Flow {
+    let mut evidence = Vec::new();
+    let session = &context.session.watch;
+    let run = context.run.as_ref().map(|(run, _)| run);
+    let began = run.map(|run| *run.watch.began.get_or_init(|| session.seen.lock().next()));
+    if mode == FlowMode::Off {
+        return Flow::NONE;
+    }
+    if let Some(run) = run {
+        let mut seen = run.watch.seen.lock();
+        seen.look(tool, arguments, mode, |_| true, &mut evidence);
+    }
+    let mut seen = session.seen.lock();
+    // What the run itself has seen is judged by the run, which knows what its script says.
+    let other = |past: &Past| run.is_none_or(|run| past.run.as_ref() != Some(run.id()));
+    seen.look(tool, arguments, mode, other, &mut evidence);
+    if context.is_chosen_after_reading() {
+        let before = |past: &&Past| began.is_none_or(|began| past.number < began);
+        let untrusted = seen.touched.iter().filter(|past| past.labels.contains(Label::Untrusted));
+        evidence.extend(untrusted.filter(before).map(|past| past.evidence(Contact::Steered, None)));
+    }
+    Flow { evidence }
+}
+
+/// Takes in what a call returned. What carried private data may give it back in another form, so
+/// that the labels of the arguments go with the result.
+pub(crate) fn learn(
+    context: &CallContext,
+    tool: &Tool,
+    labels: LabelSet,
+    flow: &Flow,
+    result: &Value,
+) {
+    let carried = flow.evidence.iter().filter(|evidence| evidence.contact == Contact::Carried);
+    let labels = carried.fold(of_result(labels), |all, evidence| all.union(evidence.labels));
+    if labels.is_empty() {
+        return;
+    }
+    let run = context.run.as_ref().map(|(run, _)| run);
+    if let Some(run) = run {
+        let mut seen = run.watch.seen.lock();
+        if seen.touched.is_empty() {
+            seen.memory.knows(&run.watch.code);
+        }
+        seen.learn(tool, labels, None, result);
+    }
+    let run = run.map(|run| Arc::clone(run.id()));
+    context.session.watch.seen.lock().learn(tool, labels, run, result);
+}
+
+impl RunWatch {
+    pub(crate) fn new(code: &str) -> Self {
+        Self { code: code.into(), seen: Mutex::default(), began: OnceLock::new() }
+    }
+}
+
+impl Seen {
+    /// The number of the next result.
+    fn next(&self) -> u64 {
+        self.first + self.past.len() as u64
+    }
+
+    fn look(
+        &mut self,
+        tool: &Tool,
+        arguments: &Value,
+        mode: FlowMode,
+        counts: impl Fn(&Past) -> bool,
+        evidence: &mut Vec<Evidence>,
+    ) {
+        if self.touched.is_empty() {
+            return;
+        }
+        let Trace { matches, incomplete } = self.memory.trace(tool.name.as_str(), arguments);
+        for found in matches {
+            let past = found.origin.call.checked_sub(self.first);
+            let past = past.and_then(|at| self.past.get(usize::try_from(at).ok()?));
+            if let Some(past) = past.filter(|past| counts(past)) {
+                evidence.push(past.evidence(Contact::Carried, Some(found.field)));
+            }
+        }
+        // What was not looked at, or is no longer remembered, may be in there.
+        let contact = if incomplete { Contact::Carried } else { Contact::Touched };
+        if incomplete || mode == FlowMode::Labels {
+            let touched = self.touched.iter().filter(|past| counts(past));
+            evidence.extend(touched.map(|past| past.evidence(contact, None)));
+        }
+    }
+
+    fn learn(&mut self, tool: &Tool, labels: LabelSet, run: Option<Arc<str>>, result: &Value) {
+        let number = self.next();
+        let origin = Origin::new(number, tool.name.as_str()).with_labels(labels);
+        self.memory.learn(origin, result);
+        let past = Past { number, tool: tool.id.clone(), labels, run };
+        match self.touched.iter_mut().find(|known| known.tool == past.tool && known.run == past.run)
+        {
+            Some(known) => known.labels = known.labels.union(labels),
+            None => self.touched.push(past.clone()),
+        }
+        self.past.push_back(past);
+        if self.past.len() > PAST {
+            self.past.pop_front();
+            self.first += 1;
+        }
+    }
+}
+
+impl Past {
+    fn evidence(&self, contact: Contact, argument: Option<String>) -> Evidence {
+        let Self { number, tool, labels, .. } = self;
+        Evidence { tool: tool.clone(), call: number + 1, labels: *labels, contact, argument }
+    }
+}

@@ -1,0 +1,118 @@
+//! The `policy` key, and what servers say of who may call what.
+
+use toolgate_policy::{
+    Claims, FlowMode, Label, LabelSet, Mode, NewTools, Origin, PolicySettings, ServerPolicy,
+    Target, ToolSettings, Trust,
+};
+
+use super::report::Path;
+use super::scope::Scope;
+use super::{Context, rule};
+use crate::choice::Choice;
+use crate::document::{Member, Value};
+use crate::keys::POLICY;
+use crate::{ServerSettings, Severity};
+
+/// Reads the policy. A mistake in it never lets more through: what is not understood denies, asks
+/// more often or holds back, and is an error.
+pub(super) fn read(
+    context: &mut Context<'_>,
+    path: &Path<'_>,
+    member: &Member<'_>,
+) -> PolicySettings {
+    let object = match &member.node.value {
+        Value::String(word) if let Some(mode) = Mode::named(word) => {
+            return PolicySettings::of_mode(mode);
+        }
+        Value::Object(object) => object,
+        _ => {
+            let predicate = format!("must be {} or an object; every call is denied", Mode::names());
+            let hint = "to be asked before a tool changes something, write `\"policy\": \"ask\"`";
+            let offset = member.node.offset;
+            context.report.add(Severity::Error, path, offset, &predicate, Some(hint.into()));
+            return PolicySettings::of_mode(Mode::Deny);
+        }
+    };
+    let mut scope = Scope::new(object, path, context);
+    scope.report_replaced(object, path);
+    scope.refuse_unknown(POLICY);
+    // A misspelt `rules` must not be a policy without rules.
+    let is_misspelt = scope.first_error.is_some();
+    let mut rules = rule::read_all(&mut scope);
+    if is_misspelt {
+        rules.push(rule::denial(&scope, path, &member.node, Target::default()));
+    }
+    let labels = labels(&mut scope);
+    PolicySettings {
+        // Whoever writes a policy wants one, also where they do not say which.
+        mode: closed(&mut scope, "default", Mode::Ask, Mode::Deny),
+        claims: closed(&mut scope, "claims", Claims::All, Claims::Trusted),
+        flow: closed(&mut scope, "flow", FlowMode::Content, FlowMode::Labels),
+        new_tools: closed(&mut scope, "newTools", NewTools::Allow, NewTools::Hold),
+        rules,
+        labels,
+        ..PolicySettings::default()
+    }
+}
+
+/// What a server's entry says, if anything.
+pub(super) fn of_server(
+    context: &Context<'_>,
+    path: &Path<'_>,
+    member: &Member<'_>,
+    settings: &ServerSettings,
+) -> Option<ServerPolicy> {
+    let tools = settings.tools.iter().map(|(name, tool)| {
+        let settings = ToolSettings { approval: tool.approval, labels: tool.labels };
+        (name.as_str().into(), settings)
+    });
+    let said = ServerPolicy {
+        trust: settings.trust,
+        labels: settings.labels,
+        tools: tools.filter(|(_, tool)| *tool != ToolSettings::default()).collect(),
+        origin: None,
+    };
+    let is_silent = said.trust == Trust::Unknown && said.labels.is_empty() && said.tools.is_empty();
+    let origin = || origin(context, path, member.key_offset);
+    (!is_silent).then(|| ServerPolicy { origin: Some(origin()), ..said })
+}
+
+/// Where something is written.
+pub(super) fn origin(context: &Context<'_>, path: &Path<'_>, offset: usize) -> Origin {
+    let place = Some(context.report.place(offset).into());
+    Origin::Configured { path: path.to_string().into(), place }
+}
+
+/// A choice with what holds where it is missing, and what where it is not understood.
+fn closed<C: Choice>(scope: &mut Scope<'_, '_>, key: &str, missing: C, wrong: C) -> C {
+    match scope.object.get(key) {
+        None => missing,
+        Some(_) => scope.choice(key, Severity::Error).unwrap_or(wrong),
+    }
+}
+
+/// Labels by pattern. A tool whose labels cannot be read has them all.
+fn labels(scope: &mut Scope<'_, '_>) -> Vec<(Target, LabelSet)> {
+    let Some(member) = scope.object.get("labels") else { return Vec::new() };
+    let all: LabelSet = Label::ALL.into_iter().collect();
+    let hint = "write `\"labels\": { \"crm_*\": [\"private\"] }`";
+    let Some(object) = scope.members(member, hint) else {
+        return vec![(Target::default(), all)];
+    };
+    let path = Path::Key(scope.path, &member.key);
+    let mut labels = Vec::with_capacity(object.members.len());
+    for member in &object.members {
+        let found = scope.within(object, &path, |inner| inner.choices::<Label>(&member.key));
+        let found = found.map_or(all, |found| found.into_iter().collect());
+        match Target::read(None, Some(&member.key)) {
+            Ok(target) => labels.push((target, found)),
+            Err(error) => {
+                let path = Path::Key(&path, &member.key);
+                let offset = member.key_offset;
+                scope.complain(Severity::Error, &path, offset, &error.to_string(), None);
+                labels.push((Target::default(), found));
+            }
+        }
+    }
+    labels
+}

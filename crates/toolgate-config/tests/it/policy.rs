@@ -1,0 +1,220 @@
+//! The `policy` key, and what servers say of who may call what.
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+use toolgate_config::Configuration;
+use toolgate_policy::{
+    Annotations, Claims, Flow, FlowMode, Label, LabelSet, Mode, NewTools, Policy, PolicySettings,
+    ServerName, Verdict,
+};
+
+use crate::{read, read_toml, shown};
+
+fn configuration(policy: &str) -> Configuration {
+    read(&format!(
+        "{{ \"mcpServers\": {{ \"github\": {{ \"command\": \"x\" }} }}, \"policy\":\n{policy} }}"
+    ))
+}
+
+/// What people are told, without the note that the policy has no effect yet.
+fn told(configuration: &Configuration) -> String {
+    let lines = shown(configuration);
+    lines.lines().filter(|line| !line.contains("by this version")).collect::<Vec<_>>().join("\n")
+}
+
+/// The policy of a file without mistakes.
+fn sound(policy: &str) -> PolicySettings {
+    let configuration = configuration(policy);
+    assert_eq!(told(&configuration), "");
+    configuration.policy
+}
+
+/// What becomes of a call of `github/create_issue`.
+fn verdict(settings: PolicySettings, arguments: &Value) -> Verdict {
+    explained(settings, arguments).0
+}
+
+fn explained(settings: PolicySettings, arguments: &Value) -> (Verdict, String) {
+    let id = toolgate_policy::ToolId::new("github", "create_issue");
+    let tool = Policy::new(settings).tool(&id, "github_create_issue", Annotations::default());
+    let explanation = tool.explain(arguments, &Flow::NONE);
+    (explanation.decision.verdict, explanation.to_string())
+}
+
+#[test]
+fn one_line_is_a_policy() {
+    assert_eq!(sound("\"ask\""), PolicySettings::of_mode(Mode::Ask));
+    assert_eq!(sound("\"deny-writes\""), PolicySettings::of_mode(Mode::DenyWrites));
+    assert_eq!(sound("{}").mode, Mode::Ask);
+    assert_eq!(sound("null"), PolicySettings::default());
+    let toml = "policy = \"ask\"\n[mcp_servers.a]\ncommand = \"x\"";
+    assert_eq!(read_toml(toml).policy.mode, Mode::Ask);
+}
+
+#[test]
+fn a_whole_policy() {
+    let settings = sound(
+        r#"{
+        "default": "allow",
+        "claims": "trusted",
+        "flow": "labels",
+        "newTools": "hold",
+        "labels": { "crm_*": ["private"], "github/*": "egress" },
+        "rules": [
+            { "tool": "github_*", "verdict": "ask", "reason": "Issues are public" },
+            { "server": "github", "tool": ["create_issue", "close_issue"], "verdict": "allow",
+              "when": { "arguments": { "repo": { "prefix": "ada/" }, "/n": { "less": 1e3 } } } },
+            { "tool": "github_create_issue", "verdict": "deny",
+              "when": { "arguments": { "file": { "under": "${HOME}/.ssh" } } } },
+            { "annotations": { "destructiveHint": true }, "trusted": false, "verdict": "ask" },
+            { "when": { "carries": ["private"], "to": "egress" }, "verdict": "deny" },
+            { "when": { "steeredBy": ["untrusted"] }, "verdict": "ask" },
+        ] }"#,
+    );
+    assert_eq!((settings.mode, settings.claims), (Mode::Allow, Claims::Trusted));
+    assert_eq!((settings.flow, settings.new_tools), (FlowMode::Labels, NewTools::Hold));
+    assert_eq!(settings.rules.len(), 7);
+    assert_eq!(settings.rules[5].target.labels, Label::Egress.into());
+    assert_eq!(settings.rules[6].flow.steered_by, Label::Untrusted.into());
+    let decide = |arguments: Value| verdict(settings.clone(), &arguments);
+    assert_eq!(decide(json!({})), Verdict::Ask);
+    assert_eq!(decide(json!({ "repo": "ada/x", "n": 7 })), Verdict::Allow);
+    assert_eq!(decide(json!({ "file": "/home/ada/.ssh/id_rsa" })), Verdict::Deny);
+    assert_snapshot!(explained(settings, &json!({ "repo": "ada/x", "n": 7 })).1, @"
+    allow: `policy.rules[1]` (toolgate.json:10:13), one tool with conditions
+      `policy.rules[0]` (toolgate.json:9:13) says ask, but is less specific: a pattern
+      `policy.rules[3]` (toolgate.json:14:13) says ask, but is less specific: what is claimed of a tool
+    ");
+}
+
+#[test]
+fn servers_and_tools_have_their_say() {
+    let configuration = read(
+        r#"{ "mcpServers": {
+        "github": { "command": "x", "labels": ["private", "untrusted"], "trusted": true,
+            "tools": { "create_issue": { "approval": "deny", "labels": [] }, "x": { "deferLoading": true } } },
+        "silent": { "command": "x" } } }"#,
+    );
+    assert_eq!(shown(&configuration), "");
+    let servers: Vec<&ServerName> = configuration.policy.servers.keys().collect();
+    assert_eq!(servers, [&ServerName::from("github")]);
+    let github = &configuration.policy.servers["github"];
+    assert_eq!(github.labels.to_string(), "private, untrusted");
+    assert!(github.tools["create_issue"].labels.is_some_and(LabelSet::is_empty));
+    assert_eq!(github.tools.len(), 1);
+    assert_snapshot!(explained(configuration.policy, &json!({})).1, @"deny: `mcpServers.github.tools.create_issue.approval` (toolgate.json:2:9), one tool");
+}
+
+#[test]
+fn what_is_not_understood_denies() {
+    for policy in [
+        "true",
+        "\"always\"",
+        r#"{ "default": "sometimes" }"#,
+        r#"{ "default": "allow", "rulez": [] }"#,
+        r#"{ "default": "allow", "rules": {} }"#,
+        r#"{ "default": "allow", "rules": ["deny"] }"#,
+        r#"{ "default": "allow", "rules": [{ "tool": "github_*" }] }"#,
+        r#"{ "default": "allow", "rules": [{ "tool": "github_*", "verdict": "never" }] }"#,
+        r#"{ "default": "allow", "rules": [{ "tools": "other", "verdict": "ask" }] }"#,
+        r#"{ "default": "allow", "rules": [{ "tool": "github_*", "verdict": "ask", "if": {} }] }"#,
+        r#"{ "default": "allow", "rules": [{ "tool": ["github_*", 7], "verdict": "ask" }] }"#,
+        r#"{ "default": "allow", "rules": [{ "server": 7, "verdict": "ask" }] }"#,
+        r#"{ "default": "allow", "rules": [{ "when": { "carries": [] }, "verdict": "ask" }] }"#,
+        r#"{ "default": "allow", "rules": [{ "when": { "arguments": { "a": 1 } }, "verdict": "ask" }] }"#,
+    ] {
+        let configuration = configuration(policy);
+        assert_ne!(told(&configuration), "", "{policy}");
+        assert_eq!(verdict(configuration.policy, &json!({})), Verdict::Deny, "{policy}");
+    }
+    // What was to allow allows nothing, and what is about another tool stays there.
+    let broken = r#"{ "default": "ask", "rules": [
+        { "verdict": "allow", "wen": {} }, { "tool": "jira_*", "verdict": "ask", "wen": {} }] }"#;
+    assert_eq!(verdict(configuration(broken).policy, &json!({})), Verdict::Ask);
+    let broken =
+        configuration(r#"{ "flow": 7, "newTools": "no", "claims": [], "labels": { "a": "x" } }"#);
+    let PolicySettings { flow, new_tools, claims, labels, .. } = broken.policy;
+    assert_eq!((flow, new_tools, claims), (FlowMode::Labels, NewTools::Hold, Claims::Trusted));
+    assert_eq!(labels[0].1, Label::ALL.into_iter().collect());
+}
+
+#[test]
+fn mistakes_have_their_place_and_a_way_out() {
+    let problems = |policy: &str| told(&configuration(policy));
+    assert_snapshot!(problems("7"), @r#"
+    error: toolgate.json:2:1: `policy` must be `allow`, `ask`, `ask-always`, `deny-writes` or `deny` or an object; every call is denied
+      hint: to be asked before a tool changes something, write `"policy": "ask"`
+    "#);
+    assert_snapshot!(problems(r#"{ "defaults": "ask", "default": "asks", "flow": "on" }"#), @"
+    error: toolgate.json:2:3: `policy.defaults` is not a known key
+      hint: did you mean `default`?
+    error: toolgate.json:2:33: `policy.default` must be `allow`, `ask`, `ask-always`, `deny-writes` or `deny`
+    error: toolgate.json:2:49: `policy.flow` must be `content`, `labels` or `off`
+    ");
+    assert_snapshot!(problems(r#"{ "rules": [
+        { "tool": "github_*" },
+        { "tols": "github_*", "verdict": "ask", "reason": 7 },
+        { "tool": "", "verdict": "denied" },
+        { "annotations": { "readonlyHint": true }, "verdict": "allow" },
+        { "when": { "carry": "private", "to": "outside" }, "verdict": "ask" }] }"#), @r#"
+    error: toolgate.json:3:9: `policy.rules[0]` has no `verdict`
+      hint: add `"verdict"`: `allow`, `ask` or `deny`
+    error: toolgate.json:4:11: `policy.rules[1].tols` is not a known key
+    warning: toolgate.json:4:59: `policy.rules[1].reason` must be a line of at most 500 characters; it is ignored
+    error: toolgate.json:5:19: `policy.rules[2].tool` is empty
+    error: toolgate.json:5:34: `policy.rules[2].verdict` must be `allow`, `ask` or `deny`
+    error: toolgate.json:6:28: `policy.rules[3].annotations.readonlyHint` is not a known key
+      hint: did you mean `readOnlyHint`?
+    error: toolgate.json:7:21: `policy.rules[4].when.carry` is not a known key
+    error: toolgate.json:7:47: `policy.rules[4].when.to` must be `private`, `untrusted` or `egress`, or a list of them
+    "#);
+    assert_snapshot!(problems(r#"{ "rules": [
+        { "verdict": "ask", "when": { "arguments": { "path": { "beneath": "/srv" } } } },
+        { "verdict": "ask", "when": { "arguments": { "path": { "unter": "/srv" } } } },
+        { "verdict": "ask", "when": { "arguments": { "path": { "under": "${NONE}/x" } } } },
+        { "verdict": "ask", "when": { "arguments": { "a.": { "exists": true } } } },
+        { "verdict": "ask", "when": { "arguments": { "a": { "matches": "a(b" } } } },
+        { "verdict": "ask", "when": { "arguments": { "a": { "less": "b" } } } },
+        { "verdict": "ask", "when": { "arguments": { "a": {} } } },
+        { "verdict": "ask", "when": { "arguments": [] } }] }"#), @r#"
+    error: toolgate.json:3:64: `policy.rules[0].when.arguments.path.beneath` is not a known operator
+      hint: there are `equals`, `in`, `matches`, `anchored`, `prefix`, `under`, `less`, `greater`, `exists`, `host`, `subdomains`
+    error: toolgate.json:4:64: `policy.rules[1].when.arguments.path.unter` is not a known operator
+      hint: did you mean `under`?
+    error: toolgate.json:5:73: `policy.rules[2].when.arguments.path.under` needs the environment variable `NONE`, which is not set
+      hint: set `NONE`, or write `${NONE:-default}`
+    error: toolgate.json:6:54: `policy.rules[3].when.arguments["a."]` is no way to an argument: at most 32 non-empty names
+    error: toolgate.json:7:72: `policy.rules[4].when.arguments.a.matches` is no regular expression that can be used: unclosed group
+    error: toolgate.json:8:69: `policy.rules[5].when.arguments.a.less` must be a number
+    error: toolgate.json:9:59: `policy.rules[6].when.arguments.a` has no operator
+    error: toolgate.json:10:52: `policy.rules[7].when.arguments` must be an object, but is a list
+      hint: write `"arguments": { "path": { "under": "/srv" } }`
+    "#);
+    let misspelt = read(r#"{ "mcpServers": { "a": { "command": "x" } }, "polcy": "deny" }"#);
+    assert_snapshot!(shown(&misspelt), @"
+    error: toolgate.json:1:46: `polcy` is not a known key; it is ignored
+      hint: did you mean `policy`?
+    ");
+    assert_snapshot!(problems(r#"{ "labels": { "": "private", "crm_*": "secret" } }"#), @r#"
+    error: toolgate.json:2:15: `policy.labels[""]` is empty
+    error: toolgate.json:2:39: `policy.labels["crm_*"]` must be `private`, `untrusted` or `egress`, or a list of them
+    "#);
+    assert_snapshot!(crate::server_problems(r#""command": "x", "labels": "secret", "trusted": "yes", "tools": { "t": { "labels": 7 } }"#), @"
+    error: toolgate.json:2:39: `mcpServers.github.labels` must be `private`, `untrusted` or `egress`, or a list of them
+    error: toolgate.json:2:60: `mcpServers.github.trusted` must be true or false, but is a string
+    error: toolgate.json:2:95: `mcpServers.github.tools.t.labels` must be `private`, `untrusted` or `egress`, or a list of them
+    ");
+}
+
+#[test]
+fn many_rules_are_read_quickly_and_too_many_are_refused() {
+    let rules = |count: usize| {
+        let rule = r#"{ "tool": "other_*", "verdict": "allow" }"#;
+        format!(r#"{{ "default": "allow", "rules": [{}] }}"#, vec![rule; count].join(","))
+    };
+    let most = configuration(&rules(10_000));
+    assert_eq!((told(&most).as_str(), most.policy.rules.len()), ("", 10_000));
+    let more = configuration(&rules(10_001));
+    assert_snapshot!(told(&more), @"error: toolgate.json:2:420033: `policy.rules[10000]` is one rule too many: a policy may have at most 10,000");
+    assert_eq!(verdict(more.policy, &json!({})), Verdict::Deny);
+}

@@ -1,0 +1,52 @@
+//! Which earlier results the arguments of a call contain.
+//!
+//! A [`Memory`] takes in what tools returned and, for every later call, says which of it is in the
+//! arguments: [`Memory::trace`]. It compares content, so that it does not matter through which
+//! variables, functions or models the data went:
+//!
+//! ```
+//! use serde_json::json;
+//! use toolgate_flow::{Memory, Origin};
+//!
+//! let mut memory = Memory::default();
+//! memory.learn(
+//!     Origin::new(1, "crm_get_customer"),
+//!     &json!({ "name": "Ada Lovelace", "note": "owes us 48,200 EUR since the spring of last year" }),
+//! );
+//! let arguments = json!({ "to": "x@example.com", "body": "FYI: OWES US 48,200 EUR since the spring" });
+//! let trace = memory.trace("mail_send", &arguments);
+//! assert_eq!(trace.matches[0].field, "/body");
+//! assert_eq!(trace.matches[0].from, "/note");
+//! assert_eq!(trace.matches[0].origin.tool, "crm_get_customer");
+//! ```
+//!
+//! # How
+//!
+//! Texts are reduced to their letters and digits in lower case, so that case, spaces, punctuation and
+//! JSON's quoting do not matter. Of every 14 bytes in a row a hash is taken, and of the
+//! hashes a fixed share is kept, chosen so that two texts that have [`SHORTEST`] bytes in common have a
+//! kept hash in common (winnowing). Words that are telling in themselves, such as an account number, are
+//! kept whole, because they are shorter than that. Arguments are looked at as they are and with their
+//! encodings taken off: JSON in strings, base64, hexadecimal, percent signs. What is sent in small pieces,
+//! call by call, is put together again per tool and field.
+//!
+//! What the caller wrote itself is no flow: [`Memory::knows`] takes the script's own text and what it
+//! passes to tools before any result.
+//!
+//! # What it does not see
+//!
+//! Encryption, translation and paraphrase leave nothing in common. For these there are labels alone ([`LabelSet`]):
+//! what has been touched ([`Memory::touched`]), whatever the arguments look like.
+//!
+//! All of it is linear in the bytes that go in, and bounded in memory: where there is no more room, the
+//! oldest results are forgotten and [`Trace::incomplete`] says so.
+
+mod decode;
+mod labels;
+mod memory;
+mod text;
+mod winnow;
+
+pub use labels::{Label, LabelSet};
+pub use memory::{Limits, Match, Memory, Origin, Trace, Via};
+pub use winnow::SHORTEST;

@@ -1,0 +1,179 @@
+use base64::Engine as _;
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::labels::Label;
+
+const LETTER: &str = "Dear board, the takeover of Meridian Freight closes on Friday at 41.70 a share; tell nobody before.";
+
+fn memory() -> Memory {
+    let mut memory = Memory::default();
+    let labels = [Label::Private].into_iter().collect();
+    let origin = Origin::new(1, "mail_read").with_labels(labels);
+    memory.learn(origin, &json!({ "subject": "News", "body": LETTER, "account": "DE-4471-9920" }));
+    memory
+}
+
+fn traced(arguments: &Value) -> Trace {
+    memory().trace("web_post", arguments)
+}
+
+fn via(text: &str) -> Option<Via> {
+    traced(&json!({ "text": text })).matches.first().map(|found| found.via)
+}
+
+#[test]
+fn copies_in_any_clothes_are_found() {
+    assert_eq!(via(LETTER), Some(Via::Plain));
+    assert_eq!(via(&LETTER[12..48]), Some(Via::Plain));
+    assert_eq!(via(&LETTER.to_uppercase()), Some(Via::Plain));
+    assert_eq!(via(&LETTER.replace(' ', "\n\t ")), Some(Via::Plain));
+    assert_eq!(via(&format!("intro {LETTER} outro")), Some(Via::Plain));
+    assert_eq!(
+        via(&serde_json::to_string(&json!({ "deep": [LETTER] })).unwrap()),
+        Some(Via::Plain)
+    );
+    let base64 = base64::engine::general_purpose::STANDARD.encode(LETTER);
+    assert_eq!(via(&base64), Some(Via::Base64));
+    assert_eq!(via(&base64[5..]), Some(Via::Base64));
+}
+
+#[test]
+fn short_but_telling_words_are_found() {
+    let trace = traced(&json!({ "note": "their number is de-4471-9920, thanks" }));
+    assert_eq!(trace.matches[0].from, "/account");
+    assert_eq!(trace.matches[0].field, "/note");
+}
+
+#[test]
+fn the_evidence_names_both_ends() {
+    let trace = traced(&json!({ "to": "x", "parts": [{ "text": LETTER }] }));
+    let found = &trace.matches[0];
+    assert_eq!((found.field.as_str(), found.from.as_str()), ("/parts/0/text", "/body"));
+    assert_eq!((found.origin.call, found.origin.tool.as_str()), (1, "mail_read"));
+    assert!(found.origin.labels.contains(Label::Private));
+    assert!(LETTER.contains(&found.excerpt) && found.excerpt.len() > 20, "{}", found.excerpt);
+    assert!(!trace.incomplete);
+}
+
+#[test]
+fn what_has_nothing_in_common_is_not_found() {
+    assert_eq!(via("Please post the quarterly figures to the public site."), None);
+    assert_eq!(via("application/json; charset=utf-8"), None);
+    assert_eq!(via("2026-11-16T10:00:00Z"), None);
+}
+
+#[test]
+fn pieces_over_several_calls_are_put_together() {
+    let mut memory = memory();
+    let letters: Vec<char> = LETTER.chars().collect();
+    let mut found = None;
+    for piece in letters.chunks(5) {
+        let piece: String = piece.iter().collect();
+        let trace = memory.trace("web_post", &json!({ "text": piece }));
+        found = found.or(trace.matches.first().map(|found| found.via));
+    }
+    assert_eq!(found, Some(Via::Pieces));
+}
+
+#[test]
+fn what_the_caller_wrote_is_no_flow() {
+    let mut memory = Memory::default();
+    memory.knows("await search({ query: 'invoices of the Meridian Freight company in 2025' })");
+    let echo = json!({ "query": "invoices of the Meridian Freight company in 2025", "hits": 0 });
+    memory.learn(Origin::new(1, "search"), &echo);
+    let trace = memory.trace("web_post", &json!({ "text": echo["query"] }));
+    assert_eq!(trace.matches, []);
+}
+
+#[test]
+fn arguments_that_come_from_nowhere_stay_known() {
+    let mut memory = Memory::default();
+    let arguments = json!({ "query": "all open tickets about the broken login page" });
+    assert_eq!(memory.trace("tickets_search", &arguments).matches, []);
+    memory.learn(
+        Origin::new(1, "tickets_search"),
+        &json!({ "searched": arguments["query"], "hits": [] }),
+    );
+    assert_eq!(memory.trace("web_post", &arguments).matches, []);
+}
+
+#[test]
+fn laundering_through_another_tool_does_not_help() {
+    let mut memory = memory();
+    assert!(!memory.trace("notes_write", &json!({ "text": LETTER })).matches.is_empty());
+    memory.learn(Origin::new(2, "notes_write"), &json!({ "saved": LETTER }));
+    let trace = memory.trace("web_post", &json!({ "text": LETTER }));
+    assert_eq!(trace.matches[0].origin.tool, "mail_read");
+}
+
+#[test]
+fn where_room_is_short_the_oldest_is_forgotten_and_that_is_said() {
+    let mut memory = Memory::with_limits(Limits { hashes: 60, ..Limits::default() });
+    let private = [Label::Private].into_iter().collect();
+    memory.learn(Origin::new(1, "first").with_labels(private), &json!(LETTER));
+    assert!(!memory.trace("t", &json!(LETTER)).matches.is_empty());
+    for call in 2..20_u64 {
+        let filler =
+            format!("{call} {}", "lorem ipsum dolor ".repeat(usize::try_from(call).unwrap()));
+        let filler: String = filler
+            .chars()
+            .enumerate()
+            .map(
+                |(at, letter)| {
+                    if at % 7 == 0 { char::from(b'a' + (call % 26) as u8) } else { letter }
+                },
+            )
+            .collect();
+        memory.learn(Origin::new(call, "filler"), &json!(filler));
+    }
+    let trace = memory.trace("t", &json!(LETTER));
+    assert!(trace.incomplete && trace.matches.iter().all(|found| found.origin.call != 1));
+    assert!(memory.touched().contains(Label::Private));
+    assert!(memory.seen.len() <= 60);
+}
+
+#[test]
+fn hostile_shapes_are_bounded() {
+    let mut memory = memory();
+    let mut deep = json!(LETTER);
+    for _ in 0..500 {
+        deep = json!([deep]);
+    }
+    assert!(memory.trace("t", &deep).incomplete);
+    memory.learn(Origin::new(2, "t"), &deep);
+    let many: Vec<Value> =
+        (0..50_000).map(|number| json!(format!("value number {number} of many"))).collect();
+    memory.learn(Origin::new(3, "t"), &json!(many));
+    assert!(!memory.trace("t", &json!("value number 49999 of many")).matches.is_empty());
+}
+
+proptest! {
+    #[test]
+    fn any_slice_that_is_long_enough_is_found(start in 0_usize..50, length in 30_usize..50, before in ".{0,20}", after in ".{0,20}") {
+        let end = (start + length).min(LETTER.len());
+        let text = format!("{before} {} {after}", &LETTER[start..end]);
+        let reduced = { let mut bytes = Vec::new(); text::reduce(&LETTER[start..end], &mut bytes); bytes.len() };
+        prop_assume!(reduced >= SHORTEST);
+        prop_assert!(via(&text).is_some());
+    }
+
+    #[test]
+    fn nothing_panics(text in ".{0,400}") {
+        let mut memory = Memory::default();
+        memory.knows(&text);
+        memory.learn(Origin::new(1, "t"), &json!({ text.clone(): text }));
+        memory.trace("t", &json!([text]));
+    }
+}
+
+#[test]
+fn what_was_sent_before_is_not_found_again_in_what_is_sent_now() {
+    let mut memory = Memory::default();
+    let note = "owes us 48,200 EUR since the spring of last year";
+    memory.learn(Origin::new(1, "crm_get"), &json!({ "note": note }));
+    assert!(!memory.trace("mail_send", &json!({ "body": note })).matches.is_empty());
+    let harmless = json!({ "body": "Lunch is at noon today." });
+    assert_eq!(memory.trace("mail_send", &harmless).matches, []);
+}

@@ -1,0 +1,247 @@
+//! What a run does and is told, in the journal before it happens.
+
+use std::{collections::HashMap, sync::Arc};
+
+use parking_lot::Mutex;
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+use toolgate_broker::{Decided, RunLedger};
+use toolgate_sandbox::{CallId, Happened, Language};
+use toolgate_store::{CallEnd, Journal, JournalError, NewRun, RunState};
+
+/// Who writes down one run.
+#[derive(Debug)]
+pub(super) struct Recorder {
+    journal: Arc<Journal>,
+    id: String,
+    language: Language,
+    code: String,
+    caller: String,
+    /// The calls of an earlier run: whether they may have reached their servers.
+    past: HashMap<CallId, PastState>,
+    /// Ends the run where it cannot be written down.
+    stop: CancellationToken,
+    state: Mutex<State>,
+}
+
+/// What is known of a call of an earlier run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PastState {
+    pub(super) name: String,
+    pub(super) arguments: String,
+    pub(super) sent: bool,
+    /// Whether the script was told that nobody knows what came of it.
+    pub(super) unknown: bool,
+    /// What it returned.
+    pub(super) result: Option<String>,
+}
+
+/// A call of which nobody knows what came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownCall {
+    /// Its number in the run.
+    pub number: u64,
+    /// The tool.
+    pub name: String,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    began: bool,
+    ended: bool,
+    bytes: u64,
+    /// Other code, until something happens that it did.
+    code_changed: bool,
+    broken: Option<String>,
+    unknown: Vec<UnknownCall>,
+}
+
+/// What one run may write. It is there to protect the disk; no honest run comes near it.
+const MAX_BYTES: u64 = 512 * 1024 * 1024;
+
+impl PastState {
+    /// Whether it is the same call.
+    pub(super) fn is(&self, name: &str, arguments: &RawValue) -> bool {
+        self.name == name && self.arguments == arguments.get()
+    }
+}
+
+impl Recorder {
+    /// For a run that begins.
+    pub(super) fn new(
+        journal: Arc<Journal>,
+        id: String,
+        language: Language,
+        code: String,
+        caller: String,
+        stop: CancellationToken,
+    ) -> Self {
+        let (past, state) = (HashMap::new(), Mutex::default());
+        Self { journal, id, language, code, caller, past, stop, state }
+    }
+
+    /// For a run that goes on, with these calls behind it.
+    pub(super) fn going_on(mut self, past: HashMap<CallId, PastState>, code_changed: bool) -> Self {
+        self.past = past;
+        let state = self.state.get_mut();
+        state.began = true;
+        state.code_changed = code_changed;
+        self
+    }
+
+    /// The run's id.
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What was known of a call when the run went on.
+    pub(super) fn past(&self, call: CallId) -> Option<&PastState> {
+        self.past.get(&call)
+    }
+
+    /// Why nothing more may happen in this run.
+    pub(super) fn broken(&self) -> Option<String> {
+        self.state.lock().broken.clone()
+    }
+
+    /// The calls of which nobody knows what came of them.
+    pub(super) fn unknown(&self) -> Vec<UnknownCall> {
+        let mut unknown = self.state.lock().unknown.clone();
+        unknown.sort_by_key(|call| call.number);
+        unknown
+    }
+
+    /// Notes that nobody knows what came of a call, and that it is not repeated.
+    pub(super) fn is_unknown(&self, number: CallId, name: &str) {
+        self.state.lock().unknown.push(UnknownCall { number, name: name.to_owned() });
+    }
+
+    /// Keeps what a handle stands for.
+    pub(super) fn media(&self, handle: &str, data: &str) {
+        self.write(data.len(), || self.journal.keep_media(&self.id, handle, data));
+    }
+
+    /// Writes down what happens.
+    pub(super) fn happened(&self, happened: &Happened<'_>) {
+        let id = &self.id;
+        match happened {
+            Happened::Began(beginning) => {
+                let run = NewRun {
+                    id: id.clone(),
+                    language: language_name(self.language).to_owned(),
+                    code: self.code.clone(),
+                    session: self.caller.clone(),
+                    began: micros(beginning.unix),
+                    seed: beginning.seed,
+                };
+                self.write(run.code.len(), || self.journal.begin_run(&run));
+                self.state.lock().began = true;
+            }
+            Happened::Called { id: call, name, arguments } => {
+                let arguments = arguments.get();
+                self.write(arguments.len(), || {
+                    if self.past.contains_key(call) {
+                        // Another call in the place of one that failed.
+                        self.journal.forget_end(id, *call)?;
+                    }
+                    self.journal.call_made(id, *call, name, arguments)
+                });
+            }
+            Happened::Repeated { id: call } => {
+                if let Some(past) = self.past.get(call).filter(|past| past.unknown) {
+                    self.is_unknown(*call, &past.name);
+                }
+            }
+            Happened::Completed { id: call, at, outcome } => {
+                let unknown = self.state.lock().unknown.iter().any(|each| each.number == *call);
+                let (bytes, end) = match outcome {
+                    Ok(value) => (value.get().len(), CallEnd::Returned(value.get())),
+                    Err(thrown) => {
+                        let (tool, message) = (&thrown.tool, &thrown.message);
+                        let end = if unknown {
+                            CallEnd::Unknown { tool, message }
+                        } else {
+                            CallEnd::Threw { tool, message }
+                        };
+                        (message.len(), end)
+                    }
+                };
+                self.write(bytes, || self.journal.call_ended(id, *call, micros(*at), end));
+            }
+            Happened::Time { at } => self.write(0, || self.journal.time_told(id, micros(*at))),
+            _ => {}
+        }
+    }
+
+    /// Writes down how the run ended.
+    pub(super) fn end(&self, state: RunState, output: &str, error: Option<&str>) {
+        if state == RunState::Done {
+            self.take_code();
+        }
+        let mut known = self.state.lock();
+        known.ended = true;
+        if !known.began {
+            return;
+        }
+        drop(known);
+        // Where it cannot be written, the run is one that was interrupted.
+        let _ = self.journal.end_run(&self.id, state, output, error);
+    }
+
+    /// Writes, unless an earlier write failed: nothing may happen after that.
+    fn write(&self, bytes: usize, work: impl FnOnce() -> Result<(), JournalError>) {
+        self.take_code();
+        let mut state = self.state.lock();
+        if state.broken.is_some() {
+            return;
+        }
+        state.bytes = state.bytes.saturating_add(bytes as u64);
+        let problem = if state.bytes > MAX_BYTES {
+            Some(format!("it would write more than {MAX_BYTES} bytes into the journal"))
+        } else {
+            work().err().map(|error| error.to_string())
+        };
+        if problem.is_some() {
+            state.broken = problem;
+            self.stop.cancel();
+        }
+    }
+
+    /// Other code counts from the first thing on that it did beyond the history: until then, the
+    /// history may turn out not to be its own.
+    fn take_code(&self) {
+        let changed = std::mem::take(&mut self.state.lock().code_changed);
+        if changed {
+            self.write(self.code.len(), || self.journal.code_changed(&self.id, &self.code));
+        }
+    }
+}
+
+impl RunLedger for Recorder {
+    fn decided(&self, call: u64, decided: &Decided<'_>) -> Result<(), String> {
+        let Decided { verdict, rule, sent, flow } = *decided;
+        let bytes = flow.map_or(0, str::len);
+        self.write(bytes, || self.journal.call_decided(&self.id, call, verdict, rule, sent, flow));
+        self.broken().map_or(Ok(()), Err)
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        if !self.state.get_mut().ended {
+            self.end(RunState::Failed, "", Some("nobody waited for its end"));
+        }
+    }
+}
+
+/// A language in the journal.
+pub(super) fn language_name(language: Language) -> &'static str {
+    match language {
+        Language::TypeScript => "typescript",
+        Language::Python => "python",
+    }
+}
+
+fn micros(time: std::time::Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,194 @@
+//! From the journal of a run to a run that goes on.
+
+use std::{collections::HashMap, time::Duration};
+
+use serde_json::value::RawValue;
+use thiserror::Error;
+use toolgate_broker::{Caller, MadeBy};
+use toolgate_sandbox::{Beginning, CallId, Event, History, Language, PastCall, Thrown};
+use toolgate_store::{Journal, JournalError, PastCallRow, RunHistory, RunState};
+
+use super::record::PastState;
+
+/// How a run is to go on.
+#[derive(Debug, Clone, Default)]
+pub struct Resume {
+    /// Other code than before; its calls have to be those that were made.
+    pub code: Option<String>,
+    /// What is done about calls of which nobody knows what came of them.
+    pub unknown: UnknownCalls,
+}
+
+/// What is done about calls that were sent, and of which nobody knows what came of them. Those that can
+/// be repeated without harm, as their servers say, are made again in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum UnknownCalls {
+    /// The script is told so.
+    #[default]
+    Report,
+    /// They are made again. Only a person can want that.
+    Repeat,
+}
+
+/// Why a run does not go on. Nothing was done.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum NotResumed {
+    /// There is none of this id, or it is somebody else's.
+    #[error("There is no run `{0}`, or no longer.")]
+    Unknown(String),
+    /// It runs.
+    #[error("Run `{0}` is still running.")]
+    Running(String),
+    /// It has nothing more to do.
+    #[error("Run `{0}` has run to its end; there is nothing to resume.")]
+    Done(String),
+    /// What was written down of it cannot be read.
+    #[error("Run `{0}` cannot be resumed: what was written down of it is damaged.")]
+    Damaged(String),
+    /// There is no journal here.
+    #[error("Runs are not kept here, so that none can be resumed.")]
+    NotKept,
+    /// The journal cannot be used.
+    #[error("The run cannot be resumed: {0}")]
+    Journal(String),
+}
+
+/// A run, ready to go on.
+#[derive(Debug)]
+pub(super) struct Taken {
+    pub(super) language: Language,
+    pub(super) code: String,
+    /// Whose it is.
+    pub(super) caller: String,
+    pub(super) history: History,
+    pub(super) past: HashMap<CallId, PastState>,
+    pub(super) media: Vec<(String, String)>,
+}
+
+impl From<JournalError> for NotResumed {
+    fn from(error: JournalError) -> Self {
+        Self::Journal(error.to_string())
+    }
+}
+
+/// Takes a run over, so that nobody else does. A person at a shell can take over any. `is_harmless` says whether a call can be made twice.
+pub(super) fn take(
+    journal: &Journal,
+    id: &str,
+    caller: &Caller,
+    unknown: UnknownCalls,
+    is_harmless: &dyn Fn(&str, &str) -> bool,
+) -> Result<Taken, NotResumed> {
+    let is_theirs = |owner: &str| caller.made_by == MadeBy::Person || owner == &*caller.name;
+    let known = journal.history(id)?.filter(|known| is_theirs(&known.run.session));
+    let state = match known.map(|known| known.state) {
+        None => return Err(NotResumed::Unknown(id.to_owned())),
+        Some(RunState::Done) => return Err(NotResumed::Done(id.to_owned())),
+        Some(state) => state,
+    };
+    if !journal.resume_run(id)? {
+        return Err(NotResumed::Running(id.to_owned()));
+    }
+    let taken = read(journal, id, state, unknown, is_harmless);
+    if let Err(error) = &taken {
+        // It is nobody's again.
+        journal.end_run(id, RunState::Failed, "", Some(&error.to_string()))?;
+    }
+    taken
+}
+
+fn read(
+    journal: &Journal,
+    id: &str,
+    state: RunState,
+    unknown: UnknownCalls,
+    is_harmless: &dyn Fn(&str, &str) -> bool,
+) -> Result<Taken, NotResumed> {
+    let missing = || NotResumed::Unknown(id.to_owned());
+    let mut known = journal.history(id)?.ok_or_else(missing)?;
+    known.state = state;
+    for number in to_be_made_again(&known, unknown, is_harmless) {
+        journal.forget_end(id, number)?;
+    }
+    known = journal.history(id)?.ok_or_else(missing)?;
+    let past = known.calls.iter().map(|call| (call.number, past_state(call))).collect();
+    let media = journal.media(id)?;
+    let damaged = || NotResumed::Damaged(id.to_owned());
+    let language = match known.run.language.as_str() {
+        "typescript" => Language::TypeScript,
+        "python" => Language::Python,
+        _ => return Err(damaged()),
+    };
+    let code = std::mem::take(&mut known.run.code);
+    let caller = std::mem::take(&mut known.run.session);
+    let history = history(known).ok_or_else(damaged)?;
+    Ok(Taken { language, code, caller, history, past, media })
+}
+
+/// The calls whose end is forgotten: the failure that the run ended with, where it can be tried again
+/// without harm, and what a person wants to be repeated.
+fn to_be_made_again(
+    known: &RunHistory,
+    unknown: UnknownCalls,
+    is_harmless: &dyn Fn(&str, &str) -> bool,
+) -> Vec<u64> {
+    let mut again: Vec<u64> = Vec::new();
+    if unknown == UnknownCalls::Repeat {
+        let lost = |call: &&PastCallRow| call.unknown || (call.sent && call.outcome.is_none());
+        again.extend(known.calls.iter().filter(lost).map(|call| call.number));
+    }
+    let last = known.events.last().filter(|_| known.state == RunState::Failed);
+    let failure = last.and_then(|event| {
+        let call = known.calls.iter().find(|call| Some(call.number) == event.call)?;
+        matches!(call.outcome, Some(Err(_))).then_some(call)
+    });
+    if let Some(call) = failure {
+        // What the script did in answer to the failure would not fit a success.
+        let answered = known.calls.iter().any(|later| later.number > call.number && later.sent);
+        let harmless = !call.sent || is_harmless(&call.name, &call.arguments);
+        if harmless && !answered {
+            again.push(call.number);
+        }
+    }
+    again
+}
+
+fn past_state(call: &PastCallRow) -> PastState {
+    PastState {
+        name: call.name.clone(),
+        arguments: call.arguments.clone(),
+        sent: call.sent,
+        unknown: call.unknown,
+        result: call.outcome.as_ref().and_then(|outcome| outcome.as_ref().ok()).cloned(),
+    }
+}
+
+fn history(known: RunHistory) -> Option<History> {
+    let beginning =
+        Beginning { unix: Duration::from_micros(known.run.began), seed: known.run.seed };
+    let calls = known.calls.into_iter().map(past_call).collect::<Option<Vec<_>>>()?;
+    let events = known
+        .events
+        .into_iter()
+        .map(|event| {
+            let at = Duration::from_micros(event.at);
+            event.call.map_or(Event::Time { at }, |id| Event::Completed { id, at })
+        })
+        .collect();
+    Some(History { beginning, calls, events })
+}
+
+fn past_call(call: PastCallRow) -> Option<PastCall> {
+    let outcome = match call.outcome {
+        None => None,
+        Some(Ok(value)) => Some(Ok(RawValue::from_string(value).ok()?)),
+        Some(Err((tool, message))) => Some(Err(Thrown { tool, message })),
+    };
+    let binds = match &outcome {
+        None => call.sent,
+        Some(outcome) => outcome.is_ok(),
+    };
+    let arguments = RawValue::from_string(call.arguments).ok()?;
+    Some(PastCall { id: call.number, name: call.name, arguments, outcome, binds })
+}

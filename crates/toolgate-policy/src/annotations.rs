@@ -1,0 +1,133 @@
+//! What a server claims of its tool.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use toolgate_catalog::Definition;
+
+use crate::{Claims, Trust};
+
+/// One of the claims that MCP knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Hint {
+    /// `readOnlyHint`: the tool changes nothing.
+    ReadOnlyHint,
+    /// `destructiveHint`: what it changes may be lost.
+    DestructiveHint,
+    /// `idempotentHint`: a second call with the same arguments changes nothing more.
+    IdempotentHint,
+    /// `openWorldHint`: it deals with things outside of its server.
+    OpenWorldHint,
+}
+
+/// The claims of a tool: a server's word, not the truth.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Annotations {
+    read_only: Option<bool>,
+    destructive: Option<bool>,
+    idempotent: Option<bool>,
+    open_world: Option<bool>,
+}
+
+impl Hint {
+    /// Every claim there is.
+    pub const ALL: [Self; 4] =
+        [Self::ReadOnlyHint, Self::DestructiveHint, Self::IdempotentHint, Self::OpenWorldHint];
+
+    /// The key that MCP and the configuration use.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ReadOnlyHint => "readOnlyHint",
+            Self::DestructiveHint => "destructiveHint",
+            Self::IdempotentHint => "idempotentHint",
+            Self::OpenWorldHint => "openWorldHint",
+        }
+    }
+
+    /// What holds where nothing is claimed. MCP assumes the worst, and so it does where a claim does
+    /// not count.
+    pub fn worst(self) -> bool {
+        matches!(self, Self::DestructiveHint | Self::OpenWorldHint)
+    }
+}
+
+impl Annotations {
+    /// The claims in a definition; what is no boolean is no claim.
+    pub fn of(definition: &Definition) -> Self {
+        #[derive(Deserialize)]
+        struct Part {
+            annotations: Option<Value>,
+        }
+        serde_json::from_str::<Part>(definition.json().get())
+            .ok()
+            .and_then(|part| part.annotations)
+            .map_or_else(Self::default, |value| Self::from_value(&value))
+    }
+
+    /// The claims in the value of `annotations`.
+    pub fn from_value(value: &Value) -> Self {
+        let claim = |hint: Hint| value.get(hint.as_str()).and_then(Value::as_bool);
+        Self {
+            read_only: claim(Hint::ReadOnlyHint),
+            destructive: claim(Hint::DestructiveHint),
+            idempotent: claim(Hint::IdempotentHint),
+            open_world: claim(Hint::OpenWorldHint),
+        }
+    }
+
+    /// What is to be assumed of the tool: its claim, where that counts, else the worst.
+    ///
+    /// A claim that agrees with the worst always counts. A tool that only reads destroys nothing,
+    /// whatever it claims of that.
+    pub fn holds(self, hint: Hint, claims: Claims, trust: Trust) -> bool {
+        let counts = claims == Claims::All || trust == Trust::Trusted;
+        let claimed = match hint {
+            Hint::ReadOnlyHint => self.read_only,
+            Hint::DestructiveHint if counts && self.read_only == Some(true) => Some(false),
+            Hint::DestructiveHint => self.destructive,
+            Hint::IdempotentHint => self.idempotent,
+            Hint::OpenWorldHint => self.open_world,
+        };
+        claimed.filter(|_| counts).unwrap_or(hint.worst())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn holds(value: &Value, hint: Hint, claims: Claims, trust: Trust) -> bool {
+        Annotations::from_value(value).holds(hint, claims, trust)
+    }
+
+    #[test]
+    fn nothing_claimed_is_the_worst() {
+        for junk in [json!({}), json!({"readOnlyHint": "yes"}), json!(7), json!(null)] {
+            for hint in Hint::ALL {
+                assert_eq!(holds(&junk, hint, Claims::All, Trust::Trusted), hint.worst());
+            }
+        }
+    }
+
+    #[test]
+    fn a_claim_counts_where_its_server_is_believed() {
+        let reads = json!({"readOnlyHint": true, "destructiveHint": true});
+        assert!(holds(&reads, Hint::ReadOnlyHint, Claims::All, Trust::Unknown));
+        assert!(!holds(&reads, Hint::DestructiveHint, Claims::All, Trust::Unknown));
+        assert!(!holds(&reads, Hint::ReadOnlyHint, Claims::Trusted, Trust::Unknown));
+        assert!(holds(&reads, Hint::DestructiveHint, Claims::Trusted, Trust::Unknown));
+        assert!(holds(&reads, Hint::ReadOnlyHint, Claims::Trusted, Trust::Trusted));
+    }
+
+    #[test]
+    fn they_are_found_in_a_definition() {
+        let definition = Definition::from_value(&json!({
+            "name": "t", "inputSchema": {}, "annotations": {"openWorldHint": false},
+        }))
+        .unwrap();
+        let found = Annotations::of(&definition);
+        assert!(!found.holds(Hint::OpenWorldHint, Claims::All, Trust::Unknown));
+    }
+}

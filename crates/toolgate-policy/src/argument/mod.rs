@@ -1,0 +1,301 @@
+//! What a rule may ask of a call's arguments.
+//!
+//! A condition is judged in three values. *Yes* and *no* are certain. *Unclear* is a relative path
+//! where an absolute one is asked for, a text where a number is, a URL that two parsers read in two
+//! ways. What is unclear counts against the call: a rule that allows needs certainty of every value
+//! it looks at, a rule that asks or denies applies on the suspicion of one.
+//!
+//! ```
+//! use serde_json::json;
+//! use toolgate_policy::{ArgumentConditions, Verdict};
+//!
+//! let conditions = ArgumentConditions::from_value(&json!({
+//!     "path": { "under": "/home/ada/project" },
+//!     "options.depth": { "less": 3 },
+//! }))?;
+//! let call = json!({ "path": "/home/ada/project/../.ssh/id_ed25519", "options": { "depth": 1 } });
+//! assert!(!conditions.apply(&call, Verdict::Allow));
+//! # Ok::<(), toolgate_policy::ConditionError>(())
+//! ```
+
+mod location;
+mod operator;
+mod path;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+pub use operator::OPERATORS;
+use operator::Operator;
+pub use path::{ArgumentPath, MAX_SEGMENTS};
+
+use crate::Verdict;
+
+/// How many arguments one rule or grant may look at.
+pub const MAX_CONDITIONS: usize = 32;
+
+/// How many values of one call a condition looks at. Of more, the rest is unclear.
+const MAX_VALUES: usize = 1_000;
+
+/// Conditions on arguments, all of which must hold.
+///
+/// They are written as an object: the way to an argument, then what must hold of it. The way is a
+/// JSON pointer (`/options/force`) or names with dots between (`options.force`); `*` in it stands for
+/// every element of a list and every member of an object.
+#[derive(Debug, Clone, Default)]
+pub struct ArgumentConditions {
+    conditions: Vec<Condition>,
+    /// As they were written, to be shown and kept.
+    source: Map<String, Value>,
+}
+
+#[derive(Debug, Clone)]
+struct Condition {
+    path: ArgumentPath,
+    operators: Vec<Operator>,
+}
+
+/// How sure it is that a condition holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Truth {
+    No,
+    Unclear,
+    Yes,
+}
+
+/// What is wrong with conditions. None of them is used.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[error("{problem}")]
+pub struct ConditionError {
+    /// The keys from the object of conditions to what is wrong.
+    pub path: Vec<String>,
+    /// What is wrong there.
+    pub problem: ConditionProblem,
+}
+
+/// What is wrong with a condition.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum ConditionProblem {
+    /// There must be an object.
+    #[error("must be an object such as {{ \"equals\": … }}")]
+    NotAnObject,
+    /// Nothing is asked of the argument.
+    #[error("has no operator")]
+    NoOperator,
+    /// Nobody knows the operator.
+    #[error("is not a known operator")]
+    UnknownOperator,
+    /// The way to the argument cannot be read.
+    #[error("is no way to an argument: at most {MAX_SEGMENTS} non-empty names")]
+    Path,
+    /// There are too many.
+    #[error("has more than {MAX_CONDITIONS} conditions")]
+    TooMany,
+    /// The operator takes something else.
+    #[error("must be {0}")]
+    Operand(&'static str),
+    /// It changes how another operator works, which is missing.
+    #[error("belongs to `{0}`, which is missing")]
+    Alone(&'static str),
+    /// The regular expression is wrong, or becomes too large.
+    #[error("is no regular expression that can be used: {0}")]
+    Regex(String),
+}
+
+impl ArgumentConditions {
+    /// Reads conditions from JSON. Regular expressions are compiled once, here.
+    pub fn from_value(value: &Value) -> Result<Self, ConditionError> {
+        let fail = |path: &[&str], problem| ConditionError {
+            path: path.iter().map(ToString::to_string).collect(),
+            problem,
+        };
+        let object = value.as_object().ok_or(fail(&[], ConditionProblem::NotAnObject))?;
+        if object.len() > MAX_CONDITIONS {
+            return Err(fail(&[], ConditionProblem::TooMany));
+        }
+        let mut conditions = Vec::with_capacity(object.len());
+        for (key, body) in object {
+            let path =
+                ArgumentPath::new(key).ok_or_else(|| fail(&[key], ConditionProblem::Path))?;
+            let body =
+                body.as_object().ok_or_else(|| fail(&[key], ConditionProblem::NotAnObject))?;
+            let operators = operator::read(body).map_err(|(name, problem)| match name {
+                Some(name) => fail(&[key, &name], problem),
+                None => fail(&[key], problem),
+            })?;
+            conditions.push(Condition { path, operators });
+        }
+        Ok(Self { conditions, source: object.clone() })
+    }
+
+    /// The conditions as they were written.
+    pub fn to_value(&self) -> Value {
+        Value::Object(self.source.clone())
+    }
+
+    /// Whether nothing is asked.
+    pub fn is_empty(&self) -> bool {
+        self.conditions.is_empty()
+    }
+
+    /// Whether a rule with this verdict applies to a call: with certainty where it allows, on
+    /// suspicion where it asks or denies.
+    pub fn apply(&self, arguments: &Value, verdict: Verdict) -> bool {
+        self.conditions.iter().all(|condition| condition.applies(arguments, verdict))
+    }
+}
+
+impl ArgumentConditions {
+    /// The ways to the arguments that cannot be judged.
+    pub(crate) fn unclear(&self, arguments: &Value) -> Vec<String> {
+        let pairs = self.conditions.iter().zip(self.source.keys());
+        let is_unclear = |condition: &Condition| {
+            let mut values = Vec::new();
+            let complete = condition.path.select(arguments, MAX_VALUES, &mut values);
+            let mut truths = values.into_iter().map(|value| condition.judge(Some(value)));
+            !complete || truths.any(|truth| truth == Truth::Unclear)
+        };
+        pairs.filter(|(condition, _)| is_unclear(condition)).map(|(_, key)| key.clone()).collect()
+    }
+}
+
+impl Condition {
+    fn applies(&self, arguments: &Value, verdict: Verdict) -> bool {
+        let mut values = Vec::new();
+        let complete = self.path.select(arguments, MAX_VALUES, &mut values);
+        if values.is_empty() {
+            let truth = if complete { self.judge(None) } else { Truth::Unclear };
+            return truth >= needed(verdict);
+        }
+        let mut truths = values.into_iter().map(|value| self.judge(Some(value)));
+        match verdict {
+            Verdict::Allow => complete && truths.all(|truth| truth == Truth::Yes),
+            Verdict::Ask | Verdict::Deny => {
+                !complete || truths.any(|truth| truth >= needed(verdict))
+            }
+        }
+    }
+
+    /// All operators together, of one value.
+    fn judge(&self, value: Option<&Value>) -> Truth {
+        self.operators.iter().map(|operator| operator.judge(value)).min().unwrap_or(Truth::Yes)
+    }
+}
+
+fn needed(verdict: Verdict) -> Truth {
+    match verdict {
+        Verdict::Allow => Truth::Yes,
+        Verdict::Ask | Verdict::Deny => Truth::Unclear,
+    }
+}
+
+impl From<bool> for Truth {
+    fn from(holds: bool) -> Self {
+        if holds { Self::Yes } else { Self::No }
+    }
+}
+
+impl PartialEq for ArgumentConditions {
+    fn eq(&self, other: &Self) -> bool {
+        self.source == other.source
+    }
+}
+
+impl Serialize for ArgumentConditions {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.source.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for ArgumentConditions {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        Self::from_value(&value).map_err(|error| {
+            D::Error::custom(format_args!("the condition `{}` {error}", error.path.join(".")))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn applies(conditions: &Value, arguments: &Value, verdict: Verdict) -> bool {
+        ArgumentConditions::from_value(conditions).unwrap().apply(arguments, verdict)
+    }
+
+    #[test]
+    fn all_conditions_and_all_operators_must_hold() {
+        let conditions = json!({ "n": { "greater": 1, "less": 5 }, "/mode": { "equals": "r" } });
+        assert!(applies(&conditions, &json!({"n": 3, "mode": "r"}), Verdict::Allow));
+        assert!(!applies(&conditions, &json!({"n": 5, "mode": "r"}), Verdict::Allow));
+        assert!(!applies(&conditions, &json!({"n": 3, "mode": "w"}), Verdict::Deny));
+        assert!(applies(&json!({}), &json!({}), Verdict::Allow));
+    }
+
+    #[test]
+    fn of_several_values_one_is_enough_to_deny_and_all_are_needed_to_allow() {
+        let conditions = json!({ "to.*": { "matches": ".*@example[.]com" } });
+        let mixed = json!({ "to": ["a@example.com", "b@evil.test"] });
+        assert!(!applies(&conditions, &mixed, Verdict::Allow));
+        assert!(applies(&conditions, &mixed, Verdict::Deny));
+        let pure = json!({ "to": ["a@example.com"] });
+        assert!(applies(&conditions, &pure, Verdict::Allow));
+        assert!(!applies(&conditions, &json!({ "to": [] }), Verdict::Allow));
+        assert!(!applies(&conditions, &json!({ "to": [] }), Verdict::Deny));
+    }
+
+    #[test]
+    fn too_many_values_count_against_the_call() {
+        let conditions = json!({ "*": { "equals": 1 } });
+        let many = Value::Array(vec![json!(1); MAX_VALUES + 1]);
+        assert!(!applies(&conditions, &many, Verdict::Allow));
+        let other = Value::Array(vec![json!(2); MAX_VALUES + 1]);
+        assert!(applies(&conditions, &other, Verdict::Deny));
+    }
+
+    #[test]
+    fn what_is_wrong_has_its_place() {
+        let told = |value: &Value| {
+            let error = ArgumentConditions::from_value(value).unwrap_err();
+            format!("{}: {error}", error.path.join(" > "))
+        };
+        let found = [
+            told(&json!([])),
+            told(&json!({"a": 7})),
+            told(&json!({"a": {}})),
+            told(&json!({"a..b": {"equals": 1}})),
+            told(&json!({"a": {"like": 1}})),
+            told(&json!({"a": {"less": "1"}})),
+            told(&json!({"a": {"matches": "("}})),
+            told(&json!({"a": {"matches": "(\\w{100}){1000}"}})),
+            told(&json!({"a": {"anchored": false}})),
+            told(&json!({"a": {"host": "https://example.com/"}})),
+            told(&json!({"a": {"under": "a/../.."}})),
+        ];
+        insta::assert_snapshot!(found.join("\n"), @r#"
+        : must be an object such as { "equals": … }
+        a: must be an object such as { "equals": … }
+        a: has no operator
+        a..b: is no way to an argument: at most 32 non-empty names
+        a > like: is not a known operator
+        a > less: must be a number
+        a > matches: is no regular expression that can be used: unclosed group
+        a > matches: is no regular expression that can be used: Compiled regex exceeds size limit of 262144 bytes
+        a > anchored: belongs to `matches`, which is missing
+        a > host: must be a host such as "example.com", or a list of 1 to 1,000
+        a > under: must be a folder such as "/srv/data", without `..` that leads out
+        "#);
+    }
+
+    #[test]
+    fn they_are_kept_as_they_were_written() {
+        let text = r#"{"path":{"under":"/srv"},"n":{"less":3,"greater":1}}"#;
+        let read: ArgumentConditions = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), text);
+        assert!(serde_json::from_str::<ArgumentConditions>(r#"{"a":{"like":1}}"#).is_err());
+    }
+}

@@ -1,0 +1,249 @@
+//! What is different between two definitions, for a person to read.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use similar::{ChangeTag, TextDiff};
+
+use super::shown;
+
+/// How many differences are told one by one.
+const MAX_TOLD: usize = 100;
+/// The longest value that is shown, in characters.
+const LONGEST_VALUE: usize = 200;
+/// The longest text that is compared word by word, in bytes. Longer ones are shown side by side: the
+/// comparison may take time in proportion to the square.
+const LONGEST_COMPARED: usize = 32 * 1024;
+/// How many unchanged words are shown around a change.
+const WORDS_AROUND: usize = 4;
+
+/// All that is different, in the order of the keys.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Differences {
+    /// One by one, the first hundred.
+    pub told: Vec<Difference>,
+    /// How many more there are.
+    pub left_out: usize,
+    /// Whether the entry in the lock file does not fit its own fingerprint: it was edited by hand.
+    pub lock_edited: bool,
+}
+
+/// One thing that is different. All texts are fit to be shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Difference {
+    /// Where, such as `inputSchema.properties.path.type`.
+    pub path: String,
+    /// What.
+    #[serde(flatten)]
+    pub kind: DifferenceKind,
+}
+
+/// How two values differ.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum DifferenceKind {
+    /// It was not there before.
+    Added(String),
+    /// It is no longer there.
+    Removed(String),
+    /// It is another value.
+    Changed {
+        /// The value that was approved.
+        before: String,
+        /// The value now.
+        after: String,
+    },
+    /// It is another text, word by word. Long stretches without a change are an ellipsis.
+    Words(Vec<Word>),
+}
+
+/// A stretch of text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Word {
+    /// It is in both.
+    Same(String),
+    /// It is only in the text that was approved.
+    Removed(String),
+    /// It is only in the text now.
+    Added(String),
+}
+
+impl Differences {
+    /// Compares field by field.
+    pub(super) fn between(before: &Map<String, Value>, after: &Map<String, Value>) -> Self {
+        let mut differences = Self::default();
+        differences.objects("", before, after);
+        differences
+    }
+
+    fn tell(&mut self, path: &str, kind: impl FnOnce() -> DifferenceKind) {
+        if self.told.len() < MAX_TOLD {
+            self.told.push(Difference { path: shown(path, LONGEST_VALUE), kind: kind() });
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    fn values(&mut self, path: &str, before: &Value, after: &Value) {
+        match (before, after) {
+            _ if before == after => {}
+            (Value::Object(before), Value::Object(after)) => self.objects(path, before, after),
+            (Value::Array(before), Value::Array(after)) => self.lists(path, before, after),
+            (Value::String(before), Value::String(after)) if is_prose(before, after) => {
+                self.tell(path, || DifferenceKind::Words(words(before, after)));
+            }
+            _ => self.tell(path, || DifferenceKind::Changed {
+                before: value(before),
+                after: value(after),
+            }),
+        }
+    }
+
+    fn objects(&mut self, path: &str, before: &Map<String, Value>, after: &Map<String, Value>) {
+        let mut keys: Vec<&String> = before.keys().chain(after.keys()).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        for key in keys {
+            let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+            match (before.get(key), after.get(key)) {
+                (Some(before), Some(after)) => self.values(&path, before, after),
+                (Some(gone), None) => self.tell(&path, || DifferenceKind::Removed(value(gone))),
+                (None, Some(new)) => self.tell(&path, || DifferenceKind::Added(value(new))),
+                (None, None) => {}
+            }
+        }
+    }
+
+    /// In lists such as `required` and `enum` what matters is which members came and went; in lists
+    /// of schemas, what changed in each.
+    fn lists(&mut self, path: &str, before: &[Value], after: &[Value]) {
+        let is_plain = |item: &Value| !item.is_object() && !item.is_array();
+        if !before.iter().chain(after).all(is_plain) {
+            for index in 0..before.len().max(after.len()) {
+                let path = format!("{path}[{index}]");
+                match (before.get(index), after.get(index)) {
+                    (Some(before), Some(after)) => self.values(&path, before, after),
+                    (Some(gone), None) => self.tell(&path, || DifferenceKind::Removed(value(gone))),
+                    (None, Some(new)) => self.tell(&path, || DifferenceKind::Added(value(new))),
+                    (None, None) => {}
+                }
+            }
+            return;
+        }
+        let texts = |items: &[Value]| {
+            let mut texts: Vec<String> = items.iter().map(Value::to_string).collect();
+            texts.sort_unstable();
+            texts
+        };
+        let (old, new) = (texts(before), texts(after));
+        let (gone, come) = (missing(&old, &new), missing(&new, &old));
+        if gone.is_empty() && come.is_empty() {
+            self.tell(path, || DifferenceKind::Changed {
+                before: value(&Value::Array(before.to_vec())),
+                after: value(&Value::Array(after.to_vec())),
+            });
+        }
+        for text in gone {
+            self.tell(path, || DifferenceKind::Removed(shown(text, LONGEST_VALUE)));
+        }
+        for text in come {
+            self.tell(path, || DifferenceKind::Added(shown(text, LONGEST_VALUE)));
+        }
+    }
+}
+
+/// The entries of one sorted list that the other has not, or not as often.
+fn missing<'t>(from: &'t [String], other: &[String]) -> Vec<&'t str> {
+    let mut rest = other.iter().peekable();
+    let mut missing = Vec::new();
+    for text in from {
+        while rest.next_if(|candidate| *candidate < text).is_some() {}
+        if rest.next_if(|candidate| *candidate == text).is_none() {
+            missing.push(text.as_str());
+        }
+    }
+    missing
+}
+
+fn is_prose(before: &str, after: &str) -> bool {
+    let is_short = |text: &str| text.len() <= LONGEST_COMPARED;
+    before.contains(' ') && is_short(before) && is_short(after)
+}
+
+fn value(value: &Value) -> String {
+    shown(&value.to_string(), LONGEST_VALUE)
+}
+
+fn words(before: &str, after: &str) -> Vec<Word> {
+    let diff = TextDiff::from_words(before, after);
+    let mut stretches: Vec<(ChangeTag, String)> = Vec::new();
+    for change in diff.iter_all_changes() {
+        match stretches.last_mut() {
+            Some((tag, text)) if *tag == change.tag() => text.push_str(change.value()),
+            _ => stretches.push((change.tag(), change.value().to_owned())),
+        }
+    }
+    let last = stretches.len().saturating_sub(1);
+    let whole = |text: &str| shown(text, 4 * LONGEST_VALUE);
+    stretches
+        .iter()
+        .enumerate()
+        .map(|(index, (tag, text))| match tag {
+            ChangeTag::Delete => Word::Removed(whole(text)),
+            ChangeTag::Insert => Word::Added(whole(text)),
+            ChangeTag::Equal => Word::Same(whole(&elided(text, index > 0, index < last))),
+        })
+        .collect()
+}
+
+/// An unchanged stretch, cut to the words next to a change.
+fn elided(text: &str, follows: bool, precedes: bool) -> String {
+    let words: Vec<&str> = text.split_inclusive(char::is_whitespace).collect();
+    let (start, end) =
+        (if follows { WORDS_AROUND } else { 0 }, if precedes { WORDS_AROUND } else { 0 });
+    if words.len() <= start + end + 1 {
+        return text.to_owned();
+    }
+    let (head, tail) = (words[..start].concat(), words[words.len() - end..].concat());
+    format!("{head}… {tail}")
+}
+
+impl fmt::Display for Differences {
+    /// One line for each; in texts `[-removed-]` and `{+added+}`.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut lines: Vec<String> = Vec::new();
+        if self.lock_edited {
+            lines.push("the lock file was edited: its entry does not fit its fingerprint".into());
+        }
+        lines.extend(self.told.iter().map(ToString::to_string));
+        if self.left_out > 0 {
+            lines.push(format!("and {} more differences", self.left_out));
+        }
+        formatter.write_str(&lines.join("\n"))
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = &self.path;
+        match &self.kind {
+            DifferenceKind::Added(value) => write!(formatter, "+ {path}: {value}"),
+            DifferenceKind::Removed(value) => write!(formatter, "- {path}: {value}"),
+            DifferenceKind::Changed { before, after } => {
+                write!(formatter, "~ {path}: {before} → {after}")
+            }
+            DifferenceKind::Words(words) => {
+                write!(formatter, "~ {path}: ")?;
+                words.iter().try_for_each(|word| match word {
+                    Word::Same(text) => formatter.write_str(text),
+                    Word::Removed(text) => write!(formatter, "[-{text}-]"),
+                    Word::Added(text) => write!(formatter, "{{+{text}+}}"),
+                })
+            }
+        }
+    }
+}

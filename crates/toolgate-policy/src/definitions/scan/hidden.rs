@@ -1,0 +1,152 @@
+//! Characters that a person does not see and a model reads.
+
+use serde::Serialize;
+
+use super::super::shown;
+
+/// What kind of character it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum HiddenKind {
+    /// It turns the direction of what follows, so that a text reads otherwise than it is.
+    Direction,
+    /// It has no width.
+    ZeroWidth,
+    /// It is one of the tag characters, which repeat all of ASCII invisibly.
+    Tag,
+    /// It selects a variant of the character before it; several in a row can carry a text.
+    Variation,
+    /// It controls a terminal, or breaks a line where one does not expect it.
+    Control,
+}
+
+impl HiddenKind {
+    /// The kind of a character; none if it can be seen. Line breaks and tabs are of kind `Control`,
+    /// since they break a line; [`find`] lets them pass.
+    pub(crate) fn of(character: char) -> Option<Self> {
+        Some(match character {
+            '\u{61c}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}' => Self::Direction,
+            '\u{ad}'
+            | '\u{34f}'
+            | '\u{115f}'
+            | '\u{1160}'
+            | '\u{17b4}'
+            | '\u{17b5}'
+            | '\u{180e}'
+            | '\u{200b}'..='\u{200d}'
+            | '\u{2060}'..='\u{2064}'
+            | '\u{206a}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff9}'..='\u{fffb}' => Self::ZeroWidth,
+            '\u{e0000}'..='\u{e007f}' => Self::Tag,
+            '\u{180b}'..='\u{180d}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => {
+                Self::Variation
+            }
+            '\u{2028}' | '\u{2029}' => Self::Control,
+            _ if character.is_control() => Self::Control,
+            _ => return None,
+        })
+    }
+
+    /// Whether a text without it would run words together.
+    pub(super) fn is_blank(self) -> bool {
+        self == Self::Control
+    }
+}
+
+/// The hidden characters of a text, each kind once, with an excerpt that shows them.
+pub(super) fn find(text: &str) -> Vec<(HiddenKind, String)> {
+    let mut found: Vec<(HiddenKind, String)> = Vec::new();
+    let is_right_to_left = text.chars().any(|character| matches!(character, '\u{590}'..='\u{8ff}'));
+    let mut before = [' '; 2];
+    for (at, character) in text.char_indices() {
+        if let Some(kind) = HiddenKind::of(character)
+            && !is_honest(character, kind, before, is_right_to_left)
+            && !found.iter().any(|(known, _)| *known == kind)
+        {
+            found.push((kind, excerpt(text, at, kind)));
+        }
+        before = [before[1], character];
+    }
+    found
+}
+
+/// Whether a hidden character does there what it is for: in the scripts that need it, in an emoji, at
+/// the end of a line.
+fn is_honest(character: char, kind: HiddenKind, before: [char; 2], is_right_to_left: bool) -> bool {
+    let previous = before[1];
+    let is_picture = |character: char| matches!(character, '\u{a9}' | '\u{ae}' | '\u{203c}'..='\u{3299}' | '\u{1f000}'..='\u{1faff}');
+    match kind {
+        HiddenKind::Control => matches!(character, '\n' | '\r' | '\t'),
+        HiddenKind::Direction => {
+            is_right_to_left && matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}')
+        }
+        // Arabic, the scripts of India and their neighbours join and part letters with these.
+        HiddenKind::ZeroWidth if matches!(character, '\u{200c}' | '\u{200d}') => {
+            matches!(previous, '\u{600}'..='\u{10ff}')
+                || is_picture(previous)
+                || (previous == '\u{fe0f}' && is_picture(before[0]))
+        }
+        HiddenKind::ZeroWidth | HiddenKind::Tag => false,
+        HiddenKind::Variation => {
+            is_picture(previous)
+                || matches!(previous, '0'..='9' | '#' | '*')
+                || matches!(previous, '\u{1800}'..='\u{18af}' | '\u{3400}'..='\u{9fff}')
+        }
+    }
+}
+
+/// What is around it. Tag characters are shown as the ASCII that they stand for.
+fn excerpt(text: &str, at: usize, kind: HiddenKind) -> String {
+    if kind == HiddenKind::Tag {
+        let hidden = text.chars().filter(|character| HiddenKind::of(*character) == Some(kind));
+        let ascii = hidden.filter_map(|character| char::from_u32(character as u32 - 0xe_0000));
+        return shown(&ascii.collect::<String>(), super::LONGEST_EXCERPT);
+    }
+    let start =
+        text[..at].char_indices().rev().nth(super::AROUND - 1).map_or(0, |(start, _)| start);
+    shown(&text[start..], 3 * super::AROUND)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds(text: &str) -> Vec<HiddenKind> {
+        find(text).into_iter().map(|(kind, _)| kind).collect()
+    }
+
+    #[test]
+    fn what_hides_is_found() {
+        assert_eq!(kinds("a\u{202e}txt.exe"), [HiddenKind::Direction]);
+        assert_eq!(kinds("ig\u{200b}nore\u{200d}"), [HiddenKind::ZeroWidth]);
+        assert_eq!(kinds("a\u{1b}[8mhidden\u{1b}[0m"), [HiddenKind::Control]);
+        assert_eq!(kinds("a\u{fe00}\u{fe01}"), [HiddenKind::Variation]);
+        assert_eq!(kinds("\u{1f600}\u{fe0f}\u{fe0e}"), [HiddenKind::Variation]);
+        let tags: String = "read me"
+            .bytes()
+            .filter_map(|byte| char::from_u32(0xe_0000 + u32::from(byte)))
+            .collect();
+        assert_eq!(find(&format!("Adds.{tags}")), [(HiddenKind::Tag, "read me".to_owned())]);
+    }
+
+    #[test]
+    fn what_is_needed_is_not() {
+        for honest in [
+            "two\nlines\r\n\tand a tab",
+            "\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467} \u{2764}\u{fe0f}\u{200d}\u{1f525} 1\u{fe0f}\u{20e3} \u{26a0}\u{fe0f}",
+            "می\u{200c}خواهم",
+            "क्\u{200d}ष",
+            "שלום\u{200f}!",
+            "größe — 天气 · ñ",
+        ] {
+            assert!(kinds(honest).is_empty(), "{honest}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Texts in a definition that are not meant for a reader of documentation.
+//!
+//! A finding is a reason to look, not a proof. The patterns are few and specific: an alarm that is
+//! mostly false is soon switched off. They are compared with the text as a model would read it, after
+//! hidden characters are taken out.
+
+mod hidden;
+mod phrases;
+
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use toolgate_catalog::Definition;
+
+pub use hidden::HiddenKind;
+
+use super::shown;
+
+/// How many findings are told of one definition.
+const MAX_FINDINGS: usize = 32;
+/// How many characters an excerpt has on each side of what was found, and for itself.
+const AROUND: usize = 20;
+const LONGEST_EXCERPT: usize = 160;
+
+/// The fields that a model or a person reads.
+const READ: [&str; 6] =
+    ["name", "title", "description", "inputSchema", "outputSchema", "annotations"];
+
+/// Something in a definition that a person should look at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Finding {
+    /// What it is.
+    pub kind: FindingKind,
+    /// Where, such as `inputSchema.properties.path.description`, fit to be shown.
+    pub place: String,
+    /// The text around it, fit to be shown.
+    pub excerpt: String,
+}
+
+/// What was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FindingKind {
+    /// Characters that a person does not see and a model reads.
+    Hidden(HiddenKind),
+    /// Letters of several alphabets in one word, so that it looks like another.
+    MixedAlphabets,
+    /// "Ignore previous instructions".
+    Override,
+    /// "Do not tell the user".
+    Secrecy,
+    /// Files that hold keys and passwords.
+    SecretFile,
+    /// Tags that pretend to be of the system: `<IMPORTANT>`.
+    PseudoTag,
+    /// "Before using this tool, read …".
+    Detour,
+    /// "Send the conversation to …".
+    Exfiltration,
+    /// A parameter that asks for more than the tool can need: `sidenote`.
+    Parameter,
+    /// A long run of base64 or hexadecimal digits.
+    Encoded,
+}
+
+/// Looks at everything in a definition that a model reads.
+pub fn scan(definition: &Definition) -> Vec<Finding> {
+    let value = definition.to_value();
+    let mut findings = Vec::new();
+    for field in READ {
+        if let Some(part) = value.get(field) {
+            look(part, field, &mut findings);
+        }
+    }
+    findings
+}
+
+/// Walks down; the depth is bounded by the parser that made the value.
+fn look(value: &Value, place: &str, findings: &mut Vec<Finding>) {
+    if findings.len() >= MAX_FINDINGS {
+        return;
+    }
+    match value {
+        Value::String(text) => look_at_text(text, place, findings),
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                look(item, &format!("{place}[{index}]"), findings);
+            }
+        }
+        Value::Object(fields) => {
+            look_at_parameters(fields, place, findings);
+            for (key, field) in fields {
+                let place = format!("{place}.{key}");
+                look_at_text(key, &place, findings);
+                look(field, &place, findings);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn look_at_text(text: &str, place: &str, findings: &mut Vec<Finding>) {
+    let place = || shown(place, LONGEST_EXCERPT);
+    for (kind, excerpt) in hidden::find(text) {
+        findings.push(Finding { kind: FindingKind::Hidden(kind), place: place(), excerpt });
+    }
+    let visible: String = text
+        .chars()
+        .filter(|character| HiddenKind::of(*character).is_none_or(HiddenKind::is_blank))
+        .collect();
+    for (kind, range) in phrases::find(&visible) {
+        let start =
+            visible[..range.start].char_indices().rev().nth(AROUND - 1).map_or(0, |(at, _)| at);
+        let excerpt = shown(&visible[start..], LONGEST_EXCERPT);
+        findings.push(Finding { kind, place: place(), excerpt });
+    }
+    findings.truncate(MAX_FINDINGS);
+}
+
+fn look_at_parameters(schema: &Map<String, Value>, place: &str, findings: &mut Vec<Finding>) {
+    let Some(Value::Object(properties)) = schema.get("properties") else { return };
+    for name in properties.keys().filter(|name| phrases::is_suspicious_parameter(name)) {
+        let place = shown(&format!("{place}.properties.{name}"), LONGEST_EXCERPT);
+        let excerpt = shown(name, LONGEST_EXCERPT);
+        findings.push(Finding { kind: FindingKind::Parameter, place, excerpt });
+    }
+}
+
+impl fmt::Display for FindingKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Hidden(HiddenKind::Direction) => "characters that turn the direction of the text",
+            Self::Hidden(HiddenKind::ZeroWidth) => "characters without a width",
+            Self::Hidden(HiddenKind::Tag) => "a text in characters that nobody sees",
+            Self::Hidden(HiddenKind::Variation) => "selectors that may carry a hidden text",
+            Self::Hidden(HiddenKind::Control) => "control characters",
+            Self::MixedAlphabets => "a word of several alphabets",
+            Self::Override => "an instruction to ignore instructions",
+            Self::Secrecy => "an instruction to keep something from the user",
+            Self::SecretFile => "a file that holds secrets",
+            Self::PseudoTag => "a tag that pretends to be of the system",
+            Self::Detour => "an instruction to read something first",
+            Self::Exfiltration => "an instruction to pass on what the tool does not need",
+            Self::Parameter => "a parameter that asks for more than the tool needs",
+            Self::Encoded => "an encoded text",
+        })
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} in `{}`: {}", self.kind, self.place, self.excerpt)
+    }
+}

@@ -1,0 +1,166 @@
+//! Names that another server's tool goes by.
+//!
+//! A model that means `send_email` of one server can be led to `send_emaiI` of another. Names are
+//! compared as they look: without case and separators, and with the letters of other alphabets that
+//! look like Latin ones folded onto these.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use toolgate_catalog::{HOST_TOOL_NAMES, ToolId};
+use unicode_security::confusable_detection::skeleton;
+
+/// The longest part of a name that is compared, in characters.
+const LONGEST: usize = 128;
+/// How many tools of one look are kept to compare with.
+const MOST_ALIKE: usize = 16;
+/// How many are told.
+const MAX_SHADOWS: usize = 1_000;
+
+/// A tool whose name can be taken for another's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Shadow {
+    /// The tool; of two, the one whose server comes later.
+    pub tool: ToolId,
+    /// What it can be taken for.
+    pub of: Shadowed,
+    /// How alike they are.
+    pub likeness: Likeness,
+}
+
+/// What a tool can be taken for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Shadowed {
+    /// The tool of another server.
+    Tool(ToolId),
+    /// One of toolgate's own tools.
+    Host(&'static str),
+}
+
+/// How alike two names are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Likeness {
+    /// They are the same. Between honest servers that is common: `search`, `list_issues`.
+    Same,
+    /// They differ in case or separators.
+    Spelling,
+    /// They differ in letters that look alike. Hardly ever an accident.
+    Letters,
+}
+
+/// Finds the tools whose names can be taken for those of servers before theirs, or for toolgate's
+/// own. The order of `tools` is that of trust: the first to have a name is the one that is shadowed.
+pub fn shadowing<'t>(tools: impl IntoIterator<Item = &'t ToolId>) -> Vec<Shadow> {
+    let mut first: BTreeMap<String, Vec<&ToolId>> = BTreeMap::new();
+    let mut shadows = Vec::new();
+    let hosts: BTreeMap<String, &'static str> =
+        HOST_TOOL_NAMES.iter().flat_map(|name| looks(name).map(|look| (look, *name))).collect();
+    for tool in tools {
+        if shadows.len() >= MAX_SHADOWS {
+            break;
+        }
+        let looks = looks(&tool.tool);
+        if let Some(name) = looks.iter().find_map(|look| hosts.get(look)) {
+            let likeness = likeness(&tool.tool, name);
+            shadows.push(Shadow { tool: tool.clone(), of: Shadowed::Host(name), likeness });
+        }
+        // One is told, the most alike; ten servers with a `search` are not forty-five pairs.
+        let other = looks
+            .iter()
+            .filter_map(|look| first.get(look))
+            .flatten()
+            .filter(|other| other.server != tool.server)
+            .min_by_key(|other| likeness(&tool.tool, &other.tool));
+        if let Some(other) = other {
+            let likeness = likeness(&tool.tool, &other.tool);
+            let of = Shadowed::Tool((*other).clone());
+            shadows.push(Shadow { tool: tool.clone(), of, likeness });
+        }
+        for look in looks {
+            let alike = first.entry(look).or_default();
+            // Of each look the first few are enough to find another server's.
+            if alike.len() < MOST_ALIKE {
+                alike.push(tool);
+            }
+        }
+    }
+    shadows
+}
+
+fn likeness(one: &str, other: &str) -> Likeness {
+    if one == other {
+        Likeness::Same
+    } else if spelling(one) == spelling(other) {
+        Likeness::Spelling
+    } else {
+        Likeness::Letters
+    }
+}
+
+/// The name without case and separators.
+fn spelling(name: &str) -> String {
+    let letters = name.chars().take(LONGEST).filter(|character| character.is_alphanumeric());
+    letters.flat_map(char::to_lowercase).collect()
+}
+
+/// The name as it looks, in two ways: `I` is an `i` in `createIssue`, and looks like an `l` in
+/// `send_emaiI`.
+fn looks(name: &str) -> [String; 2] {
+    let name: String = name.chars().take(LONGEST).collect();
+    let plain = spelling(&skeleton(&spelling(&name)).collect::<String>());
+    let upper = spelling(&skeleton(&name).collect::<String>());
+    [format!("plain {plain}"), format!("upper {upper}")]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(tools: &[(&str, &str)]) -> Vec<String> {
+        let tools: Vec<ToolId> =
+            tools.iter().map(|(server, tool)| ToolId::new(*server, *tool)).collect();
+        let shadows = shadowing(&tools);
+        shadows
+            .iter()
+            .map(|shadow| {
+                let of = match &shadow.of {
+                    Shadowed::Tool(tool) => format!("{}/{}", tool.server, tool.tool),
+                    Shadowed::Host(name) => (*name).to_owned(),
+                };
+                format!("{}/{} {:?} {of}", shadow.tool.server, shadow.tool.tool, shadow.likeness)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn names_are_compared_as_they_look() {
+        let mail = ("mail", "send_email");
+        assert_eq!(found(&[mail, ("x", "send_email")]), ["x/send_email Same mail/send_email"]);
+        assert_eq!(found(&[mail, ("x", "sendEmail")]), ["x/sendEmail Spelling mail/send_email"]);
+        for alike in ["send_emaiI", "sеnd_email", "send_ernail", "ｓend_email", "send-emai1"] {
+            let told = found(&[mail, ("x", alike)]);
+            assert_eq!(told, [format!("x/{alike} Letters mail/send_email")]);
+        }
+    }
+
+    #[test]
+    fn the_hosts_own_names_are_guarded() {
+        assert_eq!(found(&[("x", "searchTools")]), ["x/searchTools Spelling search_tools"]);
+    }
+
+    #[test]
+    fn others_are_left_alone() {
+        assert!(found(&[("a", "list"), ("a", "List"), ("b", "list_all"), ("c", "")]).is_empty());
+    }
+
+    #[test]
+    fn one_of_a_crowd_is_told() {
+        let told = found(&[("a", "search"), ("b", "search"), ("c", "Search"), ("d", "search")]);
+        assert_eq!(
+            told,
+            ["b/search Same a/search", "c/Search Spelling a/search", "d/search Same a/search"]
+        );
+    }
+}

@@ -1,0 +1,175 @@
+//! Which tools a rule is about.
+
+use serde::Serialize;
+use thiserror::Error;
+use wildmatch::WildMatch;
+
+/// The longest pattern of a name, in bytes. A tool's own name may have 512.
+pub const MAX_PATTERN_BYTES: usize = 512;
+
+/// How many `*` a pattern may have: each can make a match start over.
+const MAX_STARS: usize = 16;
+
+/// A name, or a pattern of names: `*` stands for any characters, `?` for one. Case matters.
+#[derive(Debug, Clone, PartialEq)]
+pub enum NamePattern {
+    /// This name alone.
+    Exactly(Box<str>),
+    /// Every name that fits.
+    Like(WildMatch),
+}
+
+/// A pattern of tools, as it is written: `github_*`, `github/create_*`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolPattern {
+    pub(crate) name: NamePattern,
+    pub(crate) naming: Naming,
+}
+
+/// Which of a tool's names a pattern is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Naming {
+    /// The exposed name.
+    Exposed,
+    /// The name that its server gives it.
+    Own,
+    /// Either: the server is named apart, so that no other tool can be meant.
+    Either,
+}
+
+/// Why a text is no pattern. The rest of its rule is not affected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error, Serialize)]
+pub enum PatternError {
+    /// There is nothing to compare with.
+    #[error("is empty")]
+    Empty,
+    /// It is longer than any name.
+    #[error("is longer than {MAX_PATTERN_BYTES} bytes")]
+    TooLong,
+    /// It would take too long to compare.
+    #[error("has more than {MAX_STARS} `*`")]
+    TooManyStars,
+}
+
+impl NamePattern {
+    /// Reads a pattern.
+    pub fn new(text: &str) -> Result<Self, PatternError> {
+        if text.is_empty() {
+            return Err(PatternError::Empty);
+        }
+        if text.len() > MAX_PATTERN_BYTES {
+            return Err(PatternError::TooLong);
+        }
+        if text.chars().filter(|character| *character == '*').count() > MAX_STARS {
+            return Err(PatternError::TooManyStars);
+        }
+        Ok(if text.contains(['*', '?']) {
+            Self::Like(WildMatch::new(text))
+        } else {
+            Self::Exactly(text.into())
+        })
+    }
+
+    /// Whether a name fits.
+    pub fn matches(&self, name: &str) -> bool {
+        match self {
+            Self::Exactly(exact) => **exact == *name,
+            Self::Like(pattern) => pattern.matches(name),
+        }
+    }
+
+    /// The one name that fits, where there is only one.
+    pub fn exact(&self) -> Option<&str> {
+        match self {
+            Self::Exactly(exact) => Some(exact),
+            Self::Like(_) => None,
+        }
+    }
+
+    /// What every name that fits begins with.
+    pub(crate) fn literal_start(&self) -> String {
+        let text = self.to_string();
+        text.split(['*', '?']).next().unwrap_or_default().to_owned()
+    }
+}
+
+impl ToolPattern {
+    /// Reads a pattern of exposed names, or of `server/tool`: then the first part is returned apart.
+    pub fn new(text: &str) -> Result<(Option<NamePattern>, Self), PatternError> {
+        match text.split_once('/') {
+            Some((server, tool)) => {
+                let pattern = Self { name: NamePattern::new(tool)?, naming: Naming::Own };
+                Ok((Some(NamePattern::new(server)?), pattern))
+            }
+            None => Ok((None, Self { name: NamePattern::new(text)?, naming: Naming::Exposed })),
+        }
+    }
+
+    /// Reads a pattern of the tools of a server that is named apart: of their own names or of their
+    /// exposed ones.
+    pub fn of_server(text: &str) -> Result<Self, PatternError> {
+        Ok(Self { name: NamePattern::new(text)?, naming: Naming::Either })
+    }
+
+    /// The tool of this very name, as its server calls it. Unlike in a pattern, `*` is a character.
+    pub fn own_name(name: &str) -> Self {
+        Self { name: NamePattern::Exactly(name.into()), naming: Naming::Own }
+    }
+
+    /// Whether a tool with these names fits.
+    pub fn matches(&self, own: &str, exposed: &str) -> bool {
+        match self.naming {
+            Naming::Exposed => self.name.matches(exposed),
+            Naming::Own => self.name.matches(own),
+            Naming::Either => self.name.matches(own) || self.name.matches(exposed),
+        }
+    }
+}
+
+impl std::fmt::Display for NamePattern {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Exactly(exact) => formatter.write_str(exact),
+            Self::Like(pattern) => pattern.fmt(formatter),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stars_and_question_marks() {
+        let like = |pattern: &str, name: &str| NamePattern::new(pattern).unwrap().matches(name);
+        assert!(like("github_*", "github_create_issue") && like("github_*", "github_"));
+        assert!(!like("github_*", "my_github_list"));
+        assert!(like("*_delete_*", "fs_delete_file") && like("v?", "v1") && !like("v?", "v"));
+        assert!(like("exact", "exact") && !like("exact", "Exact"));
+    }
+
+    #[test]
+    fn a_slash_means_the_identity() {
+        let (server, tool) = ToolPattern::new("git*/list/all").unwrap();
+        assert!(server.unwrap().matches("github"));
+        assert!(tool.matches("list/all", "github_list_all") && !tool.matches("all", "list/all"));
+        let (server, tool) = ToolPattern::new("github_*").unwrap();
+        assert!(server.is_none() && tool.matches("anything", "github_x"));
+        assert!(!tool.matches("github_x", "other_github_x"), "a server cannot choose to fit");
+    }
+
+    #[test]
+    fn limits_are_told() {
+        assert_eq!(NamePattern::new(""), Err(PatternError::Empty));
+        assert_eq!(NamePattern::new(&"a".repeat(513)), Err(PatternError::TooLong));
+        assert_eq!(NamePattern::new(&"*a".repeat(17)), Err(PatternError::TooManyStars));
+        assert_eq!(ToolPattern::new("github/").unwrap_err(), PatternError::Empty);
+    }
+
+    #[test]
+    fn what_a_name_begins_with() {
+        assert_eq!(NamePattern::new("git?ub*").unwrap().literal_start(), "git");
+        assert_eq!(NamePattern::new("*").unwrap().literal_start(), "");
+        assert_eq!(NamePattern::new("ab").unwrap().literal_start(), "ab");
+    }
+}

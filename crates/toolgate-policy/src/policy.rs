@@ -1,0 +1,207 @@
+//! Which rule decides a call.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use toolgate_catalog::{ServerName, Tool, ToolId};
+
+use crate::index::Index;
+use crate::rule::Facts;
+use crate::{
+    Annotations, Claims, Decision, Explanation, Flow, FlowFinding, FlowMode, Ground, Hint,
+    LabelSet, Mode, NewTools, PolicySettings, Rule, ServerPolicy, Trust, Verdict,
+};
+
+/// Who may call what. Rules are compiled and arranged once; copies share them.
+///
+/// # Which rule decides
+///
+/// A matching `deny` beats everything. Otherwise the most specific rule that applies decides: one
+/// tool before a pattern of names, that before an annotation, that before a server, that before all
+/// tools, and within each of these a rule with conditions before one without. Of equally specific
+/// rules the later one decides; `approval` at a tool counts as written before all rules. Where no
+/// rule applies, the mode does. Rules about data (`carries`, `steeredBy`) answer a question of their
+/// own, in the same order among themselves; one gives way only to another about the same labels or
+/// more, and of the two answers the stricter one holds. So a tool that is allowed is still asked for
+/// when private data would leave through it.
+///
+/// ```
+/// use serde_json::json;
+/// use toolgate_catalog::ToolId;
+/// use toolgate_policy::{Annotations, Flow, Mode, Policy, PolicySettings, Verdict};
+///
+/// let policy = Policy::new(PolicySettings::of_mode(Mode::Ask));
+/// let reads = Annotations::from_value(&json!({ "readOnlyHint": true }));
+/// let list = policy.tool(&ToolId::new("github", "list_issues"), "github_list_issues", reads);
+/// assert_eq!(list.decide(&json!({}), &Flow::NONE).verdict, Verdict::Allow);
+///
+/// let nothing = Annotations::default();
+/// let close = policy.tool(&ToolId::new("github", "close_issue"), "github_close_issue", nothing);
+/// assert_eq!(close.decide(&json!({}), &Flow::NONE).verdict, Verdict::Ask);
+/// ```
+#[derive(Debug, Clone)]
+pub struct Policy(Arc<Compiled>);
+
+/// The policy for one tool: the rules that are about it, in the order in which they decide.
+///
+/// Made once for each tool and kept as long as its definition; a call then looks at these rules
+/// alone.
+#[derive(Debug, Clone)]
+pub struct ToolPolicy {
+    /// About the call, the first that applies decides.
+    calls: Vec<Arc<Rule>>,
+    /// About its data.
+    flows: Vec<Arc<Rule>>,
+    default: (Mode, Verdict),
+    flow_mode: FlowMode,
+    labels: LabelSet,
+}
+
+#[derive(Debug)]
+struct Compiled {
+    settings: PolicySettings,
+    rules: Vec<Arc<Rule>>,
+    index: Index,
+    labels: Index,
+}
+
+impl Policy {
+    /// Compiles what a configuration says.
+    pub fn new(mut settings: PolicySettings) -> Self {
+        let rules: Vec<Arc<Rule>> = settings.all_rules().into_iter().map(Arc::new).collect();
+        let index = Index::new(rules.iter().map(|rule| &rule.target));
+        let labels = Index::new(settings.labels.iter().map(|(target, _)| target));
+        Self(Arc::new(Compiled { settings, rules, index, labels }))
+    }
+
+    /// The policy for a tool of the catalogue.
+    pub fn of(&self, tool: &Tool) -> ToolPolicy {
+        self.tool(&tool.id, tool.name.as_str(), Annotations::of(&tool.definition))
+    }
+
+    /// The policy for a tool with this identity, exposed name and claims.
+    pub fn tool(&self, id: &ToolId, exposed: &str, annotations: Annotations) -> ToolPolicy {
+        let Compiled { settings, rules, index, .. } = &*self.0;
+        let facts = self.facts(id, exposed, annotations);
+        let matching = index.matching(&facts, |position| &rules[position].target);
+        let mut matching: Vec<(usize, &Arc<Rule>)> =
+            matching.into_iter().map(|position| (position, &rules[position])).collect();
+        matching.sort_by_key(|(position, rule)| {
+            let is_deny = rule.verdict == Verdict::Deny;
+            std::cmp::Reverse((is_deny, rule.specificity(), *position))
+        });
+        let sorted = matching.into_iter().map(|(_, rule)| Arc::clone(rule));
+        let (calls, flows) = sorted.partition(|rule| rule.flow.is_empty());
+        ToolPolicy {
+            calls,
+            flows,
+            default: (settings.mode, settings.mode.verdict(facts.holds(Hint::ReadOnlyHint))),
+            flow_mode: settings.flow,
+            labels: facts.labels,
+        }
+    }
+
+    /// What becomes of tools that a known server did not have before.
+    pub fn new_tools(&self) -> NewTools {
+        self.0.settings.new_tools
+    }
+
+    /// How it is judged which data a call carries; where it is not, nobody needs to watch.
+    pub fn flow(&self) -> FlowMode {
+        self.0.settings.flow
+    }
+
+    /// Whose claims of harmlessness count.
+    pub fn claims(&self) -> Claims {
+        self.0.settings.claims
+    }
+
+    fn facts<'f>(&self, id: &'f ToolId, exposed: &'f str, annotations: Annotations) -> Facts<'f> {
+        let Compiled { settings, labels, .. } = &*self.0;
+        let server = self.server(&id.server);
+        let mut facts = Facts {
+            server: id.server.as_str(),
+            own: &id.tool,
+            exposed,
+            annotations,
+            claims: settings.claims,
+            trust: server.map_or(Trust::Unknown, |server| server.trust),
+            labels: server.map_or(LabelSet::EMPTY, |server| server.labels),
+        };
+        let own = server.and_then(|server| server.tools.get(&id.tool)?.labels);
+        facts.labels = own.unwrap_or_else(|| {
+            let matching = labels.matching(&facts, |position| &settings.labels[position].0);
+            matching
+                .into_iter()
+                .fold(facts.labels, |found, position| found.union(settings.labels[position].1))
+        });
+        facts
+    }
+
+    fn server(&self, name: &ServerName) -> Option<&ServerPolicy> {
+        self.0.settings.servers.get(name)
+    }
+}
+
+impl ToolPolicy {
+    /// What becomes of a call with these arguments and this data.
+    pub fn decide(&self, arguments: &Value, flow: &Flow) -> Decision {
+        let rule = self.calls.iter().find(|rule| applies(rule, arguments));
+        let (verdict, ground) = match rule {
+            Some(rule) => (rule.verdict, Ground::Rule(Arc::clone(rule))),
+            None => (self.default.1, Ground::Mode(self.default.0)),
+        };
+        let mut decision = Decision { verdict, ground, flows: self.findings(arguments, flow) };
+        decision.flows.retain(|finding| finding.rule.verdict != Verdict::Allow);
+        // The strictest answer; of equal ones the first, which is the most specific.
+        for finding in &decision.flows {
+            if finding.rule.verdict > decision.verdict {
+                decision.verdict = finding.rule.verdict;
+                decision.ground = Ground::Rule(Arc::clone(&finding.rule));
+            }
+        }
+        decision
+    }
+
+    /// The same, with every rule that applies and why the others lost.
+    pub fn explain(&self, arguments: &Value, flow: &Flow) -> Explanation {
+        let calls = self.calls.iter().filter(|rule| applies(rule, arguments));
+        let flows = self.flows.iter().filter(|rule| {
+            applies(rule, arguments) && rule.flow.evidence(flow, self.flow_mode).is_some()
+        });
+        let applied = calls.chain(flows).cloned().collect();
+        Explanation::new(self.decide(arguments, flow), applied, arguments)
+    }
+
+    /// Whether no call can ever go through, whatever its arguments: such a tool is shown to nobody.
+    pub fn is_hidden(&self) -> bool {
+        let is_deny = |rule: &Arc<Rule>| rule.verdict == Verdict::Deny;
+        self.calls.iter().any(|rule| is_deny(rule) && rule.is_unconditional())
+            || (self.default.1 == Verdict::Deny && self.calls.iter().all(is_deny))
+    }
+
+    /// What is said of the data that the tool returns and takes.
+    pub fn labels(&self) -> LabelSet {
+        self.labels
+    }
+
+    /// The rules about data that apply and give way to no other, the most specific first.
+    fn findings(&self, arguments: &Value, flow: &Flow) -> Vec<FlowFinding> {
+        let mut found: Vec<FlowFinding> = Vec::new();
+        for rule in &self.flows {
+            if found.iter().any(|settled| settled.rule.flow.covers(rule.flow)) {
+                continue;
+            }
+            if applies(rule, arguments)
+                && let Some((evidence, labels)) = rule.flow.evidence(flow, self.flow_mode)
+            {
+                found.push(FlowFinding { rule: Arc::clone(rule), evidence, labels });
+            }
+        }
+        found
+    }
+}
+
+fn applies(rule: &Rule, arguments: &Value) -> bool {
+    rule.arguments.apply(arguments, rule.verdict)
+}

@@ -1,0 +1,213 @@
+//! One rule: which calls, and what becomes of them.
+
+use std::{fmt, sync::Arc};
+
+use serde::Serialize;
+
+use crate::{
+    Annotations, ArgumentConditions, Claims, FlowCondition, Hint, Label, LabelSet, NamePattern,
+    ToolPattern, Verdict,
+};
+
+/// A rule of a policy.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rule {
+    /// Which tools it is about.
+    pub target: Target,
+    /// What must hold of the arguments.
+    pub arguments: ArgumentConditions,
+    /// What must hold of the data that the call carries.
+    pub flow: FlowCondition,
+    /// What becomes of such calls.
+    pub verdict: Verdict,
+    /// Why, for the person who is asked and the model that is refused.
+    pub reason: Option<Arc<str>>,
+    /// Where it is written.
+    pub origin: Origin,
+}
+
+/// Which tools a rule is about: those that fit everything that is set.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Target {
+    /// The server's name.
+    pub server: Option<NamePattern>,
+    /// The tool's name.
+    pub tool: Option<ToolPattern>,
+    /// What is to be assumed of the tool, after its server's claims.
+    pub annotations: Vec<(Hint, bool)>,
+    /// Whether its server is trusted.
+    pub trust: Option<Trust>,
+    /// One of the labels that the tool has.
+    pub labels: LabelSet,
+}
+
+/// Whether what a server says of itself is believed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Trust {
+    /// Nobody has said so.
+    #[default]
+    Unknown,
+    /// The configuration has `trusted: true`.
+    Trusted,
+}
+
+/// Where a rule comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Origin {
+    /// The configuration.
+    Configured {
+        /// Its place in the structure of the configuration, such as `policy.rules[2]`.
+        path: Arc<str>,
+        /// Its place in the text, such as `toolgate.json:14:7`, where that is known.
+        place: Option<Arc<str>>,
+    },
+    /// Toolgate brings it, under this name.
+    BuiltIn(&'static str),
+}
+
+/// How specific a rule is. The more specific of two rules that apply decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Specificity {
+    /// Rules of the configuration come before those that toolgate brings.
+    pub configured: bool,
+    /// How narrow the tools are.
+    pub breadth: Breadth,
+    /// Rules that look at arguments, data or labels come before those that do not.
+    pub conditional: bool,
+}
+
+/// How narrowly a rule says which tools it is about, from wide to narrow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Breadth {
+    /// All tools.
+    Everything,
+    /// Those of a server.
+    Server,
+    /// Those of which something is claimed.
+    Annotation,
+    /// Those whose name fits a pattern.
+    Pattern,
+    /// One tool.
+    Tool,
+}
+
+/// What a target is compared with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Facts<'f> {
+    pub(crate) server: &'f str,
+    pub(crate) own: &'f str,
+    pub(crate) exposed: &'f str,
+    pub(crate) annotations: Annotations,
+    pub(crate) claims: Claims,
+    pub(crate) trust: Trust,
+    pub(crate) labels: LabelSet,
+}
+
+impl Rule {
+    /// A rule for everything that `target` says, whatever the arguments.
+    pub fn new(target: Target, verdict: Verdict, origin: Origin) -> Self {
+        Self {
+            target,
+            arguments: ArgumentConditions::default(),
+            flow: FlowCondition::default(),
+            verdict,
+            reason: None,
+            origin,
+        }
+    }
+
+    /// The two rules about data that toolgate brings: private data does not leave the house, and
+    /// strangers do not steer what destroys, unless a person says so. Without labels they are idle.
+    pub(crate) fn built_in() -> [Self; 2] {
+        let leaves = Target { labels: Label::Egress.into(), ..Target::default() };
+        let destroys =
+            Target { annotations: vec![(Hint::DestructiveHint, true)], ..Target::default() };
+        [
+            Self {
+                flow: FlowCondition { carries: Label::Private.into(), ..Default::default() },
+                reason: Some("private data would leave the house".into()),
+                ..Self::new(leaves, Verdict::Ask, Origin::BuiltIn("private data to an egress tool"))
+            },
+            Self {
+                flow: FlowCondition { steered_by: Label::Untrusted.into(), ..Default::default() },
+                reason: Some("untrusted content has a say in a call that may destroy".into()),
+                ..Self::new(
+                    destroys,
+                    Verdict::Ask,
+                    Origin::BuiltIn("a destructive call steered by strangers"),
+                )
+            },
+        ]
+    }
+
+    /// How specific it is.
+    pub fn specificity(&self) -> Specificity {
+        Specificity {
+            configured: matches!(self.origin, Origin::Configured { .. }),
+            breadth: self.target.breadth(),
+            conditional: !self.is_unconditional() || !self.target.labels.is_empty(),
+        }
+    }
+
+    /// Whether it looks at nothing but the tool.
+    pub(crate) fn is_unconditional(&self) -> bool {
+        self.arguments.is_empty() && self.flow.is_empty()
+    }
+}
+
+impl Target {
+    /// How narrow it is.
+    pub fn breadth(&self) -> Breadth {
+        let server_is_one = self.server.as_ref().is_none_or(|server| server.exact().is_some());
+        match &self.tool {
+            Some(tool) if tool.name.exact().is_some() && server_is_one => Breadth::Tool,
+            Some(_) => Breadth::Pattern,
+            None if !self.annotations.is_empty() || self.trust.is_some() => Breadth::Annotation,
+            None if self.server.is_some() => Breadth::Server,
+            None => Breadth::Everything,
+        }
+    }
+
+    pub(crate) fn matches(&self, facts: &Facts<'_>) -> bool {
+        self.server.as_ref().is_none_or(|server| server.matches(facts.server))
+            && self.tool.as_ref().is_none_or(|tool| tool.matches(facts.own, facts.exposed))
+            && self.trust.is_none_or(|trust| trust == facts.trust)
+            && (self.labels.is_empty() || !self.labels.intersection(facts.labels).is_empty())
+            && self.annotations.iter().all(|(hint, wanted)| facts.holds(*hint) == *wanted)
+    }
+}
+
+impl Facts<'_> {
+    pub(crate) fn holds(&self, hint: Hint) -> bool {
+        self.annotations.holds(hint, self.claims, self.trust)
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Configured { path, place: Some(place) } => {
+                write!(formatter, "`{path}` ({place})")
+            }
+            Self::Configured { path, place: None } => write!(formatter, "`{path}`"),
+            Self::BuiltIn(name) => write!(formatter, "the built-in rule \"{name}\""),
+        }
+    }
+}
+
+impl fmt::Display for Specificity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self.breadth {
+            Breadth::Everything => "all tools",
+            Breadth::Server => "a server",
+            Breadth::Annotation => "what is claimed of a tool",
+            Breadth::Pattern => "a pattern",
+            Breadth::Tool => "one tool",
+        })?;
+        if self.conditional { formatter.write_str(" with conditions") } else { Ok(()) }
+    }
+}

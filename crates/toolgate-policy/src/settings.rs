@@ -1,0 +1,112 @@
+//! What a configuration says, before it becomes a policy.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use toolgate_catalog::ServerName;
+
+use crate::{
+    Claims, FlowMode, LabelSet, Mode, NamePattern, NewTools, Origin, PatternError, Rule, Target,
+    ToolPattern, Trust, Verdict,
+};
+
+/// How many rules a policy may have.
+pub const MAX_RULES: usize = 10_000;
+
+/// What a policy is made of. Without anything set, every call goes through.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PolicySettings {
+    /// What holds for a tool that no rule speaks of.
+    pub mode: Mode,
+    /// Whose claims of harmlessness count.
+    pub claims: Claims,
+    /// How it is judged which data a call carries.
+    pub flow: FlowMode,
+    /// What becomes of tools that a known server did not have before.
+    pub new_tools: NewTools,
+    /// The rules, in the order of the file.
+    pub rules: Vec<Rule>,
+    /// Labels of tools by pattern.
+    pub labels: Vec<(Target, LabelSet)>,
+    /// What is set at the servers and their tools.
+    pub servers: BTreeMap<ServerName, ServerPolicy>,
+}
+
+/// What the entry of a server says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServerPolicy {
+    /// Whether what it says of its tools is believed.
+    pub trust: Trust,
+    /// The labels of its tools, unless they have their own.
+    pub labels: LabelSet,
+    /// What is set for single tools, by the names that the server gives them.
+    pub tools: BTreeMap<Arc<str>, ToolSettings>,
+    /// Where the entry is written, such as `mcpServers.github` and `toolgate.json:3:5`.
+    pub origin: Option<Origin>,
+}
+
+/// What the entry of a tool says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ToolSettings {
+    /// What becomes of its calls: a rule for this one tool.
+    pub approval: Option<Verdict>,
+    /// Its labels, in the place of its server's and of those by pattern.
+    pub labels: Option<LabelSet>,
+}
+
+impl Target {
+    /// Reads a target as rules and labels write it.
+    ///
+    /// With a `server`, `tool` is a name that the server gives or an exposed one. Without, it is an
+    /// exposed name or `server/tool`. All may be patterns.
+    pub fn read(server: Option<&str>, tool: Option<&str>) -> Result<Self, PatternError> {
+        let (server, tool) = match (server, tool) {
+            (None, None) => (None, None),
+            (Some(server), None) => (Some(NamePattern::new(server)?), None),
+            (Some(server), Some(tool)) => {
+                (Some(NamePattern::new(server)?), Some(ToolPattern::of_server(tool)?))
+            }
+            (None, Some(tool)) => {
+                let (server, tool) = ToolPattern::new(tool)?;
+                (server, Some(tool))
+            }
+        };
+        Ok(Self { server, tool, ..Self::default() })
+    }
+}
+
+impl PolicySettings {
+    /// The mode alone: what one line of a configuration says.
+    pub fn of_mode(mode: Mode) -> Self {
+        Self { mode, ..Self::default() }
+    }
+
+    /// All rules in the order in which a later one wins over an equal earlier one: those that
+    /// toolgate brings, the approvals at the tools, then the rules of the policy.
+    pub(crate) fn all_rules(&mut self) -> Vec<Rule> {
+        let mut rules: Vec<Rule> = Rule::built_in().into();
+        for (server, settings) in &self.servers {
+            for (tool, verdict) in settings
+                .tools
+                .iter()
+                .filter_map(|(tool, settings)| Some((tool, settings.approval?)))
+            {
+                let target = Target {
+                    server: Some(NamePattern::Exactly(server.as_str().into())),
+                    tool: Some(ToolPattern::own_name(tool)),
+                    ..Target::default()
+                };
+                rules.push(Rule::new(target, verdict, approval_origin(server, settings, tool)));
+            }
+        }
+        rules.append(&mut self.rules);
+        rules
+    }
+}
+
+fn approval_origin(server: &ServerName, settings: &ServerPolicy, tool: &str) -> Origin {
+    let (path, place) = match &settings.origin {
+        Some(Origin::Configured { path, place }) => (path.to_string(), place.clone()),
+        Some(Origin::BuiltIn(_)) | None => (format!("mcpServers.{server}"), None),
+    };
+    Origin::Configured { path: format!("{path}.tools.{tool}.approval").into(), place }
+}

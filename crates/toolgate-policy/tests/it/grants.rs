@@ -1,0 +1,150 @@
+//! What people have allowed.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use toolgate_catalog::ToolId;
+use toolgate_policy::{
+    ArgumentConditions, Authorisation, Decision, Flow, Full, Grant, GrantId, GrantedArguments,
+    Grants, Label, LabelSet, MAX_GRANTS, Mode, Moment, Request, Scope, Verdict,
+};
+
+use crate::{create_issue, policy, rule};
+
+fn tool() -> ToolId {
+    ToolId::new("github", "create_issue")
+}
+
+fn grant(id: &str, scope: Scope) -> Grant {
+    Grant {
+        id: GrantId(id.into()),
+        scope,
+        tool: tool(),
+        arguments: GrantedArguments::Any,
+        labels: LabelSet::EMPTY,
+        granted_at: Moment(100),
+        expires_at: None,
+        by: "ada".into(),
+    }
+}
+
+fn request<'r>(tool: &'r ToolId, arguments: &'r Value) -> Request<'r> {
+    let (run, session) = (Some("run-1"), Some("session-1"));
+    Request { tool, arguments, labels: LabelSet::EMPTY, run, session, now: Moment(200) }
+}
+
+fn decided(verdict: Verdict) -> Decision {
+    let rules = vec![rule(0, None, None, verdict)];
+    create_issue(&policy(Mode::Allow, rules)).decide(&json!({}), &Flow::NONE)
+}
+
+fn covered(grant: Grant, request: &Request<'_>) -> bool {
+    let mut grants = Grants::default();
+    grants.add(grant).expect("there is room");
+    grants.covers(request).is_some()
+}
+
+#[test]
+fn scopes() {
+    let (tool, arguments) = (tool(), json!({}));
+    let asked = request(&tool, &arguments);
+    assert!(covered(grant("a", Scope::Always), &asked));
+    assert!(covered(grant("a", Scope::Run("run-1".into())), &asked));
+    assert!(!covered(grant("a", Scope::Run("run-2".into())), &asked));
+    assert!(covered(grant("a", Scope::Session("session-1".into())), &asked));
+    assert!(!covered(grant("a", Scope::Session("run-1".into())), &asked));
+    let elsewhere = Request { run: None, session: None, ..asked };
+    assert!(!covered(grant("a", Scope::Run("run-1".into())), &elsewhere));
+    let other = ToolId::new("gitlab", "create_issue");
+    assert!(!covered(grant("a", Scope::Always), &Request { tool: &other, ..asked }));
+}
+
+#[test]
+fn time_is_the_callers() {
+    let (tool, arguments) = (tool(), json!({}));
+    let asked = request(&tool, &arguments);
+    let short = Grant { expires_at: Some(Moment(200)), ..grant("a", Scope::Always) };
+    assert!(!covered(short.clone(), &asked));
+    assert!(covered(short.clone(), &Request { now: Moment(199), ..asked }));
+    assert!(!covered(short.clone(), &Request { now: Moment(99), ..asked }));
+    let mut grants = Grants::default();
+    grants.add(short).expect("there is room");
+    assert!(grants.expire(Moment(199)).is_empty());
+    assert_eq!(grants.expire(Moment(200)).len(), 1);
+    assert_eq!(grants.iter().count(), 0);
+}
+
+#[test]
+fn arguments() {
+    let tool = tool();
+    let shown = json!({ "title": "A", "labels": ["x"] });
+    let exact = Grant { arguments: GrantedArguments::exactly(&shown), ..grant("a", Scope::Always) };
+    let same: Value = serde_json::from_str(r#"{"labels":["x"],"title":"A"}"#).expect("sound");
+    assert!(covered(exact.clone(), &request(&tool, &same)));
+    assert!(!covered(exact, &request(&tool, &json!({ "title": "B", "labels": ["x"] }))));
+    let conditions = ArgumentConditions::from_value(&json!({ "repo": { "prefix": "ada/" } }));
+    let arguments = GrantedArguments::Matching(conditions.expect("sound"));
+    let pattern = Grant { arguments, ..grant("a", Scope::Always) };
+    assert!(covered(pattern.clone(), &request(&tool, &json!({ "repo": "ada/x" }))));
+    assert!(!covered(pattern.clone(), &request(&tool, &json!({ "repo": 7 }))));
+    let kept = serde_json::to_string(&pattern).expect("plain JSON");
+    assert_eq!(serde_json::from_str::<Grant>(&kept).expect("the same"), pattern);
+}
+
+#[test]
+fn a_grant_covers_the_data_that_its_giver_was_told_of() {
+    let (tool, arguments) = (tool(), json!({}));
+    let carries = Request { labels: Label::Private.into(), ..request(&tool, &arguments) };
+    assert!(!covered(grant("a", Scope::Always), &carries));
+    let told = Grant { labels: Label::Private.into(), ..grant("a", Scope::Always) };
+    assert!(covered(told, &carries));
+}
+
+#[test]
+fn one_call_uses_up_what_was_for_one_call() {
+    let (tool, arguments) = (tool(), json!({}));
+    let asked = request(&tool, &arguments);
+    let mut grants = Grants::default();
+    grants.add(grant("once", Scope::Once)).expect("there is room");
+    grants.add(grant("run", Scope::Run("run-1".into()))).expect("there is room");
+    let ask = decided(Verdict::Ask);
+    // The one that lasts goes first, so that the other is still there for the next run.
+    let by = |id: &str| Authorisation::Allowed(Some(GrantId(id.into())));
+    assert_eq!(grants.authorise(&ask, &asked), by("run"));
+    let next_run = Request { run: Some("run-2"), ..asked };
+    assert_eq!(grants.authorise(&ask, &next_run), by("once"));
+    assert_eq!(grants.authorise(&ask, &next_run), Authorisation::Ask);
+    assert!(grants.revoke(&GrantId("run".into())).is_some());
+    assert_eq!(grants.authorise(&ask, &asked), Authorisation::Ask);
+}
+
+#[test]
+fn there_is_an_end_to_grants() {
+    let mut grants = Grants::default();
+    for number in 0..MAX_GRANTS {
+        let tool = ToolId::new("s", format!("t{number}"));
+        grants.add(Grant { tool, ..grant(&number.to_string(), Scope::Always) }).expect("room");
+    }
+    assert_eq!(grants.add(grant("new", Scope::Always)), Err(Full));
+    grants.add(grant("7", Scope::Always)).expect("it replaces one");
+    assert_eq!(grants.iter().count(), MAX_GRANTS);
+}
+
+proptest! {
+    #[test]
+    fn no_grant_overrides_a_denial(once: bool, labels: bool, arguments in 0..3_u8) {
+        let (tool, shown) = (tool(), json!({ "a": 1 }));
+        let mut grants = Grants::default();
+        let arguments = match arguments {
+            0 => GrantedArguments::Any,
+            1 => GrantedArguments::exactly(&shown),
+            _ => GrantedArguments::Matching(ArgumentConditions::default()),
+        };
+        let labels = if labels { Label::ALL.into_iter().collect() } else { LabelSet::EMPTY };
+        let scope = if once { Scope::Once } else { Scope::Always };
+        grants.add(Grant { arguments, labels, ..grant("a", scope) }).expect("there is room");
+        let asked = request(&tool, &shown);
+        prop_assert_eq!(grants.authorise(&decided(Verdict::Deny), &asked), Authorisation::Denied);
+        prop_assert!(grants.covers(&asked).is_some(), "and it is not used up by it");
+        prop_assert_eq!(grants.authorise(&decided(Verdict::Allow), &asked), Authorisation::Allowed(None));
+    }
+}

@@ -1,0 +1,193 @@
+//! The order of precedence, case by case.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use toolgate_catalog::{Catalog, Definition, ServerEntry, ToolId};
+use toolgate_policy::{
+    Annotations, Claims, Flow, Hint, Label, Mode, Policy, PolicySettings, Rule, ServerPolicy,
+    Target, ToolSettings, Trust,
+    Verdict::{self, Allow, Ask, Deny},
+};
+
+use crate::{create_issue, policy, rule, verdict, with_arguments};
+
+const TOOL: Option<&str> = Some("github_create_issue");
+const SERVER: Option<&str> = Some("github");
+
+#[test]
+fn without_rules_the_mode_decides() {
+    let nothing = |mode| verdict(mode, vec![]);
+    assert_eq!(nothing(Mode::Allow), Allow);
+    assert_eq!(nothing(Mode::Ask), Ask);
+    assert_eq!(nothing(Mode::DenyWrites), Deny);
+    let other = rule(0, None, Some("jira_*"), Deny);
+    assert_eq!(verdict(Mode::Ask, vec![other]), Ask);
+}
+
+#[test]
+fn the_more_specific_rule_decides_wherever_it_stands() {
+    let claimed = Rule {
+        target: Target { annotations: vec![(Hint::DestructiveHint, true)], ..Target::default() },
+        ..rule(3, None, None, Ask)
+    };
+    let conditional =
+        with_arguments(rule(6, None, TOOL, Ask), &json!({ "x": { "exists": false } }));
+    // From the widest to the narrowest; each is stronger than all before it.
+    let ladder = [
+        rule(0, None, None, Ask),
+        rule(1, SERVER, None, Ask),
+        claimed,
+        rule(4, None, Some("github_*"), Ask),
+        rule(5, None, TOOL, Ask),
+        conditional,
+    ];
+    for (index, stronger) in ladder.iter().enumerate() {
+        for weaker in &ladder[..index] {
+            for (strong, weak) in [(Allow, Ask), (Ask, Allow)] {
+                let strong = Rule { verdict: strong, ..stronger.clone() };
+                let weak = Rule { verdict: weak, ..weaker.clone() };
+                assert_eq!(verdict(Mode::Deny, vec![strong.clone(), weak.clone()]), strong.verdict);
+                assert_eq!(verdict(Mode::Deny, vec![weak, strong.clone()]), strong.verdict);
+            }
+        }
+    }
+}
+
+#[test]
+fn of_equals_the_later_decides_and_a_denial_always_does() {
+    let wide = |verdict| rule(0, None, Some("github_*"), verdict);
+    let narrow = |verdict| rule(1, None, Some("*_create_*"), verdict);
+    assert_eq!(verdict(Mode::Deny, vec![wide(Allow), narrow(Ask)]), Ask);
+    assert_eq!(verdict(Mode::Deny, vec![narrow(Ask), wide(Allow)]), Allow);
+    assert_eq!(
+        verdict(Mode::Allow, vec![rule(0, None, None, Deny), rule(1, None, TOOL, Allow)]),
+        Deny
+    );
+}
+
+#[test]
+fn a_tool_is_named_in_several_ways() {
+    for named in [
+        rule(0, None, Some("github_create_issue"), Ask),
+        rule(0, None, Some("github/create_issue"), Ask),
+        rule(0, SERVER, Some("create_issue"), Ask),
+        rule(0, SERVER, TOOL, Ask),
+        rule(0, None, Some("*/create_*"), Ask),
+        rule(0, Some("git*"), Some("create_?ssue"), Ask),
+    ] {
+        assert_eq!(verdict(Mode::Allow, vec![named.clone()]), Ask, "{named:?}");
+    }
+    for other in [
+        rule(0, None, Some("create_issue"), Ask),
+        rule(0, Some("gitlab"), Some("create_issue"), Ask),
+        rule(0, None, Some("gitlab/*"), Ask),
+    ] {
+        assert_eq!(verdict(Mode::Allow, vec![other.clone()]), Allow, "{other:?}");
+    }
+}
+
+#[test]
+fn an_approval_is_a_rule_for_one_tool_and_comes_first() {
+    let approve = |approval, rules| {
+        let tools = BTreeMap::from([(
+            "create_issue".into(),
+            ToolSettings { approval: Some(approval), labels: None },
+        )]);
+        let server = ServerPolicy { tools, ..ServerPolicy::default() };
+        let servers = BTreeMap::from([("github".into(), server)]);
+        let policy = Policy::new(PolicySettings { rules, servers, ..PolicySettings::default() });
+        create_issue(&policy).decide(&json!({}), &Flow::NONE).verdict
+    };
+    assert_eq!(approve(Ask, vec![]), Ask);
+    assert_eq!(approve(Ask, vec![rule(0, None, Some("github_*"), Allow)]), Ask);
+    assert_eq!(approve(Ask, vec![rule(0, None, TOOL, Allow)]), Allow);
+    assert_eq!(approve(Deny, vec![rule(0, None, TOOL, Allow)]), Deny);
+}
+
+#[test]
+fn claims_count_where_they_are_believed() {
+    let decide = |claims, trust, mode| {
+        let server = ServerPolicy { trust, ..ServerPolicy::default() };
+        let servers = BTreeMap::from([("notes".into(), server)]);
+        let policy =
+            Policy::new(PolicySettings { claims, servers, ..PolicySettings::of_mode(mode) });
+        let reads = Annotations::from_value(&json!({ "readOnlyHint": true }));
+        let tool = policy.tool(&ToolId::new("notes", "list"), "notes_list", reads);
+        tool.decide(&json!({}), &Flow::NONE).verdict
+    };
+    assert_eq!(decide(Claims::All, Trust::Unknown, Mode::Ask), Allow);
+    assert_eq!(decide(Claims::Trusted, Trust::Unknown, Mode::Ask), Ask);
+    assert_eq!(decide(Claims::Trusted, Trust::Trusted, Mode::Ask), Allow);
+    assert_eq!(decide(Claims::All, Trust::Trusted, Mode::AskAlways), Ask);
+
+    let trusted = |trust| {
+        let target = Target { trust: Some(trust), ..Target::default() };
+        verdict(Mode::Allow, vec![Rule { target, ..rule(0, None, None, Ask) }])
+    };
+    assert_eq!((trusted(Trust::Unknown), trusted(Trust::Trusted)), (Ask, Allow));
+}
+
+#[test]
+fn arguments_decide() {
+    let rules = vec![
+        rule(0, None, TOOL, Ask),
+        with_arguments(rule(1, None, TOOL, Allow), &json!({ "repo": { "prefix": "ada/" } })),
+        with_arguments(rule(2, None, TOOL, Deny), &json!({ "labels.*": { "equals": "security" } })),
+    ];
+    let tool = create_issue(&policy(Mode::Allow, rules));
+    let decide = |arguments| tool.decide(&arguments, &Flow::NONE).verdict;
+    assert_eq!(decide(json!({ "repo": "bob/x" })), Ask);
+    assert_eq!(decide(json!({ "repo": "ada/x" })), Allow);
+    assert_eq!(decide(json!({ "repo": ["ada/x"] })), Ask, "what is unclear is not allowed");
+    assert_eq!(decide(json!({ "repo": "ada/x", "labels": ["bug", "security"] })), Deny);
+}
+
+#[test]
+fn what_can_never_be_called_is_hidden() {
+    let hidden = |mode, rules| create_issue(&policy(mode, rules)).is_hidden();
+    let sometimes =
+        |verdict| with_arguments(rule(1, None, TOOL, verdict), &json!({ "x": { "equals": 1 } }));
+    assert!(hidden(Mode::Allow, vec![rule(0, SERVER, None, Deny)]));
+    assert!(hidden(Mode::Allow, vec![rule(0, SERVER, None, Deny), rule(1, None, TOOL, Allow)]));
+    assert!(!hidden(Mode::Allow, vec![sometimes(Deny)]));
+    assert!(hidden(Mode::Deny, vec![sometimes(Deny)]));
+    assert!(!hidden(Mode::Deny, vec![sometimes(Allow)]));
+    assert!(!hidden(Mode::Deny, vec![rule(0, None, None, Ask)]));
+    assert!(hidden(Mode::DenyWrites, vec![]));
+}
+
+#[test]
+fn labels_come_from_the_tool_or_from_its_server_and_patterns() {
+    let tools = BTreeMap::from([(
+        "publish".into(),
+        ToolSettings { approval: None, labels: Some(Label::Egress.into()) },
+    )]);
+    let server = ServerPolicy { labels: Label::Private.into(), tools, ..ServerPolicy::default() };
+    let policy = Policy::new(PolicySettings {
+        servers: BTreeMap::from([("wiki".into(), server)]),
+        labels: vec![
+            (Target::read(None, Some("*_comments")).expect("sound"), Label::Untrusted.into()),
+            (Target::read(None, Some("wiki/*")).expect("sound"), Label::Egress.into()),
+        ],
+        ..PolicySettings::default()
+    });
+    let definition = |name: &str| {
+        Definition::from_value(&json!({ "name": name, "inputSchema": {} })).expect("sound")
+    };
+    let mut catalog = Catalog::new([ServerEntry::named("wiki"), ServerEntry::named("other")]);
+    catalog.replace_server(&"wiki".into(), vec![definition("publish"), definition("comments")]);
+    catalog.replace_server(&"other".into(), vec![definition("list")]);
+    let labels =
+        |name: &str| policy.of(catalog.resolve(name).expect("a known name")).labels().to_string();
+    assert_eq!(labels("wiki_publish"), "egress");
+    assert_eq!(labels("wiki_comments"), "private, untrusted, egress");
+    assert_eq!(labels("other_list"), "");
+}
+
+#[test]
+fn verdicts_are_words() {
+    let words = serde_json::to_value([Verdict::Allow, Ask, Deny]).expect("plain words");
+    assert_eq!(words, json!(["allow", "ask", "deny"]));
+    assert_eq!(serde_json::to_value(Mode::DenyWrites).expect("a plain word"), "deny-writes");
+}

@@ -1,0 +1,229 @@
+//! What a person was asked, and what was granted.
+
+use rusqlite::{OptionalExtension, Row, params};
+
+use super::{Journal, JournalError, now, signed, unsigned};
+
+/// A question to a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Approval {
+    /// Its id.
+    pub id: String,
+    /// When it was asked, in milliseconds since 1970.
+    pub created: u64,
+    /// What it is about: `call`, `server`, `definition`.
+    pub kind: String,
+    /// What would be allowed, in a form that is the same if it is asked again.
+    pub subject: String,
+    /// The run that waits for it, and the number of its call.
+    pub run: Option<(String, u64)>,
+    /// The question, as JSON.
+    pub question: String,
+    /// How it stands.
+    pub state: ApprovalState,
+    /// The answer, as JSON.
+    pub answer: Option<String>,
+}
+
+/// How it stands with a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ApprovalState {
+    /// Nobody has answered.
+    Open,
+    /// Yes.
+    Approved,
+    /// No.
+    Denied,
+}
+
+/// Something that was granted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GrantRow {
+    /// Its id.
+    pub id: String,
+    /// When, in milliseconds since 1970.
+    pub created: u64,
+    /// Until when.
+    pub expires: Option<u64>,
+    /// What, as JSON.
+    pub text: String,
+}
+
+impl ApprovalState {
+    /// In one word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Approved => "approved",
+            Self::Denied => "denied",
+        }
+    }
+
+    fn named(name: &str) -> Self {
+        match name {
+            "approved" => Self::Approved,
+            "denied" => Self::Denied,
+            _ => Self::Open,
+        }
+    }
+}
+
+/// Questions that wait at a time. More are refused: a model that asks without end shall not fill the disk.
+const MOST_OPEN: u64 = 1_000;
+const COLUMNS: &str =
+    "SELECT id, created, kind, subject, run, call, question, state, answer FROM approvals";
+
+impl Journal {
+    /// Asks a person, unless the same is asked already. Gives the question's id, or `None` where too
+    /// many wait.
+    pub fn ask(&self, approval: &Approval) -> Result<Option<String>, JournalError> {
+        self.with(|connection| {
+            let transaction =
+                connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+            let (run, call) = approval.run.clone().map_or((None, None), |(run, call)| (Some(run), Some(signed(call))));
+            let same: Option<String> = transaction
+                .query_row(
+                    "SELECT id FROM approvals WHERE subject = ?1 AND run IS ?2 AND state = 'open'",
+                    params![approval.subject, run],
+                    |row| row.get(0),
+                )
+                .optional()?;
+            let open: i64 =
+                transaction.query_row("SELECT count(*) FROM approvals WHERE state = 'open'", [], |row| row.get(0))?;
+            let id = match same {
+                Some(id) => Some(id),
+                None if unsigned(open) >= MOST_OPEN => None,
+                None => {
+                    transaction.execute(
+                        "INSERT INTO approvals (id, created, kind, subject, run, call, question, state)
+                         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'open')",
+                        params![approval.id, now(), approval.kind, approval.subject, run, call, approval.question],
+                    )?;
+                    Some(approval.id.clone())
+                }
+            };
+            transaction.commit()?;
+            Ok(id)
+        })
+    }
+
+    /// Answers a question. `false` where it is not open.
+    pub fn answer(
+        &self,
+        id: &str,
+        state: ApprovalState,
+        answer: &str,
+    ) -> Result<bool, JournalError> {
+        self.with(|connection| {
+            let changed = connection.execute(
+                "UPDATE approvals SET state = ?2, answer = ?3, answered = ?4 WHERE id = ?1 AND state = 'open'",
+                params![id, state.name(), answer, now()],
+            )?;
+            Ok(changed > 0)
+        })
+    }
+
+    /// A question by its id, or by the beginning of it if only one has that.
+    pub fn approval(&self, id: &str) -> Result<Option<Approval>, JournalError> {
+        self.with(|connection| {
+            let mut found = connection.prepare_cached(&format!(
+                "{COLUMNS} WHERE substr(id, 1, length(?1)) = ?1 LIMIT 2"
+            ))?;
+            let mut found = found.query_map([id], approval)?.collect::<Result<Vec<_>, _>>()?;
+            let only = found.pop().filter(|_| found.is_empty());
+            Ok(only)
+        })
+    }
+
+    /// The answers that were given about a subject, for a run where it is one's.
+    pub fn answered(
+        &self,
+        subject: &str,
+        run: Option<&str>,
+    ) -> Result<Option<Approval>, JournalError> {
+        self.with(|connection| {
+            connection
+                .query_row(
+                    &format!("{COLUMNS} WHERE subject = ?1 AND run IS ?2 AND state != 'open' ORDER BY answered DESC LIMIT 1"),
+                    params![subject, run],
+                    approval,
+                )
+                .optional()
+        })
+    }
+
+    /// The questions that wait, oldest first.
+    pub fn open_approvals(&self) -> Result<Vec<Approval>, JournalError> {
+        self.with(|connection| {
+            let mut rows = connection
+                .prepare_cached(&format!("{COLUMNS} WHERE state = 'open' ORDER BY created, id"))?;
+            let rows = rows.query_map([], approval)?;
+            rows.collect()
+        })
+    }
+
+    /// Keeps a grant.
+    pub fn grant(&self, grant: &GrantRow) -> Result<(), JournalError> {
+        self.with(|connection| {
+            connection.execute(
+                "INSERT OR REPLACE INTO grants (id, created, expires, text) VALUES (?1, ?2, ?3, ?4)",
+                params![grant.id, signed(grant.created), grant.expires.map(signed), grant.text],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Takes a grant back. `false` where there is none.
+    pub fn revoke(&self, id: &str) -> Result<bool, JournalError> {
+        self.with(
+            |connection| Ok(connection.execute("DELETE FROM grants WHERE id = ?1", [id])? > 0),
+        )
+    }
+
+    /// What is granted now, oldest first.
+    pub fn grants(&self) -> Result<Vec<GrantRow>, JournalError> {
+        self.with(|connection| {
+            connection.execute(
+                "DELETE FROM grants WHERE expires IS NOT NULL AND expires < ?1",
+                [now()],
+            )?;
+            let mut rows = connection.prepare_cached(
+                "SELECT id, created, expires, text FROM grants ORDER BY created, id",
+            )?;
+            let rows = rows.query_map([], |row| {
+                Ok(GrantRow {
+                    id: row.get(0)?,
+                    created: unsigned(row.get(1)?),
+                    expires: row.get::<_, Option<i64>>(2)?.map(unsigned),
+                    text: row.get(3)?,
+                })
+            })?;
+            rows.collect()
+        })
+    }
+
+    /// Changes whenever another process, or this one, has changed the journal: who keeps a copy of the
+    /// grants knows when to read them again.
+    pub fn version(&self) -> Result<(u64, u64), JournalError> {
+        self.with(|connection| {
+            let theirs: i64 =
+                connection.pragma_query_value(None, "data_version", |row| row.get(0))?;
+            Ok((unsigned(theirs), connection.total_changes()))
+        })
+    }
+}
+
+fn approval(row: &Row<'_>) -> rusqlite::Result<Approval> {
+    let run: Option<String> = row.get(4)?;
+    let call: Option<i64> = row.get(5)?;
+    Ok(Approval {
+        id: row.get(0)?,
+        created: unsigned(row.get(1)?),
+        kind: row.get(2)?,
+        subject: row.get(3)?,
+        run: run.zip(call.map(unsigned)),
+        question: row.get(6)?,
+        state: ApprovalState::named(&row.get::<_, String>(7)?),
+        answer: row.get(8)?,
+    })
+}

@@ -1,0 +1,108 @@
+//! What runs did and were told, what a person was asked, and what was granted.
+//!
+//! One SQLite file in write-ahead mode, for all processes that use the folder. What is written here is
+//! written before it happens: a call is in the journal before it is made, and its result before the
+//! script is told. A process that is killed leaves everything that it had written; after a power
+//! failure the last moments may be missing, never the order.
+
+mod approvals;
+mod life;
+mod retention;
+mod rows;
+mod runs;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use parking_lot::Mutex;
+use rusqlite::Connection;
+use thiserror::Error;
+
+use crate::files;
+pub use approvals::{Approval, ApprovalState, GrantRow};
+use life::Lives;
+pub use retention::Retention;
+pub use rows::{
+    CallEnd, NewRun, PastCallRow, PastEvent, RunCall, RunDetail, RunHistory, RunState, RunSummary,
+};
+
+/// The journal. Cheap to share behind an `Arc`; every method is one short transaction.
+pub struct Journal {
+    connection: Mutex<Connection>,
+    path: PathBuf,
+    lives: Lives,
+}
+
+/// The journal could not be read or written. What was in it before is still there.
+#[derive(Debug, Error)]
+#[error("the journal {path} cannot be used: {source}")]
+pub struct JournalError {
+    path: PathBuf,
+    source: Box<dyn std::error::Error + Send + Sync>,
+}
+
+/// How long one process waits for another that writes.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+impl Journal {
+    pub(crate) fn open(path: &Path) -> Result<Self, JournalError> {
+        if let Some(folder) = path.parent() {
+            // That it is not there is told by what comes next.
+            let _ = files::make_folder(folder);
+        }
+        // Made here, because SQLite would let others read it.
+        let _ = files::private_options().append(true).create(true).open(path);
+        let failed = |source: rusqlite::Error| JournalError::new(path, source);
+        let mut connection = Connection::open(path).map_err(failed)?;
+        connection.busy_timeout(PATIENCE).map_err(failed)?;
+        schema::prepare(&mut connection).map_err(failed)?;
+        let lives = Lives::new(path.with_extension("lives"));
+        Ok(Self { connection: Mutex::new(connection), path: path.to_owned(), lives })
+    }
+
+    /// Runs `work` on the connection.
+    fn with<R>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> rusqlite::Result<R>,
+    ) -> Result<R, JournalError> {
+        work(&mut self.connection.lock()).map_err(|source| JournalError::new(&self.path, source))
+    }
+
+    /// The name of our own life.
+    fn life(&self) -> Result<String, JournalError> {
+        self.lives.own().map_err(|source| JournalError::new(&self.path, source))
+    }
+}
+
+impl JournalError {
+    fn new(path: &Path, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self { path: path.to_owned(), source: source.into() }
+    }
+}
+
+impl fmt::Debug for Journal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Journal").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// Milliseconds since 1970.
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// A number that SQLite can hold, and back. Its integers have a sign.
+fn signed(number: u64) -> i64 {
+    number.cast_signed()
+}
+
+fn unsigned(number: i64) -> u64 {
+    number.cast_unsigned()
+}

@@ -1,0 +1,242 @@
+//! What the journal knows of runs and calls, and how it is read from the tables.
+
+use rusqlite::Row;
+
+use super::unsigned;
+
+/// A run that begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewRun {
+    /// Its id.
+    pub id: String,
+    /// `typescript` or `python`.
+    pub language: String,
+    /// The script.
+    pub code: String,
+    /// Whose it is.
+    pub session: String,
+    /// When its clock began, in microseconds since 1970.
+    pub began: u64,
+    /// What its random numbers are made of.
+    pub seed: u64,
+}
+
+/// How it stands with a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RunState {
+    /// It runs, or the process that ran it is gone.
+    Running,
+    /// It waits for an approval.
+    Waiting,
+    /// It ran to its end.
+    Done,
+    /// It ended with an error; with other code it may go on.
+    Failed,
+}
+
+/// A run, in short.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunSummary {
+    /// Its id.
+    pub id: String,
+    /// When it was made, in milliseconds since 1970.
+    pub created: u64,
+    /// When it ended.
+    pub ended: Option<u64>,
+    /// How it stands.
+    pub state: RunState,
+    /// The number of the process that ran it last.
+    pub process: u32,
+    /// `typescript` or `python`.
+    pub language: String,
+    /// Whose it is.
+    pub session: String,
+    /// How many calls it made.
+    pub calls: u64,
+    /// How many of them failed.
+    pub failed: u64,
+}
+
+/// A run, whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunDetail {
+    /// In short.
+    pub summary: RunSummary,
+    /// The script.
+    pub code: String,
+    /// What it gave, as it was shown.
+    pub output: String,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// Its calls, in their order.
+    pub calls: Vec<RunCall>,
+}
+
+/// A call of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunCall {
+    /// Its number, from 0.
+    pub number: u64,
+    /// The tool.
+    pub name: String,
+    /// Its arguments, as JSON.
+    pub arguments: String,
+    /// When it was made, in milliseconds since 1970.
+    pub made: u64,
+    /// What was decided of it, and by which rule.
+    pub verdict: Option<(String, String)>,
+    /// Whether it was sent to its server.
+    pub sent: bool,
+    /// When it ended.
+    pub ended: Option<u64>,
+    /// Its result, or what it failed with.
+    pub outcome: Option<Result<String, String>>,
+    /// Whether it was sent, and the run went on without knowing what came of it.
+    pub unknown: bool,
+    /// Where its arguments came from, as JSON.
+    pub flow: Option<String>,
+}
+
+/// What a run needs to go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunHistory {
+    /// How it began.
+    pub run: NewRun,
+    /// How it stands.
+    pub state: RunState,
+    /// Its calls, in their order.
+    pub calls: Vec<PastCallRow>,
+    /// What it was told, in the order of telling.
+    pub events: Vec<PastEvent>,
+}
+
+/// A call that a run made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PastCallRow {
+    /// Its number.
+    pub number: u64,
+    /// The tool.
+    pub name: String,
+    /// Its arguments, as the script gave them.
+    pub arguments: String,
+    /// Whether it may have reached its server.
+    pub sent: bool,
+    /// What came of it: a value as JSON, or the tool and message that were thrown.
+    pub outcome: Option<Result<String, (String, String)>>,
+    /// Whether what was thrown says that nobody knows what came of it.
+    pub unknown: bool,
+}
+
+/// How a call came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallEnd<'a> {
+    /// With a value, as JSON.
+    Returned(&'a str),
+    /// With an exception.
+    Threw {
+        /// The tool.
+        tool: &'a str,
+        /// What it says.
+        message: &'a str,
+    },
+    /// With an exception that says that nobody knows what came of it.
+    Unknown {
+        /// The tool.
+        tool: &'a str,
+        /// What it says.
+        message: &'a str,
+    },
+}
+
+/// Something that a run was told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PastEvent {
+    /// The call that it is about; none where it is the time.
+    pub call: Option<u64>,
+    /// When, in microseconds since the run began.
+    pub at: u64,
+}
+
+impl RunSummary {
+    /// When it was made, in words that sort.
+    pub fn created_utc(&self) -> String {
+        crate::logs::utc(self.created / 1_000)
+    }
+}
+
+impl RunState {
+    /// In one word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+            Self::Done => "done",
+            Self::Failed => "failed",
+        }
+    }
+
+    pub(super) fn named(name: &str) -> Self {
+        match name {
+            "waiting" => Self::Waiting,
+            "done" => Self::Done,
+            "failed" => Self::Failed,
+            _ => Self::Running,
+        }
+    }
+}
+
+pub(super) fn summary(row: &Row<'_>) -> rusqlite::Result<RunSummary> {
+    Ok(RunSummary {
+        id: row.get(0)?,
+        created: unsigned(row.get(1)?),
+        ended: row.get::<_, Option<i64>>(2)?.map(unsigned),
+        state: RunState::named(&row.get::<_, String>(3)?),
+        process: row.get(4)?,
+        language: row.get(5)?,
+        session: row.get(6)?,
+        calls: unsigned(row.get(7)?),
+        failed: unsigned(row.get(8)?),
+    })
+}
+
+pub(super) fn past_call(row: &Row<'_>) -> rusqlite::Result<PastCallRow> {
+    let ended: Option<i64> = row.get(4)?;
+    let outcome = match (ended, row.get(5)?) {
+        (None, _) => None,
+        (Some(_), false) => Some(Ok(row.get::<_, Option<String>>(7)?.unwrap_or_default())),
+        (Some(_), true) => {
+            let tool: Option<String> = row.get(6)?;
+            let message: Option<String> = row.get(7)?;
+            Some(Err((tool.unwrap_or_default(), message.unwrap_or_default())))
+        }
+    };
+    Ok(PastCallRow {
+        number: unsigned(row.get(0)?),
+        name: row.get(1)?,
+        arguments: row.get(2)?,
+        sent: row.get(3)?,
+        outcome,
+        unknown: row.get(8)?,
+    })
+}
+
+pub(super) fn run_call(row: &Row<'_>) -> rusqlite::Result<RunCall> {
+    let verdict: Option<String> = row.get(4)?;
+    let rule: Option<String> = row.get(5)?;
+    let ended: Option<i64> = row.get(7)?;
+    let result: Option<String> = row.get(9)?;
+    let result = result.unwrap_or_default();
+    let failed: bool = row.get(8)?;
+    Ok(RunCall {
+        number: unsigned(row.get(0)?),
+        name: row.get(1)?,
+        arguments: row.get(2)?,
+        made: unsigned(row.get(3)?),
+        verdict: verdict.zip(rule),
+        sent: row.get(6)?,
+        ended: ended.map(unsigned),
+        outcome: ended.map(|_| if failed { Err(result) } else { Ok(result) }),
+        flow: row.get(10)?,
+        unknown: row.get(11)?,
+    })
+}

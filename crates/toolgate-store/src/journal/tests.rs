@@ -1,0 +1,186 @@
+use super::*;
+
+fn journal() -> (tempfile::TempDir, Journal) {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = Journal::open(&folder.path().join("state").join("journal.db")).unwrap();
+    (folder, journal)
+}
+
+fn run(id: &str) -> NewRun {
+    NewRun {
+        id: id.into(),
+        language: "typescript".into(),
+        code: "return 1".into(),
+        session: "s1".into(),
+        began: 1_700_000_000_000_000,
+        seed: u64::MAX - 3,
+    }
+}
+
+#[test]
+fn a_run_is_read_as_it_was_written() {
+    let (_folder, journal) = journal();
+    journal.begin_run(&run("r1")).unwrap();
+    journal.call_made("r1", 0, "a_tool", "{\"x\":1}").unwrap();
+    journal.call_decided("r1", 0, "allow", "default", true, Some("[]")).unwrap();
+    journal.call_made("r1", 1, "b_tool", "{}").unwrap();
+    journal.call_ended("r1", 0, 1_500, CallEnd::Returned("{\"y\":2}")).unwrap();
+    journal.time_told("r1", 2_000).unwrap();
+    let thrown = CallEnd::Threw { tool: "b_tool", message: "no" };
+    journal.call_ended("r1", 1, 2_500, thrown).unwrap();
+    journal.call_made("r1", 2, "c_tool", "{}").unwrap();
+
+    let history = journal.history("r1").unwrap().unwrap();
+    assert_eq!(history.run, run("r1"));
+    assert_eq!(history.state, RunState::Running);
+    let outcomes: Vec<_> =
+        history.calls.iter().map(|call| (call.sent, call.outcome.clone())).collect();
+    let thrown = Err(("b_tool".to_owned(), "no".to_owned()));
+    assert_eq!(
+        outcomes,
+        [(true, Some(Ok("{\"y\":2}".into()))), (false, Some(thrown)), (false, None)]
+    );
+    let told: Vec<_> = history.events.iter().map(|event| (event.call, event.at)).collect();
+    assert_eq!(told, [(Some(0), 1_500), (None, 2_000), (Some(1), 2_500)]);
+    assert_eq!(journal.history("r2").unwrap(), None);
+
+    journal.end_run("r1", RunState::Failed, "out", Some("TypeError")).unwrap();
+    let detail = journal.run("r").unwrap().unwrap();
+    assert_eq!((detail.summary.calls, detail.summary.failed), (3, 1));
+    assert_eq!((detail.output.as_str(), detail.error.as_deref()), ("out", Some("TypeError")));
+    assert_eq!(detail.calls[0].verdict, Some(("allow".into(), "default".into())));
+}
+
+#[test]
+fn a_run_is_resumed_by_one() {
+    let (folder, journal) = journal();
+    let other = Journal::open(&folder.path().join("state").join("journal.db")).unwrap();
+    journal.begin_run(&run("r1")).unwrap();
+    assert!(journal.is_running("r1").unwrap());
+    assert!(!journal.resume_run("r9").unwrap());
+    // It runs, here and for everybody else.
+    assert!(!journal.resume_run("r1").unwrap() && !other.resume_run("r1").unwrap());
+    journal.end_run("r1", RunState::Waiting, "", None).unwrap();
+    assert!(!journal.is_running("r1").unwrap());
+    assert!(other.resume_run("r1").unwrap());
+    assert!(!journal.resume_run("r1").unwrap());
+    // Whoever ran it is gone.
+    drop(other);
+    assert!(!journal.is_running("r1").unwrap());
+    assert!(journal.resume_run("r1").unwrap());
+    journal.code_changed("r1", "return 2").unwrap();
+    assert_eq!(journal.history("r1").unwrap().unwrap().run.code, "return 2");
+}
+
+#[test]
+fn an_unknown_end_can_be_forgotten_and_a_result_cannot() {
+    let (_folder, journal) = journal();
+    journal.begin_run(&run("r1")).unwrap();
+    for number in 0..2 {
+        journal.call_made("r1", number, "t", "{}").unwrap();
+        journal.call_decided("r1", number, "allow", "default", true, None).unwrap();
+    }
+    journal.call_ended("r1", 0, 1, CallEnd::Returned("1")).unwrap();
+    journal.call_ended("r1", 1, 2, CallEnd::Unknown { tool: "t", message: "?" }).unwrap();
+    assert!(journal.run("r1").unwrap().unwrap().calls[1].unknown);
+    assert!(!journal.forget_end("r1", 0).unwrap() && !journal.forget_end("r1", 7).unwrap());
+    assert!(journal.forget_end("r1", 1).unwrap());
+    let history = journal.history("r1").unwrap().unwrap();
+    assert_eq!(history.events, [PastEvent { call: Some(0), at: 1 }]);
+    let call = &history.calls[1];
+    assert!(!call.sent && !call.unknown && call.outcome.is_none());
+    journal.keep_media("r1", "m:1", "AAAA").unwrap();
+    assert_eq!(journal.media("r1").unwrap(), [("m:1".to_owned(), "AAAA".to_owned())]);
+}
+
+#[test]
+fn what_is_old_or_too_much_is_forgotten_and_what_waits_is_not() {
+    let (_folder, journal) = journal();
+    for id in ["a", "b", "c", "w"] {
+        journal.begin_run(&run(id)).unwrap();
+        journal.call_made(id, 0, "t", "{}").unwrap();
+        let state = if id == "w" { RunState::Waiting } else { RunState::Done };
+        journal.end_run(id, state, "", None).unwrap();
+    }
+    assert_eq!(journal.prune(Retention { runs: 1, ..Retention::default() }).unwrap(), 2);
+    assert_eq!(journal.runs(10).unwrap().len(), 2);
+    assert_eq!(journal.prune(Retention { runs: 0, ..Retention::default() }).unwrap(), 1);
+    assert_eq!(journal.runs(10).unwrap()[0].id, "w");
+    // What waits goes when it is too old.
+    journal.with(|connection| connection.execute("UPDATE runs SET created = 1", [])).unwrap();
+    assert_eq!(journal.prune(Retention::default()).unwrap(), 1);
+}
+
+#[test]
+fn no_more_than_so_many_bytes_are_kept() {
+    let (_folder, journal) = journal();
+    let large = "x".repeat(1 << 20);
+    for id in ["a", "b", "c", "d"] {
+        journal.begin_run(&run(id)).unwrap();
+        journal.call_made(id, 0, "t", &large).unwrap();
+        journal.end_run(id, RunState::Done, "", None).unwrap();
+    }
+    journal.begin_run(&run("now")).unwrap();
+    assert_eq!(journal.prune(Retention { bytes: 2_500_000, ..Retention::default() }).unwrap(), 2);
+    assert_eq!(journal.runs(10).unwrap().len(), 3);
+    // What runs now stays, however little room there is.
+    assert_eq!(journal.prune(Retention { bytes: 0, ..Retention::default() }).unwrap(), 2);
+    assert!(journal.is_running("now").unwrap());
+}
+
+fn question(id: &str, subject: &str) -> Approval {
+    Approval {
+        id: id.into(),
+        created: 0,
+        kind: "call".into(),
+        subject: subject.into(),
+        run: Some(("r1".into(), 3)),
+        question: "{}".into(),
+        state: ApprovalState::Open,
+        answer: None,
+    }
+}
+
+#[test]
+fn a_question_is_asked_once_and_answered_once() {
+    let (folder, journal) = journal();
+    assert_eq!(journal.ask(&question("q1", "delete x")).unwrap().as_deref(), Some("q1"));
+    assert_eq!(journal.ask(&question("q2", "delete x")).unwrap().as_deref(), Some("q1"));
+    assert_eq!(journal.ask(&question("q3", "delete y")).unwrap().as_deref(), Some("q3"));
+    // A person answers from another process.
+    let other = Journal::open(&folder.path().join("state").join("journal.db")).unwrap();
+    let before = journal.version().unwrap();
+    assert_eq!(other.open_approvals().unwrap().len(), 2);
+    assert!(other.answer("q1", ApprovalState::Approved, "{\"scope\":\"once\"}").unwrap());
+    assert!(!other.answer("q1", ApprovalState::Denied, "{}").unwrap());
+    assert_ne!(journal.version().unwrap(), before);
+    let answered = journal.answered("delete x", Some("r1")).unwrap().unwrap();
+    assert_eq!(answered.state, ApprovalState::Approved);
+    assert_eq!(journal.answered("delete y", Some("r1")).unwrap(), None);
+    assert_eq!(journal.approval("q3").unwrap().unwrap().run, Some(("r1".into(), 3)));
+    assert_eq!(journal.approval("q").unwrap(), None);
+}
+
+#[test]
+fn grants_expire_and_are_taken_back() {
+    let (_folder, journal) = journal();
+    let grant =
+        |id: &str, expires| GrantRow { id: id.into(), created: 1, expires, text: "{}".into() };
+    journal.grant(&grant("g1", None)).unwrap();
+    journal.grant(&grant("g2", Some(1))).unwrap();
+    journal.grant(&grant("g3", Some(u64::MAX >> 1))).unwrap();
+    let ids = || journal.grants().unwrap().into_iter().map(|grant| grant.id).collect::<Vec<_>>();
+    assert_eq!(ids(), ["g1", "g3"]);
+    assert!(journal.revoke("g1").unwrap() && !journal.revoke("g1").unwrap());
+    assert_eq!(ids(), ["g3"]);
+}
+
+#[test]
+fn what_is_no_journal_is_an_error_and_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    std::fs::write(&path, "this is not a database, and somebody may need it ".repeat(100)).unwrap();
+    let error = Journal::open(&path).unwrap_err().to_string();
+    assert!(error.contains("journal.db") && error.contains("not a database"), "{error}");
+    assert!(std::fs::read_to_string(&path).unwrap().starts_with("this is"));
+}

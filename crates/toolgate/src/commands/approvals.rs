@@ -1,0 +1,109 @@
+//! Calls that wait for a person.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolgate_broker::{Inquiry, Lasts, PersonAnswer, now, write_grant};
+use toolgate_store::{Approval, ApprovalState, AuditRecord, Journal, JournalError, Store};
+
+use crate::failure::Failure;
+
+/// A call that waits.
+pub(crate) struct WaitingCall {
+    /// Its row in the journal.
+    pub(crate) approval: Approval,
+    /// What is asked.
+    pub(crate) inquiry: Inquiry,
+}
+
+/// The calls that wait, oldest first.
+pub(crate) fn waiting(journal: &Journal) -> Result<Vec<WaitingCall>, Failure> {
+    let open = journal.open_approvals().map_err(unusable)?;
+    Ok(open.into_iter().filter_map(read).collect())
+}
+
+/// A call by its id, or the beginning of it.
+pub(crate) fn find(journal: &Journal, id: &str) -> Result<Option<WaitingCall>, Failure> {
+    let found = journal.approval(id).map_err(unusable)?;
+    Ok(found.and_then(read).filter(|call| call.approval.state == ApprovalState::Open))
+}
+
+/// Answers. A yes becomes a grant, and says what it allows.
+pub(crate) fn answer(
+    store: &Store,
+    journal: &Journal,
+    call: &WaitingCall,
+    answer: PersonAnswer,
+    expires: Option<Duration>,
+) -> Result<String, Failure> {
+    let WaitingCall { approval, inquiry } = call;
+    let (state, verdict) = match answer {
+        PersonAnswer::Deny => (ApprovalState::Denied, "deny"),
+        PersonAnswer::Allow { .. } => (ApprovalState::Approved, "allow"),
+    };
+    let grant = inquiry.grant(answer, "shell", now(), expires);
+    if grant.is_none() && state == ApprovalState::Approved {
+        return Err(Failure::usage("the call belongs to no run").hint("use --for session"));
+    }
+    let said = serde_json::to_string(&answer).unwrap_or_default();
+    // First the answer, so that of two people who answer at once one is told.
+    if !journal.answer(&approval.id, state, &said).map_err(unusable)? {
+        return Err(Failure::new(format!("{} was answered already", approval.id)));
+    }
+    let mut text = format!("{} is denied.", inquiry.name);
+    let mut rule = format!("approval {}", approval.id);
+    if let Some(grant) = &grant {
+        write_grant(journal, grant).map_err(unusable)?;
+        text = allowed(call, answer);
+        rule = format!("{rule}; grant {}", grant.id.0);
+    }
+    let record = AuditRecord {
+        kind: "approval".to_owned(),
+        caller: "shell".to_owned(),
+        session: inquiry.session.to_string(),
+        run: inquiry.run.as_ref().map(ToString::to_string),
+        tool: inquiry.name.clone(),
+        server: inquiry.tool.server.to_string(),
+        verdict: verdict.to_owned(),
+        rule,
+        arguments_hash: inquiry.arguments_hash.to_string(),
+        ..AuditRecord::default()
+    };
+    store.audit().append(&record).map_err(|error| Failure::new(error.to_string()))?;
+    Ok(text)
+}
+
+/// The call as data.
+pub(crate) fn data(call: &WaitingCall) -> Value {
+    let WaitingCall { approval, inquiry } = call;
+    json!({ "id": approval.id, "kind": "call", "created": approval.created, "question": inquiry })
+}
+
+fn allowed(call: &WaitingCall, answer: PersonAnswer) -> String {
+    let PersonAnswer::Allow { lasts, .. } = answer else { return String::new() };
+    let name = &call.inquiry.name;
+    let extent = match lasts {
+        Lasts::Once => "once, with these arguments",
+        Lasts::Run => "for this run",
+        Lasts::Session => "for this session",
+        Lasts::Always => "until it is revoked",
+    };
+    let next = match &call.inquiry.run {
+        Some(run) => format!("resume_run goes on with {run}"),
+        None => "the agent can make the same call again".to_owned(),
+    };
+    format!("{name} is allowed {extent}: {next}.")
+}
+
+fn read(approval: Approval) -> Option<WaitingCall> {
+    if approval.kind != "call" {
+        return None;
+    }
+    let inquiry = serde_json::from_str(&approval.question).ok()?;
+    Some(WaitingCall { approval, inquiry })
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "as map_err wants it")]
+pub(crate) fn unusable(error: JournalError) -> Failure {
+    Failure::new(error.to_string())
+}

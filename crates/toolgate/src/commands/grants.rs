@@ -1,0 +1,69 @@
+//! `toolgate grants`
+
+use std::process::ExitCode;
+
+use toolgate_broker::read_grants;
+use toolgate_policy::{Grant, GrantedArguments, Scope};
+use toolgate_store::AuditRecord;
+
+use super::approvals::unusable;
+use crate::{
+    cli::{Grants, GrantsCommand},
+    failure::Failure,
+    load,
+    printer::Printer,
+};
+
+pub(crate) fn run(arguments: &Grants, printer: &mut Printer) -> Result<ExitCode, Failure> {
+    let store = load::store().ok_or_else(super::no_place)?;
+    let journal = store.journal().map_err(unusable)?;
+    let grants = read_grants(&journal).map_err(unusable)?;
+    if let Some(GrantsCommand::Revoke { id }) = &arguments.command {
+        let Some(grant) = grants.iter().find(|grant| *grant.id.0 == **id) else {
+            return Err(Failure::usage(format!("there is no grant `{id}`"))
+                .hint("`toolgate grants` lists those there are"));
+        };
+        journal.revoke(id).map_err(unusable)?;
+        let record = AuditRecord {
+            kind: "grant".to_owned(),
+            caller: "shell".to_owned(),
+            tool: grant.tool.tool.to_string(),
+            server: grant.tool.server.to_string(),
+            verdict: "deny".to_owned(),
+            rule: format!("grant {id} revoked"),
+            ..AuditRecord::default()
+        };
+        store.audit().append(&record).map_err(|error| Failure::new(error.to_string()))?;
+        printer.line(format!("{id} is revoked."));
+        return Ok(ExitCode::SUCCESS);
+    }
+    if arguments.output.json {
+        printer.json(&grants)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for grant in &grants {
+        printer.line(line(grant));
+    }
+    if grants.is_empty() {
+        printer.note("nothing is granted");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn line(grant: &Grant) -> String {
+    let Grant { id, scope, tool, arguments, labels, .. } = grant;
+    let scope = match scope {
+        Scope::Once => "one call".to_owned(),
+        Scope::Run(run) => format!("the run {run}"),
+        Scope::Session(session) => format!("the session {session}"),
+        Scope::Always => "always".to_owned(),
+    };
+    let arguments = match arguments {
+        GrantedArguments::Any => "any arguments",
+        GrantedArguments::Exactly(_) => "the arguments that were shown",
+        GrantedArguments::Matching(_) => "arguments that fit a pattern",
+    };
+    let labels = if labels.is_empty() { String::new() } else { format!(", with {labels} data") };
+    let name = toolgate_policy::definitions::shown(&tool.tool, 128);
+    format!("{}  {}/{name}: {scope}, {arguments}{labels}", id.0, tool.server)
+}

@@ -1,0 +1,143 @@
+//! `toolgate policy`
+
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use toolgate_catalog::Tool;
+use toolgate_config::Configuration;
+use toolgate_host::{Host, Withheld, Withholding};
+use toolgate_policy::{Annotations, Flow, LabelSet, PolicySettings, ToolPolicy};
+
+use crate::{
+    cli::{Globals, Policy, PolicyCommand},
+    failure::Failure,
+    load,
+    printer::Printer,
+};
+
+pub(crate) async fn run(
+    globals: &Globals,
+    arguments: &Policy,
+    printer: &mut Printer,
+) -> Result<ExitCode, Failure> {
+    match &arguments.command {
+        None => show(globals, arguments, printer),
+        Some(PolicyCommand::Check { name, arguments, output }) => {
+            check(globals, name, arguments.as_deref(), output.json, printer).await
+        }
+    }
+}
+
+/// A tool and the policy for it, also where nobody is shown it.
+struct Found {
+    policy: ToolPolicy,
+    server: String,
+    withheld: Option<Withholding>,
+}
+
+async fn check(
+    globals: &Globals,
+    name: &str,
+    arguments: Option<&str>,
+    as_json: bool,
+    printer: &mut Printer,
+) -> Result<ExitCode, Failure> {
+    let arguments: Value = serde_json::from_str(arguments.unwrap_or("{}"))
+        .map_err(|error| Failure::usage(format!("the arguments are no JSON: {error}")))?;
+    let names = [name.to_owned()];
+    let (_, host) = super::start_when_needed(globals, &names, None, printer).await?;
+    let found = find(&host, name);
+    host.shutdown().await;
+    let Some(Found { policy, server, withheld }) = found else {
+        return Err(Failure::usage(format!("there is no tool `{name}`"))
+            .hint("`toolgate search` finds those there are"));
+    };
+    let explanation = policy.explain(&arguments, &Flow::NONE);
+    if as_json {
+        let mut data = json!(explanation);
+        data["tool"] = json!(name);
+        data["server"] = json!(server);
+        data["labels"] = json!(policy.labels());
+        data["hidden"] = json!(withheld.is_some());
+        printer.json(&data)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    printer.line(&explanation);
+    if policy.labels() != LabelSet::EMPTY {
+        printer.line(format!("  labels: {}", policy.labels()));
+    }
+    match withheld {
+        Some(Withholding::Denied) => printer.line(
+            "  Every call is denied, so that nobody is shown the tool: no list, no search, no script.",
+        ),
+        Some(Withholding::Held(_)) => printer.line(
+            "  It is not as it was approved, so that nobody is shown it: `toolgate definitions` tells.",
+        ),
+        None => {}
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn find(host: &Host, name: &str) -> Option<Found> {
+    let tool: Option<Tool> = host.catalog().read().resolve(name).cloned();
+    if let Some(tool) = tool {
+        let policy = (*host.broker().policy_of(&tool)).clone();
+        return Some(Found { policy, server: tool.id.server.to_string(), withheld: None });
+    }
+    let mut withheld = host.withheld().into_iter();
+    let Withheld { id, name, definition, why } = withheld.find(|tool| tool.name == name)?;
+    let policy = host.broker().policy().tool(&id, &name, Annotations::of(&definition));
+    Some(Found { policy, server: id.server.to_string(), withheld: Some(why) })
+}
+
+fn show(globals: &Globals, arguments: &Policy, printer: &mut Printer) -> Result<ExitCode, Failure> {
+    let loaded = load::load(globals)?;
+    load::report(&loaded, printer);
+    let Configuration { policy, audit, .. } = &loaded.configuration;
+    let rules: Vec<Value> = policy
+        .rules
+        .iter()
+        .map(|rule| {
+            json!({
+                "rule": rule.origin, "verdict": rule.verdict, "specificity": rule.specificity(),
+                "reason": rule.reason,
+            })
+        })
+        .collect();
+    if arguments.output.json {
+        printer.json(&json!({
+            "default": policy.mode, "claims": policy.claims, "flow": policy.flow,
+            "newTools": policy.new_tools, "rules": rules, "audit": audit,
+        }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    printer.line(format!("default: {}", policy.mode));
+    let word = |value: Value| value.as_str().unwrap_or_default().to_owned();
+    printer.line(format!("claims: {}", word(json!(policy.claims))));
+    printer.line(format!("flow: {}", word(json!(policy.flow))));
+    printer.line(format!("new tools: {}", word(json!(policy.new_tools))));
+    for rule in &policy.rules {
+        let reason = rule.reason.as_ref().map(|reason| format!(": \"{reason}\""));
+        let (verdict, specificity) = (rule.verdict, rule.specificity());
+        let reason = reason.unwrap_or_default();
+        printer.line(format!("{verdict}: {}, {specificity}{reason}", rule.origin));
+    }
+    servers(policy, printer);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn servers(policy: &PolicySettings, printer: &mut Printer) {
+    for (name, server) in &policy.servers {
+        if !server.labels.is_empty() {
+            printer.line(format!("{name}: {}", server.labels));
+        }
+        for (tool, settings) in &server.tools {
+            if let Some(verdict) = settings.approval {
+                printer.line(format!("{verdict}: {name}/{tool}"));
+            }
+            if let Some(labels) = settings.labels {
+                printer.line(format!("{name}/{tool}: {labels}"));
+            }
+        }
+    }
+}

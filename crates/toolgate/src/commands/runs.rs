@@ -1,0 +1,328 @@
+//! `toolgate runs`
+
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use toolgate_host::one_line;
+use toolgate_policy::{Contact, Evidence};
+use toolgate_store::{Journal, JournalError, RunCall, RunDetail, RunState, RunSummary};
+use toolgate_upstream::Redactor;
+
+use crate::{
+    cli::{Globals, Runs, RunsCommand},
+    failure::Failure,
+    load,
+    printer::Printer,
+    table::{Column, grouped, table},
+};
+
+pub(crate) fn run(
+    globals: &Globals,
+    arguments: &Runs,
+    printer: &mut Printer,
+) -> Result<ExitCode, Failure> {
+    let journal = journal()?;
+    match &arguments.command {
+        None => list(&journal, arguments, printer)?,
+        Some(RunsCommand::Show { id, output }) => {
+            let detail = detail(&journal, id)?;
+            let state = State::of(&journal, &detail.summary)?;
+            let cleaner = Cleaner::new(globals);
+            if output.json {
+                printer.json(&data(&detail, state, &cleaner))?;
+            } else {
+                show(&detail, state, &cleaner, printer);
+            }
+        }
+        Some(RunsCommand::Repeat { id, call }) => repeat(&journal, id, *call, printer)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The whole id of a run, from its beginning.
+pub(super) fn find(id: &str) -> Result<String, Failure> {
+    Ok(detail(&journal()?, id)?.summary.id)
+}
+
+/// How it stands with a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// As it says.
+    Is(RunState),
+    /// It was running, and nobody runs it any more.
+    Interrupted,
+}
+
+impl State {
+    fn of(journal: &Journal, run: &RunSummary) -> Result<Self, Failure> {
+        let interrupted =
+            run.state == RunState::Running && !journal.is_running(&run.id).map_err(unusable)?;
+        Ok(if interrupted { Self::Interrupted } else { Self::Is(run.state) })
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Is(state) => state.name(),
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// Takes the configured secrets out of what is shown.
+struct Cleaner(Vec<Redactor>);
+
+impl Cleaner {
+    fn new(globals: &Globals) -> Self {
+        // Without a configuration there are no secrets that could be known.
+        let servers = load::load(globals).map(|loaded| loaded.settings(None).servers);
+        let servers = servers.unwrap_or_default();
+        Self(servers.iter().map(|setup| setup.spec.endpoint.redactor()).collect())
+    }
+
+    fn clean(&self, text: &str) -> String {
+        self.0.iter().fold(text.to_owned(), |text, redactor| redactor.clean(&text))
+    }
+
+    /// The same on one line.
+    fn line(&self, text: &str, characters: usize) -> String {
+        one_line(&self.clean(text), characters)
+    }
+
+    /// The same for a terminal, with its lines.
+    fn block(&self, text: &str) -> String {
+        let shown = |each: &char| !each.is_control() || "\n\t".contains(*each);
+        self.clean(text).chars().filter(shown).collect()
+    }
+}
+
+fn journal() -> Result<Journal, Failure> {
+    let store = load::store().ok_or_else(|| {
+        Failure::new("there is no place to keep anything on this system")
+            .hint("set TOOLGATE_HOME to a folder")
+    })?;
+    store.journal().map_err(unusable)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "handed over by map_err")]
+fn unusable(error: JournalError) -> Failure {
+    Failure::new(error.to_string())
+}
+
+fn detail(journal: &Journal, id: &str) -> Result<RunDetail, Failure> {
+    journal.run(id).map_err(unusable)?.ok_or_else(|| {
+        Failure::usage(format!(
+            "there is no run `{}`, or more than one begins so",
+            one_line(id, 64)
+        ))
+        .hint("`toolgate runs` lists them")
+    })
+}
+
+fn list(journal: &Journal, arguments: &Runs, printer: &mut Printer) -> Result<(), Failure> {
+    let runs = journal.runs(arguments.limit).map_err(unusable)?;
+    let mut rows = Vec::new();
+    for run in runs {
+        rows.push((State::of(journal, &run)?, run));
+    }
+    if arguments.output.json {
+        let rows: Vec<Value> = rows.iter().map(|(state, run)| summary(run, *state)).collect();
+        return printer.json(&rows);
+    }
+    if rows.is_empty() {
+        printer.note("no script has been run yet, or all are forgotten");
+        return Ok(());
+    }
+    let columns = [
+        Column::Text("run"),
+        Column::Text("begun"),
+        Column::Text("state"),
+        Column::Text("language"),
+        Column::Number("calls"),
+        Column::Number("failed"),
+        Column::Number("took"),
+    ];
+    let rows = rows.into_iter().map(|(state, run)| {
+        let took = run.ended.map(|ended| time(ended.saturating_sub(run.created)));
+        vec![
+            run.id.clone(),
+            run.created_utc(),
+            state.name().to_owned(),
+            run.language,
+            grouped(run.calls),
+            grouped(run.failed),
+            took.unwrap_or_default(),
+        ]
+    });
+    printer.line(table(&columns, rows.collect()));
+    Ok(())
+}
+
+fn repeat(journal: &Journal, id: &str, call: u64, printer: &mut Printer) -> Result<(), Failure> {
+    let detail = detail(journal, id)?;
+    let id = &detail.summary.id;
+    let state = State::of(journal, &detail.summary)?;
+    if state == State::Is(RunState::Running) {
+        return Err(Failure::new(format!("run {id} is still running")));
+    }
+    let unknown = detail.calls.iter().find(|each| each.number == call);
+    let unknown = unknown.is_some_and(|each| call_state(each, state) == "unknown");
+    if !unknown || !journal.forget_end(id, call).map_err(unusable)? {
+        return Err(Failure::usage(format!("call {call} of run {id} is none of unknown outcome"))
+            .hint(format!("`toolgate runs show {id}` lists its calls")));
+    }
+    printer.line(format!("Call {call} is made again when the run is resumed."));
+    printer.note(format!("  hint: `toolgate run --resume {id}`"));
+    Ok(())
+}
+
+fn summary(run: &RunSummary, state: State) -> Value {
+    json!({
+        "id": run.id, "begun": run.created_utc(), "state": state.name(), "language": run.language,
+        "calls": run.calls, "failed": run.failed,
+        "milliseconds": run.ended.map(|ended| ended.saturating_sub(run.created)),
+    })
+}
+
+fn data(detail: &RunDetail, state: State, cleaner: &Cleaner) -> Value {
+    let calls: Vec<Value> = detail
+        .calls
+        .iter()
+        .map(|call| {
+            let (result, error) = match &call.outcome {
+                Some(Ok(result)) => (Some(cleaner.clean(result)), None),
+                Some(Err(message)) => (None, Some(cleaner.clean(message))),
+                None => (None, None),
+            };
+            json!({
+                "number": call.number, "name": call.name,
+                "arguments": read(&cleaner.clean(&call.arguments)),
+                "atMilliseconds": call.made.saturating_sub(detail.summary.created),
+                "milliseconds": call.ended.map(|ended| ended.saturating_sub(call.made)),
+                "verdict": call.verdict.as_ref().map(|(verdict, _)| verdict),
+                "rule": call.verdict.as_ref().map(|(_, rule)| rule),
+                "sent": call.sent, "state": call_state(call, state),
+                "result": result.as_deref().map(read), "error": error,
+                "flow": call.flow.as_deref().map(read),
+            })
+        })
+        .collect();
+    let mut data = summary(&detail.summary, state);
+    data["code"] = json!(cleaner.clean(&detail.code));
+    data["output"] = json!(cleaner.clean(&detail.output));
+    data["error"] = json!(detail.error.as_deref().map(|error| cleaner.clean(error)));
+    data["timeline"] = json!(calls);
+    data
+}
+
+/// JSON as data; text where it is none, or too deep.
+fn read(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| json!(text))
+}
+
+fn show(detail: &RunDetail, state: State, cleaner: &Cleaner, printer: &mut Printer) {
+    let run = &detail.summary;
+    let took = run.ended.map(|ended| time(ended.saturating_sub(run.created)));
+    let took = took.map(|took| format!(", took {took}")).unwrap_or_default();
+    let (begun, state_name, language) = (run.created_utc(), state.name(), &run.language);
+    printer.line(format!("{}: {state_name}\n{language}, begun {begun}{took}\n", run.id));
+    let code = cleaner.block(&detail.code);
+    for (index, line) in code.lines().enumerate() {
+        printer.line(format!("{:>4}  {line}", index + 1).trim_end());
+    }
+    if !detail.calls.is_empty() {
+        printer.line(format!("\n{}", timeline(detail, state, cleaner)));
+    }
+    let flow = flow(&detail.calls);
+    if !flow.is_empty() {
+        printer.line(format!("\nflow:\n{}", flow.join("\n")));
+    }
+    let output = cleaner.block(&detail.output);
+    if !output.trim().is_empty() {
+        printer.line(format!("\noutput:\n{}", output.trim_end()));
+    }
+    if state == State::Interrupted || matches!(run.state, RunState::Waiting | RunState::Failed) {
+        printer.note(format!("\n  hint: `toolgate run --resume {}` goes on with it", run.id));
+    }
+}
+
+fn timeline(detail: &RunDetail, state: State, cleaner: &Cleaner) -> String {
+    let columns = [
+        Column::Number("call"),
+        Column::Number("at"),
+        Column::Number("took"),
+        Column::Text("tool"),
+        Column::Text("verdict"),
+        Column::Text("state"),
+        Column::Number("in"),
+        Column::Number("out"),
+        Column::Text("arguments, or what went wrong"),
+    ];
+    let rows = detail.calls.iter().map(|call| {
+        let size = |text: &str| grouped(text.len() as u64);
+        let said = match &call.outcome {
+            Some(Err(message)) => message,
+            _ => &call.arguments,
+        };
+        vec![
+            call.number.to_string(),
+            time(call.made.saturating_sub(detail.summary.created)),
+            call.ended.map(|ended| time(ended.saturating_sub(call.made))).unwrap_or_default(),
+            one_line(&call.name, 64),
+            call.verdict.as_ref().map(|(verdict, _)| verdict.clone()).unwrap_or_default(),
+            call_state(call, state).to_owned(),
+            size(&call.arguments),
+            call.outcome
+                .as_ref()
+                .map(|outcome| match outcome {
+                    Ok(text) | Err(text) => size(text),
+                })
+                .unwrap_or_default(),
+            cleaner.line(said, 80),
+        ]
+    });
+    table(&columns, rows.collect())
+}
+
+/// Which earlier results each call was close to.
+fn flow(calls: &[RunCall]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for call in calls {
+        let read = call.flow.as_deref().and_then(|flow| serde_json::from_str(flow).ok());
+        let evidence: Vec<Evidence> = read.unwrap_or_default();
+        for Evidence { tool, call: result, labels, contact, argument } in evidence {
+            let contact = match contact {
+                Contact::Carried => "carries",
+                Contact::Steered => "is steered by",
+                Contact::Touched => "comes after",
+            };
+            let source = one_line(&format!("{}/{}", tool.server, tool.tool), 128);
+            let place = argument.map(|argument| format!(" in {}", one_line(&argument, 64)));
+            let (number, name) = (call.number, one_line(&call.name, 64));
+            lines.push(format!(
+                "  {source} (result {result}; {labels}) → call {number}, {name}, {contact} it{}",
+                place.unwrap_or_default()
+            ));
+        }
+    }
+    lines
+}
+
+/// What became of a call, in a word.
+fn call_state(call: &RunCall, run: State) -> &'static str {
+    match (&call.outcome, call.sent) {
+        _ if call.unknown => "unknown",
+        (Some(Ok(_)), _) => "completed",
+        (Some(Err(_)), _) => "failed",
+        (None, true) if run == State::Is(RunState::Running) => "in flight",
+        (None, true) => "unknown",
+        (None, false) if run == State::Is(RunState::Waiting) => "waiting",
+        (None, false) => "not made",
+    }
+}
+
+fn time(milliseconds: u64) -> String {
+    match milliseconds {
+        0..10_000 => format!("{} ms", grouped(milliseconds)),
+        _ => format!("{} s", grouped(milliseconds / 1_000)),
+    }
+}

