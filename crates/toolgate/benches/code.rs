@@ -12,6 +12,7 @@
 )]
 
 use std::{
+    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -19,7 +20,9 @@ use std::{
 use serde_json::{Map, json};
 use tokio_util::sync::CancellationToken;
 use toolgate_host::{CodeSettings, Host, HostSettings, ServerSetup};
+use toolgate_policy::{Label, LabelSet, ServerPolicy};
 use toolgate_sandbox::{Language, PoolSettings};
+use toolgate_store::Store;
 use toolgate_testkit::{Builtin, Fixture};
 use toolgate_upstream::{
     CallOptions, Endpoint, Handshake, Listing, Observer, OutputSource, ServerSpec, StdioEndpoint,
@@ -34,8 +37,9 @@ fn main() {
         tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     // As a task, like all that a gateway does: the thread that blocks is one more to be woken.
     let work = runtime.spawn(async {
-        let warm = host(2);
-        let cold = host(0);
+        let folder = tempfile::tempdir().expect("a folder");
+        let warm = host(2, folder.path());
+        let cold = host(0, folder.path());
         trivial(&warm, &cold).await;
         calls(&warm).await;
         together(&warm).await;
@@ -76,7 +80,7 @@ async fn calls(host: &Host) {
         direct.call(&server, "add", Some(arguments), CallOptions::default())
     };
     let session = host.session();
-    let mut times = Vec::new();
+    let (mut times, mut ratios) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let started = Instant::now();
         for number in 0..CALLS {
@@ -84,9 +88,20 @@ async fn calls(host: &Host) {
                 Map::from_iter([("a".to_owned(), json!(number)), ("b".to_owned(), json!(1))]);
             session.call("bench_add", arguments, CallOptions::default()).await.expect("a result");
         }
-        times.push(started.elapsed());
+        let brokered = started.elapsed();
+        let started = Instant::now();
+        for number in 0..CALLS {
+            one(number).await.expect("a result");
+        }
+        ratios.push(brokered.as_secs_f64() / started.elapsed().as_secs_f64());
+        times.push(brokered);
     }
-    println!("{CALLS} calls through the broker, without a script: {:.1?}", median(&mut times));
+    ratios.sort_by(f64::total_cmp);
+    println!(
+        "{CALLS} calls through the broker, without a script: {:.1?}, {:.2} of dispatch alone",
+        median(&mut times),
+        ratios[ratios.len() / 2]
+    );
     let in_turn = "for (let n = 0; n < 1000; n++) await bench_add({ a: n, b: 1 }); return 1";
     let at_once = "await Promise.all(Array.from({ length: 1000 }, (_, n) => \
                    bench_add({ a: n, b: 1 }))); return 1";
@@ -135,7 +150,8 @@ async fn run(host: &Host, code: &str, language: Language) {
     assert!(!run.is_error, "{}", run.text);
 }
 
-fn host(warm: usize) -> Host {
+/// With a record of every call and a policy that has to be looked at.
+fn host(warm: usize, folder: &Path) -> Host {
     let pool = PoolSettings::new(env!("CARGO_BIN_EXE_toolgate"), ["sandbox-worker"]);
     let mut code = CodeSettings::new(PoolSettings { warm, ..pool });
     code.limits.calls = 10_000;
@@ -143,6 +159,13 @@ fn host(warm: usize) -> Host {
     code.max_parallel_calls = 1_000;
     let mut settings = HostSettings::new(vec![ServerSetup::new(spec())]);
     settings.code = Some(code);
+    settings.store = Some(Store::new(folder));
+    settings.usage_memory = false;
+    let labels = LabelSet::from(Label::Egress);
+    settings
+        .policy
+        .servers
+        .insert("bench".into(), ServerPolicy { labels, ..ServerPolicy::default() });
     let host = Host::start(settings);
     host.warm_up();
     host

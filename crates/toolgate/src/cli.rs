@@ -323,6 +323,7 @@ pub(crate) struct Disable {
 }
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub(crate) struct Approve {
     /// What to decide on; without it, what waits is listed
     pub(crate) id: Option<String>,
