@@ -297,7 +297,6 @@ fn the_top_of_the_file() {
         problems(r#"{ "mcpServers": { "a": { "command": "x" } }, "toolsearch": {}, "policy": {}, "theme": 1 }"#), @"
     warning: toolgate.json:1:46: `toolsearch` is not a known key; it is ignored
       hint: did you mean `toolSearch`?
-    warning: toolgate.json:1:64: `policy` is not supported by this version of toolgate; it is ignored
     ");
 }
 
