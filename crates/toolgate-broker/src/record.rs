@@ -12,7 +12,7 @@ use std::{
 
 use serde_json::Value;
 use toolgate_catalog::{Fingerprint, Tool};
-use toolgate_policy::{Decision, Verdict};
+use toolgate_policy::Decision;
 use toolgate_store::{AuditLog, AuditRecord};
 use toolgate_upstream::Redactor;
 
@@ -72,16 +72,16 @@ impl Recorder {
     pub(crate) fn new(audit: Audit) -> Self {
         let (lines, waiting) = mpsc::sync_channel::<Line>(WAITING);
         let told = Arc::new(AtomicBool::new(false));
-        let (log, tells) = (audit.log.clone(), Arc::clone(&told));
-        let writing = move || {
+        let (log, once) = (audit.log.clone(), Arc::clone(&told));
+        let write_all = move || {
             for line in waiting {
                 match line {
-                    Line::Record(record) => report(&log, &record, &tells),
+                    Line::Record(record) => report(&log, &record, &once),
                     Line::Flush(done) => drop(done),
                 }
             }
         };
-        if let Err(error) = std::thread::Builder::new().name("audit".to_owned()).spawn(writing) {
+        if let Err(error) = std::thread::Builder::new().name("audit".to_owned()).spawn(write_all) {
             tracing::warn!("the audit log is written by whoever calls: {error}");
         }
         Self { audit, lines, told }
@@ -135,7 +135,7 @@ impl Recorder {
     /// Writes how a call ended.
     pub(crate) fn after(&self, mut record: AuditRecord, outcome: Outcome, duration: Duration) {
         record.duration = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
-        record.outcome = match outcome {
+        let outcome = match outcome {
             Outcome::Result { bytes, is_error } => {
                 record.result_bytes = bytes;
                 if is_error { "error" } else { "ok" }
@@ -144,8 +144,8 @@ impl Recorder {
             Outcome::Refused => "refused",
             Outcome::Waiting => "waiting",
             Outcome::Unknown => "unknown",
-        }
-        .to_owned();
+        };
+        outcome.clone_into(&mut record.outcome);
         self.write(record);
     }
 
@@ -159,14 +159,11 @@ impl Recorder {
     }
 
     fn write(&self, record: AuditRecord) {
-        match self.lines.try_send(Line::Record(Box::new(record))) {
-            Err(
-                TrySendError::Full(Line::Record(record))
-                | TrySendError::Disconnected(Line::Record(record)),
-            ) => {
-                report(&self.audit.log, &record, &self.told);
-            }
-            Ok(()) | Err(_) => {}
+        let sent = self.lines.try_send(Line::Record(Box::new(record)));
+        if let Err(TrySendError::Full(line) | TrySendError::Disconnected(line)) = sent
+            && let Line::Record(record) = line
+        {
+            report(&self.audit.log, &record, &self.told);
         }
     }
 }
@@ -188,10 +185,6 @@ pub(crate) fn permitted(record: &mut AuditRecord, permit: &Permit) {
         Permit::Grant(id) => record.rule = format!("{}; grant {id}", record.rule),
         Permit::Person => record.rule = format!("{}; a person said yes", record.rule),
     }
-    record.verdict = match permit {
-        Permit::Policy => record.verdict.clone(),
-        Permit::Grant(_) | Permit::Person => Verdict::Ask.as_str().to_owned(),
-    };
 }
 
 /// How many bytes a value has as JSON.

@@ -51,7 +51,7 @@ pub use host::Host;
 pub use meta::{MetaTool, one_line};
 pub use offers::{News, Notification, Watcher};
 pub use overview::ServerOverview;
-pub use screen::{Pin, Withheld, Withholding};
+pub use screen::{Pin, PinDefinitions, Withheld, Withholding};
 pub use session::{CallFailure, Session};
 pub use settings::{AuditSettings, Connect, HostSettings, ServerSetup, Subagent};
 pub use supply::Supply;

@@ -36,7 +36,10 @@ pub enum Withholding {
 
 /// Is told which definitions of a server are new and let in, to keep them as approved.
 #[derive(Clone)]
-pub struct Pin(pub Arc<dyn Fn(&ServerName, &[Definition]) + Send + Sync>);
+pub struct Pin(pub Arc<PinDefinitions>);
+
+/// Keeps definitions of a server.
+pub type PinDefinitions = dyn Fn(&ServerName, &[Definition]) + Send + Sync;
 
 /// Sorts out the tools of a server.
 pub(crate) struct Screen {

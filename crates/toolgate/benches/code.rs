@@ -12,6 +12,7 @@
 )]
 
 use std::{
+    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -19,6 +20,7 @@ use std::{
 use serde_json::{Map, json};
 use tokio_util::sync::CancellationToken;
 use toolgate_host::{CodeSettings, Host, HostSettings, ServerSetup};
+use toolgate_policy::{Label, LabelSet, ServerPolicy};
 use toolgate_sandbox::{Language, PoolSettings};
 use toolgate_store::Store;
 use toolgate_testkit::{Builtin, Fixture};
@@ -38,7 +40,7 @@ fn main() {
         let warm = host(2);
         let cold = host(0);
         let folder = tempfile::tempdir().expect("a folder");
-        let kept = host_with(2, Some(Store::new(folder.path())));
+        let kept = host_with(2, Some(folder.path()));
         trivial(&warm, &cold).await;
         calls(&warm).await;
         journal(&warm, &kept).await;
@@ -81,7 +83,7 @@ async fn calls(host: &Host) {
         direct.call(&server, "add", Some(arguments), CallOptions::default())
     };
     let session = host.session();
-    let mut times = Vec::new();
+    let (mut times, mut ratios) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let started = Instant::now();
         for number in 0..CALLS {
@@ -89,9 +91,20 @@ async fn calls(host: &Host) {
                 Map::from_iter([("a".to_owned(), json!(number)), ("b".to_owned(), json!(1))]);
             session.call("bench_add", arguments, CallOptions::default()).await.expect("a result");
         }
-        times.push(started.elapsed());
+        let brokered = started.elapsed();
+        let started = Instant::now();
+        for number in 0..CALLS {
+            one(number).await.expect("a result");
+        }
+        ratios.push(brokered.as_secs_f64() / started.elapsed().as_secs_f64());
+        times.push(brokered);
     }
-    println!("{CALLS} calls through the broker, without a script: {:.1?}", median(&mut times));
+    ratios.sort_by(f64::total_cmp);
+    println!(
+        "{CALLS} calls through the broker, without a script: {:.1?}, {:.2} of dispatch alone",
+        median(&mut times),
+        ratios[ratios.len() / 2]
+    );
     let in_turn = "for (let n = 0; n < 1000; n++) await bench_add({ a: n, b: 1 }); return 1";
     let at_once = "await Promise.all(Array.from({ length: 1000 }, (_, n) => \
                    bench_add({ a: n, b: 1 }))); return 1";
@@ -162,7 +175,8 @@ fn host(warm: usize) -> Host {
     host_with(warm, None)
 }
 
-fn host_with(warm: usize, store: Option<Store>) -> Host {
+/// With a folder: with a record of every call, and a policy that has to be looked at.
+fn host_with(warm: usize, folder: Option<&Path>) -> Host {
     let pool = PoolSettings::new(env!("CARGO_BIN_EXE_toolgate"), ["sandbox-worker"]);
     let mut code = CodeSettings::new(PoolSettings { warm, ..pool });
     code.limits.calls = 10_000;
@@ -170,7 +184,13 @@ fn host_with(warm: usize, store: Option<Store>) -> Host {
     code.max_parallel_calls = 1_000;
     let mut settings = HostSettings::new(vec![ServerSetup::new(spec())]);
     settings.code = Some(code);
-    settings.store = store;
+    if let Some(folder) = folder {
+        settings.store = Some(Store::new(folder));
+        settings.usage_memory = false;
+        let labels = LabelSet::from(Label::Egress);
+        let policy = ServerPolicy { labels, ..ServerPolicy::default() };
+        settings.policy.servers.insert("bench".into(), policy);
+    }
     let host = Host::start(settings);
     host.warm_up();
     host

@@ -16,10 +16,9 @@ fn configuration(policy: &str) -> Configuration {
     ))
 }
 
-/// What people are told, without the note that the policy has no effect yet.
+/// What people are told.
 fn told(configuration: &Configuration) -> String {
-    let lines = shown(configuration);
-    lines.lines().filter(|line| !line.contains("by this version")).collect::<Vec<_>>().join("\n")
+    shown(configuration)
 }
 
 /// The policy of a file without mistakes.
@@ -217,4 +216,16 @@ fn many_rules_are_read_quickly_and_too_many_are_refused() {
     let more = configuration(&rules(10_001));
     assert_snapshot!(told(&more), @"error: toolgate.json:2:420033: `policy.rules[10000]` is one rule too many: a policy may have at most 10,000");
     assert_eq!(verdict(more.policy, &json!({})), Verdict::Deny);
+}
+
+#[test]
+fn how_calls_are_recorded_is_read_on_the_safe_side() {
+    let audit = |text: &str| read(&format!("{{ \"mcpServers\": {{}}, \"audit\": {text} }}")).audit;
+    let said = audit(r#"{ "arguments": true, "required": true }"#);
+    assert!(said.enabled && said.arguments && said.required);
+    assert!(!audit("false").enabled);
+    // What is not understood records, keeps no arguments and requires.
+    let wrong = audit(r#"{ "enabled": 0, "arguments": "yes", "required": "no" }"#);
+    assert!(wrong.enabled && !wrong.arguments && wrong.required);
+    assert!(audit(r#"{ "requird": true }"#).required && audit("7").required);
 }

@@ -39,7 +39,10 @@ fn logins_and_the_older_transport() {
     ));
     assert_eq!(transport(&server), "sse https://a.example/sse []");
     let oauth = &server.settings.oauth;
-    assert_eq!(oauth.client_secret.as_ref().map(toolgate_config::Secret::expose), Some("s3cr3t-t0ken"));
+    assert_eq!(
+        oauth.client_secret.as_ref().map(toolgate_config::Secret::expose),
+        Some("s3cr3t-t0ken")
+    );
     assert_eq!(oauth.scopes, ["read", "write"]);
     assert_eq!(oauth.client_metadata_url.as_deref(), Some("https://a.example/me.json"));
     assert_eq!((oauth.client_id.as_deref(), oauth.redirect_port), (Some("me"), Some(4000)));

@@ -83,6 +83,9 @@ fn list(
     }
     for tool in held {
         printer.line(format!("{}: {}", tool.name, summary(tool)));
+        for finding in scan(&tool.definition) {
+            printer.line(format!("  {finding}"));
+        }
     }
     if held.is_empty() {
         printer.note("no tool is held back");
@@ -101,16 +104,13 @@ fn list(
 
 fn diff(held: &[Withheld], name: &str, printer: &mut Printer) -> Result<ExitCode, Failure> {
     let tool = find(held, name)?;
-    match &tool.why {
-        Withholding::Held(change) => match &change.kind {
-            ChangeKind::Changed(differences) => printer.line(differences),
-            _ => {
-                let definition = tool.definition.to_value();
-                printer.line(format!("{}: {}", tool.name, summary(tool)));
-                printer.line(shown(&definition.to_string(), 20_000));
-            }
-        },
-        Withholding::Denied => printer.line("the policy denies it"),
+    if let Withholding::Held(change) = &tool.why
+        && let ChangeKind::Changed(differences) = &change.kind
+    {
+        printer.line(differences);
+    } else {
+        printer.line(format!("{}: {}", tool.name, summary(tool)));
+        printer.line(shown(&tool.definition.to_value().to_string(), 20_000));
     }
     Ok(ExitCode::SUCCESS)
 }
