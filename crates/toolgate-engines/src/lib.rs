@@ -16,5 +16,5 @@ pub use crate::{
     engine::{
         Engine, Failure, FailureKind, Function, Limits, Outcome, Position, Script, StackFrame,
     },
-    world::{Beginning, Call, CallId, Closed, Completion, Stream, Thrown, World},
+    world::{Beginning, Call, CallId, Closed, Completion, Nowhere, Stream, Thrown, World},
 };

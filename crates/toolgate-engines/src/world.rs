@@ -86,3 +86,33 @@ pub enum Stream {
 /// The host is gone; the engine gives up with [`crate::FailureKind::Abandoned`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Closed;
+
+/// A world in which nothing is: for a script that asks nothing of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Nowhere;
+
+impl World for Nowhere {
+    fn submit(&mut self, _call: Call) -> Result<(), Closed> {
+        Err(Closed)
+    }
+
+    fn wait(&mut self, _deadline: Option<Duration>) -> Result<Option<Completion>, Closed> {
+        Err(Closed)
+    }
+
+    fn more(&mut self) -> Result<Option<Completion>, Closed> {
+        Err(Closed)
+    }
+
+    fn now(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn beginning(&self) -> Beginning {
+        Beginning::default()
+    }
+
+    fn write(&mut self, _stream: Stream, _text: &str) {}
+
+    fn emit(&mut self, _block: Box<RawValue>) {}
+}

@@ -21,7 +21,6 @@ mod value;
 use std::{
     collections::BTreeSet,
     sync::atomic::{AtomicUsize, Ordering},
-    time::Duration,
 };
 
 use monty::MontyRepl;
@@ -29,7 +28,6 @@ use monty_types::{
     AssertMessageAnnotations, BASELINE_MEMORY, CompileOptions, ExcType, LIVE_MEMORY, MontyObject,
     ResourceLimits, ResourceTracker,
 };
-use serde_json::value::RawValue;
 
 pub use self::names::{BUILTINS, MODULES};
 use self::{
@@ -39,7 +37,7 @@ use self::{
 };
 use crate::{
     engine::{Engine, Failure, FailureKind, Limits, Outcome, Script},
-    world::{Beginning, Call, Closed, Completion, Stream, World},
+    world::{Nowhere, World},
 };
 
 /// How deeply functions may call each other at most, as in `CPython`.
@@ -185,33 +183,4 @@ fn tracker(limits: &Limits) -> ResourceTracker {
 
 fn options() -> CompileOptions {
     CompileOptions { assert_message_annotations: AssertMessageAnnotations::Off }
-}
-
-/// A world for the prelude, which asks nothing of it.
-struct Nowhere;
-
-impl World for Nowhere {
-    fn submit(&mut self, _call: Call) -> Result<(), Closed> {
-        Err(Closed)
-    }
-
-    fn wait(&mut self, _deadline: Option<Duration>) -> Result<Option<Completion>, Closed> {
-        Err(Closed)
-    }
-
-    fn more(&mut self) -> Result<Option<Completion>, Closed> {
-        Err(Closed)
-    }
-
-    fn now(&self) -> Duration {
-        Duration::ZERO
-    }
-
-    fn beginning(&self) -> Beginning {
-        Beginning::default()
-    }
-
-    fn write(&mut self, _stream: Stream, _text: &str) {}
-
-    fn emit(&mut self, _block: Box<RawValue>) {}
 }

@@ -1,12 +1,7 @@
 //! The engines of a worker.
 
-use std::time::Duration;
-
-use serde_json::value::RawValue;
 use toolgate_bindings::check::{Found, Language, Lookup, check};
-use toolgate_engines::{
-    Beginning, Call, Closed, Completion, Engine, Limits, Script, Stream, World,
-};
+use toolgate_engines::{Engine, Limits, Nowhere, Script};
 
 use super::{Haste, MakeEngine};
 
@@ -30,7 +25,7 @@ impl Engines {
         check(Language::TypeScript, "return 1", &[], &[], &mut Nothing);
         check(Language::Python, "1", &[], &[], &mut Nothing);
         if let Ok(engine) = (self.make)(Language::Python, Haste::Idle) {
-            drop(engine.run(&Script { source: "1", functions: &[] }, &TRIAL, &mut Nothing));
+            drop(engine.run(&Script { source: "1", functions: &[] }, &TRIAL, &mut Nowhere));
         }
         self.typescript = Some((self.make)(Language::TypeScript, Haste::Idle));
         self.python = Some((self.make)(Language::Python, Haste::Idle));
@@ -48,37 +43,11 @@ impl Engines {
 /// What a script may use that does nothing.
 const TRIAL: Limits = Limits { memory_bytes: 16 * 1024 * 1024, stack_bytes: 512 * 1024 };
 
-/// A world in which nothing is.
+/// Knows no tool.
 struct Nothing;
 
 impl Lookup for Nothing {
     fn look_up(&mut self, _names: &[String]) -> Vec<Found> {
         Vec::new()
     }
-}
-
-impl World for Nothing {
-    fn submit(&mut self, _call: Call) -> Result<(), Closed> {
-        Err(Closed)
-    }
-
-    fn wait(&mut self, _deadline: Option<Duration>) -> Result<Option<Completion>, Closed> {
-        Err(Closed)
-    }
-
-    fn more(&mut self) -> Result<Option<Completion>, Closed> {
-        Err(Closed)
-    }
-
-    fn now(&self) -> Duration {
-        Duration::ZERO
-    }
-
-    fn beginning(&self) -> Beginning {
-        Beginning::default()
-    }
-
-    fn write(&mut self, _stream: Stream, _text: &str) {}
-
-    fn emit(&mut self, _block: Box<RawValue>) {}
 }
