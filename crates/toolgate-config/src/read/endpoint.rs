@@ -1,4 +1,4 @@
-//! What every endpoint of a model has: a URL, a model, a key.
+//! What endpoints have: a URL, and where a model is behind them, its name and a key.
 
 use url::Url;
 
@@ -7,15 +7,24 @@ use super::scope::Scope;
 use crate::document::{Member, Value};
 use crate::{Secret, Severity};
 
-/// The base URL.
+/// A base URL of a model.
 pub(super) fn url<'r>(scope: &mut Scope<'r, '_>, member: &'r Member<'r>) -> Option<String> {
+    web_url(scope, member, "write the base URL, such as `http://localhost:11434/v1`")
+}
+
+/// A URL of the web; `hint` says how one is written here.
+pub(in crate::read) fn web_url<'r>(
+    scope: &mut Scope<'r, '_>,
+    member: &'r Member<'r>,
+    hint: &str,
+) -> Option<String> {
     let text = scope.text(member)?;
     let url = Url::parse(text.trim()).ok();
     let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     if url.is_none() {
         let path = Path::Key(scope.path, &member.key);
         let predicate = "is not a URL that begins with `http://` or `https://`";
-        let hint = Some("write the base URL, such as `http://localhost:11434/v1`".to_owned());
+        let hint = Some(hint.to_owned());
         scope.complain(Severity::Error, &path, member.node.offset, predicate, hint);
     }
     url.map(Into::into)

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use url::Url;
-
 use super::values::{self, Kind};
 use crate::document::{Member, Value};
+use crate::read::endpoint;
 use crate::read::report::Path;
 use crate::read::scope::Scope;
 use crate::{HttpDialect, Secret, Severity, Transport};
@@ -17,16 +16,9 @@ pub(super) fn read<'r>(
     dialect: HttpDialect,
 ) -> Option<Transport> {
     let headers = headers(scope);
-    let text = scope.text(member)?;
-    let url = Url::parse(text.trim()).ok();
-    let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-    if url.is_none() {
-        let path = Path::Key(scope.path, &member.key);
-        let predicate = "is not a URL that begins with `http://` or `https://`";
-        let hint = Some("write the whole URL, such as `https://example.com/mcp`".to_owned());
-        scope.complain(Severity::Error, &path, member.node.offset, predicate, hint);
-    }
-    Some(Transport::Http { url: url?.into(), headers, dialect })
+    let hint = "write the whole URL, such as `https://example.com/mcp`";
+    let url = endpoint::web_url(scope, member, hint)?;
+    Some(Transport::Http { url, headers, dialect })
 }
 
 /// The headers as they are written, and those whose values Codex takes from variables it names.
