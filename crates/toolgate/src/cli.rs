@@ -1,5 +1,6 @@
 //! The arguments, as they are written.
 
+mod contents;
 mod guard;
 
 use std::{net::SocketAddr, path::PathBuf};
@@ -83,13 +84,13 @@ pub(crate) enum Command {
     Enable(Enable),
     /// Do not use a server from the next conversation on
     Disable(Disable),
-    /// Show what agents asked to use and is not configured, and decide on it
+    /// Show which calls and servers wait for a person, and decide on them
     Approve(Approve),
-    /// Show the skills
+    /// Show the skills: what they are for and which servers they bring
     Skills(Skills),
     /// Show what a server wrote to stderr, and when it started and stopped
     Logs(Logs),
-    /// Show which queries led to which calls, by which later searches are ranked, or erase it
+    /// Show which queries led to which calls, by which searches are ranked, or erase it
     Usage(Usage),
     /// Show who may call what, or explain what becomes of a call
     Policy(Policy),

@@ -16,8 +16,6 @@ mod terminal;
 
 use std::{io::IsTerminal, process::ExitCode};
 
-use clap::Parser;
-
 use crate::{cli::Cli, failure::Failure, printer::Printer};
 
 /// Says that it was memory where a worker gets no more of it.
@@ -29,7 +27,7 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|argument| argument == load::WORKER) {
         return toolgate_sandbox::worker_main();
     }
-    let cli = Cli::parse();
+    let cli = Cli::read();
     start_logging(cli.globals.verbose);
     let mut printer = Printer::new();
     let outcome = tokio::runtime::Builder::new_multi_thread()

@@ -87,19 +87,17 @@ async fn the_reference_is_what_help_says() {
 async fn every_command_is_in_the_reference() {
     let listed = |help: &str| -> Vec<String> {
         help.lines()
-            .skip_while(|line| *line != "Commands:")
-            .skip(1)
-            .take_while(|line| !line.is_empty())
+            .skip_while(|line| !line.starts_with("Usage:"))
+            .take_while(|line| *line != "Options:")
             // A line that begins further in goes on with the one before it.
             .filter_map(|line| line.strip_prefix("  ").filter(|line| !line.starts_with(' ')))
             .filter_map(|line| line.split_whitespace().next())
-            .filter(|name| *name != "help")
+            .filter(|name| *name != "help" && name.starts_with(|first: char| first.is_lowercase()))
             .map(str::to_owned)
             .collect()
     };
-    for parent in
-        [&[][..], &["config"], &["usage"], &["skills"], &["policy"], &["grants"], &["definitions"]]
-    {
+    let parents = ["config", "usage", "skills", "policy", "grants", "definitions", "token", "runs"];
+    for parent in [&[][..]].into_iter().chain(parents.iter().map(std::slice::from_ref)) {
         let names = listed(&help(parent).await);
         assert!(!names.is_empty(), "{parent:?}");
         for name in names {
