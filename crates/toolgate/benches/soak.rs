@@ -62,13 +62,16 @@ fn main() -> ExitCode {
 }
 
 fn told(report: &Report) -> ExitCode {
-    let counts = report.counts;
+    let counts = &report.counts;
     println!("\ncalls made            {:>8}", counts.made);
     println!("  answered            {:>8}", counts.answered);
     println!(
         "  ended in an error   {:>8}  (of which {} had arrived)",
         counts.refused, counts.refused_but_arrived
     );
+    for (words, times) in &counts.errors {
+        println!("    {times:>6} × {words}");
+    }
     println!("  arrived at servers  {:>8}", counts.arrived);
     println!("sessions              {:>8}", report.sessions);
     println!("servers killed        {:>8}  (others crash by themselves)", report.crashes);

@@ -182,12 +182,21 @@ async fn answer(response: Response, id: &str) -> Result<Value, String> {
 /// What an answer says.
 fn read(answer: &Value, id: &str) -> Heard {
     let result = &answer["result"];
-    if answer.get("error").is_some() || result["isError"] == true {
-        return Heard::Refusal;
+    if let Some(error) = answer.get("error") {
+        return Heard::Refusal(kind_of(error["message"].as_str().unwrap_or_default()));
+    }
+    if result["isError"] == true {
+        return Heard::Refusal(kind_of(result["content"][0]["text"].as_str().unwrap_or_default()));
     }
     match result["structuredContent"]["id"].as_str() {
         Some(own) if own == id => Heard::Answer,
         Some(other) => Heard::Mixed(other.to_owned()),
         None => Heard::Nothing(format!("{answer:.200}")),
     }
+}
+
+/// An error without what differs from one to the next.
+fn kind_of(words: &str) -> String {
+    const SHOWN: usize = 100;
+    words.chars().filter(|character| !character.is_ascii_digit()).take(SHOWN).collect()
 }

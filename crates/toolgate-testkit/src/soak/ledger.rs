@@ -1,7 +1,7 @@
 //! What became of every call, at both ends.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     path::PathBuf,
     sync::atomic::{AtomicU64, Ordering},
 };
@@ -16,8 +16,8 @@ use crate::TestkitError;
 pub(super) enum Heard {
     /// The result, and it was this call's.
     Answer,
-    /// An error in words.
-    Refusal,
+    /// An error, in these words.
+    Refusal(String),
     /// A result that belongs to another call.
     Mixed(String),
     /// Nothing, or nothing that is an answer.
@@ -25,7 +25,7 @@ pub(super) enum Heard {
 }
 
 /// What the two ends say of the calls.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Calls that clients made.
     pub made: u64,
@@ -35,6 +35,8 @@ pub struct Counts {
     pub refused: u64,
     /// Of those, the ones that had reached their server.
     pub refused_but_arrived: u64,
+    /// How often each error came.
+    pub errors: BTreeMap<String, u64>,
     /// Calls that servers wrote down.
     pub arrived: u64,
 }
@@ -80,8 +82,9 @@ impl Ledger {
                 }
                 Heard::Mixed(other) => found.push(format!("{id} got the answer of {other}")),
                 Heard::Nothing(what) => found.push(format!("{id} was never answered: {what}")),
-                Heard::Refusal => {
+                Heard::Refusal(words) => {
                     counts.refused += 1;
+                    *counts.errors.entry(words.clone()).or_default() += 1;
                     counts.refused_but_arrived += times.min(1);
                 }
                 Heard::Answer => counts.answered += 1,
@@ -145,11 +148,13 @@ mod tests {
 
     #[test]
     fn calls_that_are_in_order_are_counted() {
-        let heard = [("a", Heard::Answer), ("b", Heard::Refusal), ("c", Heard::Refusal)];
+        let refused = || Heard::Refusal("it stopped".to_owned());
+        let heard = [("a", Heard::Answer), ("b", refused()), ("c", refused())];
         let (counts, problems) = compared(&heard, &(line("a") + &line("b")));
         assert!(problems.is_empty(), "{problems:?}");
+        let errors = BTreeMap::from([("it stopped".to_owned(), 2)]);
         let expected =
-            Counts { made: 3, answered: 1, refused: 2, refused_but_arrived: 1, arrived: 2 };
+            Counts { made: 3, answered: 1, refused: 2, refused_but_arrived: 1, errors, arrived: 2 };
         assert_eq!(counts, expected);
     }
 
