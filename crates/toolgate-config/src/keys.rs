@@ -18,7 +18,7 @@ pub(crate) const TOP_LEVEL: &[&str] = &[
 pub(crate) const REGISTRY: &[&str] = &["sources", "cacheHours"];
 
 /// The keys of a namespace.
-pub(crate) const NAMESPACE: &[&str] = &["servers", "exclusive", "mode", "toolSearch"];
+pub(crate) const NAMESPACE: &[&str] = &["servers", "exclusive", "mode", "toolSearch", "policy"];
 
 /// The keys under which clients keep their servers.
 pub(crate) const CONTAINERS: &[&str] = &["mcpServers", "servers", "context_servers", "mcp_servers"];

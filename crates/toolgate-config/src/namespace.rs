@@ -1,5 +1,7 @@
 //! Sets of servers that are served apart.
 
+use toolgate_policy::PolicySettings;
+
 use crate::ToolSearch;
 use crate::choice::choice;
 
@@ -15,6 +17,9 @@ pub struct Namespace {
     /// When tools are deferred and how they are found: what the file says for all, where the
     /// namespace does not say otherwise.
     pub tool_search: ToolSearch,
+    /// Who may call what in it: the policy of the file, the servers included, with the rules and labels
+    /// of the namespace after it, and in its place what else the namespace says.
+    pub policy: PolicySettings,
 }
 
 /// What an agent is shown in a namespace, in one word.

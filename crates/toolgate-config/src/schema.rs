@@ -84,6 +84,9 @@ struct NamespaceFile {
     mode: Option<NamespaceMode>,
     /// What differs from the `toolSearch` of the file.
     tool_search: Option<ToolSearch>,
+    /// What differs from the `policy` of the file. Rules and labels are added to those of the file, so
+    /// that what is denied there is denied here; the rest takes the place of what the file says.
+    policy: Option<PolicyFile>,
 }
 
 /// A server: a `command` that starts it, or the `url` where it runs.

@@ -16,7 +16,7 @@ use toolgate_config::{
     SearchStrategy, Severity, TokenCounter, ToolSearch, ToolSearchMode, Transport,
 };
 use toolgate_host::{AuditSettings, CodeSettings, EncoderSetup, HostSettings, ServerSetup, Supply};
-use toolgate_policy::definitions::Lock;
+use toolgate_policy::{NewTools, PolicySettings, definitions::Lock};
 use toolgate_registry::{Registry, RegistrySettings, Skills, Source, read_skills};
 use toolgate_sandbox::{PoolSettings, RunLimits};
 use toolgate_search::StrategyName;
@@ -162,6 +162,17 @@ impl Loaded {
         names.map(|name| (name.clone(), self.settings_of(Some(name), mode))).collect()
     }
 
+    /// Who may call what, in the namespace that was asked for or else outside of them all.
+    pub(crate) fn policy(&self) -> &PolicySettings {
+        self.policy_of(self.namespace.as_deref())
+    }
+
+    fn policy_of(&self, namespace: Option<&str>) -> &PolicySettings {
+        let mut namespaces = self.configuration.namespaces.iter();
+        let chosen = namespaces.find(|known| Some(known.name.as_str()) == namespace);
+        chosen.map_or(&self.configuration.policy, |chosen| &chosen.policy)
+    }
+
     /// What is chosen for the servers, by people and models: each namespace has its own.
     pub(crate) fn choices(&self, namespace: Option<&str>) -> Option<ChoiceFile> {
         let path = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
@@ -187,6 +198,7 @@ impl Loaded {
         let namespaces = &configuration.namespaces;
         let chosen = namespaces.iter().find(|known| Some(known.name.as_str()) == namespace);
         let search = chosen.map_or(&configuration.tool_search, |chosen| &chosen.tool_search);
+        let policy = self.policy_of(namespace).clone();
         let is_in = |namespace: &Namespace, server: &str| {
             namespace.servers.iter().any(|name| name == server)
         };
@@ -204,6 +216,9 @@ impl Loaded {
                 Some(setup(server, endpoint))
             })
             .collect();
+        // One namespace may hold back what is new where the others do not.
+        let holds = policy.new_tools == NewTools::Hold;
+        let lock = self.lock.clone().or_else(|| holds.then(Lock::default));
         HostSettings {
             exposure: exposure(search, mode),
             max_results: search.max_results,
@@ -228,9 +243,9 @@ impl Loaded {
                 is_set,
             },
             code: code(&configuration.code_mode),
-            policy: configuration.policy.clone(),
-            lock: self.lock.clone(),
-            pin: self.lock.is_some().then(|| Pins::beside(&self.path).pin()),
+            pin: lock.is_some().then(|| Pins::beside(&self.path).pin()),
+            lock,
+            policy,
             audit: configuration.audit.enabled.then_some(AuditSettings {
                 arguments: configuration.audit.arguments,
                 required: configuration.audit.required,

@@ -21,7 +21,7 @@ mod transport;
 
 use std::collections::{BTreeMap, HashSet};
 
-use toolgate_policy::{ServerName, ServerPolicy};
+use toolgate_policy::{PolicySettings, ServerName, ServerPolicy};
 
 use report::{Path, Report};
 
@@ -59,7 +59,7 @@ pub(crate) fn read<'c>(
     let mut context = Context { report: Report::new(source), expander: Expander::new(environment) };
     let mut servers = Servers::default();
     let mut configuration = Configuration::default();
-    let mut namespaces = None;
+    let (mut namespaces, mut policy) = (None, None);
     for member in &root.members {
         let path = Path::Key(&Path::Root, &member.key);
         match (&*member.key, &member.node.value) {
@@ -92,7 +92,7 @@ pub(crate) fn read<'c>(
             // Read below: they build on the rest, wherever that is in the file.
             ("namespaces", _) => namespaces = Some(member),
             ("policy", _) => {
-                configuration.policy = policy::read(&mut context, &path, member);
+                policy = Some(policy::read(&mut context, &path, member, policy::base()));
             }
             ("audit", _) => {
                 configuration.audit = audit::read(&mut context, &path, member);
@@ -109,10 +109,11 @@ pub(crate) fn read<'c>(
         let hint = no_servers_hint(root, format);
         context.report.push(context.report.problem_of_file("the file has no MCP servers", hint));
     }
-    configuration.policy.servers = servers.policies;
+    let base = policy.clone().unwrap_or_else(policy::base);
+    configuration.policy = PolicySettings { servers: servers.policies, ..policy.unwrap_or_default() };
     configuration.servers = servers.entries;
     if let Some(member) = namespaces {
-        configuration.namespaces = namespaces::read(&mut context, member, &configuration);
+        configuration.namespaces = namespaces::read(&mut context, member, &configuration, &base);
     }
     configuration.problems = context.report.finish();
     configuration

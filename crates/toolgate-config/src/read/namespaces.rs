@@ -1,8 +1,10 @@
 //! The `namespaces` key.
 
+use toolgate_policy::PolicySettings;
+
 use super::report::Path;
 use super::scope::Scope;
-use super::{Context, tool_search};
+use super::{Context, policy, tool_search};
 use crate::document::{Member, Value};
 use crate::keys::NAMESPACE;
 use crate::namespace::NamespaceMode;
@@ -14,11 +16,12 @@ const MOST: usize = 100;
 const LONGEST_NAME: usize = 64;
 
 /// Reads the namespaces. One that is not understood is left out, with an error: it would show what
-/// was to be kept apart.
+/// was to be kept apart. Their policies build on `base`.
 pub(super) fn read(
     context: &mut Context<'_>,
     member: &Member<'_>,
     configuration: &Configuration,
+    base: &PolicySettings,
 ) -> Vec<Namespace> {
     let path = Path::Key(&Path::Root, &member.key);
     let Value::Object(object) = &member.node.value else {
@@ -37,7 +40,7 @@ pub(super) fn read(
             context.report.add(Severity::Error, &path, member.key_offset, &predicate, None);
             continue;
         }
-        namespaces.extend(namespace(context, &path, member, configuration));
+        namespaces.extend(namespace(context, &path, member, configuration, base));
     }
     namespaces
 }
@@ -60,6 +63,7 @@ fn namespace(
     path: &Path<'_>,
     member: &Member<'_>,
     configuration: &Configuration,
+    base: &PolicySettings,
 ) -> Option<Namespace> {
     let Value::Object(object) = &member.node.value else {
         let predicate = format!("must be an object, but is {}", member.node.value.kind());
@@ -102,7 +106,16 @@ fn namespace(
     if let Some(mode) = mode {
         apply(mode, &mut tool_search);
     }
-    Some(Namespace { name: member.key.to_string(), servers, exclusive, tool_search })
+    let policy = match object.get("policy") {
+        Some(member) if !matches!(member.node.value, Value::Null) => {
+            let path = Path::Key(path, &member.key);
+            let inherited =
+                PolicySettings { servers: configuration.policy.servers.clone(), ..base.clone() };
+            policy::read(scope.context, &path, member, inherited)
+        }
+        _ => configuration.policy.clone(),
+    };
+    Some(Namespace { name: member.key.to_string(), servers, exclusive, tool_search, policy })
 }
 
 fn apply(mode: NamespaceMode, search: &mut ToolSearch) {

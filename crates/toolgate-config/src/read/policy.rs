@@ -13,16 +13,24 @@ use crate::document::{Member, Value};
 use crate::keys::POLICY;
 use crate::{ServerSettings, Severity};
 
-/// Reads the policy. A mistake in it never lets more through: what is not understood denies, asks
-/// more often or holds back, and is an error.
+/// What a policy builds on where there is none: whoever writes one wants to be asked, also where
+/// they do not say so.
+pub(super) fn base() -> PolicySettings {
+    PolicySettings::of_mode(Mode::Ask)
+}
+
+/// Reads a policy that builds on another: its rules and labels come after those that are there, and
+/// what else it says takes their place. A mistake in it never lets more through: what is not
+/// understood denies, asks more often or holds back, and is an error.
 pub(super) fn read(
     context: &mut Context<'_>,
     path: &Path<'_>,
     member: &Member<'_>,
+    mut inherited: PolicySettings,
 ) -> PolicySettings {
     let object = match &member.node.value {
         Value::String(word) if let Some(mode) = Mode::named(word) => {
-            return PolicySettings::of_mode(mode);
+            return PolicySettings { mode, ..inherited };
         }
         Value::Object(object) => object,
         _ => {
@@ -30,7 +38,9 @@ pub(super) fn read(
             let hint = "to be asked before a tool changes something, write `\"policy\": \"ask\"`";
             let offset = member.node.offset;
             context.report.add(Severity::Error, path, offset, &predicate, Some(hint.into()));
-            return PolicySettings::of_mode(Mode::Deny);
+            let denial = rule::denial(context, path, &member.node, Target::default());
+            inherited.rules.push(denial);
+            return PolicySettings { mode: Mode::Deny, ..inherited };
         }
     };
     let mut scope = Scope::new(object, path, context);
@@ -38,20 +48,17 @@ pub(super) fn read(
     scope.refuse_unknown(POLICY);
     // A misspelt `rules` must not be a policy without rules.
     let is_misspelt = scope.first_error.is_some();
-    let mut rules = rule::read_all(&mut scope);
+    inherited.rules.extend(rule::read_all(&mut scope));
     if is_misspelt {
-        rules.push(rule::denial(&scope, path, &member.node, Target::default()));
+        inherited.rules.push(rule::denial(scope.context, path, &member.node, Target::default()));
     }
-    let labels = labels(&mut scope);
+    inherited.labels.extend(labels(&mut scope));
     PolicySettings {
-        // Whoever writes a policy wants one, also where they do not say which.
-        mode: closed(&mut scope, "default", Mode::Ask, Mode::Deny),
-        claims: closed(&mut scope, "claims", Claims::All, Claims::Trusted),
-        flow: closed(&mut scope, "flow", FlowMode::Content, FlowMode::Labels),
-        new_tools: closed(&mut scope, "newTools", NewTools::Allow, NewTools::Hold),
-        rules,
-        labels,
-        ..PolicySettings::default()
+        mode: closed(&mut scope, "default", inherited.mode, Mode::Deny),
+        claims: closed(&mut scope, "claims", inherited.claims, Claims::Trusted),
+        flow: closed(&mut scope, "flow", inherited.flow, FlowMode::Labels),
+        new_tools: closed(&mut scope, "newTools", inherited.new_tools, NewTools::Hold),
+        ..inherited
     }
 }
 

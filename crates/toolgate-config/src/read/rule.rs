@@ -7,7 +7,7 @@ use toolgate_policy::{
     Verdict,
 };
 
-use super::condition;
+use super::{Context, condition};
 use super::policy::origin;
 use super::report::Path;
 use super::scope::Scope;
@@ -35,7 +35,7 @@ pub(super) fn read_all(scope: &mut Scope<'_, '_>) -> Vec<Rule> {
     let Value::Array(elements) = &member.node.value else {
         let hint = "write `\"rules\": [{ \"tool\": \"github_*\", \"verdict\": \"ask\" }]`";
         scope.mismatch(Severity::Error, &path, &member.node, "a list", Some(hint.into()));
-        return vec![denial(scope, &path, &member.node, Target::default())];
+        return vec![denial(scope.context, &path, &member.node, Target::default())];
     };
     let mut rules = Vec::with_capacity(elements.len().min(MAX_RULES));
     for (index, element) in elements.iter().enumerate() {
@@ -45,7 +45,7 @@ pub(super) fn read_all(scope: &mut Scope<'_, '_>) -> Vec<Rule> {
             let predicate = "is one rule too many: a policy may have at most 10,000";
             scope.complain(Severity::Error, &path, element.offset, predicate, None);
             rules.truncate(MAX_RULES);
-            rules.push(denial(scope, &path, element, Target::default()));
+            rules.push(denial(scope.context, &path, element, Target::default()));
             break;
         }
     }
@@ -55,7 +55,7 @@ pub(super) fn read_all(scope: &mut Scope<'_, '_>) -> Vec<Rule> {
 fn read(scope: &mut Scope<'_, '_>, path: &Path<'_>, node: &Node<'_>, rules: &mut Vec<Rule>) {
     let Value::Object(object) = &node.value else {
         scope.mismatch(Severity::Error, path, node, "an object", None);
-        rules.push(denial(scope, path, node, Target::default()));
+        rules.push(denial(scope.context, path, node, Target::default()));
         return;
     };
     let outer_error = scope.first_error.take();
@@ -81,7 +81,7 @@ fn read(scope: &mut Scope<'_, '_>, path: &Path<'_>, node: &Node<'_>, rules: &mut
                     });
                 }
                 Some(Verdict::Allow) => {}
-                _ => rules.push(denial(inner, path, node, target)),
+                _ => rules.push(denial(inner.context, path, node, target)),
             }
         }
     });
@@ -90,12 +90,12 @@ fn read(scope: &mut Scope<'_, '_>, path: &Path<'_>, node: &Node<'_>, rules: &mut
 
 /// What stands in for what cannot be read.
 pub(super) fn denial(
-    scope: &Scope<'_, '_>,
+    context: &Context<'_>,
     path: &Path<'_>,
     node: &Node<'_>,
     target: Target,
 ) -> Rule {
-    let origin = origin(scope.context, path, node.offset);
+    let origin = origin(context, path, node.offset);
     let reason = Some("a part of the policy cannot be read".into());
     Rule { reason, ..Rule::new(target, Verdict::Deny, origin) }
 }

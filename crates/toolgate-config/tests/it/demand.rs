@@ -3,6 +3,9 @@
 use std::time::Duration;
 
 use toolgate_config::{DeferredMode, RegistrySource, ToolSearchMode};
+use toolgate_policy::{
+    Annotations, Flow, FlowMode, Label, Mode, NewTools, Policy, PolicySettings, ToolId, Verdict,
+};
 
 use crate::{problems, read};
 
@@ -111,4 +114,78 @@ fn a_namespace_that_is_not_understood_is_left_out() {
     assert_eq!(namespaces.len(), 1);
     assert!(namespaces[0].exclusive, "what is not understood holds back");
     assert_eq!(namespaces[0].servers, ["a"]);
+}
+
+/// The verdicts of a policy on tools of the server `a`.
+fn verdicts(settings: &PolicySettings, tools: [&str; 3]) -> [Verdict; 3] {
+    let policy = Policy::new(settings.clone());
+    tools.map(|tool| {
+        let id = ToolId::new("a", tool);
+        let tool = policy.tool(&id, &format!("a_{tool}"), Annotations::default());
+        tool.decide(&serde_json::json!({}), &Flow::NONE).verdict
+    })
+}
+
+#[test]
+fn a_policy_of_a_namespace_builds_on_that_of_the_file() {
+    let configuration = read(
+        r#"{ "namespaces": {
+                "silent": { "servers": ["a"] },
+                "word": { "servers": ["a"], "policy": "allow" },
+                "rules": { "servers": ["a"], "policy": {
+                    "flow": "labels",
+                    "rules": [{ "server": "a", "verdict": "allow" },
+                              { "tool": "a_read", "verdict": "deny" }],
+                    "labels": { "a_read": "private" } } }
+            },
+            "mcpServers": { "a": { "command": "x", "tools": { "read": { "approval": "ask" } } } },
+            "policy": { "default": "deny-writes", "newTools": "hold",
+                        "labels": { "a_*": "egress" },
+                        "rules": [{ "tool": "a_drop", "verdict": "deny" }] } }"#,
+    );
+    assert!(configuration.problems.is_empty(), "{:?}", configuration.problems);
+    let [silent, word, rules] = &configuration.namespaces[..] else { panic!("three") };
+    assert_eq!(silent.policy, configuration.policy);
+    let tools = ["drop", "read", "write"];
+    let (allow, ask, deny) = (Verdict::Allow, Verdict::Ask, Verdict::Deny);
+    assert_eq!(verdicts(&configuration.policy, tools), [deny, ask, deny]);
+    assert_eq!(verdicts(&word.policy, tools), [deny, ask, allow], "a rule that denies stays");
+    assert_eq!(verdicts(&rules.policy, tools), [deny, deny, allow]);
+    assert_eq!(
+        (rules.policy.mode, rules.policy.new_tools, rules.policy.flow),
+        (Mode::DenyWrites, NewTools::Hold, FlowMode::Labels)
+    );
+    let read = ToolId::new("a", "read");
+    let labels = Policy::new(rules.policy.clone()).tool(&read, "a_read", Annotations::default());
+    assert_eq!(labels.labels(), [Label::Private, Label::Egress].into_iter().collect());
+}
+
+#[test]
+fn a_policy_of_a_namespace_alone_asks_as_one_of_the_file_does() {
+    let configuration = read(
+        r#"{ "mcpServers": { "a": { "command": "x" } },
+             "namespaces": { "n": { "servers": ["a"], "policy": {} } } }"#,
+    );
+    assert_eq!(configuration.policy.mode, Mode::Allow, "there is none");
+    assert_eq!(configuration.namespaces[0].policy.mode, Mode::Ask);
+}
+
+#[test]
+fn a_policy_of_a_namespace_that_is_not_understood_denies() {
+    let text = r#"{ "mcpServers": { "a": { "command": "x" } },
+        "policy": { "rules": [{ "server": "a", "verdict": "allow" }] },
+        "namespaces": {
+            "word": { "servers": ["a"], "policy": "alow" },
+            "key": { "servers": ["a"], "policy": { "rulez": [] } }
+        } }"#;
+    insta::assert_snapshot!(problems(text), @r#"
+    error: toolgate.json:4:51: `namespaces.word.policy` must be `allow`, `ask`, `ask-always`, `deny-writes` or `deny` or an object; every call is denied
+      hint: to be asked before a tool changes something, write `"policy": "ask"`
+    error: toolgate.json:5:52: `namespaces.key.policy.rulez` is not a known key
+      hint: did you mean `rules`?
+    "#);
+    for namespace in read(text).namespaces {
+        let verdicts = verdicts(&namespace.policy, ["drop", "read", "write"]);
+        assert_eq!(verdicts, [Verdict::Deny; 3], "{}", namespace.name);
+    }
 }

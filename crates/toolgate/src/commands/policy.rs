@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use toolgate_catalog::Tool;
-use toolgate_config::Configuration;
 use toolgate_host::{Host, Withheld, Withholding};
 use toolgate_policy::{Annotations, Flow, LabelSet, PolicySettings, ToolPolicy};
 
@@ -93,7 +92,7 @@ fn find(host: &Host, name: &str) -> Option<Found> {
 fn show(globals: &Globals, arguments: &Policy, printer: &mut Printer) -> Result<ExitCode, Failure> {
     let loaded = load::load(globals)?;
     load::report(&loaded, printer);
-    let Configuration { policy, audit, .. } = &loaded.configuration;
+    let (policy, audit) = (loaded.policy(), &loaded.configuration.audit);
     let rules: Vec<Value> = policy
         .rules
         .iter()

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Records: one tool that reads, one that deletes.
-fn records() -> Fixture {
+pub(crate) fn records() -> Fixture {
     let mut list = tool("list", "List the records.", &json!({}), &[]);
     list["annotations"] = json!({ "readOnlyHint": true });
     let delete = tool(

@@ -26,6 +26,7 @@ pub(crate) struct HttpGateway {
 pub(crate) struct HttpClient {
     url: String,
     http: reqwest::Client,
+    capabilities: Value,
 }
 
 impl Workplace {
@@ -68,7 +69,12 @@ impl HttpGateway {
     }
 
     pub(crate) fn client(&self) -> HttpClient {
-        HttpClient { url: self.url.clone(), http: reqwest::Client::new() }
+        HttpClient::new(self.url.clone())
+    }
+
+    /// A client of what is served under this name.
+    pub(crate) fn client_of(&self, namespace: &str) -> HttpClient {
+        HttpClient::new(format!("{}/{namespace}", self.url))
     }
 
     /// Asks it to end, and waits for a good end.
@@ -80,12 +86,34 @@ impl HttpGateway {
 }
 
 impl HttpClient {
+    fn new(url: String) -> Self {
+        Self { url, http: reqwest::Client::new(), capabilities: json!({}) }
+    }
+
+    /// The same client, which can be asked this.
+    pub(crate) fn with_capabilities(self, capabilities: Value) -> Self {
+        Self { capabilities, ..self }
+    }
+
     /// Sends a request; gives its result.
-    pub(crate) async fn request(&self, method: &str, mut params: Value) -> Value {
+    pub(crate) async fn request(&self, method: &str, params: Value) -> Value {
+        let mut message = self.send(method, params).await;
+        assert!(message.get("error").is_none(), "{method}: {message}");
+        message["result"].take()
+    }
+
+    /// Sends a request that is not to succeed; gives its error.
+    pub(crate) async fn refused(&self, method: &str, params: Value) -> Value {
+        let mut message = self.send(method, params).await;
+        assert!(message.get("result").is_none(), "{method}: {message}");
+        message["error"].take()
+    }
+
+    async fn send(&self, method: &str, mut params: Value) -> Value {
         params["_meta"] = json!({
             "io.modelcontextprotocol/protocolVersion": VERSION,
             "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
-            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientCapabilities": self.capabilities,
         });
         let mut request = self
             .http
@@ -101,10 +129,7 @@ impl HttpClient {
         // One JSON text, or a stream of events of which the last is the answer.
         let events = answer.lines().filter_map(|line| line.strip_prefix("data:"));
         let last = events.map(str::trim).rfind(|data| !data.is_empty()).unwrap_or(&answer);
-        let mut message: Value = serde_json::from_str(last)
-            .unwrap_or_else(|error| panic!("{method}: {error}: {answer}"));
-        assert!(message.get("error").is_none(), "{method}: {message}");
-        message["result"].take()
+        serde_json::from_str(last).unwrap_or_else(|error| panic!("{method}: {error}: {answer}"))
     }
 
     pub(crate) async fn list(&self) -> Vec<Value> {

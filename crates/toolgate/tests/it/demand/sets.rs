@@ -4,7 +4,8 @@ use serde_json::json;
 
 use crate::{
     fixtures::{notes, weather},
-    support::{META, Workplace, entry, list, names},
+    guard::records,
+    support::{META, Workplace, entry, list, names, text},
 };
 
 #[tokio::test]
@@ -47,4 +48,73 @@ async fn a_namespace_has_its_own_servers_and_mode() {
       hint: it has outside, all
     "
     );
+}
+
+#[tokio::test]
+async fn a_namespace_has_its_own_policy() {
+    let workplace = Workplace::new(&json!({
+        "mcpServers": { "records": entry(&records()) },
+        "policy": "allow",
+        "codeMode": { "enabled": false },
+        "namespaces": {
+            "readers": { "servers": ["records"],
+                         "policy": { "rules": [{ "tool": "records_delete", "verdict": "deny" }] } },
+            "careful": { "servers": ["records"], "policy": { "flow": "labels", "labels": {
+                "records_list": "private", "records_delete": "egress" } } },
+        },
+    }));
+    let gateway = workplace.serve_http(&[]).await;
+    let (all, readers) = (gateway.client(), gateway.client_of("readers"));
+    let careful = gateway.client_of("careful");
+    let id = json!({ "id": "7" });
+    assert_eq!(names(&all.list().await), ["records_list", "records_delete"]);
+    let deleted = all.call("records_delete", id.clone()).await;
+    assert_ne!(deleted["isError"], true, "{deleted}");
+    assert_eq!(names(&readers.list().await), ["records_list"], "what is denied is not shown");
+    let denied = readers.refused("tools/call", json!({ "name": "records_delete", "arguments": id }));
+    insta::assert_snapshot!(denied.await["message"].as_str().unwrap(), @"there is no tool `records_delete`; did you mean `records_list`?");
+
+    // The same calls, with labels and without.
+    for (client, waits) in [(&all, false), (&careful, true)] {
+        client.call("records_list", json!({})).await;
+        let deleted = client.call("records_delete", id.clone()).await;
+        assert_eq!(text(&deleted).contains("waiting for approval"), waits, "{deleted}");
+    }
+    gateway.stop().await;
+}
+
+#[tokio::test]
+async fn the_policy_of_a_namespace_is_explained() {
+    let workplace = Workplace::new(&json!({
+        "mcpServers": { "records": entry(&records()) },
+        "policy": "ask",
+        "namespaces": { "readers": { "servers": ["records"], "policy": {
+            "default": "deny", "rules": [{ "tool": "records_list", "verdict": "allow" }],
+        } } },
+    }));
+    let shell = async |arguments: &[&str]| workplace.run(arguments).await.shown();
+    insta::assert_snapshot!(shell(&["policy", "--namespace", "readers"]).await, @"
+    exit code 0
+    --- stdout
+    default: deny
+    claims: all
+    flow: content
+    new tools: allow
+    allow: `namespaces.readers.policy.rules[0]` (toolgate.json:20:11), one tool
+    --- stderr
+    ");
+    insta::assert_snapshot!(
+        shell(&["policy", "check", "records_delete", "--namespace", "readers"]).await, @r#"
+    exit code 0
+    --- stdout
+    deny: no rule applies, and the default is "deny"
+      Every call is denied, so that nobody is shown the tool: no list, no search, no script.
+    --- stderr
+    "#);
+    insta::assert_snapshot!(shell(&["policy", "check", "records_delete"]).await, @r#"
+    exit code 0
+    --- stdout
+    ask: no rule applies, and the default is "ask"; the tool does not count as read-only
+    --- stderr
+    "#);
 }
