@@ -96,7 +96,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// Answers, or gives nothing for a request that was taken back.
+    /// Answers, or gives nothing for a request that the client has taken back.
     async fn work(
         &self,
         request: Request,
@@ -116,12 +116,16 @@ impl Conversation {
         let asked =
             Asked { id: id.clone(), method, params, era: Era::Legacy, link, cancel: cancel_it };
         let mut working = self.face.request(asked);
-        tokio::select! {
-            outcome = &mut working => (!cancel.is_cancelled()).then(|| message::answer(&id, outcome)),
-            () = cancel.cancelled() => {
-                let _ = tokio::time::timeout(LAST_WORDS, working).await;
-                None
-            }
+        let outcome = tokio::select! {
+            outcome = &mut working => Some(outcome),
+            () = cancel.cancelled() => tokio::time::timeout(LAST_WORDS, working).await.ok(),
+        };
+        match outcome {
+            Some(outcome) if !cancel.is_cancelled() => Some(message::answer(&id, outcome)),
+            // What was done all the same is worth telling.
+            Some(Ok(result)) if self.stop.is_cancelled() => Some(message::answer(&id, Ok(result))),
+            _ if self.stop.is_cancelled() => Some(message::answer(&id, Err(message::stopping()))),
+            _ => None,
         }
     }
 

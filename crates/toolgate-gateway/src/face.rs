@@ -56,6 +56,11 @@ pub trait Face: fmt::Debug + Send + Sync + 'static {
     /// The input schema of a tool, where it asks for arguments to be repeated as headers.
     fn header_schema<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, Option<Value>>;
 
+    /// Whether a `requestState` that the endpoint did not make may be one of a server behind it.
+    fn has_states(&self) -> bool {
+        false
+    }
+
     /// Ends what it holds, in order.
     fn close(&self) -> BoxFuture<'_, ()>;
 

@@ -152,6 +152,13 @@ pub(crate) fn method_not_found(method: &str) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method `{method}`"), None)
 }
 
+/// An error that says that a request was not brought to its end.
+pub(crate) fn stopping() -> ErrorData {
+    let message = "the gateway is stopping: the request was cancelled, and whether it had an effect \
+                   is not known";
+    ErrorData::internal_error(message, None)
+}
+
 fn invalid(id: Option<Value>, message: impl Into<String>) -> Box<Unreadable> {
     let message = format!("this is no JSON-RPC message: {}", message.into());
     Box::new(Unreadable { id, error: ErrorData::invalid_request(message, None) })

@@ -21,7 +21,7 @@ use crate::{
     era::{Declared, Era},
     face::{Asked, Face},
     link::{Link, Said},
-    message::Request,
+    message::{self, Request},
     token,
 };
 
@@ -34,7 +34,7 @@ pub(crate) struct Running {
     done: Option<Result<Value, ErrorData>>,
     open: BTreeMap<String, Open>,
     asked: u64,
-    _cancel: DropGuard,
+    cancel: DropGuard,
 }
 
 #[derive(Debug)]
@@ -56,6 +56,8 @@ pub(crate) enum Step {
 
 /// Notifications that wait for a slow client. More are lost; a result never is.
 const QUEUED: usize = 256;
+/// How long what is cancelled has to come to its end.
+const LAST_WORDS: Duration = Duration::from_millis(300);
 
 impl Running {
     pub(crate) fn start(face: Arc<dyn Face>, request: Request) -> Self {
@@ -77,7 +79,7 @@ impl Running {
             let _ = finished.send(face.request(asked).await);
         });
         let open = BTreeMap::new();
-        Self { method, said, outcome, done: None, open, asked: 0, _cancel: guard }
+        Self { method, said, outcome, done: None, open, asked: 0, cancel: guard }
     }
 
     /// What comes next. Notifications come before the end that follows them.
@@ -109,6 +111,23 @@ impl Running {
                 () = tokio::task::yield_now(), if !self.open.is_empty() => return Step::Waiting,
             }
         }
+    }
+
+    /// Cancels it, and gives its last word: the result where there is one all the same, such as that
+    /// of a subscription.
+    pub(crate) async fn end(&mut self) -> Result<Value, ErrorData> {
+        self.cancel.token().cancel();
+        let ending = async {
+            loop {
+                match self.step().await {
+                    Step::Done(outcome) => return outcome.ok(),
+                    Step::Waiting => return None,
+                    Step::Notification(_) => {}
+                }
+            }
+        };
+        let outcome = tokio::time::timeout(LAST_WORDS, ending).await;
+        outcome.ok().flatten().ok_or_else(message::stopping)
     }
 
     /// Hands over what the client answered. What it did not answer stays open.
@@ -185,14 +204,31 @@ impl Suspended {
         Ok(result)
     }
 
-    /// Gives back the request that `retry` goes on with, once its answers are handed over. Nothing
-    /// where it names none of ours, of this caller, at this place, of this method.
-    pub(crate) fn resume(
+    /// Goes on with the request that waits for what this one brings, or starts it. One that goes on
+    /// with nothing is no new one: what it was begun with may have been done already.
+    pub(crate) fn resume_or_start(
         &self,
         caller: &Caller,
         place: &Arc<str>,
-        retry: &Request,
-    ) -> Option<Running> {
+        face: Arc<dyn Face>,
+        request: Request,
+    ) -> Result<Running, ErrorData> {
+        if let Some(running) = self.resume(caller, place, &request) {
+            return Ok(running);
+        }
+        let params = request.fields();
+        let brings = |key: &str| params.and_then(|all| all.get(key)).is_some_and(|it| !it.is_null());
+        if !face.has_states() && (brings("requestState") || brings("inputResponses")) {
+            let message = "this `requestState` is unknown, expired or not yours, so that nothing was \
+                           called; start the call again without `requestState` and `inputResponses`";
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        Ok(Running::start(face, request))
+    }
+
+    /// Gives back the request that `retry` goes on with, once its answers are handed over. Nothing
+    /// where it names none of ours, of this caller, at this place, of this method.
+    fn resume(&self, caller: &Caller, place: &Arc<str>, retry: &Request) -> Option<Running> {
         let params = retry.fields()?;
         let state = params.get("requestState")?.as_str()?;
         let mut table = self.table.lock();
@@ -236,7 +272,7 @@ mod tests {
             done: None,
             open: BTreeMap::new(),
             asked: 0,
-            _cancel: CancellationToken::new().drop_guard(),
+            cancel: CancellationToken::new().drop_guard(),
         }
     }
 

@@ -1,13 +1,15 @@
 //! Lines on stdin and stdout: one client, of either era.
 
+mod lines;
+
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use futures::{StreamExt as _, future::BoxFuture};
+use futures::StreamExt as _;
 use parking_lot::Mutex;
 use rmcp::ErrorData;
 use serde_json::{Value, json};
 use tokio::{
-    io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufWriter},
+    io::{AsyncRead, AsyncWrite},
     sync::{OnceCell, mpsc},
 };
 use tokio_util::{
@@ -16,15 +18,15 @@ use tokio_util::{
     task::TaskTracker,
 };
 
+use self::lines::{Batch, Lines, write};
 use crate::{
     caller::Caller,
     conversation::{Conversation, Unwelcome},
     era::{self, Declared, Era},
     face::{Face, Source},
-    greeting::Greeting,
     handshake::{self, Terms},
     link::Outbox,
-    message::{self, Incoming, Message, Notification, Request, Unreadable},
+    message::{self, Incoming, Message, Notification, Request, Unreadable, stopping},
     running::{Running, Step, Suspended},
 };
 
@@ -122,12 +124,8 @@ impl OneClient {
             match lines.next().await {
                 Some(Ok(line)) if line.trim_ascii().is_empty() => {}
                 Some(Ok(line)) => match Incoming::read(&line) {
-                    Ok(Incoming::One(message)) => self.accept(message).await,
-                    Ok(Incoming::Batch(messages)) => {
-                        for message in messages {
-                            self.accept(message).await;
-                        }
-                    }
+                    Ok(Incoming::One(message)) => self.accept(message, None).await,
+                    Ok(Incoming::Batch(messages)) => self.accept_batch(messages).await,
                     Err(unreadable) => {
                         let Unreadable { id, error } = *unreadable;
                         self.refuse(&json!(id), error);
@@ -144,7 +142,16 @@ impl OneClient {
         }
     }
 
-    async fn accept(self: &Arc<Self>, message: Message) {
+    /// What 2025-03-26 allowed. The answers come together, in the order in which they came about.
+    async fn accept_batch(self: &Arc<Self>, messages: Vec<Message>) {
+        let requests = messages.iter().filter(|message| matches!(message, Message::Request(_)));
+        let batch = Arc::new(Batch::new(Arc::clone(&self.outbox), requests.count()));
+        for message in messages {
+            self.accept(message, Some(&batch)).await;
+        }
+    }
+
+    async fn accept(self: &Arc<Self>, message: Message, batch: Option<&Arc<Batch>>) {
         match message {
             Message::Response(response) => {
                 if let Some(legacy) = self.legacy.get() {
@@ -154,8 +161,12 @@ impl OneClient {
             Message::Notification(notification) => self.notification(notification).await,
             Message::Request(request) => {
                 let id = request.id.clone();
-                if let Err(error) = self.request(request).await {
-                    self.refuse(&id, error);
+                match (self.request(request, batch).await, batch) {
+                    (Ok(()), _) => {}
+                    (Err(error), None) => self.refuse(&id, error),
+                    (Err(error), Some(batch)) => {
+                        batch.finish(Some(message::answer(&id, Err(error)))).await;
+                    }
                 }
             }
         }
@@ -175,24 +186,35 @@ impl OneClient {
         }
     }
 
-    async fn request(self: &Arc<Self>, request: Request) -> Result<(), ErrorData> {
+    async fn request(
+        self: &Arc<Self>,
+        request: Request,
+        batch: Option<&Arc<Batch>>,
+    ) -> Result<(), ErrorData> {
         if request.method == "initialize" {
-            return self.initialize(request).await;
+            return match batch {
+                None => self.initialize(request).await,
+                Some(_) => Err(alone("a handshake")),
+            };
         }
         let declared = Declared::of(request.params.as_ref());
         declared.known()?;
         let modern = declared.version().is_some_and(era::is_modern);
         if modern || declared.complete().is_ok() {
             declared.complete()?;
-            return self.start(request);
+            return match batch {
+                None => self.start(request),
+                Some(_) => Err(alone("a request of this version")),
+            };
         }
+        let outbox: Arc<dyn Outbox> = match batch {
+            None => Arc::clone(&self.outbox) as _,
+            Some(batch) => Arc::clone(batch) as _,
+        };
         match self.legacy.get() {
-            Some(legacy) => {
-                let outbox = Arc::clone(&self.outbox) as Arc<dyn Outbox>;
-                legacy.request(request, outbox).map_err(ErrorData::from)
-            }
+            Some(legacy) => legacy.request(request, outbox).map_err(ErrorData::from),
             None if request.method == "ping" => {
-                self.outbox.offer(message::answer(&request.id, Ok(json!({}))));
+                outbox.finish(Some(message::answer(&request.id, Ok(json!({}))))).await;
                 Ok(())
             }
             None => declared.complete(),
@@ -233,10 +255,7 @@ impl OneClient {
         let client = Arc::clone(self);
         self.tasks.spawn(async move {
             let id = request.id.clone();
-            let outcome = tokio::select! {
-                outcome = client.work(request) => Some(outcome),
-                () = cancel.cancelled() => None,
-            };
+            let outcome = client.work(request, &cancel).await;
             client.in_flight.lock().remove(&key);
             if let Some(outcome) = outcome {
                 client.outbox.finish(Some(message::answer(&id, outcome))).await;
@@ -245,7 +264,40 @@ impl OneClient {
         Ok(())
     }
 
-    async fn work(&self, request: Request) -> Result<Value, ErrorData> {
+    /// Answers, or gives nothing for a request that the client has taken back.
+    async fn work(
+        &self,
+        request: Request,
+        cancel: &CancellationToken,
+    ) -> Option<Result<Value, ErrorData>> {
+        let begun = tokio::select! {
+            begun = self.begin(request) => begun,
+            () = cancel.cancelled() => return self.gone.is_cancelled().then(|| Err(stopping())),
+        };
+        let mut running = match begun {
+            Ok(Begun::Running(running)) => running,
+            Ok(Begun::Done(result)) => return Some(Ok(result)),
+            Err(error) => return Some(Err(error)),
+        };
+        loop {
+            let step = tokio::select! {
+                step = running.step() => step,
+                () = cancel.cancelled() => {
+                    let ended = self.gone.is_cancelled();
+                    return if ended { Some(running.end().await) } else { None };
+                }
+            };
+            match step {
+                Step::Notification(message) => self.outbox.offer(message),
+                Step::Done(outcome) => return Some(outcome),
+                Step::Waiting => {
+                    return Some(self.suspended.park(&Caller::local(), &self.place, running));
+                }
+            }
+        }
+    }
+
+    async fn begin(&self, request: Request) -> Result<Begun, ErrorData> {
         let declared = Declared::of(request.params.as_ref());
         let opening = self.modern.get_or_try_init(|| async {
             let face = handshake::meet(&*self.source, Caller::local(), declared).await?;
@@ -254,18 +306,12 @@ impl OneClient {
         });
         let face = Arc::clone(opening.await?);
         if request.method == "server/discover" {
-            return face.greeting(Era::Modern).await.map(Greeting::into_discover);
+            let greeting = face.greeting(Era::Modern).await?;
+            return Ok(Begun::Done(greeting.into_discover()));
         }
         let caller = Caller::local();
-        let resumed = self.suspended.resume(&caller, &self.place, &request);
-        let mut running = resumed.unwrap_or_else(|| Running::start(face, request));
-        loop {
-            match running.step().await {
-                Step::Notification(message) => self.outbox.offer(message),
-                Step::Done(outcome) => return outcome,
-                Step::Waiting => return self.suspended.park(&caller, &self.place, running),
-            }
-        }
+        let running = self.suspended.resume_or_start(&caller, &self.place, face, request)?;
+        Ok(Begun::Running(running))
     }
 
     /// When a face can answer no more, neither can we.
@@ -295,58 +341,21 @@ impl OneClient {
         if let Some(legacy) = self.legacy.get() {
             legacy.end().await;
         }
+        self.tasks.close();
+        self.tasks.wait().await;
         if let Some(modern) = self.modern.get() {
             modern.close().await;
         }
     }
 }
 
-/// Where lines to the client go.
-#[derive(Debug)]
-struct Lines(mpsc::Sender<Value>);
-
-impl Outbox for Lines {
-    fn offer(&self, message: Value) {
-        let _ = self.0.try_send(message);
-    }
-
-    fn finish(&self, answer: Option<Value>) -> BoxFuture<'_, ()> {
-        Box::pin(async move {
-            if let Some(answer) = answer {
-                let _ = self.0.send(answer).await;
-            }
-        })
-    }
+/// What becomes of a request of the modern era.
+enum Begun {
+    Running(Running),
+    Done(Value),
 }
 
-/// Writes until nobody reads, or all has been written that was said before it was `finished`.
-async fn write(
-    writer: impl AsyncWrite + Unpin,
-    mut messages: mpsc::Receiver<Value>,
-    gone: CancellationToken,
-    finished: CancellationToken,
-) {
-    let mut writer = BufWriter::new(writer);
-    loop {
-        let message = tokio::select! {
-            biased;
-            message = messages.recv() => message,
-            () = finished.cancelled(), if !messages.is_closed() => {
-                messages.close();
-                continue;
-            }
-        };
-        let Some(message) = message else { break };
-        let mut line = message.to_string();
-        line.push('\n');
-        let mut written = writer.write_all(line.as_bytes()).await;
-        if written.is_ok() && messages.is_empty() {
-            written = writer.flush().await;
-        }
-        if written.is_err() {
-            gone.cancel();
-            return;
-        }
-    }
-    let _ = writer.flush().await;
+/// An error about what cannot be in a batch.
+fn alone(what: &str) -> ErrorData {
+    ErrorData::invalid_request(format!("{what} cannot be in a batch; send it alone"), None)
 }

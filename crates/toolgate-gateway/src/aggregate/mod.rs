@@ -134,10 +134,6 @@ impl Aggregate {
             Some(Value::Object(params)) => params,
             _ => Map::new(),
         };
-        if params.contains_key("requestState") && asked.era == Era::Modern {
-            let message = "this `requestState` is unknown or too old; make the request anew";
-            return Err(ErrorData::invalid_params(message, None));
-        }
         match asked.method.as_str() {
             "tools/list" => {
                 let tools = self.session.list_tools().await;

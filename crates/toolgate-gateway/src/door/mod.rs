@@ -61,13 +61,15 @@ pub(crate) struct Admitted {
 /// By what somebody was let in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pass {
-    /// By what can only be checked when it is presented, or by nothing.
+    /// By nothing.
     Unwatched,
     /// By a token of ours.
     Token(TokenHash),
+    /// By what is good until this second.
+    Until(u64),
 }
 
-/// How often is looked whether a token has been revoked while a stream is open.
+/// How often is looked whether a token is still good while a stream is open.
 const WATCH: Duration = Duration::from_secs(5);
 
 impl Door {
@@ -131,11 +133,17 @@ impl Door {
 
     /// Ready once what somebody came in by opens nothing any more.
     pub(crate) async fn closed_for(&self, pass: Pass) {
-        let (Pass::Token(hash), Some(book)) = (pass, &self.book) else {
-            return std::future::pending().await;
-        };
-        while book.has(hash, now()) {
-            tokio::time::sleep(WATCH).await;
+        loop {
+            let wait = match (pass, &self.book) {
+                (Pass::Token(hash), Some(book)) if book.has(hash, now()) => WATCH,
+                // The clock of the wall may be set, and goes on while the machine sleeps.
+                (Pass::Until(end), _) if now() < end => {
+                    WATCH.min(Duration::from_secs(end.saturating_sub(now())))
+                }
+                (Pass::Token(_), Some(_)) | (Pass::Until(_), _) => return,
+                (Pass::Unwatched, _) | (Pass::Token(_), None) => std::future::pending().await,
+            };
+            tokio::time::sleep(wait).await;
         }
     }
 
@@ -151,7 +159,7 @@ impl Door {
 
     fn judge(&self, verdict: Verdict, place: &str, peer: IpAddr) -> Result<Admitted, Denial> {
         match (verdict, &self.issuer) {
-            (Verdict::Known(caller), _) => Ok(Admitted { caller, pass: Pass::Unwatched }),
+            (Verdict::Known(caller, end), _) => Ok(Admitted { caller, pass: Pass::Until(end) }),
             (Verdict::Unavailable, _) => Err(Denial::unavailable()),
             (Verdict::Scope, Some(issuer)) => Err(Denial::scope(issuer, place)),
             (Verdict::Scope | Verdict::Wrong, _) => Err(self.wrong(place, peer)),

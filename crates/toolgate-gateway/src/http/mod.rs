@@ -55,6 +55,8 @@ pub(crate) struct Server {
     limits: HttpLimits,
     sessions: Arc<Sessions>,
     suspended: Suspended,
+    /// What is being told on streams of the modern era.
+    telling: TaskTracker,
     stop: CancellationToken,
 }
 
@@ -89,8 +91,8 @@ const SWEEP: Duration = Duration::from_secs(5);
 /// How long connections have to end by themselves when the server stops.
 const PARTING: Duration = Duration::from_secs(2);
 
-/// Serves clients on a listener until `stop` is cancelled. Then no more are accepted, streams end,
-/// and sessions are closed in order.
+/// Serves clients on a listener until `stop` is cancelled. Then no more are accepted, what is under
+/// way gets its last word, streams end, and sessions are closed in order.
 pub async fn serve_http(listener: TcpListener, settings: HttpSettings, stop: CancellationToken) {
     let address = listener.local_addr().ok();
     let limits = settings.limits;
@@ -110,6 +112,7 @@ pub async fn serve_http(listener: TcpListener, settings: HttpSettings, stop: Can
             limits.session_idle,
         )),
         suspended: Suspended::new(limits.suspended, limits.patience),
+        telling: TaskTracker::new(),
         limits,
         stop,
     });
@@ -134,7 +137,10 @@ pub async fn serve_http(listener: TcpListener, settings: HttpSettings, stop: Can
         () = server.stop.cancelled() => {}
     }
     drop(listener);
-    server.sessions.end().await;
+    server.telling.close();
+    tokio::join!(server.sessions.end(), async {
+        let _ = tokio::time::timeout(PARTING, server.telling.wait()).await;
+    });
     join_all(namespaces.values().map(|namespace| namespace.faces.end())).await;
     connections.close();
     let _ = tokio::time::timeout(PARTING, connections.wait()).await;
@@ -303,12 +309,11 @@ impl Here {
 }
 
 impl Here {
-    /// A stream of events, which shows that it lives, and ends with the server or with what the
-    /// caller came in by.
+    /// A stream of events, which shows that it lives, and ends with what the caller came in by.
     fn events(&self, events: impl Stream<Item = Event> + Send + 'static) -> Response {
         let (server, pass) = (Arc::clone(&self.server), self.pass);
         let events = events.take_until(async move { server.door.closed_for(pass).await });
-        sse::response(events, self.server.limits.keep_alive, self.server.stop.clone())
+        sse::response(events, self.server.limits.keep_alive)
     }
 }
 

@@ -18,7 +18,7 @@ use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::Instant,
 };
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
 
 use super::{
     Here, headers,
@@ -108,20 +108,25 @@ async fn answer(here: &Here, headers: &HeaderMap, request: Request) -> Result<Re
         return Ok(whole(&id, outcome));
     }
     let (suspended, caller) = (&here.server.suspended, &here.caller);
-    let resumed = suspended.resume(caller, &here.namespace.place, &request);
-    let mut running = resumed.unwrap_or_else(|| Running::start(face, request));
+    let begun = suspended.resume_or_start(caller, &here.namespace.place, face, request);
+    let mut running = match begun {
+        Ok(running) => running,
+        Err(error) => return Ok(whole(&id, Err(error))),
+    };
+    let kept = (place, permit, here.server.telling.token());
     // Whoever leaves drops this, and with it the request.
     let step = tokio::select! {
         step = running.step() => step,
         () = here.server.stop.cancelled() => {
-            return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping"));
+            let ended = running.end().await;
+            let gone = |error| Refusal::with(StatusCode::SERVICE_UNAVAILABLE, error);
+            return ended.map(|result| whole(&id, Ok(result))).map_err(gone);
         }
     };
     match step {
         Step::Done(outcome) => Ok(whole(&id, outcome)),
         Step::Waiting => Ok(whole(&id, suspended.park(caller, &here.namespace.place, running))),
         Step::Notification(first) => {
-            let kept = (place, permit);
             let telling = Telling { here: here.clone(), id, running, _kept: kept };
             Ok(here.events(telling.events(&first)))
         }
@@ -138,7 +143,7 @@ struct Telling {
     here: Here,
     id: Value,
     running: Running,
-    _kept: (Arc<Place>, OwnedSemaphorePermit),
+    _kept: (Arc<Place>, OwnedSemaphorePermit, TaskTrackerToken),
 }
 
 impl Telling {
@@ -146,7 +151,13 @@ impl Telling {
         let first = Event::message(first);
         let rest = futures::stream::unfold(Some(self), |telling| async move {
             let mut telling = telling?;
-            let outcome = match telling.running.step().await {
+            let step = tokio::select! {
+                step = telling.running.step() => step,
+                () = telling.here.server.stop.cancelled() => {
+                    Step::Done(telling.running.end().await)
+                }
+            };
+            let outcome = match step {
                 Step::Notification(message) => {
                     return Some((Event::message(&message), Some(telling)));
                 }

@@ -173,12 +173,13 @@ impl Sessions {
         }
     }
 
-    /// Ends all, and waits for it.
+    /// Ends all, and waits for it. Requests that are under way are told on their streams.
     pub(crate) async fn end(&self) {
         let all: Vec<_> = self.table.lock().drain().map(|(_, session)| session).collect();
-        let ending = all.iter().map(|session| {
+        let ending = all.iter().map(|session| async {
+            session.streams.standing().end();
+            session.conversation.end().await;
             session.streams.end();
-            session.conversation.end()
         });
         futures::future::join_all(ending).await;
     }

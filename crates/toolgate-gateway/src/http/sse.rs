@@ -9,7 +9,6 @@ use axum::{
 };
 use futures::{Stream, StreamExt as _};
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
 /// When a client whose stream ended should come back.
 const RETRY: Duration = Duration::from_secs(3);
@@ -35,13 +34,12 @@ impl Event {
     }
 }
 
-/// A stream that shows that it lives, and ends with the server.
+/// A stream that shows that it lives.
 pub(crate) fn response(
     events: impl Stream<Item = Event> + Send + 'static,
     alive: Duration,
-    stop: CancellationToken,
 ) -> Response {
-    let events = Box::pin(events.take_until(stop.cancelled_owned()));
+    let events = Box::pin(events);
     let lines = futures::stream::unfold(events, move |mut events| async move {
         let text = match tokio::time::timeout(alive, events.next()).await {
             Ok(event) => event?.0,

@@ -72,7 +72,12 @@ pub(crate) async fn listen(
             let _ = send(line, "resources/unsubscribe", &uri, CancellationToken::new()).await;
         }
     }
-    Ok(json!({ "resultType": "complete", "_meta": meta }))
+    Ok(over(&asked.id))
+}
+
+/// The result of a subscription that has ended.
+pub(crate) fn over(id: &Value) -> Value {
+    json!({ "resultType": "complete", "_meta": { META_SUBSCRIPTION: id } })
 }
 
 async fn send(

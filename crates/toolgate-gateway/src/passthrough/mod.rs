@@ -116,6 +116,10 @@ impl Face for Passthrough {
         Box::pin(self.schemas.of(tool, &self.line))
     }
 
+    fn has_states(&self) -> bool {
+        self.line.era() == Era::Modern
+    }
+
     fn close(&self) -> BoxFuture<'_, ()> {
         self.line.close()
     }
@@ -148,8 +152,13 @@ impl Passthrough {
         {
             bridge::set_meta(params, "progressToken", json!(place.key));
         }
-        let (key, method, cancel) = (json!(place.key), asked.method, asked.cancel);
-        let mut result = self.line.request(LineRequest { key, method, params, cancel }).await?;
+        let listens = asked.method == "subscriptions/listen";
+        let (key, method, cancel) = (json!(place.key), asked.method, asked.cancel.clone());
+        let outcome = self.line.request(LineRequest { key, method, params, cancel }).await;
+        if listens && asked.cancel.is_cancelled() {
+            return Ok(listen::over(&asked.id));
+        }
+        let mut result = outcome?;
         if bridge::meta(Some(&result), META_SUBSCRIPTION).is_some() {
             bridge::set_meta(&mut result, META_SUBSCRIPTION, asked.id);
         }

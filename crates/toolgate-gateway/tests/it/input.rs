@@ -1,6 +1,6 @@
 //! Questions of a server reach the client of either era, and its answers the server.
 
-use std::time::Duration;
+use std::{sync::atomic::Ordering, time::Duration};
 
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
@@ -120,13 +120,31 @@ async fn a_state_is_good_once_for_its_method() {
     assert!(state.as_str().unwrap().len() >= 43, "256 bits");
     let params = json!({ "requestState": state, "inputResponses": { "1": accepted("x") } });
     let other = body(endpoint.modern("prompts/get", params)).await;
-    assert_eq!(other["error"]["code"], -32601, "it goes to the face as a request of its own");
+    assert_eq!(other["error"]["code"], -32602, "{other}");
     let responses = json!({ "1": accepted("x") });
     let went_on = body(again(&endpoint, "ask", state, &responses)).await;
     assert_ne!(&went_on["result"]["requestState"], state);
     let twice = body(again(&endpoint, "ask", state, &responses)).await;
-    assert_eq!(twice["result"]["resultType"], "input_required", "as a new request: {twice}");
-    assert_eq!(twice["result"]["inputRequests"]["1"]["params"]["message"], "first");
+    assert_eq!(twice["error"]["code"], -32602, "{twice}");
+}
+
+#[tokio::test]
+async fn a_lost_state_is_an_error_and_no_new_call() {
+    let endpoint = Endpoint::start().await;
+    let responses = json!({ "1": accepted("x") });
+    let unknown = body(again(&endpoint, "echo", &json!("gone"), &responses)).await;
+    assert_eq!(unknown["error"]["code"], -32602);
+    insta::assert_snapshot!(unknown["error"]["message"].as_str().unwrap(), @"this `requestState` is unknown, expired or not yours, so that nothing was called; start the call again without `requestState` and `inputResponses`");
+    for lost in [
+        json!({ "name": "echo", "inputResponses": responses }),
+        json!({ "name": "echo", "requestState": 7 }),
+    ] {
+        let answer = body(endpoint.modern("tools/call", lost)).await;
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    }
+    assert_eq!(endpoint.probe.calls.load(Ordering::SeqCst), 0);
+    let new = json!({ "name": "echo", "requestState": null, "inputResponses": null });
+    assert!(body(endpoint.modern("tools/call", new)).await["result"].is_object());
 }
 
 #[tokio::test]
@@ -142,6 +160,9 @@ async fn a_client_that_does_not_come_back_is_forgotten() {
     loop {
         let next = body(endpoint.modern("tools/call", json!({ "name": "ask" }))).await;
         if next["result"]["resultType"] == "input_required" {
+            let state = &first["result"]["requestState"];
+            let late = body(again(&endpoint, "ask", state, &json!({ "1": accepted("x") }))).await;
+            assert_eq!(late["error"]["code"], -32602, "{late}");
             break;
         }
         assert_eq!(next["error"]["code"], -32603, "{next}");

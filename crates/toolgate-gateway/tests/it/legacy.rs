@@ -214,19 +214,3 @@ async fn many_clients_at_once_get_each_their_own() {
     futures::future::join_all((0..100).map(client)).await;
     assert_eq!(endpoint.probe.opened.load(Ordering::SeqCst), 101);
 }
-
-#[tokio::test]
-async fn stopping_ends_streams_and_closes_sessions() {
-    let mut endpoint = Endpoint::start().await;
-    let (open, waiting) = {
-        let session = endpoint.session().await;
-        let open = Events::new(session.get().send().await.unwrap());
-        (open, session.call(1, "wait").await)
-    };
-    reaches(&endpoint.probe.waiting, 1).await;
-    endpoint.stop().await;
-    assert_eq!(open.rest().await.len() + waiting.rest().await.len(), 0);
-    assert_eq!(endpoint.probe.closed.load(Ordering::SeqCst), 1);
-    assert_eq!(*endpoint.probe.cancelled.borrow(), 1);
-    assert!(endpoint.post(&initialize("2025-11-25")).send().await.is_err());
-}

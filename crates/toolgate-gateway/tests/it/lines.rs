@@ -12,32 +12,39 @@ use tokio::{
     time::Instant,
 };
 use tokio_util::sync::CancellationToken;
-use toolgate_gateway::serve_lines;
+use toolgate_gateway::{Source, serve_lines};
 
 use crate::{
     probe::{Probe, ProbeSource},
     support::{PATIENCE, call, initialize, modern, reaches},
 };
 
-struct Client {
-    probe: Arc<Probe>,
+pub(crate) struct Client {
+    pub(crate) probe: Arc<Probe>,
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     writer: WriteHalf<DuplexStream>,
-    serving: JoinHandle<()>,
+    pub(crate) stop: CancellationToken,
+    pub(crate) serving: JoinHandle<()>,
 }
 
 impl Client {
-    fn start() -> Self {
+    /// Of a probe.
+    pub(crate) fn start() -> Self {
         let probe = Arc::new(Probe::default());
-        let source = Arc::new(ProbeSource(Arc::clone(&probe)));
-        let (ours, theirs) = tokio::io::duplex(64 * 1024);
-        let (reader, writer) = tokio::io::split(theirs);
-        let serving = tokio::spawn(serve_lines(source, reader, writer, CancellationToken::new()));
-        let (reader, writer) = tokio::io::split(ours);
-        Self { probe, lines: BufReader::new(reader).lines(), writer, serving }
+        Self::of(Arc::new(ProbeSource(Arc::clone(&probe))), probe)
     }
 
-    async fn say(&mut self, message: &Value) {
+    /// Of something else.
+    pub(crate) fn of(source: Arc<dyn Source>, probe: Arc<Probe>) -> Self {
+        let stop = CancellationToken::new();
+        let (ours, theirs) = tokio::io::duplex(64 * 1024);
+        let (reader, writer) = tokio::io::split(theirs);
+        let serving = tokio::spawn(serve_lines(source, reader, writer, stop.clone()));
+        let (reader, writer) = tokio::io::split(ours);
+        Self { probe, lines: BufReader::new(reader).lines(), writer, stop, serving }
+    }
+
+    pub(crate) async fn say(&mut self, message: &Value) {
         self.write(&format!("{message}\n")).await;
     }
 
@@ -45,12 +52,12 @@ impl Client {
         self.writer.write_all(text.as_bytes()).await.unwrap();
     }
 
-    async fn hear(&mut self) -> Value {
+    pub(crate) async fn hear(&mut self) -> Value {
         let line = tokio::time::timeout(PATIENCE, self.lines.next_line()).await.unwrap().unwrap();
         serde_json::from_str(&line.expect("it has ended")).unwrap()
     }
 
-    async fn ask(&mut self, message: &Value) -> Value {
+    pub(crate) async fn ask(&mut self, message: &Value) -> Value {
         self.say(message).await;
         self.hear().await
     }
@@ -137,4 +144,44 @@ async fn the_end_comes_soon_after_the_last_word() {
     tokio::time::timeout(PATIENCE, client.serving).await.unwrap().unwrap();
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     assert_eq!(*client.probe.cancelled.borrow(), 1);
+}
+
+#[tokio::test]
+async fn a_batch_is_answered_by_a_batch() {
+    let mut client = Client::start();
+    let note = json!({ "jsonrpc": "2.0", "method": "notifications/odd" });
+    let greeting = initialize("2025-03-26");
+    let early = client.ask(&json!([{ "jsonrpc": "2.0", "id": "p", "method": "ping" }, greeting])).await;
+    assert_eq!(early[0], json!({ "jsonrpc": "2.0", "id": "p", "result": {} }));
+    let told = early[1]["error"]["message"].as_str().unwrap();
+    assert_eq!(told, "a handshake cannot be in a batch; send it alone");
+    client.ask(&greeting).await;
+
+    let batch = json!([call(1, "wait"), note, call(2, "echo"), call(3, "missing"), call(2, "echo"),
+                       modern_call(4, json!({ "name": "echo" })), call(5, "ask")]);
+    client.say(&batch).await;
+    reaches(&client.probe.waiting, 1).await;
+    // What is asked meanwhile is no answer, and does not wait for the others.
+    for _ in 0..2 {
+        let question = client.hear().await;
+        client.say(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": {} })).await;
+    }
+    assert_eq!(client.ask(&call(9, "echo")).await["id"], 9, "nor does another request");
+    client.probe.release.notify_one();
+    let answers = client.hear().await;
+    let mut ids: Vec<_> = answers.as_array().unwrap().iter().map(|one| &one["id"]).collect();
+    ids.sort_by_key(|id| id.as_u64());
+    assert_eq!(json!(ids), json!([1, 2, 2, 3, 4, 5]), "{answers}");
+    assert_eq!(client.probe.heard.lock().as_slice(), ["notifications/odd"]);
+
+    // A batch without requests, or whose requests were all taken back, has no answer.
+    client.say(&json!([note, note])).await;
+    client.say(&json!([call(6, "wait")])).await;
+    reaches(&client.probe.waiting, 2).await;
+    let params = json!({ "requestId": 6 });
+    client
+        .say(&json!([{ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }]))
+        .await;
+    reaches(&client.probe.cancelled, 1).await;
+    assert_eq!(client.ask(&call(7, "echo")).await["id"], 7);
 }

@@ -12,4 +12,5 @@ mod limits;
 mod lines;
 mod modern;
 mod probe;
+mod stopping;
 mod support;

@@ -19,6 +19,8 @@ pub(crate) struct Probe {
     pub(crate) opened: AtomicUsize,
     /// Faces that were closed.
     pub(crate) closed: AtomicUsize,
+    /// Calls of tools that were begun.
+    pub(crate) calls: AtomicUsize,
     /// Calls of `wait` that were begun, and of those the ones that were cancelled.
     pub(crate) waiting: watch::Sender<usize>,
     pub(crate) cancelled: watch::Sender<usize>,
@@ -90,6 +92,9 @@ impl Face for ProbeFace {
 impl ProbeFace {
     async fn answer(&self, asked: Asked) -> Result<Value, ErrorData> {
         let params = asked.params.clone().unwrap_or_default();
+        if asked.method == "tools/call" {
+            self.0.calls.fetch_add(1, Ordering::SeqCst);
+        }
         match (asked.method.as_str(), params["name"].as_str().unwrap_or_default()) {
             ("tools/list", _) => Ok(json!({ "tools": [], "futureField": [1.5] })),
             ("tools/call", "annotated" | "echo") => Ok(json!({ "echo": params["arguments"] })),

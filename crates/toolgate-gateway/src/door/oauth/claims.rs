@@ -25,8 +25,10 @@ pub(super) struct Requirements<'r> {
 pub(super) struct Identity {
     pub(super) caller: Caller,
     pub(super) has_scopes: bool,
-    /// How long the token is good from now on.
+    /// How long the token is good from now on, by its own clock.
     pub(super) lifetime: Duration,
+    /// The second from which on it is refused, clocks that differ considered.
+    pub(super) until: u64,
 }
 
 /// Algorithms with a public key. Those with a shared secret would make our public key the secret.
@@ -123,6 +125,7 @@ pub(super) fn verify(
         caller: Caller::named(&format!("oauth {identity}")),
         has_scopes: requirements.scopes.iter().all(|scope| scopes.have(scope)),
         lifetime: lifetime(claims.exp),
+        until: until(claims.exp),
     })
 }
 
@@ -145,4 +148,13 @@ impl Scopes {
 fn lifetime(expires: f64) -> Duration {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
     Duration::try_from_secs_f64(expires - now).unwrap_or_default()
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "what is out of range becomes the nearest that is in it"
+)]
+fn until(expires: f64) -> u64 {
+    (expires as u64).saturating_add(LEEWAY + 1)
 }

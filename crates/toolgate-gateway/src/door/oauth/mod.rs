@@ -57,8 +57,8 @@ pub enum IssuerError {
 /// What is known of a token.
 #[derive(Debug, Clone)]
 pub(super) enum Verdict {
-    /// It is good, and says who this is.
-    Known(Caller),
+    /// It is good until this second, and says who this is.
+    Known(Caller, u64),
     /// It is good, but has not all of the scopes.
     Scope,
     /// It is not.
@@ -136,7 +136,7 @@ impl Issuer {
         };
         let (verdict, lifetime) = match claims::verify(token, &header, &key, &requirements) {
             Ok(identity) if identity.has_scopes => {
-                (Verdict::Known(identity.caller), identity.lifetime)
+                (Verdict::Known(identity.caller, identity.until), identity.lifetime)
             }
             Ok(identity) => (Verdict::Scope, identity.lifetime),
             Err(reason) => return refused(reason),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolgate_testkit::{Issuer, SigningKey};
 
 use super::{METADATA, RESOURCE, answer, ask, signed};
-use crate::support::{call, initialize, status};
+use crate::support::{Events, PATIENCE, call, initialize, status};
 
 fn expected(error: &str) -> String {
     let error = if error.is_empty() { String::new() } else { format!("error=\"{error}\", ") };
@@ -214,4 +214,19 @@ async fn an_audience_may_be_another_name() {
     assert_eq!(status(ask(&endpoint).bearer_auth(&named)).await, 200);
     let by_url = issuer.sign(&issuer.claims(RESOURCE)).unwrap();
     assert_eq!(status(ask(&endpoint).bearer_auth(&by_url)).await, 401);
+}
+
+#[tokio::test]
+async fn a_stream_ends_with_the_signed_token_it_was_opened_by() {
+    let issuer = Issuer::start().await.unwrap();
+    let endpoint = signed(&issuer, |_| {}).await;
+    // Clocks may differ by a minute, so that it is good for a few seconds yet.
+    let now = issuer.claims("")["iat"].as_u64().unwrap();
+    let token = issuer.sign(&but(&issuer, "exp", json!(now - 60 + 6))).unwrap();
+    let begun = endpoint.post(&initialize("2025-11-25")).bearer_auth(&token).send().await.unwrap();
+    let id = begun.headers()["mcp-session-id"].clone();
+    let stream = endpoint.client.get(endpoint.url()).header("accept", "text/event-stream");
+    let stream = stream.header("mcp-session-id", id).bearer_auth(&token).send().await.unwrap();
+    tokio::time::timeout(PATIENCE, Events::new(stream).rest()).await.expect("the stream ends");
+    assert_eq!(answer(ask(&endpoint).bearer_auth(&token)).await.0, 401);
 }

@@ -1,5 +1,7 @@
 //! Tokens of `toolgate token`.
 
+use std::sync::atomic::Ordering;
+
 use serde_json::{Value, json};
 use toolgate_gateway::Credentials;
 
@@ -121,8 +123,12 @@ async fn what_one_caller_began_no_other_goes_on_with() {
     assert_eq!(asked, "first");
     let accepted = json!({ "1": { "action": "accept", "content": {} } });
     let answered = json!({ "name": "ask", "requestState": state, "inputResponses": accepted });
-    let (stolen, asked) = question(&bob, answered.clone()).await;
-    assert_eq!((asked, stolen == state), (json!("first"), false), "a call of his own");
+    let calls = || endpoint.probe.calls.load(Ordering::SeqCst);
+    let before = calls();
+    let stolen = endpoint.modern("tools/call", answered.clone()).bearer_auth(&bob);
+    let stolen: Value = stolen.send().await.unwrap().json().await.unwrap();
+    assert_eq!(stolen["error"]["code"], -32602, "as if there were none: {stolen}");
+    assert_eq!(calls(), before, "nor is it a call of his own");
     assert_eq!(question(&anew, answered).await.1, "second", "hers has waited for her");
 }
 
