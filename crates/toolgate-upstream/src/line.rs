@@ -32,6 +32,7 @@ mod dress;
 mod exchange;
 mod greeting;
 mod pipes;
+mod post;
 mod trouble;
 mod web;
 mod wire;

@@ -16,9 +16,10 @@ use rmcp::{
     transport::{
         Transport,
         common::http_header::EVENT_STREAM_MIME_TYPE,
-        streamable_http_client::{HttpStatusError, StreamableHttpError},
+        streamable_http_client::{HttpStatusError, SseError, StreamableHttpError},
     },
 };
+use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -38,23 +39,27 @@ const MAX_PRELUDE: usize = 16;
 
 /// A connection: the stream, and where to post.
 pub(crate) struct SseTransport {
-    client: AuthorizedClient,
-    headers: http::HeaderMap,
-    post_to: Url,
+    mailbox: Mailbox,
     messages: mpsc::Receiver<ServerJsonRpcMessage>,
     typed: TypedRequests,
     closing: CancellationToken,
 }
 
-impl SseTransport {
-    /// Opens the stream and waits for the event that says where to post. `on_stray` gets events
-    /// that are no messages.
+/// Where to post.
+#[derive(Clone)]
+pub(crate) struct Mailbox {
+    client: AuthorizedClient,
+    headers: http::HeaderMap,
+    post_to: Url,
+}
+
+impl Mailbox {
+    /// Opens the stream and waits for the event that says where to post.
     pub(crate) async fn open(
         endpoint: &HttpEndpoint,
         headers: HashMap<HeaderName, HeaderValue>,
         max_message_bytes: usize,
-        on_stray: impl Fn(&str) + Send + 'static,
-    ) -> Result<Self, Error> {
+    ) -> Result<(Self, Events), Error> {
         let url = Url::parse(&endpoint.url).map_err(|_| unexpected("its `url` is no URL"))?;
         let client = AuthorizedClient::new(endpoint).map_err(StreamableHttpError::Client)?;
         let headers: http::HeaderMap = headers.into_iter().collect();
@@ -68,12 +73,39 @@ impl SseTransport {
         }
         let mut events = bounded_events(response, max_message_bytes);
         let post_to = post_address(&url, &mut events).await?;
+        Ok((Self { client, headers, post_to }, events))
+    }
+
+    /// Posts a message. What the server says to it comes on the stream.
+    pub(crate) fn post<M: Serialize>(
+        &self,
+        message: &M,
+    ) -> impl Future<Output = Result<(), Error>> + Send + use<M> {
+        let client = self.client.clone();
+        let request = client.plain().post(self.post_to.clone()).headers(self.headers.clone());
+        let request = request.json(message);
+        async move {
+            // What it says beside its status is nothing that anybody waits for.
+            successful(client.send(request).await?).map(|_| ())
+        }
+    }
+}
+
+impl SseTransport {
+    /// Opens the stream. `on_stray` gets events that are no messages.
+    pub(crate) async fn open(
+        endpoint: &HttpEndpoint,
+        headers: HashMap<HeaderName, HeaderValue>,
+        max_message_bytes: usize,
+        on_stray: impl Fn(&str) + Send + 'static,
+    ) -> Result<Self, Error> {
+        let (mailbox, events) = Mailbox::open(endpoint, headers, max_message_bytes).await?;
         let (sender, messages) = mpsc::channel(QUEUED_MESSAGES);
         let (typed, closing) = (TypedRequests::default(), CancellationToken::new());
         let reading = read_messages(events, sender, typed.clone(), on_stray);
         let closed = closing.clone();
         tokio::spawn(async move { closed.run_until_cancelled(reading).await });
-        Ok(Self { client, headers, post_to, messages, typed, closing })
+        Ok(Self { mailbox, messages, typed, closing })
     }
 }
 
@@ -91,13 +123,7 @@ impl Transport<RoleClient> for SseTransport {
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         self.typed.note(&message);
-        let (client, closing) = (self.client.clone(), self.closing.clone());
-        let request = client.plain().post(self.post_to.clone()).headers(self.headers.clone());
-        let request = request.json(&message);
-        let posting = async move {
-            // What it says beside its status is nothing that anybody waits for.
-            successful(client.send(request).await?).map(|_| ())
-        };
+        let (posting, closing) = (self.mailbox.post(&message), self.closing.clone());
         async move {
             let closed = Err(StreamableHttpError::TransportChannelClosed);
             closing.run_until_cancelled(posting).await.unwrap_or(closed)
@@ -150,23 +176,14 @@ async fn read_messages(
     typed: TypedRequests,
     on_stray: impl Fn(&str),
 ) {
-    while let Some(event) = events.next().await {
-        let event = match event {
-            Ok(event) => event,
+    while let Some(data) = next_message(&mut events).await {
+        let data = match data {
+            Ok(data) => data,
             Err(error) => return on_stray(&format!("(the stream of events broke: {error})")),
         };
-        // Some servers name other events to keep the stream alive.
-        if event.event.as_deref().is_some_and(|name| name != "message") {
+        let Some(batch) = read_batch(&data) else {
+            on_stray(&data);
             continue;
-        }
-        let Some(data) = event.data else { continue };
-        let batch = match serde_json::from_str::<Value>(&data) {
-            Ok(Value::Array(batch)) => batch,
-            Ok(message) => vec![message],
-            Err(_) => {
-                on_stray(&data);
-                continue;
-            }
         };
         for value in batch {
             match raw::decode(value, |id| typed.take(id)) {
@@ -178,5 +195,31 @@ async fn read_messages(
                 None => on_stray(&data),
             }
         }
+    }
+}
+
+/// The text of the next event that is a message. Some servers name other events to keep the stream
+/// alive.
+pub(crate) async fn next_message(
+    events: &mut Events,
+) -> Option<Result<String, SseError>> {
+    loop {
+        match events.next().await? {
+            Err(error) => return Some(Err(error)),
+            Ok(event) if event.event.as_deref().is_some_and(|name| name != "message") => {}
+            Ok(event) => {
+                if let Some(data) = event.data {
+                    return Some(Ok(data));
+                }
+            }
+        }
+    }
+}
+
+/// The messages of an event: one, or a batch.
+pub(crate) fn read_batch(data: &str) -> Option<Vec<Value>> {
+    match serde_json::from_str(data).ok()? {
+        Value::Array(batch) => Some(batch),
+        message => Some(vec![message]),
     }
 }

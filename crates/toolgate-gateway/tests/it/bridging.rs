@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use toolgate_gateway::{AggregateSource, PassthroughSource, Source};
-use toolgate_testkit::{Builtin, Era, Fixture};
+use toolgate_testkit::{Builtin, Era, Fixture, PostAddress};
+use toolgate_upstream::{Endpoint as Address, HttpEndpoint, ServerSpec};
 
 use crate::{
     clients::{host_of, spec},
@@ -106,6 +107,14 @@ async fn questions_of_one_server_reach_any_client() {
         let source = PassthroughSource::new(spec("kit", &fixture(era)));
         asks_and_answers(Arc::new(source), "ask_all").await;
     }
+}
+
+#[tokio::test]
+async fn questions_of_one_server_reach_any_client_over_the_older_transport() {
+    let serving = fixture(Era::Legacy).serve_sse(([127, 0, 0, 1], 0).into(), PostAddress::Path, None);
+    let server = serving.await.unwrap();
+    let spec = ServerSpec::new("kit", Address::Http(HttpEndpoint::new(server.url())));
+    asks_and_answers(Arc::new(PassthroughSource::new(spec)), "ask_all").await;
 }
 
 #[tokio::test]

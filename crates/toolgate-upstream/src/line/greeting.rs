@@ -14,6 +14,7 @@ use super::{
     dress::{Dress, MODERN_VERSION},
     exchange::Exchange,
     pipes::Pipes,
+    post::Post,
     trouble::Trouble,
     web::Web,
     wire::Wire,
@@ -24,7 +25,7 @@ use crate::{
     process::Process,
     reasons,
     server::{probe_patience, read_headers, with_words},
-    spec::{Endpoint, HttpEndpoint, ServerSpec},
+    spec::{Endpoint, HttpDialect, HttpEndpoint, ServerSpec},
     tap::Heard,
 };
 
@@ -40,41 +41,99 @@ enum Ungreeted {
     Odd(&'static str),
 }
 
-/// Opens a line: connects, and tries the eras in turn.
+/// How a server is spoken to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// In the way of today, in either era.
+    Usual,
+    /// Over HTTP+SSE, which knows the older handshake alone.
+    Older,
+}
+
+/// Why there is no line.
+struct Refused {
+    failure: Failure,
+    /// Whether the URL may speak the older transport: it took no handshake by POST.
+    perhaps_older: bool,
+    /// Whether the server wants to know who asks.
+    asks_who: bool,
+}
+
+impl From<Failure> for Refused {
+    fn from(failure: Failure) -> Self {
+        Self { failure, perhaps_older: false, asks_who: false }
+    }
+}
+
+/// Opens a line: connects, and tries the eras in turn. The older transport is the last thing to try
+/// with a URL; if it comes to nothing, what was wrong before is what is wrong.
 pub(super) async fn open(
     spec: &ServerSpec,
     client: LineClient,
     sink: Arc<dyn LineSink>,
 ) -> Result<Line, Failure> {
-    let mut eras = match spec.remembered_era {
-        Some(Era::Legacy) => vec![Era::Legacy, Era::Modern],
-        Some(Era::Modern) | None => vec![Era::Modern, Era::Legacy],
+    if matches!(&spec.endpoint, Endpoint::Http(endpoint) if endpoint.dialect == HttpDialect::Sse) {
+        return open_by(Way::Older, spec, &client, &sink).await.map_err(|refused| refused.failure);
+    }
+    let refused = match open_by(Way::Usual, spec, &client, &sink).await {
+        Ok(line) => return Ok(line),
+        Err(refused) => refused,
     };
-    let mut refusal = None;
+    if !refused.perhaps_older {
+        return Err(refused.failure);
+    }
+    let opening = open_by(Way::Older, spec, &client, &sink);
+    match tokio::time::timeout(probe_patience(&spec.limits), opening).await {
+        Ok(Ok(line)) => Ok(line),
+        Ok(Err(older)) if older.asks_who => Err(older.failure),
+        Ok(Err(_)) | Err(_) => Err(refused.failure),
+    }
+}
+
+async fn open_by(
+    way: Way,
+    spec: &ServerSpec,
+    client: &LineClient,
+    sink: &Arc<dyn LineSink>,
+) -> Result<Line, Refused> {
+    let mut eras = match (way, spec.remembered_era) {
+        (Way::Older, _) => vec![Era::Legacy],
+        (Way::Usual, Some(Era::Legacy)) => vec![Era::Legacy, Era::Modern],
+        (Way::Usual, Some(Era::Modern) | None) => vec![Era::Modern, Era::Legacy],
+    };
+    let mut refusal: Option<Refused> = None;
     'connect: loop {
         // Dropped with everything that it holds where the handshake is given up.
-        let exchange = Exchange::new(Arc::clone(&sink));
+        let exchange = Exchange::new(Arc::clone(sink));
         let closing = CloseOnDrop(Some(Arc::clone(&exchange)));
-        let wire = connect(spec, &exchange).await?;
+        let wire = connect(way, spec, &exchange).await?;
         let mut was_asked = false;
         while !eras.is_empty() {
             let era = eras.remove(0);
-            match greet(era, spec, &client, &exchange, &wire).await {
+            match greet(era, spec, client, &exchange, &wire).await {
                 Ok(greeting) => {
-                    let dress = Dress::new(era, &client);
+                    let dress = Dress::new(era, client);
                     closing.disarm();
                     return Ok(Line { spec: spec.clone(), era, greeting, dress, exchange, wire });
                 }
                 Err(ungreeted) => {
                     let stuck = is_stuck(&ungreeted);
                     let died = matches!(ungreeted, Ungreeted::Trouble(Trouble::Closed));
+                    let (perhaps_older, asks_who) = match &ungreeted {
+                        Ungreeted::Trouble(Trouble::Http(error)) => (
+                            matches!(reasons::status(error.as_ref()), Some(400 | 404 | 405)),
+                            reasons::wants_authorization(error.as_ref()),
+                        ),
+                        _ => (false, false),
+                    };
                     let failure = explain(spec, &wire, ungreeted).await;
+                    let refused = Refused { failure, perhaps_older, asks_who };
                     if stuck {
-                        return Err(failure);
+                        return Err(refused);
                     }
                     // What the older handshake met with says what is wrong.
                     if era == Era::Legacy || refusal.is_none() {
-                        refusal = Some(failure);
+                        refusal = Some(refused);
                     }
                     if died && (was_asked || !eras.is_empty()) {
                         // Some servers do not survive the question, or what comes after it.
@@ -89,7 +148,7 @@ pub(super) async fn open(
         }
         let unknown =
             || Failure { reason: "the handshake failed".to_owned(), action: String::new() };
-        return Err(refusal.unwrap_or_else(unknown));
+        return Err(refusal.unwrap_or_else(|| unknown().into()));
     }
 }
 
@@ -110,17 +169,27 @@ impl Drop for CloseOnDrop {
     }
 }
 
-async fn connect(spec: &ServerSpec, exchange: &Arc<Exchange>) -> Result<Wire, Failure> {
+async fn connect(way: Way, spec: &ServerSpec, exchange: &Arc<Exchange>) -> Result<Wire, Refused> {
     let (redactor, limit) = (spec.endpoint.redactor(), spec.limits.max_message_bytes);
     match &spec.endpoint {
         Endpoint::Stdio(endpoint) => {
             let pipes = Pipes::start(endpoint, redactor.clone(), limit, exchange).await;
             pipes.map(Wire::Pipes).map_err(|error| {
                 let failure = reasons::spawn_failure(endpoint, &error);
-                Failure { reason: redactor.line(&failure.reason), ..failure }
+                Failure { reason: redactor.line(&failure.reason), ..failure }.into()
             })
         }
-        Endpoint::Http(endpoint) => web(endpoint, limit, exchange).map(Wire::Web),
+        Endpoint::Http(endpoint) if way == Way::Older => {
+            let headers = read_headers(endpoint)?;
+            let post = Post::open(endpoint, headers, limit, exchange).await;
+            post.map(Wire::Post).map_err(|error| {
+                let failure = reasons::url_failure(endpoint, &error);
+                let failure = Failure { reason: redactor.line(&failure.reason), ..failure };
+                let asks_who = reasons::wants_authorization(&error);
+                Refused { asks_who, ..failure.into() }
+            })
+        }
+        Endpoint::Http(endpoint) => Ok(Wire::Web(web(endpoint, limit, exchange)?)),
     }
 }
 

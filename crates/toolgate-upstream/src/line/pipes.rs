@@ -71,9 +71,7 @@ impl Pipes {
         method: &str,
         params: Option<Value>,
     ) -> Result<(), Trouble> {
-        let mut message = notification(method, params);
-        message.insert("id".to_owned(), json!(id));
-        self.send(message).await
+        self.send(request(id, method, params)).await
     }
 
     pub(super) async fn notify(&self, method: &str, params: Option<Value>) -> Result<(), Trouble> {
@@ -93,7 +91,13 @@ impl Pipes {
     }
 }
 
-fn notification(method: &str, params: Option<Value>) -> Map<String, Value> {
+pub(super) fn request(id: i64, method: &str, params: Option<Value>) -> Map<String, Value> {
+    let mut message = notification(method, params);
+    message.insert("id".to_owned(), json!(id));
+    message
+}
+
+pub(super) fn notification(method: &str, params: Option<Value>) -> Map<String, Value> {
     let mut message = Map::new();
     message.insert("jsonrpc".to_owned(), json!("2.0"));
     message.insert("method".to_owned(), json!(method));

@@ -19,6 +19,7 @@ use crate::support::{
 type Told = (Option<Value>, (String, Option<Value>));
 
 /// What came over a line.
+#[derive(Debug)]
 pub(crate) struct Heard {
     notifications: Mutex<mpsc::UnboundedReceiver<Told>>,
     questions: Mutex<mpsc::UnboundedReceiver<(Option<Value>, Question)>>,
@@ -111,7 +112,8 @@ fn client() -> LineClient {
     LineClient { info: json!({ "name": "ada", "version": "1", "odd": [1] }), capabilities }
 }
 
-async fn try_open(
+/// The same, where it may fail.
+pub(crate) async fn try_open(
     spec: &ServerSpec,
     answer: Option<Result<Value, ErrorData>>,
 ) -> Result<(Line, Heard), toolgate_upstream::Failure> {

@@ -1,14 +1,18 @@
 //! The older HTTP+SSE.
 
 use serde_json::json;
+use toolgate_catalog::Era;
 use toolgate_testkit::{
     AuthorizationOptions, AuthorizationServer, Builtin, Faults, Fixture, PostAddress, RunningHttp,
 };
 use toolgate_upstream::{
-    CallError, Endpoint, HttpDialect, HttpEndpoint, OutputSource, ServerSpec, StateKind,
+    CallError, Endpoint, HttpDialect, HttpEndpoint, LineError, OutputSource, ServerSpec, StateKind,
 };
 
-use crate::support::{Gate, NAME, definition, millis, url, with_limits};
+use crate::{
+    line::{Call, answering, open, try_open},
+    support::{Gate, NAME, definition, millis, url, with_limits, within},
+};
 
 async fn serve(fixture: Fixture, post: PostAddress) -> RunningHttp {
     fixture.serve_sse(([127, 0, 0, 1], 0).into(), post, None).await.unwrap()
@@ -106,6 +110,72 @@ async fn a_guarded_stream_asks_for_a_login() {
     let server = fixture.serve_sse(address, PostAddress::Path, Some(&authorization)).await.unwrap();
     for spec in [declared(server.url()), url(server.url())] {
         let (_gate, failure) = Gate::failure(spec).await;
+        assert!(failure.reason.contains("asks for authorization (401)"), "{failure:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_line_goes_over_it_with_all_that_is_said() {
+    let odd = json!({ "content": [{ "type": "hologram", "volume": 3 }], "extra": { "x": null } });
+    let fixture = Fixture::new("old")
+        .with_builtins([Builtin::AskForm, Builtin::Progress, Builtin::Client])
+        .with_tool(definition("odd"))
+        .with_answer("odd", odd.clone());
+    let server = serve(fixture, PostAddress::Path).await;
+    for spec in [declared(server.url()), url(server.url())] {
+        let answer = json!({ "action": "accept", "content": { "name": "ada" } });
+        let (line, heard) = answering(&spec, Ok(answer.clone())).await;
+        assert_eq!(line.era(), Era::Legacy);
+        let call = |tool: &str| json!({ "name": tool, "arguments": {} });
+        assert_eq!(line.ask("tools/call", call("odd")).await.unwrap(), odd);
+        let asked = line.ask("tools/call", call("ask_form")).await.unwrap();
+        assert_eq!(asked["structuredContent"]["answers"][0]["form"], answer, "{asked}");
+        assert_eq!(heard.next_question().await.1.method, "elicitation/create");
+        let progress = json!({ "name": "progress", "arguments": { "steps": 1 },
+                               "_meta": { "progressToken": "t" } });
+        line.ask("tools/call", progress).await.unwrap();
+        let (about, (method, params)) = heard.next_notification().await;
+        assert_eq!((about, method.as_str()), (Some(json!("key")), "notifications/progress"));
+        assert_eq!(params.unwrap()["progressToken"], "t");
+        line.notify("notifications/odd", Some(json!({ "x": 1 }))).await.unwrap();
+        let told = line.ask("fixture/heard", json!({})).await.unwrap();
+        let last = told["heard"].as_array().unwrap().last().unwrap();
+        assert_eq!(*last, json!({ "method": "notifications/odd", "params": { "x": 1 } }));
+        line.close().await;
+        within("the end", line.closed()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_line_ends_with_its_stream() {
+    let server = serve(Fixture::new("old").with_builtins([Builtin::Echo]), PostAddress::Path).await;
+    let (line, _heard) = open(&declared(server.url())).await;
+    server.shutdown().await;
+    within("the end", line.closed()).await;
+    let lost = line.ask("tools/list", json!({})).await.unwrap_err();
+    assert!(matches!(lost, LineError::Transport(_)), "{lost}");
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_line_is_told() {
+    let elsewhere = PostAddress::Elsewhere("http://127.0.0.1:1/messages".to_owned());
+    let server = serve(Fixture::new("old"), elsewhere).await;
+    let failure = try_open(&declared(server.url()), None).await.unwrap_err();
+    assert!(failure.reason.contains("another origin"), "{failure:?}");
+
+    let server = serve(Fixture::new("old"), PostAddress::Missing).await;
+    let spec = with_limits(declared(server.url()), |limits| limits.connect = millis(600));
+    let failure = try_open(&spec, None).await.unwrap_err();
+    assert!(failure.reason.contains("no answer to the handshake"), "{failure:?}");
+    let failure = try_open(&url(server.url()), None).await.unwrap_err();
+    assert!(failure.reason.ends_with("answered HTTP 405"), "{failure:?}");
+
+    let authorization = AuthorizationServer::start(AuthorizationOptions::default()).await.unwrap();
+    let address = ([127, 0, 0, 1], 0).into();
+    let served = Fixture::new("old").serve_sse(address, PostAddress::Path, Some(&authorization));
+    let server = served.await.unwrap();
+    for spec in [declared(server.url()), url(server.url())] {
+        let failure = try_open(&spec, None).await.unwrap_err();
         assert!(failure.reason.contains("asks for authorization (401)"), "{failure:?}");
     }
 }
