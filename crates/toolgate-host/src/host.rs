@@ -348,12 +348,19 @@ impl Host {
 
     /// Whether a server may have something of a kind: it says so, or has not said what it has.
     pub(crate) fn may_have(&self, server: &ServerName, kind: Kind) -> bool {
-        let now = self.state(server.as_str()).and_then(|state| state.handshake);
-        let capabilities = match now {
+        self.capabilities(server).is_none_or(|capabilities| declares(&capabilities, kind))
+    }
+
+    /// Whether a server says that it has something of a kind.
+    pub(crate) fn has(&self, server: &ServerName, kind: Kind) -> bool {
+        self.capabilities(server).is_some_and(|capabilities| declares(&capabilities, kind))
+    }
+
+    fn capabilities(&self, server: &ServerName) -> Option<Map<String, Value>> {
+        match self.state(server.as_str()).and_then(|state| state.handshake) {
             Some(handshake) => Some(handshake.capabilities),
-            None => self.inner.knowledge.memory(server).and_then(|memory| memory.capabilities),
-        };
-        capabilities.is_none_or(|capabilities| declares(&capabilities, kind))
+            None => self.inner.knowledge.memory(server)?.capabilities,
+        }
     }
 
     /// What a server says of itself to models: now, or when it was last here.

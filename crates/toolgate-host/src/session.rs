@@ -20,7 +20,7 @@ use crate::{
     code::{CodeRun, NotResumed, Resume},
     host::Host,
     meta::{self, MetaTool, Offer},
-    offers::{self, News, Watcher},
+    offers::{self, Kind, News, Watcher},
     recent::{Asked, RecentSearches},
     words,
 };
@@ -114,9 +114,8 @@ impl Session {
     pub async fn exposure(&self) -> &Exposure {
         self.exposure
             .get_or_init(|| async {
-                self.host.refresh_switches().await;
+                self.begin().await;
                 self.host.recalled().await;
-                self.hidden.get_or_init(|| self.host.inner.switches.off());
                 let mut exposure = self.host.exposure();
                 let mut changes = self.host.changes();
                 let mut waiting = std::pin::pin!(self.host.first_answers());
@@ -363,7 +362,15 @@ impl Session {
         own.into_iter().chain(tools.into_iter().map(exposed_definition)).collect()
     }
 
-    /// Whether a server's tools are there for this session.
+    /// Sees, once, which servers are switched off.
+    pub(crate) async fn begin(&self) {
+        if self.hidden.get().is_none() {
+            self.host.refresh_switches().await;
+            self.hidden.get_or_init(|| self.host.inner.switches.off());
+        }
+    }
+
+    /// Whether a server is there for this session, with its tools and all else.
     pub(crate) fn sees(&self, server: &ServerName) -> bool {
         let hidden = self.hidden.get().is_some_and(|hidden| hidden.contains(server));
         !hidden || !self.host.is_off(server)
@@ -379,7 +386,16 @@ impl Session {
             deferred: true,
             servers: something_off || self.host.offers_servers(),
             skills: !settings.supply.skills.skills.is_empty(),
+            resources: self.has_resources(),
         }
+    }
+
+    /// Whether a server of this session is known to have resources.
+    fn has_resources(&self) -> bool {
+        let servers: Vec<ServerName> =
+            self.host.catalog().read().servers().map(|entry| entry.name.clone()).collect();
+        let mut seen = servers.iter().filter(|server| self.sees(server));
+        seen.any(|server| self.host.has(server, Kind::Resources))
     }
 
     /// Whether a meta-tool may be called. Those that are merely not worth listing may.

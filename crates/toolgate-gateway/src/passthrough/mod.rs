@@ -105,7 +105,8 @@ impl Face for Passthrough {
                         tracing::warn!(%error, "the server cannot be listened to");
                     }
                 }
-                // The modern era has no notifications of clients.
+                // The modern era has no notifications of clients: what its servers want to know of
+                // roots, they ask for in the request that needs them.
                 ("notifications/initialized", Era::Legacy) | (_, Era::Modern) => {}
                 (method, Era::Legacy) => self.line.notify(method, params).await,
             }

@@ -19,6 +19,8 @@ pub(crate) struct Offer {
     pub(crate) servers: bool,
     /// Whether there are skills.
     pub(crate) skills: bool,
+    /// Whether there are resources, which results link to.
+    pub(crate) resources: bool,
 }
 
 /// The definitions, in their fixed order.
@@ -31,7 +33,9 @@ pub(crate) fn meta_definitions(kind: ExposureKind, offer: Offer) -> Vec<Value> {
             // Where nothing may run, a session for scripts still has to call tools.
             MetaTool::Call => offer.deferred && (kind != ExposureKind::Code || !offer.scripts),
             MetaTool::Run | MetaTool::Resume => offer.deferred && offer.scripts,
-            MetaTool::Read => offer.deferred && offer.scripts || offer.skills,
+            // Long outputs, skills and resources. Where tools are deferred the list is the same
+            // whatever servers turn out to have.
+            MetaTool::Read => offer.deferred || offer.skills || offer.resources,
             MetaTool::FindServers | MetaTool::Enable | MetaTool::Disable => offer.servers,
             MetaTool::LoadSkill => offer.skills,
         })
@@ -83,8 +87,8 @@ fn description(tool: MetaTool, kind: ExposureKind) -> &'static str {
              Calls that completed are not repeated. With code: corrected, its first calls the same."
         }
         (MetaTool::Read, _) => {
-            "More of an output of run_code that was too long to show, or a toolgate:// resource: from \
-             an offset on, or the lines that match a pattern."
+            "More of an output that was too long to show, or a toolgate:// resource: from an offset \
+             on, or the lines that match a pattern."
         }
         (MetaTool::FindServers, _) => {
             "Find servers and skills that are not in use yet, by what they are for. Search before you \
@@ -220,6 +224,7 @@ mod tests {
         deferred: true,
         servers: false,
         skills: false,
+        resources: false,
     };
 
     #[test]
@@ -248,6 +253,7 @@ mod tests {
         assert_eq!(names(Offer { servers: true, ..nothing_deferred }), servers);
         let skills = ["read_output", "load_skill"];
         assert_eq!(names(Offer { skills: true, ..nothing_deferred }), skills);
+        assert_eq!(names(Offer { resources: true, ..nothing_deferred }), ["read_output"]);
         let extended = Offer { servers: true, skills: true, ..nothing_deferred };
         insta::assert_json_snapshot!("extended", meta_definitions(ExposureKind::Direct, extended));
     }
@@ -271,7 +277,7 @@ mod tests {
         };
         let code = ["search_tools", "get_tool_details", "run_code", "resume_run", "read_output"];
         assert_eq!(names(ExposureKind::Code, true), code);
-        let calls = ["search_tools", "get_tool_details", "call_tool"];
+        let calls = ["search_tools", "get_tool_details", "call_tool", "read_output"];
         assert_eq!(names(ExposureKind::Code, false), calls);
         assert_eq!(names(ExposureKind::Stable, false), calls);
     }

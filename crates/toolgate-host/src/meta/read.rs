@@ -45,8 +45,8 @@ pub(super) async fn read(session: &Session, request: &ReadRequest, options: Call
         Err(Unreadable::Unknown) => {
             let id = one_line(id, 64);
             return error_result(&format!(
-                "There is no output `{id}`, or no longer: only the latest are kept. Run the code \
-                 again, and let it print less."
+                "There is no output `{id}`, or no longer: only the latest are kept. Do again what made \
+                 it, and let it say less."
             ));
         }
         Err(Unreadable::Pattern(problem)) => return error_result(&problem),

@@ -43,7 +43,7 @@ pub(crate) async fn answer(
     }
     let host = session.host();
     if let Some(kind) = Kind::listed_by(method) {
-        return list(host, kind, &params, &options).await;
+        return list(session, kind, &params, &options).await;
     }
     match method {
         "resources/read" => read(host, params, options).await,
@@ -71,6 +71,9 @@ pub(crate) async fn read(
 ) -> Result<Value, CallFailure> {
     let ours = text(&params, "uri")?.to_owned();
     let (server, target) = locate(host, &ours, &options).await?;
+    if host.is_off(&server) {
+        return Err(disabled(&server, RESOURCE_NOT_FOUND));
+    }
     let Target::Resource(theirs) = target else {
         let words = host.words_of(&server).ok_or_else(|| not_found(&ours))?;
         let content = json!({ "uri": ours, "mimeType": "text/plain", "text": words });
@@ -94,13 +97,18 @@ pub(super) async fn locate(
         return if known { Ok((server, target)) } else { Err(not_found(given)) };
     }
     let lists = lists(host, Kind::Resources, options).await?;
-    let mut owners = lists.into_iter().filter(|(_, known)| known.list.keys.contains(given));
-    let Some((server, _)) = owners.next() else { return Err(not_found(given)) };
-    if let Some((other, _)) = owners.next() {
-        let (one, two) = (uri::ours(&server, given), uri::ours(&other, given));
-        return Err(invalid(format!("several servers have it: read {one} or {two}")));
+    let owners = lists.into_iter().filter(|(_, known)| known.list.keys.contains(given));
+    let (off, on): (Vec<ServerName>, Vec<ServerName>) =
+        owners.map(|(server, _)| server).partition(|server| host.is_off(server));
+    match (on.as_slice(), off.first()) {
+        ([server], _) => Ok((server.clone(), Target::Resource(given.to_owned()))),
+        ([], None) => Err(not_found(given)),
+        ([], Some(server)) => Err(disabled(server, RESOURCE_NOT_FOUND)),
+        ([one, two, ..], _) => {
+            let (one, two) = (uri::ours(one, given), uri::ours(two, given));
+            Err(invalid(format!("several servers have it: read {one} or {two}")))
+        }
     }
-    Ok((server, Target::Resource(given.to_owned())))
 }
 
 /// Sends a request to one server. What it is about is its own by now.
@@ -129,24 +137,34 @@ pub(super) fn not_found(uri: &str) -> CallFailure {
     refused(RESOURCE_NOT_FOUND, message, Some(json!({ "uri": shown })))
 }
 
+/// Whoever has it is switched off.
+fn disabled(server: &ServerName, code: i32) -> CallFailure {
+    let action = format!("`enable_server` or `toolgate enable {server}` enables it");
+    refused(code, format!("server `{server}` is disabled; {action}"), None)
+}
+
 /// The request cannot be understood.
 pub(super) fn invalid(message: String) -> CallFailure {
     refused(INVALID_PARAMS, message, None)
 }
 
 async fn list(
-    host: &Host,
+    session: &Session,
     kind: Kind,
     params: &Params,
     options: &CallOptions,
 ) -> Result<Value, CallFailure> {
+    let host = session.host();
+    session.begin().await;
     let unknown = || invalid("the cursor is none of ours, or no longer good".to_owned());
     let from = match params.get("cursor") {
         None | Some(Value::Null) => None,
         Some(cursor) => Some(cursor.as_str().and_then(Cursor::read).ok_or_else(unknown)?),
     };
-    let lists = lists(host, kind, options).await?;
+    let mut lists = lists(host, kind, options).await?;
+    // Names are what they are, whether or not a server is off.
     let names = (kind == Kind::Prompts).then(|| prompt_names(host, &lists));
+    lists.retain(|(server, _)| session.sees(server));
     let result = page(kind, &lists, from.as_ref(), |server, index, value| {
         let key = &mut value[kind.key()];
         let theirs = key.as_str().unwrap_or_default();
@@ -209,7 +227,8 @@ async fn prompt(
 ) -> Result<(ServerName, String), CallFailure> {
     let known = prompt_names(host, &lists(host, Kind::Prompts, options).await?);
     if let Some(found) = known.resolve(name) {
-        return Ok(found);
+        let off = host.is_off(&found.0);
+        return if off { Err(disabled(&found.0, INVALID_PARAMS)) } else { Ok(found) };
     }
     // A client may know it from an earlier conversation: who could have it is woken for it.
     let asleep = host.offers().may_name(host, name);

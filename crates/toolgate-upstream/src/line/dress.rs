@@ -21,10 +21,15 @@ pub(super) struct Dress {
 
 impl Dress {
     pub(super) fn new(era: Era, client: &LineClient) -> Self {
+        let mut capabilities = client.capabilities.clone();
+        // The newer protocol has no word for it: who wants to know the roots asks in a request.
+        if let Some(Value::Object(roots)) = capabilities.get_mut("roots") {
+            roots.shift_remove("listChanged");
+        }
         let introduction = [
             (VERSION_META, json!(MODERN_VERSION)),
             (INFO_META, client.info.clone()),
-            (CAPABILITIES_META, Value::Object(client.capabilities.clone())),
+            (CAPABILITIES_META, Value::Object(capabilities)),
         ];
         Self { era, introduction }
     }
@@ -88,7 +93,8 @@ mod tests {
     use super::*;
 
     fn dress(era: Era) -> Dress {
-        let capabilities = json!({ "roots": {} }).as_object().unwrap().clone();
+        let capabilities = json!({ "roots": { "listChanged": true } });
+        let capabilities = capabilities.as_object().unwrap().clone();
         Dress::new(era, &LineClient { info: json!({ "name": "ada", "odd": 1 }), capabilities })
     }
 

@@ -388,3 +388,47 @@ async fn what_servers_say_of_themselves_is_told_and_stays() {
     );
     host.shutdown().await;
 }
+
+#[tokio::test]
+async fn what_a_disabled_server_has_is_neither_listed_anew_nor_read() {
+    let host = host(vec![
+        setup("one", &notes("one").with_instructions("Be kind.")),
+        setup("two", &notes("two")),
+    ])
+    .await;
+    let before = host.session();
+    let listed = async |session: &Session| {
+        let resources = ask(session, "resources/list", json!({})).await;
+        let templates = ask(session, "resources/templates/list", json!({})).await;
+        let prompts = ask(session, "prompts/list", json!({})).await;
+        let mut all = texts(&resources, "resources", "uri");
+        all.extend(texts(&templates, "resourceTemplates", "uriTemplate"));
+        all.extend(texts(&prompts, "prompts", "name"));
+        all
+    };
+    let all = listed(&before).await;
+    host.switch(&"one".into(), false).await;
+    let after = host.session();
+    assert_eq!(listed(&before).await, all, "a list outlives what is disabled during it");
+    let of_two: Vec<String> =
+        all.into_iter().filter(|name| !name.contains("one")).collect();
+    assert_eq!(listed(&after).await, of_two);
+    let told = "server `one` is disabled; `enable_server` or `toolgate enable one` enables it";
+    for session in [&before, &after] {
+        for uri in ["toolgate://one/file:///notes", "toolgate://one"] {
+            let refused = refusal(session, "resources/read", json!({ "uri": uri })).await;
+            assert_eq!(refused, (-32002, told.to_owned()), "{uri}");
+        }
+        let refused = refusal(session, "prompts/get", json!({ "name": "one_greet" })).await;
+        assert_eq!(refused, (-32602, told.to_owned()));
+        let arguments = Map::from_iter([("id".to_owned(), json!("toolgate://one/file:///notes"))]);
+        let output = session.call("read_output", arguments, CallOptions::default()).await.unwrap();
+        assert_eq!(output["content"][0]["text"], told);
+    }
+    // Its own URI is no longer one of two.
+    let read = read(&after, "file:///notes").await;
+    assert_eq!(read["contents"][0]["uri"], "toolgate://two/file:///notes");
+    host.switch(&"one".into(), true).await;
+    assert_eq!(listed(&after).await.len(), 2 * of_two.len(), "who enables it sees it again");
+    host.shutdown().await;
+}
