@@ -53,7 +53,7 @@ pub(crate) async fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode, Fai
         Command::Serve(arguments) => serve::run(globals, &arguments, printer).await,
         Command::Status(arguments) => status::run(globals, &arguments, printer).await,
         Command::Tokens(arguments) => tokens::run(globals, &arguments, printer).await,
-        Command::Token(arguments) => token::run(&arguments, printer),
+        Command::Token(arguments) => token::run(globals, &arguments, printer),
         Command::Search(arguments) => search::run(globals, arguments, printer).await,
         Command::Inspect(arguments) => inspect::run(globals, arguments, printer).await,
         Command::Call(arguments) => call::run(globals, arguments, printer).await,

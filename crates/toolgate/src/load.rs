@@ -71,23 +71,16 @@ pub(crate) fn load(globals: &Globals) -> Result<Loaded, Failure> {
     let environment = |name: &str| env::var(name).ok();
     let configuration = toolgate_config::parse(&text, format, &shown, &environment)
         .map_err(|error| Failure::usage(error.to_string()))?;
-    if let Some(wanted) = &globals.namespace
-        && !configuration.namespaces.iter().any(|namespace| namespace.name == *wanted)
-    {
-        let names: Vec<&str> =
-            configuration.namespaces.iter().map(|namespace| namespace.name.as_str()).collect();
-        let failure = Failure::usage(format!("{shown} has no namespace `{wanted}`"));
-        return Err(if names.is_empty() {
-            failure.hint("it has none at all: see `namespaces` in docs/servers.md")
-        } else {
-            failure.hint(format!("it has {}", names.join(", ")))
-        });
-    }
     let folders: Vec<PathBuf> =
         configuration.skills.iter().map(|folder| beside(&path, folder)).collect();
     let skills = Arc::new(read_skills(&folders));
     let lock = Pins::beside(&path).read(configuration.policy.new_tools)?;
-    Ok(Loaded { path, configuration, namespace: globals.namespace.clone(), skills, lock })
+    let loaded =
+        Loaded { path, configuration, namespace: globals.namespace.clone(), skills, lock };
+    if let Some(wanted) = &globals.namespace {
+        loaded.check_namespace(wanted)?;
+    }
+    Ok(loaded)
 }
 
 /// A path of the configuration; a relative one is meant from its folder.
@@ -142,6 +135,22 @@ impl Loaded {
         Err(match nearest(name, known.iter().copied(), 3).as_slice() {
             [] => failure.hint(format!("the servers are: {}", known.join(", "))),
             near => failure.hint(format!("did you mean {}?", near.join(" or "))),
+        })
+    }
+
+    /// Whether there is a namespace of this name; else what may have been meant.
+    pub(crate) fn check_namespace(&self, name: &str) -> Result<(), Failure> {
+        let namespaces = self.configuration.namespaces.iter();
+        let known: Vec<&str> = namespaces.map(|namespace| namespace.name.as_str()).collect();
+        if known.contains(&name) {
+            return Ok(());
+        }
+        let file = folders::shown(&self.path);
+        let failure = Failure::usage(format!("{file} has no namespace `{name}`"));
+        Err(match (nearest(name, known.iter().copied(), 3).as_slice(), known.as_slice()) {
+            (_, []) => failure.hint("it has none at all: see `namespaces` in docs/servers.md"),
+            ([], known) => failure.hint(format!("it has {}", known.join(", "))),
+            (near, _) => failure.hint(format!("did you mean {}?", near.join(" or "))),
         })
     }
 

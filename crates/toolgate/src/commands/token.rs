@@ -9,7 +9,7 @@ use serde_json::json;
 use toolgate_store::{AccessTokens, TokenError, TokenOrder, TokenRecord};
 
 use crate::{
-    cli::{Token, TokenCommand},
+    cli::{Globals, Token, TokenCommand},
     failure::Failure,
     load,
     printer::Printer,
@@ -18,7 +18,14 @@ use crate::{
 
 const DAY: u64 = 24 * 60 * 60;
 
-pub(crate) fn run(arguments: &Token, printer: &mut Printer) -> Result<ExitCode, Failure> {
+/// The name of what is served at `/mcp`.
+const DEFAULT: &str = "default";
+
+pub(crate) fn run(
+    globals: &Globals,
+    arguments: &Token,
+    printer: &mut Printer,
+) -> Result<ExitCode, Failure> {
     let store = load::store().ok_or_else(|| {
         Failure::new("there is no place to keep anything on this system")
             .hint("set TOOLGATE_HOME to a folder")
@@ -27,6 +34,7 @@ pub(crate) fn run(arguments: &Token, printer: &mut Printer) -> Result<ExitCode, 
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     match &arguments.command {
         TokenCommand::Create { name, expires, namespaces } => {
+            check(globals, namespaces)?;
             let order = TokenOrder {
                 name: name.clone(),
                 expires: expires.map(|days| now + days * DAY),
@@ -41,6 +49,16 @@ pub(crate) fn run(arguments: &Token, printer: &mut Printer) -> Result<ExitCode, 
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A token for a namespace that does not exist would open nothing, and nobody would know why.
+fn check(globals: &Globals, namespaces: &[String]) -> Result<(), Failure> {
+    let mut named = namespaces.iter().filter(|name| *name != DEFAULT).peekable();
+    if named.peek().is_none() {
+        return Ok(());
+    }
+    let loaded = load::load(globals)?;
+    named.try_for_each(|name| loaded.check_namespace(name))
 }
 
 /// The token alone goes to stdout, so that it can be piped to where it is kept.

@@ -163,7 +163,7 @@ async fn tokens() {
      kit               22     877       0.4 %
      notes              4     231       0.1 %
      all servers       26   1,108       0.6 %
-     a session now      6     670       0.3 %
+     a session now      6     667       0.3 %
 
     A session is deferred (stable): asked for: deferred.
     --- stderr
@@ -176,7 +176,7 @@ async fn tokens() {
      kit               22       3,855       0.5 %
      notes              4         994       0.1 %
      all servers       26       4,849       0.6 %
-     a session now      6       2,983       0.4 %
+     a session now      6       2,971       0.4 %
 
     A session is deferred (stable): asked for: deferred.
     --- stderr

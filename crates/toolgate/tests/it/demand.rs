@@ -1,5 +1,6 @@
 //! Servers on demand: lazy ones, those that are switched off and on, registries, skills, namespaces.
 
+mod consent;
 mod lazy;
 mod registry;
 mod sets;

@@ -65,7 +65,7 @@ async fn the_whole_demo() {
         docs              15   1,763       0.9 %
         team              10   1,048       0.5 %
         all servers      156  20,315      10.2 %
-        a session now      6     670       0.3 %
+        a session now      6     667       0.3 %
 
        A session is deferred (stable): 20,315 tokens are more than 10,000, which is 5 % of a context of 200,000 tokens.
 
@@ -115,9 +115,9 @@ async fn the_whole_demo() {
     3. What that cost the context, in tokens of o200k:
 
                                   directly  with toolgate
-        definitions of 156 tools    20,315            670
+        definitions of 156 tools    20,315            667
         the conversation above       6,990          8,542
-        together                    27,305          9,212
+        together                    27,305          9,209
 
        66.3 % of the context saved. Definitions stay out of it however many servers you add.
 

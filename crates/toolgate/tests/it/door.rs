@@ -112,13 +112,20 @@ async fn token(workplace: &Workplace, arguments: &[&str]) -> String {
 
 #[tokio::test]
 async fn tokens_are_made_listed_and_revoked() {
-    let workplace = Workplace::empty();
+    let workplace = Workplace::new(&json!({
+        "mcpServers": { "notes": entry(&notes()) },
+        "namespaces": { "work": { "servers": ["notes"] }, "home": { "servers": ["notes"] } },
+    }));
     let secret = token(&workplace, &["--name", "laptop", "--opens", "work"]).await;
+    token(&workplace, &["--name", "both", "--opens", "default", "--opens", "home"]).await;
+    workplace.run(&["token", "revoke", "both"]).await;
     let mut told = Vec::new();
     for arguments in [
         &["token", "create", "--name", "laptop"][..],
         &["token", "create", "--name", "a b"],
         &["token", "create", "--expires", "0"],
+        &["token", "create", "--opens", "default", "--opens", "wrk"],
+        &["token", "create", "--opens", "elsewhere"],
         &["token", "list"],
         &["token", "revoke", "desktop"],
         &["token", "revoke", "laptop"],
@@ -155,6 +162,20 @@ async fn tokens_are_made_listed_and_revoked() {
     error: invalid value '0' for '--expires <DAYS>': 0 is not in 1..=36500
 
     For more information, try '--help'.
+
+    $ toolgate token create --opens default --opens wrk
+    exit code 2
+    --- stdout
+    --- stderr
+    error: toolgate.json has no namespace `wrk`
+      hint: did you mean work?
+
+    $ toolgate token create --opens elsewhere
+    exit code 2
+    --- stdout
+    --- stderr
+    error: toolgate.json has no namespace `elsewhere`
+      hint: it has work, home
 
     $ toolgate token list
     exit code 0

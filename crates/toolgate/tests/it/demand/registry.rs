@@ -7,10 +7,10 @@ use toolgate_testkit::{Builtin, Fixture, RegistryEndpoint};
 
 use crate::support::{Workplace, call, entry, list, names, text};
 
-const NAME: &str = "io.github.acme/sums";
+pub(super) const NAME: &str = "io.github.acme/sums";
 
 /// A program of the name `npx` that is the fixture, whatever it is asked to run, and says so in a file.
-fn fake_npx(workplace: &Workplace) {
+pub(super) fn fake_npx(workplace: &Workplace) {
     use std::os::unix::fs::PermissionsExt;
 
     let fixture = entry(&Fixture::new("sums").with_builtins([Builtin::Add, Builtin::Environment]));
@@ -27,11 +27,11 @@ fn fake_npx(workplace: &Workplace) {
     std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
 }
 
-fn ran(workplace: &Workplace) -> String {
+pub(super) fn ran(workplace: &Workplace) -> String {
     std::fs::read_to_string(workplace.path().join("ran")).unwrap_or_default()
 }
 
-fn sums(version: &str) -> Value {
+pub(super) fn sums(version: &str) -> Value {
     json!({
         "name": NAME, "version": version, "title": "Sums", "description": "Adds numbers up",
         "packages": [{
@@ -41,7 +41,7 @@ fn sums(version: &str) -> Value {
     })
 }
 
-fn write(folder: &Path, server: &Value) {
+pub(super) fn write(folder: &Path, server: &Value) {
     std::fs::create_dir_all(folder).unwrap();
     std::fs::write(folder.join("sums.json"), server.to_string()).unwrap();
 }

@@ -45,7 +45,7 @@ async fn a_namespace_has_its_own_servers_and_mode() {
     --- stdout
     --- stderr
     error: toolgate.json has no namespace `al`
-      hint: it has outside, all
+      hint: did you mean all?
     "
     );
 }

@@ -92,7 +92,7 @@ async fn the_descriptions_of_the_meta_tools() {
     resume_run(run_id: string, code?: string)
       Go on with a run_code that failed, was interrupted or waits for approval, by its run id. Calls that completed are not repeated. With code: corrected, its first calls the same.
     read_output(id: string, offset?: integer, pattern?: string)
-      More of an output of run_code that was too long to show, or a toolgate:// resource: from an offset on, or the lines that match a pattern.
+      More of an output that was too long to show, or a toolgate:// resource: from an offset on, or the lines that match a pattern.
     "#);
 }
 
