@@ -87,9 +87,11 @@ pub(crate) fn negotiate(requested: &str) -> &'static str {
 
 pub(crate) fn unsupported(version: &str) -> ErrorData {
     let requested: String = version.chars().take(64).collect();
+    let known: Vec<&str> =
+        ProtocolVersion::KNOWN_VERSIONS.iter().map(ProtocolVersion::as_str).collect();
     ErrorData::new(
         rmcp::model::ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,
-        "this protocol version is not supported",
+        format!("this protocol version is not supported; use one of {}", known.join(", ")),
         Some(json!({ "requested": requested, "supported": versions() })),
     )
 }

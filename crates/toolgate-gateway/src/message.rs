@@ -60,7 +60,7 @@ impl Incoming {
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, Box<Unreadable>> {
         let value: Value = serde_json::from_slice(bytes).map_err(|error| {
             // The parser's message has a position and no content.
-            let message = format!("this is not JSON that can be read: {error}");
+            let message = format!("this is no JSON ({error}); send one JSON-RPC message");
             Box::new(Unreadable { id: None, error: ErrorData::parse_error(message, None) })
         })?;
         let Value::Array(entries) = value else {

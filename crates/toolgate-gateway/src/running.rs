@@ -217,7 +217,8 @@ impl Suspended {
             return Ok(running);
         }
         let params = request.fields();
-        let brings = |key: &str| params.and_then(|all| all.get(key)).is_some_and(|it| !it.is_null());
+        let brings =
+            |key: &str| params.and_then(|all| all.get(key)).is_some_and(|it| !it.is_null());
         if !face.has_states() && (brings("requestState") || brings("inputResponses")) {
             let message = "this `requestState` is unknown, expired or not yours, so that nothing was \
                            called; start the call again without `requestState` and `inputResponses`";

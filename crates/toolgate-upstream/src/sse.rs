@@ -200,9 +200,7 @@ async fn read_messages(
 
 /// The text of the next event that is a message. Some servers name other events to keep the stream
 /// alive.
-pub(crate) async fn next_message(
-    events: &mut Events,
-) -> Option<Result<String, SseError>> {
+pub(crate) async fn next_message(events: &mut Events) -> Option<Result<String, SseError>> {
     loop {
         match events.next().await? {
             Err(error) => return Some(Err(error)),

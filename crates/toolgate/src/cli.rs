@@ -9,6 +9,8 @@ use clap::builder::TypedValueParser as _;
 use clap::{Args, Parser, Subcommand, ValueEnum, builder::PossibleValuesParser};
 use toolgate_search::StrategyName;
 
+use crate::door;
+
 pub(crate) use guard::{
     Approve, Audit, Definitions, DefinitionsCommand, For, Grants, GrantsCommand, Policy,
     PolicyCommand,
@@ -124,7 +126,7 @@ pub(crate) struct Serve {
     #[arg(long, conflicts_with = "http")]
     pub(crate) stdio: bool,
     /// Speak MCP over HTTP at /mcp of this address, for many clients at once; port 0 takes a free one
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = door::read_address)]
     pub(crate) http: Option<SocketAddr>,
     /// Be this one server, as it is: its tools under their own names, and everything else it has
     #[arg(long, value_name = "NAME", conflicts_with = "mode")]

@@ -1,7 +1,7 @@
 //! From the configuration to who may come in over the network.
 
 use std::{
-    net::SocketAddr,
+    net::{Ipv4Addr, SocketAddr},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -9,6 +9,16 @@ use toolgate_config::Gateway;
 use toolgate_gateway::{Credentials, Door, HttpLimits, HttpSettings, IssuerSettings};
 
 use crate::{failure::Failure, load};
+
+/// Reads an address to listen on, as people write one: this machine is also called `localhost`, and
+/// a port alone is one of it.
+pub(crate) fn read_address(text: &str) -> Result<SocketAddr, &'static str> {
+    let port = text.strip_prefix("localhost:").unwrap_or(text);
+    let here = || port.parse().ok().map(|port: u16| (Ipv4Addr::LOCALHOST, port).into());
+    text.parse().ok().or_else(here).ok_or(
+        "write an IP address and a port, such as 127.0.0.1:8808, or a port of this machine alone",
+    )
+}
 
 /// The door of an address. One that other machines reach is not opened to everybody.
 pub(crate) fn door(gateway: &Gateway, address: SocketAddr) -> Result<Door, Failure> {
@@ -78,4 +88,30 @@ pub(crate) fn apply(gateway: &Gateway, door: Door, settings: &mut HttpSettings) 
         session_idle: Duration::from_secs(gateway.session_idle_seconds),
         ..settings.limits.clone()
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_as_people_write_them() {
+        for (text, expected) in [
+            ("127.0.0.1:0", Some("127.0.0.1:0")),
+            ("[::1]:8808", Some("[::1]:8808")),
+            ("0.0.0.0:8808", Some("0.0.0.0:8808")),
+            ("localhost:8808", Some("127.0.0.1:8808")),
+            ("8808", Some("127.0.0.1:8808")),
+            ("127.0.0.1", None),
+            ("localhost", None),
+            // Elsewhere it means all addresses.
+            (":8808", None),
+            ("127.0.0.1:99999", None),
+            ("http://127.0.0.1:8808/mcp", None),
+            ("", None),
+        ] {
+            let read = read_address(text).ok().map(|address| address.to_string());
+            assert_eq!(read.as_deref(), expected, "{text}");
+        }
+    }
 }

@@ -75,8 +75,7 @@ pub(crate) fn load(globals: &Globals) -> Result<Loaded, Failure> {
         configuration.skills.iter().map(|folder| beside(&path, folder)).collect();
     let skills = Arc::new(read_skills(&folders));
     let lock = Pins::beside(&path).read(configuration.policy.new_tools)?;
-    let loaded =
-        Loaded { path, configuration, namespace: globals.namespace.clone(), skills, lock };
+    let loaded = Loaded { path, configuration, namespace: globals.namespace.clone(), skills, lock };
     if let Some(wanted) = &globals.namespace {
         loaded.check_namespace(wanted)?;
     }

@@ -110,7 +110,8 @@ pub(crate) fn read<'c>(
         context.report.push(context.report.problem_of_file("the file has no MCP servers", hint));
     }
     let base = policy.clone().unwrap_or_else(policy::base);
-    configuration.policy = PolicySettings { servers: servers.policies, ..policy.unwrap_or_default() };
+    configuration.policy =
+        PolicySettings { servers: servers.policies, ..policy.unwrap_or_default() };
     configuration.servers = servers.entries;
     if let Some(member) = namespaces {
         configuration.namespaces = namespaces::read(&mut context, member, &configuration, &base);

@@ -7,10 +7,10 @@ use toolgate_policy::{
     Verdict,
 };
 
-use super::{Context, condition};
 use super::policy::origin;
 use super::report::Path;
 use super::scope::Scope;
+use super::{Context, condition};
 use crate::Severity;
 use crate::choice::Choice;
 use crate::document::{Node, Object, Value};

@@ -20,12 +20,16 @@ pub(crate) struct Denial {
     retry_seconds: Option<u64>,
 }
 
+const MISSING: &str = "a token is needed here: send it as `Authorization: Bearer TOKEN`";
+const WRONG: &str = "this token opens nothing here: it is wrong, has expired or was revoked; ask for \
+                     another";
+
 impl Denial {
     /// Nothing was presented where something has to be.
     pub(super) fn missing(issuer: Option<&Issuer>, place: &str) -> Self {
         Self {
             challenge: Some(challenge(issuer, place, None)),
-            ..Self::new(StatusCode::UNAUTHORIZED, "a bearer token is needed here")
+            ..Self::new(StatusCode::UNAUTHORIZED, MISSING)
         }
     }
 
@@ -33,7 +37,7 @@ impl Denial {
     pub(super) fn wrong(issuer: Option<&Issuer>, place: &str) -> Self {
         Self {
             challenge: Some(challenge(issuer, place, Some("invalid_token"))),
-            ..Self::new(StatusCode::UNAUTHORIZED, "this token opens nothing here")
+            ..Self::new(StatusCode::UNAUTHORIZED, WRONG)
         }
     }
 

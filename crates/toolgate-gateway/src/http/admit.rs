@@ -41,7 +41,9 @@ impl Guard {
         if ours || self.allowed_hosts.iter().any(|allowed| names(allowed, &host)) {
             return Ok(());
         }
-        Err(Refusal::new(StatusCode::FORBIDDEN, "this `Host` is not served here"))
+        let message = "this `Host` is not served here; use the address that toolgate listens on, or \
+                       add the host to `gateway.allowedHosts`";
+        Err(Refusal::new(StatusCode::FORBIDDEN, message))
     }
 
     /// Programs send no `Origin`; web pages do, and only ours may.
@@ -55,7 +57,9 @@ impl Guard {
         if allowed || loopback {
             return Ok(());
         }
-        Err(Refusal::new(StatusCode::FORBIDDEN, "this `Origin` may not talk to this server"))
+        let message = "pages of this `Origin` may not talk to this server; `gateway.allowedOrigins` \
+                       lets them";
+        Err(Refusal::new(StatusCode::FORBIDDEN, message))
     }
 }
 

@@ -37,7 +37,12 @@ pub(crate) async fn post(
     {
         return initialize(here, request).await.map_err(|refusal| refusal.about(&request.id));
     }
-    let session = session(here, headers)?;
+    let only = match messages.as_slice() {
+        [Message::Request(request)] => Some(request.id.clone()),
+        _ => None,
+    };
+    let about = |refusal| only.iter().fold(refusal, Refusal::about);
+    let session = session(here, headers).map_err(about)?;
     let requests = messages.iter().filter(|message| matches!(message, Message::Request(_))).count();
     let stream = (requests > 0).then(|| session.streams.open(requests));
     if let Some(stream) = &stream
@@ -133,7 +138,8 @@ fn session(here: &Here, headers: &HeaderMap) -> Result<Arc<Session>, Refusal> {
 fn session_id(headers: &HeaderMap) -> Result<&str, Refusal> {
     let id = headers.get(SESSION).and_then(|value| value.to_str().ok());
     id.ok_or_else(|| {
-        let message = "`Mcp-Session-Id` is missing; a session begins with initialize";
+        let message = "`Mcp-Session-Id` is missing: this is an MCP endpoint, and a session begins \
+                       with a POST of initialize";
         Refusal::new(StatusCode::BAD_REQUEST, message)
     })
 }

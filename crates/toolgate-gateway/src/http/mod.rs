@@ -86,6 +86,8 @@ struct Peer(SocketAddr);
 
 /// Where clients of OAuth look for who gives them tokens.
 const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
+const UNKNOWN_PATH: &str =
+    "nothing is served at this path; the endpoint is /mcp, and /mcp/NAME that of a namespace";
 /// How often is looked for what nobody has come back for.
 const SWEEP: Duration = Duration::from_secs(5);
 /// How long connections have to end by themselves when the server stops.
@@ -224,7 +226,7 @@ async fn handle(
             return Ok(permission);
         }
         let Some(namespace) = namespaces.get(parts.uri.path()).cloned() else {
-            return Err(Refusal::new(StatusCode::NOT_FOUND, "nothing is served at this path"));
+            return Err(Refusal::new(StatusCode::NOT_FOUND, UNKNOWN_PATH));
         };
         let admitted = server.door.admit(&parts.headers, &namespace.place, peer.ip()).await;
         let Admitted { caller, pass } = match admitted {
@@ -277,7 +279,10 @@ impl Here {
         };
         let bytes = read.map_err(|_| {
             // The other cause, a lost connection, has nobody to tell.
-            let message = format!("a request has at most {} bytes", limits.body_bytes);
+            let message = format!(
+                "a request has at most {} bytes; send less, or set `gateway.maxBodyBytes`",
+                limits.body_bytes
+            );
             Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, message)
         })?;
         let incoming = Incoming::read(&bytes).map_err(|unreadable| {
@@ -318,5 +323,7 @@ impl Here {
 }
 
 fn not_allowed(allowed: &'static str) -> Response {
-    (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, allowed)]).into_response()
+    let message = format!("use {allowed} here");
+    let refusal = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, message);
+    ([(header::ALLOW, allowed)], refusal).into_response()
 }

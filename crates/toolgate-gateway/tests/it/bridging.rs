@@ -111,7 +111,8 @@ async fn questions_of_one_server_reach_any_client() {
 
 #[tokio::test]
 async fn questions_of_one_server_reach_any_client_over_the_older_transport() {
-    let serving = fixture(Era::Legacy).serve_sse(([127, 0, 0, 1], 0).into(), PostAddress::Path, None);
+    let serving =
+        fixture(Era::Legacy).serve_sse(([127, 0, 0, 1], 0).into(), PostAddress::Path, None);
     let server = serving.await.unwrap();
     let spec = ServerSpec::new("kit", Address::Http(HttpEndpoint::new(server.url())));
     asks_and_answers(Arc::new(PassthroughSource::new(spec)), "ask_all").await;

@@ -151,14 +151,22 @@ async fn a_batch_is_answered_by_a_batch() {
     let mut client = Client::start();
     let note = json!({ "jsonrpc": "2.0", "method": "notifications/odd" });
     let greeting = initialize("2025-03-26");
-    let early = client.ask(&json!([{ "jsonrpc": "2.0", "id": "p", "method": "ping" }, greeting])).await;
+    let early =
+        client.ask(&json!([{ "jsonrpc": "2.0", "id": "p", "method": "ping" }, greeting])).await;
     assert_eq!(early[0], json!({ "jsonrpc": "2.0", "id": "p", "result": {} }));
     let told = early[1]["error"]["message"].as_str().unwrap();
     assert_eq!(told, "a handshake cannot be in a batch; send it alone");
     client.ask(&greeting).await;
 
-    let batch = json!([call(1, "wait"), note, call(2, "echo"), call(3, "missing"), call(2, "echo"),
-                       modern_call(4, json!({ "name": "echo" })), call(5, "ask")]);
+    let batch = json!([
+        call(1, "wait"),
+        note,
+        call(2, "echo"),
+        call(3, "missing"),
+        call(2, "echo"),
+        modern_call(4, json!({ "name": "echo" })),
+        call(5, "ask")
+    ]);
     client.say(&batch).await;
     reaches(&client.probe.waiting, 1).await;
     // What is asked meanwhile is no answer, and does not wait for the others.

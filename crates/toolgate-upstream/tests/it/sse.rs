@@ -172,8 +172,8 @@ async fn what_is_wrong_with_a_line_is_told() {
 
     let authorization = AuthorizationServer::start(AuthorizationOptions::default()).await.unwrap();
     let address = ([127, 0, 0, 1], 0).into();
-    let served = Fixture::new("old").serve_sse(address, PostAddress::Path, Some(&authorization));
-    let server = served.await.unwrap();
+    let starting = Fixture::new("old").serve_sse(address, PostAddress::Path, Some(&authorization));
+    let server = starting.await.unwrap();
     for spec in [declared(server.url()), url(server.url())] {
         let failure = try_open(&spec, None).await.unwrap_err();
         assert!(failure.reason.contains("asks for authorization (401)"), "{failure:?}");

@@ -101,11 +101,25 @@ fn source(loaded: &Loaded, arguments: &Serve) -> Result<(Arc<dyn Source>, Vec<Ho
 /// Takes an address to listen on; gives the real one, where the port was left open.
 async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
     let failed = |error: io::Error| {
-        let failure = match error.kind() {
-            io::ErrorKind::AddrInUse => format!("{address} is in use by another program"),
-            _ => format!("{address} cannot be listened on: {error}"),
+        let (failure, hint) = match error.kind() {
+            io::ErrorKind::AddrInUse => (
+                format!("{address} is in use by another program"),
+                "choose another port; port 0 takes one that is free",
+            ),
+            io::ErrorKind::AddrNotAvailable => (
+                format!("{} is no address of this machine", address.ip()),
+                "127.0.0.1 is for this machine alone, 0.0.0.0 for all of its addresses",
+            ),
+            io::ErrorKind::PermissionDenied => (
+                format!("port {} is not for everybody", address.port()),
+                "choose a port above 1023; port 0 takes one that is free",
+            ),
+            _ => (
+                format!("{address} cannot be listened on: {error}"),
+                "choose another address; 127.0.0.1:0 takes a port that is free",
+            ),
         };
-        Failure::new(failure).hint("choose another port; port 0 takes one that is free")
+        Failure::new(failure).hint(hint)
     };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;

@@ -410,8 +410,7 @@ async fn what_a_disabled_server_has_is_neither_listed_anew_nor_read() {
     host.switch(&"one".into(), false).await;
     let after = host.session();
     assert_eq!(listed(&before).await, all, "a list outlives what is disabled during it");
-    let of_two: Vec<String> =
-        all.into_iter().filter(|name| !name.contains("one")).collect();
+    let of_two: Vec<String> = all.into_iter().filter(|name| !name.contains("one")).collect();
     assert_eq!(listed(&after).await, of_two);
     let told = "server `one` is disabled; `enable_server` or `toolgate enable one` enables it";
     for session in [&before, &after] {

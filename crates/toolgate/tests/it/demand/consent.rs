@@ -99,7 +99,10 @@ async fn a_person_at_a_newer_client_sees_all_of_it_and_agrees() {
     let client = gateway.client().with_capabilities(json!({ "elicitation": { "form": {} } }));
     let (question, result) = enable_modern(&client, &said("accept", Some("allow"))).await;
     let shown = question["message"].as_str().unwrap();
-    assert!(shown.contains("It runs, with your rights: npx -y @acme/sums@1.0.0 --stdio"), "{shown}");
+    assert!(
+        shown.contains("It runs, with your rights: npx -y @acme/sums@1.0.0 --stdio"),
+        "{shown}"
+    );
     assert!(text(&result).contains("is connected: 2 tools"), "{result}");
     assert_eq!(ran(&workplace), "-y @acme/sums@1.0.0 --stdio\n");
     let sum = json!({ "name": "sums_add", "arguments": { "a": 2, "b": 3 } });

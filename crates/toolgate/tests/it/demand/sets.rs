@@ -71,7 +71,8 @@ async fn a_namespace_has_its_own_policy() {
     let deleted = all.call("records_delete", id.clone()).await;
     assert_ne!(deleted["isError"], true, "{deleted}");
     assert_eq!(names(&readers.list().await), ["records_list"], "what is denied is not shown");
-    let denied = readers.refused("tools/call", json!({ "name": "records_delete", "arguments": id }));
+    let denied =
+        readers.refused("tools/call", json!({ "name": "records_delete", "arguments": id }));
     insta::assert_snapshot!(denied.await["message"].as_str().unwrap(), @"there is no tool `records_delete`; did you mean `records_list`?");
 
     // The same calls, with labels and without.
