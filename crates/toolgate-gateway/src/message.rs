@@ -45,7 +45,7 @@ pub(crate) struct Response {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Incoming {
     One(Message),
-    Batch(Vec<Message>),
+    Batch(Vec<Result<Message, Box<Unreadable>>>),
 }
 
 /// Why bytes are no message: the error to answer with, and the id to answer to where there is one.
@@ -69,7 +69,7 @@ impl Incoming {
         if entries.is_empty() || entries.len() > BATCH {
             return Err(invalid(None, format!("a batch has 1 to {BATCH} messages")));
         }
-        entries.into_iter().map(Message::from_value).collect::<Result<_, _>>().map(Self::Batch)
+        Ok(Self::Batch(entries.into_iter().map(Message::from_value).collect()))
     }
 }
 

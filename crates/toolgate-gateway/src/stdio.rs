@@ -125,7 +125,7 @@ impl OneClient {
                 Some(Ok(line)) if line.trim_ascii().is_empty() => {}
                 Some(Ok(line)) => match Incoming::read(&line) {
                     Ok(Incoming::One(message)) => self.accept(message, None).await,
-                    Ok(Incoming::Batch(messages)) => self.accept_batch(messages).await,
+                    Ok(Incoming::Batch(entries)) => self.accept_batch(entries).await,
                     Err(unreadable) => {
                         let Unreadable { id, error } = *unreadable;
                         self.refuse(&json!(id), error);
@@ -143,11 +143,18 @@ impl OneClient {
     }
 
     /// What 2025-03-26 allowed. The answers come together, in the order in which they came about.
-    async fn accept_batch(self: &Arc<Self>, messages: Vec<Message>) {
-        let requests = messages.iter().filter(|message| matches!(message, Message::Request(_)));
-        let batch = Arc::new(Batch::new(Arc::clone(&self.outbox), requests.count()));
-        for message in messages {
-            self.accept(message, Some(&batch)).await;
+    async fn accept_batch(self: &Arc<Self>, entries: Vec<Result<Message, Box<Unreadable>>>) {
+        let answered = |entry: &&Result<_, _>| matches!(entry, Ok(Message::Request(_)) | Err(_));
+        let answers = entries.iter().filter(answered).count();
+        let batch = Arc::new(Batch::new(Arc::clone(&self.outbox), answers));
+        for entry in entries {
+            match entry {
+                Ok(message) => self.accept(message, Some(&batch)).await,
+                Err(unreadable) => {
+                    let Unreadable { id, error } = *unreadable;
+                    batch.finish(Some(message::answer(&json!(id), Err(error)))).await;
+                }
+            }
         }
     }
 

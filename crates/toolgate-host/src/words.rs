@@ -21,7 +21,7 @@ pub(crate) fn quoted(host: &Host) -> String {
     }
     let names: Vec<ServerName> =
         host.catalog().read().servers().map(|entry| entry.name.clone()).collect();
-    let said = names.into_iter().filter_map(|server| {
+    let said = names.into_iter().filter(|server| !host.is_off(server)).filter_map(|server| {
         let words = host.words_of(&server)?;
         Some((server, words))
     });

@@ -285,11 +285,12 @@ impl Here {
             );
             Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, message)
         })?;
-        let incoming = Incoming::read(&bytes).map_err(|unreadable| {
+        let refuse = |unreadable: Box<Unreadable>| {
             let Unreadable { id, error } = *unreadable;
             let refusal = Refusal::bad_request(error);
             id.iter().fold(refusal, Refusal::about)
-        })?;
+        };
+        let incoming = Incoming::read(&bytes).map_err(refuse)?;
         drop(bytes);
         match incoming {
             Incoming::One(message) => {
@@ -302,8 +303,12 @@ impl Here {
                     Era::Modern => modern::post(self, headers, message).await,
                 }
             }
-            Incoming::Batch(messages) => match headers::era(headers)? {
-                Era::Legacy => legacy::post(self, headers, messages).await,
+            Incoming::Batch(entries) => match headers::era(headers)? {
+                Era::Legacy => {
+                    // A body that is read in part is no good request: nothing of it is done.
+                    let messages: Result<_, _> = entries.into_iter().collect();
+                    legacy::post(self, headers, messages.map_err(refuse)?).await
+                }
                 Era::Modern => {
                     let message = "this version of the protocol has no batches";
                     Err(Refusal::new(StatusCode::BAD_REQUEST, message))

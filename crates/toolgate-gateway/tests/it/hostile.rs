@@ -164,3 +164,53 @@ async fn strange_handshakes_are_answered() {
     let odd = json!({ "protocolVersion": "", "capabilities": 7, "clientInfo": [] });
     assert_eq!(status(ask(odd)).await, 200, "and a version of ours");
 }
+
+#[tokio::test]
+async fn every_refusal_says_what_to_do() {
+    let endpoint = Endpoint::with(|settings| settings.limits.body_bytes = 1000).await;
+    let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
+    let (client, url) = (&endpoint.client, endpoint.url());
+    let mut told = Vec::new();
+    for (what, request) in [
+        ("no JSON", endpoint.post_text("{oops")),
+        ("nothing", endpoint.post_text("")),
+        ("no JSON-RPC", endpoint.post(&json!({ "method": "tools/list" }))),
+        ("too much", endpoint.post_text("[".repeat(1001))),
+        ("Accept", client.post(&url).header("accept", "text/html").json(&list)),
+        ("Content-Type", client.post(&url).header("accept", "*/*").body("{}")),
+        ("Origin", endpoint.post(&list).header("origin", "https://evil.example")),
+        ("Host", endpoint.post(&list).header("host", "evil.example")),
+        ("path", client.get(url.replace("/mcp", "/"))),
+        ("method", client.put(&url)),
+        ("a browser", client.get(&url)),
+        ("no session", endpoint.post(&list)),
+        ("unknown session", endpoint.post(&list).header("mcp-session-id", "x")),
+        ("end of none", client.delete(&url).header("mcp-session-id", "x")),
+        ("version", endpoint.post(&list).header("mcp-protocol-version", "1999-01-01")),
+        ("token", endpoint.post(&list).bearer_auth("x")),
+    ] {
+        let response = request.send().await.unwrap();
+        let status = response.status().as_u16();
+        let body: Value = response.json().await.unwrap();
+        let message = body["error"]["message"].as_str().unwrap();
+        told.push(format!("{what}: {status}, id {}: {message}", body["id"]));
+    }
+    insta::assert_snapshot!(told.join("\n"), @r#"
+    no JSON: 400, id null: this is no JSON (key must be a string at line 1 column 2); send one JSON-RPC message
+    nothing: 400, id null: this is no JSON (EOF while parsing a value at line 1 column 0); send one JSON-RPC message
+    no JSON-RPC: 400, id null: this is no JSON-RPC message: `jsonrpc` has to be "2.0"
+    too much: 413, id null: a request has at most 1000 bytes; send less, or set `gateway.maxBodyBytes`
+    Accept: 406, id null: `Accept` has to have application/json and text/event-stream
+    Content-Type: 415, id null: `Content-Type` has to be application/json
+    Origin: 403, id null: pages of this `Origin` may not talk to this server; `gateway.allowedOrigins` lets them
+    Host: 403, id null: this `Host` is not served here; use the address that toolgate listens on, or add the host to `gateway.allowedHosts`
+    path: 404, id null: nothing is served at this path; the endpoint is /mcp, and /mcp/NAME that of a namespace
+    method: 405, id null: use GET, POST, DELETE here
+    a browser: 400, id null: `Mcp-Session-Id` is missing: this is an MCP endpoint, and a session begins with a POST of initialize
+    no session: 400, id 1: `Mcp-Session-Id` is missing: this is an MCP endpoint, and a session begins with a POST of initialize
+    unknown session: 404, id 1: there is no such session; begin anew with initialize
+    end of none: 404, id null: there is no such session; begin anew with initialize
+    version: 400, id 1: this protocol version is not supported; use one of 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28
+    token: 401, id null: this token opens nothing here: it is wrong, has expired or was revoked; ask for another
+    "#);
+}

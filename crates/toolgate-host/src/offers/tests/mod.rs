@@ -407,11 +407,13 @@ async fn what_a_disabled_server_has_is_neither_listed_anew_nor_read() {
         all
     };
     let all = listed(&before).await;
+    assert!(before.server_words().contains("Be kind."));
     host.switch(&"one".into(), false).await;
     let after = host.session();
     assert_eq!(listed(&before).await, all, "a list outlives what is disabled during it");
     let of_two: Vec<String> = all.into_iter().filter(|name| !name.contains("one")).collect();
     assert_eq!(listed(&after).await, of_two);
+    assert_eq!(after.server_words(), "");
     let told = "server `one` is disabled; `enable_server` or `toolgate enable one` enables it";
     for session in [&before, &after] {
         for uri in ["toolgate://one/file:///notes", "toolgate://one"] {
