@@ -361,3 +361,32 @@ async fn listen_in(url: &str) -> (String, Arc<Mutex<Vec<u8>>>) {
     });
     (url, heard)
 }
+
+#[tokio::test]
+async fn an_address_that_cannot_be_is_told_with_the_way_out() {
+    let workplace = workplace(&json!({}));
+    token(&workplace, &["--name", "a"]).await;
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let mut told = Vec::new();
+    for given in ["foo", ":8808", &address.to_string(), "203.0.113.1:0"] {
+        let outcome = workplace.run(&["serve", "--http", given]).await;
+        assert_ne!(outcome.code, Some(0), "{given}");
+        told.push(outcome.stderr.replace(&address.to_string(), "127.0.0.1:PORT"));
+    }
+    insta::assert_snapshot!(told.join("\n"), @"
+    error: invalid value 'foo' for '--http <ADDR>': write an IP address and a port, such as 127.0.0.1:8808, or a port of this machine alone
+
+    For more information, try '--help'.
+
+    error: invalid value ':8808' for '--http <ADDR>': write an IP address and a port, such as 127.0.0.1:8808, or a port of this machine alone
+
+    For more information, try '--help'.
+
+    error: 127.0.0.1:PORT is in use by another program
+      hint: choose another port; port 0 takes one that is free
+
+    error: 203.0.113.1 is no address of this machine
+      hint: 127.0.0.1 is for this machine alone, 0.0.0.0 for all of its addresses
+    ");
+}
