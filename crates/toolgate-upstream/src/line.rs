@@ -28,6 +28,7 @@ use crate::{
     watchdog::Watchdog,
 };
 
+mod connect;
 mod dress;
 mod exchange;
 mod greeting;
