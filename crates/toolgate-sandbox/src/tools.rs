@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate_bindings::check::Found;
 use toolgate_engines::{CallId, Thrown};
 
-use crate::history::Happened;
+use crate::{clock::RunClock, history::Happened};
 
 /// The tools that a script may call.
 ///
@@ -30,6 +30,12 @@ pub trait Tools: Send + Sync + 'static {
     /// it does is paid for by every call.
     fn happened(&self, happened: &Happened<'_>) {
         let _ = happened;
+    }
+
+    /// The clock of the run, asked for once when it begins. Whoever makes the calls holds it while a
+    /// person is waited for.
+    fn clock(&self) -> RunClock {
+        RunClock::new()
     }
 }
 
