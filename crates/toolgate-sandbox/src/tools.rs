@@ -44,7 +44,8 @@ pub trait Tools: Send + Sync + 'static {
 pub enum Answer {
     /// A value, or what is thrown in the script.
     Ended(Result<Box<RawValue>, Thrown>),
-    /// Nothing yet, and nothing for a long time: the call was not made. Once the script can do nothing
-    /// more without it, the run ends as [`Outcome::Suspended`](crate::Outcome::Suspended).
+    /// Nothing yet, and nothing for a long time: the call was not made. Once no other call is under
+    /// way, and whatever timers the script has, the run ends as
+    /// [`Outcome::Suspended`](crate::Outcome::Suspended).
     Suspended,
 }

@@ -44,6 +44,7 @@ pub struct Inquiry {
 /// How much of the arguments is shown.
 const ARGUMENTS: usize = 1_500;
 const NAME: usize = 128;
+const CALLER: usize = 256;
 const MOST_EVIDENCE: usize = 8;
 /// How long a yes to one call waits for the call.
 const ONCE: Duration = Duration::from_hours(24);
@@ -128,8 +129,9 @@ impl fmt::Display for Inquiry {
     /// The question for a person, in a few lines.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (server, name) = (shown(self.tool.server.as_str(), NAME), &self.name);
-        let who = if self.run.is_some() { "A script" } else { &*self.caller };
-        write!(formatter, "{} wants to call {name} of the server {server}", shown(who, NAME))?;
+        let script = if self.run.is_some() { "A script of " } else { "" };
+        let who = shown(&self.caller, CALLER);
+        write!(formatter, "{script}{who} wants to call {name} of the server {server}")?;
         write!(formatter, "\nwith {}", self.arguments)?;
         match &self.reason {
             Some(reason) => write!(formatter, "\nAsked because {reason} ({})", self.rule)?,

@@ -6,7 +6,6 @@
 
 mod bridge;
 pub(crate) mod budget;
-mod lanes;
 mod learned;
 mod ledger;
 mod media;
@@ -19,14 +18,16 @@ mod settings;
 mod value;
 
 use std::{
+    any::Any,
     sync::{Arc, OnceLock},
     time::Duration,
 };
 
 use serde_json::{Value, json};
-use toolgate_broker::{RunContext, RunLedger, SessionContext, new_id};
+use toolgate_broker::{Pause, RunContext, RunLedger, SessionContext, new_id};
 use toolgate_sandbox::{
-    CallState, Captured, Language, Outcome, Pool, Report, Script, lockdown::LockdownReport,
+    CallState, Captured, Language, Outcome, Pool, Report, RunClock, Script,
+    lockdown::LockdownReport,
 };
 use toolgate_store::{Journal, RunState, Store};
 use toolgate_upstream::CallOptions;
@@ -39,7 +40,6 @@ pub use self::{
 };
 use self::{
     bridge::{Bridge, Wiring},
-    lanes::Lanes,
     media::Media,
     record::Recorder,
     resume::Taken,
@@ -47,7 +47,7 @@ use self::{
 };
 pub(crate) use self::{
     learned::Learned,
-    outputs::{Outputs, Page, Unreadable},
+    outputs::{Drawer, Outputs, Unreadable},
 };
 use crate::{host::Host, session::Session};
 
@@ -57,7 +57,6 @@ pub(crate) struct CodeMode {
     settings: Option<CodeSettings>,
     /// Made when it is first needed: most commands of a shell never run a script.
     pool: OnceLock<Result<Pool, String>>,
-    lanes: Arc<Lanes>,
     learned: Arc<Learned>,
     outputs: Outputs,
     runs: Runs,
@@ -101,11 +100,9 @@ impl CodeMode {
         store: Option<&Store>,
         journal: Option<Result<Arc<Journal>, String>>,
     ) -> Self {
-        let width = settings.as_ref().map_or(1, |settings| settings.max_parallel_calls);
         Self {
             settings,
             pool: OnceLock::new(),
-            lanes: Arc::new(Lanes::new(width)),
             learned: Arc::new(Learned::new(store.map(Store::shapes))),
             outputs: Outputs::default(),
             runs: Runs::new(journal),
@@ -152,12 +149,13 @@ impl CodeMode {
             None => None,
             Some(Ok(journal)) => {
                 let (id, code) = (new_id("run").to_string(), code.to_owned());
-                let caller = session.caller().name.to_string();
+                let caller = session.caller().identity.to_string();
                 Some(Recorder::new(journal, id, language, code, caller, stop.clone()))
             }
             Some(Err(problem)) => {
                 let report = no_report(Outcome::Crashed(problem));
-                return Some(self.shown(settings, report, code, &Media::default(), None, &[]));
+                let owner = &session.caller().identity;
+                return Some(self.shown(owner, report, code, &Media::default(), None, &[]));
             }
         };
         let options = CallOptions { cancel: stop, ..options };
@@ -212,18 +210,20 @@ impl CodeMode {
         let recorder = recorder.map(Arc::new);
         let media = Arc::new(Media::new(recorder.clone(), media));
         let host = session.host().clone();
+        let owner = Arc::clone(&session.context().caller().identity);
+        let clock = RunClock::new();
         let id = recorder.as_ref().map_or_else(|| new_id("run"), |recorder| recorder.id().into());
-        let run = RunContext::new(id, &script.code);
+        let run = RunContext::new(id, &script.code).with_pause(Arc::new(Paused(clock.clone())));
         let run = Arc::new(match &recorder {
             Some(recorder) => run.with_ledger(Arc::clone(recorder) as Arc<dyn RunLedger>),
             None => run,
         });
         let bridge = Bridge::new(Wiring {
             session,
+            clock,
             run: Arc::clone(&run),
             respondent: options.respondent,
             media: Arc::clone(&media),
-            lanes: Arc::clone(&self.lanes),
             learned: Arc::clone(&self.learned),
             recorder: recorder.clone(),
             progress: options.progress,
@@ -245,7 +245,7 @@ impl CodeMode {
             host.broker().end_run(&run);
         }
         let waiting = bridge.waiting();
-        let mut run = self.shown(settings, report, &code, &media, recorder.as_deref(), &waiting);
+        let mut run = self.shown(&owner, report, &code, &media, recorder.as_deref(), &waiting);
         run.waiting = waiting;
         run
     }
@@ -253,14 +253,14 @@ impl CodeMode {
     /// What is shown of a run, which is written down.
     fn shown(
         &self,
-        settings: &CodeSettings,
+        owner: &str,
         report: Report,
         code: &str,
         media: &Media,
         recorder: Option<&Recorder>,
         waiting: &[WaitingCall],
     ) -> CodeRun {
-        let shown = render::render(&report, code, settings.max_output_tokens, media, &self.outputs);
+        let shown = render::render(&report, code, self.output_tokens(), media, self.drawer(owner));
         let render::Shown {
             mut text,
             output,
@@ -299,32 +299,28 @@ impl CodeMode {
         }
     }
 
-    /// Keeps a text to be read in parts under an id that others know.
-    pub(crate) fn keep_output_as(&self, id: &str, text: &str) {
-        self.outputs.keep_as(id, text);
+    /// The long texts of an owner.
+    pub(crate) fn drawer<'o>(&'o self, owner: &'o str) -> Drawer<'o> {
+        self.outputs.of(owner)
     }
 
-    /// A part of a long output.
-    pub(crate) fn read_output(
-        &self,
-        id: &str,
-        offset: usize,
-        pattern: Option<&str>,
-    ) -> Result<Page, Unreadable> {
-        let tokens = self.settings.as_ref().map_or(4_000, |settings| settings.max_output_tokens);
-        match pattern {
-            Some(pattern) => self.outputs.matches(id, pattern, offset, tokens),
-            None => self.outputs.page(id, offset, tokens),
-        }
-    }
-
-    pub(crate) fn keep_output(&self, text: &str) -> String {
-        self.outputs.keep(text)
+    /// How much of a text is shown at once.
+    pub(crate) fn output_tokens(&self) -> usize {
+        self.settings.as_ref().map_or(4_000, |settings| settings.max_output_tokens)
     }
 
     fn pool(&self, settings: &CodeSettings) -> Result<&Pool, &str> {
         let made = || Pool::new(settings.pool.clone()).map_err(|error| error.to_string());
         self.pool.get_or_init(made).as_ref().map_err(String::as_str)
+    }
+}
+
+/// The clock of a run, as the broker knows it.
+struct Paused(RunClock);
+
+impl Pause for Paused {
+    fn pause(&self) -> Box<dyn Any + Send> {
+        Box::new(self.0.hold())
     }
 }
 

@@ -80,7 +80,7 @@ pub(super) fn take(
     unknown: UnknownCalls,
     is_harmless: &dyn Fn(&str, &str) -> bool,
 ) -> Result<Taken, NotResumed> {
-    let is_theirs = |owner: &str| caller.made_by == MadeBy::Person || owner == &*caller.name;
+    let is_theirs = |owner: &str| caller.made_by == MadeBy::Person || owner == &*caller.identity;
     let known = journal.history(id)?.filter(|known| is_theirs(&known.run.session));
     let state = match known.map(|known| known.state) {
         None => return Err(NotResumed::Unknown(id.to_owned())),

@@ -336,9 +336,9 @@ impl<'a> Drive<'a> {
         }
         self.timeline.skip_absent();
         self.tell_past();
+        // Timers do not go off while a person is waited for, so that they cannot change its course.
         let nothing_comes = self.told == wait.told && self.calls.is_empty();
-        let waits_for_ever = nothing_comes && wait.until.is_none();
-        (self.suspended > 0 && waits_for_ever).then_some(Ending::Suspended)
+        (self.suspended > 0 && nothing_comes).then_some(Ending::Suspended)
     }
 
     fn tell(&mut self, frame: &ToWorker) {
