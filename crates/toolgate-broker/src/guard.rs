@@ -117,11 +117,15 @@ impl Guard {
         };
         match asked {
             Some(PersonAnswer::Deny) => Err(denied(tool, "a person said no")),
-            Some(answer @ PersonAnswer::Allow { lasts, .. }) => {
-                if lasts != Lasts::Once {
-                    self.keep(&inquiry, answer, &context.session.caller().name).await;
+            Some(PersonAnswer::Allow { lasts: Lasts::Once, .. }) => Ok(Permit::Person),
+            Some(answer @ PersonAnswer::Allow { .. }) => {
+                self.keep(&inquiry, &answer, &context.session.caller().name).await;
+                match answer {
+                    PersonAnswer::Allow { extent, .. } if extent.covers(arguments) => {
+                        Ok(Permit::Person)
+                    }
+                    _ => Err(denied(tool, "a person allowed it with other arguments")),
                 }
-                Ok(Permit::Person)
             }
             None => Err(self.wait(context, tool, inquiry, decision).await),
         }
@@ -164,7 +168,7 @@ impl Guard {
         .unwrap_or(Ok(None))
     }
 
-    async fn keep(&self, inquiry: &Inquiry, answer: PersonAnswer, by: &str) {
+    async fn keep(&self, inquiry: &Inquiry, answer: &PersonAnswer, by: &str) {
         let Some(grant) = inquiry.grant(answer, by, now(), None) else { return };
         let grants = Arc::clone(&self.grants);
         if let Some(Err(error)) = aside(move || grants.add(grant)).await {

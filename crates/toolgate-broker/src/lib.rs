@@ -17,7 +17,7 @@ mod record;
 mod validate;
 mod watch;
 
-pub use ask::{Asker, Inquiry, Lasts, PersonAnswer};
+pub use ask::{Asker, Extent, Inquiry, Lasts, PersonAnswer};
 pub use broker::{Broker, Rules, ServerRules, SharedCatalog};
 pub use context::{
     CallContext, Caller, Decided, MadeBy, Pause, RunContext, RunLedger, SessionContext, new_id,

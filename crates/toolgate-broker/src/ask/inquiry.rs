@@ -10,7 +10,7 @@ use toolgate_policy::{
     definitions::shown,
 };
 
-use super::{Lasts, PersonAnswer};
+use super::{Extent, Lasts, PersonAnswer};
 use crate::context::{CallContext, new_id};
 
 /// A question about one call. Everything in it that others wrote is made safe and bounded.
@@ -88,25 +88,34 @@ impl Inquiry {
         all.into_iter().filter(move |lasts| in_run || *lasts != Lasts::Run)
     }
 
+    /// Whether a yes of this extent means the call itself; nothing where not all of its arguments are
+    /// shown.
+    pub fn is_meant_by(&self, extent: &Extent) -> Option<bool> {
+        let arguments: Value = serde_json::from_str(&self.arguments).ok()?;
+        let whole = Fingerprint::of(&arguments) == self.arguments_hash;
+        whole.then(|| extent.covers(&arguments))
+    }
+
     /// What a yes allows from now on. `None` for a no, and for the run of a call that has none.
     pub fn grant(
         &self,
-        answer: PersonAnswer,
+        answer: &PersonAnswer,
         by: &str,
         now: Moment,
         expires: Option<Duration>,
     ) -> Option<Grant> {
-        let PersonAnswer::Allow { lasts, these_arguments } = answer else { return None };
+        let PersonAnswer::Allow { lasts, extent } = answer else { return None };
         let (scope, at_most) = match lasts {
             Lasts::Once => (Scope::Once, Some(ONCE)),
             Lasts::Run => (Scope::Run(self.run.clone()?), Some(WHILE)),
             Lasts::Session => (Scope::Session(Arc::clone(&self.session)), Some(WHILE)),
             Lasts::Always => (Scope::Always, None),
         };
-        let arguments = if these_arguments || lasts == Lasts::Once {
-            GrantedArguments::Exactly(self.arguments_hash)
-        } else {
-            GrantedArguments::Any
+        let arguments = match extent {
+            _ if *lasts == Lasts::Once => GrantedArguments::Exactly(self.arguments_hash),
+            Extent::These => GrantedArguments::Exactly(self.arguments_hash),
+            Extent::Any => GrantedArguments::Any,
+            Extent::Where(conditions) => GrantedArguments::Matching(conditions.clone()),
         };
         let ends = expires.into_iter().chain(at_most).min();
         let until = |length: Duration| {

@@ -1,7 +1,10 @@
 //! Calls that a person is asked for: in the client, at the terminal, in the queue.
 
 mod late;
+mod model;
+mod patterns;
 mod talk;
+mod terminal;
 mod whose;
 
 use std::path::PathBuf;
