@@ -120,12 +120,15 @@ impl Broker {
 
     /// Takes in what a call returned before, so that it is known where a later call has it from: a run
     /// that goes on is answered from the journal, and its calls do not come here again.
-    pub fn recall(&self, name: &str, context: &CallContext, result: &Value) {
+    pub fn recall(&self, name: &str, arguments: &Value, context: &CallContext, result: &Value) {
+        let mode = self.guard.policy().flow();
         if let Ok(tool) = self.resolve(name)
-            && self.guard.policy().flow() != FlowMode::Off
+            && mode != FlowMode::Off
         {
             let labels = self.guard.policy_of(&tool).labels();
-            watch::learn(context, &tool, labels, &Flow::NONE, result);
+            // What it carried then, its result has labels of.
+            let flow = watch::flow(context, &tool, arguments, mode);
+            watch::learn(context, &tool, labels, &flow, result);
         }
     }
 

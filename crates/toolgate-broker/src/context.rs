@@ -14,7 +14,7 @@ use toolgate_policy::definitions::shown;
 
 use crate::{
     ask::Asker,
-    watch::{RunWatch, SessionWatch},
+    watch::{ReadBefore, RunWatch, SessionWatch},
 };
 
 /// What a conversation is to the broker: who is at the other end, and what it has seen.
@@ -114,6 +114,11 @@ impl SessionContext {
         &self.id
     }
 
+    /// What it has read that matters, for a run that begins or goes on in it.
+    pub fn read(&self) -> Vec<ReadBefore> {
+        self.watch.read(&self.id)
+    }
+
     /// Who is at the other end.
     pub fn caller(&self) -> &Caller {
         &self.caller
@@ -164,6 +169,13 @@ impl RunContext {
     #[must_use]
     pub fn with_ledger(self, ledger: Arc<dyn RunLedger>) -> Self {
         Self { ledger: Some(ledger), ..self }
+    }
+
+    /// After this was read, in this session or in others.
+    #[must_use]
+    pub fn after(mut self, before: Vec<ReadBefore>) -> Self {
+        self.watch.before = before;
+        self
     }
 
     /// With a clock that stands still while a person is asked.

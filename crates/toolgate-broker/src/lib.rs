@@ -27,3 +27,4 @@ pub use grants::{now, read_grants, write_grant};
 pub use guard::GuardSettings;
 pub use record::Audit;
 pub use validate::{InvalidArguments, Uncheckable, Violation};
+pub use watch::ReadBefore;

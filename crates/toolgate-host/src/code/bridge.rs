@@ -198,11 +198,15 @@ impl Inner {
             // What the client is given is given again; that it was too much was said before.
             let _ = self.emit(arguments);
         }
-        let result = past.result.as_deref().and_then(|result| serde_json::from_str(result).ok());
-        if let Some(result) = result {
+        let told = past.told.as_ref().map(|told| match told {
+            Ok(value) => serde_json::from_str(value).unwrap_or_else(|_| json!(value)),
+            Err(message) => json!(message),
+        });
+        if let Some(result) = told {
             let context = CallContext::of_run(self.wiring.session.context(), &self.wiring.run, id);
             let name = called_name(&past.name, &past.arguments);
-            self.wiring.session.host().broker().recall(&name, &context, &result);
+            let arguments: Value = serde_json::from_str(&past.arguments).unwrap_or_default();
+            self.wiring.session.host().broker().recall(&name, &arguments, &context, &result);
         }
     }
 

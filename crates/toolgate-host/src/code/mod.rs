@@ -42,7 +42,7 @@ use self::{
     bridge::{Bridge, Wiring},
     media::Media,
     record::Recorder,
-    resume::Taken,
+    resume::{Kept, Taken},
     runs::Runs,
 };
 pub(crate) use self::{
@@ -150,7 +150,8 @@ impl CodeMode {
             Some(Ok(journal)) => {
                 let (id, code) = (new_id("run").to_string(), code.to_owned());
                 let caller = session.caller().identity.to_string();
-                Some(Recorder::new(journal, id, language, code, caller, stop.clone()))
+                let recorder = Recorder::new(journal, id, language, code, caller, stop.clone());
+                Some(recorder.after(&session.read()))
             }
             Some(Err(problem)) => {
                 let report = no_report(Outcome::Crashed(problem));
@@ -160,7 +161,7 @@ impl CodeMode {
         };
         let options = CallOptions { cancel: stop, ..options };
         let session = Session::within(host.clone(), Arc::clone(session));
-        Some(self.drive(settings, session, script, recorder, Vec::new(), options).await)
+        Some(self.drive(settings, session, script, recorder, Kept::default(), options).await)
     }
 
     /// Goes on with a run. `None` where scripts are off.
@@ -181,12 +182,11 @@ impl CodeMode {
         // What its tools say of themselves decides what may be repeated.
         host.first_answers().await;
         let harmless = |name: &str, arguments: &str| bridge::is_harmless(host, name, arguments);
-        let caller = session.caller();
-        let taken = match resume::take(&journal, id, caller, resume.unknown, &harmless) {
+        let taken = match resume::take(&journal, id, session, resume.unknown, &harmless) {
             Ok(taken) => taken,
             Err(error) => return Some(Err(error)),
         };
-        let Taken { language, code, caller, history, past, media } = taken;
+        let Taken { language, code, caller, history, past, kept } = taken;
         let changed = resume.code.as_ref().is_some_and(|new| *new != code);
         let code = resume.code.unwrap_or(code);
         let script = Script { code: code.clone(), language, history: Some(history) };
@@ -195,7 +195,7 @@ impl CodeMode {
         let recorder = Some(recorder.going_on(past, changed));
         let options = CallOptions { cancel: stop, ..options };
         let session = Session::within(host.clone(), Arc::clone(session));
-        Some(Ok(self.drive(settings, session, script, recorder, media, options).await))
+        Some(Ok(self.drive(settings, session, script, recorder, kept, options).await))
     }
 
     async fn drive(
@@ -204,16 +204,18 @@ impl CodeMode {
         session: Session,
         script: Script,
         recorder: Option<Recorder>,
-        media: Vec<(String, String)>,
+        kept: Kept,
         options: CallOptions,
     ) -> CodeRun {
         let recorder = recorder.map(Arc::new);
+        let Kept { media, before } = kept;
         let media = Arc::new(Media::new(recorder.clone(), media));
         let host = session.host().clone();
         let owner = Arc::clone(&session.context().caller().identity);
         let clock = RunClock::new();
         let id = recorder.as_ref().map_or_else(|| new_id("run"), |recorder| recorder.id().into());
-        let run = RunContext::new(id, &script.code).with_pause(Arc::new(Paused(clock.clone())));
+        let pause = Arc::new(Paused(clock.clone()));
+        let run = RunContext::new(id, &script.code).after(before).with_pause(pause);
         let run = Arc::new(match &recorder {
             Some(recorder) => run.with_ledger(Arc::clone(recorder) as Arc<dyn RunLedger>),
             None => run,

@@ -1,5 +1,6 @@
 //! Calls that a person is asked for: in the client, at the terminal, in the queue.
 
+mod data;
 mod late;
 mod model;
 mod patterns;
