@@ -194,9 +194,15 @@ impl Faces {
             };
             table.remove(&oldest).into_iter().for_each(Place::close);
         }
+        // However many clients a caller has, they are one caller.
+        let same = table.iter().find(|((caller, _), _)| *caller == here.caller);
+        let under_way = same.map_or_else(
+            || Arc::new(Semaphore::new(here.server.limits.in_flight)),
+            |(_, place)| Arc::clone(&place.under_way),
+        );
         let place = Arc::new(Place {
             face: tokio::sync::OnceCell::new(),
-            under_way: Arc::new(Semaphore::new(here.server.limits.in_flight)),
+            under_way,
             used: Mutex::new(now),
             dropped: CancellationToken::new(),
         });

@@ -274,7 +274,9 @@ impl CodeMode {
             output_id,
         } = shown;
         let unknown = recorder.map(Recorder::unknown).unwrap_or_default();
-        let is_resumable = recorder.is_some() && runs::is_resumable(&report);
+        // What was not written down cannot be gone on with.
+        let is_kept = recorder.is_some_and(|recorder| recorder.broken().is_none());
+        let is_resumable = is_kept && runs::is_resumable(&report);
         if let Some(recorder) = recorder {
             let state = match report.outcome {
                 Outcome::Value(_) => RunState::Done,
@@ -282,7 +284,7 @@ impl CodeMode {
                 _ => RunState::Failed,
             };
             recorder.end(state, &text, is_error.then_some(&closing));
-            runs::add_note(&mut text, &report, recorder.id(), &unknown, waiting);
+            runs::add_note(&mut text, &report, recorder.id(), &unknown, waiting, is_resumable);
         }
         CodeRun {
             text,
