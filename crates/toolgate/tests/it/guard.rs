@@ -107,7 +107,7 @@ async fn a_call_waits_is_approved_and_goes_through() {
     exit code 0
     --- stdout
     ID
-      a model wants to call records_delete of the server records
+      "raw-client 1.0.0" (local) wants to call records_delete of the server records
       with {"id":"4711"}
       Asked because of the default "ask"
     --- stderr

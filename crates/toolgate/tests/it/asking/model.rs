@@ -12,8 +12,8 @@ use crate::support::{Workplace, text};
 /// The names of the commands of the program.
 async fn commands(workplace: &Workplace) -> Vec<String> {
     let help = workplace.run(&["--help"]).await.stdout;
-    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let lines = lines.take_while(|line| line.starts_with("  "));
+    let lines = help.lines().take_while(|line| *line != "Options:");
+    let lines = lines.filter_map(|line| line.strip_prefix("  "));
     lines.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
 }
 
