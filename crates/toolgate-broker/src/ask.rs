@@ -11,6 +11,8 @@ use std::fmt;
 
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use toolgate_policy::{ArgumentConditions, Verdict};
 
 pub(crate) use elicit::elicit;
 pub use inquiry::Inquiry;
@@ -23,18 +25,30 @@ pub trait Asker: fmt::Debug + Send + Sync {
 }
 
 /// What a person said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PersonAnswer {
     /// Yes.
     Allow {
         /// For how long.
         lasts: Lasts,
-        /// Whether only with the arguments that were shown.
-        these_arguments: bool,
+        /// With which arguments.
+        extent: Extent,
     },
     /// No.
     Deny,
+}
+
+/// With which arguments a person's yes holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Extent {
+    /// With any.
+    Any,
+    /// With those that were shown. A yes to one call never means others.
+    These,
+    /// With those that certainly fit.
+    Where(ArgumentConditions),
 }
 
 /// How long a person's yes holds.
@@ -53,7 +67,17 @@ pub enum Lasts {
 
 impl PersonAnswer {
     /// Yes, to this call.
-    pub const ONCE: Self = Self::Allow { lasts: Lasts::Once, these_arguments: true };
+    pub const ONCE: Self = Self::Allow { lasts: Lasts::Once, extent: Extent::These };
+}
+
+impl Extent {
+    /// Whether it covers the arguments of the call that was asked for.
+    pub(crate) fn covers(&self, arguments: &Value) -> bool {
+        match self {
+            Self::Any | Self::These => true,
+            Self::Where(conditions) => conditions.apply(arguments, Verdict::Allow),
+        }
+    }
 }
 
 impl Lasts {

@@ -17,6 +17,7 @@ use crate::{
     context::{CallContext, Decided, RunContext, SessionContext},
     error::BrokerError,
     guard::{Guard, GuardSettings, Permit},
+    lanes::Lanes,
     record::{self, Outcome, Recorder},
     validate::{Uncheckable, Validators},
     watch,
@@ -33,6 +34,7 @@ pub struct Broker {
     rules: Rules,
     validators: Validators,
     guard: Guard,
+    lanes: Lanes,
     recorder: Option<Recorder>,
 }
 
@@ -41,6 +43,8 @@ pub struct Broker {
 pub struct Rules {
     /// By server; a server that is not here gets the defaults.
     pub servers: HashMap<ServerName, ServerRules>,
+    /// How many calls of scripts a server gets at once; one where nothing is said.
+    pub script_calls: usize,
 }
 
 /// What the configuration says of the calls of one server.
@@ -76,6 +80,7 @@ impl Broker {
         Self {
             catalog,
             upstream,
+            lanes: Lanes::new(rules.script_calls),
             rules,
             validators: Validators::default(),
             guard: Guard::new(policy, journal),
@@ -115,12 +120,15 @@ impl Broker {
 
     /// Takes in what a call returned before, so that it is known where a later call has it from: a run
     /// that goes on is answered from the journal, and its calls do not come here again.
-    pub fn recall(&self, name: &str, context: &CallContext, result: &Value) {
+    pub fn recall(&self, name: &str, arguments: &Value, context: &CallContext, result: &Value) {
+        let mode = self.guard.policy().flow();
         if let Ok(tool) = self.resolve(name)
-            && self.guard.policy().flow() != FlowMode::Off
+            && mode != FlowMode::Off
         {
             let labels = self.guard.policy_of(&tool).labels();
-            watch::learn(context, &tool, labels, &Flow::NONE, result);
+            // What it carried then, its result has labels of.
+            let flow = watch::flow(context, &tool, arguments, mode);
+            watch::learn(context, &tool, labels, &flow, result);
         }
     }
 
@@ -169,6 +177,14 @@ impl Broker {
                 return Err(error);
             }
         };
+        let ToolId { server, tool: own } = &tool.id;
+        let _place = match context.run {
+            Some(_) => tokio::select! {
+                place = self.lanes.enter(server) => place,
+                () = options.cancel.cancelled() => return Err(CallError::Cancelled.into()),
+            },
+            None => None,
+        };
         if let Some((recorder, record)) = recording {
             record::permitted(record, &permit);
             if !recorder.before(record).await {
@@ -180,7 +196,6 @@ impl Broker {
             _ => None,
         };
         write_down(call, decision, Some(&permit))?;
-        let ToolId { server, tool: own } = &tool.id;
         let result = self.upstream.call(server, own, arguments, options).await?;
         if self.guard.policy().flow() != FlowMode::Off {
             watch::learn(context, tool, policy.labels(), flow, &result);

@@ -1,14 +1,20 @@
 //! Who makes a call, and where.
 
 use std::{
+    any::Any,
     fmt,
     hash::{BuildHasher, Hasher, RandomState},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
+
+use toolgate_policy::definitions::shown;
 
 use crate::{
     ask::Asker,
-    watch::{RunWatch, SessionWatch},
+    watch::{ReadBefore, RunWatch, SessionWatch},
 };
 
 /// What a conversation is to the broker: who is at the other end, and what it has seen.
@@ -22,7 +28,9 @@ pub struct SessionContext {
 /// Who is at the other end of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    /// As the record calls them: a client's name, the user of a shell.
+    /// Who they are, as somebody has made sure of: what one identity began, no other goes on with.
+    pub identity: Arc<str>,
+    /// As questions and the record call them: the identity, and what their client calls itself.
     pub name: Arc<str>,
     /// Whether it is a model or a person who chooses the calls.
     pub made_by: MadeBy,
@@ -43,7 +51,16 @@ pub enum MadeBy {
 pub struct RunContext {
     id: Arc<str>,
     ledger: Option<Arc<dyn RunLedger>>,
+    pause: Option<Arc<dyn Pause>>,
+    /// Whether a question of it went unanswered for as long as one is waited for.
+    left_alone: AtomicBool,
     pub(crate) watch: RunWatch,
+}
+
+/// Stops the clock of a run. While a person is asked, it is their time that passes.
+pub trait Pause: Send + Sync {
+    /// Until what is returned is dropped.
+    fn pause(&self) -> Box<dyn Any + Send>;
 }
 
 /// Who writes down what a run does.
@@ -65,6 +82,9 @@ pub struct Decided<'a> {
     /// Which earlier results it is close to, as JSON, where there are any.
     pub flow: Option<&'a str>,
 }
+
+/// What is shown of what a client calls itself.
+const CLIENT: usize = 64;
 
 /// Where a call comes from.
 #[derive(Debug, Clone)]
@@ -94,6 +114,11 @@ impl SessionContext {
         &self.id
     }
 
+    /// What it has read that matters, for a run that begins or goes on in it.
+    pub fn read(&self) -> Vec<ReadBefore> {
+        self.watch.read(&self.id)
+    }
+
     /// Who is at the other end.
     pub fn caller(&self) -> &Caller {
         &self.caller
@@ -105,21 +130,39 @@ impl SessionContext {
 }
 
 impl Caller {
-    /// A model behind a client of this name.
-    pub fn model(name: impl Into<Arc<str>>) -> Self {
-        Self { name: name.into(), made_by: MadeBy::Model }
+    /// A model, behind a client of this identity.
+    pub fn model(identity: impl Into<Arc<str>>) -> Self {
+        let identity = identity.into();
+        Self { name: Arc::clone(&identity), identity, made_by: MadeBy::Model }
     }
 
     /// A person at a shell.
     pub fn person() -> Self {
-        Self { name: "shell".into(), made_by: MadeBy::Person }
+        Self { made_by: MadeBy::Person, ..Self::model("shell") }
+    }
+
+    /// With what the client calls itself. That is a claim, and shown as one: nothing is decided by it.
+    #[must_use]
+    pub fn calling_itself(self, client: &str) -> Self {
+        let client: String = shown(client.trim(), CLIENT).chars().take(CLIENT).collect();
+        let client = client.replace('"', "'");
+        if client.is_empty() {
+            return self;
+        }
+        Self { name: format!("\"{client}\" ({})", self.identity).into(), ..self }
     }
 }
 
 impl RunContext {
     /// A run of this script, under an id that the journal knows too.
     pub fn new(id: impl Into<Arc<str>>, code: &str) -> Self {
-        Self { id: id.into(), ledger: None, watch: RunWatch::new(code) }
+        Self {
+            id: id.into(),
+            ledger: None,
+            pause: None,
+            left_alone: AtomicBool::new(false),
+            watch: RunWatch::new(code),
+        }
     }
 
     /// With somebody who writes down what is decided.
@@ -128,9 +171,37 @@ impl RunContext {
         Self { ledger: Some(ledger), ..self }
     }
 
+    /// After this was read, in this session or in others.
+    #[must_use]
+    pub fn after(mut self, before: Vec<ReadBefore>) -> Self {
+        self.watch.before = before;
+        self
+    }
+
+    /// With a clock that stands still while a person is asked.
+    #[must_use]
+    pub fn with_pause(self, pause: Arc<dyn Pause>) -> Self {
+        Self { pause: Some(pause), ..self }
+    }
+
     /// Its id.
     pub fn id(&self) -> &Arc<str> {
         &self.id
+    }
+
+    /// Stops its clock until what is returned is dropped.
+    pub(crate) fn pause(&self) -> Option<Box<dyn Any + Send>> {
+        self.pause.as_ref().map(|pause| pause.pause())
+    }
+
+    /// Notes that nobody answered a question of it.
+    pub(crate) fn leave_alone(&self) {
+        self.left_alone.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether nobody answered a question of it.
+    pub(crate) fn is_left_alone(&self) -> bool {
+        self.left_alone.load(Ordering::Relaxed)
     }
 }
 

@@ -11,7 +11,7 @@ use toolgate_upstream::{CallError, CallOptions};
 
 use crate::{
     ask::{self, Inquiry, Lasts, PersonAnswer},
-    context::{CallContext, MadeBy, RunContext, SessionContext, new_id},
+    context::{CallContext, RunContext, SessionContext, new_id},
     error::BrokerError,
     grants::{GrantBook, now},
     record::Audit,
@@ -56,11 +56,9 @@ pub(crate) enum Permit {
     Person,
 }
 
-/// How long a script's call waits for an answer: its run has a clock that goes on. After that the
-/// question waits in the queue.
-const SCRIPT_PATIENCE: Duration = Duration::from_secs(20);
-/// And how long any other call does.
-const PATIENCE: Duration = Duration::from_mins(10);
+/// How long a call waits for an answer. After that the question waits in the queue. Gateways keep a
+/// request that waits for its client for a little longer, so that it can still be told so.
+const PATIENCE: Duration = Duration::from_mins(9);
 
 impl Guard {
     pub(crate) fn new(policy: PolicySettings, journal: Option<Arc<Journal>>) -> Self {
@@ -113,21 +111,21 @@ impl Guard {
             // What is granted is not known, so that a person is asked anew.
             Err(error) => tracing::warn!("{error}"),
         }
-        let patience = match context.made_by() {
-            MadeBy::Script => SCRIPT_PATIENCE,
-            MadeBy::Model | MadeBy::Person => PATIENCE,
-        };
         let asked = tokio::select! {
             () = options.cancel.cancelled() => return Err(CallError::Cancelled.into()),
-            asked = tokio::time::timeout(patience, ask_now(context, &inquiry, options)) => asked,
+            asked = ask_patiently(context, &inquiry, options) => asked,
         };
-        match asked.ok().flatten() {
+        match asked {
             Some(PersonAnswer::Deny) => Err(denied(tool, "a person said no")),
-            Some(answer @ PersonAnswer::Allow { lasts, .. }) => {
-                if lasts != Lasts::Once {
-                    self.keep(&inquiry, answer, &context.session.caller().name).await;
+            Some(PersonAnswer::Allow { lasts: Lasts::Once, .. }) => Ok(Permit::Person),
+            Some(answer @ PersonAnswer::Allow { .. }) => {
+                self.keep(&inquiry, &answer, &context.session.caller().name).await;
+                match answer {
+                    PersonAnswer::Allow { extent, .. } if extent.covers(arguments) => {
+                        Ok(Permit::Person)
+                    }
+                    _ => Err(denied(tool, "a person allowed it with other arguments")),
                 }
-                Ok(Permit::Person)
             }
             None => Err(self.wait(context, tool, inquiry, decision).await),
         }
@@ -170,7 +168,7 @@ impl Guard {
         .unwrap_or(Ok(None))
     }
 
-    async fn keep(&self, inquiry: &Inquiry, answer: PersonAnswer, by: &str) {
+    async fn keep(&self, inquiry: &Inquiry, answer: &PersonAnswer, by: &str) {
         let Some(grant) = inquiry.grant(answer, by, now(), None) else { return };
         let grants = Arc::clone(&self.grants);
         if let Some(Err(error)) = aside(move || grants.add(grant)).await {
@@ -232,6 +230,25 @@ enum Queued {
     Waiting(String),
     Denied,
     Full,
+}
+
+/// Asks whoever is there, as long as is decent. The time of a person is not that of a script, so that
+/// its clock stands still. A script that nobody answered in time does not wait a second time.
+async fn ask_patiently(
+    context: &CallContext,
+    inquiry: &Inquiry,
+    options: &CallOptions,
+) -> Option<PersonAnswer> {
+    let run = context.run.as_ref().map(|(run, _)| run);
+    if run.is_some_and(|run| run.is_left_alone()) {
+        return None;
+    }
+    let _pause = run.and_then(|run| run.pause());
+    let asked = tokio::time::timeout(PATIENCE, ask_now(context, inquiry, options)).await;
+    if let (Err(_), Some(run)) = (&asked, run) {
+        run.leave_alone();
+    }
+    asked.ok().flatten()
 }
 
 /// Asks whoever is there.

@@ -12,17 +12,19 @@ mod context;
 mod error;
 mod grants;
 mod guard;
+mod lanes;
 mod record;
 mod validate;
 mod watch;
 
-pub use ask::{Asker, Inquiry, Lasts, PersonAnswer};
+pub use ask::{Asker, Extent, Inquiry, Lasts, PersonAnswer};
 pub use broker::{Broker, Rules, ServerRules, SharedCatalog};
 pub use context::{
-    CallContext, Caller, Decided, MadeBy, RunContext, RunLedger, SessionContext, new_id,
+    CallContext, Caller, Decided, MadeBy, Pause, RunContext, RunLedger, SessionContext, new_id,
 };
 pub use error::BrokerError;
 pub use grants::{now, read_grants, write_grant};
 pub use guard::GuardSettings;
 pub use record::Audit;
 pub use validate::{InvalidArguments, Uncheckable, Violation};
+pub use watch::ReadBefore;

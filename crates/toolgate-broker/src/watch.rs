@@ -9,6 +9,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolgate_catalog::{Tool, ToolId};
 use toolgate_flow::{Label, LabelSet, Memory, Origin, Trace};
@@ -22,9 +23,22 @@ pub(crate) struct SessionWatch {
     seen: Mutex<Seen>,
 }
 
+/// A tool whose results were read before a run began, or went on, by whoever wrote its script. A run
+/// can go on in another session, which does not know of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadBefore {
+    /// Who read it. As long as that session is there, it knows what it was.
+    pub session: Arc<str>,
+    /// The tool.
+    pub tool: ToolId,
+    /// What is said of its results.
+    pub labels: LabelSet,
+}
+
 /// What a run has seen.
 pub(crate) struct RunWatch {
     code: Arc<str>,
+    pub(crate) before: Vec<ReadBefore>,
     seen: Mutex<Seen>,
     /// What the session had seen when the run made its first call. Whoever wrote the script knew it.
     began: OnceLock<u64>,
@@ -69,6 +83,8 @@ pub(crate) fn flow(context: &CallContext, tool: &Tool, arguments: &Value, mode: 
     if let Some(run) = run {
         let mut seen = run.watch.seen.lock();
         seen.look(tool, arguments, mode, |_| true, &mut evidence);
+        let elsewhere = run.watch.before.iter().filter(|it| it.session != *context.session.id());
+        evidence.extend(elsewhere.map(ReadBefore::evidence));
     }
     let mut seen = session.seen.lock();
     // What the run itself has seen is judged by the run, which knows what its script says.
@@ -110,7 +126,35 @@ pub(crate) fn learn(
 
 impl RunWatch {
     pub(crate) fn new(code: &str) -> Self {
-        Self { code: code.into(), seen: Mutex::default(), began: OnceLock::new() }
+        let (before, seen, began) = (Vec::new(), Mutex::default(), OnceLock::new());
+        Self { code: code.into(), before, seen, began }
+    }
+}
+
+impl SessionWatch {
+    /// The tools whose results matter, as the session of this id has seen them.
+    pub(crate) fn read(&self, session: &Arc<str>) -> Vec<ReadBefore> {
+        let mut read: Vec<ReadBefore> = Vec::new();
+        for past in &self.seen.lock().touched {
+            match read.iter_mut().find(|known| known.tool == past.tool) {
+                Some(known) => known.labels = known.labels.union(past.labels),
+                None => read.push(ReadBefore {
+                    session: Arc::clone(session),
+                    tool: past.tool.clone(),
+                    labels: past.labels,
+                }),
+            }
+        }
+        read
+    }
+}
+
+impl ReadBefore {
+    /// What was in it is not known any more, so that it may be in anything.
+    fn evidence(&self) -> Evidence {
+        let Self { tool, labels, .. } = self;
+        let (tool, contact, argument) = (tool.clone(), Contact::Carried, None);
+        Evidence { tool, call: 0, labels: *labels, contact, argument }
     }
 }
 

@@ -41,6 +41,23 @@ pub struct Client {
     pub outlet: Option<Link>,
 }
 
+impl Client {
+    /// What it calls itself, with its version. It can say what it likes.
+    pub fn own_name(&self) -> String {
+        own_name(&self.info)
+    }
+}
+
+/// What a client calls itself in its `clientInfo`.
+pub(crate) fn own_name(info: &Value) -> String {
+    let said = |key: &str| info.get(key).and_then(Value::as_str).unwrap_or_default();
+    let cut = |text: &str| text.chars().take(NAME).collect::<String>();
+    format!("{} {}", cut(said("name")), cut(said("version")))
+}
+
+/// What is looked at of a client's name, and of its version.
+const NAME: usize = 64;
+
 /// What stands behind an endpoint. The handshake is done by the endpoint, as is everything about
 /// framing, ids, sessions and eras; a face gets the rest.
 pub trait Face: fmt::Debug + Send + Sync + 'static {

@@ -19,7 +19,7 @@ use toolgate_store::{Journal, Store};
 use toolgate_upstream::{CallOptions, Observer, ServerState, Start, StateKind, Upstream};
 
 use crate::{
-    code::{CodeMode, CodeRun, Learned, NotResumed, Page, Resume, Unreadable},
+    code::{CodeMode, CodeRun, Drawer, Learned, NotResumed, Resume},
     ears::Ears,
     encoding::{EncodedQueries, Encoding, Phase, VectorProgress, Wanted},
     find::{Found, choose, find},
@@ -112,10 +112,11 @@ impl Host {
             .iter()
             .map(|setup| (setup.spec.name.clone(), setup.rules.clone()))
             .collect();
+        let script_calls = settings.code.as_ref().map_or(1, |code| code.max_parallel_calls);
         let broker = Broker::new(
             Arc::clone(knowledge.catalog()),
             Arc::clone(&upstream),
-            Rules { servers: rules },
+            Rules { servers: rules, script_calls },
             guard(&settings, journal.clone()),
         );
         let patience_ends = Instant::now() + FIRST_ANSWER_PATIENCE;
@@ -324,18 +325,14 @@ impl Host {
         self.inner.code.resume(self, session, id, resume, options).await
     }
 
-    pub(crate) fn read_output(
-        &self,
-        id: &str,
-        offset: usize,
-        pattern: Option<&str>,
-    ) -> Result<Page, Unreadable> {
-        self.inner.code.read_output(id, offset, pattern)
+    /// The texts of an owner that were too long to show: `read_output` reads them.
+    pub(crate) fn drawer<'o>(&'o self, owner: &'o str) -> Drawer<'o> {
+        self.inner.code.drawer(owner)
     }
 
-    /// Keeps a text that `read_output` then reads under this id.
-    pub(crate) fn keep_output_as(&self, id: &str, text: &str) {
-        self.inner.code.keep_output_as(id, text);
+    /// How much of a text is shown at once.
+    pub(crate) fn output_tokens(&self) -> usize {
+        self.inner.code.output_tokens()
     }
 
     pub(crate) fn offers(&self) -> &Arc<Offers> {
@@ -370,11 +367,6 @@ impl Host {
             Some(handshake) => handshake.instructions,
             None => self.inner.knowledge.memory(server)?.instructions,
         }
-    }
-
-    /// Keeps a text that is too long to show; the id is what `read_output` takes.
-    pub(crate) fn keep_output(&self, text: &str) -> String {
-        self.inner.code.keep_output(text)
     }
 
     /// Takes in what a tool returned, where its server does not declare it.

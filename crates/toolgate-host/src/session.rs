@@ -17,7 +17,7 @@ use toolgate_sandbox::Language;
 use toolgate_upstream::{CallError, CallOptions};
 
 use crate::{
-    code::{CodeRun, NotResumed, Resume},
+    code::{CodeRun, Drawer, NotResumed, Resume},
     host::Host,
     meta::{self, MetaTool, Offer},
     offers::{self, Kind, News, Watcher},
@@ -220,6 +220,11 @@ impl Session {
 
     pub(crate) fn watcher(&self) -> &Watcher {
         self.watcher.get_or_init(|| self.new_watcher())
+    }
+
+    /// The texts that were too long to show to whoever is at the other end.
+    pub(crate) fn drawer(&self) -> Drawer<'_> {
+        self.host.drawer(&self.context.caller().identity)
     }
 
     /// Calls a tool by its exposed name, in the way of a client that sees it in its list.

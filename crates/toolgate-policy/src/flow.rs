@@ -24,7 +24,7 @@ pub struct Flow {
 pub struct Evidence {
     /// The tool whose result it is.
     pub tool: ToolId,
-    /// Which call it was, as the caller counts them.
+    /// Which call it was, as the caller counts them; 0 for one of an earlier session.
     pub call: u64,
     /// What is said of its data.
     pub labels: LabelSet,

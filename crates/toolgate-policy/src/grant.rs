@@ -3,7 +3,7 @@
 //! A grant turns a question into a permission. It never turns a denial into one, and it covers data
 //! only as far as the person who gave it was told of it.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, fmt, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -127,6 +127,17 @@ impl GrantedArguments {
             Self::Any => true,
             Self::Exactly(hash) => Fingerprint::of(arguments) == *hash,
             Self::Matching(conditions) => conditions.apply(arguments, Verdict::Allow),
+        }
+    }
+}
+
+impl fmt::Display for GrantedArguments {
+    /// In words, bounded and safe to be shown.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Any => formatter.write_str("any arguments"),
+            Self::Exactly(_) => formatter.write_str("the arguments that were shown"),
+            Self::Matching(conditions) => write!(formatter, "only where {conditions}"),
         }
     }
 }

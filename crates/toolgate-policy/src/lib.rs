@@ -28,8 +28,8 @@ mod verdict;
 
 pub use annotations::{Annotations, Hint};
 pub use argument::{
-    ArgumentConditions, ArgumentPath, ConditionError, ConditionProblem, MAX_CONDITIONS,
-    MAX_SEGMENTS, OPERATORS,
+    ArgumentConditions, ArgumentPath, ConditionError, ConditionProblem, ConditionTextError,
+    MAX_CONDITIONS, MAX_SEGMENTS, OPERATORS,
 };
 pub use explanation::{Considered, Decision, Explanation, FlowFinding, Ground, Lost};
 pub use flow::{Contact, Evidence, Flow, FlowCondition};

@@ -8,6 +8,7 @@
 //! does nothing else. See [`lockdown`] for what a worker gives up, and [`frame`] for what it can say.
 
 mod captured;
+mod clock;
 pub mod frame;
 mod history;
 mod limits;
@@ -26,6 +27,7 @@ pub use toolgate_engines::{Beginning, CallId, Failure, FailureKind, StackFrame, 
 
 pub use crate::{
     captured::Captured,
+    clock::{Hold, RunClock},
     history::{Event, Happened, History, PastCall},
     limits::{RunLimits, Stop},
     pool::{Pool, PoolSettings, ProbeError},

@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate_bindings::check::Found;
 use toolgate_engines::{CallId, Thrown};
 
-use crate::history::Happened;
+use crate::{clock::RunClock, history::Happened};
 
 /// The tools that a script may call.
 ///
@@ -31,6 +31,12 @@ pub trait Tools: Send + Sync + 'static {
     fn happened(&self, happened: &Happened<'_>) {
         let _ = happened;
     }
+
+    /// The clock of the run, asked for once when it begins. Whoever makes the calls holds it while a
+    /// person is waited for.
+    fn clock(&self) -> RunClock {
+        RunClock::new()
+    }
 }
 
 /// What came of a call.
@@ -38,7 +44,8 @@ pub trait Tools: Send + Sync + 'static {
 pub enum Answer {
     /// A value, or what is thrown in the script.
     Ended(Result<Box<RawValue>, Thrown>),
-    /// Nothing yet, and nothing for a long time: the call was not made. Once the script can do nothing
-    /// more without it, the run ends as [`Outcome::Suspended`](crate::Outcome::Suspended).
+    /// Nothing yet, and nothing for a long time: the call was not made. Once no other call is under
+    /// way, and whatever timers the script has, the run ends as
+    /// [`Outcome::Suspended`](crate::Outcome::Suspended).
     Suspended,
 }

@@ -6,58 +6,115 @@ use std::{
 };
 
 use futures::{FutureExt, future::BoxFuture};
-use toolgate_broker::{Asker, Caller, Inquiry, Lasts, PersonAnswer, SessionContext};
+use indicatif::ProgressBar;
+use parking_lot::Mutex;
+use toolgate_broker::{Asker, Caller, Extent, Inquiry, Lasts, PersonAnswer, SessionContext};
+use toolgate_policy::ArgumentConditions;
 
-/// A session of the person at this shell, who is asked where stdin and stderr are a terminal.
-pub(crate) fn session() -> SessionContext {
+/// A session of the person at this shell, who is asked where stdin and stderr are a terminal. `bar` is
+/// in the way of a question and ends with the first one.
+pub(crate) fn session(bar: &ProgressBar) -> SessionContext {
     let context = SessionContext::new(Caller::person());
     if io::stdin().is_terminal() && io::stderr().is_terminal() {
-        context.with_asker(Arc::new(Terminal))
+        context.with_asker(Arc::new(Terminal { bar: bar.clone(), turn: Arc::default() }))
     } else {
         context
     }
 }
 
+/// Asks one question after the other, however many calls there are at once.
 #[derive(Debug)]
-struct Terminal;
+struct Terminal {
+    bar: ProgressBar,
+    turn: Arc<Mutex<()>>,
+}
+
+/// What was typed about how long a yes holds.
+enum Typed {
+    Yes(Lasts),
+    No,
+    Unclear,
+}
 
 impl Asker for Terminal {
     fn ask<'a>(&'a self, inquiry: &'a Inquiry) -> BoxFuture<'a, Option<PersonAnswer>> {
-        let inquiry = inquiry.clone();
+        let (inquiry, turn) = (inquiry.clone(), Arc::clone(&self.turn));
         async move {
-            let asked = tokio::task::spawn_blocking(move || ask(&inquiry));
+            self.bar.finish_and_clear();
+            let asked = tokio::task::spawn_blocking(move || {
+                let _turn = turn.lock();
+                // Stderr is not kept: whoever is interrupted meanwhile says so there.
+                ask(&inquiry, &mut io::stdin().lock(), &mut io::stderr())
+            });
             asked.await.ok()?.ok()
         }
         .boxed()
     }
 }
 
-fn ask(inquiry: &Inquiry) -> io::Result<PersonAnswer> {
-    let mut screen = io::stderr().lock();
+/// Asks until there is an answer. The end of what is typed is a no.
+fn ask(
+    inquiry: &Inquiry,
+    typed: &mut dyn BufRead,
+    screen: &mut dyn Write,
+) -> io::Result<PersonAnswer> {
     let run = if inquiry.run.is_some() { ", [r]un" } else { "" };
     writeln!(screen, "{inquiry}")?;
-    loop {
-        write!(screen, "Allow [o]nce{run}, [s]ession, [a]lways, or [N]o? ")?;
-        screen.flush()?;
-        let mut line = String::new();
-        if io::stdin().lock().read_line(&mut line)? == 0 {
-            return Ok(PersonAnswer::Deny);
+    let lasts = loop {
+        let question = format!("Allow [o]nce{run}, [s]ession, [a]lways, or [N]o? ");
+        let Some(line) = line(&question, typed, screen)? else { return Ok(PersonAnswer::Deny) };
+        match duration(inquiry, &line) {
+            Typed::No => return Ok(PersonAnswer::Deny),
+            Typed::Yes(Lasts::Once) => return Ok(PersonAnswer::ONCE),
+            Typed::Yes(lasts) => break lasts,
+            Typed::Unclear => {}
         }
-        if let Some(answer) = read(inquiry, &line) {
-            return Ok(answer);
+    };
+    loop {
+        let question = "With [T]hese arguments, [a]ny, or only where (such as path=src/*)? ";
+        let Some(line) = line(question, typed, screen)? else { return Ok(PersonAnswer::Deny) };
+        match extent(&line) {
+            Ok(extent) if inquiry.is_meant_by(&extent) != Some(false) => {
+                return Ok(PersonAnswer::Allow { lasts, extent });
+            }
+            Ok(_) => writeln!(screen, "the call does not fulfil this itself")?,
+            Err(problem) => writeln!(screen, "{problem}")?,
         }
     }
 }
 
-/// What was typed, if it is an answer; nothing typed is a no.
-fn read(inquiry: &Inquiry, line: &str) -> Option<PersonAnswer> {
-    let lasts = match line.trim().to_ascii_lowercase().as_str() {
-        "o" | "once" | "y" | "yes" => Lasts::Once,
-        "r" | "run" if inquiry.run.is_some() => Lasts::Run,
-        "s" | "session" => Lasts::Session,
-        "a" | "always" => Lasts::Always,
-        "" | "n" | "no" => return Some(PersonAnswer::Deny),
-        _ => return None,
-    };
-    Some(PersonAnswer::Allow { lasts, these_arguments: false })
+/// What is typed in answer; nothing where no more will be.
+fn line(
+    question: &str,
+    typed: &mut dyn BufRead,
+    screen: &mut dyn Write,
+) -> io::Result<Option<String>> {
+    write!(screen, "{question}")?;
+    screen.flush()?;
+    let mut line = String::new();
+    let read = typed.read_line(&mut line)?;
+    Ok((read > 0).then_some(line))
+}
+
+/// For how long it is allowed, or that it is not; nothing typed is a no.
+fn duration(inquiry: &Inquiry, line: &str) -> Typed {
+    match line.trim().to_ascii_lowercase().as_str() {
+        "o" | "once" | "y" | "yes" => Typed::Yes(Lasts::Once),
+        "r" | "run" if inquiry.run.is_some() => Typed::Yes(Lasts::Run),
+        "s" | "session" => Typed::Yes(Lasts::Session),
+        "a" | "always" => Typed::Yes(Lasts::Always),
+        "" | "n" | "no" => Typed::No,
+        _ => Typed::Unclear,
+    }
+}
+
+/// With which arguments; nothing typed means these.
+fn extent(line: &str) -> Result<Extent, String> {
+    match line.trim() {
+        "" | "t" | "T" | "these" => Ok(Extent::These),
+        "a" | "A" | "any" => Ok(Extent::Any),
+        conditions => ArgumentConditions::from_line(conditions)
+            .map(Extent::Where)
+            .map_err(|error| error.to_string()),
+    }
 }

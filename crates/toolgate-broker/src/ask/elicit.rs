@@ -1,12 +1,14 @@
 //! The question as a form that an MCP client shows.
 
 use serde_json::{Value, json};
+use toolgate_policy::ArgumentConditions;
 use toolgate_upstream::{Question, Respondent, can_answer};
 
-use super::{Inquiry, Lasts, PersonAnswer};
+use super::{Extent, Inquiry, Lasts, PersonAnswer};
 
 const ANSWER: &str = "answer";
 const THESE: &str = "onlyTheseArguments";
+const WHERE: &str = "onlyWhere";
 const DENY: &str = "deny";
 
 /// Asks the client's person. `None` where the client cannot be asked, or failed to.
@@ -33,6 +35,12 @@ fn form(inquiry: &Inquiry) -> Value {
                     "title": "Only with these arguments",
                     "default": false,
                 },
+                WHERE: {
+                    "type": "string",
+                    "title": "Only where",
+                    "description": "Conditions that the arguments of later calls must fulfil, such as \
+                                    path=src/* or amount less 100; several with ; between",
+                },
             },
             "required": [ANSWER],
         },
@@ -47,8 +55,17 @@ fn read(inquiry: &Inquiry, answer: &Value) -> PersonAnswer {
     let field = |name: &str| answer.get("content").and_then(|content| content.get(name));
     let said = field(ANSWER).and_then(Value::as_str);
     let lasts = inquiry.choices().find(|lasts| said == Some(word(*lasts)));
-    let these_arguments = field(THESE).and_then(Value::as_bool).unwrap_or_default();
-    lasts.map_or(PersonAnswer::Deny, |lasts| PersonAnswer::Allow { lasts, these_arguments })
+    let these = field(THESE).and_then(Value::as_bool).unwrap_or_default();
+    let conditions = field(WHERE).and_then(Value::as_str).unwrap_or_default().trim();
+    let extent = match conditions {
+        _ if these => Some(Extent::These),
+        "" => Some(Extent::Any),
+        line => ArgumentConditions::from_line(line).ok().map(Extent::Where),
+    };
+    match (lasts, extent) {
+        (Some(lasts), Some(extent)) => PersonAnswer::Allow { lasts, extent },
+        _ => PersonAnswer::Deny,
+    }
 }
 
 fn word(lasts: Lasts) -> &'static str {

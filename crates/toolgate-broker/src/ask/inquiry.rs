@@ -10,7 +10,7 @@ use toolgate_policy::{
     definitions::shown,
 };
 
-use super::{Lasts, PersonAnswer};
+use super::{Extent, Lasts, PersonAnswer};
 use crate::context::{CallContext, new_id};
 
 /// A question about one call. Everything in it that others wrote is made safe and bounded.
@@ -44,6 +44,7 @@ pub struct Inquiry {
 /// How much of the arguments is shown.
 const ARGUMENTS: usize = 1_500;
 const NAME: usize = 128;
+const CALLER: usize = 256;
 const MOST_EVIDENCE: usize = 8;
 /// How long a yes to one call waits for the call.
 const ONCE: Duration = Duration::from_hours(24);
@@ -87,25 +88,34 @@ impl Inquiry {
         all.into_iter().filter(move |lasts| in_run || *lasts != Lasts::Run)
     }
 
+    /// Whether a yes of this extent means the call itself; nothing where not all of its arguments are
+    /// shown.
+    pub fn is_meant_by(&self, extent: &Extent) -> Option<bool> {
+        let arguments: Value = serde_json::from_str(&self.arguments).ok()?;
+        let whole = Fingerprint::of(&arguments) == self.arguments_hash;
+        whole.then(|| extent.covers(&arguments))
+    }
+
     /// What a yes allows from now on. `None` for a no, and for the run of a call that has none.
     pub fn grant(
         &self,
-        answer: PersonAnswer,
+        answer: &PersonAnswer,
         by: &str,
         now: Moment,
         expires: Option<Duration>,
     ) -> Option<Grant> {
-        let PersonAnswer::Allow { lasts, these_arguments } = answer else { return None };
+        let PersonAnswer::Allow { lasts, extent } = answer else { return None };
         let (scope, at_most) = match lasts {
             Lasts::Once => (Scope::Once, Some(ONCE)),
             Lasts::Run => (Scope::Run(self.run.clone()?), Some(WHILE)),
             Lasts::Session => (Scope::Session(Arc::clone(&self.session)), Some(WHILE)),
             Lasts::Always => (Scope::Always, None),
         };
-        let arguments = if these_arguments || lasts == Lasts::Once {
-            GrantedArguments::Exactly(self.arguments_hash)
-        } else {
-            GrantedArguments::Any
+        let arguments = match extent {
+            _ if *lasts == Lasts::Once => GrantedArguments::Exactly(self.arguments_hash),
+            Extent::These => GrantedArguments::Exactly(self.arguments_hash),
+            Extent::Any => GrantedArguments::Any,
+            Extent::Where(conditions) => GrantedArguments::Matching(conditions.clone()),
         };
         let ends = expires.into_iter().chain(at_most).min();
         let until = |length: Duration| {
@@ -128,8 +138,9 @@ impl fmt::Display for Inquiry {
     /// The question for a person, in a few lines.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (server, name) = (shown(self.tool.server.as_str(), NAME), &self.name);
-        let who = if self.run.is_some() { "A script" } else { &*self.caller };
-        write!(formatter, "{} wants to call {name} of the server {server}", shown(who, NAME))?;
+        let script = if self.run.is_some() { "A script of " } else { "" };
+        let who = shown(&self.caller, CALLER);
+        write!(formatter, "{script}{who} wants to call {name} of the server {server}")?;
         write!(formatter, "\nwith {}", self.arguments)?;
         match &self.reason {
             Some(reason) => write!(formatter, "\nAsked because {reason} ({})", self.rule)?,
@@ -154,6 +165,9 @@ fn told(evidence: &Evidence) -> String {
     let Evidence { tool, call, labels, contact, argument } = evidence;
     let (server, tool) = (shown(tool.server.as_str(), NAME), shown(&tool.tool, NAME));
     let place = shown(argument.as_deref().unwrap_or("the arguments"), NAME);
+    if *call == 0 {
+        return format!("{server}/{tool} was read in an earlier session, which is {labels}");
+    }
     match contact {
         Contact::Carried => {
             format!("{place} has data of {server}/{tool} (result {call}), which is {labels}")

@@ -15,6 +15,7 @@ use rmcp::{
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use toolgate_broker::{Caller, SessionContext};
 use toolgate_host::{CallFailure, Host, Session};
 use toolgate_upstream::{CallOptions, Progress};
 
@@ -54,7 +55,8 @@ impl AggregateSource {
 
 impl Source for AggregateSource {
     fn open(&self, client: Client) -> BoxFuture<'_, Result<Arc<dyn Face>, ErrorData>> {
-        let session = self.0.session();
+        let caller = Caller::model(client.caller.as_str()).calling_itself(&client.own_name());
+        let session = self.0.session_of(SessionContext::new(caller));
         if client.era == Era::Modern {
             session.fix_list();
         }

@@ -28,16 +28,17 @@ use super::{
 use crate::{
     caller::Caller,
     era::{Declared, Era},
-    face::Face,
+    face::{Face, own_name},
     greeting::Greeting,
     handshake,
     message::{self, Message, Request},
     running::{Running, Step},
 };
 
-/// The faces of one place: one a caller, so that nothing is made anew for a request.
+/// The faces of one place: one a caller and client, so that nothing is made anew for a request.
 #[derive(Debug, Default)]
 pub(crate) struct Faces {
+    /// By the caller, and what tells its clients apart: what they can, or what they call themselves.
     table: Mutex<HashMap<(Caller, String), Arc<Place>>>,
 }
 
@@ -50,8 +51,10 @@ pub(crate) struct Place {
     dropped: CancellationToken,
 }
 
-/// Callers that are remembered at once.
+/// Clients that are remembered at once.
 const FACES: usize = 1024;
+/// Clients of one caller that are told apart by what they call themselves. Further ones share a face.
+const CLIENTS: usize = 32;
 /// The same where each has a connection of its own, and maybe a process.
 const COSTLY_FACES: usize = 16;
 
@@ -175,15 +178,20 @@ impl Telling {
 
 impl Faces {
     fn place(&self, here: &Here, request: &Request) -> Result<Arc<Place>, Refusal> {
-        let (limit, capabilities) = if here.namespace.source.minds_capabilities() {
-            let declared = Declared::of(request.params.as_ref()).capabilities();
-            (COSTLY_FACES, declared.map(|declared| json!(declared).to_string()).unwrap_or_default())
+        let declared = Declared::of(request.params.as_ref());
+        let (limit, client) = if here.namespace.source.minds_capabilities() {
+            let capabilities = declared.capabilities();
+            (COSTLY_FACES, capabilities.map(|all| json!(all).to_string()).unwrap_or_default())
         } else {
-            (FACES, String::new())
+            (FACES, declared.client_info().map(own_name).unwrap_or_default())
         };
-        let key = (here.caller.clone(), capabilities);
+        let mut key = (here.caller.clone(), client);
         let now = Instant::now();
         let mut table = self.table.lock();
+        let clients = || table.keys().filter(|(caller, _)| *caller == here.caller).count();
+        if !table.contains_key(&key) && clients() >= CLIENTS {
+            key.1.clear();
+        }
         if let Some(place) = table.get(&key) {
             *place.used.lock() = now;
             return Ok(Arc::clone(place));
@@ -197,9 +205,15 @@ impl Faces {
             };
             table.remove(&oldest).into_iter().for_each(Place::close);
         }
+        // However many clients a caller has, they are one caller.
+        let same = table.iter().find(|((caller, _), _)| *caller == here.caller);
+        let under_way = same.map_or_else(
+            || Arc::new(Semaphore::new(here.server.limits.in_flight)),
+            |(_, place)| Arc::clone(&place.under_way),
+        );
         let place = Arc::new(Place {
             face: tokio::sync::OnceCell::new(),
-            under_way: Arc::new(Semaphore::new(here.server.limits.in_flight)),
+            under_way,
             used: Mutex::new(now),
             dropped: CancellationToken::new(),
         });

@@ -9,11 +9,10 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use toolgate_broker::{BrokerError, CallContext, RunContext};
 use toolgate_catalog::{Tool, nearest};
-use toolgate_sandbox::{Answer, CallId, Found, Happened, Thrown, Tools};
+use toolgate_sandbox::{Answer, CallId, Found, Happened, RunClock, Thrown, Tools};
 use toolgate_upstream::{CallError, CallOptions, Progress, Respondent};
 
 use super::{
-    lanes::Lanes,
     learned::Learned,
     media::Media,
     record::{PastState, Recorder},
@@ -34,10 +33,10 @@ pub(super) struct Bridge {
 /// What a run reaches, and who is told of it.
 pub(super) struct Wiring {
     pub(super) session: Session,
+    pub(super) clock: RunClock,
     pub(super) run: Arc<RunContext>,
     pub(super) respondent: Option<Arc<dyn Respondent>>,
     pub(super) media: Arc<Media>,
-    pub(super) lanes: Arc<Lanes>,
     pub(super) learned: Arc<Learned>,
     pub(super) recorder: Option<Arc<Recorder>>,
     pub(super) progress: Option<mpsc::Sender<Progress>>,
@@ -144,6 +143,10 @@ impl Tools for Bridge {
             self.inner.recall(*id, past);
         }
     }
+
+    fn clock(&self) -> RunClock {
+        self.inner.wiring.clock.clone()
+    }
 }
 
 impl Inner {
@@ -195,11 +198,15 @@ impl Inner {
             // What the client is given is given again; that it was too much was said before.
             let _ = self.emit(arguments);
         }
-        let result = past.result.as_deref().and_then(|result| serde_json::from_str(result).ok());
-        if let Some(result) = result {
+        let told = past.told.as_ref().map(|told| match told {
+            Ok(value) => serde_json::from_str(value).unwrap_or_else(|_| json!(value)),
+            Err(message) => json!(message),
+        });
+        if let Some(result) = told {
             let context = CallContext::of_run(self.wiring.session.context(), &self.wiring.run, id);
             let name = called_name(&past.name, &past.arguments);
-            self.wiring.session.host().broker().recall(&name, &context, &result);
+            let arguments: Value = serde_json::from_str(&past.arguments).unwrap_or_default();
+            self.wiring.session.host().broker().recall(&name, &arguments, &context, &result);
         }
     }
 
@@ -253,13 +260,6 @@ impl Inner {
             self.wiring.media.put_back(argument);
         }
         let tool = self.wiring.session.host().catalog().read().resolve(name).cloned();
-        let _place = match &tool {
-            Some(tool) => tokio::select! {
-                place = self.wiring.lanes.enter(&tool.id.server) => place,
-                () = cancel.cancelled() => return Err("cancelled before it was sent".to_owned().into()),
-            },
-            None => None,
-        };
         let respondent = self.wiring.respondent.clone();
         let options = CallOptions { cancel, respondent, ..CallOptions::default() };
         let context = CallContext::of_run(self.wiring.session.context(), &self.wiring.run, id);

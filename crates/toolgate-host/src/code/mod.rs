@@ -6,7 +6,6 @@
 
 mod bridge;
 pub(crate) mod budget;
-mod lanes;
 mod learned;
 mod ledger;
 mod media;
@@ -19,14 +18,16 @@ mod settings;
 mod value;
 
 use std::{
+    any::Any,
     sync::{Arc, OnceLock},
     time::Duration,
 };
 
 use serde_json::{Value, json};
-use toolgate_broker::{RunContext, RunLedger, SessionContext, new_id};
+use toolgate_broker::{Pause, RunContext, RunLedger, SessionContext, new_id};
 use toolgate_sandbox::{
-    CallState, Captured, Language, Outcome, Pool, Report, Script, lockdown::LockdownReport,
+    CallState, Captured, Language, Outcome, Pool, Report, RunClock, Script,
+    lockdown::LockdownReport,
 };
 use toolgate_store::{Journal, RunState, Store};
 use toolgate_upstream::CallOptions;
@@ -39,15 +40,14 @@ pub use self::{
 };
 use self::{
     bridge::{Bridge, Wiring},
-    lanes::Lanes,
     media::Media,
     record::Recorder,
-    resume::Taken,
+    resume::{Kept, Taken},
     runs::Runs,
 };
 pub(crate) use self::{
     learned::Learned,
-    outputs::{Outputs, Page, Unreadable},
+    outputs::{Drawer, Outputs, Unreadable},
 };
 use crate::{host::Host, session::Session};
 
@@ -57,7 +57,6 @@ pub(crate) struct CodeMode {
     settings: Option<CodeSettings>,
     /// Made when it is first needed: most commands of a shell never run a script.
     pool: OnceLock<Result<Pool, String>>,
-    lanes: Arc<Lanes>,
     learned: Arc<Learned>,
     outputs: Outputs,
     runs: Runs,
@@ -101,11 +100,9 @@ impl CodeMode {
         store: Option<&Store>,
         journal: Option<Result<Arc<Journal>, String>>,
     ) -> Self {
-        let width = settings.as_ref().map_or(1, |settings| settings.max_parallel_calls);
         Self {
             settings,
             pool: OnceLock::new(),
-            lanes: Arc::new(Lanes::new(width)),
             learned: Arc::new(Learned::new(store.map(Store::shapes))),
             outputs: Outputs::default(),
             runs: Runs::new(journal),
@@ -152,17 +149,19 @@ impl CodeMode {
             None => None,
             Some(Ok(journal)) => {
                 let (id, code) = (new_id("run").to_string(), code.to_owned());
-                let caller = session.caller().name.to_string();
-                Some(Recorder::new(journal, id, language, code, caller, stop.clone()))
+                let caller = session.caller().identity.to_string();
+                let recorder = Recorder::new(journal, id, language, code, caller, stop.clone());
+                Some(recorder.after(&session.read()))
             }
             Some(Err(problem)) => {
                 let report = no_report(Outcome::Crashed(problem));
-                return Some(self.shown(settings, report, code, &Media::default(), None, &[]));
+                let owner = &session.caller().identity;
+                return Some(self.shown(owner, report, code, &Media::default(), None, &[]));
             }
         };
         let options = CallOptions { cancel: stop, ..options };
         let session = Session::within(host.clone(), Arc::clone(session));
-        Some(self.drive(settings, session, script, recorder, Vec::new(), options).await)
+        Some(self.drive(settings, session, script, recorder, Kept::default(), options).await)
     }
 
     /// Goes on with a run. `None` where scripts are off.
@@ -183,12 +182,11 @@ impl CodeMode {
         // What its tools say of themselves decides what may be repeated.
         host.first_answers().await;
         let harmless = |name: &str, arguments: &str| bridge::is_harmless(host, name, arguments);
-        let caller = session.caller();
-        let taken = match resume::take(&journal, id, caller, resume.unknown, &harmless) {
+        let taken = match resume::take(&journal, id, session, resume.unknown, &harmless) {
             Ok(taken) => taken,
             Err(error) => return Some(Err(error)),
         };
-        let Taken { language, code, caller, history, past, media } = taken;
+        let Taken { language, code, caller, history, past, kept } = taken;
         let changed = resume.code.as_ref().is_some_and(|new| *new != code);
         let code = resume.code.unwrap_or(code);
         let script = Script { code: code.clone(), language, history: Some(history) };
@@ -197,7 +195,7 @@ impl CodeMode {
         let recorder = Some(recorder.going_on(past, changed));
         let options = CallOptions { cancel: stop, ..options };
         let session = Session::within(host.clone(), Arc::clone(session));
-        Some(Ok(self.drive(settings, session, script, recorder, media, options).await))
+        Some(Ok(self.drive(settings, session, script, recorder, kept, options).await))
     }
 
     async fn drive(
@@ -206,24 +204,28 @@ impl CodeMode {
         session: Session,
         script: Script,
         recorder: Option<Recorder>,
-        media: Vec<(String, String)>,
+        kept: Kept,
         options: CallOptions,
     ) -> CodeRun {
         let recorder = recorder.map(Arc::new);
+        let Kept { media, before } = kept;
         let media = Arc::new(Media::new(recorder.clone(), media));
         let host = session.host().clone();
+        let owner = Arc::clone(&session.context().caller().identity);
+        let clock = RunClock::new();
         let id = recorder.as_ref().map_or_else(|| new_id("run"), |recorder| recorder.id().into());
-        let run = RunContext::new(id, &script.code);
+        let pause = Arc::new(Paused(clock.clone()));
+        let run = RunContext::new(id, &script.code).after(before).with_pause(pause);
         let run = Arc::new(match &recorder {
             Some(recorder) => run.with_ledger(Arc::clone(recorder) as Arc<dyn RunLedger>),
             None => run,
         });
         let bridge = Bridge::new(Wiring {
             session,
+            clock,
             run: Arc::clone(&run),
             respondent: options.respondent,
             media: Arc::clone(&media),
-            lanes: Arc::clone(&self.lanes),
             learned: Arc::clone(&self.learned),
             recorder: recorder.clone(),
             progress: options.progress,
@@ -245,7 +247,7 @@ impl CodeMode {
             host.broker().end_run(&run);
         }
         let waiting = bridge.waiting();
-        let mut run = self.shown(settings, report, &code, &media, recorder.as_deref(), &waiting);
+        let mut run = self.shown(&owner, report, &code, &media, recorder.as_deref(), &waiting);
         run.waiting = waiting;
         run
     }
@@ -253,14 +255,14 @@ impl CodeMode {
     /// What is shown of a run, which is written down.
     fn shown(
         &self,
-        settings: &CodeSettings,
+        owner: &str,
         report: Report,
         code: &str,
         media: &Media,
         recorder: Option<&Recorder>,
         waiting: &[WaitingCall],
     ) -> CodeRun {
-        let shown = render::render(&report, code, settings.max_output_tokens, media, &self.outputs);
+        let shown = render::render(&report, code, self.output_tokens(), media, self.drawer(owner));
         let render::Shown {
             mut text,
             output,
@@ -272,7 +274,9 @@ impl CodeMode {
             output_id,
         } = shown;
         let unknown = recorder.map(Recorder::unknown).unwrap_or_default();
-        let is_resumable = recorder.is_some() && runs::is_resumable(&report);
+        // What was not written down cannot be gone on with.
+        let is_kept = recorder.is_some_and(|recorder| recorder.broken().is_none());
+        let is_resumable = is_kept && runs::is_resumable(&report);
         if let Some(recorder) = recorder {
             let state = match report.outcome {
                 Outcome::Value(_) => RunState::Done,
@@ -280,7 +284,7 @@ impl CodeMode {
                 _ => RunState::Failed,
             };
             recorder.end(state, &text, is_error.then_some(&closing));
-            runs::add_note(&mut text, &report, recorder.id(), &unknown, waiting);
+            runs::add_note(&mut text, &report, recorder.id(), &unknown, waiting, is_resumable);
         }
         CodeRun {
             text,
@@ -299,32 +303,28 @@ impl CodeMode {
         }
     }
 
-    /// Keeps a text to be read in parts under an id that others know.
-    pub(crate) fn keep_output_as(&self, id: &str, text: &str) {
-        self.outputs.keep_as(id, text);
+    /// The long texts of an owner.
+    pub(crate) fn drawer<'o>(&'o self, owner: &'o str) -> Drawer<'o> {
+        self.outputs.of(owner)
     }
 
-    /// A part of a long output.
-    pub(crate) fn read_output(
-        &self,
-        id: &str,
-        offset: usize,
-        pattern: Option<&str>,
-    ) -> Result<Page, Unreadable> {
-        let tokens = self.settings.as_ref().map_or(4_000, |settings| settings.max_output_tokens);
-        match pattern {
-            Some(pattern) => self.outputs.matches(id, pattern, offset, tokens),
-            None => self.outputs.page(id, offset, tokens),
-        }
-    }
-
-    pub(crate) fn keep_output(&self, text: &str) -> String {
-        self.outputs.keep(text)
+    /// How much of a text is shown at once.
+    pub(crate) fn output_tokens(&self) -> usize {
+        self.settings.as_ref().map_or(4_000, |settings| settings.max_output_tokens)
     }
 
     fn pool(&self, settings: &CodeSettings) -> Result<&Pool, &str> {
         let made = || Pool::new(settings.pool.clone()).map_err(|error| error.to_string());
         self.pool.get_or_init(made).as_ref().map_err(String::as_str)
+    }
+}
+
+/// The clock of a run, as the broker knows it.
+struct Paused(RunClock);
+
+impl Pause for Paused {
+    fn pause(&self) -> Box<dyn Any + Send> {
+        Box::new(self.0.hold())
     }
 }
 

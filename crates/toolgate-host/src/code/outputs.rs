@@ -12,14 +12,22 @@ use regex::RegexBuilder;
 
 use super::budget;
 
-/// The long texts of the last runs.
+/// The long texts of the last runs. Each is its owner's alone.
 #[derive(Debug, Default)]
 pub(crate) struct Outputs {
     kept: Mutex<VecDeque<Kept>>,
 }
 
+/// The texts of one owner.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Drawer<'o> {
+    outputs: &'o Outputs,
+    owner: &'o str,
+}
+
 #[derive(Debug)]
 struct Kept {
+    owner: Box<str>,
     id: String,
     text: Arc<str>,
 }
@@ -52,6 +60,13 @@ const LINE_CHARACTERS: usize = 400;
 const PATTERN_SIZE: usize = 1 << 20;
 
 impl Outputs {
+    /// What is kept of an owner.
+    pub(crate) fn of<'o>(&'o self, owner: &'o str) -> Drawer<'o> {
+        Drawer { outputs: self, owner }
+    }
+}
+
+impl Drawer<'_> {
     /// Keeps a text; the id is what reads it, and cannot be guessed.
     pub(crate) fn keep(&self, text: &str) -> String {
         let id = format!("out_{:016x}", RandomState::new().build_hasher().finish());
@@ -62,9 +77,9 @@ impl Outputs {
     /// Keeps a text under this id, in the place of what was there.
     pub(crate) fn keep_as(&self, id: &str, text: &str) {
         let text: Arc<str> = text[..text.floor_char_boundary(MAX_BYTES)].into();
-        let mut kept = self.kept.lock();
-        kept.retain(|each| each.id != id);
-        kept.push_back(Kept { id: id.to_owned(), text });
+        let mut kept = self.outputs.kept.lock();
+        kept.retain(|each| !self.has(each, id));
+        kept.push_back(Kept { owner: self.owner.into(), id: id.to_owned(), text });
         let mut bytes: usize = kept.iter().map(|each| each.text.len()).sum();
         while (bytes > MAX_BYTES || kept.len() > MAX_KEPT) && kept.len() > 1 {
             bytes -= kept.pop_front().map_or(0, |oldest| oldest.text.len());
@@ -125,9 +140,13 @@ impl Outputs {
     }
 
     fn text(&self, id: &str) -> Result<Arc<str>, Unreadable> {
-        let kept = self.kept.lock();
-        let found = kept.iter().find(|each| each.id == id);
+        let kept = self.outputs.kept.lock();
+        let found = kept.iter().find(|each| self.has(each, id));
         found.map(|each| Arc::clone(&each.text)).ok_or(Unreadable::Unknown)
+    }
+
+    fn has(&self, kept: &Kept, id: &str) -> bool {
+        *kept.owner == *self.owner && kept.id == id
     }
 }
 
@@ -138,6 +157,7 @@ mod tests {
     #[test]
     fn pages_cover_all_of_it_once() {
         let outputs = Outputs::default();
+        let outputs = outputs.of("me");
         let lines: Vec<String> = (0..2_000).map(|line| format!("line {line}: größe\n")).collect();
         let text = lines.concat();
         let id = outputs.keep(&text);
@@ -159,6 +179,7 @@ mod tests {
     #[test]
     fn reading_always_goes_on() {
         let outputs = Outputs::default();
+        let outputs = outputs.of("me");
         let id = outputs.keep("äöü");
         assert_eq!(outputs.page(&id, 1, 0).unwrap().text, "ö");
         assert_eq!(outputs.page(&id, 99, 0).unwrap().next, None);
@@ -167,6 +188,7 @@ mod tests {
     #[test]
     fn lines_are_found_and_say_where_they_are() {
         let outputs = Outputs::default();
+        let outputs = outputs.of("me");
         let id = outputs.keep("one\ntwo ERROR\nthree\nfour error\n");
         let page = outputs.matches(&id, "(?i)error", 0, 100).unwrap();
         assert_eq!(page.text, "4: two ERROR\n20: four error\n");
@@ -179,6 +201,7 @@ mod tests {
     #[test]
     fn many_matches_come_in_parts() {
         let outputs = Outputs::default();
+        let outputs = outputs.of("me");
         let lines: Vec<String> = (0..500).map(|line| format!("error {line}\n")).collect();
         let text = lines.concat();
         let id = outputs.keep(&text);
@@ -191,10 +214,21 @@ mod tests {
     #[test]
     fn only_so_much_is_kept_and_ids_differ() {
         let outputs = Outputs::default();
+        let outputs = outputs.of("me");
         let first = outputs.keep("first");
         let ids: Vec<String> = (0..MAX_KEPT).map(|_| outputs.keep("x")).collect();
         assert_eq!(outputs.page(&first, 0, 9), Err(Unreadable::Unknown));
         assert!(outputs.page(&ids[0], 0, 9).is_ok());
         assert_ne!(ids[0], ids[1]);
+    }
+
+    #[test]
+    fn what_is_kept_is_its_owners() {
+        let outputs = Outputs::default();
+        let (mine, theirs) = (outputs.of("me"), outputs.of("them"));
+        mine.keep_as("a", "mine");
+        assert_eq!(theirs.page("a", 0, 9), Err(Unreadable::Unknown));
+        theirs.keep_as("a", "theirs");
+        assert_eq!(mine.page("a", 0, 9).unwrap().text, "mine");
     }
 }

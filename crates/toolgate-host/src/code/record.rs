@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
-use toolgate_broker::{Decided, RunLedger};
+use toolgate_broker::{Decided, ReadBefore, RunLedger};
 use toolgate_sandbox::{CallId, Happened, Language};
 use toolgate_store::{CallEnd, Journal, JournalError, NewRun, RunState};
 
@@ -17,6 +17,8 @@ pub(super) struct Recorder {
     language: Language,
     code: String,
     caller: String,
+    /// What was read before it began, as JSON.
+    before: String,
     /// The calls of an earlier run: whether they may have reached their servers.
     past: HashMap<CallId, PastState>,
     /// Ends the run where it cannot be written down.
@@ -32,8 +34,8 @@ pub(super) struct PastState {
     pub(super) sent: bool,
     /// Whether the script was told that nobody knows what came of it.
     pub(super) unknown: bool,
-    /// What it returned.
-    pub(super) result: Option<String>,
+    /// What the script was told of it: a value as JSON, or why there is none.
+    pub(super) told: Option<Result<String, String>>,
 }
 
 /// A call of which nobody knows what came of it.
@@ -77,7 +79,14 @@ impl Recorder {
         stop: CancellationToken,
     ) -> Self {
         let (past, state) = (HashMap::new(), Mutex::default());
-        Self { journal, id, language, code, caller, past, stop, state }
+        let before = String::new();
+        Self { journal, id, language, code, caller, before, past, stop, state }
+    }
+
+    /// After this was read.
+    pub(super) fn after(mut self, read: &[ReadBefore]) -> Self {
+        self.before = in_journal(read);
+        self
     }
 
     /// For a run that goes on, with these calls behind it.
@@ -133,6 +142,7 @@ impl Recorder {
                     session: self.caller.clone(),
                     began: micros(beginning.unix),
                     seed: beginning.seed,
+                    before: self.before.clone(),
                 };
                 self.write(run.code.len(), || self.journal.begin_run(&run));
                 self.state.lock().began = true;
@@ -232,6 +242,11 @@ impl Drop for Recorder {
             self.end(RunState::Failed, "", Some("nobody waited for its end"));
         }
     }
+}
+
+/// What was read before a run, in the journal.
+pub(super) fn in_journal(read: &[ReadBefore]) -> String {
+    if read.is_empty() { String::new() } else { serde_json::to_string(read).unwrap_or_default() }
 }
 
 /// A language in the journal.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::Value;
 use toolgate_sandbox::{Captured, Failure, Finding, Outcome, Report, Stop};
 
-use super::{budget, ledger, media::Media, outputs::Outputs};
+use super::{budget, ledger, media::Media, outputs::Drawer};
 
 /// A run, ready to be shown.
 #[derive(Debug)]
@@ -35,13 +35,13 @@ const FINDINGS: usize = 10;
 const WARNINGS: usize = 3;
 const SOURCE_CHARACTERS: usize = 160;
 
-/// Renders a report within `tokens`. What does not fit is kept in `outputs`.
+/// Renders a report within `tokens`. What does not fit is kept in the drawer.
 pub(super) fn render(
     report: &Report,
     code: &str,
     tokens: usize,
     media: &Media,
-    outputs: &Outputs,
+    drawer: Drawer<'_>,
 ) -> Shown {
     let (mut content, refused) = emitted(report, media);
     let mut value = None;
@@ -88,7 +88,7 @@ pub(super) fn render(
     let gap = budget::left_out(&body, room)
         .and_then(|_| budget::left_out(&body, room.saturating_sub(NOTE_TOKENS)));
     if let Some(gap) = gap {
-        let id = outputs.keep(&body);
+        let id = drawer.keep(&body);
         let ended = match report.outcome {
             Outcome::Value(_) => "the script ran to the end; ",
             _ => "",

@@ -4,11 +4,11 @@ use std::{collections::HashMap, time::Duration};
 
 use serde_json::value::RawValue;
 use thiserror::Error;
-use toolgate_broker::{Caller, MadeBy};
+use toolgate_broker::{MadeBy, ReadBefore, SessionContext};
 use toolgate_sandbox::{Beginning, CallId, Event, History, Language, PastCall, Thrown};
 use toolgate_store::{Journal, JournalError, PastCallRow, RunHistory, RunState};
 
-use super::record::PastState;
+use super::record::{PastState, in_journal};
 
 /// How a run is to go on.
 #[derive(Debug, Clone, Default)]
@@ -63,7 +63,16 @@ pub(super) struct Taken {
     pub(super) caller: String,
     pub(super) history: History,
     pub(super) past: HashMap<CallId, PastState>,
+    pub(super) kept: Kept,
+}
+
+/// What a run has from before.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    /// What handles stand for.
     pub(super) media: Vec<(String, String)>,
+    /// What was read before it.
+    pub(super) before: Vec<ReadBefore>,
 }
 
 impl From<JournalError> for NotResumed {
@@ -76,11 +85,12 @@ impl From<JournalError> for NotResumed {
 pub(super) fn take(
     journal: &Journal,
     id: &str,
-    caller: &Caller,
+    session: &SessionContext,
     unknown: UnknownCalls,
     is_harmless: &dyn Fn(&str, &str) -> bool,
 ) -> Result<Taken, NotResumed> {
-    let is_theirs = |owner: &str| caller.made_by == MadeBy::Person || owner == &*caller.name;
+    let caller = session.caller();
+    let is_theirs = |owner: &str| caller.made_by == MadeBy::Person || owner == &*caller.identity;
     let known = journal.history(id)?.filter(|known| is_theirs(&known.run.session));
     let state = match known.map(|known| known.state) {
         None => return Err(NotResumed::Unknown(id.to_owned())),
@@ -90,7 +100,8 @@ pub(super) fn take(
     if !journal.resume_run(id)? {
         return Err(NotResumed::Running(id.to_owned()));
     }
-    let taken = read(journal, id, state, unknown, is_harmless);
+    let taken = read(journal, id, state, unknown, is_harmless)
+        .and_then(|taken| after_reading(journal, id, session, taken));
     if let Err(error) = &taken {
         // It is nobody's again.
         journal.end_run(id, RunState::Failed, "", Some(&error.to_string()))?;
@@ -122,8 +133,34 @@ fn read(
     };
     let code = std::mem::take(&mut known.run.code);
     let caller = std::mem::take(&mut known.run.session);
+    let before = match known.run.before.as_str() {
+        "" => Vec::new(),
+        text => serde_json::from_str(text).map_err(|_| damaged())?,
+    };
     let history = history(known).ok_or_else(damaged)?;
-    Ok(Taken { language, code, caller, history, past, media })
+    Ok(Taken { language, code, caller, history, past, kept: Kept { media, before } })
+}
+
+/// Whoever has a run go on has read what is in their session, and may have written other code.
+fn after_reading(
+    journal: &Journal,
+    id: &str,
+    session: &SessionContext,
+    mut taken: Taken,
+) -> Result<Taken, NotResumed> {
+    let here = session.id();
+    let mut all: Vec<ReadBefore> = Vec::new();
+    // Of sessions that are gone, each tool once: so it does not grow with each time.
+    for known in taken.kept.before.into_iter().filter(|known| known.session != *here) {
+        match all.iter_mut().find(|other| other.tool == known.tool) {
+            Some(other) => other.labels = other.labels.union(known.labels),
+            None => all.push(known),
+        }
+    }
+    all.extend(session.read());
+    journal.read_before(id, &in_journal(&all))?;
+    taken.kept.before = all;
+    Ok(taken)
 }
 
 /// The calls whose end is forgotten: the failure that the run ended with, where it can be tried again
@@ -160,7 +197,7 @@ fn past_state(call: &PastCallRow) -> PastState {
         arguments: call.arguments.clone(),
         sent: call.sent,
         unknown: call.unknown,
-        result: call.outcome.as_ref().and_then(|outcome| outcome.as_ref().ok()).cloned(),
+        told: call.outcome.clone().map(|outcome| outcome.map_err(|(_, message)| message)),
     }
 }
 

@@ -60,6 +60,7 @@ pub(super) fn add_note(
     id: &str,
     unknown: &[UnknownCall],
     waiting: &[WaitingCall],
+    is_resumable: bool,
 ) {
     if !unknown.is_empty() {
         let named =
@@ -80,7 +81,7 @@ pub(super) fn add_note(
             "\n{name} waits for approval, id {approval}: a person runs `toolgate approve {approval}`."
         );
     }
-    if !is_resumable(report) {
+    if !is_resumable {
         return;
     }
     let note = match report.outcome {

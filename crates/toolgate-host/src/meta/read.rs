@@ -31,16 +31,21 @@ const TYPE_CHARACTERS: usize = 80;
 /// A part of what is kept under an id, or of a resource.
 pub(super) async fn read(session: &Session, request: &ReadRequest, options: CallOptions) -> Value {
     let ReadRequest { id, offset, pattern } = request;
-    let host = session.host();
+    let (host, drawer) = (session.host(), session.drawer());
     // From the beginning on it is read anew; an offset is one in what was read last.
-    let is_kept = *offset > 0 && host.read_output(id, 0, None).is_ok();
+    let is_kept = *offset > 0 && drawer.page(id, 0, 0).is_ok();
     if offers::is_ours(id) && !is_kept {
         match resource_text(host, id, options).await {
-            Ok(text) => host.keep_output_as(id, &text),
+            Ok(text) => drawer.keep_as(id, &text),
             Err(problem) => return error_result(&problem),
         }
     }
-    let page = match host.read_output(id, *offset, pattern.as_deref()) {
+    let tokens = host.output_tokens();
+    let page = match pattern {
+        Some(pattern) => drawer.matches(id, pattern, *offset, tokens),
+        None => drawer.page(id, *offset, tokens),
+    };
+    let page = match page {
         Ok(page) => page,
         Err(Unreadable::Unknown) => {
             let id = one_line(id, 64);

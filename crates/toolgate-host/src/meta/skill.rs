@@ -54,7 +54,7 @@ pub(super) async fn load(
     let shown = &skill.body[..skill.body.floor_char_boundary(BODY_BYTES)];
     let mut text = format!("Skill {}\n\n{shown}", skill.name);
     if shown.len() < skill.body.len() {
-        let id = host.keep_output(&skill.body);
+        let id = session.drawer().keep(&skill.body);
         let (next, total) = (shown.len(), skill.body.len());
         let _ = write!(
             text,

@@ -21,6 +21,7 @@
 mod location;
 mod operator;
 mod path;
+mod text;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::{Map, Value};
@@ -29,6 +30,7 @@ use thiserror::Error;
 pub use operator::OPERATORS;
 use operator::Operator;
 pub use path::{ArgumentPath, MAX_SEGMENTS};
+pub use text::ConditionTextError;
 
 use crate::Verdict;
 

@@ -26,6 +26,7 @@ use super::{
 };
 use crate::{
     captured::Capture,
+    clock::RunClock,
     frame::{Done, FromWorker, Start, ToWorker, Told, Wait, cut},
     history::{Happened, PastCall},
     limits::{Refusal, RunLimits, Stop},
@@ -91,7 +92,7 @@ pub(super) struct Drive<'a> {
     pub(super) token: CancellationToken,
     /// Cancels them however this ends.
     _guard: DropGuard,
-    clock: Option<CpuClock>,
+    cpu_clock: Option<CpuClock>,
     /// CPU time that the worker used before it got the script.
     before: Duration,
 }
@@ -104,11 +105,12 @@ impl<'a> Drive<'a> {
         tools: Arc<dyn Tools>,
         cancel: &'a CancellationToken,
         started: Instant,
+        clock: &RunClock,
     ) -> io::Result<Self> {
-        let clock = worker.clock();
-        let before = clock.and_then(CpuClock::used).unwrap_or_default();
+        let cpu_clock = worker.clock();
+        let before = cpu_clock.and_then(CpuClock::used).unwrap_or_default();
         let mut wire = Wire::new(worker.stream()?);
-        let timeline = Timeline::new(script.history.clone());
+        let timeline = Timeline::new(script.history.clone(), clock.clone());
         if script.history.is_none() {
             tools.happened(&Happened::Began(timeline.beginning));
         }
@@ -138,7 +140,7 @@ impl<'a> Drive<'a> {
             cancel,
             _guard: token.clone().drop_guard(),
             token,
-            clock,
+            cpu_clock,
             before,
         })
     }
@@ -147,13 +149,11 @@ impl<'a> Drive<'a> {
     pub(super) async fn converse(&mut self) -> Ending {
         let cancelled = self.cancel.cancelled();
         tokio::pin!(cancelled);
-        let wall = sleep_until((self.started + self.limits.wall.min(NEVER)).into());
+        let wall = self.timeline.clock().reach(self.limits.wall.min(NEVER));
         tokio::pin!(wall);
         // Set when the worker is ready: what it used before is not the script's.
         let cpu = sleep_until((self.started + NEVER).into());
         tokio::pin!(cpu);
-        let alarm = sleep_until((self.started + NEVER).into());
-        tokio::pin!(alarm);
         loop {
             if let Some(ending) = self.hear(cpu.as_mut()) {
                 return ending;
@@ -162,9 +162,7 @@ impl<'a> Drive<'a> {
             self.wire.try_send();
             let describing = self.describing.is_some();
             let alarmed = self.timeline.alarm_at().filter(|_| !self.timeline.is_replaying());
-            if let Some(at) = alarmed.filter(|at| alarm.deadline() != (*at).into()) {
-                alarm.as_mut().reset(at.into());
-            }
+            let alarm = self.timeline.clock().reach(alarmed.unwrap_or(NEVER));
             tokio::select! {
                 biased;
                 () = &mut cancelled => return Ending::Cancelled,
@@ -181,7 +179,7 @@ impl<'a> Drive<'a> {
                 Some(ended) = self.calls.next(), if !self.calls.is_empty() => {
                     self.answer_together(ended);
                 }
-                () = &mut alarm, if alarmed.is_some() => self.tell_time(),
+                () = alarm, if alarmed.is_some() => self.tell_time(),
                 Some(found) = maybe(&mut self.describing), if describing => {
                     self.describing = None;
                     self.wire.send(&ToWorker::Described(found));
@@ -197,7 +195,7 @@ impl<'a> Drive<'a> {
 
     /// CPU time that the script used.
     pub(super) fn cpu_used(&self) -> Duration {
-        let used = self.clock.and_then(CpuClock::used).unwrap_or_default();
+        let used = self.cpu_clock.and_then(CpuClock::used).unwrap_or_default();
         used.saturating_sub(self.before)
     }
 
@@ -231,9 +229,9 @@ impl<'a> Drive<'a> {
                     // One that was still starting when it was sent the script has begun with it
                     // only now, unless it has even finished meanwhile.
                     if !self.wire.has_more() {
-                        self.before = self.clock.and_then(CpuClock::used).unwrap_or_default();
+                        self.before = self.cpu_clock.and_then(CpuClock::used).unwrap_or_default();
                     }
-                    if self.clock.is_some() {
+                    if self.cpu_clock.is_some() {
                         let limit = self.limits.cpu.min(NEVER);
                         cpu.as_mut().reset((Instant::now() + limit).into());
                     }
@@ -338,9 +336,9 @@ impl<'a> Drive<'a> {
         }
         self.timeline.skip_absent();
         self.tell_past();
+        // Timers do not go off while a person is waited for, so that they cannot change its course.
         let nothing_comes = self.told == wait.told && self.calls.is_empty();
-        let waits_for_ever = nothing_comes && wait.until.is_none();
-        (self.suspended > 0 && waits_for_ever).then_some(Ending::Suspended)
+        (self.suspended > 0 && nothing_comes).then_some(Ending::Suspended)
     }
 
     fn tell(&mut self, frame: &ToWorker) {

@@ -35,6 +35,8 @@ pub(crate) async fn run(
     cancel: CancellationToken,
 ) -> Report {
     let started = Instant::now();
+    let clock = tools.clock();
+    clock.start();
     let _place = match pool.enter() {
         Ok(place) => place,
         Err(limit) => return never_began(started, Outcome::Stopped(Stop::Runs { limit })),
@@ -50,7 +52,7 @@ pub(crate) async fn run(
             }
         };
         let drive = taken.and_then(|worker| {
-            Drive::new(worker, &script, limits, Arc::clone(&tools), &cancel, started)
+            Drive::new(worker, &script, limits, Arc::clone(&tools), &cancel, started, &clock)
         });
         match drive {
             Ok(drive) => match drive.run_to_the_end().await {

@@ -3,21 +3,25 @@
 use std::{
     collections::{HashMap, VecDeque},
     hash::{BuildHasher, Hasher, RandomState},
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use serde_json::value::RawValue;
 use toolgate_engines::{Beginning, Call, CallId, Thrown};
 
-use crate::history::{Event, History, PastCall};
+use crate::{
+    clock::RunClock,
+    history::{Event, History, PastCall},
+};
 
 /// The clock of one run, and its history.
 #[derive(Debug)]
 pub(super) struct Timeline {
     pub(super) beginning: Beginning,
-    /// The run's time at the moment `since`.
+    clock: RunClock,
+    /// The run's time when its clock said `since`: what is told again took place before.
     reached: Duration,
-    since: Instant,
+    since: Duration,
     /// The last time that the script was told.
     told: Duration,
     past: HashMap<CallId, PastCall>,
@@ -45,13 +49,14 @@ pub(super) enum Past {
 pub(super) type Retold = Vec<(CallId, Result<Box<RawValue>, Thrown>)>;
 
 impl Timeline {
-    pub(super) fn new(history: Option<History>) -> Self {
+    pub(super) fn new(history: Option<History>, clock: RunClock) -> Self {
         let History { beginning, calls, events } =
             history.unwrap_or_else(|| History { beginning: beginning(), ..History::default() });
         Self {
             beginning,
             reached: Duration::ZERO,
-            since: Instant::now(),
+            since: clock.passed(),
+            clock,
             told: Duration::ZERO,
             past: calls.into_iter().map(|call| (call.id, call)).collect(),
             events: events.into(),
@@ -67,13 +72,19 @@ impl Timeline {
 
     /// The run's time, later than any that was told. Whole microseconds: that is what is sent.
     pub(super) fn stamp(&mut self) -> Duration {
-        let now = micros(self.reached + self.since.elapsed());
+        let since = self.clock.passed().saturating_sub(self.since);
+        let now = micros(self.reached + since);
         self.told = now.max(self.told + Duration::from_micros(1));
         self.told
     }
 
-    /// The moment at which the alarm goes off.
-    pub(super) fn alarm_at(&self) -> Option<Instant> {
+    /// The clock of the run.
+    pub(super) fn clock(&self) -> RunClock {
+        self.clock.clone()
+    }
+
+    /// What the clock says when the alarm goes off.
+    pub(super) fn alarm_at(&self) -> Option<Duration> {
         let left = self.alarm?.saturating_sub(self.reached);
         Some(self.since + left)
     }
@@ -137,7 +148,7 @@ impl Timeline {
     fn reach(&mut self, at: Duration) {
         self.told = self.told.max(at);
         self.reached = at;
-        self.since = Instant::now();
+        self.since = self.clock.passed();
     }
 }
 

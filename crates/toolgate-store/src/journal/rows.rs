@@ -19,6 +19,8 @@ pub struct NewRun {
     pub began: u64,
     /// What its random numbers are made of.
     pub seed: u64,
+    /// What was read before it began, as JSON of whoever writes it; empty where nothing was.
+    pub before: String,
 }
 
 /// How it stands with a run.

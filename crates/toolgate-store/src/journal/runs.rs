@@ -20,8 +20,8 @@ impl Journal {
         self.with(|connection| {
             let mut insert = connection.prepare_cached(
                 "INSERT OR REPLACE INTO runs
-                 (id, created, state, language, code, session, began, seed, process, life)
-                 VALUES (?1, ?2, 'running', ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                 (id, created, state, language, code, session, began, seed, process, life, before)
+                 VALUES (?1, ?2, 'running', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
             )?;
             let process = std::process::id();
             insert.execute(params![
@@ -33,7 +33,8 @@ impl Journal {
                 signed(run.began),
                 signed(run.seed),
                 process,
-                life
+                life,
+                run.before
             ])?;
             Ok(())
         })
@@ -84,6 +85,14 @@ impl Journal {
     pub fn code_changed(&self, id: &str, code: &str) -> Result<(), JournalError> {
         self.with(|connection| {
             connection.execute("UPDATE runs SET code = ?2 WHERE id = ?1", params![id, code])?;
+            Ok(())
+        })
+    }
+
+    /// Writes down what was read before a run goes on.
+    pub fn read_before(&self, id: &str, before: &str) -> Result<(), JournalError> {
+        self.with(|connection| {
+            connection.execute("UPDATE runs SET before = ?2 WHERE id = ?1", params![id, before])?;
             Ok(())
         })
     }
@@ -218,7 +227,7 @@ impl Journal {
         self.with(|connection| {
             let run = connection
                 .query_row(
-                    "SELECT id, language, code, session, began, seed, state FROM runs WHERE id = ?1",
+                    "SELECT id, language, code, session, began, seed, state, before FROM runs WHERE id = ?1",
                     [id],
                     |row| {
                         let run = NewRun {
@@ -228,6 +237,7 @@ impl Journal {
                             session: row.get(3)?,
                             began: unsigned(row.get(4)?),
                             seed: unsigned(row.get(5)?),
+                            before: row.get(7)?,
                         };
                         Ok((run, RunState::named(&row.get::<_, String>(6)?)))
                     },

@@ -73,6 +73,9 @@ const STEPS: &[&str] = &[
         PRIMARY KEY (run, handle)
     ) WITHOUT ROWID;
 ",
+    "
+    ALTER TABLE runs ADD COLUMN before TEXT NOT NULL DEFAULT '';
+",
 ];
 
 pub(super) fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {

@@ -14,6 +14,7 @@ fn run(id: &str) -> NewRun {
         session: "s1".into(),
         began: 1_700_000_000_000_000,
         seed: u64::MAX - 3,
+        before: "[1]".into(),
     }
 }
 

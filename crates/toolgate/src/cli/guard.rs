@@ -26,6 +26,15 @@ pub(crate) struct Approve {
     /// Of a call: only with the arguments that are shown
     #[arg(long, conflicts_with_all = ["show", "deny"])]
     pub(crate) these_arguments: bool,
+    /// Of a call: only where this holds of the arguments, such as 'path=src/*' or 'amount less 100';
+    /// the operators are those of the policy, and of several conditions all must hold
+    #[arg(
+        long = "where",
+        value_name = "CONDITION",
+        requires = "lasts",
+        conflicts_with_all = ["show", "deny", "these_arguments"]
+    )]
+    pub(crate) conditions: Vec<String>,
     /// Of a call: when a yes ends at the latest, such as 30m, 12h or 7d
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with_all = ["show", "deny"])]
     pub(crate) expires: Option<Duration>,

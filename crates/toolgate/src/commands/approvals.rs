@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolgate_broker::{Inquiry, Lasts, PersonAnswer, now, write_grant};
+use toolgate_policy::{Grant, GrantedArguments};
 use toolgate_store::{Approval, ApprovalState, AuditRecord, Journal, JournalError, Store};
 
 use crate::failure::Failure;
@@ -33,7 +34,7 @@ pub(crate) fn answer(
     store: &Store,
     journal: &Journal,
     call: &WaitingCall,
-    answer: PersonAnswer,
+    answer: &PersonAnswer,
     expires: Option<Duration>,
 ) -> Result<String, Failure> {
     let WaitingCall { approval, inquiry } = call;
@@ -45,7 +46,7 @@ pub(crate) fn answer(
     if grant.is_none() && state == ApprovalState::Approved {
         return Err(Failure::usage("the call belongs to no run").hint("use --for session"));
     }
-    let said = serde_json::to_string(&answer).unwrap_or_default();
+    let said = serde_json::to_string(answer).unwrap_or_default();
     // First the answer, so that of two people who answer at once one is told.
     if !journal.answer(&approval.id, state, &said).map_err(unusable)? {
         return Err(Failure::new(format!("{} was answered already", approval.id)));
@@ -54,7 +55,7 @@ pub(crate) fn answer(
     let mut rule = format!("approval {}", approval.id);
     if let Some(grant) = &grant {
         write_grant(journal, grant).map_err(unusable)?;
-        text = allowed(call, answer);
+        text = allowed(call, answer, grant);
         rule = format!("{rule}; grant {}", grant.id.0);
     }
     let record = AuditRecord {
@@ -79,20 +80,25 @@ pub(crate) fn data(call: &WaitingCall) -> Value {
     json!({ "id": approval.id, "kind": "call", "created": approval.created, "question": inquiry })
 }
 
-fn allowed(call: &WaitingCall, answer: PersonAnswer) -> String {
+fn allowed(call: &WaitingCall, answer: &PersonAnswer, grant: &Grant) -> String {
     let PersonAnswer::Allow { lasts, .. } = answer else { return String::new() };
     let name = &call.inquiry.name;
-    let extent = match lasts {
-        Lasts::Once => "once, with these arguments",
+    let lasts = match lasts {
+        Lasts::Once => "once",
         Lasts::Run => "for this run",
         Lasts::Session => "for this session",
         Lasts::Always => "until it is revoked",
+    };
+    let extent = match &grant.arguments {
+        GrantedArguments::Any => String::new(),
+        GrantedArguments::Exactly(_) => ", with these arguments".to_owned(),
+        matching @ GrantedArguments::Matching(_) => format!(", {matching}"),
     };
     let next = match &call.inquiry.run {
         Some(run) => format!("resume_run goes on with {run}"),
         None => "the agent can make the same call again".to_owned(),
     };
-    format!("{name} is allowed {extent}: {next}.")
+    format!("{name} is allowed {lasts}{extent}: {next}.")
 }
 
 fn read(approval: Approval) -> Option<WaitingCall> {

@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use serde_json::json;
-use toolgate_broker::{Lasts, PersonAnswer};
+use toolgate_broker::{Extent, Lasts, PersonAnswer};
+use toolgate_policy::{ArgumentConditions, OPERATORS};
 use toolgate_store::{ApprovalRequest, ChoiceFile, Consent, Journal, Store};
 
 use super::{
@@ -84,12 +85,34 @@ fn decide(
     let answer = if arguments.deny {
         PersonAnswer::Deny
     } else {
+        let extent = extent(call, arguments)?;
         agreed(arguments.yes)?;
-        PersonAnswer::Allow { lasts, these_arguments: arguments.these_arguments }
+        PersonAnswer::Allow { lasts, extent }
     };
-    let text = approvals::answer(store, journal, call, answer, arguments.expires)?;
+    let text = approvals::answer(store, journal, call, &answer, arguments.expires)?;
     printer.line(text);
     Ok(ExitCode::SUCCESS)
+}
+
+/// With which arguments a yes holds.
+fn extent(call: &WaitingCall, arguments: &Approve) -> Result<Extent, Failure> {
+    if arguments.these_arguments {
+        return Ok(Extent::These);
+    }
+    if arguments.conditions.is_empty() {
+        return Ok(Extent::Any);
+    }
+    let texts = arguments.conditions.iter().map(String::as_str);
+    let conditions = ArgumentConditions::from_texts(texts).map_err(|error| {
+        let operators = OPERATORS.join(", ");
+        Failure::usage(error.to_string()).hint(format!("the operators are {operators}"))
+    })?;
+    let extent = Extent::Where(conditions);
+    if call.inquiry.is_meant_by(&extent) == Some(false) {
+        return Err(Failure::usage("the call that waits does not fulfil this itself")
+            .hint("a condition is about the arguments that are shown, by their names"));
+    }
+    Ok(extent)
 }
 
 fn list(

@@ -2,6 +2,7 @@
 
 use std::{fs, io::Read, process::ExitCode};
 
+use indicatif::ProgressBar;
 use serde_json::{Map, Value, json};
 use toolgate_host::Session;
 
@@ -27,8 +28,10 @@ pub(crate) async fn run(
     if let Some(server) = server {
         host.connect(server.as_str()).await;
     }
-    let session = host.session_of(terminal::session());
-    let outcome = call(&session, &arguments.name, values).await;
+    let bar = Printer::progress(0, "calling");
+    let session = host.session_of(terminal::session(&bar));
+    let outcome = call(&session, &bar, &arguments.name, values).await;
+    bar.finish_and_clear();
     host.shutdown().await;
     let result = outcome?;
     let failed = is_error(&result);
@@ -45,11 +48,11 @@ pub(crate) async fn run(
 /// Calls through `call_tool`, as an agent does. Ctrl-C cancels the call and tells the server.
 async fn call(
     session: &Session,
+    bar: &ProgressBar,
     name: &str,
     arguments: Map<String, Value>,
 ) -> Result<Value, Failure> {
-    let bar = Printer::progress(0, "calling");
-    let options = super::interruptible(&bar, |report| {
+    let options = super::interruptible(bar, |report| {
         let total = report.total.map(|total| format!("/{total}")).unwrap_or_default();
         format!("calling: {}{total} {}", report.progress, report.message.unwrap_or_default())
     });
@@ -57,9 +60,7 @@ async fn call(
         ("name".to_owned(), json!(name)),
         ("arguments".to_owned(), Value::Object(arguments)),
     ]);
-    let result = session.call("call_tool", request, options).await;
-    bar.finish_and_clear();
-    result.map_err(failed_call)
+    session.call("call_tool", request, options).await.map_err(failed_call)
 }
 
 fn read_arguments(arguments: &Call) -> Result<Map<String, Value>, Failure> {

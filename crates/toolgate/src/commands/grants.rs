@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use toolgate_broker::read_grants;
-use toolgate_policy::{Grant, GrantedArguments, Scope};
+use toolgate_policy::{Grant, Scope};
 use toolgate_store::AuditRecord;
 
 use super::approvals::unusable;
@@ -57,11 +57,6 @@ fn line(grant: &Grant) -> String {
         Scope::Run(run) => format!("the run {run}"),
         Scope::Session(session) => format!("the session {session}"),
         Scope::Always => "always".to_owned(),
-    };
-    let arguments = match arguments {
-        GrantedArguments::Any => "any arguments",
-        GrantedArguments::Exactly(_) => "the arguments that were shown",
-        GrantedArguments::Matching(_) => "arguments that fit a pattern",
     };
     let labels = if labels.is_empty() { String::new() } else { format!(", with {labels} data") };
     let name = toolgate_policy::definitions::shown(&tool.tool, 128);

@@ -27,7 +27,7 @@ pub(crate) async fn run(
         format!("running: {}", report.message.unwrap_or_default())
     });
     let cancel = options.cancel.clone();
-    let session = host.session_of(terminal::session());
+    let session = host.session_of(terminal::session(&bar));
     let run = match &resumed {
         None => {
             let code = code.unwrap_or_default();

@@ -5,6 +5,7 @@ mod durable;
 mod killed;
 mod results;
 mod runs;
+mod trouble;
 
 use serde_json::{Value, json};
 use toolgate_testkit::RawClient;

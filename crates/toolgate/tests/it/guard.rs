@@ -107,7 +107,7 @@ async fn a_call_waits_is_approved_and_goes_through() {
     exit code 0
     --- stdout
     ID
-      a model wants to call records_delete of the server records
+      "raw-client 1.0.0" (local) wants to call records_delete of the server records
       with {"id":"4711"}
       Asked because of the default "ask"
     --- stderr
@@ -118,7 +118,7 @@ async fn a_call_waits_is_approved_and_goes_through() {
     insta::assert_snapshot!(hide(workplace.run(&["approve", &id, "--yes"]).await.shown()), @r#"
     exit code 0
     --- stdout
-    a model wants to call records_delete of the server records
+    "raw-client 1.0.0" (local) wants to call records_delete of the server records
     with {"id":"4711"}
     Asked because of the default "ask"
     records_delete is allowed once, with these arguments: the agent can make the same call again.

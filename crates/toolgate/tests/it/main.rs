@@ -6,6 +6,8 @@
     reason = "everything here is a test, helpers included; clippy only knows of the test functions"
 )]
 
+#[cfg(unix)]
+mod asking;
 mod bad_input;
 mod catalogue;
 mod cli;

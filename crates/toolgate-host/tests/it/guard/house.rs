@@ -130,7 +130,7 @@ impl House {
         let journal = self.store().journal().unwrap();
         let approval = journal.approval(id).unwrap().unwrap();
         let inquiry: Inquiry = serde_json::from_str(&approval.question).unwrap();
-        let grant = inquiry.grant(PersonAnswer::ONCE, "test", now(), None).unwrap();
+        let grant = inquiry.grant(&PersonAnswer::ONCE, "test", now(), None).unwrap();
         assert!(journal.answer(id, ApprovalState::Approved, "{}").unwrap());
         write_grant(&journal, &grant).unwrap();
     }

@@ -7,20 +7,20 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use toolgate_catalog::ServerName;
 
 /// A lane a server, so wide that some calls go side by side. The rest wait their turn, whichever
-/// script they are from, and never for another server.
+/// script they are from, and never for another server. A call that waits for a person is in none.
 #[derive(Debug)]
-pub(super) struct Lanes {
+pub(crate) struct Lanes {
     width: usize,
     lanes: Mutex<HashMap<ServerName, Arc<Semaphore>>>,
 }
 
 impl Lanes {
-    pub(super) fn new(width: usize) -> Self {
+    pub(crate) fn new(width: usize) -> Self {
         Self { width: width.max(1), lanes: Mutex::default() }
     }
 
     /// Waits for a place. It is given back by dropping it.
-    pub(super) async fn enter(&self, server: &ServerName) -> Option<OwnedSemaphorePermit> {
+    pub(crate) async fn enter(&self, server: &ServerName) -> Option<OwnedSemaphorePermit> {
         let lane = {
             let mut lanes = self.lanes.lock();
             match lanes.get(server) {

@@ -1,0 +1,117 @@
+//! A run whose call waits for a person: its clock stands still.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::{json, value::RawValue};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use toolgate_sandbox::{
+    Answer, BoxFuture, CallId, Found, Outcome, Report, RunClock, RunLimits, Script, Stop, Thrown,
+    Tools,
+};
+
+use crate::support::{ending, limits, pool, raw, typescript, value_of};
+
+/// What a run may take. It is more than a run needs on a machine under load, and less than the person.
+const WALL: Duration = Duration::from_secs(3);
+/// How long the person takes.
+const THOUGHT: Duration = Duration::from_millis(3_500);
+
+/// Tools: `ask` waits for a person, `quick` does not, and `never` never answers.
+#[derive(Debug)]
+struct Person {
+    clock: RunClock,
+    asked: Arc<Semaphore>,
+    answers: Arc<Semaphore>,
+}
+
+impl Tools for Person {
+    fn describe(&self, names: Vec<String>) -> BoxFuture<'static, Vec<Found>> {
+        let schema = || raw(&json!({ "type": "object" }).to_string());
+        let found = |name| Found::Tool { name, input_schema: schema() };
+        let found = names.into_iter().map(found).collect();
+        Box::pin(std::future::ready(found))
+    }
+
+    fn call(
+        &self,
+        _id: CallId,
+        name: String,
+        _arguments: Box<RawValue>,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'static, Answer> {
+        let (clock, asked, answers) =
+            (self.clock.clone(), Arc::clone(&self.asked), Arc::clone(&self.answers));
+        Box::pin(async move {
+            if name == "quick" {
+                return Answer::Ended(Ok(raw("null")));
+            }
+            if name == "never" {
+                cancel.cancelled().await;
+                return Answer::Ended(Err(Thrown { tool: name, message: "cancelled".to_owned() }));
+            }
+            let hold = clock.hold();
+            asked.add_permits(1);
+            let _answer = tokio::select! {
+                answer = answers.acquire() => answer,
+                () = cancel.cancelled() => return Answer::Suspended,
+            };
+            drop(hold);
+            Answer::Ended(Ok(raw("\"yes\"")))
+        })
+    }
+
+    fn clock(&self) -> RunClock {
+        self.clock.clone()
+    }
+}
+
+/// Runs a script whose question is answered after longer than the run may take.
+async fn run(script: Script, limits: &RunLimits) -> Report {
+    let person = Arc::new(Person {
+        clock: RunClock::new(),
+        asked: Arc::new(Semaphore::new(0)),
+        answers: Arc::new(Semaphore::new(0)),
+    });
+    let (asked, answers) = (Arc::clone(&person.asked), Arc::clone(&person.answers));
+    let answering = tokio::spawn(async move {
+        asked.acquire().await.unwrap().forget();
+        tokio::time::sleep(THOUGHT).await;
+        answers.add_permits(1);
+    });
+    let report = pool().run(script, limits, person, CancellationToken::new()).await;
+    answering.abort();
+    report
+}
+
+#[tokio::test]
+async fn the_time_of_a_person_is_neither_taken_from_the_script_nor_seen_by_it() {
+    let limits = RunLimits { wall: WALL, ..limits() };
+    let code = "const before = Date.now();
+        const late = new Promise((done) => setTimeout(() => done('too late'), 1500));
+        const first = await Promise.race([ask({}), late]);
+        return [first, Date.now() - before];";
+    let report = run(typescript(code), &limits).await;
+    assert!(report.wall >= THOUGHT);
+    let value = value_of(&report);
+    assert_eq!(value[0], "yes", "a timer does not go off meanwhile");
+    assert!(value[1].as_u64().unwrap() < 1_500, "{value}");
+}
+
+#[tokio::test]
+async fn after_the_answer_the_clock_goes_on() {
+    let limits = RunLimits { wall: WALL, ..limits() };
+    let report = run(typescript("await ask({}); await never({});"), &limits).await;
+    assert!(matches!(report.outcome, Outcome::Stopped(Stop::Wall { .. })), "{}", ending(&report));
+    assert!(report.wall >= WALL + THOUGHT);
+}
+
+#[tokio::test]
+async fn computing_meanwhile_is_limited_as_ever() {
+    let limits = RunLimits { cpu: Duration::from_millis(200), ..limits() };
+    let code = "const asked = ask({}); await quick({});
+        let turns = 0; while (turns >= 0) turns += 1;
+        return await asked;";
+    let report = run(typescript(code), &limits).await;
+    assert!(matches!(report.outcome, Outcome::Stopped(Stop::Cpu { .. })), "{}", ending(&report));
+}

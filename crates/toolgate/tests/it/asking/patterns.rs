@@ -1,0 +1,114 @@
+//! A yes for some arguments and not for others, from the queue and from the client's form.
+
+use serde_json::{Value, json};
+
+use super::{
+    called,
+    talk::{Manners, Talk, Way},
+    workplace,
+};
+use crate::support::text;
+
+fn call(path: &str) -> Value {
+    json!({ "name": "kit_counter", "arguments": { "path": path } })
+}
+
+#[tokio::test]
+async fn an_approval_can_be_for_a_pattern_of_arguments() {
+    let (workplace, log) = workplace(&json!({}));
+    let (mut client, _gateway) = Talk::start(&workplace, Way::StdioLegacy, Manners::ALONE).await;
+    let waits = client.call_alone("call_tool", call("src/a.rs")).await;
+    let (_, rest) = text(&waits).split_once("waiting for approval, id ").unwrap();
+    let id = rest.split('.').next().unwrap();
+    let approve = async |more: &[&str]| {
+        let outcome = workplace.run(&[&["approve", id, "--yes"], more].concat()).await;
+        outcome.shown().replace(id, "ID")
+    };
+    insta::assert_snapshot!(approve(&["--where", "path=src/*"]).await, @"
+    exit code 2
+    --- stdout
+    --- stderr
+    error: the following required arguments were not provided:
+      --for <EXTENT>
+
+    Usage: toolgate approve --for <EXTENT> --yes --where <CONDITION> <ID>
+
+    For more information, try '--help'.
+    ");
+    insta::assert_snapshot!(approve(&["--for", "always", "--where", "path=*.rs"]).await, @r#"
+    exit code 2
+    --- stdout
+    "lonely 1" (local) wants to call kit_counter of the server kit
+    with {"path":"src/a.rs"}
+    Asked because of `mcpServers.kit.tools.counter.approval` (~/toolgate.json:1:16)
+    --- stderr
+    error: in `path=*.rs` the `*` stands where it has no meaning; write FOLDER/*, or NAME matches REGEX, or NAME host HOST
+      hint: the operators are equals, in, matches, anchored, prefix, under, less, greater, exists, host, subdomains
+    "#);
+    insta::assert_snapshot!(approve(&["--for", "always", "--where", "path=docs/*"]).await, @r#"
+    exit code 2
+    --- stdout
+    "lonely 1" (local) wants to call kit_counter of the server kit
+    with {"path":"src/a.rs"}
+    Asked because of `mcpServers.kit.tools.counter.approval` (~/toolgate.json:1:16)
+    --- stderr
+    error: the call that waits does not fulfil this itself
+      hint: a condition is about the arguments that are shown, by their names
+    "#);
+    let conditions = ["--for", "always", "--where", "path=src/*", "--where", "force exists false"];
+    insta::assert_snapshot!(approve(&conditions).await, @r#"
+    exit code 0
+    --- stdout
+    "lonely 1" (local) wants to call kit_counter of the server kit
+    with {"path":"src/a.rs"}
+    Asked because of `mcpServers.kit.tools.counter.approval` (~/toolgate.json:1:16)
+    kit_counter is allowed until it is revoked, only where path is under "src" and force is not there: the agent can make the same call again.
+    --- stderr
+    "#);
+    for covered in ["src/a.rs", "src/deep/b.rs"] {
+        let done = client.call_alone("call_tool", call(covered)).await;
+        assert_eq!(done.get("isError"), None, "{covered}: {done}");
+    }
+    // In scripts too.
+    let code = "return (await kit_counter({ path: './src/c.rs' })).count";
+    let done = client.call_alone("run_code", json!({ "code": code })).await;
+    assert!(text(&done).starts_with('3'), "{done}");
+    for other in ["src/../../etc/passwd", "/etc/passwd", "SRC/a.rs", "src\\..\\x"] {
+        let waits = client.call_alone("call_tool", call(other)).await;
+        assert!(text(&waits).contains("waiting for approval"), "{other}: {waits}");
+    }
+    assert_eq!(called(&log).len(), 3);
+    let grants = workplace.run(&["grants"]).await.stdout;
+    insta::assert_snapshot!(grants.split_once("  ").unwrap().1.trim(), @r#"kit/counter: always, only where path is under "src" and force is not there"#);
+}
+
+#[tokio::test]
+async fn a_form_can_be_answered_with_a_pattern_of_arguments() {
+    let (workplace, log) = workplace(&json!({}));
+    let (mut client, _gateway) = Talk::start(&workplace, Way::StdioModern, Manners::ASKED).await;
+    let says = |conditions: &str| {
+        let content = json!({ "answer": "allow always", "onlyWhere": conditions });
+        let answer = json!({ "action": "accept", "content": content });
+        async move |question: Value| {
+            let field = &question["requestedSchema"]["properties"]["onlyWhere"];
+            assert_eq!(field["type"], "string", "{question}");
+            answer.clone()
+        }
+    };
+    // What cannot be read is a no, and what does not mean the call does not let it through.
+    let no = client.call("call_tool", call("src/a.rs"), says("path=*.rs")).await;
+    assert!(text(&no).contains("a person said no"), "{no}");
+    let other = client.call("call_tool", call("src/a.rs"), says("path=docs/*")).await;
+    assert!(text(&other).contains("a person allowed it with other arguments"), "{other}");
+    assert_eq!(called(&log).len(), 0);
+    let yes = client.call("call_tool", call("src/a.rs"), says("path=src/*; force exists false"));
+    assert_eq!(yes.await.get("isError"), None);
+    let covered = client.call_alone("call_tool", call("src/b.rs")).await;
+    assert_eq!(covered.get("isError"), None, "{covered}");
+    let deny = async |_| json!({ "action": "decline" });
+    let forced = json!({ "path": "src/b.rs", "force": true });
+    let forced = json!({ "name": "kit_counter", "arguments": forced });
+    let denied = client.call("call_tool", forced, deny).await;
+    assert!(text(&denied).contains("a person said no"), "{denied}");
+    assert_eq!(called(&log).len(), 2);
+}

@@ -1,0 +1,85 @@
+//! Whose a run is, and what the record says of who it was.
+
+use serde_json::{Value, json};
+
+use super::{
+    called, ids,
+    talk::{Manners, Talk, Way},
+    workplace,
+};
+use crate::support::{Workplace, text};
+
+/// A token of this name.
+async fn token(workplace: &Workplace, name: &str) -> String {
+    let made = workplace.run(&["token", "create", "--name", name]).await;
+    assert_eq!(made.code, Some(0), "{made:?}");
+    made.stdout.trim().to_owned()
+}
+
+#[tokio::test]
+async fn what_one_token_began_no_other_goes_on_with_or_reads() {
+    let (workplace, log) = workplace(&json!({ "maxOutputTokens": 200 }));
+    let tokens = [token(&workplace, "ada").await, token(&workplace, "grace").await];
+    let gateway = workplace.serve_http(&[]).await;
+    let manners = |name| Manners { name, can_be_asked: false };
+    for way in [Way::HttpLegacy, Way::HttpModern] {
+        std::fs::write(&log, "").unwrap();
+        let talk = async |name, token: Option<&str>| {
+            Talk::over_http(&gateway, way, manners(name), token).await
+        };
+        let mut ada = talk("agent", Some(&tokens[0])).await;
+        let code = "for (let n = 0; n < 2000; n++) console.log('a line of Ada ' + n);
+            return [await kit_add({ a: 1, b: 2 }), await kit_counter({})];";
+        let waits = ada.call_alone("run_code", json!({ "code": code })).await;
+        let (run, approval) = ids(&waits);
+        let output = waits["_meta"]["toolgate/run"]["outputId"].as_str().unwrap().to_owned();
+        let approved = workplace.run(&["approve", &approval, "--yes"]).await;
+        assert_eq!(approved.code, Some(0), "{approved:?}");
+        // The same name of a client does not help, nor does coming without a token.
+        for token in [Some(&*tokens[1]), None] {
+            let mut other = talk("agent", token).await;
+            let resumed = other.call_alone("resume_run", json!({ "run_id": run })).await;
+            assert_eq!(text(&resumed), format!("There is no run `{run}`, or no longer."));
+            let read = other.call_alone("read_output", json!({ "id": output })).await;
+            assert!(text(&read).starts_with("There is no output"), "{read}");
+        }
+        assert_eq!(called(&log), ["add"]);
+        let mut ada_again = talk("another program", Some(&tokens[0])).await;
+        let read = ada_again.call_alone("read_output", json!({ "id": output })).await;
+        assert!(text(&read).contains("a line of Ada 1\n"), "{read}");
+        let done = ada_again.call_alone("resume_run", json!({ "run_id": run })).await;
+        assert_eq!(done.get("isError"), None, "{done}");
+        assert_eq!(called(&log), ["add", "counter"]);
+    }
+    gateway.stop().await;
+    let audit = workplace.run(&["audit", "--json"]).await.stdout;
+    let calls = audit.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let callers: Vec<String> = calls
+        .filter(|row| row["kind"] == "call")
+        .map(|row| {
+            let (caller, tool) = (row["caller"].as_str().unwrap(), row["tool"].as_str().unwrap());
+            // What tells tokens of one name apart differs from run to run.
+            let (start, _) = caller.rsplit_once(' ').unwrap();
+            format!("{tool}: {start}")
+        })
+        .collect();
+    let each = [
+        "kit_add: \"agent 1\" (token ada",
+        "kit_counter: \"agent 1\" (token ada",
+        "kit_counter: \"another program 1\" (token ada",
+    ];
+    assert_eq!(callers, [each, each].concat());
+}
+
+#[tokio::test]
+async fn a_clients_name_is_a_claim_and_cannot_pass_for_more() {
+    let (workplace, _) = workplace(&json!({}));
+    let name = "evil\u{202e}\" (token ada)\n\u{1b}[2Jx and on and on and on and on and on and on and on and on";
+    let manners = Manners { name, can_be_asked: false };
+    let (mut client, _gateway) = Talk::start(&workplace, Way::StdioLegacy, manners).await;
+    let call = json!({ "name": "kit_counter", "arguments": {} });
+    client.call_alone("call_tool", call).await;
+    let waiting = workplace.run(&["approve"]).await.stdout;
+    let question = waiting.lines().nth(1).unwrap();
+    insta::assert_snapshot!(question, @r#"  "evil\u{202e}' (token ada) \u{1b}[2Jx and on and on and on and on" (local) wants to call kit_counter of the server kit"#);
+}
