@@ -5,6 +5,7 @@
 //! a server says that they changed (`shelf`), and what servers tell reaches the sessions that it
 //! concerns (`news`, `subscriptions`, `watcher`).
 
+mod guarded;
 mod kind;
 mod links;
 mod listing;
