@@ -158,6 +158,11 @@ impl Admitted {
         self.record_end(ended(outcome));
     }
 
+    /// Notes that the server has no result: it refused, or was not there.
+    pub fn failed(mut self) {
+        self.record_end(Outcome::Error);
+    }
+
     fn record_end(&mut self, outcome: Outcome) {
         if let Some((recorder, record)) = self.gate.recorder.as_ref().zip(self.record.take()) {
             recorder.after(record, outcome, self.started.elapsed());

@@ -80,6 +80,7 @@ impl Host {
             Policy::new(settings.policy.clone()),
             settings.lock.clone(),
             settings.pin.clone(),
+            settings.servers.iter().map(|setup| &setup.spec.name),
         );
         let knowledge =
             Arc::new(Knowledge::new(&settings.servers, index, store, usage, wanted, screen));
@@ -467,7 +468,7 @@ impl Host {
 }
 
 /// What decides on calls and keeps what was decided.
-fn guard(settings: &HostSettings, journal: Option<Arc<Journal>>) -> GuardSettings {
+pub(crate) fn guard(settings: &HostSettings, journal: Option<Arc<Journal>>) -> GuardSettings {
     let audit = settings.store.as_ref().zip(settings.audit).map(|(store, audit)| Audit {
         log: store.audit(),
         arguments: audit.arguments,
@@ -478,7 +479,7 @@ fn guard(settings: &HostSettings, journal: Option<Arc<Journal>>) -> GuardSetting
 }
 
 /// Without a journal nothing waits for a person and nothing outlives the process.
-fn open_journal(store: &Store) -> Result<Arc<Journal>, String> {
+pub(crate) fn open_journal(store: &Store) -> Result<Arc<Journal>, String> {
     let opened = store.journal().inspect_err(|error| tracing::warn!("{error}"));
     opened.map(Arc::new).map_err(|error| error.to_string())
 }

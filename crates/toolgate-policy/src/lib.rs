@@ -48,4 +48,4 @@ pub use settings::{MAX_RULES, PolicySettings, ServerPolicy, ToolSettings};
 pub use toolgate_catalog::{ServerName, ToolId};
 /// What is said of data.
 pub use toolgate_flow::{Label, LabelSet};
-pub use verdict::{Claims, FlowMode, Mode, NewTools, Verdict};
+pub use verdict::{Claims, Findings, FlowMode, Mode, NewTools, Verdict};

@@ -10,8 +10,8 @@ use crate::names::{Closeness, Names};
 use crate::requests;
 use crate::rule::Facts;
 use crate::{
-    Annotations, Claims, Decision, Explanation, Flow, FlowFinding, FlowMode, Ground, Hint,
-    LabelSet, Mode, NewTools, PolicySettings, Rule, ServerPolicy, Trust, Verdict,
+    Annotations, Claims, Decision, Explanation, Findings, Flow, FlowFinding, FlowMode, Ground,
+    Hint, LabelSet, Mode, NewTools, PolicySettings, Rule, ServerPolicy, Trust, Verdict,
 };
 
 /// Who may call what. Rules are compiled and arranged once; copies share them.
@@ -121,6 +121,11 @@ impl Policy {
     /// What becomes of tools that a known server did not have before.
     pub fn new_tools(&self) -> NewTools {
         self.0.settings.new_tools
+    }
+
+    /// What becomes of tools with something suspicious in their definition.
+    pub fn findings(&self) -> Findings {
+        self.0.settings.findings
     }
 
     /// How it is judged which data a call carries; where it is not, nobody needs to watch.

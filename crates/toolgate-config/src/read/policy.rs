@@ -1,8 +1,8 @@
 //! The `policy` key, and what servers say of who may call what.
 
 use toolgate_policy::{
-    Claims, FlowMode, Label, LabelSet, Mode, NewTools, Origin, PolicySettings, ServerPolicy,
-    Target, ToolSettings, Trust,
+    Claims, Findings, FlowMode, Label, LabelSet, Mode, NewTools, Origin, PolicySettings,
+    ServerPolicy, Target, ToolSettings, Trust,
 };
 
 use super::report::Path;
@@ -48,6 +48,7 @@ pub(super) fn read(
         mode: closed(&mut scope, "default", Mode::Ask, Mode::Deny),
         claims: closed(&mut scope, "claims", Claims::All, Claims::Trusted),
         flow: closed(&mut scope, "flow", FlowMode::Content, FlowMode::Labels),
+        findings: closed(&mut scope, "findings", Findings::Warn, Findings::Hold),
         new_tools: closed(&mut scope, "newTools", NewTools::Allow, NewTools::Hold),
         rules,
         labels,

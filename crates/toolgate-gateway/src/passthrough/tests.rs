@@ -226,7 +226,8 @@ impl Legacy {
 async fn open(server: &Server, era: Era, outlet: Option<Link>) -> Arc<dyn Face> {
     let (info, capabilities) = (json!({}), serde_json::Map::new());
     let client = Client { caller: Caller::local(), era, info, capabilities, outlet };
-    PassthroughSource(Arc::new(server.clone())).open(client).await.unwrap()
+    let server = Arc::new(server.clone());
+    PassthroughSource { server, guard: None }.open(client).await.unwrap()
 }
 
 fn modern(face: &Arc<dyn Face>, id: Value, method: &str, mut params: Value) -> Running {

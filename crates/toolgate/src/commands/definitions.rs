@@ -1,13 +1,13 @@
 //! `toolgate definitions`
 
-use std::process::ExitCode;
+use std::{collections::BTreeSet, process::ExitCode};
 
 use serde_json::{Value, json};
-use toolgate_catalog::{Tool, ToolId};
+use toolgate_catalog::{Definition, ServerName, Tool, ToolId};
 use toolgate_host::{Host, Withheld, Withholding};
 use toolgate_policy::{
     NewTools,
-    definitions::{ChangeKind, Likeness, Shadow, Shadowed, scan, shadowing, shown},
+    definitions::{ChangeKind, Likeness, Lock, scan, shadowing, shown},
 };
 
 use crate::{
@@ -28,11 +28,7 @@ pub(crate) async fn run(
 ) -> Result<ExitCode, Failure> {
     let (loaded, host) = super::start(globals, None, printer)?;
     super::settle(&host).await;
-    let held: Vec<Withheld> = host
-        .withheld()
-        .into_iter()
-        .filter(|tool| matches!(tool.why, Withholding::Held(_)))
-        .collect();
+    let held: Vec<Withheld> = host.withheld().into_iter().filter(is_held).collect();
     let outcome = match &arguments.command {
         None => list(&host, &held, arguments.output.json, printer),
         Some(DefinitionsCommand::Diff { name }) => diff(&held, name, printer),
@@ -56,11 +52,12 @@ pub(crate) fn findings(host: &Host, server: &str) -> Vec<String> {
         // The same name on two servers is common, and told apart by its prefix.
         shadow.tool.server.as_str() == server && shadow.likeness != Likeness::Same
     });
-    let held = host.withheld().into_iter().filter(|tool| {
-        tool.id.server.as_str() == server && matches!(tool.why, Withholding::Held(_))
-    });
+    let held = host
+        .withheld()
+        .into_iter()
+        .filter(|tool| tool.id.server.as_str() == server && is_held(tool));
     let held = held.map(|tool| format!("`{}` is held back: `toolgate definitions`", tool.name));
-    let all = held.chain(suspicious).chain(shadows.map(|shadow| shadowed(&shadow)));
+    let all = held.chain(suspicious).chain(shadows.map(|shadow| shadow.to_string()));
     all.take(MOST_FINDINGS).collect()
 }
 
@@ -75,6 +72,7 @@ fn list(
             .iter()
             .map(|tool| match &tool.why {
                 Withholding::Held(change) => json!({ "name": tool.name, "change": change }),
+                Withholding::Suspicious(found) => json!({ "name": tool.name, "findings": found }),
                 Withholding::Denied => json!({ "name": tool.name }),
             })
             .collect();
@@ -83,7 +81,11 @@ fn list(
     }
     for tool in held {
         printer.line(format!("{}: {}", tool.name, summary(tool)));
-        for finding in scan(&tool.definition) {
+        let found = match &tool.why {
+            Withholding::Suspicious(found) => found.clone(),
+            _ => scan(&tool.definition).iter().map(ToString::to_string).collect(),
+        };
+        for finding in found {
             printer.line(format!("  {finding}"));
         }
     }
@@ -131,13 +133,21 @@ fn approve(
         names.iter().map(|name| find(held, name)).collect::<Result<_, _>>()?
     };
     for tool in &chosen {
-        lock.approve(&tool.id.server, &tool.definition);
+        keep(&mut lock, &tool.id.server, &tool.definition, &tool.why);
     }
     let mut pinned = chosen.len();
     if all {
         let tools: Vec<Tool> = host.catalog().read().tools().cloned().collect();
+        let ids: Vec<ToolId> = tools.iter().map(|tool| tool.id.clone()).collect();
+        let alike: BTreeSet<ToolId> =
+            shadowing(&ids).into_iter().map(|shadow| shadow.tool).collect();
         for tool in &tools {
-            lock.approve(&tool.id.server, &tool.definition);
+            // A person who approves all of them approves what is told of them, too.
+            if alike.contains(&tool.id) || !scan(&tool.definition).is_empty() {
+                lock.review(&tool.id.server, &tool.definition);
+            } else {
+                lock.approve(&tool.id.server, &tool.definition);
+            }
         }
         pinned += tools.len();
     }
@@ -158,6 +168,22 @@ fn find<'h>(held: &'h [Withheld], name: &str) -> Result<&'h Withheld, Failure> {
     })
 }
 
+fn is_held(tool: &Withheld) -> bool {
+    match tool.why {
+        Withholding::Held(_) | Withholding::Suspicious(_) => true,
+        Withholding::Denied => false,
+    }
+}
+
+/// Approves a definition that was held back, with whatever is suspicious in it: that was shown.
+fn keep(lock: &mut Lock, server: &ServerName, definition: &Definition, why: &Withholding) {
+    if matches!(why, Withholding::Suspicious(_)) || !scan(definition).is_empty() {
+        lock.review(server, definition);
+    } else {
+        lock.approve(server, definition);
+    }
+}
+
 fn summary(tool: &Withheld) -> String {
     match &tool.why {
         Withholding::Held(change) => match &change.kind {
@@ -167,15 +193,7 @@ fn summary(tool: &Withheld) -> String {
             }
             _ => "new".to_owned(),
         },
+        Withholding::Suspicious(_) => "suspicious".to_owned(),
         Withholding::Denied => "denied".to_owned(),
     }
-}
-
-fn shadowed(shadow: &Shadow) -> String {
-    let name = |id: &ToolId| format!("{}/{}", id.server, shown(&id.tool, 128));
-    let of = match &shadow.of {
-        Shadowed::Tool(other) => name(other),
-        Shadowed::Host(own) => format!("toolgate's own {own}"),
-    };
-    format!("`{}` can be taken for {of}", name(&shadow.tool))
 }
