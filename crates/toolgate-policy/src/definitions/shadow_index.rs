@@ -59,25 +59,33 @@ impl ShadowIndex {
         later.map(|(_, tool)| tool.server.clone()).collect()
     }
 
-    /// What a tool of a server that is known can be taken for, the most alike of it. The same name on
-    /// two servers is common, and told apart by its prefix.
+    /// What a tool of a server that is known can be taken for on purpose: another tool whose name has
+    /// letters that look alike, or one of toolgate's own. Honest servers have the same names, or the same
+    /// in another spelling, as a matter of course.
     pub fn shadow(&self, tool: &ToolId) -> Option<Shadow> {
         let (rank, _) = self.servers.get(&tool.server)?;
         let looks = looks(&tool.tool);
-        let shadow = |of, name: &str| {
-            let likeness = likeness(&tool.tool, name);
-            (likeness != Likeness::Same).then(|| Shadow { tool: tool.clone(), of, likeness })
-        };
+        let shadow = |of, likeness| Some(Shadow { tool: tool.clone(), of, likeness });
         let own = HOST_TOOL_NAMES
             .iter()
             .find(|name| super::shadow::looks(name).iter().any(|look| looks.contains(look)));
         if let Some(name) = own {
-            return shadow(Shadowed::Host(name), name);
+            let likeness = likeness(&tool.tool, name);
+            // Under its prefix it is another name.
+            return shadow(Shadowed::Host(name), likeness).filter(|_| likeness != Likeness::Same);
         }
         let alike = looks.iter().filter_map(|look| self.by_look.get(look)).flatten();
         let others = alike.filter(|(other, known)| other < rank && known.server != tool.server);
-        let nearest = others.min_by_key(|(_, known)| likeness(&tool.tool, &known.tool))?;
-        shadow(Shadowed::Tool(nearest.1.clone()), &nearest.1.tool)
+        let is_same = |known: &ToolId| likeness(&tool.tool, &known.tool) != Likeness::Letters;
+        let mut first = None;
+        for (_, known) in others {
+            // One honest namesake is enough not to be suspected.
+            if is_same(known) {
+                return None;
+            }
+            first.get_or_insert(known);
+        }
+        shadow(Shadowed::Tool(first?.clone()), Likeness::Letters)
     }
 }
 
@@ -109,8 +117,9 @@ mod tests {
     fn the_same_name_is_common_and_the_hosts_names_are_guarded() {
         let mut index = ShadowIndex::default();
         index.replace(&"a".into(), 0, tools("a", &["search"]));
-        index.replace(&"b".into(), 1, tools("b", &["search", "searchTools"]));
+        index.replace(&"b".into(), 1, tools("b", &["search", "Search", "searchTools"]));
         assert_eq!(index.shadow(&ToolId::new("b", "search")), None);
+        assert_eq!(index.shadow(&ToolId::new("b", "Search")), None);
         let host = index.shadow(&ToolId::new("b", "searchTools")).unwrap();
         assert_eq!(host.of, Shadowed::Host("search_tools"));
     }
