@@ -96,7 +96,12 @@ impl Guarded {
 
     async fn judged(&self, face: &Passthrough, asked: Asked) -> Result<Value, ErrorData> {
         let (era, is_call) = (asked.era, asked.method == "tools/call");
-        let (tool, arguments) = self.subject(face, &asked).await?;
+        let (tool, arguments) = match self.subject(face, &asked).await {
+            Ok(subject) => subject,
+            // What is no request at all is the server's to refuse.
+            Err(_) if !self.guard.judges() => return face.route(asked).await,
+            Err(error) => return Err(error),
+        };
         let continued = continuation(&asked.method, &arguments, asked.params.as_ref());
         let admitted = match self.take(continued) {
             Some(admitted) => admitted,
