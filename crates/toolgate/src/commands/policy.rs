@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolgate_catalog::Tool;
 use toolgate_config::Configuration;
 use toolgate_host::{Host, Withheld, Withholding};
-use toolgate_policy::{Flow, LabelSet, PolicySettings, ToolPolicy};
+use toolgate_policy::{Flow, LabelSet, PolicySettings, ToolPolicy, is_reading, request_as_tool};
 
 use crate::{
     cli::{Globals, Policy, PolicyCommand},
@@ -89,6 +89,12 @@ fn find(host: &Host, name: &str) -> Option<Found> {
     if let Some(tool) = tool {
         let policy = (*host.broker().policy_of(&tool)).clone();
         return Some(Found { policy, server: tool.id.server.to_string(), withheld: None });
+    }
+    if let Some((server, method)) = name.split_once('/').filter(|(_, it)| is_reading(it)) {
+        let prefix = host.catalog().read().server(server)?.prefix.as_deref().map(Into::into);
+        let tool = request_as_tool(&server.into(), prefix, method)?;
+        let policy = (*host.broker().policy_of(&tool)).clone();
+        return Some(Found { policy, server: server.to_owned(), withheld: None });
     }
     let withheld: Withheld = host.withheld().into_iter().find(|tool| tool.name == name)?;
     let policy = host.broker().policy().of(&withheld.tool());

@@ -1,5 +1,8 @@
 //! The policy, approvals, grants, definitions and the record, from a shell.
 
+mod findings;
+mod hidden;
+mod passthrough;
 mod promises;
 
 use serde_json::{Value, json};
@@ -67,6 +70,7 @@ async fn a_verdict_is_explained() {
     claims: all
     flow: content
     new tools: allow
+    findings: warn
     allow: `policy.rules[0]` (toolgate.json:14:7), a server
     ask: `policy.rules[1]` (toolgate.json:18:7), one tool with conditions: "Old records are dear to us"
     --- stderr
