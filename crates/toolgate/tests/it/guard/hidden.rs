@@ -103,9 +103,45 @@ async fn the_flow_of_a_run_is_drawn() {
     let id = runs[0]["id"].as_str().unwrap();
     let shown = place.run(&["runs", "show", id]).await.stdout;
     let (_, flow) = shown.split_once("\nflow:\n").unwrap_or_else(|| panic!("{shown}"));
-    insta::assert_snapshot!(flow.split("\n\n").next().unwrap(), @"");
+    insta::assert_snapshot!(flow.split("\n\n").next().unwrap(), @"
+    call 0 crm_get   ─ private ───▶ call 3 mail_send /body
+    call 1 web_fetch ─ untrusted ─▶ call 3 mail_send /body
+    ");
     let told = place.run(&["runs", "show", id, "--json"]).await.json();
-    insta::assert_json_snapshot!(told["flow"], @"");
+    insta::assert_json_snapshot!(told["flow"], @r#"
+    [
+      {
+        "from": {
+          "call": 0,
+          "tool": "crm_get"
+        },
+        "to": {
+          "call": 3,
+          "tool": "mail_send"
+        },
+        "argument": "/body",
+        "labels": [
+          "private"
+        ],
+        "contact": "carried"
+      },
+      {
+        "from": {
+          "call": 1,
+          "tool": "web_fetch"
+        },
+        "to": {
+          "call": 3,
+          "tool": "mail_send"
+        },
+        "argument": "/body",
+        "labels": [
+          "untrusted"
+        ],
+        "contact": "carried"
+      }
+    ]
+    "#);
     let call = &told["timeline"][3];
     assert_eq!(call["resultBytes"], json!(call["result"].to_string().len()));
     for key in ["atMilliseconds", "milliseconds", "argumentBytes"] {
