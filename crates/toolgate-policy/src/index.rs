@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::names::Closeness;
-use crate::pattern::Naming;
+use crate::pattern::{NamePattern, Naming};
 use crate::rule::{Facts, Target};
 
 /// Targets by what is fixed of them, as it looks. A lookup gives a superset of those that match.
@@ -66,7 +66,7 @@ impl Index {
         if let Some(tool) = &target.tool
             && tool.name.exact().is_some()
         {
-            for look in tool.looks().iter().filter_map(|look| look.exact()) {
+            for look in tool.looks().iter().filter_map(NamePattern::exact) {
                 if tool.naming != Naming::Own {
                     self.by_exposed.entry(look.into()).or_default().push(position);
                 }
@@ -78,7 +78,7 @@ impl Index {
             self.by_server.entry(server.into()).or_default().push(position);
         } else if let Some(tool) = &target.tool
             && tool.naming == Naming::Exposed
-            && let starts = tool.looks().each_ref().map(|look| look.literal_start())
+            && let starts = tool.looks().each_ref().map(NamePattern::literal_start)
             // The marks of other alphabets can change places in a longer text.
             && starts.iter().all(|start| !start.is_empty() && start.is_ascii())
         {

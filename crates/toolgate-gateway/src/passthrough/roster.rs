@@ -64,13 +64,13 @@ impl Roster {
         guard: &ServerGuard,
         line: &Arc<dyn Wire>,
     ) -> &'k mut Known {
-        let changed = {
+        let stale = {
             let mut changes = self.changes.lock();
-            let changed = changes.has_changed().unwrap_or_default();
+            let stale = changes.has_changed().unwrap_or_default();
             changes.mark_unchanged();
-            changed
+            stale
         };
-        if changed || known.as_ref().is_some_and(|known| known.judged.len() > MOST_JUDGED) {
+        if stale || known.as_ref().is_some_and(|known| known.judged.len() > MOST_JUDGED) {
             *known = None;
         }
         if known.is_none() {
@@ -104,15 +104,12 @@ impl Known {
         let (name, fingerprint) = (Arc::clone(definition.name()), definition.fingerprint());
         let mut only = vec![definition];
         guard.sort(&mut only);
-        let shown = match only.pop() {
-            Some(definition) => {
-                self.offered.insert(name, Arc::new(definition));
-                true
-            }
-            None => {
-                self.offered.remove(&name);
-                false
-            }
+        let shown = if let Some(definition) = only.pop() {
+            self.offered.insert(name, Arc::new(definition));
+            true
+        } else {
+            self.offered.remove(&name);
+            false
         };
         self.judged.insert(fingerprint, shown);
         shown

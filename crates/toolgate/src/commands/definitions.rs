@@ -7,9 +7,10 @@ use toolgate_catalog::{Definition, ServerName, Tool, ToolId};
 use toolgate_host::{Host, Withheld, Withholding};
 use toolgate_policy::{
     NewTools,
-    definitions::{ChangeKind, Likeness, Lock, scan, shadowing, shown},
+    definitions::{ChangeKind, Lock, scan, shadowing, shown},
 };
 
+use super::findings::{Findings, is_held};
 use crate::{
     cli::{Definitions, DefinitionsCommand, Globals},
     failure::Failure,
@@ -17,9 +18,6 @@ use crate::{
     pins::Pins,
     printer::Printer,
 };
-
-/// How many findings of one server are told.
-const MOST_FINDINGS: usize = 10;
 
 pub(crate) async fn run(
     globals: &Globals,
@@ -38,27 +36,6 @@ pub(crate) async fn run(
     };
     host.shutdown().await;
     outcome
-}
-
-/// What a person should look at in the definitions of a server's tools, and which of them are held.
-pub(crate) fn findings(host: &Host, server: &str) -> Vec<String> {
-    let tools: Vec<Tool> = host.catalog().read().tools_of(server).to_vec();
-    let suspicious = tools.iter().flat_map(|tool| {
-        let found = scan(&tool.definition).into_iter();
-        found.map(|finding| format!("`{}`: {finding}", tool.name))
-    });
-    let ids: Vec<ToolId> = host.catalog().read().tools().map(|tool| tool.id.clone()).collect();
-    let shadows = shadowing(&ids).into_iter().filter(|shadow| {
-        // The same name on two servers is common, and told apart by its prefix.
-        shadow.tool.server.as_str() == server && shadow.likeness != Likeness::Same
-    });
-    let held = host
-        .withheld()
-        .into_iter()
-        .filter(|tool| tool.id.server.as_str() == server && is_held(tool));
-    let held = held.map(|tool| format!("`{}` is held back: `toolgate definitions`", tool.name));
-    let all = held.chain(suspicious).chain(shadows.map(|shadow| shadow.to_string()));
-    all.take(MOST_FINDINGS).collect()
 }
 
 fn list(
@@ -96,9 +73,7 @@ fn list(
             "`toolgate definitions diff TOOL` shows one, `toolgate definitions approve TOOL` lets it in",
         );
     }
-    let servers: Vec<String> =
-        host.settings().servers.iter().map(|setup| setup.spec.name.to_string()).collect();
-    for finding in servers.iter().flat_map(|server| findings(host, server)) {
+    for finding in Findings::of(host).told {
         printer.note(finding);
     }
     Ok(ExitCode::SUCCESS)
@@ -166,13 +141,6 @@ fn find<'h>(held: &'h [Withheld], name: &str) -> Result<&'h Withheld, Failure> {
         Failure::usage(format!("no tool `{name}` is held back"))
             .hint("`toolgate definitions` lists those that are")
     })
-}
-
-fn is_held(tool: &Withheld) -> bool {
-    match tool.why {
-        Withholding::Held(_) | Withholding::Suspicious(_) => true,
-        Withholding::Denied => false,
-    }
 }
 
 /// Approves a definition that was held back, with whatever is suspicious in it: that was shown.

@@ -5,8 +5,9 @@ use std::process::ExitCode;
 use serde_json::json;
 use toolgate_catalog::ExposureKind;
 use toolgate_config::Configuration;
-use toolgate_host::{EncodeTools, Host, ServerOverview, VectorProgress, Withheld, Withholding};
+use toolgate_host::{EncodeTools, Host, ServerOverview, VectorProgress};
 
+use super::findings::Findings;
 use crate::{
     cli::{Globals, Status},
     failure::Failure,
@@ -35,10 +36,7 @@ pub(crate) async fn run(
     for server in &mut servers {
         server.problems.extend(host.broken_schemas(server.server.as_str()));
     }
-    let names = servers.iter().map(|server| server.server.as_str());
-    let findings: Vec<String> =
-        names.flat_map(|server| super::definitions::findings(&host, server)).collect();
-    let withheld = Withholdings::of(&host);
+    let findings = Findings::of(&host);
     let vectors = host.vectors().await;
     let logins = logins::of_all(&loaded.configuration).await;
     host.shutdown().await;
@@ -60,9 +58,10 @@ pub(crate) async fn run(
             "vectors": vectors,
             "logins": logins,
             "waitingForApproval": waiting,
-            "findings": findings,
-            "heldBack": withheld.held,
-            "denied": withheld.denied,
+            "findings": findings.told,
+            "flagged": findings.flagged,
+            "heldBack": findings.held,
+            "denied": findings.denied,
             "unusable": unusable
                 .iter()
                 .map(|(server, reason)| json!({ "server": server, "reason": reason }))
@@ -77,10 +76,10 @@ pub(crate) async fn run(
         if let Some(VectorProgress { encoder, known, total, .. }) = &vectors {
             printer.line(format!("Search by meaning is {encoder}'s: vectors {known} of {total}."));
         }
-        if let Some(line) = withheld.line() {
+        if let Some(line) = findings.line() {
             printer.line(line);
         }
-        for finding in &findings {
+        for finding in &findings.told {
             printer.line(format!("Look at {finding}."));
         }
         if waiting > 0 {
@@ -103,40 +102,6 @@ pub(crate) async fn run(
         && unusable.is_empty()
         && !load::has_errors(&loaded.configuration.problems);
     Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// How many tools nobody is shown.
-struct Withholdings {
-    held: usize,
-    denied: usize,
-}
-
-impl Withholdings {
-    fn of(host: &Host) -> Self {
-        let withheld = host.withheld();
-        let is_denied = |tool: &&Withheld| matches!(tool.why, Withholding::Denied);
-        let denied = withheld.iter().filter(is_denied).count();
-        Self { held: withheld.len() - denied, denied }
-    }
-
-    fn line(&self) -> Option<String> {
-        let tools = |count: usize| match count {
-            1 => "1 tool".to_owned(),
-            count => format!("{} tools", grouped(count as u64)),
-        };
-        match (self.held, self.denied) {
-            (0, 0) => None,
-            (0, denied) => Some(format!("Denied by the policy: {}.", tools(denied))),
-            (held, 0) => {
-                Some(format!("Held back: {}; `toolgate definitions` shows them.", tools(held)))
-            }
-            (held, denied) => Some(format!(
-                "Held back: {}; `toolgate definitions` shows them. Denied by the policy: {}.",
-                tools(held),
-                tools(denied)
-            )),
-        }
-    }
 }
 
 /// Servers of the file that were not even tried, and why.
