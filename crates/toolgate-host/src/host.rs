@@ -24,7 +24,7 @@ use crate::{
     encoding::{EncodedQueries, Encoding, Phase, VectorProgress, Wanted},
     find::{Found, choose, find},
     knowledge::Knowledge,
-    offers::{Kind, Offers, declares},
+    offers::{Kind, Offers, declares, is_denied},
     screen::{Screen, Withheld},
     session::Session,
     settings::{Connect, HostSettings},
@@ -357,8 +357,12 @@ impl Host {
         capabilities.is_none_or(|capabilities| declares(&capabilities, kind))
     }
 
-    /// What a server says of itself to models: now, or when it was last here.
+    /// What a server says of itself to models: now, or when it was last here. Nothing where the policy
+    /// lets nothing of it through.
     pub(crate) fn words_of(&self, server: &ServerName) -> Option<String> {
+        if is_denied(self, server) {
+            return None;
+        }
         let now = self.state(server.as_str()).and_then(|state| state.handshake);
         match now {
             Some(handshake) => handshake.instructions,

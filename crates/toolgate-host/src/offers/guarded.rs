@@ -55,6 +55,14 @@ pub(super) async fn admit(
     admitted.map_err(|error| failure(server, error))
 }
 
+/// Whether nothing at all of a server is let through.
+pub(crate) fn is_denied(host: &Host, server: &ServerName) -> bool {
+    let is_hidden = |kind| is_hidden(host, server, kind);
+    is_hidden(Kind::Resources)
+        && is_hidden(Kind::Prompts)
+        && host.catalog().read().tools_of(server.as_str()).is_empty()
+}
+
 /// Whether nothing of a kind may ever be read of a server: then nobody is shown it.
 pub(super) fn is_hidden(host: &Host, server: &ServerName, kind: Kind) -> bool {
     policy(host, server, kind).is_some_and(|policy| policy.is_hidden())

@@ -32,6 +32,7 @@ use tokio::sync::OnceCell;
 use toolgate_catalog::{Catalog, Era, ServerName};
 use toolgate_upstream::{CallOptions, StateKind, Upstream};
 
+pub(crate) use guarded::is_denied;
 pub(crate) use kind::Kind;
 pub(crate) use links::{disown, own_content};
 pub use news::Notification;

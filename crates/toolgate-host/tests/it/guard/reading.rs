@@ -25,6 +25,7 @@ fn fixtures() -> [Fixture; 3] {
             ])
             .with_templates([json!({ "uriTemplate": "note:///{path}", "name": "any" })])
             .with_prompts([json!({ "name": "greet", "arguments": [{ "name": "who" }] })])
+            .with_instructions(format!("Words of {name}."))
     };
     [notes("crm"), notes("mail").with_tool(tool.clone()), Fixture::new("other").with_tool(tool)]
 }
@@ -91,6 +92,11 @@ async fn what_a_server_may_not_be_asked_is_neither_listed_nor_read() {
     // By its bare address it can only be the other's.
     let found = ask(&session, None, "resources/read", lunch).await.unwrap();
     assert_eq!(found["contents"][0]["text"], "mail has note:///lunch");
+    // What it says of itself is heard by nobody either.
+    let words = session.server_words();
+    assert!(words.contains("Words of mail") && !words.contains("Words of crm"), "{words}");
+    let said = ask(&session, None, "resources/read", json!({ "uri": "toolgate://crm" })).await;
+    assert!(said.is_err(), "{said:?}");
     // Nor by the way that models have.
     let arguments = json!({ "id": format!("toolgate://crm/{uri}") });
     let (text, failed) = house.call(&session, None, "read_output", arguments).await;
