@@ -1,26 +1,19 @@
-//! Resolve, validate, watch the data, authorise, dispatch, learn, record.
+//! Resolve, validate, pass the gate, dispatch.
 
-use std::{
-    collections::HashMap,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use parking_lot::RwLock;
 use serde_json::{Map, Value};
 use toolgate_catalog::{Catalog, ServerName, Tool, ToolId, nearest};
-use toolgate_policy::{Decision, Flow, FlowMode, Policy, ToolPolicy};
-use toolgate_store::AuditRecord;
-use toolgate_upstream::{CallError, CallOptions, Upstream};
+use toolgate_policy::{Policy, ToolPolicy};
+use toolgate_upstream::{CallOptions, Upstream};
 
 use crate::{
-    context::{CallContext, Decided, RunContext, SessionContext},
+    context::{CallContext, RunContext, SessionContext},
     error::BrokerError,
-    guard::{Guard, GuardSettings, Permit},
-    lanes::Lanes,
-    record::{self, Outcome, Recorder},
+    gate::Gate,
+    guard::GuardSettings,
     validate::{Uncheckable, Validators},
-    watch,
 };
 
 /// The catalogue, which the host keeps up to date while calls are made.
@@ -33,9 +26,7 @@ pub struct Broker {
     upstream: Arc<Upstream>,
     rules: Rules,
     validators: Validators,
-    guard: Guard,
-    lanes: Lanes,
-    recorder: Option<Recorder>,
+    gate: Arc<Gate>,
 }
 
 /// What the configuration says of calls.
@@ -43,8 +34,6 @@ pub struct Broker {
 pub struct Rules {
     /// By server; a server that is not here gets the defaults.
     pub servers: HashMap<ServerName, ServerRules>,
-    /// How many calls of scripts a server gets at once; one where nothing is said.
-    pub script_calls: usize,
 }
 
 /// What the configuration says of the calls of one server.
@@ -54,14 +43,6 @@ pub struct ServerRules {
     pub skip_validation: bool,
     /// The same for single tools, by their own names; beats the server's.
     pub skip_validation_of: HashMap<String, bool>,
-}
-
-/// A call that is being decided.
-struct Call<'c> {
-    tool: &'c Tool,
-    policy: &'c ToolPolicy,
-    context: &'c CallContext,
-    flow: Flow,
 }
 
 const SUGGESTIONS: usize = 3;
@@ -76,16 +57,13 @@ impl Broker {
         rules: Rules,
         guard: GuardSettings,
     ) -> Self {
-        let GuardSettings { policy, journal, audit } = guard;
-        Self {
-            catalog,
-            upstream,
-            lanes: Lanes::new(rules.script_calls),
-            rules,
-            validators: Validators::default(),
-            guard: Guard::new(policy, journal),
-            recorder: audit.map(Recorder::new),
-        }
+        let gate = Arc::new(Gate::new(guard));
+        Self { catalog, upstream, rules, validators: Validators::default(), gate }
+    }
+
+    /// What decides on requests, calls or not.
+    pub fn gate(&self) -> &Arc<Gate> {
+        &self.gate
     }
 
     /// Calls the tool of this exposed name, and gives its result as the server sent it.
@@ -96,111 +74,56 @@ impl Broker {
         context: &CallContext,
         options: CallOptions,
     ) -> Result<Value, BrokerError> {
-        let started = Instant::now();
         let tool = self.resolve(name)?;
-        let policy = self.guard.policy_of(&tool);
-        if policy.is_hidden() {
+        if self.gate.policy_of(&tool).is_hidden() {
             return Err(self.unknown(name));
         }
         let arguments =
             if self.validates(&tool.id) { self.check(&tool, arguments).await? } else { arguments };
         let arguments = Value::Object(arguments);
-        let flow = watch::flow(context, &tool, &arguments, self.guard.policy().flow());
-        let call = Call { tool: &tool, policy: &policy, context, flow };
-        let decision = policy.decide(&arguments, &call.flow);
-        let Some(recorder) = &self.recorder else {
-            return self.authorised(&call, arguments, &decision, None, options).await;
+        let admitted = self.gate.admit(&tool, &arguments, context, &options).await?;
+        let arguments = match arguments {
+            Value::Object(arguments) => Some(arguments),
+            _ => None,
         };
-        let mut record = recorder.decided(context, &tool, &arguments, &decision);
-        let recording = Some((recorder, &mut record));
-        let outcome = self.authorised(&call, arguments, &decision, recording, options).await;
-        recorder.after(record, ended(&outcome), started.elapsed());
+        let ToolId { server, tool: own } = &tool.id;
+        let outcome = self.upstream.call(server, own, arguments, options).await;
+        let outcome = outcome.map_err(BrokerError::from);
+        admitted.finish(outcome.as_ref());
         outcome
     }
 
     /// Takes in what a call returned before, so that it is known where a later call has it from: a run
     /// that goes on is answered from the journal, and its calls do not come here again.
     pub fn recall(&self, name: &str, arguments: &Value, context: &CallContext, result: &Value) {
-        let mode = self.guard.policy().flow();
-        if let Ok(tool) = self.resolve(name)
-            && mode != FlowMode::Off
-        {
-            let labels = self.guard.policy_of(&tool).labels();
-            // What it carried then, its result has labels of.
-            let flow = watch::flow(context, &tool, arguments, mode);
-            watch::learn(context, &tool, labels, &flow, result);
+        if let Ok(tool) = self.resolve(name) {
+            self.gate.recall(&tool, arguments, context, result);
         }
     }
 
     /// What the policy makes of calls.
     pub fn policy(&self) -> &Policy {
-        self.guard.policy()
+        self.gate.policy()
     }
 
     /// What the policy makes of the calls of a tool.
     pub fn policy_of(&self, tool: &Tool) -> Arc<ToolPolicy> {
-        self.guard.policy_of(tool)
+        self.gate.policy_of(tool)
     }
 
     /// Forgets what was granted for a session. Touches the disk.
     pub fn end_session(&self, session: &SessionContext) {
-        self.guard.end_session(session);
+        self.gate.end_session(session);
     }
 
     /// Forgets what was granted for a run. Touches the disk.
     pub fn end_run(&self, run: &RunContext) {
-        self.guard.end_run(run);
+        self.gate.end_run(run);
     }
 
     /// Waits until everything so far is in the audit log.
     pub fn flush(&self) {
-        if let Some(recorder) = &self.recorder {
-            recorder.flush();
-        }
-    }
-
-    /// Makes a call that is decided, if it may be made, and learns its result.
-    async fn authorised(
-        &self,
-        call: &Call<'_>,
-        arguments: Value,
-        decision: &Decision,
-        recording: Option<(&Recorder, &mut AuditRecord)>,
-        options: CallOptions,
-    ) -> Result<Value, BrokerError> {
-        let Call { tool, policy, context, flow } = call;
-        let permit = self.guard.authorise(context, tool, &arguments, decision, &options).await;
-        let permit = match permit {
-            Ok(permit) => permit,
-            Err(error) => {
-                write_down(call, decision, None)?;
-                return Err(error);
-            }
-        };
-        let ToolId { server, tool: own } = &tool.id;
-        let _place = match context.run {
-            Some(_) => tokio::select! {
-                place = self.lanes.enter(server) => place,
-                () = options.cancel.cancelled() => return Err(CallError::Cancelled.into()),
-            },
-            None => None,
-        };
-        if let Some((recorder, record)) = recording {
-            record::permitted(record, &permit);
-            if !recorder.before(record).await {
-                return Err(BrokerError::Unrecorded { tool: tool.name.to_string() });
-            }
-        }
-        let arguments = match arguments {
-            Value::Object(arguments) => Some(arguments),
-            _ => None,
-        };
-        write_down(call, decision, Some(&permit))?;
-        let result = self.upstream.call(server, own, arguments, options).await?;
-        if self.guard.policy().flow() != FlowMode::Off {
-            watch::learn(context, tool, policy.labels(), flow, &result);
-        }
-        Ok(result)
+        self.gate.flush();
     }
 
     /// Checks the arguments. A schema that refers to itself can make that take for ever, so that
@@ -251,47 +174,5 @@ impl Broker {
             let skip = rules.skip_validation_of.get(id.tool.as_ref()).copied();
             !skip.unwrap_or(rules.skip_validation)
         })
-    }
-}
-
-/// Writes down what was decided of a run's call. With a permit it is sent next, and not before.
-fn write_down(
-    call: &Call<'_>,
-    decision: &Decision,
-    permit: Option<&Permit>,
-) -> Result<(), BrokerError> {
-    let Some((ledger, number)) = call.context.ledger() else { return Ok(()) };
-    let evidence = &call.flow.evidence;
-    let flow = (!evidence.is_empty()).then(|| serde_json::to_string(evidence).unwrap_or_default());
-    let rule = record::rule_of(decision, permit);
-    let decided = Decided {
-        verdict: decision.verdict.as_str(),
-        rule: &rule,
-        sent: permit.is_some(),
-        flow: flow.as_deref(),
-    };
-    ledger
-        .decided(number, &decided)
-        .map_err(|why| BrokerError::Unwritten { tool: call.tool.name.to_string(), why })
-}
-
-/// How a call ended, for the record.
-fn ended(outcome: &Result<Value, BrokerError>) -> Outcome {
-    match outcome {
-        Ok(result) => {
-            let is_error = result.get("isError").and_then(Value::as_bool).unwrap_or_default();
-            Outcome::Result { bytes: record::size(result), is_error }
-        }
-        Err(BrokerError::Waiting { .. }) => Outcome::Waiting,
-        Err(
-            BrokerError::Denied { .. }
-            | BrokerError::Unrecorded { .. }
-            | BrokerError::Unwritten { .. },
-        ) => Outcome::Refused,
-        Err(BrokerError::Call(error)) => match **error {
-            CallError::Stopped { .. } | CallError::TimedOut { .. } => Outcome::Unknown,
-            _ => Outcome::Error,
-        },
-        Err(_) => Outcome::Error,
     }
 }

@@ -27,6 +27,8 @@ pub struct GuardSettings {
     pub journal: Option<Arc<Journal>>,
     /// Where every decision and call is recorded.
     pub audit: Option<Audit>,
+    /// How many calls of scripts a server gets at once; one where nothing is said.
+    pub script_calls: usize,
 }
 
 /// Decides on calls.

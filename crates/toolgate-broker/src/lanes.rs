@@ -6,6 +6,9 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use toolgate_catalog::ServerName;
 
+/// A place in a lane, given back by dropping it.
+pub(crate) type Place = OwnedSemaphorePermit;
+
 /// A lane a server, so wide that some calls go side by side. The rest wait their turn, whichever
 /// script they are from, and never for another server. A call that waits for a person is in none.
 #[derive(Debug)]
@@ -20,7 +23,7 @@ impl Lanes {
     }
 
     /// Waits for a place. It is given back by dropping it.
-    pub(crate) async fn enter(&self, server: &ServerName) -> Option<OwnedSemaphorePermit> {
+    pub(crate) async fn enter(&self, server: &ServerName) -> Option<Place> {
         let lane = {
             let mut lanes = self.lanes.lock();
             match lanes.get(server) {

@@ -1,8 +1,10 @@
 //! The one way to call a tool.
 //!
-//! Direct calls, `call_tool`, scripts, chat and the command line all end in [`Broker::call`]:
-//! resolve the name, validate the arguments, see which earlier results they contain, decide by the
-//! policy, ask a person where it says so, dispatch, learn the result, and record all of it.
+//! Direct calls, `call_tool`, scripts, chat and the command line all end in [`Broker::call`]: resolve
+//! the name, validate the arguments, pass the [`Gate`], dispatch. The gate sees which earlier results the
+//! arguments contain, decides by the policy, asks a person where it says so, learns the result, and
+//! records all of it. What else is asked of servers (resources, prompts), and what a client sends to one
+//! server as it is, passes the same gate.
 //!
 //! > **Invariant:** no other crate calls `Upstream::call`.
 
@@ -10,6 +12,7 @@ mod ask;
 mod broker;
 mod context;
 mod error;
+mod gate;
 mod grants;
 mod guard;
 mod lanes;
@@ -23,6 +26,7 @@ pub use context::{
     CallContext, Caller, Decided, MadeBy, Pause, RunContext, RunLedger, SessionContext, new_id,
 };
 pub use error::BrokerError;
+pub use gate::{Admitted, Gate};
 pub use grants::{now, read_grants, write_grant};
 pub use guard::GuardSettings;
 pub use record::Audit;

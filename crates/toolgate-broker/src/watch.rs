@@ -61,6 +61,8 @@ struct Past {
     tool: ToolId,
     labels: LabelSet,
     run: Option<Arc<str>>,
+    /// Its number in the run that looks back, where that is its own.
+    run_call: Option<u64>,
 }
 
 /// Results whose tool is remembered. What is older is known by its tool alone.
@@ -112,16 +114,16 @@ pub(crate) fn learn(
     if labels.is_empty() {
         return;
     }
-    let run = context.run.as_ref().map(|(run, _)| run);
-    if let Some(run) = run {
+    let run = context.run.as_ref();
+    if let Some((run, call)) = run {
         let mut seen = run.watch.seen.lock();
         if seen.touched.is_empty() {
             seen.memory.knows(&run.watch.code);
         }
-        seen.learn(tool, labels, None, result);
+        seen.learn(tool, labels, (None, Some(*call)), result);
     }
-    let run = run.map(|run| Arc::clone(run.id()));
-    context.session.watch.seen.lock().learn(tool, labels, run, result);
+    let run = run.map(|(run, _)| Arc::clone(run.id()));
+    context.session.watch.seen.lock().learn(tool, labels, (run, None), result);
 }
 
 impl RunWatch {
@@ -154,7 +156,7 @@ impl ReadBefore {
     fn evidence(&self) -> Evidence {
         let Self { tool, labels, .. } = self;
         let (tool, contact, argument) = (tool.clone(), Contact::Carried, None);
-        Evidence { tool, call: 0, labels: *labels, contact, argument }
+        Evidence { tool, call: 0, run_call: None, labels: *labels, contact, argument }
     }
 }
 
@@ -191,11 +193,17 @@ impl Seen {
         }
     }
 
-    fn learn(&mut self, tool: &Tool, labels: LabelSet, run: Option<Arc<str>>, result: &Value) {
+    fn learn(
+        &mut self,
+        tool: &Tool,
+        labels: LabelSet,
+        (run, run_call): (Option<Arc<str>>, Option<u64>),
+        result: &Value,
+    ) {
         let number = self.next();
         let origin = Origin::new(number, tool.name.as_str()).with_labels(labels);
         self.memory.learn(origin, result);
-        let past = Past { number, tool: tool.id.clone(), labels, run };
+        let past = Past { number, tool: tool.id.clone(), labels, run, run_call };
         match self.touched.iter_mut().find(|known| known.tool == past.tool && known.run == past.run)
         {
             Some(known) => known.labels = known.labels.union(labels),
@@ -211,7 +219,8 @@ impl Seen {
 
 impl Past {
     fn evidence(&self, contact: Contact, argument: Option<String>) -> Evidence {
-        let Self { number, tool, labels, .. } = self;
-        Evidence { tool: tool.clone(), call: number + 1, labels: *labels, contact, argument }
+        let Self { number, tool, labels, run_call, .. } = self;
+        let (tool, call) = (tool.clone(), number + 1);
+        Evidence { tool, call, run_call: *run_call, labels: *labels, contact, argument }
     }
 }

@@ -46,6 +46,8 @@ pub struct Tool {
     pub id: ToolId,
     /// The one name.
     pub name: ExposedName,
+    /// Stands in for the server's name in the names that it could have.
+    pub prefix: Option<Arc<str>>,
     /// What its server says of it.
     pub definition: Arc<Definition>,
 }
@@ -90,6 +92,31 @@ impl ServerEntry {
     pub fn may_own(&self, name: &str) -> bool {
         let beginning = names::beginning(self.name.as_str(), self.prefix.as_deref());
         beginning.is_some_and(|beginning| name.starts_with(&beginning))
+    }
+}
+
+impl Tool {
+    /// A tool where no other one is that could want its name.
+    pub fn alone(
+        server: &ServerName,
+        prefix: Option<Arc<str>>,
+        definition: Arc<Definition>,
+    ) -> Self {
+        let id = ToolId::new(server.clone(), Arc::clone(definition.name()));
+        let name = Wish::of(&id, prefix.as_deref()).grant(&id, false);
+        Self { id, name, prefix, definition }
+    }
+
+    /// Something else that is asked of a server, to be judged like a call: it goes by the name in its
+    /// definition, which is the method's.
+    pub fn of_method(
+        server: &ServerName,
+        prefix: Option<Arc<str>>,
+        definition: Arc<Definition>,
+    ) -> Self {
+        let id = ToolId::new(server.clone(), Arc::clone(definition.name()));
+        let name = ExposedName::new(Arc::clone(definition.name()));
+        Self { id, name, prefix, definition }
     }
 }
 
@@ -154,6 +181,7 @@ impl Catalog {
             touched.insert(wish.plain);
         }
         let mut tools = Vec::with_capacity(definitions.len());
+        let shared: Option<Arc<str>> = prefix.as_deref().map(Into::into);
         for definition in definitions {
             let id = ToolId { server: server.clone(), tool: Arc::clone(definition.name()) };
             let wish = Wish::of(&id, prefix.as_deref());
@@ -161,7 +189,8 @@ impl Catalog {
             touched.insert(wish.plain);
             // The name is given below, once everybody's wishes are known.
             let name = ExposedName::new("");
-            tools.push(Tool { id, name, definition: Arc::new(definition) });
+            let prefix = shared.clone();
+            tools.push(Tool { id, name, prefix, definition: Arc::new(definition) });
         }
         let held = &mut self.servers[position];
         held.by_tool = tools

@@ -43,6 +43,6 @@ pub use exposure::{
     RequestedMode, decide, grouped,
 };
 pub use identity::{Era, ExposedName, ServerName, ToolId};
-pub use names::{HOST_TOOL_NAMES, MAX_NAME_CHARACTERS, expose, wished_name};
+pub use names::{HOST_TOOL_NAMES, MAX_NAME_CHARACTERS, expose, possible_names, wished_name};
 pub use nearest::nearest;
 pub use signature::signature;

@@ -67,6 +67,14 @@ pub fn wished_name(id: &ToolId, prefix: Option<&str>) -> String {
     Wish::of(id, prefix).grant(id, false).to_string()
 }
 
+/// The names that a tool may get: the plain one, also where it is too long to be given, and the one
+/// with a hash. Which of them it has depends on what other servers list.
+pub fn possible_names(id: &ToolId, prefix: Option<&str>) -> [String; 2] {
+    let wish = Wish::of(id, prefix);
+    let hashed = wish.hashed(id, 0).to_string();
+    [wish.plain, hashed]
+}
+
 /// The name that an identity would like to have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wish {

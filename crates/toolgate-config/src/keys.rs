@@ -219,7 +219,8 @@ pub(crate) const TOOL: &[&str] = &["deferLoading", "validateArguments", "approva
 pub(crate) const AUDIT: &[&str] = &["enabled", "arguments", "required"];
 
 /// The keys of `policy`.
-pub(crate) const POLICY: &[&str] = &["default", "rules", "flow", "newTools", "claims", "labels"];
+pub(crate) const POLICY: &[&str] =
+    &["default", "rules", "flow", "newTools", "findings", "claims", "labels"];
 
 /// The keys of a rule.
 pub(crate) const RULE: &[&str] =

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde_json::Value;
-use toolgate_policy::{Claims, FlowMode, Hint, Label, MAX_RULES, Mode, NewTools, Verdict};
+use toolgate_policy::{
+    Claims, Findings, FlowMode, Hint, Label, MAX_RULES, Mode, NewTools, Verdict,
+};
 
 use crate::choice::{Choice, Named};
 
@@ -36,6 +38,10 @@ impl Choice for FlowMode {
 impl Choice for NewTools {
     const CHOICES: &'static [(&'static str, Self)] =
         &[("allow", Self::Allow), ("hold", Self::Hold)];
+}
+
+impl Choice for Findings {
+    const CHOICES: &'static [(&'static str, Self)] = &[("warn", Self::Warn), ("hold", Self::Hold)];
 }
 
 impl Choice for Label {
@@ -82,6 +88,10 @@ pub(crate) struct PolicyObject {
     flow: Option<Named<FlowMode>>,
     /// What becomes of tools that a known server did not have before. Unless set, `allow`.
     new_tools: Option<Named<NewTools>>,
+    /// What becomes of tools in whose definition something is suspicious: hidden characters, instructions
+    /// aimed at the model, a name that can be taken for another server's. With `hold` they are held back
+    /// until somebody approves them. Unless set, `warn`.
+    findings: Option<Named<Findings>>,
     /// Whose claims count that a tool is harmless: those of `all` servers or of `trusted` ones.
     /// Unless set, `all`.
     claims: Option<Named<Claims>>,
@@ -207,6 +217,7 @@ mod tests {
         agree::<Claims>();
         agree::<FlowMode>();
         agree::<NewTools>();
+        agree::<Findings>();
         agree::<Label>();
         agree::<Hint>();
         assert_eq!(Label::CHOICES.len(), Label::ALL.len());

@@ -24,7 +24,7 @@ use crate::{
     encoding::{EncodedQueries, Encoding, Phase, VectorProgress, Wanted},
     find::{Found, choose, find},
     knowledge::Knowledge,
-    offers::{Kind, Offers, declares},
+    offers::{Kind, Offers, declares, is_denied},
     screen::{Screen, Withheld},
     session::Session,
     settings::{Connect, HostSettings},
@@ -80,6 +80,7 @@ impl Host {
             Policy::new(settings.policy.clone()),
             settings.lock.clone(),
             settings.pin.clone(),
+            settings.servers.iter().map(|setup| &setup.spec.name),
         );
         let knowledge =
             Arc::new(Knowledge::new(&settings.servers, index, store, usage, wanted, screen));
@@ -112,11 +113,10 @@ impl Host {
             .iter()
             .map(|setup| (setup.spec.name.clone(), setup.rules.clone()))
             .collect();
-        let script_calls = settings.code.as_ref().map_or(1, |code| code.max_parallel_calls);
         let broker = Broker::new(
             Arc::clone(knowledge.catalog()),
             Arc::clone(&upstream),
-            Rules { servers: rules, script_calls },
+            Rules { servers: rules },
             guard(&settings, journal.clone()),
         );
         let patience_ends = Instant::now() + FIRST_ANSWER_PATIENCE;
@@ -360,8 +360,12 @@ impl Host {
         }
     }
 
-    /// What a server says of itself to models: now, or when it was last here.
+    /// What a server says of itself to models: now, or when it was last here. Nothing where the policy
+    /// lets nothing of it through.
     pub(crate) fn words_of(&self, server: &ServerName) -> Option<String> {
+        if is_denied(self, server) {
+            return None;
+        }
         let now = self.state(server.as_str()).and_then(|state| state.handshake);
         match now {
             Some(handshake) => handshake.instructions,
@@ -466,18 +470,19 @@ impl Host {
 }
 
 /// What decides on calls and keeps what was decided.
-fn guard(settings: &HostSettings, journal: Option<Arc<Journal>>) -> GuardSettings {
+pub(crate) fn guard(settings: &HostSettings, journal: Option<Arc<Journal>>) -> GuardSettings {
     let audit = settings.store.as_ref().zip(settings.audit).map(|(store, audit)| Audit {
         log: store.audit(),
         arguments: audit.arguments,
         required: audit.required,
         redactors: settings.servers.iter().map(|setup| setup.spec.endpoint.redactor()).collect(),
     });
-    GuardSettings { policy: settings.policy.clone(), journal, audit }
+    let script_calls = settings.code.as_ref().map_or(1, |code| code.max_parallel_calls);
+    GuardSettings { policy: settings.policy.clone(), journal, audit, script_calls }
 }
 
 /// Without a journal nothing waits for a person and nothing outlives the process.
-fn open_journal(store: &Store) -> Result<Arc<Journal>, String> {
+pub(crate) fn open_journal(store: &Store) -> Result<Arc<Journal>, String> {
     let opened = store.journal().inspect_err(|error| tracing::warn!("{error}"));
     opened.map(Arc::new).map_err(|error| error.to_string())
 }

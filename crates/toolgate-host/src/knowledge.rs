@@ -1,7 +1,7 @@
 //! What is known of the servers' tools, kept up to date while they come and go.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,
     time::Duration,
 };
@@ -48,6 +48,8 @@ pub(crate) struct Knowledge {
     /// Says which tools nobody is shown.
     screen: Screen,
     withheld: Mutex<HashMap<ServerName, Vec<Withheld>>>,
+    /// What servers listed, where they may have to be sorted again.
+    listed: Mutex<HashMap<ServerName, Vec<Definition>>>,
 }
 
 /// The texts of a server that an encoder is given.
@@ -114,6 +116,7 @@ impl Knowledge {
             wanted,
             screen,
             withheld: Mutex::default(),
+            listed: Mutex::default(),
         }
     }
 
@@ -154,7 +157,7 @@ impl Knowledge {
     pub(crate) fn remove(&self, server: &ServerName) {
         let Some(kept) = self.servers.write().remove(server) else { return };
         // Who is about to put its tools in place is waited for, and nobody comes after.
-        let _spoken = kept.spoken.lock();
+        let spoken = kept.spoken.lock();
         let replaced = self.catalog.write().remove_server(server);
         self.index.write().remove_server(server.as_str());
         for other in &replaced.renamed {
@@ -163,6 +166,13 @@ impl Knowledge {
         self.known.lock().remove(server);
         if let Some(wanted) = &self.wanted {
             wanted.changed(server);
+        }
+        self.withheld.lock().remove(server);
+        self.listed.lock().remove(server);
+        let touched = self.screen.forget(server);
+        drop(spoken);
+        for other in &touched {
+            self.sort_again(other);
         }
         self.changes.send_modify(|count| *count += 1);
     }
@@ -247,10 +257,23 @@ impl Knowledge {
         }
         *spoken = *source == Source::Server;
         definitions.retain(|definition| (kept.admits)(definition.name()));
+        if self.screen.holds_findings() {
+            self.listed.lock().insert(server.clone(), definitions.clone());
+        }
+        let touched = self.put(server, definitions);
+        drop(spoken);
+        for other in &touched {
+            self.sort_again(other);
+        }
+    }
+
+    /// Puts what a server lists in place, without what nobody is shown. Gives the servers of which that
+    /// may be something else now.
+    fn put(&self, server: &ServerName, mut definitions: Vec<Definition>) -> BTreeSet<ServerName> {
         let prefix =
             self.catalog.read().server(server.as_str()).and_then(|entry| entry.prefix.clone());
-        let withheld = self.screen.sort(server, prefix.as_deref(), &mut definitions);
-        self.withheld.lock().insert(server.clone(), withheld);
+        let sorted = self.screen.sort(server, prefix.as_deref(), &mut definitions);
+        self.withheld.lock().insert(server.clone(), sorted.withheld);
         let replaced = self.catalog.write().replace_server(server, definitions);
         if replaced.changed {
             self.index_server(server);
@@ -261,6 +284,18 @@ impl Knowledge {
         self.known.lock().insert(server.clone());
         if replaced.changed {
             self.changes.send_modify(|count| *count += 1);
+        }
+        sorted.touched
+    }
+
+    /// Another server's names have changed, which some of this one's can be taken for.
+    fn sort_again(&self, server: &ServerName) {
+        let Some(kept) = self.kept(server) else { return };
+        let _spoken = kept.spoken.lock();
+        let listed = self.listed.lock().get(server).cloned();
+        if let Some(definitions) = listed {
+            // The same names touch nobody.
+            self.put(server, definitions);
         }
     }
 

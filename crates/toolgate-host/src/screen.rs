@@ -1,15 +1,21 @@
 //! Which of a server's tools nobody is shown, and why.
 //!
-//! What the policy denies whatever the arguments, and what is not as it was approved, is taken out before
-//! the catalogue sees it: no search, no list, no script and no suggestion knows of it.
+//! What the policy denies whatever the arguments, what is not as it was approved, and what is suspicious
+//! where that is held back, is taken out before the catalogue sees it: no search, no list, no script and
+//! no suggestion knows of it.
 
-use std::{fmt, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    fmt,
+    sync::Arc,
+};
 
-use parking_lot::RwLock;
-use toolgate_catalog::{Definition, ServerName, ToolId, wished_name};
+use parking_lot::{Mutex, RwLock};
+use toolgate_catalog::{Definition, ServerName, Tool, ToolId};
 use toolgate_policy::{
-    Annotations, Policy,
-    definitions::{Change, Lock, compare},
+    Findings, Policy,
+    definitions::{Change, Lock, ShadowIndex, compare, scan},
+    is_reading,
 };
 
 /// A tool that nobody is shown.
@@ -19,8 +25,10 @@ pub struct Withheld {
     pub id: ToolId,
     /// The name that it would have.
     pub name: String,
+    /// Stands in for its server's name in the names that it could have.
+    pub prefix: Option<Arc<str>>,
     /// What its server says of it.
-    pub definition: Definition,
+    pub definition: Arc<Definition>,
     /// Why.
     pub why: Withholding,
 }
@@ -28,10 +36,12 @@ pub struct Withheld {
 /// Why a tool is shown to nobody.
 #[derive(Debug, Clone)]
 pub enum Withholding {
-    /// The policy denies every call of it.
+    /// The policy denies every call of it, or it has the name of a request that is no call.
     Denied,
     /// It is not as it was approved, or was never.
     Held(Change),
+    /// Something in its definition is suspicious, in words, and nobody has approved it for all that.
+    Suspicious(Vec<String>),
 }
 
 /// Is told which definitions of a server are new and let in, to keep them as approved.
@@ -46,11 +56,51 @@ pub(crate) struct Screen {
     policy: Policy,
     lock: Option<RwLock<Lock>>,
     pin: Option<Pin>,
+    names: Mutex<Names>,
+}
+
+/// What was sorted out.
+#[derive(Debug, Default)]
+pub(crate) struct Sorted {
+    /// What nobody is shown.
+    pub(crate) withheld: Vec<Withheld>,
+    /// Other servers that have to be sorted again, since their tools shadow these, or no longer do.
+    pub(crate) touched: BTreeSet<ServerName>,
+}
+
+/// The names of all tools, in the order of trust: that of the configuration.
+#[derive(Default)]
+struct Names {
+    ranks: HashMap<ServerName, usize>,
+    index: ShadowIndex,
+}
+
+/// How many findings are told of one tool.
+const MOST_FINDINGS: usize = 8;
+
+impl Withheld {
+    /// The tool, as rules see it.
+    pub fn tool(&self) -> Tool {
+        Tool::alone(&self.id.server, self.prefix.clone(), Arc::clone(&self.definition))
+    }
 }
 
 impl Screen {
-    pub(crate) fn new(policy: Policy, lock: Option<Lock>, pin: Option<Pin>) -> Self {
-        Self { policy, lock: lock.map(RwLock::new), pin }
+    /// For these servers, in the order of trust.
+    pub(crate) fn new<'s>(
+        policy: Policy,
+        lock: Option<Lock>,
+        pin: Option<Pin>,
+        servers: impl IntoIterator<Item = &'s ServerName>,
+    ) -> Self {
+        let ranks = servers.into_iter().cloned().enumerate().map(|(rank, name)| (name, rank));
+        let names = Names { ranks: ranks.collect(), index: ShadowIndex::default() };
+        Self { policy, lock: lock.map(RwLock::new), pin, names: Mutex::new(names) }
+    }
+
+    /// Whether what is suspicious is held back, so that a server may have to be sorted again.
+    pub(crate) fn holds_findings(&self) -> bool {
+        self.policy.findings() == Findings::Hold
     }
 
     /// Takes out of `definitions` what nobody is shown. `prefix` is that of the server's names.
@@ -59,24 +109,63 @@ impl Screen {
         server: &ServerName,
         prefix: Option<&str>,
         definitions: &mut Vec<Definition>,
-    ) -> Vec<Withheld> {
+    ) -> Sorted {
         let changes = self.changes(server, definitions);
-        let mut withheld = Vec::new();
+        let prefix: Option<Arc<str>> = prefix.map(Into::into);
+        let mut sorted = Sorted { touched: self.note(server, definitions), ..Sorted::default() };
         definitions.retain(|definition| {
-            let id = ToolId::new(server.clone(), Arc::clone(definition.name()));
-            let name = wished_name(&id, prefix);
-            let held = changes.iter().find(|change| change.is_held() && change.tool == id);
-            let policy = self.policy.tool(&id, &name, Annotations::of(definition));
+            let definition = Arc::new(definition.clone());
+            let tool = Tool::alone(server, prefix.clone(), Arc::clone(&definition));
+            let held = changes.iter().find(|change| change.is_held() && change.tool == tool.id);
+            let is_denied = is_reading(&tool.id.tool) || self.policy.of(&tool).is_hidden();
             let why = match held {
-                _ if policy.is_hidden() => Withholding::Denied,
+                _ if is_denied => Withholding::Denied,
                 Some(change) => Withholding::Held(change.clone()),
-                None => return true,
+                None => match self.suspicions(&tool) {
+                    found if found.is_empty() => return true,
+                    found => Withholding::Suspicious(found),
+                },
             };
-            withheld.push(Withheld { id, name, definition: definition.clone(), why });
+            let (id, name) = (tool.id, tool.name.to_string());
+            let prefix = prefix.clone();
+            sorted.withheld.push(Withheld { id, name, prefix, definition, why });
             false
         });
         self.pin(server, &changes, definitions);
-        withheld
+        sorted
+    }
+
+    /// Forgets a server's tools; gives the servers that have to be sorted again.
+    pub(crate) fn forget(&self, server: &ServerName) -> BTreeSet<ServerName> {
+        self.note(server, &[])
+    }
+
+    /// Notes which names a server has.
+    fn note(&self, server: &ServerName, definitions: &[Definition]) -> BTreeSet<ServerName> {
+        if !self.holds_findings() {
+            return BTreeSet::new();
+        }
+        let id = |definition: &Definition| ToolId::new(server.clone(), &**definition.name());
+        let mut names = self.names.lock();
+        let next = names.ranks.len();
+        let rank = *names.ranks.entry(server.clone()).or_insert(next);
+        names.index.replace(server, rank, definitions.iter().map(id).collect())
+    }
+
+    /// What a tool is held back for, unless a person has approved it for all that.
+    fn suspicions(&self, tool: &Tool) -> Vec<String> {
+        if !self.holds_findings() {
+            return Vec::new();
+        }
+        let found = scan(&tool.definition).into_iter().map(|finding| finding.to_string());
+        let shadow = self.names.lock().index.shadow(&tool.id).map(|shadow| shadow.to_string());
+        let found: Vec<String> = found.chain(shadow).take(MOST_FINDINGS).collect();
+        let (server, definition) = (&tool.id.server, &tool.definition);
+        let reviewed = |lock: &RwLock<Lock>| lock.read().is_reviewed(server, definition);
+        if found.is_empty() || self.lock.as_ref().is_some_and(reviewed) {
+            return Vec::new();
+        }
+        found
     }
 
     fn changes(&self, server: &ServerName, definitions: &[Definition]) -> Vec<Change> {

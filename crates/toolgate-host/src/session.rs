@@ -209,7 +209,7 @@ impl Session {
 
     /// One more who hears news and subscribes, for a session that has several streams.
     pub fn new_watcher(&self) -> Watcher {
-        Watcher::new(self.host.clone())
+        Watcher::new(self.host.clone(), Arc::clone(&self.context))
     }
 
     /// What the servers say of themselves to models, within the budget for it, marked as theirs;

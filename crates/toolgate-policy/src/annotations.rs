@@ -27,6 +27,8 @@ pub struct Annotations {
     destructive: Option<bool>,
     idempotent: Option<bool>,
     open_world: Option<bool>,
+    /// Whether they are no claims of a server, but what the protocol says.
+    certain: bool,
 }
 
 impl Hint {
@@ -72,7 +74,13 @@ impl Annotations {
             destructive: claim(Hint::DestructiveHint),
             idempotent: claim(Hint::IdempotentHint),
             open_world: claim(Hint::OpenWorldHint),
+            certain: false,
         }
+    }
+
+    /// The same where no server has to be believed for it.
+    pub(crate) fn beyond_doubt(self) -> Self {
+        Self { certain: true, ..self }
     }
 
     /// What is to be assumed of the tool: its claim, where that counts, else the worst.
@@ -80,7 +88,7 @@ impl Annotations {
     /// A claim that agrees with the worst always counts. A tool that only reads destroys nothing,
     /// whatever it claims of that.
     pub fn holds(self, hint: Hint, claims: Claims, trust: Trust) -> bool {
-        let counts = claims == Claims::All || trust == Trust::Trusted;
+        let counts = self.certain || claims == Claims::All || trust == Trust::Trusted;
         let claimed = match hint {
             Hint::ReadOnlyHint => self.read_only,
             Hint::DestructiveHint if counts && self.read_only == Some(true) => Some(false),

@@ -26,6 +26,9 @@ pub struct Evidence {
     pub tool: ToolId,
     /// Which call it was, as the caller counts them; 0 for one of an earlier session.
     pub call: u64,
+    /// The call of the same run that it came from, by its number there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_call: Option<u64>,
     /// What is said of its data.
     pub labels: LabelSet,
     /// How close the call has come to it.
@@ -107,7 +110,16 @@ mod tests {
     fn seen(labels: &[Label], contact: Contact) -> Flow {
         let labels = labels.iter().copied().collect();
         let tool = ToolId::new("crm", "get_customer");
-        Flow { evidence: vec![Evidence { tool, call: 1, labels, contact, argument: None }] }
+        Flow {
+            evidence: vec![Evidence {
+                tool,
+                call: 1,
+                run_call: None,
+                labels,
+                contact,
+                argument: None,
+            }],
+        }
     }
 
     #[test]

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::pattern::Naming;
+use crate::names::Closeness;
+use crate::pattern::{NamePattern, Naming};
 use crate::rule::{Facts, Target};
 
-/// Targets by what is fixed of them. A lookup gives a superset of those that match.
+/// Targets by what is fixed of them, as it looks. A lookup gives a superset of those that match.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     by_exposed: HashMap<Box<str>, Vec<usize>>,
@@ -29,30 +30,33 @@ impl Index {
         index
     }
 
-    /// The positions of all targets that match, in order.
+    /// The positions of all targets that match, in order. Says of each how alike names must be.
     pub(crate) fn matching<'i>(
         &'i self,
         facts: &'i Facts<'_>,
-        target: impl Fn(usize) -> &'i Target,
+        target: impl Fn(usize) -> (&'i Target, Closeness),
     ) -> Vec<usize> {
-        let starts = self
-            .start_lengths
-            .iter()
-            .filter_map(|length| facts.exposed.get(..*length))
+        let exposed = || facts.names.exposed_looks.iter().flatten();
+        let starts = exposed()
+            .flat_map(|look| self.start_lengths.iter().filter_map(|length| look.get(..*length)))
             .filter_map(|start| self.by_start.get(start));
-        let mut found: Vec<usize> = [
-            self.by_exposed.get(facts.exposed),
-            self.by_own.get(facts.own),
-            self.by_server.get(facts.server),
-            Some(&self.others),
-        ]
-        .into_iter()
-        .flatten()
-        .chain(starts)
-        .flatten()
-        .copied()
-        .filter(|position| target(*position).matches(facts))
-        .collect();
+        let by_exposed = exposed().filter_map(|look| self.by_exposed.get(look.as_str()));
+        let own = facts.names.own_looks.iter();
+        let by_own = own.filter_map(|look| self.by_own.get(look.as_str()));
+        let matches = |position: &usize| {
+            let (target, closeness) = target(*position);
+            target.matches(facts, closeness)
+        };
+        let mut found: Vec<usize> = [self.by_server.get(facts.server), Some(&self.others)]
+            .into_iter()
+            .flatten()
+            .chain(by_exposed)
+            .chain(by_own)
+            .chain(starts)
+            .flatten()
+            .copied()
+            .filter(matches)
+            .collect();
         found.sort_unstable();
         found.dedup();
         found
@@ -60,23 +64,28 @@ impl Index {
 
     fn insert(&mut self, position: usize, target: &Target) {
         if let Some(tool) = &target.tool
-            && let Some(exact) = tool.name.exact()
+            && tool.name.exact().is_some()
         {
-            if tool.naming != Naming::Own {
-                self.by_exposed.entry(exact.into()).or_default().push(position);
-            }
-            if tool.naming != Naming::Exposed {
-                self.by_own.entry(exact.into()).or_default().push(position);
+            for look in tool.looks().iter().filter_map(NamePattern::exact) {
+                if tool.naming != Naming::Own {
+                    self.by_exposed.entry(look.into()).or_default().push(position);
+                }
+                if tool.naming != Naming::Exposed {
+                    self.by_own.entry(look.into()).or_default().push(position);
+                }
             }
         } else if let Some(server) = target.server.as_ref().and_then(|server| server.exact()) {
             self.by_server.entry(server.into()).or_default().push(position);
         } else if let Some(tool) = &target.tool
             && tool.naming == Naming::Exposed
-            && let start = tool.name.literal_start()
-            && !start.is_empty()
+            && let starts = tool.looks().each_ref().map(NamePattern::literal_start)
+            // The marks of other alphabets can change places in a longer text.
+            && starts.iter().all(|start| !start.is_empty() && start.is_ascii())
         {
-            self.start_lengths.insert(start.len());
-            self.by_start.entry(start).or_default().push(position);
+            for start in starts {
+                self.start_lengths.insert(start.len());
+                self.by_start.entry(start).or_default().push(position);
+            }
         } else {
             self.others.push(position);
         }
@@ -88,12 +97,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Annotations, Claims, LabelSet, Trust};
+    use crate::{Annotations, Claims, LabelSet, ToolId, Trust, names::Names};
 
     fn targets() -> impl Strategy<Value = Target> {
         let part = prop_oneof![
-            2 => "[ab*?_]{1,4}",
-            1 => "[ab]{1,2}_[ab]{1,2}",
+            2 => "[aBb*?_]{1,4}",
+            1 => "[abI]{1,2}_[aBlа]{1,2}",
             1 => "[ab*]{1,2}/[ab*]{1,2}",
         ];
         let name = proptest::option::of(part.clone());
@@ -107,17 +116,22 @@ mod tests {
         #[test]
         fn the_index_finds_what_a_scan_finds(
             targets in proptest::collection::vec(targets(), 0..20),
-            server in "[ab]{1,2}", own in "[ab]{1,2}",
+            server in "[ab]{1,2}", own in "[abIl1а]{1,2}",
         ) {
             let exposed = format!("{server}_{own}");
+            let id = ToolId::new(server.as_str(), own.as_str());
+            let names = Names::new(&id, None, &exposed);
             let facts = Facts {
-                server: &server, own: &own, exposed: &exposed,
+                server: &server, own: &own, names: &names,
                 annotations: Annotations::default(), claims: Claims::All,
                 trust: Trust::Unknown, labels: LabelSet::EMPTY,
             };
-            let scanned: Vec<usize> = (0..targets.len()).filter(|at| targets[*at].matches(&facts)).collect();
-            let found = Index::new(&targets).matching(&facts, |at| &targets[at]);
-            prop_assert_eq!(found, scanned);
+            for closeness in [Closeness::Exact, Closeness::Alike] {
+                let matches = |at: &usize| targets[*at].matches(&facts, closeness);
+                let scanned: Vec<usize> = (0..targets.len()).filter(matches).collect();
+                let found = Index::new(&targets).matching(&facts, |at| (&targets[at], closeness));
+                prop_assert_eq!(found, scanned);
+            }
         }
     }
 }

@@ -20,8 +20,10 @@ mod explanation;
 mod flow;
 mod grant;
 mod index;
+mod names;
 mod pattern;
 mod policy;
+mod requests;
 mod rule;
 mod settings;
 mod verdict;
@@ -39,10 +41,11 @@ pub use grant::{
 };
 pub use pattern::{MAX_PATTERN_BYTES, NamePattern, PatternError, ToolPattern};
 pub use policy::{Policy, ToolPolicy};
+pub use requests::{READING, is_reading, request_as_tool};
 pub use rule::{Breadth, Origin, Rule, Specificity, Target, Trust};
 pub use settings::{MAX_RULES, PolicySettings, ServerPolicy, ToolSettings};
 /// Who servers and tools are, as the catalogue has it.
 pub use toolgate_catalog::{ServerName, ToolId};
 /// What is said of data.
 pub use toolgate_flow::{Label, LabelSet};
-pub use verdict::{Claims, FlowMode, Mode, NewTools, Verdict};
+pub use verdict::{Claims, Findings, FlowMode, Mode, NewTools, Verdict};

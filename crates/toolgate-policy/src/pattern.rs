@@ -4,6 +4,8 @@ use serde::Serialize;
 use thiserror::Error;
 use wildmatch::WildMatch;
 
+use crate::names::{Closeness, Names, looks};
+
 /// The longest pattern of a name, in bytes. A tool's own name may have 512.
 pub const MAX_PATTERN_BYTES: usize = 512;
 
@@ -24,6 +26,8 @@ pub enum NamePattern {
 pub struct ToolPattern {
     pub(crate) name: NamePattern,
     pub(crate) naming: Naming,
+    /// What the pattern looks like, for names that look like one that fits.
+    looks: [NamePattern; 2],
 }
 
 /// Which of a tool's names a pattern is compared with.
@@ -86,6 +90,14 @@ impl NamePattern {
         }
     }
 
+    /// Patterns of what the names that fit look like.
+    fn looks(&self) -> [Self; 2] {
+        looks(&self.to_string()).map(|look| match self {
+            Self::Exactly(_) => Self::Exactly(look.into()),
+            Self::Like(_) => Self::Like(WildMatch::new(&look)),
+        })
+    }
+
     /// What every name that fits begins with.
     pub(crate) fn literal_start(&self) -> String {
         let text = self.to_string();
@@ -98,22 +110,22 @@ impl ToolPattern {
     pub fn new(text: &str) -> Result<(Option<NamePattern>, Self), PatternError> {
         match text.split_once('/') {
             Some((server, tool)) => {
-                let pattern = Self { name: NamePattern::new(tool)?, naming: Naming::Own };
+                let pattern = Self::named(NamePattern::new(tool)?, Naming::Own);
                 Ok((Some(NamePattern::new(server)?), pattern))
             }
-            None => Ok((None, Self { name: NamePattern::new(text)?, naming: Naming::Exposed })),
+            None => Ok((None, Self::named(NamePattern::new(text)?, Naming::Exposed))),
         }
     }
 
     /// Reads a pattern of the tools of a server that is named apart: of their own names or of their
     /// exposed ones.
     pub fn of_server(text: &str) -> Result<Self, PatternError> {
-        Ok(Self { name: NamePattern::new(text)?, naming: Naming::Either })
+        Ok(Self::named(NamePattern::new(text)?, Naming::Either))
     }
 
     /// The tool of this very name, as its server calls it. Unlike in a pattern, `*` is a character.
     pub fn own_name(name: &str) -> Self {
-        Self { name: NamePattern::Exactly(name.into()), naming: Naming::Own }
+        Self::named(NamePattern::Exactly(name.into()), Naming::Own)
     }
 
     /// Whether a tool with these names fits.
@@ -123,6 +135,30 @@ impl ToolPattern {
             Naming::Own => self.name.matches(own),
             Naming::Either => self.name.matches(own) || self.name.matches(exposed),
         }
+    }
+
+    /// Whether a tool with these names fits, or could be taken for one that does.
+    pub(crate) fn fits(&self, own: &str, names: &Names, closeness: Closeness) -> bool {
+        self.matches(own, &names.exposed)
+            || (closeness == Closeness::Alike && self.resembles(names))
+    }
+
+    /// What an exact name, or the start of a pattern, looks like.
+    pub(crate) fn looks(&self) -> &[NamePattern; 2] {
+        &self.looks
+    }
+
+    fn resembles(&self, names: &Names) -> bool {
+        let fits = |look: &[String; 2]| {
+            self.looks.iter().zip(look).any(|(pattern, look)| pattern.matches(look))
+        };
+        let (own, exposed) = (self.naming != Naming::Exposed, self.naming != Naming::Own);
+        (own && fits(&names.own_looks)) || (exposed && names.exposed_looks.iter().any(fits))
+    }
+
+    fn named(name: NamePattern, naming: Naming) -> Self {
+        let looks = name.looks();
+        Self { name, naming, looks }
     }
 }
 

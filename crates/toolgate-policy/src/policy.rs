@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolgate_catalog::{ServerName, Tool, ToolId};
+use toolgate_catalog::{ServerName, Tool, ToolId, possible_names};
 
 use crate::index::Index;
+use crate::names::{Closeness, Names};
+use crate::requests;
 use crate::rule::Facts;
 use crate::{
-    Annotations, Claims, Decision, Explanation, Flow, FlowFinding, FlowMode, Ground, Hint,
-    LabelSet, Mode, NewTools, PolicySettings, Rule, ServerPolicy, Trust, Verdict,
+    Annotations, Claims, Decision, Explanation, Findings, Flow, FlowFinding, FlowMode, Ground,
+    Hint, LabelSet, Mode, NewTools, PolicySettings, Rule, ServerPolicy, Trust, Verdict,
 };
 
 /// Who may call what. Rules are compiled and arranged once; copies share them.
@@ -24,6 +26,9 @@ use crate::{
 /// own, in the same order among themselves; one gives way only to another about the same labels or
 /// more, and of the two answers the stricter one holds. So a tool that is allowed is still asked for
 /// when private data would leave through it.
+///
+/// A rule that denies or asks is also about names that look like those in it, and about a tool that
+/// has another name only because two wanted the same one. A rule that allows is not.
 ///
 /// ```
 /// use serde_json::json;
@@ -76,14 +81,26 @@ impl Policy {
 
     /// The policy for a tool of the catalogue.
     pub fn of(&self, tool: &Tool) -> ToolPolicy {
-        self.tool(&tool.id, tool.name.as_str(), Annotations::of(&tool.definition))
+        let (id, prefix) = (&tool.id, tool.prefix.as_deref());
+        let annotations = Annotations::of(&tool.definition);
+        if requests::is_reading(&id.tool) {
+            // Rules that name tools by pattern are about what else a server has, too.
+            let [plain, _] = possible_names(id, prefix);
+            return self.judge(id, &Names::new(id, prefix, &plain), annotations.beyond_doubt());
+        }
+        self.judge(id, &Names::new(id, prefix, tool.name.as_str()), annotations)
     }
 
     /// The policy for a tool with this identity, exposed name and claims.
     pub fn tool(&self, id: &ToolId, exposed: &str, annotations: Annotations) -> ToolPolicy {
+        self.judge(id, &Names::new(id, None, exposed), annotations)
+    }
+
+    fn judge(&self, id: &ToolId, names: &Names, annotations: Annotations) -> ToolPolicy {
         let Compiled { settings, rules, index, .. } = &*self.0;
-        let facts = self.facts(id, exposed, annotations);
-        let matching = index.matching(&facts, |position| &rules[position].target);
+        let facts = self.facts(id, names, annotations);
+        let target = |position: usize| (&rules[position].target, rules[position].closeness());
+        let matching = index.matching(&facts, target);
         let mut matching: Vec<(usize, &Arc<Rule>)> =
             matching.into_iter().map(|position| (position, &rules[position])).collect();
         matching.sort_by_key(|(position, rule)| {
@@ -106,6 +123,11 @@ impl Policy {
         self.0.settings.new_tools
     }
 
+    /// What becomes of tools with something suspicious in their definition.
+    pub fn findings(&self) -> Findings {
+        self.0.settings.findings
+    }
+
     /// How it is judged which data a call carries; where it is not, nobody needs to watch.
     pub fn flow(&self) -> FlowMode {
         self.0.settings.flow
@@ -116,13 +138,13 @@ impl Policy {
         self.0.settings.claims
     }
 
-    fn facts<'f>(&self, id: &'f ToolId, exposed: &'f str, annotations: Annotations) -> Facts<'f> {
+    fn facts<'f>(&self, id: &'f ToolId, names: &'f Names, annotations: Annotations) -> Facts<'f> {
         let Compiled { settings, labels, .. } = &*self.0;
         let server = self.server(&id.server);
         let mut facts = Facts {
             server: id.server.as_str(),
             own: &id.tool,
-            exposed,
+            names,
             annotations,
             claims: settings.claims,
             trust: server.map_or(Trust::Unknown, |server| server.trust),
@@ -130,7 +152,8 @@ impl Policy {
         };
         let own = server.and_then(|server| server.tools.get(&id.tool)?.labels);
         facts.labels = own.unwrap_or_else(|| {
-            let matching = labels.matching(&facts, |position| &settings.labels[position].0);
+            let target = |position: usize| (&settings.labels[position].0, Closeness::Alike);
+            let matching = labels.matching(&facts, target);
             matching
                 .into_iter()
                 .fold(facts.labels, |found, position| found.union(settings.labels[position].1))

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::{
     Annotations, ArgumentConditions, Claims, FlowCondition, Hint, Label, LabelSet, NamePattern,
     ToolPattern, Verdict,
+    names::{Closeness, Names},
 };
 
 /// A rule of a policy.
@@ -100,7 +101,7 @@ pub enum Breadth {
 pub(crate) struct Facts<'f> {
     pub(crate) server: &'f str,
     pub(crate) own: &'f str,
-    pub(crate) exposed: &'f str,
+    pub(crate) names: &'f Names,
     pub(crate) annotations: Annotations,
     pub(crate) claims: Claims,
     pub(crate) trust: Trust,
@@ -153,6 +154,15 @@ impl Rule {
         }
     }
 
+    /// Whether names that only look like those in it are meant too: where it forbids or asks, since
+    /// whoever chooses the names must not have the last word.
+    pub(crate) fn closeness(&self) -> Closeness {
+        match self.verdict {
+            Verdict::Allow => Closeness::Exact,
+            Verdict::Ask | Verdict::Deny => Closeness::Alike,
+        }
+    }
+
     /// Whether it looks at nothing but the tool.
     pub(crate) fn is_unconditional(&self) -> bool {
         self.arguments.is_empty() && self.flow.is_empty()
@@ -172,9 +182,10 @@ impl Target {
         }
     }
 
-    pub(crate) fn matches(&self, facts: &Facts<'_>) -> bool {
+    pub(crate) fn matches(&self, facts: &Facts<'_>, closeness: Closeness) -> bool {
+        let names = |tool: &ToolPattern| tool.fits(facts.own, facts.names, closeness);
         self.server.as_ref().is_none_or(|server| server.matches(facts.server))
-            && self.tool.as_ref().is_none_or(|tool| tool.matches(facts.own, facts.exposed))
+            && self.tool.as_ref().is_none_or(names)
             && self.trust.is_none_or(|trust| trust == facts.trust)
             && (self.labels.is_empty() || !self.labels.intersection(facts.labels).is_empty())
             && self.annotations.iter().all(|(hint, wanted)| facts.holds(*hint) == *wanted)

@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use toolgate_catalog::ServerName;
 
 use crate::{
-    Claims, FlowMode, LabelSet, Mode, NamePattern, NewTools, Origin, PatternError, Rule, Target,
-    ToolPattern, Trust, Verdict,
+    Claims, Findings, FlowMode, LabelSet, Mode, NamePattern, NewTools, Origin, PatternError, Rule,
+    Target, ToolPattern, Trust, Verdict,
 };
 
 /// How many rules a policy may have.
@@ -23,6 +23,8 @@ pub struct PolicySettings {
     pub flow: FlowMode,
     /// What becomes of tools that a known server did not have before.
     pub new_tools: NewTools,
+    /// What becomes of tools with something suspicious in their definition.
+    pub findings: Findings,
     /// The rules, in the order of the file.
     pub rules: Vec<Rule>,
     /// Labels of tools by pattern.
@@ -78,6 +80,16 @@ impl PolicySettings {
     /// The mode alone: what one line of a configuration says.
     pub fn of_mode(mode: Mode) -> Self {
         Self { mode, ..Self::default() }
+    }
+
+    /// Whether nothing in it could ever refuse, ask about or hold back anything.
+    pub fn is_idle(&self) -> bool {
+        let labels = |server: &ServerPolicy| server.labels.is_empty() && server.tools.is_empty();
+        self.mode == Mode::Allow
+            && self.findings == Findings::Warn
+            && self.rules.is_empty()
+            && self.labels.is_empty()
+            && self.servers.values().all(labels)
     }
 
     /// All rules in the order in which a later one wins over an equal earlier one: those that

@@ -70,6 +70,18 @@ pub enum NewTools {
     Hold,
 }
 
+/// What becomes of tools in whose definition something is suspicious: hidden characters, instructions
+/// aimed at the model, a name that can be taken for another's.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Findings {
+    /// They are told of, and used.
+    #[default]
+    Warn,
+    /// They are held back until somebody approves them.
+    Hold,
+}
+
 impl Verdict {
     /// The word that the configuration uses.
     pub fn as_str(self) -> &'static str {

@@ -10,6 +10,7 @@ mod demo;
 mod doctor;
 mod enable;
 mod eval;
+mod findings;
 mod grants;
 mod inspect;
 mod login;

@@ -162,7 +162,7 @@ pub(crate) fn rule(decision: &Decision) -> String {
 }
 
 fn told(evidence: &Evidence) -> String {
-    let Evidence { tool, call, labels, contact, argument } = evidence;
+    let Evidence { tool, call, labels, contact, argument, .. } = evidence;
     let (server, tool) = (shown(tool.server.as_str(), NAME), shown(&tool.tool, NAME));
     let place = shown(argument.as_deref().unwrap_or("the arguments"), NAME);
     if *call == 0 {

@@ -1,8 +1,8 @@
 //! The `policy` key, and what servers say of who may call what.
 
 use toolgate_policy::{
-    Claims, FlowMode, Label, LabelSet, Mode, NewTools, Origin, PolicySettings, ServerPolicy,
-    Target, ToolSettings, Trust,
+    Claims, Findings, FlowMode, Label, LabelSet, Mode, NewTools, Origin, PolicySettings,
+    ServerPolicy, Target, ToolSettings, Trust,
 };
 
 use super::report::Path;
@@ -57,6 +57,7 @@ pub(super) fn read(
         mode: closed(&mut scope, "default", inherited.mode, Mode::Deny),
         claims: closed(&mut scope, "claims", inherited.claims, Claims::Trusted),
         flow: closed(&mut scope, "flow", inherited.flow, FlowMode::Labels),
+        findings: closed(&mut scope, "findings", inherited.findings, Findings::Hold),
         new_tools: closed(&mut scope, "newTools", inherited.new_tools, NewTools::Hold),
         ..inherited
     }

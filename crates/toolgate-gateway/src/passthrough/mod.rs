@@ -2,8 +2,10 @@
 
 mod bridge;
 mod desk;
+mod guarded;
 mod held;
 mod listen;
+mod roster;
 mod schemas;
 #[cfg(test)]
 mod tests;
@@ -15,10 +17,12 @@ use futures::future::{BoxFuture, try_join_all};
 use parking_lot::Mutex;
 use rmcp::{ErrorData, model::JsonObject};
 use serde_json::{Value, json};
+use toolgate_host::ServerGuard;
 use toolgate_upstream::{LineClient, LineRequest, Question, ServerSpec};
 
 use self::{
     desk::Desk,
+    guarded::Guarded,
     held::Held,
     schemas::Schemas,
     wire::{Dial, Wire},
@@ -34,7 +38,10 @@ use crate::{
 /// Gives clients connections of their own to one server; those of the modern era share theirs where
 /// they can be asked the same.
 #[derive(Debug)]
-pub struct PassthroughSource(Arc<dyn Dial>);
+pub struct PassthroughSource {
+    server: Arc<dyn Dial>,
+    guard: Option<Arc<ServerGuard>>,
+}
 
 /// One connection, and those who talk over it.
 #[derive(Debug)]
@@ -43,6 +50,8 @@ struct Passthrough {
     desk: Arc<Desk>,
     held: Held,
     schemas: Schemas,
+    /// Who may ask what, where that is limited or recorded.
+    guarded: Option<Guarded>,
     /// The level at which the client wants the server's logs, where one side has no word for it.
     level: Mutex<Option<Value>>,
 }
@@ -55,7 +64,13 @@ const QUESTIONS: usize = 32;
 impl PassthroughSource {
     /// For the server that this describes.
     pub fn new(server: ServerSpec) -> Self {
-        Self(Arc::new(server))
+        Self { server: Arc::new(server), guard: None }
+    }
+
+    /// With somebody who decides on requests and records them. What is let through stays as it is.
+    #[must_use]
+    pub fn guarded_by(self, guard: Arc<ServerGuard>) -> Self {
+        Self { guard: Some(guard), ..self }
     }
 }
 
@@ -64,10 +79,13 @@ impl Source for PassthroughSource {
         Box::pin(async move {
             let desk = Arc::new(Desk::new(client.outlet));
             let whom = LineClient { info: client.info, capabilities: client.capabilities };
-            let line = self.0.dial(client.era, whom, Arc::clone(&desk) as _).await?;
+            let line = self.server.dial(client.era, whom, Arc::clone(&desk) as _).await?;
             let schemas = Schemas::new(desk.changes.subscribe());
             let held = Held::default();
-            let face = Passthrough { line, desk, held, schemas, level: Mutex::default() };
+            let guard = self.guard.clone();
+            let guarded = guard.map(|guard| Guarded::new(guard, desk.changes.subscribe()));
+            let level = Mutex::default();
+            let face = Passthrough { line, desk, held, schemas, guarded, level };
             Ok(Arc::new(face) as Arc<dyn Face>)
         })
     }
@@ -86,11 +104,9 @@ impl Face for Passthrough {
 
     fn request(&self, asked: Asked) -> BoxFuture<'_, Result<Value, ErrorData>> {
         Box::pin(async move {
-            match (asked.era, self.line.era()) {
-                (Era::Legacy, Era::Legacy) => self.pass(&asked, asked.params.clone()).await,
-                (Era::Modern, Era::Modern) => self.pass_shared(asked).await,
-                (Era::Legacy, Era::Modern) => self.to_modern(asked).await,
-                (Era::Modern, Era::Legacy) => self.to_legacy(asked).await,
+            match &self.guarded {
+                Some(guarded) => guarded.answer(self, asked).await,
+                None => self.route(asked).await,
             }
         })
     }
@@ -133,6 +149,16 @@ impl Face for Passthrough {
 impl Passthrough {
     fn capabilities(&self) -> Option<&Value> {
         self.line.greeting().get("capabilities")
+    }
+
+    /// Sends a request that may be sent, in the words of the server's era.
+    async fn route(&self, asked: Asked) -> Result<Value, ErrorData> {
+        match (asked.era, self.line.era()) {
+            (Era::Legacy, Era::Legacy) => self.pass(&asked, asked.params.clone()).await,
+            (Era::Modern, Era::Modern) => self.pass_shared(asked).await,
+            (Era::Legacy, Era::Modern) => self.to_modern(asked).await,
+            (Era::Modern, Era::Legacy) => self.to_legacy(asked).await,
+        }
     }
 
     /// Sends a request as it is.

@@ -45,6 +45,20 @@ impl Schemas {
 
 async fn read(line: &Arc<dyn Wire>) -> HashMap<String, Value> {
     let mut found = HashMap::new();
+    for mut tool in list(line).await {
+        let Some(schema) = tool.get_mut("inputSchema").map(Value::take) else { continue };
+        if let Some(name) = tool.get("name").and_then(Value::as_str)
+            && schema.to_string().contains("x-mcp-header")
+        {
+            found.insert(name.to_owned(), schema);
+        }
+    }
+    found
+}
+
+/// What a server lists as its tools, as far as it can be read.
+pub(crate) async fn list(line: &Arc<dyn Wire>) -> Vec<Value> {
+    let mut found = Vec::new();
     let mut cursor: Option<Value> = None;
     for _ in 0..PAGES {
         let params = cursor.as_ref().map_or(json!({}), |cursor| json!({ "cursor": cursor }));
@@ -55,14 +69,8 @@ async fn read(line: &Arc<dyn Wire>) -> HashMap<String, Value> {
             cancel: CancellationToken::new(),
         };
         let Ok(mut page) = line.request(request).await else { return found };
-        let tools = page.get_mut("tools").and_then(Value::as_array_mut);
-        for tool in tools.into_iter().flatten() {
-            let Some(schema) = tool.get_mut("inputSchema").map(Value::take) else { continue };
-            if let Some(name) = tool.get("name").and_then(Value::as_str)
-                && schema.to_string().contains("x-mcp-header")
-            {
-                found.insert(name.to_owned(), schema);
-            }
+        if let Some(Value::Array(tools)) = page.get_mut("tools").map(Value::take) {
+            found.extend(tools);
         }
         cursor = page.get("nextCursor").filter(|cursor| cursor.is_string()).cloned();
         if cursor.is_none() {

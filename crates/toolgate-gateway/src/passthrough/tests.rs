@@ -1,6 +1,12 @@
 //! Every pair of eras, against a server that does what a test wants.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+mod guarded;
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
 
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
@@ -8,6 +14,7 @@ use rmcp::ErrorData;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
+use toolgate_host::ServerGuard;
 use toolgate_upstream::{LineClient, LineRequest, LineSink, Question};
 
 use super::{
@@ -37,6 +44,8 @@ struct Server {
     sink: Arc<Mutex<Option<Arc<dyn LineSink>>>>,
     /// Requests and notifications that came, in their order.
     heard: Arc<Mutex<Vec<Heard>>>,
+    /// What it answers, by the method and the cursor.
+    results: Arc<Mutex<HashMap<String, Value>>>,
     closed: CancellationToken,
 }
 
@@ -63,6 +72,7 @@ impl Server {
             greeting: Arc::new(greeting),
             sink: Arc::default(),
             heard: Arc::default(),
+            results: Arc::default(),
             closed: CancellationToken::new(),
         }
     }
@@ -85,6 +95,10 @@ impl Server {
         let LineRequest { key, method, params, cancel } = request;
         self.heard.lock().push((method.clone(), params.clone()));
         let params = params.unwrap_or_default();
+        let page = params.get("cursor").and_then(Value::as_str).unwrap_or_default();
+        if let Some(result) = self.results.lock().get(&format!("{method}{page}")) {
+            return Ok(result.clone());
+        }
         match (method.as_str(), self.era) {
             ("tools/call", Era::Legacy) if params["name"] == "ask" => {
                 let asked = self.sink().question(Some(&key), question()).await?;
@@ -200,10 +214,14 @@ struct Legacy {
 
 impl Legacy {
     async fn of(server: &Server) -> Self {
+        Self::guarded(server, None).await
+    }
+
+    async fn guarded(server: &Server, guard: Option<Arc<ServerGuard>>) -> Self {
         let (told, questions) =
             (Arc::new(Told::default()), Questions::new(Duration::from_secs(10)));
         let outlet = Link::legacy(Arc::default(), Arc::clone(&told) as _, Arc::clone(&questions));
-        let face = open(server, Era::Legacy, Some(outlet)).await;
+        let face = open_guarded(server, Era::Legacy, Some(outlet), guard).await;
         face.notification("notifications/initialized".to_owned(), None).await;
         Self { face, told, questions }
     }
@@ -224,9 +242,19 @@ impl Legacy {
 }
 
 async fn open(server: &Server, era: Era, outlet: Option<Link>) -> Arc<dyn Face> {
+    open_guarded(server, era, outlet, None).await
+}
+
+async fn open_guarded(
+    server: &Server,
+    era: Era,
+    outlet: Option<Link>,
+    guard: Option<Arc<ServerGuard>>,
+) -> Arc<dyn Face> {
     let (info, capabilities) = (json!({}), serde_json::Map::new());
     let client = Client { caller: Caller::local(), era, info, capabilities, outlet };
-    PassthroughSource(Arc::new(server.clone())).open(client).await.unwrap()
+    let server = Arc::new(server.clone());
+    PassthroughSource { server, guard }.open(client).await.unwrap()
 }
 
 fn modern(face: &Arc<dyn Face>, id: Value, method: &str, mut params: Value) -> Running {

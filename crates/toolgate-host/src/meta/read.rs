@@ -9,7 +9,6 @@ use toolgate_upstream::CallOptions;
 use super::one_line;
 use crate::{
     code::Unreadable,
-    host::Host,
     offers,
     session::{CallFailure, Session, error_result},
 };
@@ -35,7 +34,7 @@ pub(super) async fn read(session: &Session, request: &ReadRequest, options: Call
     // From the beginning on it is read anew; an offset is one in what was read last.
     let is_kept = *offset > 0 && drawer.page(id, 0, 0).is_ok();
     if offers::is_ours(id) && !is_kept {
-        match resource_text(host, id, options).await {
+        match resource_text(session, id, options).await {
             Ok(text) => drawer.keep_as(id, &text),
             Err(problem) => return error_result(&problem),
         }
@@ -71,9 +70,13 @@ pub(super) async fn read(session: &Session, request: &ReadRequest, options: Call
 }
 
 /// A resource as text: a model whose client knows nothing of resources can follow a link all the same.
-async fn resource_text(host: &Host, uri: &str, options: CallOptions) -> Result<String, String> {
+async fn resource_text(
+    session: &Session,
+    uri: &str,
+    options: CallOptions,
+) -> Result<String, String> {
     let params = Map::from_iter([("uri".to_owned(), json!(uri))]);
-    let result = offers::read(host, params, options).await.map_err(|failure| match failure {
+    let result = offers::read(session, params, options).await.map_err(|failure| match failure {
         CallFailure::Refused { message, .. } | CallFailure::UnknownTool(message) => message,
         CallFailure::Cancelled => "The call was cancelled.".to_owned(),
     })?;

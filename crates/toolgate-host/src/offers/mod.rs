@@ -5,6 +5,7 @@
 //! a server says that they changed (`shelf`), and what servers tell reaches the sessions that it
 //! concerns (`news`, `subscriptions`, `watcher`).
 
+mod guarded;
 mod kind;
 mod links;
 mod listing;
@@ -31,6 +32,7 @@ use tokio::sync::OnceCell;
 use toolgate_catalog::{Catalog, Era, ServerName};
 use toolgate_upstream::{CallOptions, StateKind, Upstream};
 
+pub(crate) use guarded::is_denied;
 pub(crate) use kind::Kind;
 pub(crate) use links::{disown, own_content};
 pub use news::Notification;

@@ -34,13 +34,13 @@ impl Cursor {
     }
 }
 
-/// The result of a list, from a cursor on. `rename` makes an entry of a server ours. `None` where
-/// the cursor's server is gone.
+/// The result of a list, from a cursor on. `rename` makes an entry of a server ours, or says that it is
+/// left out. `None` where the cursor's server is gone.
 pub(super) fn page(
     kind: Kind,
     lists: &[(ServerName, Known)],
     from: Option<&Cursor>,
-    mut rename: impl FnMut(&ServerName, usize, &mut Value),
+    mut rename: impl FnMut(&ServerName, usize, &mut Value) -> bool,
 ) -> Option<Value> {
     let first = match from {
         Some(cursor) => lists.iter().position(|(server, _)| *server == cursor.server)?,
@@ -50,13 +50,15 @@ pub(super) fn page(
     'servers: for (place, (server, known)) in lists.iter().enumerate().skip(first) {
         let start = from.filter(|_| place == first).map_or(0, |cursor| cursor.index);
         for (index, item) in known.list.items.iter().enumerate().skip(start) {
+            let mut value = item.value.clone();
+            if !rename(server, index, &mut value) {
+                continue;
+            }
             bytes += item.bytes;
             if items.len() == PAGE_ITEMS || (bytes > PAGE_BYTES && !items.is_empty()) {
                 next = Some(Cursor { server: server.clone(), index });
                 break 'servers;
             }
-            let mut value = item.value.clone();
-            rename(server, index, &mut value);
             items.push(value);
         }
     }
@@ -93,7 +95,7 @@ mod tests {
     fn walk(lists: &[(ServerName, Known)]) -> Vec<Vec<String>> {
         let (mut pages, mut cursor) = (Vec::new(), None);
         loop {
-            let page = page(Kind::Resources, lists, cursor.as_ref(), |_, _, _| {}).unwrap();
+            let page = page(Kind::Resources, lists, cursor.as_ref(), |_, _, _| true).unwrap();
             let items = page["resources"].as_array().unwrap();
             pages.push(items.iter().map(|item| item["uri"].as_str().unwrap().to_owned()).collect());
             match page.get("nextCursor") {
@@ -130,14 +132,14 @@ mod tests {
         }
         let gone = Cursor { server: "gone".into(), index: 0 };
         assert_eq!(Cursor::read(&gone.write()), Some(gone.clone()));
-        assert!(page(Kind::Prompts, &[], Some(&gone), |_, _, _| {}).is_none());
+        assert!(page(Kind::Prompts, &[], Some(&gone), |_, _, _| true).is_none());
     }
 
     #[test]
     fn what_is_missing_is_said() {
         let mut late = known(std::iter::empty(), 0);
         late.problem = Some("no answer in 3 s".to_owned());
-        let result = page(Kind::Prompts, &[("late".into(), late)], None, |_, _, _| {}).unwrap();
+        let result = page(Kind::Prompts, &[("late".into(), late)], None, |_, _, _| true).unwrap();
         assert_eq!(
             result,
             json!({"prompts": [], "_meta": {"toolgate/incomplete": {"late": "no answer in 3 s"}}})

@@ -1,12 +1,13 @@
 //! `resources/…`, `prompts/…` and `completion/complete`, answered for all servers.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use serde_json::{Map, Value, json};
 use toolgate_catalog::ServerName;
-use toolgate_upstream::{CallError, CallOptions, StateKind};
+use toolgate_upstream::{CallOptions, StateKind};
 
 use super::{
+    guarded::{self, send},
     kind::Kind,
     links,
     listing::{List, NOT_CONNECTED},
@@ -25,7 +26,7 @@ type Params = Map<String, Value>;
 
 const METHOD_NOT_FOUND: i32 = -32601;
 const INVALID_PARAMS: i32 = -32602;
-const INTERNAL_ERROR: i32 = -32603;
+pub(super) const INTERNAL_ERROR: i32 = -32603;
 const RESOURCE_NOT_FOUND: i32 = -32002;
 /// The most of a name or URI that an error repeats.
 const SHOWN_CHARACTERS: usize = 200;
@@ -46,7 +47,7 @@ pub(crate) async fn answer(
         return list(session, kind, &params, &options).await;
     }
     match method {
-        "resources/read" => read(host, params, options).await,
+        "resources/read" => read(session, params, options).await,
         "resources/subscribe" => session.watcher().subscribe(text(&params, "uri")?, options).await,
         "resources/unsubscribe" => {
             session.watcher().unsubscribe(text(&params, "uri")?, options).await
@@ -54,21 +55,22 @@ pub(crate) async fn answer(
         "prompts/get" => {
             let (server, name) = prompt(host, text(&params, "name")?, &options).await?;
             params.insert("name".to_owned(), json!(name));
-            let mut result = send(host, &server, method, Value::Object(params), options).await?;
+            let mut result = send(session, &server, method, Value::Object(params), options).await?;
             links::own_messages(&server, &mut result);
             Ok(result)
         }
-        "completion/complete" => complete(host, params, options).await,
+        "completion/complete" => complete(session, params, options).await,
         _ => Err(refused(METHOD_NOT_FOUND, format!("{method} is not supported"), None)),
     }
 }
 
 /// Reads a resource by a URI of ours, or by one that a single server lists.
 pub(crate) async fn read(
-    host: &Host,
+    session: &Session,
     mut params: Params,
     options: CallOptions,
 ) -> Result<Value, CallFailure> {
+    let host = session.host();
     let ours = text(&params, "uri")?.to_owned();
     let (server, target) = locate(host, &ours, &options).await?;
     if host.is_off(&server) {
@@ -79,9 +81,12 @@ pub(crate) async fn read(
         let content = json!({ "uri": ours, "mimeType": "text/plain", "text": words });
         return Ok(json!({ "contents": [content] }));
     };
+    if guarded::is_hidden(host, &server, Kind::Resources) {
+        return Err(not_found(&ours));
+    }
     params.insert("uri".to_owned(), json!(theirs));
     let params = Value::Object(params);
-    let mut result = send(host, &server, "resources/read", params, options).await?;
+    let mut result = send(session, &server, "resources/read", params, options).await?;
     links::own_contents(&server, &mut result);
     Ok(result)
 }
@@ -97,7 +102,9 @@ pub(super) async fn locate(
         return if known { Ok((server, target)) } else { Err(not_found(given)) };
     }
     let lists = lists(host, Kind::Resources, options).await?;
-    let owners = lists.into_iter().filter(|(_, known)| known.list.keys.contains(given));
+    let owners = lists.into_iter().filter(|(server, known)| {
+        known.list.keys.contains(given) && !guarded::is_hidden(host, server, Kind::Resources)
+    });
     let (off, on): (Vec<ServerName>, Vec<ServerName>) =
         owners.map(|(server, _)| server).partition(|server| host.is_off(server));
     match (on.as_slice(), off.first()) {
@@ -109,25 +116,6 @@ pub(super) async fn locate(
             Err(invalid(format!("several servers have it: read {one} or {two}")))
         }
     }
-}
-
-/// Sends a request to one server. What it is about is its own by now.
-pub(super) async fn send(
-    host: &Host,
-    server: &ServerName,
-    method: &str,
-    params: Value,
-    options: CallOptions,
-) -> Result<Value, CallFailure> {
-    let sent = host.upstream().request(server, method, Some(params), options).await;
-    sent.map_err(|error| match error {
-        CallError::Cancelled => CallFailure::Cancelled,
-        CallError::Refused { mut error, .. } => {
-            links::own_uri(server, error.data.as_mut());
-            refused(error.code.0, error.message.into_owned(), error.data)
-        }
-        other => refused(INTERNAL_ERROR, other.to_string(), None),
-    })
 }
 
 /// There is no such resource.
@@ -165,9 +153,14 @@ async fn list(
     // Names are what they are, whether or not a server is off.
     let names = (kind == Kind::Prompts).then(|| prompt_names(host, &lists));
     lists.retain(|(server, _)| session.sees(server));
+    let shown: HashMap<&ServerName, _> =
+        lists.iter().map(|(server, _)| (server, guarded::shows(host, server, kind))).collect();
     let result = page(kind, &lists, from.as_ref(), |server, index, value| {
         let key = &mut value[kind.key()];
         let theirs = key.as_str().unwrap_or_default();
+        if !shown.get(server).is_some_and(|shows| shows(theirs)) {
+            return false;
+        }
         let ours = match kind {
             Kind::Resources => uri::ours(server, theirs),
             Kind::Templates => uri::ours_template(server, theirs),
@@ -177,6 +170,7 @@ async fn list(
             }
         };
         *key = Value::String(ours);
+        true
     });
     result.ok_or_else(unknown)
 }
@@ -225,8 +219,10 @@ async fn prompt(
     name: &str,
     options: &CallOptions,
 ) -> Result<(ServerName, String), CallFailure> {
+    let may_be =
+        |(server, _): &(ServerName, String)| !guarded::is_hidden(host, server, Kind::Prompts);
     let known = prompt_names(host, &lists(host, Kind::Prompts, options).await?);
-    if let Some(found) = known.resolve(name) {
+    if let Some(found) = known.resolve(name).filter(may_be) {
         let off = host.is_off(&found.0);
         return if off { Err(disabled(&found.0, INVALID_PARAMS)) } else { Ok(found) };
     }
@@ -235,7 +231,7 @@ async fn prompt(
     if !asleep.is_empty() {
         host.offers().shelf.refresh(host.upstream(), &asleep, Kind::Prompts).await;
         let known = prompt_names(host, &lists(host, Kind::Prompts, options).await?);
-        if let Some(found) = known.resolve(name) {
+        if let Some(found) = known.resolve(name).filter(may_be) {
             return Ok(found);
         }
     }
@@ -249,10 +245,11 @@ fn prompt_names(host: &Host, lists: &[(ServerName, Known)]) -> Arc<PromptNames> 
 }
 
 async fn complete(
-    host: &Host,
+    session: &Session,
     mut params: Params,
     options: CallOptions,
 ) -> Result<Value, CallFailure> {
+    let host = session.host();
     let unknown = || invalid("`ref` is neither a prompt nor a resource".to_owned());
     let reference = params.get_mut("ref").and_then(Value::as_object_mut).ok_or_else(unknown)?;
     let (server, field, theirs) = match reference.get("type").and_then(Value::as_str) {
@@ -267,7 +264,7 @@ async fn complete(
         _ => return Err(unknown()),
     };
     reference.insert(field.to_owned(), Value::String(theirs));
-    send(host, &server, "completion/complete", Value::Object(params), options).await
+    send(session, &server, "completion/complete", Value::Object(params), options).await
 }
 
 /// Whose template it is, and how its server wrote it.
@@ -295,6 +292,6 @@ fn text<'a>(params: &'a Params, field: &str) -> Result<&'a str, CallFailure> {
     text.ok_or_else(|| invalid(format!("`{field}` is missing or no string")))
 }
 
-fn refused(code: i32, message: String, data: Option<Value>) -> CallFailure {
+pub(super) fn refused(code: i32, message: String, data: Option<Value>) -> CallFailure {
     CallFailure::Refused { code, message, data }
 }

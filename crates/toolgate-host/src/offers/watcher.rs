@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
+use toolgate_broker::{Admitted, BrokerError, CallContext, SessionContext};
 use toolgate_catalog::{Era, ServerName};
 use toolgate_upstream::CallOptions;
 
 use super::{
-    Kind, Offers,
+    Kind, Offers, guarded,
     news::{Feed, Notification},
     requests,
     subscriptions::{TooMany, WatcherId},
@@ -20,6 +21,7 @@ use crate::{host::Host, session::CallFailure};
 /// subscribed to ends with it.
 pub struct Watcher {
     host: Host,
+    context: Arc<SessionContext>,
     id: WatcherId,
     gone: CancellationToken,
 }
@@ -41,9 +43,9 @@ enum Wish {
 }
 
 impl Watcher {
-    pub(crate) fn new(host: Host) -> Self {
+    pub(crate) fn new(host: Host, context: Arc<SessionContext>) -> Self {
         let id = host.offers().subscriptions.watcher();
-        Self { host, id, gone: CancellationToken::new() }
+        Self { host, context, id, gone: CancellationToken::new() }
     }
 
     /// Wants to hear when a resource changes. The server is asked to tell, unless it does already.
@@ -76,6 +78,10 @@ impl Watcher {
         let Target::Resource(theirs) = target else {
             return Err(requests::not_found(uri));
         };
+        let admitted = match wish {
+            Wish::Subscribe => Some(self.admit(&server, &theirs, uri, &options).await?),
+            Wish::Unsubscribe => None,
+        };
         let (host, id) = (self.host.clone(), self.id);
         // In a task of its own: who stops waiting must not leave it half done.
         let told = tokio::spawn(async move {
@@ -85,16 +91,37 @@ impl Watcher {
                 Wish::Subscribe => subscriptions.add(&server, &theirs, id).map_err(too_many)?,
                 Wish::Unsubscribe => subscriptions.remove(&server, &theirs, id),
             };
-            if !concerns_server {
-                return Ok(json!({}));
+            let told = if concerns_server {
+                tell(&host, &server, &theirs, wish, options).await
+            } else {
+                Ok(json!({}))
+            };
+            if let Some(admitted) = admitted {
+                admitted.finish(told.as_ref());
             }
-            let told = tell(&host, &server, &theirs, wish, options).await;
+            let told = told.map_err(|error| guarded::failure(&server, error));
             if told.is_err() && matches!(wish, Wish::Subscribe) {
                 subscriptions.remove(&server, &theirs, id);
             }
             told
         });
         told.await.unwrap_or(Err(CallFailure::Cancelled))
+    }
+
+    /// Lets a subscription through: its address reaches the server, and its news come back.
+    async fn admit(
+        &self,
+        server: &ServerName,
+        theirs: &str,
+        ours: &str,
+        options: &CallOptions,
+    ) -> Result<Admitted, CallFailure> {
+        if guarded::is_hidden(&self.host, server, Kind::Resources) {
+            return Err(requests::not_found(ours));
+        }
+        let (context, params) = (CallContext::direct(&self.context), json!({ "uri": theirs }));
+        let method = Wish::Subscribe.method();
+        guarded::admit(&self.host, &context, server, method, &params, options).await
     }
 }
 
@@ -155,7 +182,7 @@ async fn tell(
     uri: &str,
     wish: Wish,
     options: CallOptions,
-) -> Result<Value, CallFailure> {
+) -> Result<Value, BrokerError> {
     let era = || host.state(server.as_str())?.handshake.map(|handshake| handshake.era);
     if era().is_none() {
         host.connect(server.as_str()).await;
@@ -165,7 +192,9 @@ async fn tell(
         offers.streams.listen(upstream, server, offers.subscriptions.on(server));
         return Ok(json!({}));
     }
-    requests::send(host, server, wish.method(), json!({ "uri": uri }), options).await
+    let params = Some(json!({ "uri": uri }));
+    let told = host.upstream().request(server, wish.method(), params, options).await;
+    told.map_err(BrokerError::from)
 }
 
 fn too_many(_: TooMany) -> CallFailure {

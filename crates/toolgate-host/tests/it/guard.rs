@@ -1,6 +1,8 @@
 //! Who may call what: the policy, the person, the grants, the data and the record.
 
+mod hidden;
 mod house;
+mod reading;
 
 use serde_json::json;
 use toolgate_broker::{Caller, SessionContext, read_grants};

@@ -16,6 +16,8 @@ use super::scan::HiddenKind;
 pub const MAX_LOCK_BYTES: usize = 64 * 1024 * 1024;
 
 const VERSION: u64 = 1;
+/// The key of a tool that says that a person has looked at what is suspicious in it.
+const REVIEWED: &str = "reviewed";
 
 /// The fields of a definition that are pinned: those that a model or a person reads, and those that
 /// rules count on. The others (`_meta`, icons) may change as they like.
@@ -143,8 +145,29 @@ impl Lock {
     pub fn approve(&mut self, server: &ServerName, definition: &Definition) {
         let tools = &mut self.servers.entry(server.clone()).or_default().tools;
         let name: &str = definition.name();
-        let others = tools.remove(name).map(|locked| locked.others).unwrap_or_default();
+        let mut others = tools.remove(name).map(|locked| locked.others).unwrap_or_default();
+        // That was said of what it was before.
+        others.remove(REVIEWED);
         tools.insert(name.into(), Locked { others, ..Locked::of(definition) });
+    }
+
+    /// Approves a definition after a person has seen what is suspicious in it.
+    pub fn review(&mut self, server: &ServerName, definition: &Definition) {
+        self.approve(server, definition);
+        let locked = self.servers.get_mut(server);
+        if let Some(locked) = locked.and_then(|server| server.tools.get_mut(&**definition.name())) {
+            locked.others.insert(REVIEWED.into(), true.into());
+        }
+    }
+
+    /// Whether a person has approved this very definition in spite of what is suspicious in it.
+    pub fn is_reviewed(&self, server: &ServerName, definition: &Definition) -> bool {
+        let name: &str = definition.name();
+        self.get(server, name).is_some_and(|locked| {
+            locked.others.get(REVIEWED) == Some(&Value::Bool(true))
+                && locked.is_consistent(name)
+                && Locked::of(definition).fingerprint == locked.fingerprint
+        })
     }
 
     /// Forgets a tool, so that it is new when it comes back.

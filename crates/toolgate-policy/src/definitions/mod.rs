@@ -28,6 +28,7 @@ mod difference;
 mod lock;
 mod scan;
 mod shadow;
+mod shadow_index;
 mod shown;
 
 pub use compare::{Change, ChangeKind, Newness, compare};
@@ -35,4 +36,5 @@ pub use difference::{Difference, DifferenceKind, Differences, Word};
 pub use lock::{Conflict, Lock, LockError, Locked, MAX_LOCK_BYTES};
 pub use scan::{Finding, FindingKind, HiddenKind, scan};
 pub use shadow::{Likeness, Shadow, Shadowed, shadowing};
+pub use shadow_index::ShadowIndex;
 pub use shown::shown;

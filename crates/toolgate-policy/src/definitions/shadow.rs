@@ -4,11 +4,13 @@
 //! compared as they look: without case and separators, and with the letters of other alphabets that
 //! look like Latin ones folded onto these.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use serde::Serialize;
 use toolgate_catalog::{HOST_TOOL_NAMES, ToolId};
 use unicode_security::confusable_detection::skeleton;
+
+use super::shown;
 
 /// The longest part of a name that is compared, in characters.
 const LONGEST: usize = 128;
@@ -89,7 +91,7 @@ pub fn shadowing<'t>(tools: impl IntoIterator<Item = &'t ToolId>) -> Vec<Shadow>
     shadows
 }
 
-fn likeness(one: &str, other: &str) -> Likeness {
+pub(super) fn likeness(one: &str, other: &str) -> Likeness {
     if one == other {
         Likeness::Same
     } else if spelling(one) == spelling(other) {
@@ -107,11 +109,22 @@ fn spelling(name: &str) -> String {
 
 /// The name as it looks, in two ways: `I` is an `i` in `createIssue`, and looks like an `l` in
 /// `send_emaiI`.
-fn looks(name: &str) -> [String; 2] {
+pub(super) fn looks(name: &str) -> [String; 2] {
     let name: String = name.chars().take(LONGEST).collect();
     let plain = spelling(&skeleton(&spelling(&name)).collect::<String>());
     let upper = spelling(&skeleton(&name).collect::<String>());
     [format!("plain {plain}"), format!("upper {upper}")]
+}
+
+impl fmt::Display for Shadow {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |id: &ToolId| format!("{}/{}", id.server, shown(&id.tool, LONGEST));
+        write!(formatter, "`{}` can be taken for ", name(&self.tool))?;
+        match &self.of {
+            Shadowed::Tool(other) => write!(formatter, "{}", name(other)),
+            Shadowed::Host(own) => write!(formatter, "toolgate's own {own}"),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -55,6 +55,7 @@ fn a_denial() {
 #[test]
 fn data_with_its_evidence() {
     let seen = Evidence {
+        run_call: None,
         tool: ToolId::new("crm", "get_customer"),
         call: 3,
         labels: Label::Private.into(),

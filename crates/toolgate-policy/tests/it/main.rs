@@ -7,6 +7,7 @@ mod changes;
 mod explanations;
 mod flows;
 mod grants;
+mod names;
 mod properties;
 mod rules;
 

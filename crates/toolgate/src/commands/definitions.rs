@@ -1,15 +1,16 @@
 //! `toolgate definitions`
 
-use std::process::ExitCode;
+use std::{collections::BTreeSet, process::ExitCode};
 
 use serde_json::{Value, json};
-use toolgate_catalog::{Tool, ToolId};
+use toolgate_catalog::{Definition, ServerName, Tool, ToolId};
 use toolgate_host::{Host, Withheld, Withholding};
 use toolgate_policy::{
     NewTools,
-    definitions::{ChangeKind, Likeness, Shadow, Shadowed, scan, shadowing, shown},
+    definitions::{ChangeKind, Lock, scan, shadowing, shown},
 };
 
+use super::findings::{Findings, is_held};
 use crate::{
     cli::{Definitions, DefinitionsCommand, Globals},
     failure::Failure,
@@ -18,9 +19,6 @@ use crate::{
     printer::Printer,
 };
 
-/// How many findings of one server are told.
-const MOST_FINDINGS: usize = 10;
-
 pub(crate) async fn run(
     globals: &Globals,
     arguments: &Definitions,
@@ -28,11 +26,7 @@ pub(crate) async fn run(
 ) -> Result<ExitCode, Failure> {
     let (loaded, host) = super::start(globals, None, printer)?;
     super::settle(&host).await;
-    let held: Vec<Withheld> = host
-        .withheld()
-        .into_iter()
-        .filter(|tool| matches!(tool.why, Withholding::Held(_)))
-        .collect();
+    let held: Vec<Withheld> = host.withheld().into_iter().filter(is_held).collect();
     let outcome = match &arguments.command {
         None => list(&host, &held, arguments.output.json, printer),
         Some(DefinitionsCommand::Diff { name }) => diff(&held, name, printer),
@@ -42,26 +36,6 @@ pub(crate) async fn run(
     };
     host.shutdown().await;
     outcome
-}
-
-/// What a person should look at in the definitions of a server's tools, and which of them are held.
-pub(crate) fn findings(host: &Host, server: &str) -> Vec<String> {
-    let tools: Vec<Tool> = host.catalog().read().tools_of(server).to_vec();
-    let suspicious = tools.iter().flat_map(|tool| {
-        let found = scan(&tool.definition).into_iter();
-        found.map(|finding| format!("`{}`: {finding}", tool.name))
-    });
-    let ids: Vec<ToolId> = host.catalog().read().tools().map(|tool| tool.id.clone()).collect();
-    let shadows = shadowing(&ids).into_iter().filter(|shadow| {
-        // The same name on two servers is common, and told apart by its prefix.
-        shadow.tool.server.as_str() == server && shadow.likeness != Likeness::Same
-    });
-    let held = host.withheld().into_iter().filter(|tool| {
-        tool.id.server.as_str() == server && matches!(tool.why, Withholding::Held(_))
-    });
-    let held = held.map(|tool| format!("`{}` is held back: `toolgate definitions`", tool.name));
-    let all = held.chain(suspicious).chain(shadows.map(|shadow| shadowed(&shadow)));
-    all.take(MOST_FINDINGS).collect()
 }
 
 fn list(
@@ -75,6 +49,7 @@ fn list(
             .iter()
             .map(|tool| match &tool.why {
                 Withholding::Held(change) => json!({ "name": tool.name, "change": change }),
+                Withholding::Suspicious(found) => json!({ "name": tool.name, "findings": found }),
                 Withholding::Denied => json!({ "name": tool.name }),
             })
             .collect();
@@ -83,7 +58,11 @@ fn list(
     }
     for tool in held {
         printer.line(format!("{}: {}", tool.name, summary(tool)));
-        for finding in scan(&tool.definition) {
+        let found = match &tool.why {
+            Withholding::Suspicious(found) => found.clone(),
+            _ => scan(&tool.definition).iter().map(ToString::to_string).collect(),
+        };
+        for finding in found {
             printer.line(format!("  {finding}"));
         }
     }
@@ -94,9 +73,7 @@ fn list(
             "`toolgate definitions diff TOOL` shows one, `toolgate definitions approve TOOL` lets it in",
         );
     }
-    let servers: Vec<String> =
-        host.settings().servers.iter().map(|setup| setup.spec.name.to_string()).collect();
-    for finding in servers.iter().flat_map(|server| findings(host, server)) {
+    for finding in Findings::of(host).told {
         printer.note(finding);
     }
     Ok(ExitCode::SUCCESS)
@@ -131,13 +108,21 @@ fn approve(
         names.iter().map(|name| find(held, name)).collect::<Result<_, _>>()?
     };
     for tool in &chosen {
-        lock.approve(&tool.id.server, &tool.definition);
+        keep(&mut lock, &tool.id.server, &tool.definition, &tool.why);
     }
     let mut pinned = chosen.len();
     if all {
         let tools: Vec<Tool> = host.catalog().read().tools().cloned().collect();
+        let ids: Vec<ToolId> = tools.iter().map(|tool| tool.id.clone()).collect();
+        let alike: BTreeSet<ToolId> =
+            shadowing(&ids).into_iter().map(|shadow| shadow.tool).collect();
         for tool in &tools {
-            lock.approve(&tool.id.server, &tool.definition);
+            // A person who approves all of them approves what is told of them, too.
+            if alike.contains(&tool.id) || !scan(&tool.definition).is_empty() {
+                lock.review(&tool.id.server, &tool.definition);
+            } else {
+                lock.approve(&tool.id.server, &tool.definition);
+            }
         }
         pinned += tools.len();
     }
@@ -158,6 +143,15 @@ fn find<'h>(held: &'h [Withheld], name: &str) -> Result<&'h Withheld, Failure> {
     })
 }
 
+/// Approves a definition that was held back, with whatever is suspicious in it: that was shown.
+fn keep(lock: &mut Lock, server: &ServerName, definition: &Definition, why: &Withholding) {
+    if matches!(why, Withholding::Suspicious(_)) || !scan(definition).is_empty() {
+        lock.review(server, definition);
+    } else {
+        lock.approve(server, definition);
+    }
+}
+
 fn summary(tool: &Withheld) -> String {
     match &tool.why {
         Withholding::Held(change) => match &change.kind {
@@ -167,15 +161,7 @@ fn summary(tool: &Withheld) -> String {
             }
             _ => "new".to_owned(),
         },
+        Withholding::Suspicious(_) => "suspicious".to_owned(),
         Withholding::Denied => "denied".to_owned(),
     }
-}
-
-fn shadowed(shadow: &Shadow) -> String {
-    let name = |id: &ToolId| format!("{}/{}", id.server, shown(&id.tool, 128));
-    let of = match &shadow.of {
-        Shadowed::Tool(other) => name(other),
-        Shadowed::Host(own) => format!("toolgate's own {own}"),
-    };
-    format!("`{}` can be taken for {of}", name(&shadow.tool))
 }

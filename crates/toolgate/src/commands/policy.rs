@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 use toolgate_catalog::Tool;
 use toolgate_host::{Host, Withheld, Withholding};
-use toolgate_policy::{Annotations, Flow, LabelSet, PolicySettings, ToolPolicy};
+use toolgate_policy::{Flow, LabelSet, PolicySettings, ToolPolicy, is_reading, request_as_tool};
 
 use crate::{
     cli::{Globals, Policy, PolicyCommand},
@@ -69,6 +69,12 @@ async fn check(
         Some(Withholding::Denied) => printer.line(
             "  Every call is denied, so that nobody is shown the tool: no list, no search, no script.",
         ),
+        Some(Withholding::Suspicious(found)) => {
+            printer.line("  It is held back for what is in its definition:");
+            for finding in found {
+                printer.line(format!("  - {finding}"));
+            }
+        }
         Some(Withholding::Held(_)) => printer.line(
             "  It is not as it was approved, so that nobody is shown it: `toolgate definitions` tells.",
         ),
@@ -83,10 +89,16 @@ fn find(host: &Host, name: &str) -> Option<Found> {
         let policy = (*host.broker().policy_of(&tool)).clone();
         return Some(Found { policy, server: tool.id.server.to_string(), withheld: None });
     }
-    let mut withheld = host.withheld().into_iter();
-    let Withheld { id, name, definition, why } = withheld.find(|tool| tool.name == name)?;
-    let policy = host.broker().policy().tool(&id, &name, Annotations::of(&definition));
-    Some(Found { policy, server: id.server.to_string(), withheld: Some(why) })
+    if let Some((server, method)) = name.split_once('/').filter(|(_, it)| is_reading(it)) {
+        let prefix = host.catalog().read().server(server)?.prefix.as_deref().map(Into::into);
+        let tool = request_as_tool(&server.into(), prefix, method)?;
+        let policy = (*host.broker().policy_of(&tool)).clone();
+        return Some(Found { policy, server: server.to_owned(), withheld: None });
+    }
+    let withheld: Withheld = host.withheld().into_iter().find(|tool| tool.name == name)?;
+    let policy = host.broker().policy().of(&withheld.tool());
+    let server = withheld.id.server.to_string();
+    Some(Found { policy, server, withheld: Some(withheld.why) })
 }
 
 fn show(globals: &Globals, arguments: &Policy, printer: &mut Printer) -> Result<ExitCode, Failure> {
@@ -106,7 +118,7 @@ fn show(globals: &Globals, arguments: &Policy, printer: &mut Printer) -> Result<
     if arguments.output.json {
         printer.json(&json!({
             "default": policy.mode, "claims": policy.claims, "flow": policy.flow,
-            "newTools": policy.new_tools, "rules": rules, "audit": audit,
+            "newTools": policy.new_tools, "findings": policy.findings, "rules": rules, "audit": audit,
         }))?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -115,6 +127,7 @@ fn show(globals: &Globals, arguments: &Policy, printer: &mut Printer) -> Result<
     printer.line(format!("claims: {}", word(json!(policy.claims))));
     printer.line(format!("flow: {}", word(json!(policy.flow))));
     printer.line(format!("new tools: {}", word(json!(policy.new_tools))));
+    printer.line(format!("findings: {}", word(json!(policy.findings))));
     for rule in &policy.rules {
         let reason = rule.reason.as_ref().map(|reason| format!(": \"{reason}\""));
         let (verdict, specificity) = (rule.verdict, rule.specificity());

@@ -1,10 +1,11 @@
 //! `toolgate runs`
 
+mod flow;
+
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use toolgate_host::one_line;
-use toolgate_policy::{Contact, Evidence};
 use toolgate_store::{Journal, JournalError, RunCall, RunDetail, RunState, RunSummary};
 use toolgate_upstream::Redactor;
 
@@ -201,8 +202,11 @@ fn data(detail: &RunDetail, state: State, cleaner: &Cleaner) -> Value {
                 "verdict": call.verdict.as_ref().map(|(verdict, _)| verdict),
                 "rule": call.verdict.as_ref().map(|(_, rule)| rule),
                 "sent": call.sent, "state": call_state(call, state),
+                "argumentBytes": call.arguments.len(),
+                "resultBytes": call.outcome.as_ref().map(|outcome| match outcome {
+                    Ok(text) | Err(text) => text.len(),
+                }),
                 "result": result.as_deref().map(read), "error": error,
-                "flow": call.flow.as_deref().map(read),
             })
         })
         .collect();
@@ -211,6 +215,7 @@ fn data(detail: &RunDetail, state: State, cleaner: &Cleaner) -> Value {
     data["output"] = json!(cleaner.clean(&detail.output));
     data["error"] = json!(detail.error.as_deref().map(|error| cleaner.clean(error)));
     data["timeline"] = json!(calls);
+    data["flow"] = json!(flow::read(&detail.calls));
     data
 }
 
@@ -232,9 +237,9 @@ fn show(detail: &RunDetail, state: State, cleaner: &Cleaner, printer: &mut Print
     if !detail.calls.is_empty() {
         printer.line(format!("\n{}", timeline(detail, state, cleaner)));
     }
-    let flow = flow(&detail.calls);
+    let flow = flow::read(&detail.calls);
     if !flow.is_empty() {
-        printer.line(format!("\nflow:\n{}", flow.join("\n")));
+        printer.line(format!("\nflow:\n{}", flow::draw(&flow)));
     }
     let output = cleaner.block(&detail.output);
     if !output.trim().is_empty() {
@@ -281,30 +286,6 @@ fn timeline(detail: &RunDetail, state: State, cleaner: &Cleaner) -> String {
         ]
     });
     table(&columns, rows.collect())
-}
-
-/// Which earlier results each call was close to.
-fn flow(calls: &[RunCall]) -> Vec<String> {
-    let mut lines = Vec::new();
-    for call in calls {
-        let read = call.flow.as_deref().and_then(|flow| serde_json::from_str(flow).ok());
-        let evidence: Vec<Evidence> = read.unwrap_or_default();
-        for Evidence { tool, call: result, labels, contact, argument } in evidence {
-            let contact = match contact {
-                Contact::Carried => "carries",
-                Contact::Steered => "is steered by",
-                Contact::Touched => "comes after",
-            };
-            let source = one_line(&format!("{}/{}", tool.server, tool.tool), 128);
-            let place = argument.map(|argument| format!(" in {}", one_line(&argument, 64)));
-            let (number, name) = (call.number, one_line(&call.name, 64));
-            lines.push(format!(
-                "  {source} (result {result}; {labels}) → call {number}, {name}, {contact} it{}",
-                place.unwrap_or_default()
-            ));
-        }
-    }
-    lines
 }
 
 /// What became of a call, in a word.

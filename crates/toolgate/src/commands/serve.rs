@@ -11,7 +11,7 @@ use futures::future::join_all;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use toolgate_gateway::{AggregateSource, HttpSettings, Namespace, PassthroughSource, Source};
-use toolgate_host::Host;
+use toolgate_host::{Host, HostSettings, ServerGuard};
 
 use crate::{
     cli::{Globals, Serve},
@@ -41,7 +41,7 @@ pub(crate) async fn run(
         }
         None => None,
     };
-    let (source, mut hosts) = source(&loaded, arguments)?;
+    let Served { source, mut hosts, guard } = source(&loaded, arguments)?;
     let stop = CancellationToken::new();
     tokio::spawn(stop_on_signal(stop.clone()));
     if let Some((listener, address, door)) = listener {
@@ -73,29 +73,47 @@ pub(crate) async fn run(
         toolgate_gateway::serve_stdio(source, stop).await;
     }
     join_all(hosts.iter().map(Host::shutdown)).await;
+    if let Some(guard) = guard {
+        let _ = tokio::task::spawn_blocking(move || guard.flush()).await;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
+/// What is served.
+struct Served {
+    source: Arc<dyn Source>,
+    hosts: Vec<Host>,
+    /// Of a server that is passed through, where its requests are judged or recorded.
+    guard: Option<Arc<ServerGuard>>,
+}
+
 /// What is served: all servers by a host, or one as it is.
-fn source(loaded: &Loaded, arguments: &Serve) -> Result<(Arc<dyn Source>, Vec<Host>), Failure> {
+fn source(loaded: &Loaded, arguments: &Serve) -> Result<Served, Failure> {
     let settings = loaded.settings(arguments.mode);
     let Some(name) = &arguments.passthrough else {
         let host = Host::start(settings);
         host.warm_up();
-        return Ok((Arc::new(AggregateSource::new(host.clone())), vec![host]));
+        let source = Arc::new(AggregateSource::new(host.clone()));
+        return Ok(Served { source, hosts: vec![host], guard: None });
     };
-    let mut names = Vec::new();
-    for setup in settings.servers {
-        if setup.spec.name.as_str() == name {
-            return Ok((Arc::new(PassthroughSource::new(setup.spec)), Vec::new()));
-        }
-        names.push(setup.spec.name.to_string());
+    if let Some(served) = passthrough(&settings, name) {
+        return Ok(served);
     }
+    let names: Vec<String> =
+        settings.servers.iter().map(|setup| setup.spec.name.to_string()).collect();
     let hint = match names.as_slice() {
         [] => "the configuration has no servers".to_owned(),
         names => format!("there are {}", names.join(", ")),
     };
     Err(Failure::usage(format!("there is no server `{name}`")).hint(hint))
+}
+
+/// One server as it is. The policy holds for it too.
+fn passthrough(settings: &HostSettings, name: &str) -> Option<Served> {
+    let setup = settings.servers.iter().find(|setup| setup.spec.name.as_str() == name)?;
+    let guard = Arc::new(ServerGuard::new(settings, &setup.spec.name));
+    let source = PassthroughSource::new(setup.spec.clone()).guarded_by(Arc::clone(&guard));
+    Some(Served { source: Arc::new(source), hosts: Vec::new(), guard: Some(guard) })
 }
 
 /// Takes an address to listen on; gives the real one, where the port was left open.

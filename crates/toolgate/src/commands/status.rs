@@ -7,6 +7,7 @@ use toolgate_catalog::ExposureKind;
 use toolgate_config::Configuration;
 use toolgate_host::{EncodeTools, Host, ServerOverview, VectorProgress};
 
+use super::findings::Findings;
 use crate::{
     cli::{Globals, Status},
     failure::Failure,
@@ -35,9 +36,7 @@ pub(crate) async fn run(
     for server in &mut servers {
         server.problems.extend(host.broken_schemas(server.server.as_str()));
     }
-    let names = servers.iter().map(|server| server.server.as_str());
-    let findings: Vec<String> =
-        names.flat_map(|server| super::definitions::findings(&host, server)).collect();
+    let findings = Findings::of(&host);
     let vectors = host.vectors().await;
     let logins = logins::of_all(&loaded.configuration).await;
     host.shutdown().await;
@@ -59,7 +58,10 @@ pub(crate) async fn run(
             "vectors": vectors,
             "logins": logins,
             "waitingForApproval": waiting,
-            "findings": findings,
+            "findings": findings.told,
+            "flagged": findings.flagged,
+            "heldBack": findings.held,
+            "denied": findings.denied,
             "unusable": unusable
                 .iter()
                 .map(|(server, reason)| json!({ "server": server, "reason": reason }))
@@ -74,7 +76,10 @@ pub(crate) async fn run(
         if let Some(VectorProgress { encoder, known, total, .. }) = &vectors {
             printer.line(format!("Search by meaning is {encoder}'s: vectors {known} of {total}."));
         }
-        for finding in &findings {
+        if let Some(line) = findings.line() {
+            printer.line(line);
+        }
+        for finding in &findings.told {
             printer.line(format!("Look at {finding}."));
         }
         if waiting > 0 {

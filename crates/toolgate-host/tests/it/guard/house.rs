@@ -27,8 +27,8 @@ pub(super) struct Voice {
 /// A host with four servers.
 pub(super) struct House {
     pub(super) host: Host,
-    folder: TempDir,
-    _servers: Vec<RunningHttp>,
+    pub(super) folder: TempDir,
+    pub(super) _servers: Vec<RunningHttp>,
 }
 
 /// What a client sends when its person chose this.
@@ -38,10 +38,15 @@ pub(super) fn said(choice: &str) -> Value {
 
 /// Everything is allowed but this tool.
 pub(super) fn denying(tool: &str) -> PolicySettings {
-    let target = Target::read(None, Some(tool)).unwrap();
-    let origin = Origin::Configured { path: "policy.rules[0]".into(), place: None };
-    let rules = vec![Rule::new(target, Verdict::Deny, origin)];
+    let rules = vec![rule(None, Some(tool), Verdict::Deny)];
     PolicySettings { rules, ..PolicySettings::of_mode(Mode::Allow) }
+}
+
+/// A rule of the configuration.
+pub(super) fn rule(server: Option<&str>, tool: Option<&str>, verdict: Verdict) -> Rule {
+    let target = Target::read(server, tool).unwrap();
+    let origin = Origin::Configured { path: "policy.rules[0]".into(), place: None };
+    Rule::new(target, verdict, origin)
 }
 
 /// Everything is allowed but what data forbids.
@@ -97,9 +102,18 @@ impl House {
         policy: PolicySettings,
         change: impl FnOnce(HostSettings) -> HostSettings,
     ) -> Self {
+        Self::of(fixtures(), policy, change).await
+    }
+
+    /// With these servers.
+    pub(super) async fn of(
+        fixtures: impl IntoIterator<Item = Fixture>,
+        policy: PolicySettings,
+        change: impl FnOnce(HostSettings) -> HostSettings,
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (mut servers, mut setups) = (Vec::new(), Vec::new());
-        for fixture in fixtures() {
+        for fixture in fixtures {
             let name = fixture.name.clone();
             let log = folder.path().join(&name).with_extension("calls");
             let fixture = fixture.with_call_log(log);
@@ -121,7 +135,13 @@ impl House {
 
     /// How often something was deleted.
     pub(super) fn calls(&self) -> usize {
-        let log = std::fs::read_to_string(self.folder.path().join("store.calls"));
+        self.calls_of("store")
+    }
+
+    /// How often tools of a server were called.
+    pub(super) fn calls_of(&self, server: &str) -> usize {
+        let log = self.folder.path().join(server).with_extension("calls");
+        let log = std::fs::read_to_string(log);
         log.unwrap_or_default().lines().count()
     }
 

@@ -37,7 +37,9 @@ async fn a_lazy_server_starts_with_the_first_call() {
     let result = call_through(&mut gateway, "notes_find_notes", json!({ "words": "x" })).await;
     assert_ne!(result["isError"], true, "{result}");
     assert_eq!(starts(&log), 1);
-    drop(gateway);
+    // What it knows is written by the time it has ended in order.
+    gateway.close_stdin();
+    assert!(gateway.wait().await.unwrap().success());
 
     // The next time its tools are known, and it is left alone all the same.
     let mut gateway = workplace.connect(&[]).await;
