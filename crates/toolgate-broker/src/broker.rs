@@ -1,23 +1,20 @@
 //! Resolve, validate, watch the data, authorise, dispatch, learn, record.
 
-use std::{
-    collections::HashMap,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use parking_lot::RwLock;
 use serde_json::{Map, Value};
 use toolgate_catalog::{Catalog, ServerName, Tool, ToolId, nearest};
 use toolgate_policy::{Decision, Flow, FlowMode, Policy, ToolPolicy};
-use toolgate_store::AuditRecord;
-use toolgate_upstream::{CallError, CallOptions, Upstream};
+use toolgate_telemetry::Telemetry;
+use toolgate_upstream::{CallOptions, Upstream};
 
 use crate::{
     context::{CallContext, Decided, RunContext, SessionContext},
     error::BrokerError,
     guard::{Guard, GuardSettings, Permit},
-    record::{self, Outcome, Recorder},
+    record::{self, Recorder},
+    recording::Recording,
     validate::{Uncheckable, Validators},
     watch,
 };
@@ -34,6 +31,7 @@ pub struct Broker {
     validators: Validators,
     guard: Guard,
     recorder: Option<Recorder>,
+    telemetry: Telemetry,
 }
 
 /// What the configuration says of calls.
@@ -72,7 +70,7 @@ impl Broker {
         rules: Rules,
         guard: GuardSettings,
     ) -> Self {
-        let GuardSettings { policy, journal, audit } = guard;
+        let GuardSettings { policy, journal, audit, telemetry } = guard;
         Self {
             catalog,
             upstream,
@@ -80,6 +78,7 @@ impl Broker {
             validators: Validators::default(),
             guard: Guard::new(policy, journal),
             recorder: audit.map(Recorder::new),
+            telemetry,
         }
     }
 
@@ -89,27 +88,20 @@ impl Broker {
         name: &str,
         arguments: Map<String, Value>,
         context: &CallContext,
-        options: CallOptions,
+        mut options: CallOptions,
     ) -> Result<Value, BrokerError> {
-        let started = Instant::now();
-        let tool = self.resolve(name)?;
-        let policy = self.guard.policy_of(&tool);
-        if policy.is_hidden() {
-            return Err(self.unknown(name));
-        }
-        let arguments =
-            if self.validates(&tool.id) { self.check(&tool, arguments).await? } else { arguments };
         let arguments = Value::Object(arguments);
-        let flow = watch::flow(context, &tool, &arguments, self.guard.policy().flow());
-        let call = Call { tool: &tool, policy: &policy, context, flow };
-        let decision = policy.decide(&arguments, &call.flow);
-        let Some(recorder) = &self.recorder else {
-            return self.authorised(&call, arguments, &decision, None, options).await;
+        let tool = self.resolve(name);
+        let known = (name, tool.as_ref().ok());
+        let (recorder, meta) = (self.recorder.as_ref(), options.meta.as_ref());
+        let mut recording =
+            Recording::start(recorder, &self.telemetry, context, known, &arguments, meta);
+        recording.pass_on(&mut options.meta);
+        let outcome = match tool {
+            Ok(tool) => self.decide(&tool, arguments, context, &mut recording, options).await,
+            Err(unknown) => Err(unknown),
         };
-        let mut record = recorder.decided(context, &tool, &arguments, &decision);
-        let recording = Some((recorder, &mut record));
-        let outcome = self.authorised(&call, arguments, &decision, recording, options).await;
-        recorder.after(record, ended(&outcome), started.elapsed());
+        recording.end(&outcome);
         outcome
     }
 
@@ -151,13 +143,35 @@ impl Broker {
         }
     }
 
+    /// Decides on a call of a tool that exists, and makes it.
+    async fn decide(
+        &self,
+        tool: &Tool,
+        arguments: Value,
+        context: &CallContext,
+        recording: &mut Recording<'_>,
+        options: CallOptions,
+    ) -> Result<Value, BrokerError> {
+        let policy = self.guard.policy_of(tool);
+        if policy.is_hidden() {
+            return Err(self.unknown(tool.name.as_str()));
+        }
+        let arguments =
+            if self.validates(&tool.id) { self.check(tool, arguments).await? } else { arguments };
+        let flow = watch::flow(context, tool, &arguments, self.guard.policy().flow());
+        let call = Call { tool, policy: &policy, context, flow };
+        let decision = policy.decide(&arguments, &call.flow);
+        recording.decided(&decision);
+        self.authorised(&call, arguments, &decision, recording, options).await
+    }
+
     /// Makes a call that is decided, if it may be made, and learns its result.
     async fn authorised(
         &self,
         call: &Call<'_>,
         arguments: Value,
         decision: &Decision,
-        recording: Option<(&Recorder, &mut AuditRecord)>,
+        recording: &mut Recording<'_>,
         options: CallOptions,
     ) -> Result<Value, BrokerError> {
         let Call { tool, policy, context, flow } = call;
@@ -169,11 +183,8 @@ impl Broker {
                 return Err(error);
             }
         };
-        if let Some((recorder, record)) = recording {
-            record::permitted(record, &permit);
-            if !recorder.before(record).await {
-                return Err(BrokerError::Unrecorded { tool: tool.name.to_string() });
-            }
+        if !recording.permitted(&permit).await {
+            return Err(BrokerError::Unrecorded { tool: tool.name.to_string() });
         }
         let arguments = match arguments {
             Value::Object(arguments) => Some(arguments),
@@ -190,11 +201,7 @@ impl Broker {
 
     /// Checks the arguments. A schema that refers to itself can make that take for ever, so that
     /// it is done aside and for a limited time.
-    async fn check(
-        &self,
-        tool: &Tool,
-        arguments: Map<String, Value>,
-    ) -> Result<Map<String, Value>, BrokerError> {
+    async fn check(&self, tool: &Tool, arguments: Value) -> Result<Value, BrokerError> {
         let schema = self.validators.compiled(tool);
         if !schema.refers {
             return schema.check(tool, arguments);
@@ -258,25 +265,4 @@ fn write_down(
     ledger
         .decided(number, &decided)
         .map_err(|why| BrokerError::Unwritten { tool: call.tool.name.to_string(), why })
-}
-
-/// How a call ended, for the record.
-fn ended(outcome: &Result<Value, BrokerError>) -> Outcome {
-    match outcome {
-        Ok(result) => {
-            let is_error = result.get("isError").and_then(Value::as_bool).unwrap_or_default();
-            Outcome::Result { bytes: record::size(result), is_error }
-        }
-        Err(BrokerError::Waiting { .. }) => Outcome::Waiting,
-        Err(
-            BrokerError::Denied { .. }
-            | BrokerError::Unrecorded { .. }
-            | BrokerError::Unwritten { .. },
-        ) => Outcome::Refused,
-        Err(BrokerError::Call(error)) => match **error {
-            CallError::Stopped { .. } | CallError::TimedOut { .. } => Outcome::Unknown,
-            _ => Outcome::Error,
-        },
-        Err(_) => Outcome::Error,
-    }
 }

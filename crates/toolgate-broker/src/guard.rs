@@ -7,6 +7,7 @@ use serde_json::Value;
 use toolgate_catalog::{Definition, Tool, ToolId};
 use toolgate_policy::{Decision, Policy, PolicySettings, Request, Scope, ToolPolicy, Verdict};
 use toolgate_store::{Approval, ApprovalState, Journal, JournalError};
+use toolgate_telemetry::Telemetry;
 use toolgate_upstream::{CallError, CallOptions};
 
 use crate::{
@@ -27,6 +28,8 @@ pub struct GuardSettings {
     pub journal: Option<Arc<Journal>>,
     /// Where every decision and call is recorded.
     pub audit: Option<Audit>,
+    /// Who is told of every call, in figures.
+    pub telemetry: Telemetry,
 }
 
 /// Decides on calls.

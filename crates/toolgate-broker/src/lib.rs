@@ -13,6 +13,7 @@ mod error;
 mod grants;
 mod guard;
 mod record;
+mod recording;
 mod validate;
 mod watch;
 

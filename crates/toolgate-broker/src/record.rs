@@ -11,12 +11,11 @@ use std::{
 };
 
 use serde_json::Value;
-use toolgate_catalog::{Fingerprint, Tool};
 use toolgate_policy::Decision;
 use toolgate_store::{AuditLog, AuditRecord};
 use toolgate_upstream::Redactor;
 
-use crate::{ask, context::CallContext, guard::Permit};
+use crate::{ask, guard::Permit};
 
 /// Where and how calls are recorded.
 #[derive(Debug)]
@@ -87,35 +86,16 @@ impl Recorder {
         Self { audit, lines, told }
     }
 
-    /// The record of a call that was decided.
-    pub(crate) fn decided(
-        &self,
-        context: &CallContext,
-        tool: &Tool,
-        arguments: &Value,
-        decision: &Decision,
-    ) -> AuditRecord {
-        AuditRecord {
-            kind: "call".to_owned(),
-            caller: context.session.caller().name.to_string(),
-            session: context.session.id().to_string(),
-            run: context.run_id().map(str::to_owned),
-            tool: tool.name.to_string(),
-            server: tool.id.server.to_string(),
-            verdict: decision.verdict.as_str().to_owned(),
-            rule: ask::rule(decision),
-            arguments_hash: Fingerprint::of(arguments).to_string(),
-            arguments: self.audit.arguments.then(|| {
-                let mut arguments = arguments.clone();
-                hide(&mut arguments);
-                for redactor in &self.audit.redactors {
-                    redactor.clean_value(&mut arguments);
-                }
-                arguments
-            }),
-            argument_bytes: size(arguments),
-            ..AuditRecord::default()
-        }
+    /// The arguments as they are kept, where they are.
+    pub(crate) fn kept(&self, arguments: &Value) -> Option<Value> {
+        self.audit.arguments.then(|| {
+            let mut arguments = arguments.clone();
+            hide(&mut arguments);
+            for redactor in &self.audit.redactors {
+                redactor.clean_value(&mut arguments);
+            }
+            arguments
+        })
     }
 
     /// Writes that a call is about to be made, where a call must not be made without that. `false`
@@ -135,17 +115,10 @@ impl Recorder {
     /// Writes how a call ended.
     pub(crate) fn after(&self, mut record: AuditRecord, outcome: Outcome, duration: Duration) {
         record.duration = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
-        let outcome = match outcome {
-            Outcome::Result { bytes, is_error } => {
-                record.result_bytes = bytes;
-                if is_error { "error" } else { "ok" }
-            }
-            Outcome::Error => "error",
-            Outcome::Refused => "refused",
-            Outcome::Waiting => "waiting",
-            Outcome::Unknown => "unknown",
-        };
-        outcome.clone_into(&mut record.outcome);
+        if let Outcome::Result { bytes, .. } = outcome {
+            record.result_bytes = bytes;
+        }
+        outcome.name().clone_into(&mut record.outcome);
         self.write(record);
     }
 
@@ -168,7 +141,19 @@ impl Recorder {
     }
 }
 
-/// What let a call through, in the words of the record.
+impl Outcome {
+    /// The word for it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Result { is_error: false, .. } => "ok",
+            Self::Result { is_error: true, .. } | Self::Error => "error",
+            Self::Refused => "refused",
+            Self::Waiting => "waiting",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
 /// Which rule decided, and who let the call through.
 pub(crate) fn rule_of(decision: &Decision, permit: Option<&Permit>) -> String {
     let rule = ask::rule(decision);
@@ -179,6 +164,7 @@ pub(crate) fn rule_of(decision: &Decision, permit: Option<&Permit>) -> String {
     }
 }
 
+/// Adds to the record who let the call through.
 pub(crate) fn permitted(record: &mut AuditRecord, permit: &Permit) {
     match permit {
         Permit::Policy => {}

@@ -30,6 +30,7 @@ use crate::{
     settings::{Connect, HostSettings},
     supply::Shelf,
     switches::Switches,
+    traced,
     usage::Usage,
 };
 
@@ -136,6 +137,7 @@ impl Host {
             patience_ends,
         };
         let host = Self { inner: Arc::new(inner) };
+        host.settings().telemetry.watch_servers(traced::connected(&host.inner.upstream));
         for plan in &plans {
             host.use_at_start(plan);
         }
@@ -474,7 +476,8 @@ fn guard(settings: &HostSettings, journal: Option<Arc<Journal>>) -> GuardSetting
         required: audit.required,
         redactors: settings.servers.iter().map(|setup| setup.spec.endpoint.redactor()).collect(),
     });
-    GuardSettings { policy: settings.policy.clone(), journal, audit }
+    let (policy, telemetry) = (settings.policy.clone(), settings.telemetry.clone());
+    GuardSettings { policy, journal, audit, telemetry }
 }
 
 /// Without a journal nothing waits for a person and nothing outlives the process.

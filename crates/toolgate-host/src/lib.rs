@@ -42,6 +42,7 @@ mod settings;
 mod supply;
 mod switches;
 mod texts;
+mod traced;
 mod usage;
 mod words;
 

@@ -49,7 +49,7 @@ pub(crate) use self::{
     learned::Learned,
     outputs::{Outputs, Page, Unreadable},
 };
-use crate::{host::Host, session::Session};
+use crate::{host::Host, session::Session, traced};
 
 /// Everything that scripts share.
 #[derive(Debug)]
@@ -207,7 +207,7 @@ impl CodeMode {
         script: Script,
         recorder: Option<Recorder>,
         media: Vec<(String, String)>,
-        options: CallOptions,
+        mut options: CallOptions,
     ) -> CodeRun {
         let recorder = recorder.map(Arc::new);
         let media = Arc::new(Media::new(recorder.clone(), media));
@@ -218,7 +218,9 @@ impl CodeMode {
             Some(recorder) => run.with_ledger(Arc::clone(recorder) as Arc<dyn RunLedger>),
             None => run,
         });
+        let span = traced::run(&host, session.context(), &run, script.language, &mut options);
         let bridge = Bridge::new(Wiring {
+            trace: toolgate_telemetry::trace_of(options.meta.as_ref()),
             session,
             run: Arc::clone(&run),
             respondent: options.respondent,
@@ -247,6 +249,7 @@ impl CodeMode {
         let waiting = bridge.waiting();
         let mut run = self.shown(settings, report, &code, &media, recorder.as_deref(), &waiting);
         run.waiting = waiting;
+        traced::ran(span, &run);
         run
     }
 
