@@ -6,6 +6,7 @@ use parking_lot::RwLock;
 use serde_json::{Map, Value};
 use toolgate_catalog::{Catalog, ServerName, Tool, ToolId, nearest};
 use toolgate_policy::{Decision, Flow, FlowMode, Policy, ToolPolicy};
+use toolgate_store::AuditRecord;
 use toolgate_telemetry::Telemetry;
 use toolgate_upstream::{CallOptions, Upstream};
 
@@ -134,6 +135,13 @@ impl Broker {
     /// Forgets what was granted for a run. Touches the disk.
     pub fn end_run(&self, run: &RunContext) {
         self.guard.end_run(run);
+    }
+
+    /// Writes down a decision that is about no call, where there is a record.
+    pub fn note(&self, record: AuditRecord) {
+        if let Some(recorder) = &self.recorder {
+            recorder.note(record);
+        }
     }
 
     /// Waits until everything so far is in the audit log.

@@ -61,6 +61,8 @@ pub(crate) enum Outcome {
 
 /// Records that wait to be written; when there are more, whoever calls writes.
 const WAITING: usize = 1_024;
+/// Records that are written at once.
+const BATCH: usize = 256;
 const FLUSHING_PATIENCE: Duration = Duration::from_secs(2);
 /// Words in the names of arguments whose values are never written down.
 const SECRET_WORDS: [&str; 8] =
@@ -73,11 +75,19 @@ impl Recorder {
         let told = Arc::new(AtomicBool::new(false));
         let (log, once) = (audit.log.clone(), Arc::clone(&told));
         let write_all = move || {
-            for line in waiting {
-                match line {
-                    Line::Record(record) => report(&log, &record, &once),
-                    Line::Flush(done) => drop(done),
+            while let Ok(line) = waiting.recv() {
+                // What came meanwhile is written with it, under one lock.
+                let more = waiting.try_iter().take(BATCH);
+                let (mut records, mut flushed) = (Vec::new(), Vec::new());
+                for line in std::iter::once(line).chain(more) {
+                    match line {
+                        Line::Record(record) => records.push(*record),
+                        Line::Flush(done) => flushed.push(done),
+                    }
                 }
+                report(&log, &records, &once);
+                // Answered by being dropped.
+                drop(flushed);
             }
         };
         if let Err(error) = std::thread::Builder::new().name("audit".to_owned()).spawn(write_all) {
@@ -122,6 +132,11 @@ impl Recorder {
         self.write(record);
     }
 
+    /// Writes down something that is no call.
+    pub(crate) fn note(&self, record: AuditRecord) {
+        self.write(record);
+    }
+
     /// Waits until everything so far is written.
     pub(crate) fn flush(&self) {
         let (done, written) = mpsc::sync_channel(1);
@@ -136,7 +151,7 @@ impl Recorder {
         if let Err(TrySendError::Full(line) | TrySendError::Disconnected(line)) = sent
             && let Line::Record(record) = line
         {
-            report(&self.audit.log, &record, &self.told);
+            report(&self.audit.log, &[*record], &self.told);
         }
     }
 }
@@ -190,8 +205,10 @@ pub(crate) fn size(value: &Value) -> u64 {
     count.0
 }
 
-fn report(log: &AuditLog, record: &AuditRecord, told: &AtomicBool) {
-    if let Err(error) = log.append(record) {
+fn report(log: &AuditLog, records: &[AuditRecord], told: &AtomicBool) {
+    if !records.is_empty()
+        && let Err(error) = log.append_all(records)
+    {
         tell(told, &error);
     }
 }
@@ -218,6 +235,12 @@ fn hide(value: &mut Value) {
             }
         }
         _ => {}
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.flush();
     }
 }
 

@@ -471,7 +471,7 @@ impl Host {
 /// What decides on calls and keeps what was decided.
 fn guard(settings: &HostSettings, journal: Option<Arc<Journal>>) -> GuardSettings {
     let audit = settings.store.as_ref().zip(settings.audit).map(|(store, audit)| Audit {
-        log: store.audit(),
+        log: store.audit().with_limits(audit.limits),
         arguments: audit.arguments,
         required: audit.required,
         redactors: settings.servers.iter().map(|setup| setup.spec.endpoint.redactor()).collect(),

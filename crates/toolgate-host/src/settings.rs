@@ -6,7 +6,7 @@ use toolgate_broker::ServerRules;
 use toolgate_catalog::{ExposureSettings, ServerEntry};
 use toolgate_policy::{PolicySettings, definitions::Lock};
 use toolgate_search::{Chooser, StrategyName};
-use toolgate_store::{ChoiceFile, Store};
+use toolgate_store::{AuditLimits, ChoiceFile, Store};
 use toolgate_telemetry::Telemetry;
 use toolgate_upstream::ServerSpec;
 
@@ -64,6 +64,8 @@ pub struct AuditSettings {
     pub arguments: bool,
     /// Whether a call is refused that cannot be recorded.
     pub required: bool,
+    /// How much of the record is kept.
+    pub limits: AuditLimits,
 }
 
 /// A model that chooses tools from candidates.

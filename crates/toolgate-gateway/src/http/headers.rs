@@ -5,7 +5,7 @@
 
 use axum::http::{HeaderMap, StatusCode, header};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::refusal::Refusal;
 use crate::{

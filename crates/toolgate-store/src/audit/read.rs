@@ -110,7 +110,9 @@ impl Walk {
     /// Whether a line is the one that comes next.
     fn follow(&mut self, line: &Line, head: &Head, place: impl Fn() -> AuditPlace, seen: Seen<'_>) {
         let follows = match &self.before {
-            Some(before) => line.before == *before && line.number == self.number + 1,
+            Some(before) => {
+                line.before == *before && self.number.checked_add(1) == Some(line.number)
+            }
             // What was before the first one that is kept is not known any more.
             None => line.number > 1 || line.before == FIRST,
         };

@@ -74,7 +74,7 @@ impl Open {
         let mut text = Vec::new();
         let (mut number, mut hash) = (self.known.number, self.known.hash.clone());
         for record in records {
-            number += 1;
+            number = number.saturating_add(1);
             let record = record.clone();
             hash = Line { number, time, before: hash, record, hash: String::new() }
                 .write(&mut text)?;
@@ -101,11 +101,11 @@ impl Open {
     /// Puts the file aside, removes what is too old, and begins a new file.
     fn roll(&mut self, limits: AuditLimits) -> io::Result<()> {
         fs::rename(&self.path, aside_path(&self.path, self.known.number))?;
-        self.known.rolled += 1;
+        self.known.rolled = self.known.rolled.wrapping_add(1);
         let aside = put_aside(&self.path)?;
         let too_many = aside.len().saturating_sub(limits.files);
         if let Some((last, _)) = too_many.checked_sub(1).and_then(|at| aside.get(at)) {
-            self.known.from = last + 1;
+            self.known.from = last.saturating_add(1);
         }
         // First that they may be missing, and then that they are.
         self.write_head()?;

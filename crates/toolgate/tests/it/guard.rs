@@ -1,6 +1,8 @@
 //! The policy, approvals, grants, definitions and the record, from a shell.
 
 mod promises;
+#[cfg(unix)]
+mod record;
 
 use serde_json::{Value, json};
 use toolgate_testkit::Fixture;
@@ -190,7 +192,7 @@ async fn the_record_is_shown_filtered_and_verified() {
     exit code 1
     --- stdout
     --- stderr
-    error: line 2 was changed: its hash is not its own
+    error: line 2 of audit.jsonl was changed: its hash is not its own
     ");
 }
 

@@ -26,6 +26,7 @@ pub(crate) struct HttpGateway {
 pub(crate) struct HttpClient {
     url: String,
     http: reqwest::Client,
+    headers: Vec<(String, String)>,
 }
 
 impl Workplace {
@@ -68,18 +69,28 @@ impl HttpGateway {
     }
 
     pub(crate) fn client(&self) -> HttpClient {
-        HttpClient { url: self.url.clone(), http: reqwest::Client::new() }
+        HttpClient { url: self.url.clone(), http: reqwest::Client::new(), headers: Vec::new() }
     }
 
     /// Asks it to end, and waits for a good end.
-    pub(crate) async fn stop(mut self) {
-        signal("TERM", self.child.id().unwrap());
+    pub(crate) async fn stop(self) {
+        self.stop_by("TERM").await;
+    }
+
+    /// The same by another signal.
+    pub(crate) async fn stop_by(mut self, name: &str) {
+        signal(name, self.child.id().unwrap());
         let status = tokio::time::timeout(PATIENCE, self.child.wait()).await.unwrap();
         assert_eq!(status.unwrap().code(), Some(0));
     }
 }
 
 impl HttpClient {
+    /// Sends a header with every request from now on.
+    pub(crate) fn send_header(&mut self, name: &str, value: &str) {
+        self.headers.push((name.to_owned(), value.to_owned()));
+    }
+
     /// Sends a request; gives its result.
     pub(crate) async fn request(&self, method: &str, mut params: Value) -> Value {
         params["_meta"] = json!({
@@ -95,6 +106,9 @@ impl HttpClient {
             .header("mcp-method", method);
         if let Some(name) = params["name"].as_str() {
             request = request.header("mcp-name", name);
+        }
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
         }
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         let answer = request.json(&body).send().await.unwrap().text().await.unwrap();
