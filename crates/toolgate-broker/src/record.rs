@@ -61,6 +61,8 @@ pub(crate) enum Outcome {
 
 /// Records that wait to be written; when there are more, whoever calls writes.
 const WAITING: usize = 1_024;
+/// How long a record waits for others to be written with.
+const LINGER: Duration = Duration::from_millis(5);
 /// Records that are written at once.
 const BATCH: usize = 256;
 const FLUSHING_PATIENCE: Duration = Duration::from_secs(2);
@@ -76,7 +78,8 @@ impl Recorder {
         let (log, once) = (audit.log.clone(), Arc::clone(&told));
         let write_all = move || {
             while let Ok(line) = waiting.recv() {
-                // What came meanwhile is written with it, under one lock.
+                // What comes meanwhile is written with it: one lock, and calls wake nobody.
+                std::thread::sleep(LINGER);
                 let more = waiting.try_iter().take(BATCH);
                 let (mut records, mut flushed) = (Vec::new(), Vec::new());
                 for line in std::iter::once(line).chain(more) {

@@ -117,7 +117,8 @@ impl<'r> Recording<'r> {
             return;
         }
         if self.verdict.is_none() {
-            self.record.rule = undecided(outcome, !self.record.server.is_empty()).to_owned();
+            let rule = undecided(outcome, !self.record.server.is_empty());
+            rule.clone_into(&mut self.record.rule);
         }
         let ended = match ended(outcome) {
             // Whoever stopped to wait did so before anything was sent.

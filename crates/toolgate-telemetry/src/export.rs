@@ -91,12 +91,11 @@ impl Sender {
         for (name, value) in headers {
             let header = HeaderName::try_from(name.as_str()).ok();
             let value = HeaderValue::try_from(value.as_str()).ok();
-            match header.zip(value) {
-                Some((header, mut value)) => {
-                    value.set_sensitive(true);
-                    fit.insert(header, value);
-                }
-                None => tracing::warn!("the telemetry header `{name}` cannot be sent"),
+            if let Some((header, mut value)) = header.zip(value) {
+                value.set_sensitive(true);
+                fit.insert(header, value);
+            } else {
+                tracing::warn!("the telemetry header `{name}` cannot be sent");
             }
         }
         // Elsewhere nobody may have the headers.

@@ -80,7 +80,7 @@ impl Telemetry {
             .build();
         let exporter = CountedExporter { exporter: spans, tally: Arc::clone(&tally) };
         let queue = BatchSpanProcessor::builder(exporter).build();
-        let traces = SdkTracerProvider::builder()
+        let spanned = SdkTracerProvider::builder()
             .with_span_processor(CountedQueue { queue, tally: Arc::clone(&tally) })
             .with_resource(resource.clone())
             .build();
@@ -90,7 +90,7 @@ impl Telemetry {
             .build();
         let scope =
             InstrumentationScope::builder(NAME).with_version(env!("CARGO_PKG_VERSION")).build();
-        let tracer = traces.tracer_with_scope(scope.clone());
+        let tracer = spanned.tracer_with_scope(scope.clone());
         let meter = metrics.meter_with_scope(scope);
         let instruments = Instruments::new(&meter);
         let connected = Connected::default();
@@ -108,7 +108,7 @@ impl Telemetry {
                 observer.observe(sum, &[]);
             })
             .build();
-        let inner = Inner { traces, metrics, tracer, instruments, tally, connected };
+        let inner = Inner { traces: spanned, metrics, tracer, instruments, tally, connected };
         Ok(Self(Some(Arc::new(inner))))
     }
 

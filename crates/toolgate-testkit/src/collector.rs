@@ -1,6 +1,7 @@
 //! An OpenTelemetry collector that remembers what it was sent.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
@@ -201,5 +202,8 @@ fn number(value: Option<number_data_point::Value>) -> u64 {
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }

@@ -40,7 +40,7 @@ async fn what_was_never_called_is_recorded_too() {
         told,
         [
             "call  deny refused: there is no such tool",
-            "call crm deny refused: all its calls are denied",
+            "call  deny refused: there is no such tool",
             "call mail deny refused: its arguments do not fit",
         ]
     );

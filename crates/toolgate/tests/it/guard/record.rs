@@ -17,7 +17,7 @@ async fn what_a_person_decides_is_recorded_with_who() {
         &["call", "records_delete", r#"{"id":"1"}"#][..],
         &["disable", "records"],
         &["enable", "records"],
-        &["token", "create", "laptop"],
+        &["token", "create", "--name", "laptop"],
         &["token", "revoke", "laptop"],
         &["definitions", "approve", "--all"],
     ] {
