@@ -267,7 +267,7 @@ mod tests {
         let started = check(schema, json!({"a": format!("{}!", "a".repeat(5000))}));
         assert!(started.is_err());
         let wide = json!({"additionalProperties": {"type": "integer"}});
-        let many: Map<String, Value> =
+        let many: serde_json::Map<String, Value> =
             (0..5000).map(|index| (format!("k{index}"), json!("x".repeat(1000)))).collect();
         let message = check(wide, Value::Object(many)).unwrap_err().to_string();
         assert!(message.len() < 4000, "{}", message.len());
