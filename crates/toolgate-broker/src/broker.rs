@@ -6,6 +6,7 @@ use parking_lot::RwLock;
 use serde_json::{Map, Value};
 use toolgate_catalog::{Catalog, ServerName, Tool, ToolId, nearest};
 use toolgate_policy::{Policy, ToolPolicy};
+use toolgate_store::AuditRecord;
 use toolgate_upstream::{CallOptions, Upstream};
 
 use crate::{
@@ -72,16 +73,22 @@ impl Broker {
         name: &str,
         arguments: Map<String, Value>,
         context: &CallContext,
-        options: CallOptions,
+        mut options: CallOptions,
     ) -> Result<Value, BrokerError> {
-        let tool = self.resolve(name)?;
-        if self.gate.policy_of(&tool).is_hidden() {
-            return Err(self.unknown(name));
-        }
-        let arguments =
-            if self.validates(&tool.id) { self.check(&tool, arguments).await? } else { arguments };
         let arguments = Value::Object(arguments);
-        let admitted = self.gate.admit(&tool, &arguments, context, &options).await?;
+        let tool = self.resolve(name);
+        let called = (name, tool.as_ref().ok());
+        let recording = self.gate.begin(context, called, &arguments, options.meta.as_ref());
+        recording.pass_on(&mut options.meta);
+        let (tool, arguments) = match self.checked(tool, arguments).await {
+            Ok(checked) => checked,
+            Err(error) => {
+                recording.end(Err(&error));
+                return Err(error);
+            }
+        };
+        let admitted =
+            self.gate.admit_begun(recording, &tool, &arguments, context, &options).await?;
         let arguments = match arguments {
             Value::Object(arguments) => Some(arguments),
             _ => None,
@@ -121,18 +128,34 @@ impl Broker {
         self.gate.end_run(run);
     }
 
+    /// Writes down a decision that is about no call, where there is a record.
+    pub fn note(&self, record: AuditRecord) {
+        self.gate.note(record);
+    }
+
     /// Waits until everything so far is in the audit log.
     pub fn flush(&self) {
         self.gate.flush();
     }
 
+    /// The tool, if it is there for anybody, and arguments that fit it.
+    async fn checked(
+        &self,
+        tool: Result<Tool, BrokerError>,
+        arguments: Value,
+    ) -> Result<(Tool, Value), BrokerError> {
+        let tool = tool?;
+        if self.gate.policy_of(&tool).is_hidden() {
+            return Err(self.unknown(tool.name.as_str()));
+        }
+        let arguments =
+            if self.validates(&tool.id) { self.check(&tool, arguments).await? } else { arguments };
+        Ok((tool, arguments))
+    }
+
     /// Checks the arguments. A schema that refers to itself can make that take for ever, so that
     /// it is done aside and for a limited time.
-    async fn check(
-        &self,
-        tool: &Tool,
-        arguments: Map<String, Value>,
-    ) -> Result<Map<String, Value>, BrokerError> {
+    async fn check(&self, tool: &Tool, arguments: Value) -> Result<Value, BrokerError> {
         let schema = self.validators.compiled(tool);
         if !schema.refers {
             return schema.check(tool, arguments);

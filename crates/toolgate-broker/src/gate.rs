@@ -1,11 +1,12 @@
 //! What every request to a server passes, and what takes in what comes of it.
 
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use toolgate_catalog::Tool;
 use toolgate_policy::{Decision, Flow, FlowMode, Policy, ToolPolicy};
 use toolgate_store::AuditRecord;
+use toolgate_telemetry::Telemetry;
 use toolgate_upstream::{CallError, CallOptions};
 
 use crate::{
@@ -13,7 +14,8 @@ use crate::{
     error::BrokerError,
     guard::{Guard, GuardSettings, Permit},
     lanes::{Lanes, Place},
-    record::{self, Outcome, Recorder},
+    record::{self, Recorder},
+    recording::Recording,
     watch,
 };
 
@@ -26,7 +28,8 @@ use crate::{
 pub struct Gate {
     guard: Guard,
     lanes: Lanes,
-    recorder: Option<Recorder>,
+    recorder: Option<Arc<Recorder>>,
+    telemetry: Telemetry,
 }
 
 /// A request that may be sent now, once. Dropped without an end, its outcome is unknown.
@@ -34,8 +37,7 @@ pub struct Gate {
 pub struct Admitted {
     gate: Arc<Gate>,
     request: Judged,
-    record: Option<AuditRecord>,
-    started: Instant,
+    recording: Recording,
     /// Held until the end.
     _place: Option<Place>,
 }
@@ -52,11 +54,12 @@ struct Judged {
 impl Gate {
     /// A gate with this policy, and this memory.
     pub fn new(settings: GuardSettings) -> Self {
-        let GuardSettings { policy, journal, audit, script_calls } = settings;
+        let GuardSettings { policy, journal, audit, script_calls, telemetry } = settings;
         Self {
             guard: Guard::new(policy, journal),
             lanes: Lanes::new(script_calls),
-            recorder: audit.map(Recorder::new),
+            recorder: audit.map(|audit| Arc::new(Recorder::new(audit))),
+            telemetry,
         }
     }
 
@@ -79,24 +82,42 @@ impl Gate {
         context: &CallContext,
         options: &CallOptions,
     ) -> Result<Admitted, BrokerError> {
-        let started = Instant::now();
+        let called = (tool.name.as_str(), Some(tool));
+        let recording = self.begin(context, called, arguments, options.meta.as_ref());
+        self.admit_begun(recording, tool, arguments, context, options).await
+    }
+
+    /// Begins the record of a request: of a tool, or of none that exists.
+    pub(crate) fn begin(
+        &self,
+        context: &CallContext,
+        called: (&str, Option<&Tool>),
+        arguments: &Value,
+        meta: Option<&Map<String, Value>>,
+    ) -> Recording {
+        let recorder = self.recorder.clone();
+        Recording::start(recorder, &self.telemetry, context, called, arguments, meta)
+    }
+
+    /// Lets a request through whose record has begun.
+    pub(crate) async fn admit_begun(
+        self: &Arc<Self>,
+        mut recording: Recording,
+        tool: &Tool,
+        arguments: &Value,
+        context: &CallContext,
+        options: &CallOptions,
+    ) -> Result<Admitted, BrokerError> {
         let policy = self.guard.policy_of(tool);
         let flow = watch::flow(context, tool, arguments, self.policy().flow());
         let decision = policy.decide(arguments, &flow);
+        recording.decided(&decision);
         let (tool, context) = (tool.clone(), context.clone());
         let request = Judged { tool, policy, context, flow };
-        let recorder = self.recorder.as_ref();
-        let mut record =
-            recorder.map(|it| it.decided(&request.context, &request.tool, arguments, &decision));
-        let permitted = self.permit(&request, arguments, &decision, &mut record, options).await;
-        match permitted {
-            Ok(place) => {
-                Ok(Admitted { gate: Arc::clone(self), request, record, started, _place: place })
-            }
+        match self.permit(&request, arguments, &decision, &mut recording, options).await {
+            Ok(place) => Ok(Admitted { gate: Arc::clone(self), request, recording, _place: place }),
             Err(error) => {
-                if let Some((recorder, record)) = recorder.zip(record) {
-                    recorder.after(record, ended(Err(&error)), started.elapsed());
-                }
+                recording.end(Err(&error));
                 Err(error)
             }
         }
@@ -124,6 +145,13 @@ impl Gate {
         self.guard.end_run(run);
     }
 
+    /// Writes down a decision that is about no request, where there is a record.
+    pub fn note(&self, record: AuditRecord) {
+        if let Some(recorder) = &self.recorder {
+            recorder.note(record);
+        }
+    }
+
     /// Waits until everything so far is in the audit log.
     pub fn flush(&self) {
         if let Some(recorder) = &self.recorder {
@@ -137,7 +165,7 @@ impl Gate {
         request: &Judged,
         arguments: &Value,
         decision: &Decision,
-        record: &mut Option<AuditRecord>,
+        recording: &mut Recording,
         options: &CallOptions,
     ) -> Result<Option<Place>, BrokerError> {
         let Judged { tool, context, .. } = request;
@@ -156,11 +184,8 @@ impl Gate {
             },
             None => None,
         };
-        if let (Some(recorder), Some(record)) = (&self.recorder, record) {
-            record::permitted(record, &permit);
-            if !recorder.before(record).await {
-                return Err(BrokerError::Unrecorded { tool: tool.name.to_string() });
-            }
+        if !recording.permitted(&permit).await {
+            return Err(BrokerError::Unrecorded { tool: tool.name.to_string() });
         }
         write_down(request, decision, Some(&permit))?;
         Ok(place)
@@ -169,31 +194,19 @@ impl Gate {
 
 impl Admitted {
     /// Takes in what came of the request: its data is known from now on, and its end is recorded.
-    pub fn finish(mut self, outcome: Result<&Value, &BrokerError>) {
+    pub fn finish(self, outcome: Result<&Value, &BrokerError>) {
         if let Ok(result) = outcome
             && self.gate.policy().flow() != FlowMode::Off
         {
             let Judged { tool, policy, context, flow } = &self.request;
             watch::learn(context, tool, policy.labels(), flow, result);
         }
-        self.record_end(ended(outcome));
+        self.recording.end(outcome);
     }
 
     /// Notes that the server has no result: it refused, or was not there.
-    pub fn failed(mut self) {
-        self.record_end(Outcome::Error);
-    }
-
-    fn record_end(&mut self, outcome: Outcome) {
-        if let Some((recorder, record)) = self.gate.recorder.as_ref().zip(self.record.take()) {
-            recorder.after(record, outcome, self.started.elapsed());
-        }
-    }
-}
-
-impl Drop for Admitted {
-    fn drop(&mut self) {
-        self.record_end(Outcome::Unknown);
+    pub fn failed(self) {
+        self.recording.fail();
     }
 }
 
@@ -216,25 +229,4 @@ fn write_down(
     ledger
         .decided(number, &decided)
         .map_err(|why| BrokerError::Unwritten { tool: request.tool.name.to_string(), why })
-}
-
-/// How a request ended, for the record.
-fn ended(outcome: Result<&Value, &BrokerError>) -> Outcome {
-    match outcome {
-        Ok(result) => {
-            let is_error = result.get("isError").and_then(Value::as_bool).unwrap_or_default();
-            Outcome::Result { bytes: record::size(result), is_error }
-        }
-        Err(BrokerError::Waiting { .. }) => Outcome::Waiting,
-        Err(
-            BrokerError::Denied { .. }
-            | BrokerError::Unrecorded { .. }
-            | BrokerError::Unwritten { .. },
-        ) => Outcome::Refused,
-        Err(BrokerError::Call(error)) => match **error {
-            CallError::Stopped { .. } | CallError::TimedOut { .. } => Outcome::Unknown,
-            _ => Outcome::Error,
-        },
-        Err(_) => Outcome::Error,
-    }
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use toolgate_catalog::{Definition, Tool, ToolId};
 use toolgate_policy::{Decision, Policy, PolicySettings, Request, Scope, ToolPolicy, Verdict};
 use toolgate_store::{Approval, ApprovalState, Journal, JournalError};
+use toolgate_telemetry::Telemetry;
 use toolgate_upstream::{CallError, CallOptions};
 
 use crate::{
@@ -29,6 +30,8 @@ pub struct GuardSettings {
     pub audit: Option<Audit>,
     /// How many calls of scripts a server gets at once; one where nothing is said.
     pub script_calls: usize,
+    /// Who is told of every call, in figures.
+    pub telemetry: Telemetry,
 }
 
 /// Decides on calls.

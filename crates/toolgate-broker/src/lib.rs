@@ -17,6 +17,7 @@ mod grants;
 mod guard;
 mod lanes;
 mod record;
+mod recording;
 mod validate;
 mod watch;
 

@@ -11,12 +11,11 @@ use std::{
 };
 
 use serde_json::Value;
-use toolgate_catalog::{Fingerprint, Tool};
 use toolgate_policy::Decision;
 use toolgate_store::{AuditLog, AuditRecord};
 use toolgate_upstream::Redactor;
 
-use crate::{ask, context::CallContext, guard::Permit};
+use crate::{ask, guard::Permit};
 
 /// Where and how calls are recorded.
 #[derive(Debug)]
@@ -62,6 +61,10 @@ pub(crate) enum Outcome {
 
 /// Records that wait to be written; when there are more, whoever calls writes.
 const WAITING: usize = 1_024;
+/// How long a record waits for others to be written with.
+const LINGER: Duration = Duration::from_millis(5);
+/// Records that are written at once.
+const BATCH: usize = 256;
 const FLUSHING_PATIENCE: Duration = Duration::from_secs(2);
 /// Words in the names of arguments whose values are never written down.
 const SECRET_WORDS: [&str; 8] =
@@ -74,11 +77,20 @@ impl Recorder {
         let told = Arc::new(AtomicBool::new(false));
         let (log, once) = (audit.log.clone(), Arc::clone(&told));
         let write_all = move || {
-            for line in waiting {
-                match line {
-                    Line::Record(record) => report(&log, &record, &once),
-                    Line::Flush(done) => drop(done),
+            while let Ok(line) = waiting.recv() {
+                // What comes meanwhile is written with it: one lock, and calls wake nobody.
+                std::thread::sleep(LINGER);
+                let more = waiting.try_iter().take(BATCH);
+                let (mut records, mut flushed) = (Vec::new(), Vec::new());
+                for line in std::iter::once(line).chain(more) {
+                    match line {
+                        Line::Record(record) => records.push(*record),
+                        Line::Flush(done) => flushed.push(done),
+                    }
                 }
+                report(&log, &records, &once);
+                // Answered by being dropped.
+                drop(flushed);
             }
         };
         if let Err(error) = std::thread::Builder::new().name("audit".to_owned()).spawn(write_all) {
@@ -87,35 +99,16 @@ impl Recorder {
         Self { audit, lines, told }
     }
 
-    /// The record of a call that was decided.
-    pub(crate) fn decided(
-        &self,
-        context: &CallContext,
-        tool: &Tool,
-        arguments: &Value,
-        decision: &Decision,
-    ) -> AuditRecord {
-        AuditRecord {
-            kind: "call".to_owned(),
-            caller: context.session.caller().name.to_string(),
-            session: context.session.id().to_string(),
-            run: context.run_id().map(str::to_owned),
-            tool: tool.name.to_string(),
-            server: tool.id.server.to_string(),
-            verdict: decision.verdict.as_str().to_owned(),
-            rule: ask::rule(decision),
-            arguments_hash: Fingerprint::of(arguments).to_string(),
-            arguments: self.audit.arguments.then(|| {
-                let mut arguments = arguments.clone();
-                hide(&mut arguments);
-                for redactor in &self.audit.redactors {
-                    redactor.clean_value(&mut arguments);
-                }
-                arguments
-            }),
-            argument_bytes: size(arguments),
-            ..AuditRecord::default()
-        }
+    /// The arguments as they are kept, where they are.
+    pub(crate) fn kept(&self, arguments: &Value) -> Option<Value> {
+        self.audit.arguments.then(|| {
+            let mut arguments = arguments.clone();
+            hide(&mut arguments);
+            for redactor in &self.audit.redactors {
+                redactor.clean_value(&mut arguments);
+            }
+            arguments
+        })
     }
 
     /// Writes that a call is about to be made, where a call must not be made without that. `false`
@@ -135,17 +128,15 @@ impl Recorder {
     /// Writes how a call ended.
     pub(crate) fn after(&self, mut record: AuditRecord, outcome: Outcome, duration: Duration) {
         record.duration = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
-        let outcome = match outcome {
-            Outcome::Result { bytes, is_error } => {
-                record.result_bytes = bytes;
-                if is_error { "error" } else { "ok" }
-            }
-            Outcome::Error => "error",
-            Outcome::Refused => "refused",
-            Outcome::Waiting => "waiting",
-            Outcome::Unknown => "unknown",
-        };
-        outcome.clone_into(&mut record.outcome);
+        if let Outcome::Result { bytes, .. } = outcome {
+            record.result_bytes = bytes;
+        }
+        outcome.name().clone_into(&mut record.outcome);
+        self.write(record);
+    }
+
+    /// Writes down something that is no call.
+    pub(crate) fn note(&self, record: AuditRecord) {
         self.write(record);
     }
 
@@ -163,12 +154,24 @@ impl Recorder {
         if let Err(TrySendError::Full(line) | TrySendError::Disconnected(line)) = sent
             && let Line::Record(record) = line
         {
-            report(&self.audit.log, &record, &self.told);
+            report(&self.audit.log, &[*record], &self.told);
         }
     }
 }
 
-/// What let a call through, in the words of the record.
+impl Outcome {
+    /// The word for it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Result { is_error: false, .. } => "ok",
+            Self::Result { is_error: true, .. } | Self::Error => "error",
+            Self::Refused => "refused",
+            Self::Waiting => "waiting",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
 /// Which rule decided, and who let the call through.
 pub(crate) fn rule_of(decision: &Decision, permit: Option<&Permit>) -> String {
     let rule = ask::rule(decision);
@@ -179,6 +182,7 @@ pub(crate) fn rule_of(decision: &Decision, permit: Option<&Permit>) -> String {
     }
 }
 
+/// Adds to the record who let the call through.
 pub(crate) fn permitted(record: &mut AuditRecord, permit: &Permit) {
     match permit {
         Permit::Policy => {}
@@ -204,8 +208,10 @@ pub(crate) fn size(value: &Value) -> u64 {
     count.0
 }
 
-fn report(log: &AuditLog, record: &AuditRecord, told: &AtomicBool) {
-    if let Err(error) = log.append(record) {
+fn report(log: &AuditLog, records: &[AuditRecord], told: &AtomicBool) {
+    if !records.is_empty()
+        && let Err(error) = log.append_all(records)
+    {
         tell(told, &error);
     }
 }
@@ -232,6 +238,12 @@ fn hide(value: &mut Value) {
             }
         }
         _ => {}
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.flush();
     }
 }
 

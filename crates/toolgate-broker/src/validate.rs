@@ -8,7 +8,7 @@ use std::{
 
 use jsonschema::{PatternOptions, ValidationError, Validator, paths::LocationSegment};
 use parking_lot::Mutex;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use thiserror::Error;
 use toolgate_catalog::{Fingerprint, Tool, signature};
 
@@ -90,21 +90,12 @@ impl Validators {
 
 impl Schema {
     /// Gives the arguments of `tool` back if they fit.
-    pub(crate) fn check(
-        &self,
-        tool: &Tool,
-        arguments: Map<String, Value>,
-    ) -> Result<Map<String, Value>, crate::BrokerError> {
+    pub(crate) fn check(&self, tool: &Tool, arguments: Value) -> Result<Value, crate::BrokerError> {
         let validator = self.validator.as_ref().map_err(|reason| Uncheckable::new(tool, reason))?;
-        let arguments = Value::Object(arguments);
         if !validator.is_valid(&arguments) {
             return Err(explain(tool, validator, &arguments).into());
         }
-        match arguments {
-            Value::Object(arguments) => Ok(arguments),
-            // It was one above.
-            _ => Ok(Map::new()),
-        }
+        Ok(arguments)
     }
 
     /// Why `tool`, whose schema this is, cannot be checked.
@@ -217,7 +208,6 @@ mod tests {
 
     #[expect(clippy::needless_pass_by_value, reason = "reads better where it is called")]
     fn check(schema: Value, arguments: Value) -> Result<(), BrokerError> {
-        let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
         let tool = tool(&schema);
         let schema = Validators::default().compiled(&tool);
         schema.check(&tool, arguments.clone()).map(|same| {
@@ -277,7 +267,7 @@ mod tests {
         let started = check(schema, json!({"a": format!("{}!", "a".repeat(5000))}));
         assert!(started.is_err());
         let wide = json!({"additionalProperties": {"type": "integer"}});
-        let many: Map<String, Value> =
+        let many: serde_json::Map<String, Value> =
             (0..5000).map(|index| (format!("k{index}"), json!("x".repeat(1000)))).collect();
         let message = check(wide, Value::Object(many)).unwrap_err().to_string();
         assert!(message.len() < 4000, "{}", message.len());

@@ -8,7 +8,8 @@ use std::time::Duration;
 use toolgate_policy::{LabelSet, PolicySettings, Trust};
 
 use crate::{
-    Approval, AuditLogging, CodeMode, Gateway, Namespace, Problem, Registry, Secret, ToolSearch,
+    Approval, AuditLogging, CodeMode, Gateway, Namespace, Problem, Registry, Secret, TelemetryKey,
+    ToolSearch,
 };
 
 /// What a configuration file says, as far as it can be used.
@@ -26,6 +27,8 @@ pub struct Configuration {
     pub policy: PolicySettings,
     /// How decisions and calls are recorded.
     pub audit: AuditLogging,
+    /// Where traces and metrics go.
+    pub telemetry: TelemetryKey,
     /// Who may come in over the network, and what they may ask.
     pub gateway: Gateway,
     /// Where servers that are not in the file can be found.

@@ -12,6 +12,7 @@ pub(crate) const TOP_LEVEL: &[&str] = &[
     "namespaces",
     "policy",
     "audit",
+    "telemetry",
 ];
 
 /// The keys of `registry`.
@@ -216,7 +217,11 @@ pub(crate) const OAUTH_FOREIGN: &[&str] = &[
 pub(crate) const TOOL: &[&str] = &["deferLoading", "validateArguments", "approval", "labels"];
 
 /// The keys of `audit`.
-pub(crate) const AUDIT: &[&str] = &["enabled", "arguments", "required"];
+pub(crate) const AUDIT: &[&str] =
+    &["enabled", "arguments", "required", "maxMegabytes", "keepFiles"];
+
+/// The keys of `telemetry`.
+pub(crate) const TELEMETRY: &[&str] = &["otlpEndpoint", "headers", "serviceName"];
 
 /// The keys of `policy`.
 pub(crate) const POLICY: &[&str] =

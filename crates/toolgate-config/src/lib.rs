@@ -50,6 +50,7 @@ mod registry;
 mod schema;
 mod secret;
 mod subagent;
+mod telemetry;
 mod tool_search;
 
 use std::path::Path;
@@ -69,6 +70,7 @@ pub use registry::{Registry, RegistrySource};
 pub use schema::json_schema;
 pub use secret::Secret;
 pub use subagent::{ChatProviderName, Subagent};
+pub use telemetry::TelemetryKey;
 pub use tool_search::{DeferredMode, SearchStrategy, TokenCounter, ToolSearch, ToolSearchMode};
 /// What happens to a call of a tool.
 pub use toolgate_policy::Verdict as Approval;

@@ -45,6 +45,9 @@ struct ConfigurationFile {
     policy: Option<PolicyFile>,
     /// How decisions and calls are recorded.
     audit: Option<AuditLogging>,
+    /// Where traces and metrics go, by OpenTelemetry. What is not said is taken from the environment
+    /// (`OTEL_EXPORTER_OTLP_ENDPOINT` and so on); `false` for nowhere.
+    telemetry: Option<TelemetryFile>,
     /// Where servers can be found that are not in this file. Nowhere, unless it is said.
     registry: Option<RegistryFile>,
     /// Folders of skills: each a folder with a `SKILL.md`, of which the front matter has `name`,
@@ -54,6 +57,23 @@ struct ConfigurationFile {
     /// Sets of servers that `toolgate serve --http` serves apart, at `/mcp/NAME`, by name.
     #[schemars(extend("maxProperties" = 100))]
     namespaces: Option<BTreeMap<String, NamespaceFile>>,
+}
+
+/// Where traces and metrics go.
+///
+/// `${NAME}` and `${NAME:-default}` in all texts stand for environment variables.
+#[derive(JsonSchema)]
+#[schemars(rename = "Telemetry", rename_all = "camelCase")]
+#[expect(dead_code, reason = "the fields are read by the derive alone")]
+struct TelemetryFile {
+    /// The base URL of a collector that takes OTLP over HTTP, such as `http://127.0.0.1:4318`.
+    #[schemars(length(min = 1))]
+    otlp_endpoint: Option<String>,
+    /// Headers for every request to it, best with values as `${NAME}`.
+    headers: Option<BTreeMap<String, Scalar>>,
+    /// What the traces are said to be of. Unless set, `toolgate`.
+    #[schemars(length(min = 1))]
+    service_name: Option<String>,
 }
 
 /// Where servers can be found.
@@ -309,7 +329,7 @@ mod tests {
     use super::*;
     use crate::keys::{
         AUDIT, CODE_MODE, EMBEDDINGS, GATEWAY, GATEWAY_OAUTH, JOURNAL, NAMESPACE, OAUTH, POLICY,
-        REGISTRY, RULE, SERVER, SUBAGENT, TOOL, TOOL_SEARCH, TOP_LEVEL, WHEN,
+        REGISTRY, RULE, SERVER, SUBAGENT, TELEMETRY, TOOL, TOOL_SEARCH, TOP_LEVEL, WHEN,
     };
 
     fn keys(schema: &Value) -> Vec<&str> {
@@ -342,6 +362,7 @@ mod tests {
         assert_eq!(keys(&definitions["Registry"]), sorted(REGISTRY));
         assert_eq!(keys(&definitions["Namespace"]), sorted(NAMESPACE));
         assert_eq!(keys(&definitions["AuditLogging"]), sorted(AUDIT));
+        assert_eq!(keys(&definitions["Telemetry"]), sorted(TELEMETRY));
         assert_eq!(keys(&definitions["Policy"]), sorted(POLICY));
         assert_eq!(keys(&definitions["Rule"]), sorted(RULE));
         assert_eq!(keys(&definitions["When"]), sorted(WHEN));

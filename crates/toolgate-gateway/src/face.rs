@@ -94,4 +94,10 @@ pub trait Source: fmt::Debug + Send + Sync + 'static {
     fn minds_capabilities(&self) -> bool {
         false
     }
+
+    /// Whether the trace that headers name is taken for that of the request. Who passes requests on
+    /// as they were sent does not.
+    fn takes_trace_headers(&self) -> bool {
+        false
+    }
 }

@@ -30,6 +30,7 @@ use crate::{
     settings::{Connect, HostSettings},
     supply::Shelf,
     switches::Switches,
+    traced,
     usage::Usage,
 };
 
@@ -137,6 +138,7 @@ impl Host {
             patience_ends,
         };
         let host = Self { inner: Arc::new(inner) };
+        host.settings().telemetry.watch_servers(traced::connected(&host.inner.upstream));
         for plan in &plans {
             host.use_at_start(plan);
         }
@@ -472,13 +474,14 @@ impl Host {
 /// What decides on calls and keeps what was decided.
 pub(crate) fn guard(settings: &HostSettings, journal: Option<Arc<Journal>>) -> GuardSettings {
     let audit = settings.store.as_ref().zip(settings.audit).map(|(store, audit)| Audit {
-        log: store.audit(),
+        log: store.audit().with_limits(audit.limits),
         arguments: audit.arguments,
         required: audit.required,
         redactors: settings.servers.iter().map(|setup| setup.spec.endpoint.redactor()).collect(),
     });
     let script_calls = settings.code.as_ref().map_or(1, |code| code.max_parallel_calls);
-    GuardSettings { policy: settings.policy.clone(), journal, audit, script_calls }
+    let (policy, telemetry) = (settings.policy.clone(), settings.telemetry.clone());
+    GuardSettings { policy, journal, audit, script_calls, telemetry }
 }
 
 /// Without a journal nothing waits for a person and nothing outlives the process.

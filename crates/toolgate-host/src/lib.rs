@@ -43,6 +43,7 @@ mod single;
 mod supply;
 mod switches;
 mod texts;
+mod traced;
 mod usage;
 mod words;
 

@@ -22,7 +22,7 @@ use crate::{
     meta::{self, MetaTool, Offer},
     offers::{self, Kind, News, Watcher},
     recent::{Asked, RecentSearches},
-    words,
+    traced, words,
 };
 
 /// What a conversation is shown, what it has loaded, and how it calls tools.
@@ -161,12 +161,15 @@ impl Session {
         &self,
         name: &str,
         arguments: Map<String, Value>,
-        options: CallOptions,
+        mut options: CallOptions,
     ) -> Result<Value, CallFailure> {
-        if let Some(tool) = MetaTool::named(name).filter(|tool| self.takes(*tool)) {
-            return meta::call(self, tool, arguments, options).await;
-        }
-        self.native_call(name, arguments, options).await
+        let request = traced::call(self, name, &mut options);
+        let outcome = match MetaTool::named(name).filter(|tool| self.takes(*tool)) {
+            Some(tool) => meta::call(self, tool, arguments, options).await,
+            None => self.native_call(name, arguments, options).await,
+        };
+        request.end(traced::failure(&outcome));
+        outcome
     }
 
     /// Runs a script, whose calls go through the broker; `None` where scripts are off.
@@ -196,9 +199,12 @@ impl Session {
         &self,
         method: &str,
         params: Map<String, Value>,
-        options: CallOptions,
+        mut options: CallOptions,
     ) -> Result<Value, CallFailure> {
-        offers::answer(self, method, params, options).await
+        let request = traced::request(self, method, &mut options);
+        let outcome = offers::answer(self, method, params, options).await;
+        request.end(traced::failure(&outcome));
+        outcome
     }
 
     /// What servers tell from now on that concerns this session: lists that changed, and resources

@@ -6,7 +6,8 @@ use toolgate_broker::ServerRules;
 use toolgate_catalog::{ExposureSettings, ServerEntry};
 use toolgate_policy::{PolicySettings, definitions::Lock};
 use toolgate_search::{Chooser, StrategyName};
-use toolgate_store::{ChoiceFile, Store};
+use toolgate_store::{AuditLimits, ChoiceFile, Store};
+use toolgate_telemetry::Telemetry;
 use toolgate_upstream::ServerSpec;
 
 use crate::{code::CodeSettings, encoding::EncoderSetup, screen::Pin, supply::Supply};
@@ -52,6 +53,8 @@ pub struct HostSettings {
     pub pin: Option<Pin>,
     /// How calls are recorded, where there is a store; not at all where unset.
     pub audit: Option<AuditSettings>,
+    /// Who is told of requests, runs and calls, in figures.
+    pub telemetry: Telemetry,
 }
 
 /// How calls are recorded.
@@ -61,6 +64,8 @@ pub struct AuditSettings {
     pub arguments: bool,
     /// Whether a call is refused that cannot be recorded.
     pub required: bool,
+    /// How much of the record is kept.
+    pub limits: AuditLimits,
 }
 
 /// A model that chooses tools from candidates.
@@ -122,6 +127,7 @@ impl HostSettings {
             lock: None,
             pin: None,
             audit: Some(AuditSettings::default()),
+            telemetry: Telemetry::off(),
         }
     }
 }

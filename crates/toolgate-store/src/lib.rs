@@ -40,7 +40,9 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-pub use audit::{AuditError, AuditLog, AuditProblem, AuditRecord};
+pub use audit::{
+    AuditError, AuditExtent, AuditLimits, AuditLog, AuditPlace, AuditProblem, AuditRecord,
+};
 pub use choices::{ApprovalRequest, ChoiceFile, Choices, Consent, MAX_REQUESTS, SwitchedBy};
 pub use definitions::{CachedServer, DefinitionCache, ServerKey, ServerMemory};
 pub use journal::{

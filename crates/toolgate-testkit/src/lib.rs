@@ -46,6 +46,7 @@
 mod authorization;
 mod binary;
 mod builtin;
+mod collector;
 mod embeddings;
 mod engine;
 mod error;
@@ -73,6 +74,7 @@ pub use authorization::{
 };
 pub use binary::{Entry, conformance_binary, fixture_binary};
 pub use builtin::Builtin;
+pub use collector::{Collector, SeenMetric, SeenSpan};
 pub use embeddings::{EmbeddingsEndpoint, EmbeddingsFault};
 pub use error::TestkitError;
 pub use faults::{AnswerFault, BrokenAnswer, Cursors, Faults, Pages, StartupExit, StrayOutput};

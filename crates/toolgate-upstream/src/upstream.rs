@@ -14,7 +14,7 @@ use crate::{
     error::CallError,
     handshake::Handshake,
     listing::Listing,
-    server::{Server, ServerState},
+    server::{Server, ServerState, StateKind},
     spec::ServerSpec,
     watchdog::Watchdog,
 };
@@ -171,6 +171,12 @@ impl Upstream {
     /// How it stands with a server.
     pub fn state(&self, server: &str) -> Option<ServerState> {
         self.server(server).map(|server| server.state())
+    }
+
+    /// How many servers are connected.
+    pub fn connected(&self) -> usize {
+        let ready = |server: &&Arc<Server>| server.state().kind == StateKind::Ready;
+        self.all().iter().filter(ready).count()
     }
 
     /// Waits until `server`'s present attempt has come to an end, good or bad.

@@ -12,15 +12,15 @@ use toolgate_catalog::{
     CostUnit, DeferredStyle, ExposureSettings, RequestedMode, ServerEntry, nearest,
 };
 use toolgate_config::{
-    CodeMode, Configuration, DeferredMode, Format, HttpDialect, Namespace, Problem, RegistrySource,
-    SearchStrategy, Severity, TokenCounter, ToolSearch, ToolSearchMode, Transport,
+    AuditLogging, CodeMode, Configuration, DeferredMode, Format, HttpDialect, Namespace, Problem,
+    RegistrySource, SearchStrategy, Severity, TokenCounter, ToolSearch, ToolSearchMode, Transport,
 };
 use toolgate_host::{AuditSettings, CodeSettings, EncoderSetup, HostSettings, ServerSetup, Supply};
 use toolgate_policy::{NewTools, PolicySettings, definitions::Lock};
 use toolgate_registry::{Registry, RegistrySettings, Skills, Source, read_skills};
 use toolgate_sandbox::{PoolSettings, RunLimits};
 use toolgate_search::StrategyName;
-use toolgate_store::{ChoiceFile, Retention, Store};
+use toolgate_store::{AuditLimits, ChoiceFile, Retention, Store};
 use toolgate_upstream::{Endpoint, HttpEndpoint, Limits, ServerSpec, StdioEndpoint};
 
 use crate::{
@@ -30,7 +30,7 @@ use crate::{
     folders, logins,
     pins::Pins,
     printer::Printer,
-    subagent,
+    subagent, telemetry,
 };
 
 /// The argument that makes this program a worker of the sandbox.
@@ -257,9 +257,19 @@ impl Loaded {
             audit: configuration.audit.enabled.then_some(AuditSettings {
                 arguments: configuration.audit.arguments,
                 required: configuration.audit.required,
+                limits: audit_limits(&configuration.audit),
             }),
+            telemetry: telemetry::of(&configuration.telemetry),
             ..HostSettings::new(servers)
         }
+    }
+}
+
+/// How much of the record is kept.
+pub(crate) fn audit_limits(audit: &AuditLogging) -> AuditLimits {
+    AuditLimits {
+        file_bytes: audit.max_megabytes.saturating_mul(1024 * 1024),
+        files: usize::try_from(audit.keep_files).unwrap_or(usize::MAX),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod cli;
 mod commands;
+mod decisions;
 mod door;
 mod encoder;
 mod failure;
@@ -12,6 +13,7 @@ mod pins;
 mod printer;
 mod subagent;
 mod table;
+mod telemetry;
 mod terminal;
 
 use std::{io::IsTerminal, process::ExitCode};
@@ -35,7 +37,11 @@ fn main() -> ExitCode {
         .build()
         .map_err(|error| Failure::new(format!("the runtime did not start: {error}")))
         .and_then(|runtime| {
-            let outcome = runtime.block_on(commands::run(cli, &mut printer));
+            let outcome = runtime.block_on(async {
+                let outcome = commands::run(cli, &mut printer).await;
+                telemetry::end().await;
+                outcome
+            });
             // A read of stdin cannot be interrupted; it must not keep the process alive.
             runtime.shutdown_background();
             outcome

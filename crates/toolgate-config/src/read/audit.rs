@@ -32,9 +32,16 @@ pub(super) fn read(
         None => missing,
         Some(_) => scope.boolean(key, Severity::Error).unwrap_or(wrong),
     };
+    let (enabled, arguments, required) = (
+        boolean("enabled", defaults.enabled, true),
+        boolean("arguments", defaults.arguments, false),
+        boolean("required", misspelt, true),
+    );
     AuditLogging {
-        enabled: boolean("enabled", defaults.enabled, true),
-        arguments: boolean("arguments", defaults.arguments, false),
-        required: boolean("required", misspelt, true),
+        enabled,
+        arguments,
+        required,
+        max_megabytes: scope.integer("maxMegabytes", 1, 65_536).unwrap_or(defaults.max_megabytes),
+        keep_files: scope.integer("keepFiles", 0, 10_000).unwrap_or(defaults.keep_files),
     }
 }

@@ -16,6 +16,7 @@ mod scope;
 mod server;
 mod settings;
 mod subagent;
+mod telemetry;
 mod tool_search;
 mod transport;
 
@@ -96,6 +97,9 @@ pub(crate) fn read<'c>(
             }
             ("audit", _) => {
                 configuration.audit = audit::read(&mut context, &path, member);
+            }
+            ("telemetry", _) => {
+                configuration.telemetry = telemetry::read(&mut context, &path, member);
             }
             (key, _) => servers.misspelt |= report_misspelt(&mut context, &path, key, member),
         }

@@ -229,3 +229,28 @@ fn how_calls_are_recorded_is_read_on_the_safe_side() {
     assert!(wrong.enabled && !wrong.arguments && wrong.required);
     assert!(audit(r#"{ "requird": true }"#).required && audit("7").required);
 }
+
+#[test]
+fn how_much_of_the_record_is_kept_is_read() {
+    let audit = |text: &str| read(&format!("{{ \"mcpServers\": {{}}, \"audit\": {text} }}")).audit;
+    let said = audit(r#"{ "maxMegabytes": 2, "keepFiles": 0 }"#);
+    assert_eq!((said.max_megabytes, said.keep_files), (2, 0));
+    let wrong = audit(r#"{ "maxMegabytes": 0, "keepFiles": -1 }"#);
+    assert_eq!((wrong.max_megabytes, wrong.keep_files), (64, 15));
+}
+
+#[test]
+fn where_telemetry_goes_is_read_and_what_is_not_understood_sends_nothing() {
+    let telemetry =
+        |text: &str| read(&format!("{{ \"mcpServers\": {{}}, \"telemetry\": {text} }}")).telemetry;
+    let said = telemetry(
+        r#"{ "otlpEndpoint": "http://127.0.0.1:4318", "headers": { "x-key": "hush" }, "serviceName": "gate" }"#,
+    );
+    assert_eq!(said.otlp_endpoint.as_deref(), Some("http://127.0.0.1:4318/"));
+    assert_eq!(said.headers["x-key"].expose(), "hush");
+    assert_eq!(said.service_name.as_deref(), Some("gate"));
+    assert!(!said.is_off && !format!("{said:?}").contains("hush"));
+    for wrong in [r#"{ "otlpEndpoint": "collector:4317" }"#, "false", "7", r#"{ "headers": 1 }"#] {
+        assert!(telemetry(wrong).is_off, "{wrong}");
+    }
+}

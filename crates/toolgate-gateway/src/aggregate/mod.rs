@@ -68,6 +68,10 @@ impl Source for AggregateSource {
         };
         Box::pin(std::future::ready(Ok(Arc::new(face) as Arc<dyn Face>)))
     }
+
+    fn takes_trace_headers(&self) -> bool {
+        true
+    }
 }
 
 impl Face for Aggregate {

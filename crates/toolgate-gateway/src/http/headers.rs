@@ -5,7 +5,7 @@
 
 use axum::http::{HeaderMap, StatusCode, header};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::refusal::Refusal;
 use crate::{
@@ -100,6 +100,23 @@ pub(crate) fn era_of(headers: &HeaderMap, message: &Message) -> Result<Era, Refu
             Ok(if modern { Era::Modern } else { Era::Legacy })
         }
     }
+}
+
+/// Makes the trace that headers name that of the request, unless its body names one itself.
+pub(crate) fn take_trace(headers: &HeaderMap, request: &mut Request) {
+    let field = |name: &str| Some(headers.get(name)?.to_str().ok()?.to_owned());
+    let Some(parent) = field("traceparent") else { return };
+    let params = request.params.get_or_insert_with(|| json!({}));
+    let Some(params) = params.as_object_mut() else { return };
+    let meta = params.entry("_meta").or_insert_with(|| json!({}));
+    let Some(meta) = meta.as_object_mut().filter(|meta| !meta.contains_key("traceparent")) else {
+        return;
+    };
+    meta.insert("traceparent".to_owned(), json!(parent));
+    match field("tracestate") {
+        Some(state) => meta.insert("tracestate".to_owned(), json!(state)),
+        None => meta.shift_remove("tracestate"),
+    };
 }
 
 /// Checks the headers of a message of the modern era that name what its body asks for.

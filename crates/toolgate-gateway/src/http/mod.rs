@@ -293,11 +293,16 @@ impl Here {
         let incoming = Incoming::read(&bytes).map_err(refuse)?;
         drop(bytes);
         match incoming {
-            Incoming::One(message) => {
+            Incoming::One(mut message) => {
                 let era = headers::era_of(headers, &message).map_err(|refusal| match &message {
                     Message::Request(request) => refusal.about(&request.id),
                     _ => refusal,
                 })?;
+                if let Message::Request(request) = &mut message
+                    && self.namespace.source.takes_trace_headers()
+                {
+                    headers::take_trace(headers, request);
+                }
                 match era {
                     Era::Legacy => legacy::post(self, headers, vec![message]).await,
                     Era::Modern => modern::post(self, headers, message).await,

@@ -40,6 +40,8 @@ pub(super) struct Wiring {
     pub(super) learned: Arc<Learned>,
     pub(super) recorder: Option<Arc<Recorder>>,
     pub(super) progress: Option<mpsc::Sender<Progress>>,
+    /// Which trace the run belongs to; in `_meta`, as it is passed on.
+    pub(super) trace: Option<Map<String, Value>>,
 }
 
 struct Inner {
@@ -261,7 +263,8 @@ impl Inner {
         }
         let tool = self.wiring.session.host().catalog().read().resolve(name).cloned();
         let respondent = self.wiring.respondent.clone();
-        let options = CallOptions { cancel, respondent, ..CallOptions::default() };
+        let meta = self.wiring.trace.clone();
+        let options = CallOptions { meta, cancel, respondent, ..CallOptions::default() };
         let context = CallContext::of_run(self.wiring.session.context(), &self.wiring.run, id);
         let result = match self.wiring.session.call_within(name, arguments, &context, options).await
         {

@@ -49,7 +49,7 @@ pub(crate) use self::{
     learned::Learned,
     outputs::{Drawer, Outputs, Unreadable},
 };
-use crate::{host::Host, session::Session};
+use crate::{host::Host, session::Session, traced};
 
 /// Everything that scripts share.
 #[derive(Debug)]
@@ -205,7 +205,7 @@ impl CodeMode {
         script: Script,
         recorder: Option<Recorder>,
         kept: Kept,
-        options: CallOptions,
+        mut options: CallOptions,
     ) -> CodeRun {
         let recorder = recorder.map(Arc::new);
         let Kept { media, before } = kept;
@@ -220,7 +220,9 @@ impl CodeMode {
             Some(recorder) => run.with_ledger(Arc::clone(recorder) as Arc<dyn RunLedger>),
             None => run,
         });
+        let span = traced::run(&host, session.context(), &run, script.language, &mut options);
         let bridge = Bridge::new(Wiring {
+            trace: toolgate_telemetry::trace_of(options.meta.as_ref()),
             session,
             clock,
             run: Arc::clone(&run),
@@ -249,6 +251,7 @@ impl CodeMode {
         let waiting = bridge.waiting();
         let mut run = self.shown(&owner, report, &code, &media, recorder.as_deref(), &waiting);
         run.waiting = waiting;
+        traced::ran(span, &run);
         run
     }
 

@@ -5,6 +5,7 @@ use std::{fmt::Write, sync::Arc};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolgate_catalog::{ServerName, nearest};
+use toolgate_store::AuditRecord;
 use toolgate_upstream::{CallOptions, StateKind};
 
 use super::{one_line, result};
@@ -132,6 +133,15 @@ pub(super) async fn enable(
 ) -> Result<Value, CallFailure> {
     let host = session.host();
     let enabled = host.enable(&request.name, options).await;
+    let (verdict, rule) = match &enabled {
+        Enabled::Connected | Enabled::Failed { .. } => ("allow", "enabled".to_owned()),
+        Enabled::Waits { id } => ("ask", format!("approval {id}")),
+        Enabled::Declined => ("deny", "a person said no".to_owned()),
+        Enabled::Unusable(_) => ("deny", "it cannot be enabled".to_owned()),
+        Enabled::Unknown { .. } => ("deny", "there is no such server".to_owned()),
+        Enabled::Cancelled => ("deny", "it was cancelled".to_owned()),
+    };
+    note(session, &request.name, verdict, rule);
     let (text, data) = match told(host, &request.name, enabled) {
         Told::Text { text, data } => (text, data),
         Told::Cancelled => return Err(CallFailure::Cancelled),
@@ -195,6 +205,20 @@ pub(super) fn told(host: &Host, name: &str, enabled: Enabled) -> Told {
     })
 }
 
+/// Records what was decided of a server, and for whom.
+fn note(session: &Session, server: &str, verdict: &str, rule: String) {
+    let context = session.context();
+    session.host().broker().note(AuditRecord {
+        kind: "server".to_owned(),
+        caller: context.caller().name.to_string(),
+        session: context.id().to_string(),
+        server: one_line(server, 128),
+        verdict: verdict.to_owned(),
+        rule,
+        ..AuditRecord::default()
+    });
+}
+
 pub(super) async fn disable(session: &Session, request: &ServerRequest) -> Value {
     let host = session.host();
     let known = host.catalog().read().server(&request.name).map(|entry| entry.name.clone());
@@ -211,6 +235,7 @@ pub(super) async fn disable(session: &Session, request: &ServerRequest) -> Value
         return error_result(&format!("There is no server `{shown}`.{hint}"));
     };
     host.switch(&server, false).await;
+    note(session, server.as_str(), "deny", "disabled".to_owned());
     let text = format!(
         "Server {server} is disabled. Its tools stay listed in this conversation, and their calls are \
          refused until enable_server; new conversations do not see them."

@@ -3,6 +3,7 @@
 mod hidden;
 mod house;
 mod reading;
+mod record;
 
 use serde_json::json;
 use toolgate_broker::{Caller, SessionContext, read_grants};
@@ -211,7 +212,7 @@ async fn a_grant_without_private_data_does_not_cover_private_data() {
 async fn every_decision_and_call_is_recorded() {
     let secret = "correct horse battery";
     let house = House::with(house::denying("crm_get"), |settings| HostSettings {
-        audit: Some(AuditSettings { arguments: true, required: true }),
+        audit: Some(AuditSettings { arguments: true, required: true, ..AuditSettings::default() }),
         ..settings
     })
     .await;
@@ -234,7 +235,7 @@ async fn every_decision_and_call_is_recorded() {
 #[tokio::test]
 async fn without_a_record_nothing_is_called_where_it_is_required() {
     let house = House::with(PolicySettings::default(), |settings| HostSettings {
-        audit: Some(AuditSettings { arguments: false, required: true }),
+        audit: Some(AuditSettings { required: true, ..AuditSettings::default() }),
         ..settings
     })
     .await;

@@ -1,4 +1,7 @@
+use std::{fs, io::Write};
+
 use super::*;
+use crate::files;
 
 fn record(tool: &str) -> AuditRecord {
     AuditRecord {
@@ -7,6 +10,10 @@ fn record(tool: &str) -> AuditRecord {
         argument_bytes: 7,
         ..AuditRecord::default()
     }
+}
+
+fn line(line: u64) -> AuditPlace {
+    AuditPlace { file: "audit.jsonl".to_owned(), line }
 }
 
 fn seen(log: &AuditLog) -> (Vec<String>, Vec<AuditProblem>) {
@@ -49,14 +56,19 @@ fn whatever_is_done_to_a_line_shows() {
         fs::write(log.path(), lines.join("\n") + "\n").unwrap();
         seen(&log).1
     };
-    assert_eq!(change(&|lines| drop(lines.remove(1))), [AuditProblem::Broken { line: 2 }]);
+    assert_eq!(change(&|lines| drop(lines.remove(1))), [AuditProblem::Broken(line(2))]);
     assert_eq!(change(&|lines| drop(lines.pop())), [AuditProblem::Cut { found: 3, expected: 4 }]);
     assert_eq!(change(&|lines| lines.swap(1, 2)).len(), 3);
     let changed = change(&|lines| lines[2] = lines[2].replace("\"c\"", "\"x\""));
-    assert_eq!(changed, [AuditProblem::Changed { line: 3 }]);
-    assert_eq!(change(&|lines| lines[0] = "{".into())[0], AuditProblem::Unreadable { line: 1 });
+    assert_eq!(changed, [AuditProblem::Changed(line(3))]);
+    assert_eq!(change(&|lines| lines[0] = "{".into())[0], AuditProblem::Unreadable(line(1)));
+    // Something that was never there, too.
+    let added = change(&|lines| lines[2] = lines[2].replace("\"tool\"", "\"x\":1,\"tool\""));
+    assert_eq!(added, [AuditProblem::Changed(line(3))]);
+    let first = change(&|lines| drop(lines.remove(0)));
+    assert_eq!(first, [AuditProblem::Beheaded { found: 2, expected: 1 }]);
     let repeated = change(&|lines| lines.insert(1, lines[0].clone()));
-    assert_eq!(repeated[0], AuditProblem::Broken { line: 2 });
+    assert_eq!(repeated[0], AuditProblem::Broken(line(2)));
 }
 
 #[test]
@@ -66,7 +78,7 @@ fn writing_on_does_not_hide_what_was_cut_off() {
     let shorter: Vec<&str> = text.lines().take(2).collect();
     fs::write(log.path(), shorter.join("\n") + "\n").unwrap();
     AuditLog::new(log.path().to_owned()).append(&record("d")).unwrap();
-    assert_eq!(seen(&log).1, [AuditProblem::Broken { line: 3 }]);
+    assert_eq!(seen(&log).1, [AuditProblem::Broken(line(3))]);
 }
 
 #[test]
@@ -77,7 +89,7 @@ fn half_a_line_of_a_killed_process_is_told_and_harms_nothing_else() {
     AuditLog::new(log.path().to_owned()).append(&record("b")).unwrap();
     let (tools, problems) = seen(&log);
     assert_eq!(tools, ["a", "b"]);
-    assert_eq!(problems[0], AuditProblem::Unreadable { line: 2 });
+    assert_eq!(problems[0], AuditProblem::Unreadable(line(2)));
 }
 
 #[test]
@@ -95,4 +107,79 @@ fn many_writers_make_one_chain() {
     }
     let (tools, problems) = seen(&log);
     assert_eq!((tools.len(), problems), (200, Vec::new()));
+}
+
+/// Each line is longer than a file may be, so that every one but the first begins a new file.
+fn tiny(log: &AuditLog, files: usize) -> AuditLog {
+    AuditLog::new(log.path().to_owned()).with_limits(AuditLimits { file_bytes: 1, files })
+}
+
+fn aside(log: &AuditLog) -> Vec<std::path::PathBuf> {
+    chain::put_aside(log.path()).unwrap().into_iter().map(|(_, path)| path).collect()
+}
+
+#[test]
+fn the_chain_goes_on_in_the_next_file_and_is_verified_across() {
+    let (_folder, log) = log_of(&[]);
+    let (one, other) = (tiny(&log, 10), tiny(&log, 10));
+    for tool in ["a", "b", "c", "d"] {
+        one.append(&record(tool)).unwrap();
+        // Another process, whose file was put aside by the first.
+        other.append(&record(tool)).unwrap();
+    }
+    let (tools, problems) = seen(&log);
+    assert_eq!(tools.concat(), "aabbccdd");
+    assert_eq!(problems, []);
+    assert_eq!(aside(&log).len(), 7);
+    let extent = log.read(&mut |_| {}).unwrap();
+    assert_eq!((extent.first.unwrap().0, extent.lines, extent.files), (1, 8, 8));
+    // A whole file that is gone shows, wherever it was.
+    fs::remove_file(&aside(&log)[3]).unwrap();
+    let gone = aside(&log)[3].file_name().unwrap().to_string_lossy().into_owned();
+    assert_eq!(seen(&log).1, [AuditProblem::Broken(AuditPlace { file: gone, line: 1 })]);
+    fs::remove_file(&aside(&log)[0]).unwrap();
+    assert_eq!(seen(&log).1[0], AuditProblem::Beheaded { found: 2, expected: 1 });
+}
+
+#[test]
+fn only_so_many_files_are_kept_and_that_is_no_gap() {
+    let (_folder, log) = log_of(&[]);
+    let tiny = tiny(&log, 2);
+    for number in 0..6 {
+        tiny.append(&record(&number.to_string())).unwrap();
+    }
+    let (tools, problems) = seen(&log);
+    assert_eq!((tools.concat().as_str(), problems), ("345", Vec::new()));
+    assert_eq!(log.read(&mut |_| {}).unwrap().first.unwrap().0, 4);
+    // What somebody else removes is one.
+    fs::remove_file(&aside(&log)[0]).unwrap();
+    assert_eq!(seen(&log).1, [AuditProblem::Beheaded { found: 5, expected: 4 }]);
+}
+
+#[test]
+fn a_file_that_is_gone_is_not_hidden_by_writing_on() {
+    let (_folder, log) = log_of(&["a", "b"]);
+    fs::remove_file(log.path()).unwrap();
+    AuditLog::new(log.path().to_owned()).append(&record("c")).unwrap();
+    assert_eq!(seen(&log).1, [AuditProblem::Beheaded { found: 3, expected: 1 }]);
+}
+
+#[test]
+fn many_writers_roll_and_none_of_it_is_lost() {
+    let (_folder, log) = log_of(&[]);
+    let path = log.path().to_owned();
+    let writers: Vec<_> = (0..4)
+        .map(|_| {
+            let limits = AuditLimits { file_bytes: 2_000, files: 400 };
+            let log = AuditLog::new(path.clone()).with_limits(limits);
+            let batch = [record("t"), record("u")];
+            std::thread::spawn(move || (0..40).for_each(|_| log.append_all(&batch).unwrap()))
+        })
+        .collect();
+    for writer in writers {
+        writer.join().unwrap();
+    }
+    let (tools, problems) = seen(&log);
+    assert_eq!((tools.len(), problems), (320, Vec::new()));
+    assert!(aside(&log).len() > 10);
 }

@@ -7,7 +7,7 @@ use toolgate_broker::{Inquiry, Lasts, PersonAnswer, now, write_grant};
 use toolgate_policy::{Grant, GrantedArguments};
 use toolgate_store::{Approval, ApprovalState, AuditRecord, Journal, JournalError, Store};
 
-use crate::failure::Failure;
+use crate::{decisions, failure::Failure};
 
 /// A call that waits.
 pub(crate) struct WaitingCall {
@@ -42,7 +42,7 @@ pub(crate) fn answer(
         PersonAnswer::Deny => (ApprovalState::Denied, "deny"),
         PersonAnswer::Allow { .. } => (ApprovalState::Approved, "allow"),
     };
-    let grant = inquiry.grant(answer, "shell", now(), expires);
+    let grant = inquiry.grant(answer, &decisions::who(), now(), expires);
     if grant.is_none() && state == ApprovalState::Approved {
         return Err(Failure::usage("the call belongs to no run").hint("use --for session"));
     }
@@ -60,7 +60,6 @@ pub(crate) fn answer(
     }
     let record = AuditRecord {
         kind: "approval".to_owned(),
-        caller: "shell".to_owned(),
         session: inquiry.session.to_string(),
         run: inquiry.run.as_ref().map(ToString::to_string),
         tool: inquiry.name.clone(),
@@ -70,7 +69,7 @@ pub(crate) fn answer(
         arguments_hash: inquiry.arguments_hash.to_string(),
         ..AuditRecord::default()
     };
-    store.audit().append(&record).map_err(|error| Failure::new(error.to_string()))?;
+    decisions::write(store, record)?;
     Ok(text)
 }
 

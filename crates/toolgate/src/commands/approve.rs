@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     cli::{Approve, For, Globals},
+    decisions,
     failure::Failure,
     load::{self, Loaded},
     printer::Printer,
@@ -56,6 +57,7 @@ pub(crate) fn run(
     let consent = Consent::now(request.fingerprint, request.plan);
     file.change(|choices| choices.consent(server, consent))
         .map_err(|error| Failure::new(error.to_string()))?;
+    decisions::about_server("approval", &request.server, true, format!("approval {id}"))?;
     printer.line(format!("{} is approved: the agent can enable it now.", request.server));
     Ok(ExitCode::SUCCESS)
 }
@@ -169,6 +171,7 @@ fn deny(
     let changed = |error: toolgate_store::StoreError| Failure::new(error.to_string());
     if let Some(Waiting { request, file, .. }) = waiting {
         file.change(|choices| choices.requests.remove(id)).map_err(changed)?;
+        decisions::about_server("approval", &request.server, false, format!("approval {id}"))?;
         printer.line(format!("{} is refused.", request.server));
         return Ok(ExitCode::SUCCESS);
     }
@@ -180,6 +183,7 @@ fn deny(
     if !taken_back {
         return Err(Failure::usage(format!("nothing waits or is approved under `{id}`")));
     }
+    decisions::about_server("approval", id, false, "the approval is taken back")?;
     printer.line(format!("{id} is no longer approved."));
     Ok(ExitCode::SUCCESS)
 }

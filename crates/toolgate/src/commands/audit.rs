@@ -6,37 +6,50 @@ use std::{
 };
 
 use serde_json::json;
-use toolgate_store::{AuditProblem, AuditRecord};
+use toolgate_store::{AuditExtent, AuditProblem, AuditRecord};
 
 use crate::{cli::Audit, failure::Failure, load, printer::Printer};
 
 pub(crate) fn run(arguments: &Audit, printer: &mut Printer) -> Result<ExitCode, Failure> {
     let log = load::store().ok_or_else(super::no_place)?.audit();
-    let (mut problems, mut lines) = (Vec::<AuditProblem>::new(), 0_u64);
+    let mut problems = Vec::<AuditProblem>::new();
     let since = arguments.since.map(start);
-    log.read(&mut |seen| match seen {
-        Err(problem) => problems.push(problem),
-        Ok((time, record)) => {
-            lines += 1;
-            if !arguments.verify && fits(arguments, since, time, &record) {
-                printer.line(if arguments.output.json {
-                    let mut row = json!(record);
-                    row["time"] = json!(time);
-                    row.to_string()
-                } else {
-                    shown(time, &record)
-                });
+    let extent = log
+        .read(&mut |seen| match seen {
+            Err(problem) => problems.push(problem),
+            Ok((time, record)) => {
+                if !arguments.verify && fits(arguments, since, time, &record) {
+                    printer.line(if arguments.output.json {
+                        let mut row = json!(record);
+                        row["time"] = json!(time);
+                        row.to_string()
+                    } else {
+                        shown(time, &record)
+                    });
+                }
             }
-        }
-    })
-    .map_err(|error| Failure::new(error.to_string()))?;
+        })
+        .map_err(|error| Failure::new(error.to_string()))?;
     for problem in &problems {
         printer.note(format!("error: {problem}"));
     }
     if arguments.verify && problems.is_empty() {
-        printer.line(format!("The chain is whole: {lines} lines."));
+        printer.line(whole(&extent));
     }
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What was verified, and from where on: what was too old is not there any more.
+fn whole(extent: &AuditExtent) -> String {
+    let AuditExtent { first, lines, files } = *extent;
+    let among = if files > 1 { format!(" in {files} files") } else { String::new() };
+    let beginning = match first {
+        Some((number, time)) if number > 1 => {
+            format!(" It begins with number {number}, at {}.", humantime(time))
+        }
+        _ => String::new(),
+    };
+    format!("The chain is whole: {lines} lines{among}.{beginning}")
 }
 
 fn start(ago: Duration) -> u64 {

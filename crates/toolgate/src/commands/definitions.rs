@@ -9,10 +9,12 @@ use toolgate_policy::{
     NewTools,
     definitions::{ChangeKind, Lock, scan, shadowing, shown},
 };
+use toolgate_store::AuditRecord;
 
 use super::findings::{Findings, is_held};
 use crate::{
     cli::{Definitions, DefinitionsCommand, Globals},
+    decisions,
     failure::Failure,
     load::{self, Loaded},
     pins::Pins,
@@ -128,12 +130,33 @@ fn approve(
     }
     pins.write(&lock)
         .map_err(|error| Failure::new(format!("cannot write toolgate.lock: {error}")))?;
+    if let Some(store) = load::store() {
+        for tool in &chosen {
+            decisions::write(&store, approved(tool))?;
+        }
+        if all {
+            let rule = format!("{pinned} definitions approved");
+            decisions::about_server("definition", "", true, rule)?;
+        }
+    }
     printer.line(match pinned {
         1 => "1 definition is approved as it is now.".to_owned(),
         pinned => format!("{pinned} definitions are approved as they are now."),
     });
     load::report(loaded, printer);
     Ok(ExitCode::SUCCESS)
+}
+
+/// That a definition was approved, for the record.
+fn approved(tool: &Withheld) -> AuditRecord {
+    AuditRecord {
+        kind: "definition".to_owned(),
+        tool: shown(&tool.name, 128),
+        server: tool.id.server.to_string(),
+        verdict: "allow".to_owned(),
+        rule: format!("definition {} approved", tool.definition.fingerprint()),
+        ..AuditRecord::default()
+    }
 }
 
 fn find<'h>(held: &'h [Withheld], name: &str) -> Result<&'h Withheld, Failure> {

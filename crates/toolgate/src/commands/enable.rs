@@ -11,6 +11,7 @@ use toolgate_store::{ChoiceFile, Choices, Consent, SwitchedBy};
 
 use crate::{
     cli::{Disable, Enable, Globals},
+    decisions,
     failure::Failure,
     load::{self, Loaded},
     printer::Printer,
@@ -36,6 +37,7 @@ pub(crate) async fn enable(
         }
         let was_off =
             file.change(|choices| choices.disabled.remove(name).is_some()).map_err(changed)?;
+        decisions::about_server("server", name, true, "enabled")?;
         printer.line(if was_off {
             format!("{name} is enabled.")
         } else {
@@ -51,6 +53,7 @@ pub(crate) async fn enable(
         let choices = file.read();
         if choices.consents.contains_key(unversioned) {
             file.change(|choices| choices.disabled.remove(unversioned)).map_err(changed)?;
+            decisions::about_server("server", unversioned, true, "enabled")?;
             printer.line(format!("{unversioned} is enabled."));
             return Ok(ExitCode::SUCCESS);
         }
@@ -67,6 +70,8 @@ pub(crate) async fn enable(
     let json = serde_json::to_value(&plan).unwrap_or_default();
     let consent = Consent::now(plan.fingerprint(), json);
     file.change(|choices| choices.consent(plan.server.clone(), consent)).map_err(changed)?;
+    let rule = format!("enabled, as {}", plan.fingerprint());
+    decisions::about_server("server", &plan.server, true, rule)?;
     printer.line(format!("{unversioned} is enabled."));
     Ok(ExitCode::SUCCESS)
 }
@@ -84,6 +89,7 @@ pub(crate) fn disable(
     }
     let off = |choices: &mut Choices| choices.disabled.insert(name.to_owned(), SwitchedBy::Person);
     let was_off = file.change(off).map_err(|error| Failure::new(error.to_string()))?;
+    decisions::about_server("server", name, false, "disabled")?;
     printer.line(if was_off.is_none() {
         format!("{name} is disabled: conversations that start from now on do not see it.")
     } else {

@@ -9,6 +9,7 @@ use toolgate_store::AuditRecord;
 use super::approvals::unusable;
 use crate::{
     cli::{Grants, GrantsCommand},
+    decisions,
     failure::Failure,
     load,
     printer::Printer,
@@ -26,14 +27,13 @@ pub(crate) fn run(arguments: &Grants, printer: &mut Printer) -> Result<ExitCode,
         journal.revoke(id).map_err(unusable)?;
         let record = AuditRecord {
             kind: "grant".to_owned(),
-            caller: "shell".to_owned(),
             tool: grant.tool.tool.to_string(),
             server: grant.tool.server.to_string(),
             verdict: "deny".to_owned(),
             rule: format!("grant {id} revoked"),
             ..AuditRecord::default()
         };
-        store.audit().append(&record).map_err(|error| Failure::new(error.to_string()))?;
+        decisions::write(&store, record)?;
         printer.line(format!("{id} is revoked."));
         return Ok(ExitCode::SUCCESS);
     }

@@ -15,6 +15,7 @@ use url::Url;
 use super::INTERRUPTED;
 use crate::{
     cli::{Globals, Login},
+    decisions,
     failure::Failure,
     load,
     logins::{self, LoginOverview},
@@ -67,6 +68,7 @@ pub(crate) async fn run(
     let state = authorizer.state().await?;
     let overview = state.map(|state| LoginOverview::new(name, state));
     let overview = overview.ok_or_else(|| Failure::new("the login was not kept"))?;
+    decisions::about_server("login", name, true, "logged in")?;
     printer.line(format!("`{name}`: {overview}"));
     Ok(ExitCode::SUCCESS)
 }

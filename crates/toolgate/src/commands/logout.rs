@@ -7,6 +7,7 @@ use toolgate_upstream::LogoutOutcome;
 
 use crate::{
     cli::{Globals, Logout},
+    decisions,
     failure::Failure,
     load, logins,
     printer::Printer,
@@ -24,6 +25,9 @@ pub(crate) async fn run(
         return Err(Failure::usage(format!("`{name}` has no URL, and so no login")));
     };
     let outcome = logins::authorizer(server, url)?.logout().await?;
+    if !matches!(outcome, LogoutOutcome::NotLoggedIn) {
+        decisions::about_server("logout", name, false, "logged out")?;
+    }
     printer.line(match outcome {
         LogoutOutcome::NotLoggedIn => format!("`{name}`: nobody was logged in"),
         LogoutOutcome::Revoked => format!("`{name}`: logged out"),

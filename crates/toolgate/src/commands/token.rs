@@ -6,10 +6,11 @@ use std::{
 };
 
 use serde_json::json;
-use toolgate_store::{AccessTokens, TokenError, TokenOrder, TokenRecord};
+use toolgate_store::{AccessTokens, AuditRecord, TokenError, TokenOrder, TokenRecord};
 
 use crate::{
     cli::{Globals, Token, TokenCommand},
+    decisions,
     failure::Failure,
     load,
     printer::Printer,
@@ -40,11 +41,13 @@ pub(crate) fn run(
                 expires: expires.map(|days| now + days * DAY),
                 namespaces: namespaces.clone(),
             };
-            create(&tokens, &order, now, printer)?;
+            let made = create(&tokens, &order, now, printer)?;
+            decisions::write(&store, about(&made, true))?;
         }
         TokenCommand::List { output } => list(&tokens, now, output.json, printer)?,
         TokenCommand::Revoke { name } => {
             tokens.revoke(name).map_err(|error| failure(&error))?;
+            decisions::write(&store, about(name, false))?;
             printer.line(format!("Token {name} is revoked: it opens nothing any more."));
         }
     }
@@ -61,13 +64,23 @@ fn check(globals: &Globals, namespaces: &[String]) -> Result<(), Failure> {
     named.try_for_each(|name| loaded.check_namespace(name))
 }
 
-/// The token alone goes to stdout, so that it can be piped to where it is kept.
+/// That a token was made or taken back, for the record.
+fn about(name: &str, made: bool) -> AuditRecord {
+    AuditRecord {
+        kind: "token".to_owned(),
+        verdict: if made { "allow" } else { "deny" }.to_owned(),
+        rule: format!("token {name} {}", if made { "made" } else { "revoked" }),
+        ..AuditRecord::default()
+    }
+}
+
+/// Gives the name of the token. The token alone goes to stdout, so that it can be piped to where it is kept.
 fn create(
     tokens: &AccessTokens,
     order: &TokenOrder,
     now: u64,
     printer: &mut Printer,
-) -> Result<(), Failure> {
+) -> Result<String, Failure> {
     let (record, token) = tokens.create(order, now).map_err(|error| failure(&error))?;
     let until = match record.expires {
         Some(expires) => format!("until {}", TokenRecord::utc(expires)),
@@ -84,7 +97,7 @@ fn create(
         name = record.name
     ));
     printer.line(token.expose());
-    Ok(())
+    Ok(record.name)
 }
 
 fn list(

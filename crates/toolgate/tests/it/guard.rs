@@ -4,6 +4,8 @@ mod findings;
 mod hidden;
 mod passthrough;
 mod promises;
+#[cfg(unix)]
+mod record;
 
 use serde_json::{Value, json};
 use toolgate_testkit::Fixture;
@@ -194,7 +196,7 @@ async fn the_record_is_shown_filtered_and_verified() {
     exit code 1
     --- stdout
     --- stderr
-    error: line 2 was changed: its hash is not its own
+    error: line 2 of audit.jsonl was changed: its hash is not its own
     ");
 }
 

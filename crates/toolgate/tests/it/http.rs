@@ -27,6 +27,7 @@ pub(crate) struct HttpClient {
     url: String,
     http: reqwest::Client,
     capabilities: Value,
+    headers: Vec<(String, String)>,
 }
 
 impl Workplace {
@@ -78,8 +79,13 @@ impl HttpGateway {
     }
 
     /// Asks it to end, and waits for a good end.
-    pub(crate) async fn stop(mut self) {
-        signal("TERM", self.child.id().unwrap());
+    pub(crate) async fn stop(self) {
+        self.stop_by("TERM").await;
+    }
+
+    /// The same by another signal.
+    pub(crate) async fn stop_by(mut self, name: &str) {
+        signal(name, self.child.id().unwrap());
         let status = tokio::time::timeout(PATIENCE, self.child.wait()).await.unwrap();
         assert_eq!(status.unwrap().code(), Some(0));
     }
@@ -87,12 +93,17 @@ impl HttpGateway {
 
 impl HttpClient {
     fn new(url: String) -> Self {
-        Self { url, http: reqwest::Client::new(), capabilities: json!({}) }
+        Self { url, http: reqwest::Client::new(), capabilities: json!({}), headers: Vec::new() }
     }
 
     /// The same client, which can be asked this.
     pub(crate) fn with_capabilities(self, capabilities: Value) -> Self {
         Self { capabilities, ..self }
+    }
+
+    /// Sends a header with every request from now on.
+    pub(crate) fn send_header(&mut self, name: &str, value: &str) {
+        self.headers.push((name.to_owned(), value.to_owned()));
     }
 
     /// Sends a request; gives its result.
@@ -123,6 +134,9 @@ impl HttpClient {
             .header("mcp-method", method);
         if let Some(name) = params["name"].as_str() {
             request = request.header("mcp-name", name);
+        }
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
         }
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         let answer = request.json(&body).send().await.unwrap().text().await.unwrap();

@@ -40,4 +40,6 @@ mod serve;
 mod soak;
 mod subagent;
 mod support;
+#[cfg(unix)]
+mod telemetry;
 mod usage;

@@ -148,6 +148,9 @@ impl Workplace {
             ("NO_COLOR", "1".to_owned()),
             // Never the keychain of whoever runs the tests.
             ("TOOLGATE_VAULT", "file".to_owned()),
+            // Nor their collector.
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", String::new()),
+            ("USER", "somebody".to_owned()),
         ]
     }
 }

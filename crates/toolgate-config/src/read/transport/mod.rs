@@ -4,12 +4,14 @@ mod http;
 mod stdio;
 mod values;
 
+use std::collections::BTreeMap;
+
 use super::report::Path;
 use super::scope::Scope;
 use crate::document::{Member, Object, Value};
 use crate::keys;
 use crate::position::printable;
-use crate::{HttpDialect, Severity, Transport};
+use crate::{HttpDialect, Secret, Severity, Transport};
 
 /// The keys that hold a URL; where there are several, the first counts, as in Gemini CLI.
 const URL_KEYS: [&str; 3] = ["httpUrl", "url", "serverUrl"];
@@ -20,6 +22,11 @@ enum Declared {
     Stdio,
     Http,
     Sse,
+}
+
+/// Reads the `headers` of something that is asked over HTTP.
+pub(super) fn headers(scope: &mut Scope<'_, '_>) -> BTreeMap<String, Secret> {
+    values::read(scope, "headers", values::Kind::Header)
 }
 
 /// Reads the transport. None, or an error in the scope, means that there is none to use.

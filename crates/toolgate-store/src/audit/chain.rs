@@ -1,0 +1,117 @@
+//! Lines and their hashes, and what is known of the whole chain.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::AuditRecord;
+
+/// What the first line of all follows.
+pub(super) const FIRST: &str = "";
+/// A line is not longer than this; what is longer is no line of ours.
+pub(super) const LONGEST: u64 = 4 * 1024 * 1024;
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Line {
+    pub(super) number: u64,
+    /// Milliseconds since 1970.
+    pub(super) time: u64,
+    pub(super) before: String,
+    #[serde(flatten)]
+    pub(super) record: AuditRecord,
+    #[serde(default, skip_serializing)]
+    pub(super) hash: String,
+}
+
+/// What is known of the whole chain, beside it.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Head {
+    /// The last number.
+    pub(super) number: u64,
+    /// The hash of the last line.
+    pub(super) hash: String,
+    /// The first number that was kept.
+    #[serde(default)]
+    pub(super) from: u64,
+    /// How often a file was put aside.
+    #[serde(default)]
+    pub(super) rolled: u64,
+}
+
+impl Line {
+    /// Writes the line with its hash, which covers all of it but itself, and gives the hash.
+    pub(super) fn write(&self, text: &mut Vec<u8>) -> io::Result<String> {
+        let start = text.len();
+        serde_json::to_writer(&mut *text, self)?;
+        let hash = blake3::hash(&text[start..]).to_hex().to_string();
+        text.pop();
+        text.extend_from_slice(closing(&hash).as_bytes());
+        text.push(b'\n');
+        Ok(hash)
+    }
+
+    /// Whether this is the line that the text is of, and nobody changed it.
+    pub(super) fn is_own(&self, text: &[u8]) -> bool {
+        let text = text.strip_suffix(b"\n").unwrap_or(text);
+        text.strip_suffix(closing(&self.hash).as_bytes()).is_some_and(|covered| {
+            let mut hasher = blake3::Hasher::new();
+            hasher.update(covered).update(b"}");
+            hasher.finalize().to_hex().as_str() == self.hash
+        })
+    }
+}
+
+impl Head {
+    /// What is not there, or damaged, knows nothing.
+    pub(super) fn read(text: &[u8]) -> Self {
+        serde_json::from_slice(text).unwrap_or_default()
+    }
+
+    /// Always of the same length, so that it is written over the one before it.
+    pub(super) fn text(&self) -> String {
+        let Self { number, hash, from, rolled } = self;
+        format!(
+            "{{\"number\":{number:>20},\"from\":{from:>20},\"rolled\":{rolled:>20},\"hash\":\"{hash}\"}}\n"
+        )
+    }
+}
+
+/// The file with what is known of the chain.
+pub(super) fn head_path(path: &Path) -> PathBuf {
+    path.with_extension("head")
+}
+
+/// The name of a file that was put aside when its last line had this number.
+pub(super) fn aside_path(path: &Path, last: u64) -> PathBuf {
+    path.with_file_name(format!("{}-{last:020}.jsonl", stem(path)))
+}
+
+/// The files that were put aside, with the numbers of their last lines, oldest first.
+pub(super) fn put_aside(path: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
+    let Some(folder) = path.parent() else { return Ok(Vec::new()) };
+    let prefix = format!("{}-", stem(path));
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| {
+            let digits = name.strip_prefix(&prefix)?.strip_suffix(".jsonl")?;
+            (digits.len() == 20).then(|| digits.parse().ok())?
+        });
+        found.extend(number.map(|number: u64| (number, entry.path())));
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn closing(hash: &str) -> String {
+    format!(",\"hash\":\"{hash}\"}}")
+}

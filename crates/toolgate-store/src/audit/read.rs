@@ -1,0 +1,130 @@
+//! Looking at the whole chain.
+
+use std::{
+    fs::File,
+    io::{self, BufRead, BufReader, Read},
+    path::Path,
+};
+
+use super::{
+    AuditExtent, AuditPlace, AuditProblem, AuditRecord,
+    chain::{FIRST, Head, LONGEST, Line, head_path, put_aside},
+};
+
+type Seen<'s> = &'s mut dyn FnMut(Result<(u64, AuditRecord), AuditProblem>);
+
+/// What there was at one moment.
+struct Snapshot {
+    head: Head,
+    /// Oldest first, with their names and how much of them there was.
+    files: Vec<(String, File, u64)>,
+}
+
+/// What the next line has to follow.
+struct Walk {
+    before: Option<String>,
+    number: u64,
+    extent: AuditExtent,
+}
+
+pub(super) fn read(path: &Path, seen: Seen<'_>) -> io::Result<AuditExtent> {
+    let Snapshot { head, files } = snapshot(path)?;
+    let mut walk = Walk { before: None, number: 0, extent: AuditExtent::default() };
+    for (name, file, length) in files {
+        walk.extent.files += 1;
+        walk.file(&name, file.take(length), &head, seen)?;
+    }
+    if head.number > walk.number {
+        seen(Err(AuditProblem::Cut { found: walk.number, expected: head.number }));
+    }
+    Ok(walk.extent)
+}
+
+/// Opens everything while nobody writes: the chain and its head belong together, and what is open
+/// can be read whatever is done to its name.
+fn snapshot(path: &Path) -> io::Result<Snapshot> {
+    let head_file = match File::open(head_path(path)) {
+        Ok(file) => Some(file),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let mut text = Vec::new();
+    if let Some(mut file) = head_file.as_ref() {
+        file.lock_shared()?;
+        file.read_to_end(&mut text)?;
+    }
+    let aside = match put_aside(path) {
+        Ok(aside) => aside,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    let paths = aside.into_iter().map(|(_, path)| path).chain([path.to_owned()]);
+    let mut files = Vec::new();
+    for path in paths {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        match File::open(&path) {
+            Ok(file) => {
+                let length = file.metadata()?.len();
+                files.push((name, file, length));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    // Closing the head gives the lock back.
+    Ok(Snapshot { head: Head::read(&text), files })
+}
+
+impl Walk {
+    fn file(
+        &mut self,
+        name: &str,
+        file: io::Take<File>,
+        head: &Head,
+        seen: Seen<'_>,
+    ) -> io::Result<()> {
+        let mut reader = BufReader::new(file);
+        let mut text = Vec::new();
+        let mut at = 0;
+        loop {
+            text.clear();
+            if reader.by_ref().take(LONGEST).read_until(b'\n', &mut text)? == 0 {
+                return Ok(());
+            }
+            at += 1;
+            let place = || AuditPlace { file: name.to_owned(), line: at };
+            let Ok(line) = serde_json::from_slice::<Line>(&text) else {
+                seen(Err(AuditProblem::Unreadable(place())));
+                continue;
+            };
+            if !line.is_own(&text) {
+                seen(Err(AuditProblem::Changed(place())));
+            }
+            self.follow(&line, head, place, seen);
+            (self.before, self.number) = (Some(line.hash), line.number);
+            self.extent.lines += 1;
+            seen(Ok((line.time, line.record)));
+        }
+    }
+
+    /// Whether a line is the one that comes next.
+    fn follow(&mut self, line: &Line, head: &Head, place: impl Fn() -> AuditPlace, seen: Seen<'_>) {
+        let follows = match &self.before {
+            Some(before) => {
+                line.before == *before && self.number.checked_add(1) == Some(line.number)
+            }
+            // What was before the first one that is kept is not known any more.
+            None => line.number > 1 || line.before == FIRST,
+        };
+        if self.extent.first.is_none() {
+            self.extent.first = Some((line.number, line.time));
+            let expected = head.from.max(1);
+            if line.number > expected {
+                seen(Err(AuditProblem::Beheaded { found: line.number, expected }));
+            }
+        }
+        if !follows {
+            seen(Err(AuditProblem::Broken(place())));
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Writing on, beside others who do.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read, Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use super::{
+    AuditLimits, AuditRecord,
+    chain::{FIRST, Head, LONGEST, Line, aside_path, head_path, put_aside},
+};
+use crate::files;
+
+/// What is open for writing. Whoever writes holds the lock of the head.
+#[derive(Debug)]
+pub(super) struct Open {
+    path: PathBuf,
+    file: File,
+    head_file: File,
+    /// What we know of the end: who else writes makes it longer.
+    end: u64,
+    known: Head,
+}
+
+/// The head is one short line.
+const LONGEST_HEAD: u64 = 4_096;
+
+impl Open {
+    pub(super) fn new(path: &Path) -> io::Result<Self> {
+        if let Some(folder) = path.parent() {
+            files::make_folder(folder).map_err(io::Error::other)?;
+        }
+        let head_file = files::private_options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(head_path(path))?;
+        let (path, file) = (path.to_owned(), open(path)?);
+        Ok(Self { path, file, head_file, end: u64::MAX, known: Head::default() })
+    }
+
+    /// Appends under the lock.
+    pub(super) fn append(
+        &mut self,
+        records: &[AuditRecord],
+        limits: AuditLimits,
+    ) -> io::Result<()> {
+        self.head_file.lock()?;
+        let appended = self.append_locked(records, limits);
+        let unlocked = self.head_file.unlock();
+        appended.and(unlocked)
+    }
+
+    fn append_locked(&mut self, records: &[AuditRecord], limits: AuditLimits) -> io::Result<()> {
+        let head = self.head()?;
+        if head.rolled != self.known.rolled || self.end == u64::MAX {
+            // Somebody else has put the file aside, or nothing is known yet.
+            self.file = open(&self.path)?;
+        }
+        let mut end = self.file.seek(SeekFrom::End(0))?;
+        if end != self.end || head != self.known {
+            self.known = head;
+            end = self.catch_up(end)?;
+        }
+        if end >= limits.file_bytes {
+            self.roll(limits)?;
+            end = 0;
+        }
+        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let time = u64::try_from(time).unwrap_or(u64::MAX);
+        let mut text = Vec::new();
+        let (mut number, mut hash) = (self.known.number, self.known.hash.clone());
+        for record in records {
+            number = number.saturating_add(1);
+            let record = record.clone();
+            hash = Line { number, time, before: hash, record, hash: String::new() }
+                .write(&mut text)?;
+        }
+        self.file.write_all(&text)?;
+        self.end = end + u64::try_from(text.len()).unwrap_or_default();
+        (self.known.number, self.known.hash) = (number, hash);
+        self.known.from = self.known.from.max(1);
+        self.write_head()
+    }
+
+    fn head(&mut self) -> io::Result<Head> {
+        let mut text = Vec::new();
+        self.head_file.seek(SeekFrom::Start(0))?;
+        Read::by_ref(&mut self.head_file).take(LONGEST_HEAD).read_to_end(&mut text)?;
+        Ok(Head::read(&text))
+    }
+
+    fn write_head(&mut self) -> io::Result<()> {
+        self.head_file.seek(SeekFrom::Start(0))?;
+        self.head_file.write_all(self.known.text().as_bytes())
+    }
+
+    /// Puts the file aside, removes what is too old, and begins a new file.
+    fn roll(&mut self, limits: AuditLimits) -> io::Result<()> {
+        fs::rename(&self.path, aside_path(&self.path, self.known.number))?;
+        self.known.rolled = self.known.rolled.wrapping_add(1);
+        let aside = put_aside(&self.path)?;
+        let too_many = aside.len().saturating_sub(limits.files);
+        if let Some((last, _)) = too_many.checked_sub(1).and_then(|at| aside.get(at)) {
+            self.known.from = last.saturating_add(1);
+        }
+        // First that they may be missing, and then that they are.
+        self.write_head()?;
+        for (_, path) in &aside[..too_many] {
+            fs::remove_file(path)?;
+        }
+        self.file = open(&self.path)?;
+        Ok(())
+    }
+
+    /// Finds out what to go on from: what the file ends with, which somebody else wrote, and in one
+    /// that has just begun what the head says. Gives where the file ends.
+    fn catch_up(&mut self, end: u64) -> io::Result<u64> {
+        if end == 0 {
+            return Ok(0);
+        }
+        let (mut number, mut hash) = (0, FIRST.to_owned());
+        let mut size = 4_096_u64;
+        loop {
+            let start = end.saturating_sub(size);
+            self.file.seek(SeekFrom::Start(start))?;
+            let mut tail = Vec::new();
+            Read::by_ref(&mut self.file).take(end - start).read_to_end(&mut tail)?;
+            let whole = tail.strip_suffix(b"\n");
+            let lines = whole.unwrap_or(&tail);
+            let last = lines.iter().rposition(|byte| *byte == b'\n').map(|at| &lines[at + 1..]);
+            match last.or((start == 0).then_some(lines)) {
+                Some(last) => {
+                    if let Ok(line) = serde_json::from_slice::<Line>(last) {
+                        (number, hash) = (line.number, line.hash);
+                    }
+                    if whole.is_none() && !tail.is_empty() {
+                        // Half a line, of a process that was killed: what follows is a line of its own.
+                        self.file.write_all(b"\n")?;
+                    }
+                    break;
+                }
+                None if size > LONGEST => break,
+                None => size *= 8,
+            }
+        }
+        // What was cut off at the end must not be forgotten by writing on.
+        self.known.number = self.known.number.max(number);
+        self.known.hash = hash;
+        self.file.seek(SeekFrom::End(0))
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    files::private_options().read(true).append(true).create(true).open(path)
+}

@@ -1,0 +1,259 @@
+//! Requests, runs and calls.
+
+use std::time::Instant;
+
+use opentelemetry::{
+    KeyValue,
+    trace::{Span as _, SpanBuilder, SpanKind, Status, Tracer as _},
+};
+use opentelemetry_sdk::trace::Span;
+use serde_json::Map;
+
+use crate::{propagation, telemetry::Telemetry};
+
+type Meta = Map<String, serde_json::Value>;
+
+/// What a client asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct Operation<'a> {
+    /// The method, one that is known: never what a client made up.
+    pub method: &'static str,
+    /// The tool, where it is a known one.
+    pub tool: Option<&'a str>,
+    /// The conversation.
+    pub session: &'a str,
+}
+
+/// A request of a client, or of a command. Dropped before it is ended, it was cancelled.
+#[derive(Debug)]
+pub struct RequestSpan {
+    span: Timed,
+    method: &'static str,
+}
+
+/// The run of a script.
+#[derive(Debug)]
+pub struct RunSpan {
+    span: Timed,
+}
+
+/// A call of a tool. Dropped before it is ended, it was cancelled, and is counted as that.
+#[derive(Debug)]
+pub struct CallSpan {
+    span: Timed,
+    server: String,
+    tool: String,
+}
+
+/// What came of a call.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CallEnd<'a> {
+    /// What the policy said: `allow`, `ask`, `deny`.
+    pub verdict: &'static str,
+    /// Which rule of it, and who let the call through.
+    pub rule: &'a str,
+    /// `ok`, `error`, `refused`, `waiting`, `unknown`.
+    pub outcome: &'static str,
+    /// In which way it failed, where it did.
+    pub error: Option<&'static str>,
+    /// Bytes of the arguments.
+    pub argument_bytes: u64,
+    /// Bytes of the result, where there is one.
+    pub result_bytes: Option<u64>,
+    /// What a person answered who was asked: `allow`, `deny`, or `waiting` where nobody has yet.
+    pub question: Option<&'static str>,
+}
+
+/// A span, where telemetry is on.
+#[derive(Debug)]
+struct Timed(Option<Box<Running>>);
+
+#[derive(Debug)]
+struct Running {
+    telemetry: Telemetry,
+    span: Span,
+    started: Instant,
+}
+
+const CANCELLED: &str = "cancelled";
+
+impl Telemetry {
+    /// A request begins; `meta` says which trace it belongs to.
+    pub fn request(&self, operation: &Operation<'_>, meta: Option<&Meta>) -> RequestSpan {
+        let Operation { method, tool, session } = *operation;
+        let span = Timed::start(self, meta, || {
+            let name = tool.map_or_else(|| method.to_owned(), |tool| format!("{method} {tool}"));
+            let mut attributes = vec![
+                KeyValue::new("mcp.method.name", method),
+                KeyValue::new("mcp.session.id", session.to_owned()),
+            ];
+            attributes.extend(tool.map(|tool| KeyValue::new("gen_ai.tool.name", tool.to_owned())));
+            builder(name, SpanKind::Server, attributes)
+        });
+        RequestSpan { span, method }
+    }
+
+    /// A run of a script begins.
+    pub fn run(
+        &self,
+        id: &str,
+        language: &'static str,
+        session: &str,
+        meta: Option<&Meta>,
+    ) -> RunSpan {
+        let span = Timed::start(self, meta, || {
+            let attributes = vec![
+                KeyValue::new("toolgate.run", id.to_owned()),
+                KeyValue::new("toolgate.language", language),
+                KeyValue::new("mcp.session.id", session.to_owned()),
+            ];
+            builder(format!("run {language}"), SpanKind::Internal, attributes)
+        });
+        RunSpan { span }
+    }
+
+    /// A call begins, of a tool that exists. One that does not has no name here.
+    pub fn call(
+        &self,
+        tool: Option<(&str, &str)>,
+        session: &str,
+        run: Option<&str>,
+        meta: Option<&Meta>,
+    ) -> CallSpan {
+        if !self.is_on() {
+            return CallSpan { span: Timed(None), server: String::new(), tool: String::new() };
+        }
+        let (server, tool) = tool.unwrap_or_default();
+        let span = Timed::start(self, meta, || {
+            let mut attributes = vec![
+                KeyValue::new("gen_ai.operation.name", "execute_tool"),
+                KeyValue::new("mcp.method.name", "tools/call"),
+                KeyValue::new("mcp.session.id", session.to_owned()),
+            ];
+            let mut name = "execute_tool".to_owned();
+            if !tool.is_empty() {
+                name = format!("{name} {tool}");
+                attributes.push(KeyValue::new("gen_ai.tool.name", tool.to_owned()));
+                attributes.push(KeyValue::new("toolgate.server", server.to_owned()));
+            }
+            attributes.extend(run.map(|run| KeyValue::new("toolgate.run", run.to_owned())));
+            builder(name, SpanKind::Client, attributes)
+        });
+        CallSpan { span, server: server.to_owned(), tool: tool.to_owned() }
+    }
+}
+
+impl RequestSpan {
+    /// Makes what follows a part of this.
+    pub fn pass_on(&self, meta: &mut Option<Meta>) {
+        self.span.pass_on(meta);
+    }
+
+    /// It is answered; `error` says in which way it failed, where it did.
+    pub fn end(mut self, error: Option<&'static str>) {
+        self.finish(error);
+    }
+
+    fn finish(&mut self, error: Option<&'static str>) {
+        let Some(running) = self.span.0.as_deref() else { return };
+        if let Some(instruments) = running.telemetry.instruments() {
+            instruments.request(self.method, error, running.started.elapsed().as_secs_f64());
+        }
+        self.span.end(error, Vec::new());
+    }
+}
+
+impl RunSpan {
+    /// Makes what follows a part of this.
+    pub fn pass_on(&self, meta: &mut Option<Meta>) {
+        self.span.pass_on(meta);
+    }
+
+    /// It is over: how, and how many calls it made.
+    pub fn end(mut self, error: Option<&'static str>, calls: u64) {
+        let calls = i64::try_from(calls).unwrap_or(i64::MAX);
+        self.span.end(error, vec![KeyValue::new("toolgate.calls", calls)]);
+    }
+}
+
+impl CallSpan {
+    /// Makes what the server does a part of this.
+    pub fn pass_on(&self, meta: &mut Option<Meta>) {
+        self.span.pass_on(meta);
+    }
+
+    /// It is over.
+    pub fn end(mut self, end: &CallEnd<'_>) {
+        self.finish(end);
+    }
+
+    fn finish(&mut self, end: &CallEnd<'_>) {
+        let Some(running) = self.span.0.as_deref() else { return };
+        if let Some(instruments) = running.telemetry.instruments() {
+            let seconds = running.started.elapsed().as_secs_f64();
+            instruments.call(&self.server, &self.tool, end, seconds);
+        }
+        let size = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
+        let mut attributes = vec![
+            KeyValue::new("toolgate.verdict", end.verdict),
+            KeyValue::new("toolgate.rule", end.rule.to_owned()),
+            KeyValue::new("toolgate.outcome", end.outcome),
+            KeyValue::new("toolgate.argument_bytes", size(end.argument_bytes)),
+        ];
+        let result = end.result_bytes.map(size);
+        attributes.extend(result.map(|bytes| KeyValue::new("toolgate.result_bytes", bytes)));
+        self.span.end(end.error, attributes);
+    }
+}
+
+impl Timed {
+    fn start(
+        telemetry: &Telemetry,
+        meta: Option<&Meta>,
+        builder: impl FnOnce() -> SpanBuilder,
+    ) -> Self {
+        Self(telemetry.tracer().map(|tracer| {
+            let span = tracer.build_with_context(builder(), &propagation::parent(meta));
+            Box::new(Running { telemetry: telemetry.clone(), span, started: Instant::now() })
+        }))
+    }
+
+    fn pass_on(&self, meta: &mut Option<Meta>) {
+        if let Some(running) = &self.0 {
+            propagation::name(running.span.span_context(), meta);
+        }
+    }
+
+    fn end(&mut self, error: Option<&'static str>, attributes: Vec<KeyValue>) {
+        let Some(mut running) = self.0.take() else { return };
+        running.span.set_attributes(attributes);
+        if let Some(error) = error {
+            running.span.set_attribute(KeyValue::new("error.type", error));
+            running.span.set_status(Status::error(error));
+        }
+        running.span.end();
+    }
+}
+
+fn builder(name: String, kind: SpanKind, attributes: Vec<KeyValue>) -> SpanBuilder {
+    SpanBuilder::from_name(name).with_kind(kind).with_attributes(attributes)
+}
+
+impl Drop for RequestSpan {
+    fn drop(&mut self) {
+        self.finish(Some(CANCELLED));
+    }
+}
+
+impl Drop for RunSpan {
+    fn drop(&mut self) {
+        self.span.end(Some(CANCELLED), Vec::new());
+    }
+}
+
+impl Drop for CallSpan {
+    fn drop(&mut self) {
+        let end = CallEnd { outcome: "unknown", error: Some(CANCELLED), ..CallEnd::default() };
+        self.finish(&end);
+    }
+}

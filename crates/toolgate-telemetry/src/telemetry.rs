@@ -1,0 +1,165 @@
+//! What is on or off.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use opentelemetry::{
+    InstrumentationScope, KeyValue, metrics::MeterProvider, trace::TracerProvider,
+};
+use opentelemetry_otlp::{MetricExporter, SpanExporter, WithExportConfig, WithHttpConfig};
+use opentelemetry_sdk::{
+    Resource,
+    metrics::SdkMeterProvider,
+    trace::{BatchSpanProcessor, SdkTracer, SdkTracerProvider},
+};
+use parking_lot::Mutex;
+use thiserror::Error;
+
+use crate::{
+    export::{CountedExporter, CountedQueue, Sender, Tally},
+    instruments::Instruments,
+    settings::TelemetrySettings,
+};
+
+/// Makes spans and counts, or nothing where it is off. Clones are the same.
+#[derive(Clone, Default)]
+pub struct Telemetry(Option<Arc<Inner>>);
+
+/// Telemetry could not be started. Everything else works without it.
+#[derive(Debug, Error)]
+#[error("there is no telemetry: {0}")]
+pub struct TelemetryError(String);
+
+struct Inner {
+    traces: SdkTracerProvider,
+    metrics: SdkMeterProvider,
+    tracer: SdkTracer,
+    instruments: Instruments,
+    tally: Arc<Tally>,
+    connected: Connected,
+}
+
+/// Who says how many servers are connected. `None` when it is no more.
+type Connected = Arc<Mutex<Vec<Box<dyn Fn() -> Option<u64> + Send + Sync>>>>;
+
+const NAME: &str = "toolgate";
+/// How long the end waits for a collector.
+const FLUSHING_PATIENCE: Duration = Duration::from_secs(2);
+
+impl Telemetry {
+    /// None.
+    pub fn off() -> Self {
+        Self::default()
+    }
+
+    /// Sends to a collector from now on. Must be called inside a tokio runtime. What the standard
+    /// `OTEL_BSP_…`, `OTEL_METRIC_EXPORT_INTERVAL` and `OTEL_TRACES_SAMPLER` variables say holds.
+    pub fn start(settings: &TelemetrySettings) -> Result<Self, TelemetryError> {
+        let tally = Arc::new(Tally::default());
+        let sender = |signal: &str| {
+            Sender::new(&settings.endpoint, signal, &settings.headers, Arc::clone(&tally))
+                .map_err(|error| TelemetryError(error.to_string()))
+        };
+        let failed =
+            |error: opentelemetry_otlp::ExporterBuildError| TelemetryError(error.to_string());
+        let endpoint = settings.endpoint.as_str();
+        let spans = SpanExporter::builder()
+            .with_http()
+            .with_http_client(sender("traces")?)
+            .with_endpoint(endpoint)
+            .build()
+            .map_err(failed)?;
+        let measured = MetricExporter::builder()
+            .with_http()
+            .with_http_client(sender("metrics")?)
+            .with_endpoint(endpoint)
+            .build()
+            .map_err(failed)?;
+        let resource = Resource::builder()
+            .with_service_name(settings.service_name.clone())
+            .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
+            .build();
+        let exporter = CountedExporter { exporter: spans, tally: Arc::clone(&tally) };
+        let queue = BatchSpanProcessor::builder(exporter).build();
+        let spanned = SdkTracerProvider::builder()
+            .with_span_processor(CountedQueue { queue, tally: Arc::clone(&tally) })
+            .with_resource(resource.clone())
+            .build();
+        let metrics = SdkMeterProvider::builder()
+            .with_periodic_exporter(measured)
+            .with_resource(resource)
+            .build();
+        let scope =
+            InstrumentationScope::builder(NAME).with_version(env!("CARGO_PKG_VERSION")).build();
+        let tracer = spanned.tracer_with_scope(scope.clone());
+        let meter = metrics.meter_with_scope(scope);
+        let instruments = Instruments::new(&meter);
+        let connected = Connected::default();
+        let asked = Arc::clone(&connected);
+        let gauge = meter.u64_observable_gauge("toolgate.servers.connected");
+        gauge
+            .with_description("Servers that are connected")
+            .with_callback(move |observer| {
+                let mut sum = 0;
+                asked.lock().retain(|count| {
+                    let counted = count();
+                    sum += counted.unwrap_or_default();
+                    counted.is_some()
+                });
+                observer.observe(sum, &[]);
+            })
+            .build();
+        let inner = Inner { traces: spanned, metrics, tracer, instruments, tally, connected };
+        Ok(Self(Some(Arc::new(inner))))
+    }
+
+    /// Whether anything is made.
+    pub fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Asks `count` how many servers are connected whenever that is sent, until it knows no more.
+    pub fn watch_servers(&self, count: impl Fn() -> Option<u64> + Send + Sync + 'static) {
+        if let Some(inner) = &self.0 {
+            inner.connected.lock().push(Box::new(count));
+        }
+    }
+
+    /// Sends what waits, for a short time, and makes nothing more that would be sent. How many spans
+    /// no collector has is told.
+    pub async fn shutdown(&self) {
+        let Some(inner) = self.0.clone() else { return };
+        let (traces, metrics) = (inner.traces.clone(), inner.metrics.clone());
+        // Both block, and neither must wait for the other.
+        let traces = tokio::task::spawn_blocking(move || {
+            traces.shutdown_with_timeout(FLUSHING_PATIENCE).is_ok()
+        });
+        let metrics = tokio::task::spawn_blocking(move || {
+            metrics.shutdown_with_timeout(FLUSHING_PATIENCE).is_ok()
+        });
+        let _ =
+            tokio::time::timeout(FLUSHING_PATIENCE, async { tokio::join!(traces, metrics) }).await;
+        let missing = inner.tally.missing();
+        if missing > 0 {
+            tracing::warn!("{missing} spans of telemetry were lost");
+        }
+    }
+
+    /// Spans that no collector has, so far. Some of them may still wait.
+    pub fn missing(&self) -> u64 {
+        self.0.as_ref().map_or(0, |inner| inner.tally.missing())
+    }
+
+    pub(crate) fn tracer(&self) -> Option<&SdkTracer> {
+        self.0.as_ref().map(|inner| &inner.tracer)
+    }
+
+    pub(crate) fn instruments(&self) -> Option<&Instruments> {
+        self.0.as_ref().map(|inner| &inner.instruments)
+    }
+}
+
+impl fmt::Debug for Telemetry {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(if self.is_on() { "Telemetry(on)" } else { "Telemetry(off)" })
+    }
+}

@@ -1,0 +1,3 @@
+//! What a collector gets, and what it costs when there is none.
+
+mod export;

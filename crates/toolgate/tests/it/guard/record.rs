@@ -1,0 +1,86 @@
+//! The record, beyond calls and beyond one file.
+
+use serde_json::{Value, json};
+
+use super::{records, workplace};
+use crate::support::{Workplace, entry};
+
+async fn rows(workplace: &Workplace) -> Vec<Value> {
+    let all = workplace.run(&["audit", "--json"]).await.stdout;
+    all.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[tokio::test]
+async fn what_a_person_decides_is_recorded_with_who() {
+    let workplace = workplace(&json!("ask"));
+    for arguments in [
+        &["call", "records_delete", r#"{"id":"1"}"#][..],
+        &["disable", "records"],
+        &["enable", "records"],
+        &["token", "create", "--name", "laptop"],
+        &["token", "revoke", "laptop"],
+        &["definitions", "approve", "--all"],
+    ] {
+        workplace.run(arguments).await;
+    }
+    let waiting = workplace.run(&["approve", "--json"]).await.json();
+    let id = waiting[0]["id"].as_str().unwrap().to_owned();
+    workplace.run(&["approve", &id, "--yes", "--for", "always"]).await;
+    let grant = workplace.run(&["grants", "--json"]).await.json()[0]["id"].clone();
+    let grant = grant.as_str().unwrap().to_owned();
+    workplace.run(&["grants", "revoke", &grant]).await;
+    let told: Vec<String> = rows(&workplace)
+        .await
+        .iter()
+        .map(|row| {
+            let said = |key: &str| row[key].as_str().unwrap_or_default().to_owned();
+            format!("{} {} {}: {}", said("kind"), said("caller"), said("verdict"), said("rule"))
+        })
+        .collect();
+    let told = told.join("\n").replace(&id, "ID").replace(&grant, "GRANT");
+    insta::assert_snapshot!(told, @r#"
+    call shell ask: the default "ask"
+    server shell:somebody deny: disabled
+    server shell:somebody allow: enabled
+    token shell:somebody allow: token laptop made
+    token shell:somebody deny: token laptop revoked
+    definition shell:somebody allow: 2 definitions approved
+    approval shell:somebody allow: approval ID; grant GRANT
+    grant shell:somebody deny: grant GRANT revoked
+    "#);
+}
+
+/// A gateway that is ended in the ordinary way has written everything.
+#[tokio::test]
+async fn an_interrupted_gateway_loses_nothing_of_the_record() {
+    let workplace = Workplace::new(&json!({ "mcpServers": { "records": entry(&records()) } }));
+    for signal in ["INT", "TERM"] {
+        let gateway = workplace.serve_http(&[]).await;
+        let client = gateway.client();
+        for number in 0..20 {
+            client.call("records_delete", json!({ "id": number.to_string() })).await;
+        }
+        gateway.stop_by(signal).await;
+    }
+    assert_eq!(rows(&workplace).await.len(), 40);
+}
+
+/// Each call is longer than nothing, so that some megabytes are needed; a batch of long arguments
+/// makes them.
+#[tokio::test]
+async fn the_record_rolls_over_and_is_verified_across_files() {
+    let workplace = Workplace::new(&json!({
+        "mcpServers": { "records": entry(&records()) },
+        "audit": { "arguments": true, "maxMegabytes": 1, "keepFiles": 1 },
+    }));
+    let mut client = workplace.connect(&[]).await;
+    let id = "i".repeat(300_000);
+    for _ in 0..12 {
+        crate::support::call(&mut client, "records_delete", json!({ "id": id })).await;
+    }
+    client.close_stdin();
+    client.wait().await.unwrap();
+    let verified = workplace.run(&["audit", "--verify"]).await;
+    assert_eq!(verified.code, Some(0), "{verified:?}");
+    assert!(verified.stdout.contains(" in 2 files. It begins with number "), "{verified:?}");
+}
