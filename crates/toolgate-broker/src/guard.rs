@@ -292,3 +292,80 @@ fn asks(decision: &Decision) -> String {
         None => "it needs an approval".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        any::Any,
+        sync::atomic::{AtomicUsize, Ordering},
+    };
+
+    use futures::future::BoxFuture;
+    use toolgate_catalog::Fingerprint;
+
+    use super::*;
+    use crate::{
+        ask::Asker,
+        context::{Caller, Pause},
+    };
+
+    /// Somebody who never answers, and a clock that is asked to stand still.
+    #[derive(Debug, Default)]
+    struct Absent {
+        asked: AtomicUsize,
+        paused: Arc<AtomicUsize>,
+    }
+
+    struct Paused(Arc<AtomicUsize>);
+
+    impl Asker for Absent {
+        fn ask<'a>(&'a self, _inquiry: &'a Inquiry) -> BoxFuture<'a, Option<PersonAnswer>> {
+            self.asked.fetch_add(1, Ordering::Relaxed);
+            assert_eq!(self.paused.load(Ordering::Relaxed), 1, "it stands still meanwhile");
+            Box::pin(std::future::pending())
+        }
+    }
+
+    impl Pause for Absent {
+        fn pause(&self) -> Box<dyn Any + Send> {
+            self.paused.fetch_add(1, Ordering::Relaxed);
+            Box::new(Paused(Arc::clone(&self.paused)))
+        }
+    }
+
+    impl Drop for Paused {
+        fn drop(&mut self) {
+            self.0.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_script_that_nobody_answers_waits_once() {
+        let absent = Arc::new(Absent::default());
+        let asker = Arc::clone(&absent) as Arc<dyn Asker>;
+        let session = Arc::new(SessionContext::new(Caller::model("local")).with_asker(asker));
+        let run = RunContext::new("run_1", "").with_pause(Arc::clone(&absent) as Arc<dyn Pause>);
+        let context = CallContext::of_run(&session, &Arc::new(run), 0);
+        let inquiry = Inquiry {
+            tool: ToolId { server: "store".into(), tool: "delete".into() },
+            name: "store_delete".to_owned(),
+            arguments: "{}".to_owned(),
+            arguments_hash: Fingerprint::of(&Value::Null),
+            rule: String::new(),
+            reason: None,
+            evidence: Vec::new(),
+            labels: toolgate_policy::LabelSet::default(),
+            session: Arc::clone(session.id()),
+            run: None,
+            caller: "local".into(),
+        };
+        let options = CallOptions::default();
+        let started = tokio::time::Instant::now();
+        assert_eq!(ask_patiently(&context, &inquiry, &options).await, None);
+        assert_eq!(started.elapsed(), PATIENCE);
+        assert_eq!(absent.paused.load(Ordering::Relaxed), 0);
+        assert_eq!(ask_patiently(&context, &inquiry, &options).await, None);
+        assert_eq!(started.elapsed(), PATIENCE, "the next one goes to the queue at once");
+        assert_eq!(absent.asked.load(Ordering::Relaxed), 1);
+    }
+}

@@ -190,7 +190,7 @@ mod tests {
         insta::assert_snapshot!(found.join("\n"), @r#"
         {"path":{"under":"src"}}: path is under "src"
         {"path":{"under":"/"},"depth":{"less":3,"greater":0}}: path is under "/" and depth is less than 3 and depth is greater than 0
-        {"id":{"equals":4711},"name":{"equals":"4711"},"options.mode":{"equals":"read only"}}: id is 4711 and name is "4711" and options.mode is "read only"
+        {"id":{"in":[4711,"4711"]},"name":{"equals":"4711"},"options.mode":{"equals":"read only"}}: id is one of [4711,"4711"] and name is "4711" and options.mode is "read only"
         {"to":{"matches":".*@example[.]com"},"zip":{"prefix":"10"}}: to matches ".*@example[.]com" and zip begins with "10"
         {"url":{"host":["example.com","example.org"]},"force":{"exists":false}}: url is a URL of ["example.com","example.org"] and force is not there
         {"mode":{"in":["r","w"]}}: mode is one of ["r","w"]

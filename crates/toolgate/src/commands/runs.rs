@@ -178,7 +178,8 @@ fn repeat(journal: &Journal, id: &str, call: u64, printer: &mut Printer) -> Resu
 
 fn summary(run: &RunSummary, state: State) -> Value {
     json!({
-        "id": run.id, "begun": run.created_utc(), "state": state.name(), "language": run.language,
+        "id": run.id, "begun": run.created_utc(), "by": run.session, "state": state.name(),
+        "language": run.language,
         "calls": run.calls, "failed": run.failed,
         "milliseconds": run.ended.map(|ended| ended.saturating_sub(run.created)),
     })
@@ -229,7 +230,8 @@ fn show(detail: &RunDetail, state: State, cleaner: &Cleaner, printer: &mut Print
     let took = run.ended.map(|ended| time(ended.saturating_sub(run.created)));
     let took = took.map(|took| format!(", took {took}")).unwrap_or_default();
     let (begun, state_name, language) = (run.created_utc(), state.name(), &run.language);
-    printer.line(format!("{}: {state_name}\n{language}, begun {begun}{took}\n", run.id));
+    let by = one_line(&run.session, 128);
+    printer.line(format!("{}: {state_name}\n{language}, begun {begun} by {by}{took}\n", run.id));
     let code = cleaner.block(&detail.code);
     for (index, line) in code.lines().enumerate() {
         printer.line(format!("{:>4}  {line}", index + 1).trim_end());
