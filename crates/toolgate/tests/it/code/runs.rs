@@ -9,7 +9,7 @@ use crate::support::{META, call, list, names, notification, text, until};
 
 #[tokio::test]
 async fn limits_have_names_and_output_survives() {
-    let limits = json!({ "timeoutSeconds": 2, "cpuSeconds": 0.3, "memoryMb": 16, "maxCalls": 3 });
+    let limits = json!({ "timeoutSeconds": 8, "cpuSeconds": 0.3, "memoryMb": 16, "maxCalls": 3 });
     let mut client = workplace(&limits).connect(&[]).await;
     for (code, expected) in [
         ("console.log('here'); while (true) {}", "codeMode.cpuSeconds"),
