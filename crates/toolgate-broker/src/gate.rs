@@ -208,6 +208,11 @@ impl Admitted {
     pub fn failed(self) {
         self.recording.fail();
     }
+
+    /// Tells the server which trace the request belongs to.
+    pub fn pass_on(&self, meta: &mut Option<Map<String, Value>>) {
+        self.recording.pass_on(meta);
+    }
 }
 
 /// Writes down what was decided of a run's call. With a permit it is sent next, and not before.

@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use toolgate_flow::{Memory, Origin};
 
-const BASE: usize = 50_000;
+const BASE: usize = 200_000;
 const TIMES: [usize; 3] = [1, 4, 16];
-const ROUNDS: usize = 21;
+const ROUNDS: usize = 11;
 /// Megabytes of results that a conversation saw.
-const SEEN: [usize; 5] = [0, 4, 16, 64, 256];
+const SEEN: [usize; 6] = [0, 4, 16, 64, 256, 512];
 
 fn main() {
     let inputs: Vec<Value> = TIMES.iter().map(|times| rows(BASE * times, 0)).collect();

@@ -17,6 +17,8 @@ pub struct Memory {
     limits: Limits,
     /// Where a hash was first seen. What was seen first is where it comes from.
     seen: HashMap<u64, Place>,
+    /// The leaves of all results.
+    leaves: usize,
     results: VecDeque<Learnt>,
     /// The number of the oldest result that is still remembered.
     oldest: usize,
@@ -115,6 +117,8 @@ const EXCERPT: usize = 48;
 /// Leaves of one value that are told apart; further ones count as the last.
 const LEAVES: usize = 20_000;
 const DEEPEST: usize = 64;
+/// Results that are told apart.
+const RESULTS: usize = 65_536;
 /// Fields whose small pieces are put together.
 const TAILS: usize = 4_096;
 
@@ -184,6 +188,11 @@ impl Memory {
             }
         });
         self.forgotten |= !complete;
+        if learnt.hashes.is_empty() {
+            // All of it was in earlier results: nothing will be found to be from here.
+            learnt.leaves = Vec::new();
+        }
+        self.leaves += learnt.leaves.len();
         self.results.push_back(learnt);
         self.forget_oldest();
     }
@@ -284,13 +293,17 @@ impl Memory {
     }
 
     fn forget_oldest(&mut self) {
-        while self.seen.len() > self.limits.hashes {
+        while self.seen.len() > self.limits.hashes
+            || self.leaves > self.limits.hashes
+            || self.results.len() > RESULTS
+        {
             let Some(oldest) = self.results.pop_front() else { return };
+            self.leaves -= oldest.leaves.len();
+            self.forgotten |= !oldest.hashes.is_empty();
             for hash in oldest.hashes {
                 self.seen.remove(&hash);
             }
             self.oldest += 1;
-            self.forgotten = true;
         }
     }
 }

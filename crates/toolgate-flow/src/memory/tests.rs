@@ -177,3 +177,25 @@ fn what_was_sent_before_is_not_found_again_in_what_is_sent_now() {
     let harmless = json!({ "body": "Lunch is at noon today." });
     assert_eq!(memory.trace("mail_send", &harmless).matches, []);
 }
+
+/// The same result again and again is remembered once, and so is one of many small parts.
+#[test]
+fn what_says_nothing_new_takes_no_room() {
+    let limits = Limits { hashes: 1_000, ..Limits::default() };
+    let mut memory = Memory::with_limits(limits);
+    let result =
+        json!({ "note": "owes us 48,200 EUR since the spring of last year", "rows": [1, 2, 3] });
+    for call in 0..10_000 {
+        memory.learn(Origin::new(call, "crm_get"), &result);
+    }
+    assert!(memory.leaves <= 10, "{}", memory.leaves);
+    let carried = json!({ "body": "he owes us 48,200 EUR since the spring of last year" });
+    let trace = memory.trace("mail_send", &carried);
+    assert_eq!((trace.matches[0].origin.call, trace.incomplete), (0, false));
+    // Leaves without a word that tells anything.
+    let empty = json!(vec![0; 400]);
+    for call in 0..100 {
+        memory.learn(Origin::new(call, "t"), &empty);
+    }
+    assert!(memory.leaves <= 1_000 && memory.results.len() <= RESULTS, "{}", memory.leaves);
+}

@@ -55,8 +55,12 @@ const ASKING: usize = 256;
 const NOT_ALLOWED: ErrorCode = ErrorCode(-32010);
 
 impl Guarded {
-    pub(crate) fn new(guard: Arc<ServerGuard>, changes: watch::Receiver<u64>) -> Self {
-        let session = Arc::new(SessionContext::new(Caller::model("a model")));
+    pub(crate) fn new(
+        guard: Arc<ServerGuard>,
+        caller: Caller,
+        changes: watch::Receiver<u64>,
+    ) -> Self {
+        let session = Arc::new(SessionContext::new(caller));
         Self { guard, session, roster: Roster::new(changes), asking: Mutex::default() }
     }
 

@@ -17,6 +17,7 @@ use futures::future::{BoxFuture, try_join_all};
 use parking_lot::Mutex;
 use rmcp::{ErrorData, model::JsonObject};
 use serde_json::{Value, json};
+use toolgate_broker::Caller;
 use toolgate_host::ServerGuard;
 use toolgate_upstream::{LineClient, LineRequest, Question, ServerSpec};
 
@@ -77,13 +78,14 @@ impl PassthroughSource {
 impl Source for PassthroughSource {
     fn open(&self, client: Client) -> BoxFuture<'_, Result<Arc<dyn Face>, ErrorData>> {
         Box::pin(async move {
+            let caller = Caller::model(client.caller.as_str()).calling_itself(&client.own_name());
             let desk = Arc::new(Desk::new(client.outlet));
             let whom = LineClient { info: client.info, capabilities: client.capabilities };
             let line = self.server.dial(client.era, whom, Arc::clone(&desk) as _).await?;
             let schemas = Schemas::new(desk.changes.subscribe());
             let held = Held::default();
             let guard = self.guard.clone();
-            let guarded = guard.map(|guard| Guarded::new(guard, desk.changes.subscribe()));
+            let guarded = guard.map(|guard| Guarded::new(guard, caller, desk.changes.subscribe()));
             let level = Mutex::default();
             let face = Passthrough { line, desk, held, schemas, guarded, level };
             Ok(Arc::new(face) as Arc<dyn Face>)

@@ -28,11 +28,12 @@ pub(super) async fn send(
     server: &ServerName,
     method: &str,
     params: Value,
-    options: CallOptions,
+    mut options: CallOptions,
 ) -> Result<Value, CallFailure> {
     let host = session.host();
     let context = CallContext::direct(session.context());
     let admitted = admit(host, &context, server, method, &params, &options).await?;
+    admitted.pass_on(&mut options.meta);
     let sent = host.upstream().request(server, method, Some(params), options).await;
     let sent = sent.map_err(BrokerError::from);
     admitted.finish(sent.as_ref());

@@ -27,13 +27,21 @@ impl Place {
         Self { guard: Arc::new(ServerGuard::new(&settings, &"s".into())), folder }
     }
 
-    /// What was recorded: tool, verdict and outcome.
-    fn records(&self) -> Vec<String> {
+    fn log(&self) -> Vec<AuditRecord> {
         self.guard.flush();
         let mut records: Vec<AuditRecord> = Vec::new();
         let audit = Store::new(self.folder.path()).audit();
         audit.read(&mut |line| records.push(line.unwrap().1)).unwrap();
-        records.iter().map(|it| format!("{} {} {}", it.tool, it.verdict, it.outcome)).collect()
+        records
+    }
+
+    fn callers(&self) -> Vec<String> {
+        self.log().into_iter().map(|record| record.caller).collect()
+    }
+
+    /// What was recorded: tool, verdict and outcome.
+    fn records(&self) -> Vec<String> {
+        self.log().iter().map(|it| format!("{} {} {}", it.tool, it.verdict, it.outcome)).collect()
     }
 }
 
@@ -259,4 +267,6 @@ async fn without_a_policy_all_passes_and_is_recorded() {
     let heard = ["tools/list", "tools/call", "missing", "tools/call"];
     assert_eq!(server.methods(), heard, "and nothing else");
     assert_eq!(place.records(), ["s_no_such_tool allow ok", "missing allow error"]);
+    let callers = place.callers();
+    assert!(callers.iter().all(|caller| caller.starts_with("local")), "{callers:?}");
 }
