@@ -101,6 +101,7 @@ async fn the_policy_of_a_namespace_is_explained() {
     claims: all
     flow: content
     new tools: allow
+    findings: warn
     allow: `namespaces.readers.policy.rules[0]` (toolgate.json:20:11), one tool
     --- stderr
     ");
