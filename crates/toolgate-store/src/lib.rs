@@ -46,8 +46,9 @@ pub use audit::{
 pub use choices::{ApprovalRequest, ChoiceFile, Choices, Consent, MAX_REQUESTS, SwitchedBy};
 pub use definitions::{CachedServer, DefinitionCache, ServerKey, ServerMemory};
 pub use journal::{
-    Approval, ApprovalState, CallEnd, GrantRow, Journal, JournalError, NewRun, PastCallRow,
-    PastEvent, Retention, RunCall, RunDetail, RunHistory, RunState, RunSummary,
+    Approval, ApprovalState, CallDecision, CallEnd, GrantRow, Journal, JournalError, NewCall,
+    NewRun, PastCallRow, PastEvent, Retention, RunCall, RunDetail, RunHistory, RunState,
+    RunSummary,
 };
 pub use logs::{LogSource, MAX_LOG_BYTES, ServerLog};
 pub use shapes::{MAX_SHAPES_BYTES, ShapeStore};

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 use toolgate_broker::{Decided, ReadBefore, RunLedger};
 use toolgate_sandbox::{CallId, Happened, Language};
-use toolgate_store::{CallEnd, Journal, JournalError, NewRun, RunState};
+use toolgate_store::{CallDecision, CallEnd, Journal, JournalError, NewCall, NewRun, RunState};
 
 /// Who writes down one run.
 #[derive(Debug)]
@@ -56,6 +56,16 @@ struct State {
     code_changed: bool,
     broken: Option<String>,
     unknown: Vec<UnknownCall>,
+    /// The calls under way.
+    made: HashMap<CallId, Made>,
+}
+
+/// A call under way.
+#[derive(Debug, Clone)]
+struct Made {
+    name: String,
+    arguments: String,
+    written: bool,
 }
 
 /// What one run may write. It is there to protect the disk; no honest run comes near it.
@@ -148,14 +158,16 @@ impl Recorder {
                 self.state.lock().began = true;
             }
             Happened::Called { id: call, name, arguments } => {
-                let arguments = arguments.get();
-                self.write(arguments.len(), || {
-                    if self.past.contains_key(call) {
-                        // Another call in the place of one that failed.
-                        self.journal.forget_end(id, *call)?;
-                    }
-                    self.journal.call_made(id, *call, name, arguments)
-                });
+                let past = self.past.get(call);
+                // That it was sent must never be forgotten, or it could be sent twice.
+                let written = past.is_some_and(|past| past.sent && past.is(name, arguments));
+                if past.is_some() && !written {
+                    // Another call in the place of one that failed.
+                    self.write(0, || self.journal.forget_end(id, *call).map(|_| ()));
+                }
+                let (name, arguments) = ((*name).to_owned(), arguments.get().to_owned());
+                let made = Made { name, arguments, written };
+                self.state.lock().made.insert(*call, made);
             }
             Happened::Repeated { id: call } => {
                 if let Some(past) = self.past.get(call).filter(|past| past.unknown) {
@@ -176,6 +188,8 @@ impl Recorder {
                         (message.len(), end)
                     }
                 };
+                self.write_made(*call, None);
+                self.state.lock().made.remove(call);
                 self.write(bytes, || self.journal.call_ended(id, *call, micros(*at), end));
             }
             Happened::Time { at } => self.write(0, || self.journal.time_told(id, micros(*at))),
@@ -188,6 +202,10 @@ impl Recorder {
         if state == RunState::Done {
             self.take_code();
         }
+        let made: Vec<CallId> = self.state.lock().made.keys().copied().collect();
+        for call in made {
+            self.write_made(call, None);
+        }
         let mut known = self.state.lock();
         known.ended = true;
         if !known.began {
@@ -196,6 +214,24 @@ impl Recorder {
         drop(known);
         // Where it cannot be written, the run is one that was interrupted.
         let _ = self.journal.end_run(&self.id, state, output, error);
+    }
+
+    /// Writes down a call that was made: together with what was decided of it, right before it is sent, or
+    /// else when it is over. Until then it has done nothing, and whoever goes on with the run makes it anew.
+    fn write_made(&self, call: CallId, decision: Option<CallDecision<'_>>) {
+        let made = {
+            let mut state = self.state.lock();
+            let made = state.made.get_mut(&call);
+            let Some(made) = made.filter(|made| decision.is_some() || !made.written) else {
+                return;
+            };
+            made.written = true;
+            made.clone()
+        };
+        let Made { name, arguments, .. } = &made;
+        let flow = decision.and_then(|decision| decision.flow).map_or(0, str::len);
+        let new = NewCall { number: call, name, arguments, decision };
+        self.write(arguments.len() + flow, || self.journal.call_made(&self.id, &new));
     }
 
     /// Writes, unless an earlier write failed: nothing may happen after that.
@@ -229,9 +265,11 @@ impl Recorder {
 
 impl RunLedger for Recorder {
     fn decided(&self, call: u64, decided: &Decided<'_>) -> Result<(), String> {
+        if !self.state.lock().made.contains_key(&call) {
+            return Err("it is over".to_owned());
+        }
         let Decided { verdict, rule, sent, flow } = *decided;
-        let bytes = flow.map_or(0, str::len);
-        self.write(bytes, || self.journal.call_decided(&self.id, call, verdict, rule, sent, flow));
+        self.write_made(call, Some(CallDecision { verdict, rule, sent, flow }));
         self.broken().map_or(Ok(()), Err)
     }
 }
@@ -259,4 +297,61 @@ pub(super) fn language_name(language: Language) -> &'static str {
 
 fn micros(time: std::time::Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use toolgate_sandbox::{Beginning, Thrown};
+    use toolgate_store::Store;
+
+    use super::*;
+
+    fn recorder(journal: &Arc<Journal>) -> Recorder {
+        let stop = CancellationToken::new();
+        let (id, code) = ("run_1".to_owned(), "code".to_owned());
+        Recorder::new(Arc::clone(journal), id, Language::Python, code, "local".to_owned(), stop)
+    }
+
+    fn arguments() -> Box<RawValue> {
+        RawValue::from_string("{}".to_owned()).unwrap()
+    }
+
+    fn sent(journal: &Journal) -> Vec<bool> {
+        journal.history("run_1").unwrap().unwrap().calls.iter().map(|call| call.sent).collect()
+    }
+
+    const SENT: Decided<'_> = Decided { verdict: "allow", rule: "", sent: true, flow: None };
+
+    #[test]
+    fn that_a_call_was_sent_is_known_before_it_is_and_outlives_every_resumption() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Arc::new(Store::new(folder.path().to_owned()).journal().unwrap());
+        let arguments = arguments();
+        let called = Happened::Called { id: 0, name: "mail_send", arguments: &arguments };
+        let first = recorder(&journal);
+        first.happened(&Happened::Began(Beginning::default()));
+        first.happened(&called);
+        assert_eq!(sent(&journal), [false; 0], "nothing has happened yet");
+        first.decided(0, &SENT).unwrap();
+        assert_eq!(sent(&journal), [true]);
+
+        // Killed here; whoever goes on comes to the same call, and is killed in it.
+        std::mem::forget(first);
+        let past = PastState {
+            name: "mail_send".to_owned(),
+            arguments: "{}".to_owned(),
+            sent: true,
+            unknown: false,
+            told: None,
+        };
+        let second = recorder(&journal).going_on(HashMap::from([(0, past)]), false);
+        second.happened(&called);
+        assert_eq!(sent(&journal), [true]);
+        second.is_unknown(0, "mail_send");
+        let thrown = Thrown { tool: "mail_send".to_owned(), message: "unknown".to_owned() };
+        let at = std::time::Duration::ZERO;
+        second.happened(&Happened::Completed { id: 0, at, outcome: &Err(thrown) });
+        assert_eq!(sent(&journal), [true]);
+        assert!(second.decided(0, &SENT).is_err(), "it is over");
+    }
 }

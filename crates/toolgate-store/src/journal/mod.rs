@@ -29,7 +29,8 @@ pub use approvals::{Approval, ApprovalState, GrantRow};
 use life::Lives;
 pub use retention::Retention;
 pub use rows::{
-    CallEnd, NewRun, PastCallRow, PastEvent, RunCall, RunDetail, RunHistory, RunState, RunSummary,
+    CallDecision, CallEnd, NewCall, NewRun, PastCallRow, PastEvent, RunCall, RunDetail, RunHistory,
+    RunState, RunSummary,
 };
 
 /// The journal. Cheap to share behind an `Arc`; every method is one short transaction.

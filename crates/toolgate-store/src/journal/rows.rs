@@ -129,6 +129,32 @@ pub struct PastCallRow {
     pub unknown: bool,
 }
 
+/// A call that a run makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NewCall<'a> {
+    /// Its number in the run.
+    pub number: u64,
+    /// The tool.
+    pub name: &'a str,
+    /// As JSON.
+    pub arguments: &'a str,
+    /// What was decided of it; nothing for what nobody has to decide on.
+    pub decision: Option<CallDecision<'a>>,
+}
+
+/// What was decided of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallDecision<'a> {
+    /// What the policy said.
+    pub verdict: &'a str,
+    /// Which rule of it, and who let the call through.
+    pub rule: &'a str,
+    /// Whether it is sent next.
+    pub sent: bool,
+    /// Which earlier results it is close to, as JSON, where there are any.
+    pub flow: Option<&'a str>,
+}
+
 /// How a call came to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallEnd<'a> {

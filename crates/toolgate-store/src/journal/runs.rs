@@ -3,8 +3,8 @@
 use rusqlite::{OptionalExtension, params};
 
 use super::{
-    CallEnd, Journal, JournalError, NewRun, PastEvent, RunDetail, RunHistory, RunState, RunSummary,
-    now,
+    CallEnd, Journal, JournalError, NewCall, NewRun, PastEvent, RunDetail, RunHistory, RunState,
+    RunSummary, now,
     rows::{past_call, run_call, summary},
     signed, unsigned,
 };
@@ -114,38 +114,19 @@ impl Journal {
         })
     }
 
-    /// Writes down that a call is about to be made.
-    pub fn call_made(
-        &self,
-        run: &str,
-        number: u64,
-        name: &str,
-        arguments: &str,
-    ) -> Result<(), JournalError> {
+    /// Writes down that a call is about to be made, and what was decided of it.
+    pub fn call_made(&self, run: &str, call: &NewCall<'_>) -> Result<(), JournalError> {
+        let NewCall { number, name, arguments, decision } = *call;
+        let (verdict, rule) = decision.map(|it| (it.verdict, it.rule)).unzip();
+        let sent = decision.is_some_and(|decision| decision.sent);
+        let flow = decision.and_then(|decision| decision.flow);
         self.with(|connection| {
             let mut insert = connection.prepare_cached(
-                "INSERT OR REPLACE INTO calls (run, number, name, arguments, made) VALUES (?1, ?2, ?3, ?4, ?5)",
+                "INSERT OR REPLACE INTO calls (run, number, name, arguments, made, verdict, rule, sent, flow)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             )?;
-            insert.execute(params![run, signed(number), name, arguments, now()])?;
-            Ok(())
-        })
-    }
-
-    /// Writes down what was decided of a call, right before it is sent where it is.
-    pub fn call_decided(
-        &self,
-        run: &str,
-        number: u64,
-        verdict: &str,
-        rule: &str,
-        sent: bool,
-        flow: Option<&str>,
-    ) -> Result<(), JournalError> {
-        self.with(|connection| {
-            let mut update = connection.prepare_cached(
-                "UPDATE calls SET verdict = ?3, rule = ?4, sent = ?5, flow = ?6 WHERE run = ?1 AND number = ?2",
-            )?;
-            update.execute(params![run, signed(number), verdict, rule, sent, flow])?;
+            let number = signed(number);
+            insert.execute(params![run, number, name, arguments, now(), verdict, rule, sent, flow])?;
             Ok(())
         })
     }

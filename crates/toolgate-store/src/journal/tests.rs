@@ -18,18 +18,23 @@ fn run(id: &str) -> NewRun {
     }
 }
 
+fn call<'a>(number: u64, name: &'a str, arguments: &'a str) -> NewCall<'a> {
+    NewCall { number, name, arguments, decision: None }
+}
+
 #[test]
 fn a_run_is_read_as_it_was_written() {
     let (_folder, journal) = journal();
     journal.begin_run(&run("r1")).unwrap();
-    journal.call_made("r1", 0, "a_tool", "{\"x\":1}").unwrap();
-    journal.call_decided("r1", 0, "allow", "default", true, Some("[]")).unwrap();
-    journal.call_made("r1", 1, "b_tool", "{}").unwrap();
+    let decision = CallDecision { verdict: "allow", rule: "default", sent: true, flow: Some("[]") };
+    let decided = NewCall { decision: Some(decision), ..call(0, "a_tool", "{\"x\":1}") };
+    journal.call_made("r1", &decided).unwrap();
+    journal.call_made("r1", &call(1, "b_tool", "{}")).unwrap();
     journal.call_ended("r1", 0, 1_500, CallEnd::Returned("{\"y\":2}")).unwrap();
     journal.time_told("r1", 2_000).unwrap();
     let thrown = CallEnd::Threw { tool: "b_tool", message: "no" };
     journal.call_ended("r1", 1, 2_500, thrown).unwrap();
-    journal.call_made("r1", 2, "c_tool", "{}").unwrap();
+    journal.call_made("r1", &call(2, "c_tool", "{}")).unwrap();
 
     let history = journal.history("r1").unwrap().unwrap();
     assert_eq!(history.run, run("r1"));
@@ -78,8 +83,9 @@ fn an_unknown_end_can_be_forgotten_and_a_result_cannot() {
     let (_folder, journal) = journal();
     journal.begin_run(&run("r1")).unwrap();
     for number in 0..2 {
-        journal.call_made("r1", number, "t", "{}").unwrap();
-        journal.call_decided("r1", number, "allow", "default", true, None).unwrap();
+        let decision = CallDecision { verdict: "allow", rule: "default", sent: true, flow: None };
+        let decided = NewCall { decision: Some(decision), ..call(number, "t", "{}") };
+        journal.call_made("r1", &decided).unwrap();
     }
     journal.call_ended("r1", 0, 1, CallEnd::Returned("1")).unwrap();
     journal.call_ended("r1", 1, 2, CallEnd::Unknown { tool: "t", message: "?" }).unwrap();
@@ -99,7 +105,7 @@ fn what_is_old_or_too_much_is_forgotten_and_what_waits_is_not() {
     let (_folder, journal) = journal();
     for id in ["a", "b", "c", "w"] {
         journal.begin_run(&run(id)).unwrap();
-        journal.call_made(id, 0, "t", "{}").unwrap();
+        journal.call_made(id, &call(0, "t", "{}")).unwrap();
         let state = if id == "w" { RunState::Waiting } else { RunState::Done };
         journal.end_run(id, state, "", None).unwrap();
     }
@@ -118,7 +124,7 @@ fn no_more_than_so_many_bytes_are_kept() {
     let large = "x".repeat(1 << 20);
     for id in ["a", "b", "c", "d"] {
         journal.begin_run(&run(id)).unwrap();
-        journal.call_made(id, 0, "t", &large).unwrap();
+        journal.call_made(id, &call(0, "t", &large)).unwrap();
         journal.end_run(id, RunState::Done, "", None).unwrap();
     }
     journal.begin_run(&run("now")).unwrap();
