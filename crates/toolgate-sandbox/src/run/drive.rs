@@ -1,44 +1,44 @@
 //! The conversation with one worker.
 
+mod answers;
+mod pending;
+
 use std::{
     io,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
     time::{Duration, Instant},
 };
 
-use futures::{
-    FutureExt,
-    future::BoxFuture,
-    stream::{FuturesUnordered, StreamExt},
-};
+use futures::stream::{FuturesUnordered, StreamExt};
 use serde_json::value::RawValue;
 use tokio::time::{Sleep, sleep_until};
 use tokio_util::sync::{CancellationToken, DropGuard};
-use toolgate_bindings::check::{Finding, Found};
-use toolgate_engines::{Call, CallId, Completion, Thrown};
+use toolgate_bindings::check::Finding;
+use toolgate_engines::{Call, Thrown};
 
+use self::{
+    answers::bytes_of,
+    pending::{Describing, Ended, InFlight, maybe},
+};
 use super::{
-    ledger::{Entry, Ledger},
+    ledger::Ledger,
     timeline::{Past, Timeline},
     wire::Wire,
 };
 use crate::{
     captured::Capture,
     clock::RunClock,
-    frame::{Done, FromWorker, Start, ToWorker, Told, Wait, cut},
+    frame::{Done, FromWorker, Start, ToWorker, Wait, cut},
     history::{Happened, PastCall},
-    limits::{Refusal, RunLimits, Stop},
+    limits::{RunLimits, Stop},
     pool::Worker,
     report::CallState,
     script::Script,
     system::clock::CpuClock,
-    tools::{Answer, Tools},
+    tools::Tools,
 };
 
-/// Completions that are sent together at most, if so many are there.
-const BATCH: usize = 64;
 /// A moment that is after every run.
 const NEVER: Duration = Duration::from_hours(24 * 365);
 
@@ -340,112 +340,6 @@ impl<'a> Drive<'a> {
         let nothing_comes = self.told == wait.told && self.calls.is_empty();
         (self.suspended > 0 && nothing_comes).then_some(Ending::Suspended)
     }
-
-    fn tell(&mut self, frame: &ToWorker) {
-        self.told += 1;
-        self.wire.send(frame);
-    }
-
-    /// Tells again what was told before, as far as the script has come.
-    fn tell_past(&mut self) {
-        while self.runs
-            && let Some((at, told)) = self.timeline.next_told()
-        {
-            let last = told.len().saturating_sub(1);
-            if told.is_empty() {
-                self.tell(&ToWorker::Time(micros(at)));
-            }
-            for (index, (id, outcome)) in told.into_iter().enumerate() {
-                let completion = Completion { id, outcome };
-                let told = Told { completion, at: micros(at), more: index < last };
-                self.tell(&ToWorker::Completed(told));
-            }
-        }
-        if !self.timeline.is_replaying() && !self.held.is_empty() {
-            let held = std::mem::take(&mut self.held);
-            self.answer(held);
-        }
-    }
-
-    fn tell_time(&mut self) {
-        self.timeline.alarm = None;
-        let at = self.timeline.stamp();
-        self.tools.happened(&Happened::Time { at });
-        self.tell(&ToWorker::Time(micros(at)));
-    }
-
-    /// Passes on what came of a call, and of others that have come to their end by now.
-    fn answer_together(&mut self, first: Ended) {
-        let mut ended = vec![first];
-        while ended.len() < BATCH && !self.calls.is_empty() && self.wire.has_room() {
-            match self.calls.next().now_or_never() {
-                Some(Some(another)) => ended.push(another),
-                _ => break,
-            }
-        }
-        if self.timeline.is_replaying() {
-            self.held.append(&mut ended);
-        } else {
-            self.answer(ended);
-        }
-    }
-
-    fn answer(&mut self, ended: Vec<Ended>) {
-        let mut answers = Vec::with_capacity(ended.len());
-        for Ended { id, entry, name, answer } in ended {
-            match answer {
-                Answer::Ended(result) => answers.push((id, self.end_of(entry, name, result))),
-                Answer::Suspended => {
-                    self.ledger.end(entry, CallState::Suspended, 0);
-                    if self.suspended == 0 {
-                        self.wire.send(&ToWorker::Tell);
-                    }
-                    self.suspended += 1;
-                }
-            }
-        }
-        let at = self.timeline.stamp();
-        let last = answers.len().saturating_sub(1);
-        for (index, (id, outcome)) in answers.into_iter().enumerate() {
-            self.complete(id, at, index < last, outcome);
-        }
-    }
-
-    /// What a call's end is for the script.
-    fn end_of(
-        &mut self,
-        entry: Entry,
-        name: String,
-        result: Result<Box<RawValue>, Thrown>,
-    ) -> Result<Box<RawValue>, Thrown> {
-        let (state, bytes, outcome) = match result {
-            Ok(value) => {
-                let (bytes, limit) = (bytes_of(&value), self.limits.result_bytes);
-                if bytes > limit {
-                    let message = Refusal::Result { bytes, limit }.to_string();
-                    let state = CallState::Undelivered(message.clone());
-                    (state, bytes, Err(Thrown { tool: name, message }))
-                } else {
-                    (CallState::Completed, bytes, Ok(value))
-                }
-            }
-            Err(thrown) => (CallState::Failed(thrown.message.clone()), 0, Err(thrown)),
-        };
-        self.ledger.end(entry, state, bytes);
-        outcome
-    }
-
-    fn complete(
-        &mut self,
-        id: CallId,
-        at: Duration,
-        more: bool,
-        outcome: Result<Box<RawValue>, Thrown>,
-    ) {
-        self.tools.happened(&Happened::Completed { id, at, outcome: &outcome });
-        let completion = Completion { id, outcome };
-        self.tell(&ToWorker::Completed(Told { completion, at: micros(at), more }));
-    }
 }
 
 fn micros(time: Duration) -> u64 {
@@ -483,62 +377,4 @@ fn start(script: &Script, timeline: &Timeline, limits: &RunLimits) -> Start {
 
 fn broke(what: &dyn std::fmt::Display) -> Ending {
     Ending::Broke(format!("the worker broke the protocol: {what}"))
-}
-
-fn bytes_of(value: &RawValue) -> u64 {
-    u64::try_from(value.get().len()).unwrap_or(u64::MAX)
-}
-
-/// The answer to a question that was asked; to be awaited only if there is one.
-async fn maybe(describing: &mut Option<Describing>) -> Option<Vec<Found>> {
-    match describing {
-        Some(Describing(future)) => Some(future.await),
-        None => None,
-    }
-}
-
-/// A question that the host is looking into.
-struct Describing(BoxFuture<'static, Vec<Found>>);
-
-impl std::fmt::Debug for Describing {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("Describing")
-    }
-}
-
-/// A call that has no answer yet.
-pub(super) struct InFlight {
-    id: CallId,
-    entry: Entry,
-    name: String,
-    future: BoxFuture<'static, Answer>,
-}
-
-impl std::fmt::Debug for InFlight {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("InFlight").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-/// A call that has one.
-#[derive(Debug)]
-pub(super) struct Ended {
-    id: CallId,
-    entry: Entry,
-    name: String,
-    answer: Answer,
-}
-
-impl Future for InFlight {
-    type Output = Ended;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Ended> {
-        let this = &mut *self;
-        this.future.as_mut().poll(context).map(|answer| Ended {
-            id: this.id,
-            entry: this.entry,
-            name: std::mem::take(&mut this.name),
-            answer,
-        })
-    }
 }
