@@ -50,7 +50,7 @@ pub use journal::{
     NewRun, PastCallRow, PastEvent, Retention, RunCall, RunDetail, RunHistory, RunState,
     RunSummary,
 };
-pub use logs::{LogSource, MAX_LOG_BYTES, ServerLog};
+pub use logs::{LogSource, MAX_LOG_BYTES, ServerLog, utc};
 pub use shapes::{MAX_SHAPES_BYTES, ShapeStore};
 pub use tokens::{
     AccessToken, AccessTokens, MAX_TOKENS, TokenError, TokenHash, TokenOrder, TokenRecord,

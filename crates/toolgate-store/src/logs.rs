@@ -124,7 +124,7 @@ fn utc_now() -> String {
 }
 
 /// Seconds since 1970 as `2026-11-15T22:06:11Z`.
-pub(crate) fn utc(seconds: u64) -> String {
+pub fn utc(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     let (mut year, mut day) = (1970, days);
     let is_leap = |year: u64| {

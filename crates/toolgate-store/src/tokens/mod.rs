@@ -19,7 +19,7 @@ use thiserror::Error;
 
 pub use secret::{AccessToken, TokenHash};
 
-use crate::{StoreError, files, lock::Lock, logs};
+use crate::{StoreError, files, lock::Lock};
 
 /// How many tokens there may be.
 pub const MAX_TOKENS: usize = 1_000;
@@ -249,11 +249,6 @@ impl TokenRecord {
     /// Whether it opens this namespace.
     pub fn opens(&self, namespace: &str) -> bool {
         self.namespaces.is_empty() || self.namespaces.iter().any(|name| name == namespace)
-    }
-
-    /// A time of it, as people read it.
-    pub fn utc(seconds: u64) -> String {
-        logs::utc(seconds)
     }
 }
 

@@ -129,14 +129,23 @@ pub(crate) struct Audit {
     /// Only this tool, by its exposed name
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Option<String>,
+    /// Only this server
+    #[arg(long, value_name = "NAME")]
+    pub(crate) server: Option<String>,
+    /// Only callers with this in their name: a token, a user, a client
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) caller: Option<String>,
     /// Only this session
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
+    /// Only this run of a script
+    #[arg(long, value_name = "ID")]
+    pub(crate) run: Option<String>,
     /// Only the last while, such as 30m, 12h or 7d
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) since: Option<Duration>,
-    /// Only this verdict: allow, ask or deny
-    #[arg(long, value_name = "VERDICT")]
+    /// Only this verdict
+    #[arg(long, value_name = "VERDICT", value_parser = ["allow", "ask", "deny"])]
     pub(crate) verdict: Option<String>,
     /// Only say whether the chain is whole
     #[arg(long)]

@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::json;
-use toolgate_store::{AuditExtent, AuditProblem, AuditRecord};
+use toolgate_store::{AuditExtent, AuditProblem, AuditRecord, utc};
 
 use crate::{cli::Audit, failure::Failure, load, printer::Printer};
 
@@ -45,7 +45,7 @@ fn whole(extent: &AuditExtent) -> String {
     let among = if files > 1 { format!(" in {files} files") } else { String::new() };
     let beginning = match first {
         Some((number, time)) if number > 1 => {
-            format!(" It begins with number {number}, at {}.", humantime(time))
+            format!(" It begins with number {number}, at {}.", utc(time / 1_000))
         }
         _ => String::new(),
     };
@@ -60,48 +60,31 @@ fn start(ago: Duration) -> u64 {
 fn fits(arguments: &Audit, since: Option<u64>, time: u64, record: &AuditRecord) -> bool {
     let is = |wanted: &Option<String>, value: &str| wanted.as_deref().is_none_or(|it| it == value);
     is(&arguments.tool, &record.tool)
+        && is(&arguments.server, &record.server)
         && is(&arguments.session, &record.session)
+        && is(&arguments.run, record.run.as_deref().unwrap_or_default())
+        && arguments.caller.as_deref().is_none_or(|part| record.caller.contains(part))
         && is(&arguments.verdict, &record.verdict)
         && since.is_none_or(|since| time >= since)
 }
 
 /// One line for a person: nothing in it is a terminal's control sequence.
 fn shown(time: u64, record: &AuditRecord) -> String {
-    let AuditRecord { kind, caller, tool, verdict, rule, outcome, duration, .. } = record;
-    let run = record.run.as_ref().map(|run| format!(" {run}")).unwrap_or_default();
+    let AuditRecord { kind, caller, session, tool, verdict, rule, outcome, duration, .. } = record;
+    let what = match kind.as_str() {
+        "call" => tool.clone(),
+        _ => [kind.as_str(), tool].join(" "),
+    };
+    let took = match *duration {
+        0 => String::new(),
+        micros => format!("{}.{} ms", micros / 1_000, micros / 100 % 10),
+    };
+    let run = record.run.as_deref().unwrap_or_default();
+    let place = [caller.as_str(), session, run].join(" ");
     let line = format!(
-        "{} {kind} {tool} {verdict} {outcome} {duration}us, {caller} {}{run}: {rule}",
-        humantime(time),
-        record.session
+        "{}  {verdict:<5}  {outcome:<7}  {took:>10}  {what}  ({})  {rule}",
+        utc(time / 1_000),
+        place.trim()
     );
-    toolgate_policy::definitions::shown(&line, 1_000)
-}
-
-/// Seconds since 1970 as a date in UTC.
-fn humantime(milliseconds: u64) -> String {
-    let seconds = milliseconds / 1_000;
-    let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    // Days to a date of the Gregorian calendar, by eras of 400 years.
-    let shifted = days + 719_468;
-    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let (month, year) =
-        if month < 10 { (month + 3, year + era * 400) } else { (month - 9, year + era * 400 + 1) };
-    let (hours, minutes, seconds) = (rest / 3_600, rest / 60 % 60, rest % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hours:02}:{minutes:02}:{seconds:02}Z")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn moments_are_dates() {
-        assert_eq!(humantime(0), "1970-01-01T00:00:00Z");
-        assert_eq!(humantime(951_782_400_000), "2000-02-29T00:00:00Z");
-        assert_eq!(humantime(1_794_787_199_999), "2026-11-15T23:59:59Z");
-    }
+    toolgate_policy::definitions::shown(line.trim_end(), 1_000)
 }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use toolgate_broker::read_grants;
 use toolgate_policy::{Grant, Scope};
-use toolgate_store::AuditRecord;
+use toolgate_store::{AuditRecord, utc};
 
 use super::approvals::unusable;
 use crate::{
@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &Grants, printer: &mut Printer) -> Result<ExitCode,
 }
 
 fn line(grant: &Grant) -> String {
-    let Grant { id, scope, tool, arguments, labels, .. } = grant;
+    let Grant { id, scope, tool, arguments, labels, expires_at, by, .. } = grant;
     let scope = match scope {
         Scope::Once => "one call".to_owned(),
         Scope::Run(run) => format!("the run {run}"),
@@ -59,6 +59,10 @@ fn line(grant: &Grant) -> String {
         Scope::Always => "always".to_owned(),
     };
     let labels = if labels.is_empty() { String::new() } else { format!(", with {labels} data") };
-    let name = toolgate_policy::definitions::shown(&tool.tool, 128);
-    format!("{}  {}/{name}: {scope}, {arguments}{labels}", id.0, tool.server)
+    let until = expires_at.map(|end| format!(", until {}", utc(end.0 / 1_000))).unwrap_or_default();
+    let line = format!(
+        "{}  {}/{}: {scope}, {arguments}{labels}{until} (by {by})",
+        id.0, tool.server, tool.tool
+    );
+    toolgate_policy::definitions::shown(&line, 1_000)
 }

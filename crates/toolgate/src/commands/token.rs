@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde_json::json;
-use toolgate_store::{AccessTokens, AuditRecord, TokenError, TokenOrder, TokenRecord};
+use toolgate_store::{AccessTokens, AuditRecord, TokenError, TokenOrder, TokenRecord, utc};
 
 use crate::{
     cli::{Globals, Token, TokenCommand},
@@ -83,7 +83,7 @@ fn create(
 ) -> Result<String, Failure> {
     let (record, token) = tokens.create(order, now).map_err(|error| failure(&error))?;
     let until = match record.expires {
-        Some(expires) => format!("until {}", TokenRecord::utc(expires)),
+        Some(expires) => format!("until {}", utc(expires)),
         None => "until it is revoked".to_owned(),
     };
     let place = match &record.namespaces[..] {
@@ -107,15 +107,15 @@ fn list(
     printer: &mut Printer,
 ) -> Result<(), Failure> {
     let records = tokens.list().map_err(|error| failure(&error))?;
-    let used = |record: &TokenRecord| tokens.last_use(record.hash).map(TokenRecord::utc);
+    let used = |record: &TokenRecord| tokens.last_use(record.hash).map(utc);
     if as_json {
         let rows: Vec<_> = records
             .iter()
             .map(|record| {
                 json!({
                     "name": record.name,
-                    "created": TokenRecord::utc(record.created),
-                    "expires": record.expires.map(TokenRecord::utc),
+                    "created": utc(record.created),
+                    "expires": record.expires.map(utc),
                     "expired": !record.is_live(now),
                     "lastUsedHour": used(record),
                     "namespaces": record.namespaces,
@@ -133,13 +133,13 @@ fn list(
         let expires = match record.expires {
             None => "never".to_owned(),
             Some(_) if !record.is_live(now) => "has expired".to_owned(),
-            Some(expires) => day(&TokenRecord::utc(expires)),
+            Some(expires) => day(&utc(expires)),
         };
         let opens = match &record.namespaces[..] {
             [] => "everything".to_owned(),
             names => names.join(", "),
         };
-        let created = day(&TokenRecord::utc(record.created));
+        let created = day(&utc(record.created));
         let used = used(record).map_or("never".to_owned(), |used| day(&used));
         vec![record.name.clone(), opens, created, expires, used]
     });

@@ -154,11 +154,13 @@ async fn grants_are_listed_and_revoked() {
     assert_eq!(other.code, Some(0), "{other:?}");
     let grants = workplace.run(&["grants", "--json"]).await.json();
     let grant = grants[0]["id"].as_str().unwrap();
-    let shown = workplace.run(&["grants"]).await.shown().replace(grant, "ID");
+    let end = toolgate_store::utc(grants[0]["expiresAt"].as_u64().unwrap() / 1_000);
+    let shown = workplace.run(&["grants"]).await.shown();
+    let shown = shown.replace(grant, "ID").replace(&end, "TIME");
     insta::assert_snapshot!(shown, @"
     exit code 0
     --- stdout
-    ID  records/delete: always, any arguments
+    ID  records/delete: always, any arguments, until TIME (by shell:somebody)
     --- stderr
     ");
     assert_eq!(workplace.run(&["grants", "revoke", grant]).await.code, Some(0));
@@ -183,6 +185,17 @@ async fn the_record_is_shown_filtered_and_verified() {
     );
     let asked = workplace.run(&["audit", "--verdict", "ask", "--since", "1h"]).await.stdout;
     assert!(asked.lines().count() == 1 && asked.contains("records_delete"), "{asked}");
+    for (option, fits, fits_not) in [
+        ("--server", "records", "other"),
+        ("--caller", "shell", "laptop"),
+        ("--session", rows[1]["session"].as_str().unwrap(), "s_0"),
+        ("--tool", "records_delete", "records"),
+    ] {
+        let shown = workplace.run(&["audit", option, fits]).await.stdout;
+        assert!(shown.contains("records_delete"), "{option}: {shown}");
+        assert_eq!(workplace.run(&["audit", option, fits_not]).await.stdout, "", "{option}");
+    }
+    assert_eq!(workplace.run(&["audit", "--run", "run_0"]).await.stdout, "");
     insta::assert_snapshot!(workplace.run(&["audit", "--verify"]).await.shown(), @"
     exit code 0
     --- stdout

@@ -79,7 +79,7 @@ async fn an_approval_can_be_for_a_pattern_of_arguments() {
     }
     assert_eq!(called(&log).len(), 3);
     let grants = workplace.run(&["grants"]).await.stdout;
-    insta::assert_snapshot!(grants.split_once("  ").unwrap().1.trim(), @r#"kit/counter: always, only where path is under "src" and force is not there"#);
+    insta::assert_snapshot!(grants.split_once("  ").unwrap().1.trim(), @r#"kit/counter: always, only where path is under "src" and force is not there (by shell:somebody)"#);
 }
 
 #[tokio::test]

@@ -180,8 +180,8 @@ async fn always_at_the_terminal_holds_as_far_as_it_was_said() {
     let told: Vec<&str> =
         grants.lines().filter_map(|line| line.split_once("  ")).map(|it| it.1).collect();
     insta::assert_snapshot!(told.join("\n"), @r#"
-    kit/counter: always, only where tag begins with "a-"
-    kit/counter: always, the arguments that were shown
+    kit/counter: always, only where tag begins with "a-" (by shell)
+    kit/counter: always, the arguments that were shown (by shell)
     "#);
 }
 
