@@ -166,6 +166,8 @@ impl Running {
 pub(crate) struct Suspended {
     table: Mutex<HashMap<String, Entry>>,
     limit: usize,
+    /// What one caller may have of it.
+    share: usize,
     patience: Duration,
 }
 
@@ -178,8 +180,8 @@ struct Entry {
 }
 
 impl Suspended {
-    pub(crate) fn new(limit: usize, patience: Duration) -> Self {
-        Self { table: Mutex::default(), limit, patience }
+    pub(crate) fn new(limit: usize, share: usize, patience: Duration) -> Self {
+        Self { table: Mutex::default(), limit, share, patience }
     }
 
     /// Keeps a request, and gives the result that asks its client. `place` is where it has to come
@@ -195,7 +197,8 @@ impl Suspended {
         let now = Instant::now();
         let mut table = self.table.lock();
         table.retain(|_, entry| entry.until > now);
-        if table.len() >= self.limit {
+        let theirs = table.values().filter(|entry| entry.caller == *caller).count();
+        if table.len() >= self.limit || theirs >= self.share {
             let message = "too many requests wait for answers of their clients; try again later";
             return Err(ErrorData::internal_error(message, None));
         }
@@ -279,7 +282,7 @@ mod tests {
 
     #[test]
     fn what_one_caller_began_no_other_can_go_on_with() {
-        let suspended = Suspended::new(8, Duration::from_mins(1));
+        let suspended = Suspended::new(8, 8, Duration::from_mins(1));
         let (here, there): (Arc<str>, Arc<str>) = ("/mcp".into(), "/mcp/work".into());
         let (mine, other) = (Caller::named("me"), Caller::named("other"));
         let result = suspended.park(&mine, &here, waiting()).unwrap();
@@ -295,6 +298,15 @@ mod tests {
         assert!(suspended.resume(&mine, &here, &retry("tools/call", &json!("x"))).is_none());
         assert!(suspended.resume(&mine, &here, &retry("tools/call", state)).is_some());
         assert!(suspended.resume(&mine, &here, &retry("tools/call", state)).is_none(), "once");
+    }
+
+    #[test]
+    fn one_caller_cannot_take_the_place_of_all() {
+        let suspended = Suspended::new(4, 2, Duration::from_mins(1));
+        let here: Arc<str> = "/mcp".into();
+        let park = |name: &str| suspended.park(&Caller::named(name), &here, waiting()).is_ok();
+        assert_eq!([park("greedy"), park("greedy"), park("greedy")], [true, true, false]);
+        assert_eq!([park("one"), park("two"), park("three")], [true, true, false]);
     }
 
     #[tokio::test]

@@ -70,7 +70,7 @@ pub async fn serve_lines<R, W>(
         legacy: OnceCell::new(),
         modern: OnceCell::new(),
         in_flight: Mutex::default(),
-        suspended: Suspended::new(IN_FLIGHT, PATIENCE),
+        suspended: Suspended::new(IN_FLIGHT, IN_FLIGHT, PATIENCE),
         place: "stdio".into(),
         tasks: TaskTracker::new(),
         gone: gone.clone(),

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use futures::future::join_all;
+use futures::{
+    FutureExt as _, StreamExt as _,
+    future::{self, BoxFuture},
+    stream,
+};
 use serde_json::{Map, Value, json};
 use toolgate_host::{News, Notification, Session, Watcher};
 use toolgate_upstream::CallOptions;
@@ -20,6 +24,9 @@ pub(crate) struct Listening {
     _watcher: Watcher,
 }
 
+/// Resources that one stream can be about; what is more is left out, and the client told so.
+const MOST_SUBSCRIPTIONS: usize = 1_000;
+const AT_ONCE: usize = 32;
 const RESOURCES_CHANGED: &str = "notifications/resources/list_changed";
 const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
 
@@ -42,13 +49,19 @@ impl Listening {
         // From before the first subscription, so that nothing is missed.
         let news = watcher.news();
         let asked_for = wanted.get("resourceSubscriptions").and_then(Value::as_array);
-        let subscribing = asked_for.into_iter().flatten().filter_map(Value::as_str).map(|uri| {
-            let options = CallOptions { cancel: asked.cancel.clone(), ..CallOptions::default() };
-            let subscribed = watcher.subscribe(uri, options);
-            async move { subscribed.await.is_ok().then(|| uri.to_owned()) }
-        });
-        // All at once: one server that is slow holds up nobody but itself.
-        let uris = join_all(subscribing).await.into_iter().flatten().collect();
+        let asked_for = asked_for.into_iter().flatten().filter_map(Value::as_str);
+        let subscribing: Vec<BoxFuture<'_, Option<String>>> = asked_for
+            .take(MOST_SUBSCRIPTIONS)
+            .map(|uri| {
+                let cancel = asked.cancel.clone();
+                let subscribed =
+                    watcher.subscribe(uri, CallOptions { cancel, ..CallOptions::default() });
+                async move { subscribed.await.is_ok().then(|| uri.to_owned()) }.boxed()
+            })
+            .collect();
+        // Many at once: one server that is slow hardly holds up the others.
+        let subscribed = stream::iter(subscribing).buffered(AT_ONCE);
+        let uris = subscribed.filter_map(future::ready).collect().await;
         let (prompts, resources) = (wants("promptsListChanged"), wants("resourcesListChanged"));
         Self { prompts, resources, uris, news, _watcher: watcher }
     }

@@ -105,8 +105,8 @@ impl EventStream {
                 return None;
             }
             if let Some(after) = after {
-                state.next =
-                    (after + 1).clamp(state.first, state.first + state.events.len() as u64);
+                let end = state.first + state.events.len() as u64;
+                state.next = after.saturating_add(1).clamp(state.first, end);
             }
             state.readers.push(reader);
         }
@@ -306,6 +306,8 @@ mod tests {
         assert_eq!(events.len(), KEPT_EVENTS);
         let last = format!("1-{}", 2 * KEPT_EVENTS);
         assert_eq!(events.last(), Some(&Event::numbered(&last, "\"answer\"")));
+        let after_all: Vec<Event> = stream.read(Some(u64::MAX)).unwrap().collect().await;
+        assert_eq!(after_all, []);
     }
 
     #[tokio::test]

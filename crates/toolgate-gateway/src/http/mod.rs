@@ -30,6 +30,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
 };
+use tokio_io_timeout::TimeoutStream;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::{admit::Guard, modern::Faces, sessions::Sessions, sse::Event};
@@ -113,7 +114,7 @@ pub async fn serve_http(listener: TcpListener, settings: HttpSettings, stop: Can
             limits.sessions_per_caller,
             limits.session_idle,
         )),
-        suspended: Suspended::new(limits.suspended, limits.patience),
+        suspended: Suspended::new(limits.suspended, limits.in_flight, limits.patience),
         telling: TaskTracker::new(),
         limits,
         stop,
@@ -179,12 +180,15 @@ async fn connect(server: &Server, stream: TcpStream, peer: SocketAddr, router: R
     let _ = stream.set_nodelay(true);
     let router = router.layer(axum::Extension(Peer(peer)));
     let limits = &server.limits;
+    let mut stream = TimeoutStream::new(stream);
+    // Whoever does not read what they asked for must not keep the place of others.
+    stream.set_write_timeout(Some(limits.arrival));
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.arrival)
         .max_headers(limits.headers)
         .max_buf_size(limits.header_bytes.max(8192))
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(router));
     let mut connection = std::pin::pin!(connection);
     let outcome = tokio::select! {
         outcome = connection.as_mut() => outcome,

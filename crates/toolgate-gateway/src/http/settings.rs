@@ -42,7 +42,8 @@ pub struct HttpLimits {
     pub headers: usize,
     /// Bytes of a request's head.
     pub header_bytes: usize,
-    /// How long a request's head may take to arrive, and then its body.
+    /// How long a request's head may take to arrive, and then its body; and how long a client may read
+    /// nothing of what it is sent.
     pub arrival: Duration,
     /// Sessions of the legacy era at once.
     pub sessions: usize,
@@ -50,7 +51,8 @@ pub struct HttpLimits {
     pub sessions_per_caller: usize,
     /// After how long a session that nobody uses ends.
     pub session_idle: Duration,
-    /// Requests under way in a session, and of a caller of the modern era.
+    /// Requests under way in a session, and of a caller of the modern era; of the latter, as many may wait
+    /// for answers beside them.
     pub in_flight: usize,
     /// Requests that wait for answers of their clients.
     pub suspended: usize,

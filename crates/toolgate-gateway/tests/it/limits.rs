@@ -110,6 +110,21 @@ async fn who_speaks_too_slowly_is_not_listened_to() {
 }
 
 #[tokio::test]
+async fn who_reads_nothing_keeps_no_place() {
+    let endpoint = Endpoint::with(|settings| {
+        settings.limits.arrival = Duration::from_millis(200);
+        settings.limits.connections = 1;
+    })
+    .await;
+    let request = format!("GET /nowhere HTTP/1.1\r\nhost: {}\r\n\r\n", endpoint.address);
+    let mut deaf = TcpStream::connect(endpoint.address).await.unwrap();
+    // Until neither side takes any more, and then until it is cut off.
+    let cut_off = async { while deaf.write_all(request.as_bytes()).await.is_ok() {} };
+    tokio::time::timeout(PATIENCE, cut_off).await.expect("it is cut off");
+    assert_eq!(status(endpoint.post(&call(1, "echo"))).await, 400);
+}
+
+#[tokio::test]
 async fn heads_are_bounded() {
     let endpoint = Endpoint::start().await;
     let fat = endpoint.post(&call(1, "echo")).header("x-fat", "a".repeat(200_000));
