@@ -173,7 +173,9 @@ impl Guarded {
             ..CallOptions::default()
         };
         let context = CallContext::direct(&self.session);
-        self.guard.admit(tool, arguments, &context, &options).await
+        let admitted = self.guard.admit(tool, arguments, &context, &options).await;
+        // Its client knows the server's own names.
+        admitted.map_err(|error| error.of_tool(&tool.id.tool))
     }
 
     /// Takes the resources out of what is listened to that may not be subscribed to. The server's answer
