@@ -45,12 +45,9 @@ async fn check(
         .map_err(|error| Failure::usage(format!("the arguments are no JSON: {error}")))?;
     let names = [name.to_owned()];
     let (_, host) = super::start_when_needed(globals, &names, None, printer).await?;
-    let found = find(&host, name);
+    let found = find(&host, name).ok_or_else(|| unknown(&host, name));
     host.shutdown().await;
-    let Some(Found { policy, server, withheld }) = found else {
-        return Err(Failure::usage(format!("there is no tool `{name}`"))
-            .hint("`toolgate search` finds those there are"));
-    };
+    let Found { policy, server, withheld } = found?;
     let explanation = policy.explain(&arguments, &Flow::NONE);
     if as_json {
         let mut data = json!(explanation);
@@ -99,6 +96,16 @@ fn find(host: &Host, name: &str) -> Option<Found> {
     let policy = host.broker().policy().of(&withheld.tool());
     let server = withheld.id.server.to_string();
     Some(Found { policy, server, withheld: Some(withheld.why) })
+}
+
+fn unknown(host: &Host, name: &str) -> Failure {
+    let catalog = host.catalog().read();
+    let withheld = host.withheld();
+    let names = catalog.tools().map(|tool| tool.name.as_str());
+    let names = names.chain(withheld.iter().map(|tool| tool.name.as_str()));
+    Failure::usage(format!("there is no tool `{name}`"))
+        .meaning(name, names)
+        .hint("`toolgate search` finds those there are")
 }
 
 fn show(globals: &Globals, arguments: &Policy, printer: &mut Printer) -> Result<ExitCode, Failure> {
