@@ -167,7 +167,10 @@ impl Guarded {
         arguments: &Value,
         asked: &Asked,
     ) -> Result<Admitted, BrokerError> {
+        let meta = asked.params.as_ref().and_then(|params| params.get("_meta")?.as_object());
         let options = CallOptions {
+            // Which trace it belongs to.
+            meta: meta.cloned(),
             cancel: asked.cancel.clone(),
             respondent: Some(Arc::new(asked.link.clone())),
             ..CallOptions::default()

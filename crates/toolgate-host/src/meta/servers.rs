@@ -5,7 +5,7 @@ use std::{fmt::Write, sync::Arc};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolgate_catalog::{ServerName, nearest};
-use toolgate_store::AuditRecord;
+use toolgate_store::{AuditRecord, SwitchedBy};
 use toolgate_upstream::{CallOptions, StateKind};
 
 use super::{Whole, one_line, result};
@@ -120,7 +120,10 @@ pub(super) fn state_of(host: &Host, server: &ServerName) -> String {
         StateKind::Connecting => "starting",
         StateKind::Idle => "not connected",
         StateKind::Failed => "failed",
-        StateKind::Disabled => "disabled",
+        StateKind::Disabled => match host.inner.switches.switched_off_by(server) {
+            Some(SwitchedBy::Person) => "disabled by a person",
+            Some(SwitchedBy::Model) | None => "disabled",
+        },
         StateKind::Stopped => "stopped",
     }
     .to_owned()
