@@ -64,6 +64,24 @@ pub enum BrokerError {
     Call(Box<CallError>),
 }
 
+impl BrokerError {
+    /// The same for whoever knows the tool by another name than the exposed one.
+    #[must_use]
+    pub fn of_tool(mut self, name: &str) -> Self {
+        match &mut self {
+            Self::Denied { tool, .. }
+            | Self::Waiting { tool, .. }
+            | Self::Unrecorded { tool }
+            | Self::Unwritten { tool, .. } => name.clone_into(tool),
+            Self::UnknownTool { .. }
+            | Self::InvalidArguments(_)
+            | Self::Uncheckable(_)
+            | Self::Call(_) => {}
+        }
+        self
+    }
+}
+
 impl From<CallError> for BrokerError {
     fn from(error: CallError) -> Self {
         Self::Call(Box::new(error))

@@ -23,7 +23,7 @@ pub fn nearest<'a>(
 /// Bigrams find swapped words, edit distance finds typing errors, and a model most often leaves
 /// out the server's part of the name.
 fn likeness(wanted: &str, candidate: &str) -> f64 {
-    let typed = strsim::normalized_levenshtein(wanted, candidate);
+    let typed = strsim::normalized_damerau_levenshtein(wanted, candidate);
     let swapped = strsim::sorensen_dice(wanted, candidate);
     let contained = if wanted.len() >= 3 && candidate.ends_with(wanted) { 0.9 } else { 0.0 };
     typed.max(swapped).max(contained)

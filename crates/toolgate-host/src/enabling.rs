@@ -210,9 +210,7 @@ impl Host {
         }
         self.inner.upstream.add(setup.spec);
         self.inner.switches.used(server.clone(), fingerprint);
-        if self.is_off(&server) {
-            self.inner.upstream.disable(server.as_str());
-        }
+        self.refuse_disabled(&server);
     }
 
     /// Ends the use of a server that a person no longer consents to, or only to something else of it.

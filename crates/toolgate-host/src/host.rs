@@ -107,7 +107,7 @@ impl Host {
         let upstream = Arc::new(Upstream::start(specs, &observer));
         offers.attach(&upstream);
         for server in switches.off() {
-            upstream.disable(server.as_str());
+            upstream.disable(server.as_str(), &switches.way_on(&server).unwrap_or_default());
         }
         let rules = settings
             .servers

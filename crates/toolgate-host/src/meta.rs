@@ -13,7 +13,10 @@ mod search;
 mod servers;
 mod skill;
 
-use serde::de::DeserializeOwned;
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, Error as _},
+};
 use serde_json::{Map, Value, json};
 use toolgate_broker::BrokerError;
 use toolgate_upstream::CallOptions;
@@ -141,6 +144,21 @@ fn read<T: DeserializeOwned>(tool: MetaTool, arguments: Map<String, Value>) -> R
         let signature = toolgate_catalog::signature(tool.name(), &schema);
         error_result(&format!("The arguments do not fit: {error}. Expected: {signature}"))
     })
+}
+
+/// A number that a model gives: from `FROM` on, as far as it is told.
+#[derive(Debug, Clone, Copy, Default)]
+struct Whole<const FROM: usize>(usize);
+
+impl<'de, const FROM: usize> Deserialize<'de> for Whole<FROM> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        let number = value.as_u64().and_then(|number| usize::try_from(number).ok());
+        number.map(Self).ok_or_else(|| {
+            let given = one_line(&value.to_string(), 40);
+            D::Error::custom(format!("{given} is no whole number from {FROM} on"))
+        })
+    }
 }
 
 /// A broker's refusal in words. Where a tool is unknown its server may be absent, which is worth

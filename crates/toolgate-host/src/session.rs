@@ -12,7 +12,9 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::{OnceCell, watch};
 use toolgate_broker::{BrokerError, CallContext, SessionContext};
-use toolgate_catalog::{Catalog, ExposedName, Exposure, ExposureKind, Reason, ServerName, Tool};
+use toolgate_catalog::{
+    Catalog, ExposedName, Exposure, ExposureKind, Reason, ServerName, Tool, nearest,
+};
 use toolgate_sandbox::Language;
 use toolgate_upstream::{CallError, CallOptions};
 
@@ -242,7 +244,12 @@ impl Session {
     ) -> Result<Value, CallFailure> {
         match self.tool_call(name, arguments, options).await {
             Ok(result) => Ok(result),
-            Err(error @ BrokerError::UnknownTool { .. }) => {
+            Err(BrokerError::UnknownTool { name: wanted, nearest: mut likely }) => {
+                // A list of tools has ours, too.
+                let ours = MetaTool::ALL.into_iter().filter(|tool| self.takes(*tool));
+                let ours = nearest(name, ours.map(MetaTool::name), 1);
+                likely.splice(0..0, ours.into_iter().map(str::to_owned));
+                let error = BrokerError::UnknownTool { name: wanted, nearest: likely };
                 Err(CallFailure::UnknownTool(meta::refusal(self, &error)))
             }
             Err(BrokerError::Call(error)) => match *error {

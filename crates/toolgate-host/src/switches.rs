@@ -57,6 +57,18 @@ impl Switches {
         self.off.read().get(server).copied()
     }
 
+    /// How a server that is off is switched on. What a person switched off no model switches on.
+    pub(crate) fn way_on(&self, server: &ServerName) -> Option<String> {
+        Some(match self.switched_off_by(server)? {
+            SwitchedBy::Person => {
+                format!("a person disabled it, and `toolgate enable {server}` enables it")
+            }
+            SwitchedBy::Model => {
+                format!("`enable_server` or `toolgate enable {server}` enables it")
+            }
+        })
+    }
+
     /// What the file says now; nothing where there is none.
     pub(crate) async fn choices(&self) -> Option<Choices> {
         let file = self.file.clone()?;
@@ -80,8 +92,9 @@ impl Host {
         let Some(choices) = self.inner.switches.choices().await else { return };
         let wanted = names(&choices);
         let before = std::mem::replace(&mut *self.inner.switches.off.write(), wanted.clone());
-        for server in wanted.keys().filter(|server| !before.contains_key(*server)) {
-            self.inner.upstream.disable(server.as_str());
+        let changed = wanted.iter().filter(|(server, by)| before.get(*server) != Some(*by));
+        for (server, _) in changed {
+            self.refuse_disabled(server);
         }
         for server in before.keys().filter(|server| !wanted.contains_key(*server)) {
             self.inner.upstream.enable(server.as_str());
@@ -142,9 +155,16 @@ impl Host {
             upstream.enable(server.as_str());
         } else {
             self.inner.switches.off.write().entry(server.clone()).or_insert(SwitchedBy::Model);
-            upstream.disable(server.as_str());
+            self.refuse_disabled(server);
         }
         self.inner.knowledge.announce();
+    }
+
+    /// Takes no calls of a server that is off.
+    pub(crate) fn refuse_disabled(&self, server: &ServerName) {
+        if let Some(way_on) = self.inner.switches.way_on(server) {
+            self.inner.upstream.disable(server.as_str(), &way_on);
+        }
     }
 }
 

@@ -27,6 +27,7 @@ mod requests;
 mod rule;
 mod settings;
 mod verdict;
+mod wording;
 
 pub use annotations::{Annotations, Hint};
 pub use argument::{

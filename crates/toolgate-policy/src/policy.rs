@@ -118,6 +118,11 @@ impl Policy {
         }
     }
 
+    /// All rules: those that toolgate brings, those at tools, those of the policy.
+    pub fn rules(&self) -> &[Arc<Rule>] {
+        &self.0.rules
+    }
+
     /// What becomes of tools that a known server did not have before.
     pub fn new_tools(&self) -> NewTools {
         self.0.settings.new_tools
@@ -201,6 +206,11 @@ impl ToolPolicy {
         let is_deny = |rule: &Arc<Rule>| rule.verdict == Verdict::Deny;
         self.calls.iter().any(|rule| is_deny(rule) && rule.is_unconditional())
             || (self.default.1 == Verdict::Deny && self.calls.iter().all(is_deny))
+    }
+
+    /// The rules that are about the tool, whatever the arguments: each one of [`Policy::rules`].
+    pub fn rules(&self) -> impl Iterator<Item = &Arc<Rule>> {
+        self.calls.iter().chain(&self.flows)
     }
 
     /// What is said of the data that the tool returns and takes.

@@ -1,6 +1,6 @@
 //! Errors in the words of a person.
 
-use std::error::Error;
+use std::{error::Error, ffi::OsString, io, path::Path};
 
 use rmcp::{
     service::{ClientInitializeError, ServiceError},
@@ -113,7 +113,7 @@ pub(crate) fn url_failure(endpoint: &HttpEndpoint, error: &(dyn Error + 'static)
 }
 
 /// Why a command did not start.
-pub(crate) fn spawn_failure(endpoint: &StdioEndpoint, error: &std::io::Error) -> Failure {
+pub(crate) fn spawn_failure(endpoint: &StdioEndpoint, error: &io::Error) -> Failure {
     let command = &endpoint.command;
     if let Some(cwd) = &endpoint.cwd
         && !cwd.is_dir()
@@ -123,12 +123,17 @@ pub(crate) fn spawn_failure(endpoint: &StdioEndpoint, error: &std::io::Error) ->
             action: "correct `cwd` of the server".to_owned(),
         };
     }
-    match error.kind() {
-        std::io::ErrorKind::NotFound => Failure {
+    let kind = match error.kind() {
+        // So it is told where some folder may not be looked into, and no other has it.
+        io::ErrorKind::PermissionDenied if !is_on_path(endpoint) => io::ErrorKind::NotFound,
+        kind => kind,
+    };
+    match kind {
+        io::ErrorKind::NotFound => Failure {
             reason: format!("the command `{command}` was not found"),
             action: "install it, or write its full path as `command`".to_owned(),
         },
-        std::io::ErrorKind::PermissionDenied => Failure {
+        io::ErrorKind::PermissionDenied => Failure {
             reason: format!("the command `{command}` may not be run"),
             action: "make it executable".to_owned(),
         },
@@ -137,6 +142,15 @@ pub(crate) fn spawn_failure(endpoint: &StdioEndpoint, error: &std::io::Error) ->
             action: "correct `command` of the server".to_owned(),
         },
     }
+}
+
+/// Whether a command is where it is looked for. Where it is a path, that is known.
+fn is_on_path(endpoint: &StdioEndpoint) -> bool {
+    let command = Path::new(&endpoint.command);
+    let own = endpoint.env.get("PATH").map(OsString::from);
+    let folders = own.or_else(|| std::env::var_os("PATH")).unwrap_or_default();
+    command.components().nth(1).is_some()
+        || std::env::split_paths(&folders).any(|folder| folder.join(command).exists())
 }
 
 /// The line of a server's last words that says most: the last one that speaks of an error, since
@@ -205,6 +219,22 @@ fn innermost(error: &(dyn Error + 'static)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_that_may_not_be_looked_into_has_no_command() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("there"), "").unwrap();
+        let path = folder.path().display().to_string();
+        let reason = |command: &str| {
+            let env = [("PATH".to_owned(), path.clone())].into();
+            let endpoint =
+                StdioEndpoint { command: command.to_owned(), args: Vec::new(), env, cwd: None };
+            spawn_failure(&endpoint, &io::ErrorKind::PermissionDenied.into()).reason
+        };
+        assert_eq!(reason("elsewhere"), "the command `elsewhere` was not found");
+        assert_eq!(reason("there"), "the command `there` may not be run");
+        assert_eq!(reason("/some/where"), "the command `/some/where` may not be run");
+    }
 
     #[test]
     fn the_line_that_says_most_is_found() {

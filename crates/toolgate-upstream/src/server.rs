@@ -161,9 +161,10 @@ impl Server {
         }
     }
 
-    /// Refuses calls from now on, and ends the connection once those under way are done.
-    pub(crate) fn disable(&self) {
-        if self.demand.set_disabled(true) {
+    /// Refuses calls from now on, and ends the connection once those under way are done. `way_on` says
+    /// how it is enabled.
+    pub(crate) fn disable(&self, way_on: &str) {
+        if self.demand.set_disabled(Some(way_on)) {
             // Who waits for a connection is told.
             self.publish(|_| {});
         }
@@ -171,7 +172,7 @@ impl Server {
 
     /// Takes calls again. The next one connects.
     pub(crate) fn enable(&self) {
-        if self.demand.set_disabled(false) {
+        if self.demand.set_disabled(None) {
             self.publish(|_| {});
         }
     }
@@ -248,8 +249,8 @@ impl Server {
         let mut states = self.state.subscribe();
         let mut asked_after = None;
         loop {
-            if self.demand.is_disabled() {
-                return Err(self.not_connected(self.disabled_failure()));
+            if let Some(way_on) = self.demand.way_on() {
+                return Err(self.not_connected(disabled_failure(&way_on)));
             }
             {
                 let current = states.borrow_and_update();
@@ -282,14 +283,6 @@ impl Server {
         }
     }
 
-    fn disabled_failure(&self) -> Failure {
-        let name = &self.spec.name;
-        Failure {
-            reason: "it is disabled".to_owned(),
-            action: format!("`enable_server` or `toolgate enable {name}` enables it"),
-        }
-    }
-
     fn not_connected(&self, failure: Failure) -> CallError {
         CallError::NotConnected { server: self.spec.name.clone(), failure }
     }
@@ -317,6 +310,10 @@ impl fmt::Debug for Server {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Server").field("spec", &self.spec).finish_non_exhaustive()
     }
+}
+
+fn disabled_failure(way_on: &str) -> Failure {
+    Failure { reason: "it is disabled".to_owned(), action: way_on.to_owned() }
 }
 
 fn unknown_failure() -> Failure {

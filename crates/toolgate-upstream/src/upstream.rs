@@ -105,9 +105,10 @@ impl Upstream {
     }
 
     /// Refuses calls of a server from now on. Its connection is ended once those under way are done.
-    pub fn disable(&self, server: &str) {
+    /// Whoever calls is told `way_on`: how it is enabled.
+    pub fn disable(&self, server: &str, way_on: &str) {
         if let Some(server) = self.server(server) {
-            server.disable();
+            server.disable(way_on);
         }
     }
 

@@ -42,7 +42,7 @@ use toolgate_upstream::{CallOptions, Progress};
 
 use crate::{
     cli::{Cli, Command, Globals, Mode},
-    failure::Failure,
+    failure::{Failure, INTERRUPTED},
     load::{self, Loaded},
     printer::Printer,
     subagent,
@@ -175,9 +175,6 @@ async fn meta_call(session: &Session, tool: &str, arguments: Value) -> Result<Va
     session.call(tool, arguments, CallOptions::default()).await.map_err(failed_call)
 }
 
-/// What programs exit with after Ctrl-C.
-const INTERRUPTED: u8 = 130;
-
 /// How a call is made from a shell: its progress is shown by `bar`, and Ctrl-C cancels it, so that
 /// the server hears of it and what was done until then is shown.
 fn interruptible(bar: &ProgressBar, shown: fn(Progress) -> String) -> CallOptions {
@@ -207,7 +204,7 @@ fn failed_call(failure: CallFailure) -> Failure {
         CallFailure::UnknownTool(message) | CallFailure::Refused { message, .. } => {
             Failure::new(message)
         }
-        CallFailure::Cancelled => Failure::new("the call was cancelled"),
+        CallFailure::Cancelled => Failure::interrupted("the call was cancelled"),
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn door(gateway: &Gateway, address: SocketAddr) -> Result<Door, Failu
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         match tokens.list() {
             Ok(records) => has_key = records.iter().any(|record| record.is_live(now)),
-            Err(error) if is_closed => return Err(Failure::new(error.to_string())),
+            Err(error) if is_closed => return Err(error.into()),
             Err(_) => {}
         }
         door = door.with_tokens(tokens);

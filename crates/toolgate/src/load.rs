@@ -8,9 +8,7 @@ use std::{
 };
 
 use toolgate_broker::ServerRules;
-use toolgate_catalog::{
-    CostUnit, DeferredStyle, ExposureSettings, RequestedMode, ServerEntry, nearest,
-};
+use toolgate_catalog::{CostUnit, DeferredStyle, ExposureSettings, RequestedMode, ServerEntry};
 use toolgate_config::{
     AuditLogging, CodeMode, Configuration, DeferredMode, Format, HttpDialect, Namespace, Problem,
     RegistrySource, SearchStrategy, Severity, TokenCounter, ToolSearch, ToolSearchMode, Transport,
@@ -129,12 +127,8 @@ impl Loaded {
         if let Some(found) = servers.iter().find(|server| server.name == name) {
             return Ok(found);
         }
-        let known: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
-        let failure = Failure::usage(format!("there is no server `{name}` in the configuration"));
-        Err(match nearest(name, known.iter().copied(), 3).as_slice() {
-            [] => failure.hint(format!("the servers are: {}", known.join(", "))),
-            near => failure.hint(format!("did you mean {}?", near.join(" or "))),
-        })
+        Err(Failure::usage(format!("there is no server `{name}` in the configuration"))
+            .meaning(name, servers.iter().map(|server| server.name.as_str())))
     }
 
     /// Whether there is a namespace of this name; else what may have been meant.
@@ -146,10 +140,10 @@ impl Loaded {
         }
         let file = folders::shown(&self.path);
         let failure = Failure::usage(format!("{file} has no namespace `{name}`"));
-        Err(match (nearest(name, known.iter().copied(), 3).as_slice(), known.as_slice()) {
-            (_, []) => failure.hint("it has none at all: see `namespaces` in docs/servers.md"),
-            ([], known) => failure.hint(format!("it has {}", known.join(", "))),
-            (near, _) => failure.hint(format!("did you mean {}?", near.join(" or "))),
+        Err(if known.is_empty() {
+            failure.hint("it has none at all: see `namespaces` in docs/servers.md")
+        } else {
+            failure.meaning(name, known)
         })
     }
 

@@ -28,8 +28,9 @@ pub(super) fn read(
     let mut scope = Scope::new(object, path, context);
     scope.report_replaced(object, path);
     scope.report_unknown(&[TELEMETRY], TELEMETRY);
+    let hint = "write the base URL of a collector, such as `http://127.0.0.1:4318`";
     let otlp_endpoint =
-        object.get("otlpEndpoint").and_then(|member| endpoint::url(&mut scope, member));
+        object.get("otlpEndpoint").and_then(|member| endpoint::web_url(&mut scope, member, hint));
     let headers = headers(&mut scope);
     let service_name = object.get("serviceName").and_then(|member| scope.text(member));
     let is_off = scope.first_error.is_some();

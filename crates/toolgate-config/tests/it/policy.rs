@@ -250,6 +250,9 @@ fn where_telemetry_goes_is_read_and_what_is_not_understood_sends_nothing() {
     assert_eq!(said.headers["x-key"].expose(), "hush");
     assert_eq!(said.service_name.as_deref(), Some("gate"));
     assert!(!said.is_off && !format!("{said:?}").contains("hush"));
+    let wrong = read(r#"{ "mcpServers": {}, "telemetry": { "otlpEndpoint": "collector:4317" } }"#);
+    let hint = wrong.problems[0].hint.as_deref().unwrap();
+    assert!(hint.contains("http://127.0.0.1:4318"), "{hint}");
     for wrong in [r#"{ "otlpEndpoint": "collector:4317" }"#, "false", "7", r#"{ "headers": 1 }"#] {
         assert!(telemetry(wrong).is_off, "{wrong}");
     }

@@ -167,13 +167,18 @@ impl Guarded {
         arguments: &Value,
         asked: &Asked,
     ) -> Result<Admitted, BrokerError> {
+        let meta = asked.params.as_ref().and_then(|params| params.get("_meta")?.as_object());
         let options = CallOptions {
+            // Which trace it belongs to.
+            meta: meta.cloned(),
             cancel: asked.cancel.clone(),
             respondent: Some(Arc::new(asked.link.clone())),
             ..CallOptions::default()
         };
         let context = CallContext::direct(&self.session);
-        self.guard.admit(tool, arguments, &context, &options).await
+        let admitted = self.guard.admit(tool, arguments, &context, &options).await;
+        // Its client knows the server's own names.
+        admitted.map_err(|error| error.of_tool(&tool.id.tool))
     }
 
     /// Takes the resources out of what is listened to that may not be subscribed to. The server's answer

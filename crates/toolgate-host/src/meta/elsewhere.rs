@@ -1,6 +1,7 @@
 //! What a search for tools says of servers whose tools are unknown, and of skills.
 
 use toolgate_catalog::Catalog;
+use toolgate_store::SwitchedBy;
 use toolgate_upstream::StateKind;
 
 use super::one_line;
@@ -12,9 +13,10 @@ use crate::{
 const SHOWN: usize = 3;
 const DESCRIPTION_CHARACTERS: usize = 80;
 
-/// A line for the lazy servers that may have what is wanted, and one for the skills.
+/// A line for the lazy servers that may have what is wanted, one for those that a person disabled, and
+/// one for the skills.
 pub(super) fn notes(session: &Session, catalog: &Catalog, queries: &[String]) -> Vec<String> {
-    let (mut servers, mut skills): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+    let (mut servers, mut refused, mut skills) = (Vec::new(), Vec::new(), Vec::new());
     let host = session.host();
     for query in queries {
         for item in host.inner.shelf.search(query, &[Kind::Servers, Kind::Skills], 2 * SHOWN) {
@@ -28,7 +30,10 @@ pub(super) fn notes(session: &Session, catalog: &Catalog, queries: &[String]) ->
                     }
                     let entry = catalog.server(name);
                     let description = entry.and_then(|entry| entry.description.as_deref());
-                    (name, description.unwrap_or_default(), &mut servers)
+                    let by = host.inner.switches.switched_off_by(server);
+                    let is_refused = by == Some(SwitchedBy::Person);
+                    let list = if is_refused { &mut refused } else { &mut servers };
+                    (name, description.unwrap_or_default(), list)
                 }
                 Item::Skill(skill) => {
                     (skill.name.as_str(), skill.description.as_str(), &mut skills)
@@ -51,6 +56,12 @@ pub(super) fn notes(session: &Session, catalog: &Catalog, queries: &[String]) ->
         let servers = servers.join(", ");
         notes
             .push(format!("Not connected, and may have it: {servers}. To connect: enable_server."));
+    }
+    if !refused.is_empty() {
+        let servers = refused.join(", ");
+        notes.push(format!(
+            "Disabled by a person, and may have it: {servers}. They enable it: toolgate enable."
+        ));
     }
     if !skills.is_empty() {
         notes.push(format!("Skills: {}. To use one: load_skill.", skills.join(", ")));

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use toolgate_upstream::CallOptions;
 
-use super::one_line;
+use super::{Whole, one_line};
 use crate::{
     code::Unreadable,
     offers,
@@ -19,7 +19,7 @@ use crate::{
 pub(super) struct ReadRequest {
     id: String,
     #[serde(default)]
-    offset: usize,
+    offset: Whole<0>,
     #[serde(default)]
     pattern: Option<String>,
 }
@@ -29,7 +29,7 @@ const TYPE_CHARACTERS: usize = 80;
 
 /// A part of what is kept under an id, or of a resource.
 pub(super) async fn read(session: &Session, request: &ReadRequest, options: CallOptions) -> Value {
-    let ReadRequest { id, offset, pattern } = request;
+    let ReadRequest { id, offset: Whole(offset), pattern } = request;
     let (host, drawer) = (session.host(), session.drawer());
     // From the beginning on it is read anew; an offset is one in what was read last.
     let is_kept = *offset > 0 && drawer.page(id, 0, 0).is_ok();

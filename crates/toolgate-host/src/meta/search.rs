@@ -8,7 +8,7 @@ use toolgate_catalog::{Catalog, Exposure, ExposureKind, Tool, nearest};
 use toolgate_search::{MAX_QUERIES, Query};
 use toolgate_upstream::StateKind;
 
-use super::{absent, elsewhere, one_line, result};
+use super::{Whole, absent, elsewhere, one_line, result};
 use crate::{
     host::Host,
     session::{Session, error_result},
@@ -26,7 +26,7 @@ pub(super) struct SearchRequest {
     /// Only this server.
     server: Option<String>,
     /// How many tools at most.
-    limit: Option<usize>,
+    limit: Option<Whole<1>>,
     /// How much of each.
     detail: SearchDetail,
     /// Unload what was found so far first, where that is possible.
@@ -95,7 +95,8 @@ pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value 
         .filter(|query: &String| !query.trim().is_empty())
         .take(MAX_QUERIES)
         .collect();
-    let limit = request.limit.unwrap_or(host.settings().max_results).clamp(1, MAX_LIMIT);
+    let limit =
+        request.limit.map_or(host.settings().max_results, |Whole(limit)| limit).clamp(1, MAX_LIMIT);
     let known = request
         .server
         .as_deref()

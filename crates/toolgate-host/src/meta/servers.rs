@@ -5,10 +5,10 @@ use std::{fmt::Write, sync::Arc};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolgate_catalog::{ServerName, nearest};
-use toolgate_store::AuditRecord;
+use toolgate_store::{AuditRecord, SwitchedBy};
 use toolgate_upstream::{CallOptions, StateKind};
 
-use super::{one_line, result};
+use super::{Whole, one_line, result};
 use crate::{
     enabling::Enabled,
     host::Host,
@@ -23,7 +23,7 @@ pub(super) struct FindRequest {
     #[serde(default)]
     query: String,
     #[serde(default)]
-    limit: Option<usize>,
+    limit: Option<Whole<1>>,
 }
 
 /// The arguments of `enable_server` and `disable_server`.
@@ -47,7 +47,7 @@ pub(super) async fn find(session: &Session, request: &FindRequest) -> Value {
     if query.trim().is_empty() {
         return error_result("Say what the server should be for: search_available_servers(query).");
     }
-    let limit = request.limit.unwrap_or(FOUND).clamp(1, MAX_FOUND);
+    let limit = request.limit.map_or(FOUND, |Whole(limit)| limit).clamp(1, MAX_FOUND);
     let mut notes = Vec::new();
     if let Some(registry) = &host.settings().supply.registry {
         let known = registry.known().await;
@@ -120,7 +120,10 @@ pub(super) fn state_of(host: &Host, server: &ServerName) -> String {
         StateKind::Connecting => "starting",
         StateKind::Idle => "not connected",
         StateKind::Failed => "failed",
-        StateKind::Disabled => "disabled",
+        StateKind::Disabled => match host.inner.switches.switched_off_by(server) {
+            Some(SwitchedBy::Person) => "disabled by a person",
+            Some(SwitchedBy::Model) | None => "disabled",
+        },
         StateKind::Stopped => "stopped",
     }
     .to_owned()

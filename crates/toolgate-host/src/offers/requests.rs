@@ -73,8 +73,8 @@ pub(crate) async fn read(
     let host = session.host();
     let ours = text(&params, "uri")?.to_owned();
     let (server, target) = locate(host, &ours, &options).await?;
-    if host.is_off(&server) {
-        return Err(disabled(&server, RESOURCE_NOT_FOUND));
+    if let Some(refusal) = disabled(host, &server, RESOURCE_NOT_FOUND) {
+        return Err(refusal);
     }
     let Target::Resource(theirs) = target else {
         let words = host.words_of(&server).ok_or_else(|| not_found(&ours))?;
@@ -109,8 +109,9 @@ pub(super) async fn locate(
         owners.map(|(server, _)| server).partition(|server| host.is_off(server));
     match (on.as_slice(), off.first()) {
         ([server], _) => Ok((server.clone(), Target::Resource(given.to_owned()))),
-        ([], None) => Err(not_found(given)),
-        ([], Some(server)) => Err(disabled(server, RESOURCE_NOT_FOUND)),
+        ([], off) => Err(off
+            .and_then(|server| disabled(host, server, RESOURCE_NOT_FOUND))
+            .unwrap_or_else(|| not_found(given))),
         ([one, two, ..], _) => {
             let (one, two) = (uri::ours(one, given), uri::ours(two, given));
             Err(invalid(format!("several servers have it: read {one} or {two}")))
@@ -125,10 +126,10 @@ pub(super) fn not_found(uri: &str) -> CallFailure {
     refused(RESOURCE_NOT_FOUND, message, Some(json!({ "uri": shown })))
 }
 
-/// Whoever has it is switched off.
-fn disabled(server: &ServerName, code: i32) -> CallFailure {
-    let action = format!("`enable_server` or `toolgate enable {server}` enables it");
-    refused(code, format!("server `{server}` is disabled; {action}"), None)
+/// What is said where whoever has it is switched off.
+fn disabled(host: &Host, server: &ServerName, code: i32) -> Option<CallFailure> {
+    let action = host.inner.switches.way_on(server)?;
+    Some(refused(code, format!("server `{server}` is disabled; {action}"), None))
 }
 
 /// The request cannot be understood.
@@ -223,8 +224,7 @@ async fn prompt(
         |(server, _): &(ServerName, String)| !guarded::is_hidden(host, server, Kind::Prompts);
     let known = prompt_names(host, &lists(host, Kind::Prompts, options).await?);
     if let Some(found) = known.resolve(name).filter(may_be) {
-        let off = host.is_off(&found.0);
-        return if off { Err(disabled(&found.0, INVALID_PARAMS)) } else { Ok(found) };
+        return disabled(host, &found.0, INVALID_PARAMS).map_or(Ok(found), Err);
     }
     // A client may know it from an earlier conversation: who could have it is woken for it.
     let asleep = host.offers().may_name(host, name);

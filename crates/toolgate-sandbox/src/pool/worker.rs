@@ -39,6 +39,8 @@ impl Worker {
             .stdin(Stdio::from(std::os::fd::OwnedFd::from(theirs)))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
+            // Ctrl-C in a terminal is for us: what becomes of a script is not the terminal's to say.
+            .process_group(0)
             .spawn()?;
         Ok(Self { child: Some(child), stream: Some(ours), reaper })
     }
@@ -95,5 +97,25 @@ impl Drop for Worker {
             // Nobody else is left to do it, and it was killed: this does not take long.
             let _ = child.wait();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::getpgid;
+
+    use super::*;
+
+    #[test]
+    fn a_terminal_s_signals_are_not_for_it() {
+        let settings = PoolSettings {
+            program: "cat".into(),
+            ..PoolSettings::this_program::<[String; 0], _>([]).unwrap()
+        };
+        let (reaper, _burials) = mpsc::channel();
+        let worker = Worker::spawn(&settings, reaper).unwrap();
+        let process =
+            i32::try_from(worker.child.as_ref().unwrap().id()).ok().and_then(Pid::from_raw);
+        assert_eq!(getpgid(process).ok(), process, "it leads a group of its own");
     }
 }

@@ -1,6 +1,9 @@
 //! Who needs a server, and since when nobody does.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use tokio::sync::watch;
 
@@ -20,7 +23,8 @@ struct Needs {
     idle_since: Instant,
     /// Whether somebody asked for a connection without a call.
     woken: bool,
-    disabled: bool,
+    /// What enables it again, while it is disabled.
+    disabled: Option<Arc<str>>,
 }
 
 /// One call. Dropping it ends it.
@@ -29,7 +33,7 @@ pub(super) struct InUse<'a>(&'a Demand);
 
 impl Demand {
     pub(super) fn new() -> Self {
-        let needs = Needs { calls: 0, idle_since: Instant::now(), woken: false, disabled: false };
+        let needs = Needs { calls: 0, idle_since: Instant::now(), woken: false, disabled: None };
         Self { needs: watch::Sender::new(needs) }
     }
 
@@ -60,7 +64,7 @@ impl Demand {
 
     pub(super) fn is_wanted(&self) -> bool {
         let needs = self.needs.borrow();
-        !needs.disabled && (needs.woken || needs.calls > 0)
+        needs.disabled.is_none() && (needs.woken || needs.calls > 0)
     }
 
     pub(super) fn has_calls(&self) -> bool {
@@ -68,22 +72,27 @@ impl Demand {
     }
 
     pub(super) fn is_disabled(&self) -> bool {
-        self.needs.borrow().disabled
+        self.needs.borrow().disabled.is_some()
     }
 
-    /// Says whether that is news.
-    pub(super) fn set_disabled(&self, disabled: bool) -> bool {
+    /// What enables it again, while it is disabled.
+    pub(super) fn way_on(&self) -> Option<Arc<str>> {
+        self.needs.borrow().disabled.clone()
+    }
+
+    /// Disables it, where something is said that enables it again. Says whether that is news.
+    pub(super) fn set_disabled(&self, disabled: Option<&str>) -> bool {
         self.needs.send_if_modified(|needs| {
-            let news = needs.disabled != disabled;
-            needs.disabled = disabled;
-            needs.woken &= !disabled;
+            let news = needs.disabled.is_some() != disabled.is_some();
+            needs.woken &= disabled.is_none();
+            needs.disabled = disabled.map(Arc::from);
             news
         })
     }
 
     /// Waits until it is disabled.
     pub(super) async fn disabled(&self) {
-        let _ = self.needs.subscribe().wait_for(|needs| needs.disabled).await;
+        let _ = self.needs.subscribe().wait_for(|needs| needs.disabled.is_some()).await;
     }
 
     /// Waits until nobody calls, and either nobody has for so long or nobody may any more.
@@ -128,7 +137,7 @@ impl Demand {
 impl Needs {
     fn is_over(&self, rest_after: Option<Duration>) -> bool {
         let idle = rest_after.is_some_and(|rest_after| self.idle_since.elapsed() >= rest_after);
-        self.calls == 0 && (self.disabled || (idle && !self.woken))
+        self.calls == 0 && (self.disabled.is_some() || (idle && !self.woken))
     }
 }
 
@@ -138,7 +147,7 @@ impl Drop for InUse<'_> {
             needs.calls = needs.calls.saturating_sub(1);
             needs.idle_since = Instant::now();
             // Who waits for the end of idleness looks by itself.
-            needs.disabled && needs.calls == 0
+            needs.disabled.is_some() && needs.calls == 0
         });
     }
 }
@@ -155,8 +164,9 @@ mod tests {
         let call = demand.call();
         assert!(demand.is_wanted());
         assert!(!demand.rest_if_over(Some(Duration::ZERO), || panic!("somebody calls")));
-        assert!(demand.set_disabled(true));
-        assert!(!demand.set_disabled(true), "no news");
+        assert!(demand.set_disabled(Some("a word")));
+        assert!(!demand.set_disabled(Some("another")), "no news");
+        assert_eq!(demand.way_on().as_deref(), Some("another"));
         assert!(!demand.is_wanted());
         assert!(!demand.rest_if_over(Some(LONG), || panic!("somebody calls")));
         drop(call);

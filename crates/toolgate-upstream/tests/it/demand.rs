@@ -115,7 +115,7 @@ async fn a_disabled_server_finishes_what_it_does_and_refuses_the_rest() {
     let gate = Gate::ready(stdio(&fixture.with_call_log(&calls))).await;
     let meanwhile = async {
         until("the call", || lines(&calls).len() == 1).await;
-        gate.upstream.disable(NAME);
+        gate.upstream.disable(NAME, "ask whoever disabled it");
         assert_eq!(gate.state(NAME).kind, StateKind::Disabled);
         gate.call("add", add_up()).await.unwrap_err()
     };

@@ -70,9 +70,12 @@ fn fits(arguments: &Audit, since: Option<u64>, time: u64, record: &AuditRecord) 
 
 /// One line for a person: nothing in it is a terminal's control sequence.
 fn shown(time: u64, record: &AuditRecord) -> String {
-    let AuditRecord { kind, caller, session, tool, verdict, rule, outcome, duration, .. } = record;
+    let AuditRecord {
+        kind, caller, session, tool, server, verdict, rule, outcome, duration, ..
+    } = record;
     let what = match kind.as_str() {
         "call" => tool.clone(),
+        _ if tool.is_empty() => [kind.as_str(), server].join(" "),
         _ => [kind.as_str(), tool].join(" "),
     };
     let took = match *duration {
@@ -82,8 +85,9 @@ fn shown(time: u64, record: &AuditRecord) -> String {
     let run = record.run.as_deref().unwrap_or_default();
     let place = [caller.as_str(), session, run].join(" ");
     let line = format!(
-        "{}  {verdict:<5}  {outcome:<7}  {took:>10}  {what}  ({})  {rule}",
+        "{}  {verdict:<5}  {outcome:<7}  {took:>10}  {}  ({})  {rule}",
         utc(time / 1_000),
+        what.trim(),
         place.trim()
     );
     toolgate_policy::definitions::shown(line.trim_end(), 1_000)

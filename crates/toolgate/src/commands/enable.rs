@@ -5,7 +5,6 @@ use std::{
     process::ExitCode,
 };
 
-use toolgate_catalog::nearest;
 use toolgate_registry::Plan;
 use toolgate_store::{ChoiceFile, Choices, Consent, SwitchedBy};
 
@@ -137,10 +136,8 @@ fn configured<'l>(loaded: &'l Loaded, name: &str) -> Option<&'l toolgate_config:
 }
 
 fn unknown(loaded: &Loaded, name: &str) -> Failure {
-    let names = loaded.configuration.servers.iter().map(|server| server.name.as_str());
-    let failure = Failure::usage(format!("there is no server `{name}`"));
-    match nearest(name, names, 3) {
-        nearest if nearest.is_empty() => failure,
-        nearest => failure.hint(format!("did you mean {}?", nearest.join(", "))),
-    }
+    let consents = choices(loaded).map(|file| file.read().consents).unwrap_or_default();
+    let configured = loaded.configuration.servers.iter().map(|server| server.name.as_str());
+    let names = configured.chain(consents.keys().map(String::as_str));
+    Failure::usage(format!("there is no server `{name}`")).meaning(name, names)
 }

@@ -36,7 +36,7 @@ pub(crate) async fn run(
     let (url, headers) = match &server.transport {
         Ok(Transport::Http { url, headers, .. }) => (url, headers),
         Ok(_) => return Err(Failure::usage(format!("`{name}` is a command, which has no login"))),
-        Err(problem) => return Err(Failure::usage(problem.to_string())),
+        Err(problem) => return Err(problem.into()),
     };
     if headers.keys().any(|header| header.eq_ignore_ascii_case("authorization")) {
         return Err(Failure::usage(format!("`{name}` has an `Authorization` header already"))

@@ -1,16 +1,17 @@
 //! `toolgate policy`
 
+mod show;
+
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use toolgate_catalog::Tool;
 use toolgate_host::{Host, Withheld, Withholding};
-use toolgate_policy::{Flow, LabelSet, PolicySettings, ToolPolicy, is_reading, request_as_tool};
+use toolgate_policy::{Flow, LabelSet, ToolPolicy, is_reading, request_as_tool};
 
 use crate::{
     cli::{Globals, Policy, PolicyCommand},
     failure::Failure,
-    load,
     printer::Printer,
 };
 
@@ -20,7 +21,7 @@ pub(crate) async fn run(
     printer: &mut Printer,
 ) -> Result<ExitCode, Failure> {
     match &arguments.command {
-        None => show(globals, arguments, printer),
+        None => show::show(globals, arguments.output.json, printer).await,
         Some(PolicyCommand::Check { name, arguments, output }) => {
             check(globals, name, arguments.as_deref(), output.json, printer).await
         }
@@ -45,12 +46,9 @@ async fn check(
         .map_err(|error| Failure::usage(format!("the arguments are no JSON: {error}")))?;
     let names = [name.to_owned()];
     let (_, host) = super::start_when_needed(globals, &names, None, printer).await?;
-    let found = find(&host, name);
+    let found = find(&host, name).ok_or_else(|| unknown(&host, name));
     host.shutdown().await;
-    let Some(Found { policy, server, withheld }) = found else {
-        return Err(Failure::usage(format!("there is no tool `{name}`"))
-            .hint("`toolgate search` finds those there are"));
-    };
+    let Found { policy, server, withheld } = found?;
     let explanation = policy.explain(&arguments, &Flow::NONE);
     if as_json {
         let mut data = json!(explanation);
@@ -101,55 +99,12 @@ fn find(host: &Host, name: &str) -> Option<Found> {
     Some(Found { policy, server, withheld: Some(withheld.why) })
 }
 
-fn show(globals: &Globals, arguments: &Policy, printer: &mut Printer) -> Result<ExitCode, Failure> {
-    let loaded = load::load(globals)?;
-    load::report(&loaded, printer);
-    let (policy, audit) = (loaded.policy(), &loaded.configuration.audit);
-    let rules: Vec<Value> = policy
-        .rules
-        .iter()
-        .map(|rule| {
-            json!({
-                "rule": rule.origin, "verdict": rule.verdict, "specificity": rule.specificity(),
-                "reason": rule.reason,
-            })
-        })
-        .collect();
-    if arguments.output.json {
-        printer.json(&json!({
-            "default": policy.mode, "claims": policy.claims, "flow": policy.flow,
-            "newTools": policy.new_tools, "findings": policy.findings, "rules": rules, "audit": audit,
-        }))?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    printer.line(format!("default: {}", policy.mode));
-    let word = |value: Value| value.as_str().unwrap_or_default().to_owned();
-    printer.line(format!("claims: {}", word(json!(policy.claims))));
-    printer.line(format!("flow: {}", word(json!(policy.flow))));
-    printer.line(format!("new tools: {}", word(json!(policy.new_tools))));
-    printer.line(format!("findings: {}", word(json!(policy.findings))));
-    for rule in &policy.rules {
-        let reason = rule.reason.as_ref().map(|reason| format!(": \"{reason}\""));
-        let (verdict, specificity) = (rule.verdict, rule.specificity());
-        let reason = reason.unwrap_or_default();
-        printer.line(format!("{verdict}: {}, {specificity}{reason}", rule.origin));
-    }
-    servers(policy, printer);
-    Ok(ExitCode::SUCCESS)
-}
-
-fn servers(policy: &PolicySettings, printer: &mut Printer) {
-    for (name, server) in &policy.servers {
-        if !server.labels.is_empty() {
-            printer.line(format!("{name}: {}", server.labels));
-        }
-        for (tool, settings) in &server.tools {
-            if let Some(verdict) = settings.approval {
-                printer.line(format!("{verdict}: {name}/{tool}"));
-            }
-            if let Some(labels) = settings.labels {
-                printer.line(format!("{name}/{tool}: {labels}"));
-            }
-        }
-    }
+fn unknown(host: &Host, name: &str) -> Failure {
+    let catalog = host.catalog().read();
+    let withheld = host.withheld();
+    let names = catalog.tools().map(|tool| tool.name.as_str());
+    let names = names.chain(withheld.iter().map(|tool| tool.name.as_str()));
+    Failure::usage(format!("there is no tool `{name}`"))
+        .meaning(name, names)
+        .hint("`toolgate search` finds those there are")
 }

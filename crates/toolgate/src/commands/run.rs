@@ -1,6 +1,11 @@
 //! `toolgate run`
 
-use std::{fs, io::Read, path::Path, process::ExitCode};
+use std::{
+    fs,
+    io::{self, Read},
+    path::Path,
+    process::ExitCode,
+};
 
 use serde_json::json;
 use toolgate_host::{CodeRun, Resume, UnknownCalls};
@@ -19,6 +24,7 @@ pub(crate) async fn run(
     arguments: &Run,
     printer: &mut Printer,
 ) -> Result<ExitCode, Failure> {
+    let language = language(arguments)?;
     let code = arguments.file.as_deref().map(read).transpose()?;
     let resumed = arguments.resume.as_deref().map(runs::find).transpose()?;
     let (_, host) = super::start_when_needed(globals, &[], None, printer).await?;
@@ -31,7 +37,7 @@ pub(crate) async fn run(
     let run = match &resumed {
         None => {
             let code = code.unwrap_or_default();
-            session.run_code(&code, language(arguments), options).await.map(Ok)
+            session.run_code(&code, language, options).await.map(Ok)
         }
         Some(id) => {
             let unknown =
@@ -105,21 +111,32 @@ fn show(run: &CodeRun, as_json: bool, printer: &mut Printer) -> Result<(), Failu
 fn read(file: &Path) -> Result<String, Failure> {
     let text = if file.as_os_str() == "-" {
         let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).map(|_| text)
+        io::stdin().read_to_string(&mut text).map(|_| text)
     } else {
         fs::read_to_string(file)
     };
     text.map_err(|error| {
-        Failure::usage(format!("cannot read {}: {error}", file.display()))
-            .hint("name a script, or `-` to read it from stdin")
+        let failure = Failure::usage(format!("cannot read {}: {error}", file.display()));
+        failure.hint(match error.kind() {
+            io::ErrorKind::InvalidData => "save it as UTF-8",
+            _ => "name a script, or `-` to read it from stdin",
+        })
     })
 }
 
-fn language(arguments: &Run) -> Language {
+/// What the script is written in. One that goes on is in the language that it began in, whatever it is
+/// called now.
+fn language(arguments: &Run) -> Result<Language, Failure> {
     let file = arguments.file.as_deref();
-    let extension = file.and_then(Path::extension).and_then(|extension| extension.to_str());
-    match (arguments.language, extension) {
+    let extension = file.and_then(Path::extension).map(|extension| extension.to_string_lossy());
+    Ok(match (arguments.language, extension.as_deref()) {
         (Some(cli::Language::Python), _) | (None, Some("py")) => Language::Python,
-        _ => Language::TypeScript,
-    }
+        (Some(cli::Language::Typescript), _)
+        | (None, None | Some("ts" | "mts" | "cts" | "js" | "mjs" | "cjs")) => Language::TypeScript,
+        _ if arguments.resume.is_some() => Language::TypeScript,
+        (None, Some(other)) => {
+            return Err(Failure::usage(format!("no language is known by the ending `.{other}`"))
+                .hint("say which it is: --language typescript or --language python"));
+        }
+    })
 }

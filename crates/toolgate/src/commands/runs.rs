@@ -22,6 +22,10 @@ pub(crate) fn run(
     arguments: &Runs,
     printer: &mut Printer,
 ) -> Result<ExitCode, Failure> {
+    if globals.namespace.is_some() {
+        // Runs are of all namespaces. A name that means nothing is a mistake all the same.
+        load::load(globals)?;
+    }
     let journal = journal()?;
     match &arguments.command {
         None => list(&journal, arguments, printer)?,

@@ -99,13 +99,12 @@ fn source(loaded: &Loaded, arguments: &Serve) -> Result<Served, Failure> {
     if let Some(served) = passthrough(&settings, name) {
         return Ok(served);
     }
-    let names: Vec<String> =
-        settings.servers.iter().map(|setup| setup.spec.name.to_string()).collect();
-    let hint = match names.as_slice() {
-        [] => "the configuration has no servers".to_owned(),
-        names => format!("there are {}", names.join(", ")),
-    };
-    Err(Failure::usage(format!("there is no server `{name}`")).hint(hint))
+    let failure = Failure::usage(format!("there is no server `{name}`"));
+    Err(if settings.servers.is_empty() {
+        failure.hint("the configuration has no servers")
+    } else {
+        failure.meaning(name, settings.servers.iter().map(|setup| setup.spec.name.as_str()))
+    })
 }
 
 /// One server as it is. The policy holds for it too.

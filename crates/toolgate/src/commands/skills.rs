@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use toolgate_catalog::nearest;
 use toolgate_registry::{Skill, Skills as Found};
 
 use crate::{
@@ -89,9 +88,5 @@ fn harmless(text: &str) -> String {
 
 fn unknown(found: &Found, name: &str) -> Failure {
     let names = found.skills.iter().map(|skill| skill.name.as_str());
-    let failure = Failure::usage(format!("there is no skill `{name}`"));
-    match nearest(name, names, 3) {
-        nearest if nearest.is_empty() => failure,
-        nearest => failure.hint(format!("did you mean {}?", nearest.join(", "))),
-    }
+    Failure::usage(format!("there is no skill `{name}`")).meaning(name, names)
 }

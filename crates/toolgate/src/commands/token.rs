@@ -46,7 +46,7 @@ pub(crate) fn run(
         }
         TokenCommand::List { output } => list(&tokens, now, output.json, printer)?,
         TokenCommand::Revoke { name } => {
-            tokens.revoke(name).map_err(|error| failure(&error))?;
+            tokens.revoke(name).map_err(|error| not_revoked(&tokens, name, error))?;
             decisions::write(&store, about(name, false))?;
             printer.line(format!("Token {name} is revoked: it opens nothing any more."));
         }
@@ -81,7 +81,7 @@ fn create(
     now: u64,
     printer: &mut Printer,
 ) -> Result<String, Failure> {
-    let (record, token) = tokens.create(order, now).map_err(|error| failure(&error))?;
+    let (record, token) = tokens.create(order, now)?;
     let until = match record.expires {
         Some(expires) => format!("until {}", utc(expires)),
         None => "until it is revoked".to_owned(),
@@ -106,7 +106,7 @@ fn list(
     as_json: bool,
     printer: &mut Printer,
 ) -> Result<(), Failure> {
-    let records = tokens.list().map_err(|error| failure(&error))?;
+    let records = tokens.list()?;
     let used = |record: &TokenRecord| tokens.last_use(record.hash).map(utc);
     if as_json {
         let rows: Vec<_> = records
@@ -152,22 +152,30 @@ fn day(utc: &str) -> String {
     utc.chars().take(10).collect()
 }
 
-fn failure(error: &TokenError) -> Failure {
-    let hint = match error {
-        TokenError::Taken(_) => Some("choose another name, or revoke that one first"),
-        TokenError::Unknown(_) => Some("`toolgate token list` shows those there are"),
-        TokenError::TooMany => Some("revoke those that nobody uses"),
-        TokenError::Unreadable { .. } => Some("remove the file, and create the tokens anew"),
-        TokenError::Name(_) | TokenError::Random(_) | TokenError::Write(_) => None,
-    };
-    let failure = match error {
-        TokenError::Name(_) | TokenError::Taken(_) | TokenError::Unknown(_) => {
-            Failure::usage(error.to_string())
+fn not_revoked(tokens: &AccessTokens, name: &str, error: TokenError) -> Failure {
+    let is_unknown = matches!(error, TokenError::Unknown(_));
+    let known = if is_unknown { tokens.list().unwrap_or_default() } else { Vec::new() };
+    Failure::from(error).meaning(name, known.iter().map(|record| record.name.as_str()))
+}
+
+impl From<TokenError> for Failure {
+    fn from(error: TokenError) -> Self {
+        let hint = match error {
+            TokenError::Taken(_) => Some("choose another name, or revoke that one first"),
+            TokenError::Unknown(_) => Some("`toolgate token list` shows those there are"),
+            TokenError::TooMany => Some("revoke those that nobody uses"),
+            TokenError::Unreadable { .. } => Some("remove the file, and create the tokens anew"),
+            TokenError::Name(_) | TokenError::Random(_) | TokenError::Write(_) => None,
+        };
+        let failure = match error {
+            TokenError::Name(_) | TokenError::Taken(_) | TokenError::Unknown(_) => {
+                Self::usage(error.to_string())
+            }
+            _ => Self::new(error.to_string()),
+        };
+        match hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
         }
-        _ => Failure::new(error.to_string()),
-    };
-    match hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
     }
 }

@@ -146,6 +146,43 @@ async fn unknown_keys_are_named_and_nothing_else_is_lost() {
 }
 
 #[tokio::test]
+async fn what_may_have_been_meant_is_said() {
+    let workplace = Workplace::new(&json!({
+        "mcpServers": { "notes": entry(&notes()), "git": { "url": "nowhere" } },
+        "namespaces": { "work": { "servers": ["notes"] } },
+    }));
+    let path = |name: &str| workplace.path().join(name);
+    let skill = "---\nname: tidy-up\ndescription: Tidies up\n---\nTidy up.\n";
+    std::fs::create_dir_all(path("skills/tidy-up")).unwrap();
+    std::fs::write(path("skills/tidy-up/SKILL.md"), skill).unwrap();
+    std::fs::write(path("one.rb"), "puts 1").unwrap();
+    std::fs::write(path("latin.ts"), b"return '\xe9'").unwrap();
+    workplace.run(&["token", "create", "--name", "laptop"]).await;
+    let mut all = Vec::new();
+    for arguments in [
+        &["policy", "check", "notes_create_not"][..],
+        &["serve", "--passthrough", "note"],
+        &["enable", "gti"],
+        &["disable", "zzz"],
+        &["token", "revoke", "labtop"],
+        &["login", "git"],
+        &["runs", "--namespace", "wrok"],
+        &["run", "one.rb"],
+        &["run", "latin.ts"],
+    ] {
+        let outcome = workplace.run(arguments).await;
+        assert_eq!(outcome.code, Some(2), "{arguments:?} {outcome:?}");
+        let told = outcome.stderr.lines().filter(|line| !line.contains("warning"));
+        let told: Vec<&str> = told.collect();
+        all.push(format!("$ toolgate {}\n{}", arguments.join(" "), told.join("\n")));
+    }
+    insta::assert_snapshot!(all.join("\n"), @"");
+    std::fs::write(path("state/access/tokens.json"), "no tokens").unwrap();
+    let served = workplace.run(&["serve", "--http", "0.0.0.0:0"]).await;
+    assert!(served.stderr.contains("hint: remove the file"), "{served:?}");
+}
+
+#[tokio::test]
 async fn wrong_arguments() {
     let workplace = Workplace::new(&json!({ "mcpServers": { "notes": entry(&notes()) } }));
     let mut all = Vec::new();

@@ -243,7 +243,7 @@ async fn an_interrupted_call_is_cancelled_and_leaves_nothing() {
     let pid = process.pid().unwrap();
     let children = children(pid);
     signal("INT", pid);
-    assert_eq!(process.wait().await.unwrap().code(), Some(1));
+    assert_eq!(process.wait().await.unwrap().code(), Some(130));
     assert_eq!(process.stderr().await.unwrap(), ["error: the call was cancelled"]);
     gone("no process is left", &children).await;
 }

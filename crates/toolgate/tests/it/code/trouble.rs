@@ -129,3 +129,22 @@ async fn what_is_too_large_for_a_script_is_not_kept_either() {
     assert_eq!(calls[0]["result"].as_str().unwrap().len(), 1_000);
     assert!(calls[1]["error"].as_str().unwrap().contains("the call was made"), "{}", calls[1]);
 }
+
+#[tokio::test]
+async fn ctrl_c_in_a_terminal_is_for_toolgate_and_not_for_its_workers() {
+    let (workplace, log) = workplace(&json!({}));
+    let code = "await kit_sleep({ ms: 600000 })";
+    std::fs::write(workplace.path().join("slow.ts"), code).unwrap();
+    // As a shell starts what it runs in the foreground.
+    let child = workplace.command(&["run", "slow.ts"]).process_group(0).spawn().unwrap();
+    is_called(&log, "sleep").await;
+    let group = format!("-{}", child.id().unwrap());
+    let sent = std::process::Command::new("kill").args(["-INT", "--", &group]).status().unwrap();
+    assert!(sent.success());
+    let output = child.wait_with_output().await.unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{told}");
+    assert!(told.contains("cancelled") && !told.contains("signal"), "{told}");
+    let runs = workplace.run(&["runs", "--json"]).await.json();
+    assert_ne!(runs[0]["state"], "interrupted", "{runs}");
+}

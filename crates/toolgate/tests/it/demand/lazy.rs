@@ -175,6 +175,7 @@ async fn people_switch_servers_off_and_on() {
     let workplace =
         Workplace::deferred(&json!({ "notes": entry(&notes()), "weather": entry(&weather()) }));
     let shown = async |arguments: &[&str]| workplace.run(arguments).await.shown();
+    workplace.run(&["search", "weather"]).await;
     insta::assert_snapshot!(shown(&["disable", "weather"]).await, @"
     exit code 0
     --- stdout
@@ -211,6 +212,11 @@ async fn people_switch_servers_off_and_on() {
     let refused = call(&mut gateway, "enable_server", json!({ "name": "weather" })).await;
     assert_eq!(refused["isError"], true, "{refused}");
     insta::assert_snapshot!(text(&refused), @"Server weather cannot be enabled: a person switched it off, and switches it on: `toolgate enable weather`.");
+    // Nor is it told to try.
+    let refused = call_through(&mut gateway, "weather_forecast", json!({ "place": "x" })).await;
+    insta::assert_snapshot!(text(&refused), @"");
+    let record = workplace.run(&["audit"]).await.stdout;
+    assert!(record.contains("  server weather  (shell"), "{record}");
     insta::assert_snapshot!(shown(&["enable", "weather"]).await, @"
     exit code 0
     --- stdout

@@ -266,3 +266,14 @@ async fn schemas_made_to_take_for_ever_hold_up_nobody() {
     assert_eq!(refused["isError"], true);
     insta::assert_snapshot!(text(&refused), @"the arguments of `maze_walk` cannot be checked, because its schema is broken (it refers to itself so often that checking does not end); the server has to mend it, or set `validateArguments: false` for the tool to call it unchecked");
 }
+
+#[tokio::test]
+async fn the_means_are_among_what_may_have_been_meant() {
+    let mut client = workplace().connect(&[]).await;
+    let params = json!({ "name": "call_tol", "arguments": {} });
+    let answer = client.request("tools/call", params).await.unwrap();
+    let told = answer["error"]["message"].as_str().unwrap();
+    assert!(told.starts_with("there is no tool `call_tol`; did you mean `call_tool`"), "{told}");
+    let found = call(&mut client, "search_tools", json!({ "query": "x", "limit": -1 })).await;
+    assert!(text(&found).contains("-1 is no whole number from 1 on"), "{found}");
+}

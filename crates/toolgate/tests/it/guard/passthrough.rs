@@ -46,6 +46,7 @@ async fn a_call_that_is_passed_through_waits_for_an_approval() {
     let waiting = call(&mut client, "delete", arguments.clone()).await;
     let said = text(&waiting).to_owned();
     assert!(waiting["isError"] == true && said.contains("waiting for approval, id a_"), "{said}");
+    assert!(said.starts_with("`delete` was not called"), "as its client knows it: {said}");
     let id = said.split("id ").nth(1).unwrap().split('.').next().unwrap();
     let approved = place.run(&["approve", id, "--yes"]).await;
     assert_eq!(approved.code, Some(0), "{approved:?}");

@@ -1,0 +1,178 @@
+//! What is in force.
+
+use std::{collections::HashSet, process::ExitCode, sync::Arc};
+
+use serde_json::{Value, json};
+use toolgate_catalog::Tool;
+use toolgate_host::{Connect, Host, HostSettings};
+use toolgate_policy::{
+    FlowMode, LabelSet, Mode, NamePattern, Origin, Policy, PolicySettings, READING, Rule, Target,
+    ToolPattern, Trust, definitions::shown, request_as_tool,
+};
+
+use crate::{
+    cli::Globals,
+    failure::Failure,
+    load::{self, Loaded},
+    printer::Printer,
+};
+
+/// The longest line, in characters.
+const LINE: usize = 1_000;
+
+pub(super) async fn show(
+    globals: &Globals,
+    as_json: bool,
+    printer: &mut Printer,
+) -> Result<ExitCode, Failure> {
+    let loaded = load::load(globals)?;
+    load::report(&loaded, printer);
+    let settings = loaded.policy();
+    let labels = labels(settings);
+    let policy = Policy::new(settings.clone());
+    let known = Known::of(&loaded, &policy).await;
+    // Those that come with toolgate are about labels alone.
+    let is_idle = labels.is_empty() || settings.flow == FlowMode::Off;
+    let rules = policy
+        .rules()
+        .iter()
+        .filter(|rule| !(is_idle && matches!(rule.origin, Origin::BuiltIn(_))));
+    if as_json {
+        let rules: Vec<Value> = rules.map(|rule| row(rule, known.matches(rule))).collect();
+        let labels = labels.iter().map(|(target, labels)| {
+            let mut row = target.to_map();
+            row.insert("labels".to_owned(), json!(labels));
+            row
+        });
+        printer.json(&json!({
+            "default": settings.mode, "claims": settings.claims, "flow": settings.flow,
+            "newTools": settings.new_tools, "findings": settings.findings, "rules": rules,
+            "labels": labels.collect::<Vec<_>>(), "trusted": trusted(settings),
+            "audit": loaded.configuration.audit,
+        }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    printer.line(format!("default: {} ({})", settings.mode, meaning(settings.mode)));
+    let word = |value: Value| value.as_str().unwrap_or_default().to_owned();
+    printer.line(format!("claims: {}", word(json!(settings.claims))));
+    printer.line(format!("flow: {}", word(json!(settings.flow))));
+    printer.line(format!("new tools: {}", word(json!(settings.new_tools))));
+    printer.line(format!("findings: {}", word(json!(settings.findings))));
+    let trusted = trusted(settings);
+    if !trusted.is_empty() {
+        printer.line(shown(&format!("trusted: {}", trusted.join(", ")), LINE));
+    }
+    for rule in rules {
+        let Rule { verdict, origin, .. } = &**rule;
+        let reason = rule.reason.as_ref().map(|reason| format!(": \"{reason}\""));
+        let mark = match known.matches(rule) {
+            Some(false) => " (matches no tool that is known)",
+            Some(true) | None => "",
+        };
+        let line = format!("{verdict} {rule}; {origin}{}{mark}", reason.unwrap_or_default());
+        printer.line(shown(&line, LINE));
+    }
+    for (target, labels) in labels {
+        printer.line(shown(&format!("label {target}: {labels}"), LINE));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The tools that are known without asking any server.
+struct Known {
+    /// The rules that are about one of them or more.
+    matched: HashSet<*const Rule>,
+    /// The servers that are configured, and whether their tools are known.
+    servers: Vec<(String, bool)>,
+}
+
+impl Known {
+    async fn of(loaded: &Loaded, policy: &Policy) -> Self {
+        let mut settings = HostSettings {
+            connect: Connect::WhenNeeded,
+            code: None,
+            encoder: None,
+            ..loaded.settings(None)
+        };
+        // Nothing is started for a look.
+        for setup in &mut settings.servers {
+            setup.lazy = true;
+        }
+        let host = Host::start(settings);
+        host.recalled().await;
+        let mut tools: Vec<Tool> = host.catalog().read().tools().cloned().collect();
+        tools.extend(host.withheld().iter().map(toolgate_host::Withheld::tool));
+        let entries: Vec<_> = host.catalog().read().servers().cloned().collect();
+        let servers = entries.iter().map(|entry| {
+            let is_known = tools.iter().any(|tool| tool.id.server == entry.name);
+            (entry.name.to_string(), is_known)
+        });
+        let servers = servers.collect();
+        tools.extend(entries.iter().flat_map(|entry| {
+            let prefix = entry.prefix.as_deref();
+            READING.iter().filter_map(move |method| {
+                request_as_tool(&entry.name, prefix.map(Into::into), method)
+            })
+        }));
+        host.shutdown().await;
+        let of_tool = |tool: &Tool| policy.of(tool).rules().map(Arc::as_ptr).collect::<Vec<_>>();
+        Self { matched: tools.iter().flat_map(of_tool).collect(), servers }
+    }
+
+    /// Whether a rule is about any tool, as far as that is known.
+    fn matches(&self, rule: &Arc<Rule>) -> Option<bool> {
+        if self.matched.contains(&Arc::as_ptr(rule)) {
+            return Some(true);
+        }
+        let meant =
+            |name: &str| rule.target.server.as_ref().is_none_or(|pattern| pattern.matches(name));
+        let mut meant = self.servers.iter().filter(|(name, _)| meant(name));
+        meant.all(|(_, is_known)| *is_known).then_some(false)
+    }
+}
+
+fn row(rule: &Rule, matches: Option<bool>) -> Value {
+    let mut row = rule.to_value();
+    row["rule"] = json!(rule.origin);
+    row["verdict"] = json!(rule.verdict);
+    row["specificity"] = json!(rule.specificity());
+    row["reason"] = json!(rule.reason);
+    row["matchesKnownTool"] = json!(matches);
+    row
+}
+
+/// What is said of data: by pattern, at servers, at tools.
+fn labels(policy: &PolicySettings) -> Vec<(Target, LabelSet)> {
+    let mut labels = policy.labels.clone();
+    for (name, server) in &policy.servers {
+        let of_server = Target {
+            server: Some(NamePattern::Exactly(name.as_str().into())),
+            ..Target::default()
+        };
+        for (tool, settings) in &server.tools {
+            if let Some(own) = settings.labels {
+                let tool = Some(ToolPattern::own_name(tool));
+                labels.push((Target { tool, ..of_server.clone() }, own));
+            }
+        }
+        if !server.labels.is_empty() {
+            labels.push((of_server, server.labels));
+        }
+    }
+    labels
+}
+
+fn trusted(policy: &PolicySettings) -> Vec<String> {
+    let trusted = policy.servers.iter().filter(|(_, server)| server.trust == Trust::Trusted);
+    trusted.map(|(name, _)| name.to_string()).collect()
+}
+
+fn meaning(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Allow => "every call goes through",
+        Mode::Ask => "read-only tools go through, a person is asked for the others",
+        Mode::AskAlways => "a person is asked for every call",
+        Mode::DenyWrites => "read-only tools go through, the others are refused",
+        Mode::Deny => "every call is refused that no rule lets through",
+    }
+}
