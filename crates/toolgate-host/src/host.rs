@@ -15,7 +15,7 @@ use toolgate_catalog::{Exposure, ServerName, ToolId, decide};
 use toolgate_policy::Policy;
 use toolgate_sandbox::{Language, lockdown::LockdownReport};
 use toolgate_search::{Query, SearchError, SearchIndex, StrategyName};
-use toolgate_store::{Journal, Store};
+use toolgate_store::{Journal, Store, WRITABLE};
 use toolgate_upstream::{CallOptions, Observer, ServerState, Start, StateKind, Upstream};
 
 use crate::{
@@ -67,7 +67,10 @@ impl Host {
     /// Takes what the cache has, starts to connect to all servers, and returns without waiting for
     /// any. Must be called inside a tokio runtime.
     pub fn start(mut settings: HostSettings) -> Self {
-        let (switches, plans) = Switches::read(settings.choices.clone());
+        let (switches, plans) = Switches::read(
+            settings.choices.clone(),
+            settings.servers.iter().map(|setup| &setup.spec.name),
+        );
         // Before any server runs: who is interrupted from here on leaves nothing behind.
         let opened = settings.store.as_ref().map(open_journal);
         let guard = guard(&settings, opened.clone());
@@ -482,14 +485,15 @@ pub(crate) fn guard(
     let (journal, no_journal) = match opened {
         Some(Ok(journal)) => (Some(journal), None),
         Some(Err(why)) => (None, Some(why)),
-        None => (None, None),
+        None => (None, Some(format!("there is no folder for it; {WRITABLE}"))),
     };
     let endpoints = Endpoints::default();
     for ServerSetup { spec, .. } in &settings.servers {
         endpoints.set(spec.name.clone(), spec.endpoint.fingerprint());
     }
-    let audit = settings.store.as_ref().zip(settings.audit).map(|(store, audit)| Audit {
-        log: store.audit().with_limits(audit.limits),
+    let wanted = settings.audit.filter(|audit| audit.required || settings.store.is_some());
+    let audit = wanted.map(|audit| Audit {
+        log: settings.store.as_ref().map(|store| store.audit().with_limits(audit.limits)),
         arguments: audit.arguments,
         required: audit.required,
         redactors: settings.servers.iter().map(|setup| setup.spec.endpoint.redactor()).collect(),
@@ -501,8 +505,11 @@ pub(crate) fn guard(
 
 /// Without a journal nothing waits for a person and nothing outlives the process.
 pub(crate) fn open_journal(store: &Store) -> Result<Arc<Journal>, String> {
-    let opened = store.journal().inspect_err(|error| tracing::warn!("{error}"));
-    opened.map(Arc::new).map_err(|error| error.to_string())
+    let opened = store.journal().map_err(|error| match error.way_out() {
+        Some(way_out) => format!("{error}; {way_out}"),
+        None => error.to_string(),
+    });
+    opened.map(Arc::new).inspect_err(|error| tracing::warn!("{error}"))
 }
 
 impl std::fmt::Debug for Host {

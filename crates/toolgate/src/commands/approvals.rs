@@ -119,5 +119,9 @@ fn read(approval: Approval) -> Option<WaitingCall> {
 
 #[expect(clippy::needless_pass_by_value, reason = "as map_err wants it")]
 pub(crate) fn unusable(error: JournalError) -> Failure {
-    Failure::new(error.to_string())
+    let failure = Failure::new(error.to_string());
+    match error.way_out() {
+        Some(way_out) => failure.hint(way_out),
+        None => failure,
+    }
 }
