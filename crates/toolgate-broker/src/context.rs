@@ -50,6 +50,8 @@ pub enum MadeBy {
 /// What a run of a script is to the broker.
 pub struct RunContext {
     id: Arc<str>,
+    /// Who began it, where that may be somebody else than goes on with it.
+    owner: Option<Arc<str>>,
     ledger: Option<Arc<dyn RunLedger>>,
     pause: Option<Arc<dyn Pause>>,
     /// Whether a question of it went unanswered for as long as one is waited for.
@@ -158,11 +160,19 @@ impl RunContext {
     pub fn new(id: impl Into<Arc<str>>, code: &str) -> Self {
         Self {
             id: id.into(),
+            owner: None,
             ledger: None,
             pause: None,
             left_alone: AtomicBool::new(false),
             watch: RunWatch::new(code),
         }
+    }
+
+    /// As it was begun by this identity: what is allowed to it is allowed to the run, also where a
+    /// person at a shell goes on with it.
+    #[must_use]
+    pub fn owned_by(self, identity: Option<Arc<str>>) -> Self {
+        Self { owner: identity, ..self }
     }
 
     /// With somebody who writes down what is decided.
@@ -222,6 +232,12 @@ impl CallContext {
             Some(_) => MadeBy::Script,
             None => self.session.caller.made_by,
         }
+    }
+
+    /// Whose the call is: a yes to it is theirs.
+    pub(crate) fn identity(&self) -> &Arc<str> {
+        let owner = self.run.as_ref().and_then(|(run, _)| run.owner.as_ref());
+        owner.unwrap_or(&self.session.caller.identity)
     }
 
     /// Whether a model that has read the results so far chose the call, or wrote the script.

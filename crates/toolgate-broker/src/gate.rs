@@ -54,9 +54,17 @@ struct Judged {
 impl Gate {
     /// A gate with this policy, and this memory.
     pub fn new(settings: GuardSettings) -> Self {
-        let GuardSettings { policy, journal, audit, script_calls, telemetry } = settings;
+        let GuardSettings {
+            policy,
+            journal,
+            no_journal,
+            endpoints,
+            audit,
+            script_calls,
+            telemetry,
+        } = settings;
         Self {
-            guard: Guard::new(policy, journal),
+            guard: Guard::new(policy, journal, no_journal, endpoints),
             lanes: Lanes::new(script_calls),
             recorder: audit.map(|audit| Arc::new(Recorder::new(audit))),
             telemetry,

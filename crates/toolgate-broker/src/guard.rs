@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use parking_lot::RwLock;
 use serde_json::Value;
-use toolgate_catalog::{Definition, Tool, ToolId};
+use toolgate_catalog::{Definition, Fingerprint, ServerName, Tool, ToolId};
 use toolgate_policy::{Decision, Policy, PolicySettings, Request, Scope, ToolPolicy, Verdict};
 use toolgate_store::{Approval, ApprovalState, Journal, JournalError};
 use toolgate_telemetry::Telemetry;
@@ -26,6 +26,10 @@ pub struct GuardSettings {
     /// Where questions wait for a person, and grants are kept. Without one a question that nobody
     /// can answer now is a no.
     pub journal: Option<Arc<Journal>>,
+    /// Why there is no journal, in words, where one was wanted.
+    pub no_journal: Option<String>,
+    /// What the servers are, by name.
+    pub endpoints: Endpoints,
     /// Where every decision and call is recorded.
     pub audit: Option<Audit>,
     /// How many calls of scripts a server gets at once; one where nothing is said.
@@ -34,6 +38,11 @@ pub struct GuardSettings {
     pub telemetry: Telemetry,
 }
 
+/// What the servers are, by name: a yes to a tool of one is none to a tool of another that took its
+/// name. All clones are the same.
+#[derive(Debug, Clone, Default)]
+pub struct Endpoints(Arc<RwLock<HashMap<ServerName, Fingerprint>>>);
+
 /// Decides on calls.
 #[derive(Debug)]
 pub(crate) struct Guard {
@@ -41,6 +50,8 @@ pub(crate) struct Guard {
     tools: RwLock<HashMap<ToolId, Known>>,
     grants: Arc<GrantBook>,
     journal: Option<Arc<Journal>>,
+    no_journal: Option<String>,
+    endpoints: Endpoints,
 }
 
 /// The policy for a tool, as long as it is the same tool.
@@ -65,13 +76,32 @@ pub(crate) enum Permit {
 /// request that waits for its client for a little longer, so that it can still be told so.
 const PATIENCE: Duration = Duration::from_mins(9);
 
+impl Endpoints {
+    /// Says what a server is from now on.
+    pub fn set(&self, server: ServerName, endpoint: Fingerprint) {
+        self.0.write().insert(server, endpoint);
+    }
+
+    /// One that nothing is known of is no server that is.
+    fn of(&self, server: &ServerName) -> Fingerprint {
+        self.0.read().get(server).copied().unwrap_or_else(|| Fingerprint::of(&Value::Null))
+    }
+}
+
 impl Guard {
-    pub(crate) fn new(policy: PolicySettings, journal: Option<Arc<Journal>>) -> Self {
+    pub(crate) fn new(
+        policy: PolicySettings,
+        journal: Option<Arc<Journal>>,
+        no_journal: Option<String>,
+        endpoints: Endpoints,
+    ) -> Self {
         Self {
             policy: Policy::new(policy),
             tools: RwLock::default(),
             grants: Arc::new(GrantBook::new(journal.clone())),
             journal,
+            no_journal,
+            endpoints,
         }
     }
 
@@ -109,7 +139,13 @@ impl Guard {
             Verdict::Deny => return Err(denied(tool, &by_policy(decision))),
             Verdict::Ask => {}
         }
-        let inquiry = Inquiry::new(context, tool, arguments, decision);
+        let inquiry = Inquiry::new(
+            context,
+            tool,
+            self.endpoints.of(&tool.id.server),
+            arguments,
+            decision,
+        );
         match self.granted(&inquiry, arguments.clone()).await {
             Ok(Some(id)) => return Ok(Permit::Grant(id)),
             Ok(None) => {}
@@ -160,7 +196,9 @@ impl Guard {
         let (grants, inquiry) = (Arc::clone(&self.grants), inquiry.clone());
         aside(move || {
             let request = Request {
+                caller: &inquiry.identity,
                 tool: &inquiry.tool,
+                endpoint: inquiry.endpoint,
                 arguments: &arguments,
                 labels: inquiry.labels,
                 run: inquiry.run.as_deref(),
@@ -190,7 +228,10 @@ impl Guard {
         decision: &Decision,
     ) -> BrokerError {
         let Some(journal) = self.journal.clone() else {
-            let why = format!("{}, and nobody can be asked here", asks(decision));
+            let why = match &self.no_journal {
+                Some(why) => format!("{}, and no question can be kept: {why}", asks(decision)),
+                None => format!("{}, and nobody can be asked here", asks(decision)),
+            };
             return denied(tool, &why);
         };
         let run = context.run.as_ref().map(|(run, call)| (run.id().to_string(), *call));
@@ -198,7 +239,12 @@ impl Guard {
             let subject = inquiry.subject();
             let run_id = run.as_ref().map(|(run, _)| run.as_str());
             let before = journal.answered(&subject, run_id)?;
-            if before.is_some_and(|before| before.state == ApprovalState::Denied) {
+            // A no ends with the conversation that it was said to.
+            let said_here = |before: &Approval| {
+                let asked: Option<Inquiry> = serde_json::from_str(&before.question).ok();
+                asked.is_some_and(|asked| inquiry.is_of_the_same_place(&asked))
+            };
+            if before.is_some_and(|it| it.state == ApprovalState::Denied && said_here(&it)) {
                 return Ok(Queued::Denied);
             }
             let question = serde_json::to_string(&inquiry).unwrap_or_default();
@@ -301,7 +347,6 @@ mod tests {
     };
 
     use futures::future::BoxFuture;
-    use toolgate_catalog::Fingerprint;
 
     use super::*;
     use crate::{
@@ -348,6 +393,7 @@ mod tests {
         let context = CallContext::of_run(&session, &Arc::new(run), 0);
         let inquiry = Inquiry {
             tool: ToolId { server: "store".into(), tool: "delete".into() },
+            endpoint: Fingerprint::of(&Value::Null),
             name: "store_delete".to_owned(),
             arguments: "{}".to_owned(),
             arguments_hash: Fingerprint::of(&Value::Null),
@@ -358,6 +404,7 @@ mod tests {
             session: Arc::clone(session.id()),
             run: None,
             caller: "local".into(),
+            identity: "local".into(),
         };
         let options = CallOptions::default();
         let started = tokio::time::Instant::now();

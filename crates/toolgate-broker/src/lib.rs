@@ -29,7 +29,7 @@ pub use context::{
 pub use error::BrokerError;
 pub use gate::{Admitted, Gate};
 pub use grants::{now, read_grants, write_grant};
-pub use guard::GuardSettings;
+pub use guard::{Endpoints, GuardSettings};
 pub use record::Audit;
 pub use validate::{InvalidArguments, Uncheckable, Violation};
 pub use watch::ReadBefore;

@@ -20,8 +20,8 @@ use crate::{ask, guard::Permit};
 /// Where and how calls are recorded.
 #[derive(Debug)]
 pub struct Audit {
-    /// The log.
-    pub log: AuditLog,
+    /// The log. Without one nothing can be recorded, and what has to be is refused.
+    pub log: Option<AuditLog>,
     /// Whether arguments are kept as they are, and not by their hash alone.
     pub arguments: bool,
     /// Whether a call is refused that cannot be recorded.
@@ -88,7 +88,7 @@ impl Recorder {
                         Line::Flush(done) => flushed.push(done),
                     }
                 }
-                report(&log, &records, &once);
+                report(log.as_ref(), &records, &once);
                 // Answered by being dropped.
                 drop(flushed);
             }
@@ -118,7 +118,8 @@ impl Recorder {
             return true;
         }
         let record = AuditRecord { kind: "decision".to_owned(), ..record.clone() };
-        let (log, told) = (self.audit.log.clone(), Arc::clone(&self.told));
+        let Some(log) = self.audit.log.clone() else { return false };
+        let told = Arc::clone(&self.told);
         let written = tokio::task::spawn_blocking(move || {
             log.append(&record).inspect_err(|error| tell(&told, error)).is_ok()
         });
@@ -154,7 +155,7 @@ impl Recorder {
         if let Err(TrySendError::Full(line) | TrySendError::Disconnected(line)) = sent
             && let Line::Record(record) = line
         {
-            report(&self.audit.log, &[*record], &self.told);
+            report(self.audit.log.as_ref(), &[*record], &self.told);
         }
     }
 }
@@ -208,8 +209,9 @@ pub(crate) fn size(value: &Value) -> u64 {
     count.0
 }
 
-fn report(log: &AuditLog, records: &[AuditRecord], told: &AtomicBool) {
-    if !records.is_empty()
+fn report(log: Option<&AuditLog>, records: &[AuditRecord], told: &AtomicBool) {
+    if let Some(log) = log
+        && !records.is_empty()
         && let Err(error) = log.append_all(records)
     {
         tell(told, &error);

@@ -8,14 +8,14 @@ use std::{
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 use toolgate_broker::{
-    Audit, Broker, BrokerError, CallContext, Caller, GuardSettings, Rules, SessionContext,
+    Audit, Broker, BrokerError, CallContext, Caller, Endpoints, GuardSettings, Rules, SessionContext,
     SharedCatalog,
 };
 use toolgate_catalog::{Exposure, ServerName, ToolId, decide};
 use toolgate_policy::Policy;
 use toolgate_sandbox::{Language, lockdown::LockdownReport};
 use toolgate_search::{Query, SearchError, SearchIndex, StrategyName};
-use toolgate_store::{Journal, Store};
+use toolgate_store::{Journal, Store, WRITABLE};
 use toolgate_upstream::{CallOptions, Observer, ServerState, Start, StateKind, Upstream};
 
 use crate::{
@@ -27,7 +27,7 @@ use crate::{
     offers::{Kind, Offers, declares, is_denied},
     screen::{Screen, Withheld},
     session::Session,
-    settings::{Connect, HostSettings},
+    settings::{Connect, HostSettings, ServerSetup},
     supply::Shelf,
     switches::Switches,
     traced,
@@ -48,6 +48,7 @@ pub(crate) struct Inner {
     pub(crate) switches: Switches,
     pub(crate) shelf: Shelf,
     broker: Broker,
+    pub(crate) endpoints: Endpoints,
     /// Runs, questions and grants; none without a store.
     journal: Option<Arc<Journal>>,
     offers: Arc<Offers>,
@@ -66,10 +67,14 @@ impl Host {
     /// Takes what the cache has, starts to connect to all servers, and returns without waiting for
     /// any. Must be called inside a tokio runtime.
     pub fn start(mut settings: HostSettings) -> Self {
-        let (switches, plans) = Switches::read(settings.choices.clone());
+        let (switches, plans) = Switches::read(
+            settings.choices.clone(),
+            settings.servers.iter().map(|setup| &setup.spec.name),
+        );
         // Before any server runs: who is interrupted from here on leaves nothing behind.
         let opened = settings.store.as_ref().map(open_journal);
-        let journal = opened.clone().and_then(Result::ok);
+        let guard = guard(&settings, opened.clone());
+        let (journal, endpoints) = (guard.journal.clone(), guard.endpoints.clone());
         let index = SearchIndex::ranked_by(settings.strategy);
         let kept = settings.store.as_ref().filter(|_| settings.usage_memory);
         let usage = kept.map(|store| Usage::new(store.usage(), &settings.servers));
@@ -118,7 +123,7 @@ impl Host {
             Arc::clone(knowledge.catalog()),
             Arc::clone(&upstream),
             Rules { servers: rules },
-            guard(&settings, journal.clone()),
+            guard,
         );
         let patience_ends = Instant::now() + FIRST_ANSWER_PATIENCE;
         let code = CodeMode::new(settings.code.clone(), settings.store.as_ref(), opened);
@@ -130,6 +135,7 @@ impl Host {
             switches,
             shelf,
             broker,
+            endpoints,
             journal,
             offers,
             code,
@@ -472,22 +478,38 @@ impl Host {
 }
 
 /// What decides on calls and keeps what was decided.
-pub(crate) fn guard(settings: &HostSettings, journal: Option<Arc<Journal>>) -> GuardSettings {
-    let audit = settings.store.as_ref().zip(settings.audit).map(|(store, audit)| Audit {
-        log: store.audit().with_limits(audit.limits),
+pub(crate) fn guard(
+    settings: &HostSettings,
+    opened: Option<Result<Arc<Journal>, String>>,
+) -> GuardSettings {
+    let (journal, no_journal) = match opened {
+        Some(Ok(journal)) => (Some(journal), None),
+        Some(Err(why)) => (None, Some(why)),
+        None => (None, Some(format!("there is no folder for it; {WRITABLE}"))),
+    };
+    let endpoints = Endpoints::default();
+    for ServerSetup { spec, .. } in &settings.servers {
+        endpoints.set(spec.name.clone(), spec.endpoint.fingerprint());
+    }
+    let wanted = settings.audit.filter(|audit| audit.required || settings.store.is_some());
+    let audit = wanted.map(|audit| Audit {
+        log: settings.store.as_ref().map(|store| store.audit().with_limits(audit.limits)),
         arguments: audit.arguments,
         required: audit.required,
         redactors: settings.servers.iter().map(|setup| setup.spec.endpoint.redactor()).collect(),
     });
     let script_calls = settings.code.as_ref().map_or(1, |code| code.max_parallel_calls);
     let (policy, telemetry) = (settings.policy.clone(), settings.telemetry.clone());
-    GuardSettings { policy, journal, audit, script_calls, telemetry }
+    GuardSettings { policy, journal, no_journal, endpoints, audit, script_calls, telemetry }
 }
 
 /// Without a journal nothing waits for a person and nothing outlives the process.
 pub(crate) fn open_journal(store: &Store) -> Result<Arc<Journal>, String> {
-    let opened = store.journal().inspect_err(|error| tracing::warn!("{error}"));
-    opened.map(Arc::new).map_err(|error| error.to_string())
+    let opened = store.journal().map_err(|error| match error.way_out() {
+        Some(way_out) => format!("{error}; {way_out}"),
+        None => error.to_string(),
+    });
+    opened.map(Arc::new).inspect_err(|error| tracing::warn!("{error}"))
 }
 
 impl std::fmt::Debug for Host {

@@ -29,7 +29,7 @@ impl ServerGuard {
     pub fn new(settings: &HostSettings, server: &ServerName) -> Self {
         let judges = settings.lock.is_some() || !settings.policy.is_idle();
         let store = settings.store.as_ref().filter(|_| judges);
-        let journal = store.and_then(|store| open_journal(store).ok());
+        let journal = store.map(open_journal);
         let setup = settings.servers.iter().find(|setup| setup.spec.name == *server);
         let prefix = setup.and_then(|setup| setup.entry.prefix.as_deref()).map(Into::into);
         let (lock, pin) = (settings.lock.clone(), settings.pin.clone());

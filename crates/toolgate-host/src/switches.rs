@@ -22,9 +22,17 @@ pub(crate) struct Switches {
 
 impl Switches {
     /// As the file says, and what people agreed to use. Reads it at once: it is small, and what is off
-    /// must not be connected.
-    pub(crate) fn read(file: Option<ChoiceFile>) -> (Self, Vec<Plan>) {
-        let choices = file.as_ref().map(ChoiceFile::read).unwrap_or_default();
+    /// must not be connected. Where it cannot be read, all of `servers` are off: any of them may be.
+    pub(crate) fn read<'s>(
+        file: Option<ChoiceFile>,
+        servers: impl Iterator<Item = &'s ServerName>,
+    ) -> (Self, Vec<Plan>) {
+        let read = file.as_ref().map_or_else(|| Ok(Choices::default()), ChoiceFile::read);
+        let choices = read.unwrap_or_else(|damaged| {
+            tracing::error!("all servers are off: {damaged}");
+            let off = servers.map(|server| (server.to_string(), SwitchedBy::Person));
+            Choices { disabled: off.collect(), ..Choices::default() }
+        });
         let off = RwLock::new(names(&choices));
         let changing = tokio::sync::Mutex::default();
         (Self { file, off, used: RwLock::default(), changing }, plans(&choices))
@@ -69,10 +77,12 @@ impl Switches {
         })
     }
 
-    /// What the file says now; nothing where there is none.
+    /// What the file says now; nothing where there is none, or it cannot be read: then all stays as it
+    /// is.
     pub(crate) async fn choices(&self) -> Option<Choices> {
         let file = self.file.clone()?;
-        tokio::task::spawn_blocking(move || file.read()).await.ok()
+        let read = tokio::task::spawn_blocking(move || file.read()).await.ok()?;
+        read.inspect_err(|damaged| tracing::warn!("{damaged}")).ok()
     }
 
     /// Changes the file. Without one, nothing outlives the process.

@@ -33,8 +33,12 @@ pub struct Grant {
     pub id: GrantId,
     /// For how long.
     pub scope: Scope,
+    /// To whom: the identity that somebody has made sure of. A yes to one caller is none to another.
+    pub caller: Arc<str>,
     /// Which tool.
     pub tool: ToolId,
+    /// What the server was that the tool is of. Another server of the same name is asked for again.
+    pub endpoint: Fingerprint,
     /// With which arguments.
     pub arguments: GrantedArguments,
     /// The labels of the data that the person was told of. A call that has to do with other data is
@@ -60,7 +64,7 @@ pub enum Scope {
     Run(Arc<str>),
     /// The calls of one session.
     Session(Arc<str>),
-    /// All calls.
+    /// All calls of the caller.
     Always,
 }
 
@@ -79,8 +83,12 @@ pub enum GrantedArguments {
 /// A call that asks for a grant.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'r> {
+    /// Who makes it.
+    pub caller: &'r str,
     /// Its tool.
     pub tool: &'r ToolId,
+    /// What the server of the tool is.
+    pub endpoint: Fingerprint,
     /// Its arguments.
     pub arguments: &'r Value,
     /// The labels of its data, as [`Decision::flow_labels`] has them.
@@ -156,7 +164,9 @@ impl Grant {
             Scope::Session(session) => request.session == Some(&**session),
         };
         in_scope
+            && *self.caller == *request.caller
             && self.tool == *request.tool
+            && self.endpoint == request.endpoint
             && self.is_valid(request.now)
             && self.labels.is_superset(request.labels)
             && self.arguments.cover(request.arguments)

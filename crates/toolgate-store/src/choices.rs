@@ -1,9 +1,15 @@
 //! What was chosen for the servers of one configuration, as one small JSON file.
 
-use std::{collections::BTreeMap, fs, path::PathBuf, time::SystemTime};
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use thiserror::Error;
 
 use crate::{StoreError, files, lock::Lock};
 
@@ -24,6 +30,15 @@ pub struct Choices {
     pub consents: BTreeMap<String, Consent>,
     /// What waits for a person's decision, by id.
     pub requests: BTreeMap<String, ApprovalRequest>,
+}
+
+/// There is a file, and it cannot be understood. It stays as it is: which servers are switched off, and
+/// what people consented to, is not known.
+#[derive(Debug, Error)]
+#[error("{path} cannot be read, which says what servers are disabled and approved: {why}")]
+pub struct DamagedChoices {
+    path: PathBuf,
+    why: String,
 }
 
 /// Who switched a server off.
@@ -74,14 +89,29 @@ impl ChoiceFile {
         Self { path }
     }
 
-    /// What is chosen; nothing where there is no file that can be read.
-    pub fn read(&self) -> Choices {
-        let size = fs::metadata(&self.path).map(|file| file.len()).unwrap_or_default();
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What is chosen; nothing where there is no file. One that cannot be read is no file without
+    /// choices, but an error: what a person switched off must not come on by itself.
+    pub fn read(&self) -> Result<Choices, DamagedChoices> {
+        let damaged = |why: String| DamagedChoices { path: self.path.clone(), why };
+        let size = match fs::metadata(&self.path) {
+            Ok(file) => file.len(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Choices::default()),
+            // Beneath something that is no folder there is no file.
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+                return Ok(Choices::default());
+            }
+            Err(error) => return Err(damaged(error.to_string())),
+        };
         if size > MAX_BYTES {
-            return Choices::default();
+            return Err(damaged(format!("it has more than {MAX_BYTES} bytes")));
         }
-        let text = fs::read(&self.path).unwrap_or_default();
-        serde_json::from_slice(&text).unwrap_or_default()
+        let text = fs::read(&self.path).map_err(|error| damaged(error.to_string()))?;
+        serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))
     }
 
     /// Changes what is chosen, and gives what `change` gives. Waits for the disk.
@@ -91,7 +121,7 @@ impl ChoiceFile {
             files::make_folder(folder)?;
         }
         let _lock = Lock::take(&self.path.with_extension("lock")).map_err(error)?;
-        let mut choices = self.read();
+        let mut choices = self.read().map_err(|damaged| error(io::Error::other(damaged)))?;
         let before = choices.clone();
         let outcome = change(&mut choices);
         choices.bound();
@@ -158,15 +188,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::new(folder.path());
         let file = store.choices("/a/toolgate.json");
-        assert_eq!(file.read(), Choices::default());
+        assert_eq!(file.read().unwrap(), Choices::default());
         let off = |choices: &mut Choices| choices.disabled.insert("crm".into(), SwitchedBy::Model);
         assert_eq!(file.change(off).unwrap(), None);
         file.change(|choices| choices.consents.insert("x".into(), Consent::now("f", json!(1))))
             .unwrap();
-        let read = store.choices("/a/toolgate.json").read();
+        let read = store.choices("/a/toolgate.json").read().unwrap();
         assert_eq!(read.disabled["crm"], SwitchedBy::Model);
         assert_eq!(read.consents["x"].plan, 1);
-        assert_eq!(store.choices("/b/toolgate.json").read(), Choices::default());
+        assert_eq!(store.choices("/b/toolgate.json").read().unwrap(), Choices::default());
     }
 
     #[test]
@@ -187,11 +217,11 @@ mod tests {
                 });
             }
         });
-        assert_eq!(file.read().disabled.len(), 40);
+        assert_eq!(file.read().unwrap().disabled.len(), 40);
     }
 
     #[test]
-    fn requests_are_bounded_and_damage_is_absence() {
+    fn requests_are_bounded_and_damage_is_told_and_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let file = Store::new(folder.path()).choices("c");
         for number in 0..MAX_REQUESTS as u64 + 3 {
@@ -199,12 +229,19 @@ mod tests {
             request.at = number;
             file.change(|choices| choices.requests.insert(format!("{number}"), request)).unwrap();
         }
-        let kept = file.read().requests;
+        let kept = file.read().unwrap().requests;
         assert_eq!(kept.len(), MAX_REQUESTS);
         assert!(kept.values().all(|request| request.at >= 3), "the oldest made room");
-        fs::write(&file.path, "{").unwrap();
-        assert_eq!(file.read(), Choices::default());
-        file.change(|choices| choices.disabled.insert("a".into(), SwitchedBy::Person)).unwrap();
-        assert_eq!(file.read().disabled.len(), 1);
+        let large = " ".repeat(usize::try_from(MAX_BYTES).unwrap()) + "{}";
+        for damaged in ["{", "", "\0", r#"{"disabled":["a"]}"#, &large] {
+            fs::write(&file.path, damaged).unwrap();
+            let told = file.read().unwrap_err().to_string();
+            assert!(told.contains(&file.path.display().to_string()), "{told}");
+            let off = |choices: &mut Choices| {
+                choices.disabled.insert("a".into(), SwitchedBy::Person);
+            };
+            assert!(file.change(off).is_err());
+            assert_eq!(fs::read_to_string(&file.path).unwrap(), damaged, "nothing is written over it");
+        }
     }
 }

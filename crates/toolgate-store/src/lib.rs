@@ -43,12 +43,14 @@ use thiserror::Error;
 pub use audit::{
     AuditError, AuditExtent, AuditLimits, AuditLog, AuditPlace, AuditProblem, AuditRecord,
 };
-pub use choices::{ApprovalRequest, ChoiceFile, Choices, Consent, MAX_REQUESTS, SwitchedBy};
+pub use choices::{
+    ApprovalRequest, ChoiceFile, Choices, Consent, DamagedChoices, MAX_REQUESTS, SwitchedBy,
+};
 pub use definitions::{CachedServer, DefinitionCache, ServerKey, ServerMemory};
 pub use journal::{
     Approval, ApprovalState, CallDecision, CallEnd, GrantRow, Journal, JournalError, NewCall,
     NewRun, PastCallRow, PastEvent, Retention, RunCall, RunDetail, RunHistory, RunState,
-    RunSummary,
+    RunSummary, WRITABLE,
 };
 pub use logs::{LogSource, MAX_LOG_BYTES, ServerLog, utc};
 pub use shapes::{MAX_SHAPES_BYTES, ShapeStore};
@@ -84,6 +86,15 @@ impl Store {
     /// The folder.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Writes something, to see whether anything can be written. Makes the folder.
+    pub fn try_writing(&self) -> Result<(), StoreError> {
+        let path = self.root.join("written");
+        files::replace(&path, b"")?;
+        // That somebody else who tries at the same time was faster is fine.
+        let _ = std::fs::remove_file(&path);
+        Ok(())
     }
 
     /// The cache of definitions.

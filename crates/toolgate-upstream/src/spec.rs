@@ -2,7 +2,8 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
-use toolgate_catalog::{Era, ServerName};
+use serde_json::json;
+use toolgate_catalog::{Era, Fingerprint, ServerName};
 
 use crate::{auth::Authorizer, redact::Redactor};
 
@@ -152,6 +153,19 @@ impl Endpoint {
             }
             Self::Http(http) => format!("http\0{}\0{}", http.url, pairs(&http.headers)),
         }
+    }
+
+    /// Tells what is run or contacted from anything else, whatever its variables and headers: a new
+    /// password makes no other server. A program that is run in our folder is another one in another
+    /// folder, since it may be found there, or read its code there.
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(&match self {
+            Self::Stdio(StdioEndpoint { command, args, cwd, .. }) => {
+                let folder = cwd.clone().or_else(|| std::env::current_dir().ok());
+                json!({ "command": command, "args": args, "cwd": folder.map(|it| it.display().to_string()) })
+            }
+            Self::Http(http) => json!({ "url": http.url }),
+        })
     }
 
     /// What must not be shown of this endpoint: the values of variables and headers, and what a

@@ -3,7 +3,7 @@
 use std::{
     env, fs,
     path::{Component, Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
@@ -18,7 +18,7 @@ use toolgate_policy::{NewTools, PolicySettings, definitions::Lock};
 use toolgate_registry::{Registry, RegistrySettings, Skills, Source, read_skills};
 use toolgate_sandbox::{PoolSettings, RunLimits};
 use toolgate_search::StrategyName;
-use toolgate_store::{AuditLimits, ChoiceFile, Retention, Store};
+use toolgate_store::{AuditLimits, ChoiceFile, DamagedChoices, Retention, Store, WRITABLE};
 use toolgate_upstream::{Endpoint, HttpEndpoint, Limits, ServerSpec, StdioEndpoint};
 
 use crate::{
@@ -77,7 +77,15 @@ pub(crate) fn load(globals: &Globals) -> Result<Loaded, Failure> {
     if let Some(wanted) = &globals.namespace {
         loaded.check_namespace(wanted)?;
     }
+    loaded.check_kept()?;
     Ok(loaded)
+}
+
+/// A file of choices that cannot be read.
+#[expect(clippy::needless_pass_by_value, reason = "as map_err wants it")]
+pub(crate) fn damaged(error: DamagedChoices) -> Failure {
+    Failure::new(error.to_string())
+        .hint("correct it, or remove it: then all servers are enabled, and none of a registry approved")
 }
 
 /// A path of the configuration; a relative one is meant from its folder.
@@ -103,6 +111,11 @@ fn find() -> Result<PathBuf, Failure> {
 pub(crate) fn report(loaded: &Loaded, printer: &mut Printer) {
     for problem in &loaded.configuration.problems {
         printer.note(problem);
+    }
+    if let Err(problem) = writable_store() {
+        printer.note(format!(
+            "warning: {problem}; nothing is kept, no call recorded and no question asked later\n  hint: {WRITABLE}"
+        ));
     }
     let file = folders::shown(&loaded.path);
     if let Some(Err(reason)) = loaded.encoder() {
@@ -156,6 +169,24 @@ impl Loaded {
     /// for, or else all that no namespace has for itself.
     pub(crate) fn settings(&self, mode: Option<Mode>) -> HostSettings {
         self.settings_of(self.namespace.as_deref(), mode)
+    }
+
+    /// Refuses what could not be kept to: a record that is required and has no place, and choices that
+    /// nobody can read.
+    fn check_kept(&self) -> Result<(), Failure> {
+        let audit = &self.configuration.audit;
+        if audit.enabled
+            && audit.required
+            && let Err(problem) = writable_store()
+        {
+            let message = format!("`audit.required` is set, and {problem}");
+            return Err(Failure::usage(message).hint(WRITABLE));
+        }
+        let namespaces = self.configuration.namespaces.iter().map(|it| Some(it.name.as_str()));
+        for file in std::iter::once(None).chain(namespaces).filter_map(|name| self.choices(name)) {
+            file.read().map_err(damaged)?;
+        }
+        Ok(())
     }
 
     /// The settings of a host for each namespace, by its name, in the order of the file.
@@ -237,7 +268,7 @@ impl Loaded {
             subagent: search.subagent.as_ref().and_then(subagent::of),
             usage_memory: search.usage_memory,
             encoder: encoder_of(search, &self.path).and_then(Result::ok),
-            store: store(),
+            store: writable_store().ok(),
             choices: self.choices(namespace),
             supply: Supply {
                 registry: self.registry().map(Arc::new),
@@ -279,6 +310,15 @@ fn encoder_of(search: &ToolSearch, path: &Path) -> Option<Result<EncoderSetup, S
 /// Where things are kept; nowhere where the system has no place for them.
 pub(crate) fn store() -> Option<Store> {
     folders::state().map(Store::new)
+}
+
+/// Where things are kept, if they can be; otherwise why not. What cannot be written is not used at all,
+/// and said once.
+pub(crate) fn writable_store() -> Result<Store, String> {
+    static TRIED: OnceLock<Result<(), String>> = OnceLock::new();
+    let store = store().ok_or("there is no folder to write to")?;
+    let tried = TRIED.get_or_init(|| store.try_writing().map_err(|error| error.to_string()));
+    tried.clone().map(|()| store)
 }
 
 /// Workers are this program again, in a hidden mode.

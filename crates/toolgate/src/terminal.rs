@@ -9,7 +9,7 @@ use futures::{FutureExt, future::BoxFuture};
 use indicatif::ProgressBar;
 use parking_lot::Mutex;
 use toolgate_broker::{Asker, Caller, Extent, Inquiry, Lasts, PersonAnswer, SessionContext};
-use toolgate_policy::ArgumentConditions;
+use toolgate_policy::{ArgumentConditions, definitions::shown};
 
 /// A session of the person at this shell, who is asked where stdin and stderr are a terminal. `bar` is
 /// in the way of a question and ends with the first one.
@@ -59,9 +59,10 @@ fn ask(
     screen: &mut dyn Write,
 ) -> io::Result<PersonAnswer> {
     let run = if inquiry.run.is_some() { ", [r]un" } else { "" };
+    let who = shown(&inquiry.identity, 128);
     writeln!(screen, "{inquiry}")?;
     let lasts = loop {
-        let question = format!("Allow [o]nce{run}, [s]ession, [a]lways, or [N]o? ");
+        let question = format!("Allow [o]nce{run}, [s]ession, [a]lways (for {who}), or [N]o? ");
         let Some(line) = line(&question, typed, screen)? else { return Ok(PersonAnswer::Deny) };
         match duration(inquiry, &line) {
             Typed::No => return Ok(PersonAnswer::Deny),

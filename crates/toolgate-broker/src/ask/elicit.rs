@@ -29,7 +29,12 @@ fn form(inquiry: &Inquiry) -> Value {
         "requestedSchema": {
             "type": "object",
             "properties": {
-                ANSWER: { "type": "string", "title": "Allow this call?", "enum": choices },
+                ANSWER: {
+                    "type": "string",
+                    "title": "Allow this call?",
+                    "description": "A yes is for this caller and this server alone",
+                    "enum": choices,
+                },
                 THESE: {
                     "type": "boolean",
                     "title": "Only with these arguments",

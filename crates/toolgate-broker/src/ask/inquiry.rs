@@ -19,6 +19,8 @@ use crate::context::{CallContext, new_id};
 pub struct Inquiry {
     /// The tool.
     pub tool: ToolId,
+    /// What its server is.
+    pub endpoint: Fingerprint,
     /// Its exposed name.
     pub name: String,
     /// The arguments, the start of them.
@@ -37,8 +39,10 @@ pub struct Inquiry {
     pub session: Arc<str>,
     /// The run.
     pub run: Option<Arc<str>>,
-    /// Who is at the other end.
+    /// Who is at the other end, as people call them.
     pub caller: Arc<str>,
+    /// The same, as somebody has made sure of: a yes is for them.
+    pub identity: Arc<str>,
 }
 
 /// How much of the arguments is shown.
@@ -55,11 +59,13 @@ impl Inquiry {
     pub(crate) fn new(
         context: &CallContext,
         tool: &Tool,
+        endpoint: Fingerprint,
         arguments: &Value,
         decision: &Decision,
     ) -> Self {
         Self {
             tool: tool.id.clone(),
+            endpoint,
             name: tool.name.to_string(),
             arguments: shown(&arguments.to_string(), ARGUMENTS),
             arguments_hash: Fingerprint::of(arguments),
@@ -70,15 +76,26 @@ impl Inquiry {
             session: Arc::clone(context.session.id()),
             run: context.run.as_ref().map(|(run, _)| Arc::clone(run.id())),
             caller: Arc::clone(&context.session.caller().name),
+            identity: Arc::clone(context.identity()),
         }
     }
 
-    /// The same for the same call of the same conversation.
+    /// The same for the same call of the same caller, so that a person is asked once however many
+    /// conversations make it. A run has questions of its own: it is the run that waits for the answer.
     pub fn subject(&self) -> String {
-        let ToolId { server, tool } = &self.tool;
-        // A run may go on in another session.
-        let place = self.run.as_ref().unwrap_or(&self.session);
-        format!("{server}/{tool} {} {} {place}", self.arguments_hash, self.labels)
+        let Self { tool: ToolId { server, tool }, endpoint, arguments_hash, labels, .. } = self;
+        let place = self.run.as_deref().unwrap_or_default();
+        let who = &self.identity;
+        format!("{server}/{tool} {endpoint} {arguments_hash} {labels} {place} {who}")
+    }
+
+    /// Whether an answer to the other question is one to this, too: it was asked in the same run, or
+    /// else in the same conversation.
+    pub(crate) fn is_of_the_same_place(&self, other: &Self) -> bool {
+        match &self.run {
+            Some(run) => other.run.as_ref() == Some(run),
+            None => other.run.is_none() && other.session == self.session,
+        }
     }
 
     /// How long a yes can hold.
@@ -124,7 +141,9 @@ impl Inquiry {
         Some(Grant {
             id: GrantId(new_id("g")),
             scope,
+            caller: Arc::clone(&self.identity),
             tool: self.tool.clone(),
+            endpoint: self.endpoint,
             arguments,
             labels: self.labels,
             granted_at: now,

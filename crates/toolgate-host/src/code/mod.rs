@@ -208,14 +208,15 @@ impl CodeMode {
         mut options: CallOptions,
     ) -> CodeRun {
         let recorder = recorder.map(Arc::new);
-        let Kept { media, before } = kept;
+        let Kept { media, before, owner: began } = kept;
         let media = Arc::new(Media::new(recorder.clone(), media));
         let host = session.host().clone();
         let owner = Arc::clone(&session.context().caller().identity);
         let clock = RunClock::new();
         let id = recorder.as_ref().map_or_else(|| new_id("run"), |recorder| recorder.id().into());
         let pause = Arc::new(Paused(clock.clone()));
-        let run = RunContext::new(id, &script.code).after(before).with_pause(pause);
+        let run = RunContext::new(id, &script.code).owned_by(began);
+        let run = run.after(before).with_pause(pause);
         let run = Arc::new(match &recorder {
             Some(recorder) => run.with_ledger(Arc::clone(recorder) as Arc<dyn RunLedger>),
             None => run,

@@ -1,6 +1,6 @@
 //! From the journal of a run to a run that goes on.
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use serde_json::value::RawValue;
 use thiserror::Error;
@@ -73,6 +73,8 @@ pub(super) struct Kept {
     pub(super) media: Vec<(String, String)>,
     /// What was read before it.
     pub(super) before: Vec<ReadBefore>,
+    /// Who began it; who runs it now, where unset.
+    pub(super) owner: Option<Arc<str>>,
 }
 
 impl From<JournalError> for NotResumed {
@@ -138,7 +140,8 @@ fn read(
         text => serde_json::from_str(text).map_err(|_| damaged())?,
     };
     let history = history(known).ok_or_else(damaged)?;
-    Ok(Taken { language, code, caller, history, past, kept: Kept { media, before } })
+    let owner = Some(caller.as_str().into());
+    Ok(Taken { language, code, caller, history, past, kept: Kept { media, before, owner } })
 }
 
 /// Whoever has a run go on has read what is in their session, and may have written other code.

@@ -67,7 +67,7 @@ async fn anything_but_an_outright_yes_is_a_no() {
             text,
             "The person who was asked did not allow server io.github.acme/sums. Do without it."
         );
-        assert_eq!(place.choices().read(), Choices::default());
+        assert_eq!(place.choices().read().unwrap(), Choices::default());
         assert!(host.catalog().read().is_empty());
         host.shutdown().await;
     }
@@ -88,7 +88,7 @@ async fn without_anybody_to_ask_it_waits_for_the_shell() {
         assert!(!failed && text.contains("toolgate approve"), "{text}");
         assert!(person.as_ref().is_none_or(|person| person.asked().is_empty()));
     }
-    let requests = place.choices().read().requests;
+    let requests = place.choices().read().unwrap().requests;
     let (id, request) = requests.first_key_value().unwrap();
     assert_eq!(requests.len(), 1, "it is one wish");
     insta::assert_snapshot!(place.plain(&request.shown), @"
@@ -104,7 +104,7 @@ async fn without_anybody_to_ask_it_waits_for_the_shell() {
     place.choices().change(|choices| choices.consent(NAME.to_owned(), consent)).unwrap();
     let (text, failed) = enable(&session, None).await;
     assert!(!failed && text.contains("is connected"), "{text}");
-    assert!(place.choices().read().requests.is_empty());
+    assert!(place.choices().read().unwrap().requests.is_empty());
 
     // And takes it back.
     place.choices().change(|choices| choices.consents.clear()).unwrap();

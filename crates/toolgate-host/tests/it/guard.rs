@@ -4,6 +4,7 @@ mod hidden;
 mod house;
 mod reading;
 mod record;
+mod whose;
 
 use serde_json::json;
 use toolgate_broker::{Caller, SessionContext, read_grants};

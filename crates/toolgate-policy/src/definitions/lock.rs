@@ -52,13 +52,13 @@ pub enum LockError {
     #[error("the lock file has {0} bytes, more than the 64 MiB allowed")]
     TooLarge(usize),
     /// The text is no JSON.
-    #[error("the lock file is broken: {0}; restore it, or approve the tools again")]
+    #[error("the lock file is broken: {0}")]
     Syntax(#[from] serde_json::Error),
     /// It was written by a version of toolgate that says more than this one understands.
     #[error("the lock file has version {0}, which needs a newer toolgate")]
     Version(String),
     /// Something in it is not what it should be.
-    #[error("`{path}` in the lock file is not {expected}; restore it, or approve the tool again")]
+    #[error("`{path}` in the lock file is not {expected}")]
     Shape {
         /// Where.
         path: String,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use toolgate_catalog::ToolId;
+use toolgate_catalog::{Fingerprint, ToolId};
 use toolgate_policy::{
     Annotations, Authorisation, Contact, Decision, Evidence, Flow, FlowCondition, FlowMode, Grant,
     GrantId, GrantedArguments, Grants, Label, LabelSet, Moment, Policy, PolicySettings, Request,
@@ -86,6 +86,8 @@ fn a_person_is_told_of_every_concern_and_agrees_to_all_of_them() {
     let grant = |labels: LabelSet| Grant {
         id: GrantId("g".into()),
         scope: Scope::Always,
+        caller: "desk".into(),
+        endpoint: Fingerprint::of(&json!("here")),
         tool: tool.clone(),
         arguments: GrantedArguments::Any,
         labels,
@@ -95,6 +97,8 @@ fn a_person_is_told_of_every_concern_and_agrees_to_all_of_them() {
     };
     let arguments = json!({});
     let request = Request {
+        caller: "desk",
+        endpoint: Fingerprint::of(&json!("here")),
         tool: &tool,
         arguments: &arguments,
         labels: LabelSet::EMPTY,

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use toolgate_catalog::ToolId;
+use toolgate_catalog::{Fingerprint, ToolId};
 use toolgate_policy::{
     ArgumentConditions, Authorisation, Decision, Flow, Full, Grant, GrantId, GrantedArguments,
     Grants, Label, LabelSet, MAX_GRANTS, Mode, Moment, Request, Scope, Verdict,
@@ -18,7 +18,9 @@ fn grant(id: &str, scope: Scope) -> Grant {
     Grant {
         id: GrantId(id.into()),
         scope,
+        caller: "desk".into(),
         tool: tool(),
+        endpoint: Fingerprint::of(&json!("here")),
         arguments: GrantedArguments::Any,
         labels: LabelSet::EMPTY,
         granted_at: Moment(100),
@@ -29,7 +31,9 @@ fn grant(id: &str, scope: Scope) -> Grant {
 
 fn request<'r>(tool: &'r ToolId, arguments: &'r Value) -> Request<'r> {
     let (run, session) = (Some("run-1"), Some("session-1"));
-    Request { tool, arguments, labels: LabelSet::EMPTY, run, session, now: Moment(200) }
+    let (caller, endpoint) = ("desk", Fingerprint::of(&json!("here")));
+    let (labels, now) = (LabelSet::EMPTY, Moment(200));
+    Request { caller, tool, endpoint, arguments, labels, run, session, now }
 }
 
 fn decided(verdict: Verdict) -> Decision {
@@ -56,6 +60,23 @@ fn scopes() {
     assert!(!covered(grant("a", Scope::Run("run-1".into())), &elsewhere));
     let other = ToolId::new("gitlab", "create_issue");
     assert!(!covered(grant("a", Scope::Always), &Request { tool: &other, ..asked }));
+}
+
+#[test]
+fn a_yes_is_for_who_asked_and_for_the_server_that_it_was_about() {
+    let (tool, arguments) = (tool(), json!({}));
+    let asked = request(&tool, &arguments);
+    let elsewhere = Fingerprint::of(&json!("elsewhere"));
+    for scope in [Scope::Once, Scope::Always, Scope::Run("run-1".into())] {
+        assert!(covered(grant("a", scope.clone()), &asked));
+        let other_caller = Request { caller: "another", ..asked };
+        assert!(!covered(grant("a", scope.clone()), &other_caller), "{scope:?}");
+        let other_server = Request { endpoint: elsewhere, ..asked };
+        assert!(!covered(grant("a", scope.clone()), &other_server), "{scope:?}");
+    }
+    let mut old = serde_json::to_value(grant("a", Scope::Always)).unwrap();
+    old.as_object_mut().unwrap().remove("caller");
+    assert!(serde_json::from_value::<Grant>(old).is_err(), "nobody's yes grants nothing");
 }
 
 #[test]

@@ -21,7 +21,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 use thiserror::Error;
 
 use crate::files;
@@ -47,6 +47,9 @@ pub struct JournalError {
     path: PathBuf,
     source: Box<dyn std::error::Error + Send + Sync>,
 }
+
+/// What helps where the state folder cannot be written.
+pub const WRITABLE: &str = "set TOOLGATE_HOME to a folder that you can write";
 
 /// How long one process waits for another that writes.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -84,6 +87,21 @@ impl Journal {
 impl JournalError {
     fn new(path: &Path, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self { path: path.to_owned(), source: source.into() }
+    }
+
+    /// What a person can do about it, where that is known.
+    pub fn way_out(&self) -> Option<&'static str> {
+        let failure = self.source.downcast_ref::<rusqlite::Error>()?;
+        match failure.sqlite_error_code()? {
+            ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt => Some(
+                "move the file away, and a new one is made: its runs, open questions and grants are \
+                 not in that",
+            ),
+            ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied => {
+                Some(WRITABLE)
+            }
+            _ => None,
+        }
     }
 }
 

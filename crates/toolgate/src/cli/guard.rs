@@ -73,7 +73,7 @@ pub(crate) enum For {
     Run,
     /// The calls of this session
     Session,
-    /// All calls, until it is revoked
+    /// All calls of this caller, until it is revoked
     Always,
 }
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolgate_broker::{Inquiry, Lasts, PersonAnswer, now, write_grant};
-use toolgate_policy::{Grant, GrantedArguments};
-use toolgate_store::{Approval, ApprovalState, AuditRecord, Journal, JournalError, Store};
+use toolgate_policy::{Grant, GrantedArguments, definitions::shown};
+use toolgate_store::{Approval, ApprovalState, AuditRecord, Journal, JournalError, Store, utc};
 
 use crate::{decisions, failure::Failure};
 
@@ -55,7 +55,7 @@ pub(crate) fn answer(
     let mut rule = format!("approval {}", approval.id);
     if let Some(grant) = &grant {
         write_grant(journal, grant).map_err(unusable)?;
-        text = allowed(call, answer, grant);
+        text = allowed(call, answer, grant, expires.is_some());
         rule = format!("{rule}; grant {}", grant.id.0);
     }
     let record = AuditRecord {
@@ -79,14 +79,23 @@ pub(crate) fn data(call: &WaitingCall) -> Value {
     json!({ "id": approval.id, "kind": "call", "created": approval.created, "question": inquiry })
 }
 
-fn allowed(call: &WaitingCall, answer: &PersonAnswer, grant: &Grant) -> String {
+fn allowed(call: &WaitingCall, answer: &PersonAnswer, grant: &Grant, expires: bool) -> String {
     let PersonAnswer::Allow { lasts, .. } = answer else { return String::new() };
     let name = &call.inquiry.name;
+    let who = shown(&call.inquiry.identity, 128);
+    // That one of a call, a run or a session ends is no news unless somebody said when.
+    let ends = grant.expires_at.filter(|_| expires || *lasts == Lasts::Always);
+    let ends = ends.map(|end| utc(end.0 / 1_000));
+    let until = ends.as_ref().map(|end| format!(", until {end} at the latest"));
+    let until = until.unwrap_or_default();
     let lasts = match lasts {
-        Lasts::Once => "once",
-        Lasts::Run => "for this run",
-        Lasts::Session => "for this session",
-        Lasts::Always => "until it is revoked",
+        Lasts::Once => format!("once{until}"),
+        Lasts::Run => format!("for this run{until}"),
+        Lasts::Session => format!("for this session{until}"),
+        Lasts::Always => match ends {
+            Some(end) => format!("to {who} until {end}"),
+            None => format!("to {who} until it is revoked"),
+        },
     };
     let extent = match &grant.arguments {
         GrantedArguments::Any => String::new(),
@@ -110,5 +119,9 @@ fn read(approval: Approval) -> Option<WaitingCall> {
 
 #[expect(clippy::needless_pass_by_value, reason = "as map_err wants it")]
 pub(crate) fn unusable(error: JournalError) -> Failure {
-    Failure::new(error.to_string())
+    let failure = Failure::new(error.to_string());
+    match error.way_out() {
+        Some(way_out) => failure.hint(way_out),
+        None => failure,
+    }
 }

@@ -40,7 +40,7 @@ pub(crate) fn run(
     if let Some(call) = approvals::find(&journal, id)? {
         return decide(&store, &journal, &call, arguments, printer);
     }
-    let waiting = waiting(&files).into_iter().find(|waiting| waiting.id == *id);
+    let waiting = waiting(&files)?.into_iter().find(|waiting| waiting.id == *id);
     if arguments.deny {
         return deny(id, waiting, &files, printer);
     }
@@ -123,7 +123,7 @@ fn list(
     arguments: &Approve,
     printer: &mut Printer,
 ) -> Result<ExitCode, Failure> {
-    let waiting = waiting(files);
+    let waiting = waiting(files)?;
     let calls = approvals::waiting(journal)?;
     if arguments.output.json {
         let servers = waiting
@@ -188,18 +188,19 @@ fn deny(
     Ok(ExitCode::SUCCESS)
 }
 
-fn waiting(files: &[(Option<String>, ChoiceFile)]) -> Vec<Waiting> {
-    let waiting = files.iter().flat_map(|(namespace, file)| {
-        file.read().requests.into_iter().map(|(id, request)| Waiting {
+fn waiting(files: &[(Option<String>, ChoiceFile)]) -> Result<Vec<Waiting>, Failure> {
+    let mut waiting = Vec::new();
+    for (namespace, file) in files {
+        let requests = file.read().map_err(load::damaged)?.requests.into_iter();
+        waiting.extend(requests.map(|(id, request)| Waiting {
             id,
             namespace: namespace.clone(),
             request,
             file: file.clone(),
-        })
-    });
-    let mut waiting: Vec<Waiting> = waiting.collect();
+        }));
+    }
     waiting.sort_by(|left, right| (left.request.at, &left.id).cmp(&(right.request.at, &right.id)));
-    waiting
+    Ok(waiting)
 }
 
 /// The choices of the namespace that was asked for, or of all.

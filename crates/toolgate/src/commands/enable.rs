@@ -49,7 +49,7 @@ pub(crate) async fn enable(
         None => None,
     };
     let Some(entry) = listed else {
-        let choices = file.read();
+        let choices = file.read().map_err(load::damaged)?;
         if choices.consents.contains_key(unversioned) {
             file.change(|choices| choices.disabled.remove(unversioned)).map_err(changed)?;
             decisions::about_server("server", unversioned, true, "enabled")?;
@@ -83,7 +83,8 @@ pub(crate) fn disable(
     let loaded = load::load(globals)?;
     let file = choices(&loaded)?;
     let name = arguments.name.as_str();
-    if configured(&loaded, name).is_none() && !file.read().consents.contains_key(name) {
+    let choices = file.read().map_err(load::damaged)?;
+    if configured(&loaded, name).is_none() && !choices.consents.contains_key(name) {
         return Err(unknown(&loaded, name));
     }
     let off = |choices: &mut Choices| choices.disabled.insert(name.to_owned(), SwitchedBy::Person);

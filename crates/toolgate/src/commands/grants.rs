@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &Grants, printer: &mut Printer) -> Result<ExitCode,
 }
 
 fn line(grant: &Grant) -> String {
-    let Grant { id, scope, tool, arguments, labels, expires_at, by, .. } = grant;
+    let Grant { id, scope, caller, tool, arguments, labels, expires_at, by, .. } = grant;
     let scope = match scope {
         Scope::Once => "one call".to_owned(),
         Scope::Run(run) => format!("the run {run}"),
@@ -61,7 +61,7 @@ fn line(grant: &Grant) -> String {
     let labels = if labels.is_empty() { String::new() } else { format!(", with {labels} data") };
     let until = expires_at.map(|end| format!(", until {}", utc(end.0 / 1_000))).unwrap_or_default();
     let line = format!(
-        "{}  {}/{}: {scope}, {arguments}{labels}{until} (by {by})",
+        "{}  {}/{} for {caller}: {scope}, {arguments}{labels}{until} (by {by})",
         id.0, tool.server, tool.tool
     );
     toolgate_policy::definitions::shown(&line, 1_000)

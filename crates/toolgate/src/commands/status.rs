@@ -42,7 +42,7 @@ pub(crate) async fn run(
     host.shutdown().await;
     let unusable = unusable(&loaded.configuration);
     let modes = modes(exposure.kind);
-    let choices = loaded.choices(loaded.namespace.as_deref()).map(|file| file.read());
+    let choices = loaded.choices(loaded.namespace.as_deref()).and_then(|file| file.read().ok());
     let waiting = choices.map(|choices| choices.requests.len()).unwrap_or_default();
     let calls = host.journal().and_then(|journal| journal.open_approvals().ok());
     let waiting = waiting + calls.map(|calls| calls.len()).unwrap_or_default();

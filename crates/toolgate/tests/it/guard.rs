@@ -4,6 +4,7 @@ mod findings;
 mod hidden;
 mod passthrough;
 mod promises;
+mod trouble;
 #[cfg(unix)]
 mod record;
 
@@ -149,12 +150,15 @@ async fn grants_are_listed_and_revoked() {
     assert_eq!(workplace.run(&call).await.code, Some(1));
     let id = workplace.run(&["approve", "--json"]).await.json()[0]["id"].clone();
     let always = ["approve", id.as_str().unwrap(), "--yes", "--for", "always", "--expires", "1h"];
-    assert_eq!(workplace.run(&always).await.code, Some(0));
+    let said = workplace.run(&always).await;
+    assert_eq!(said.code, Some(0), "{said:?}");
     let other = workplace.run(&["call", "records_delete", r#"{"id":"2"}"#]).await;
     assert_eq!(other.code, Some(0), "{other:?}");
     let grants = workplace.run(&["grants", "--json"]).await.json();
     let grant = grants[0]["id"].as_str().unwrap();
     let end = toolgate_store::utc(grants[0]["expiresAt"].as_u64().unwrap() / 1_000);
+    let until = format!("records_delete is allowed to shell until {end}: ");
+    assert!(said.stdout.contains(&until), "{}", said.stdout);
     let shown = workplace.run(&["grants"]).await.shown();
     let shown = shown.replace(grant, "ID").replace(&end, "TIME");
     insta::assert_snapshot!(shown, @"

@@ -1,0 +1,113 @@
+//! Where nothing can be kept, and where what was kept cannot be read.
+
+use serde_json::json;
+use toolgate_testkit::Fixture;
+
+use super::{records, workplace};
+use crate::support::{Outcome, Workplace, entry};
+
+const DELETE: [&str; 3] = ["call", "records_delete", r#"{"id":"1"}"#];
+
+/// Runs a command with other variables than usual.
+async fn run_with(workplace: &Workplace, arguments: &[&str], home: Option<&str>) -> Outcome {
+    let mut command = workplace.command(arguments);
+    command.env_remove("HOME").env_remove("TOOLGATE_HOME");
+    if let Some(home) = home {
+        command.env("TOOLGATE_HOME", home);
+    }
+    let output = command.output().await.unwrap();
+    let text = |bytes: Vec<u8>| {
+        String::from_utf8(bytes).unwrap().replace(&workplace.path().display().to_string(), "HERE")
+    };
+    Outcome { stdout: text(output.stdout), stderr: text(output.stderr), code: output.status.code() }
+}
+
+/// A state folder that cannot be made, whoever runs the tests.
+fn impossible(workplace: &Workplace) -> String {
+    std::fs::write(workplace.path().join("file"), "").unwrap();
+    workplace.path().join("file/state").display().to_string()
+}
+
+fn recorded(fixture: &Fixture) -> Workplace {
+    let servers = json!({ "records": entry(fixture) });
+    Workplace::new(&json!({ "mcpServers": servers, "audit": { "required": true } }))
+}
+
+#[tokio::test]
+async fn a_required_record_without_a_place_is_refused_at_the_start() {
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let workplace = recorded(&records().with_call_log(log.path().to_owned()));
+    insta::assert_snapshot!(run_with(&workplace, &DELETE, None).await.shown(), @"");
+    let home = impossible(&workplace);
+    insta::assert_snapshot!(run_with(&workplace, &["serve", "--stdio"], Some(&home)).await.shown(), @"");
+    assert_eq!(std::fs::read_to_string(log.path()).unwrap(), "", "nothing was called");
+}
+
+#[tokio::test]
+async fn that_nothing_is_kept_is_said_once_with_the_way_out() {
+    let workplace = workplace(&json!("ask"));
+    let list = ["call", "records_list"];
+    insta::assert_snapshot!(run_with(&workplace, &list, None).await.stderr, @"");
+    let home = impossible(&workplace);
+    insta::assert_snapshot!(run_with(&workplace, &list, Some(&home)).await.stderr, @"");
+    let served = run_with(&workplace, &["serve", "--stdio"], Some(&home)).await;
+    assert_eq!(served.stderr.matches("TOOLGATE_HOME").count(), 1, "{served:?}");
+    assert_eq!(served.stderr.lines().count(), 2, "{served:?}");
+    let asked = run_with(&workplace, &DELETE, Some(&home)).await;
+    assert_eq!(asked.code, Some(1), "{asked:?}");
+    insta::assert_snapshot!(asked.stdout, @"");
+}
+
+#[tokio::test]
+async fn a_broken_journal_is_named_with_the_way_out() {
+    let workplace = workplace(&json!("ask"));
+    let state = workplace.path().join("state");
+    std::fs::create_dir_all(&state).unwrap();
+    std::fs::write(state.join("journal.db"), "no database at all".repeat(300)).unwrap();
+    let home = state.display().to_string();
+    for command in ["runs", "approve", "grants"] {
+        let outcome = run_with(&workplace, &[command], Some(&home)).await;
+        assert_eq!(outcome.code, Some(1), "{outcome:?}");
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(outcome.stderr, @"");
+        }
+    }
+    let asked = run_with(&workplace, &DELETE, Some(&home)).await;
+    assert_eq!(asked.stderr.lines().count(), 1, "{asked:?}");
+    insta::assert_snapshot!(asked.stdout, @"");
+    std::fs::remove_file(state.join("journal.db")).unwrap();
+    assert_eq!(workplace.run(&["grants"]).await.code, Some(0), "the way out is one");
+}
+
+#[tokio::test]
+async fn damaged_choices_switch_nothing_on() {
+    let workplace = workplace(&json!("allow"));
+    assert_eq!(workplace.run(&["disable", "records"]).await.code, Some(0));
+    let folder = workplace.path().join("state/choices");
+    let file = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let file = file.filter(|path| path.extension().is_some_and(|it| it == "json")).next().unwrap();
+    std::fs::write(&file, r#"{ "disabled": "#).unwrap();
+    for command in [&["status"] as &[&str], &DELETE, &["serve", "--stdio"], &["enable", "records"]] {
+        let outcome = workplace.run(command).await;
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{outcome:?}");
+        let named = format!("error: {} cannot be read", file.display());
+        assert!(outcome.stderr.starts_with(&named), "{outcome:?}");
+        assert!(outcome.stderr.contains("hint: correct it, or remove it"), "{outcome:?}");
+    }
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), r#"{ "disabled": "#);
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(workplace.run(&DELETE).await.code, Some(0), "the way out is one");
+}
+
+#[tokio::test]
+async fn the_way_out_of_a_broken_lock_is_one() {
+    let workplace = workplace(&json!("allow"));
+    let lock = workplace.path().join("toolgate.lock");
+    std::fs::write(&lock, "{").unwrap();
+    let approve = ["definitions", "approve", "--all"];
+    insta::assert_snapshot!(workplace.run(&approve).await.shown(), @"");
+    std::fs::remove_file(&lock).unwrap();
+    assert_eq!(workplace.run(&approve).await.code, Some(0));
+    assert!(lock.exists());
+    assert_eq!(workplace.run(&DELETE).await.code, Some(0));
+}
