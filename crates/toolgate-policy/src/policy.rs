@@ -60,6 +60,7 @@ pub struct ToolPolicy {
     default: (Mode, Verdict),
     flow_mode: FlowMode,
     labels: LabelSet,
+    repeatable: bool,
 }
 
 #[derive(Debug)]
@@ -115,6 +116,7 @@ impl Policy {
             default: (settings.mode, settings.mode.verdict(facts.holds(Hint::ReadOnlyHint))),
             flow_mode: settings.flow,
             labels: facts.labels,
+            repeatable: facts.holds(Hint::ReadOnlyHint) || facts.holds(Hint::IdempotentHint),
         }
     }
 
@@ -172,6 +174,12 @@ impl Policy {
 }
 
 impl ToolPolicy {
+    /// Whether a call can be made a second time without harm: where the tool only reads or is
+    /// idempotent, and whoever says so is believed.
+    pub fn is_repeatable(&self) -> bool {
+        self.repeatable
+    }
+
     /// What becomes of a call with these arguments and this data.
     pub fn decide(&self, arguments: &Value, flow: &Flow) -> Decision {
         let rule = self.calls.iter().find(|rule| applies(rule, arguments));

@@ -331,13 +331,11 @@ impl Inner {
     }
 }
 
-/// Whether a call can be made twice without harm, as the tool's server says.
+/// Whether a call can be made twice without harm, as the tool's server says and where it is believed.
 pub(super) fn is_harmless(host: &Host, name: &str, arguments: &str) -> bool {
     let name = called_name(name, arguments);
     let Some(tool) = host.catalog().read().resolve(&name).cloned() else { return false };
-    let definition = tool.definition.to_value();
-    let says = |hint: &str| definition["annotations"][hint] == Value::Bool(true);
-    says("readOnlyHint") || says("idempotentHint")
+    host.broker().policy_of(&tool).is_repeatable()
 }
 
 /// The tool that a call is of, where that is an argument of `call_tool`.

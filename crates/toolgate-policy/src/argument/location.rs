@@ -33,11 +33,11 @@ impl Place {
     /// absolute, `~`, backslashes, escapes of a URL, a difference in case alone.
     pub(super) fn holds(&self, path: &str) -> Truth {
         let path = match path.strip_prefix("file://") {
-            Some(rest) if rest.starts_with('/') && !rest.contains(['%', '?', '#']) => rest,
+            Some(rest) if rest.starts_with('/') && !rest.contains(['?', '#']) => rest,
             Some(_) => return Truth::Unclear,
             None => path,
         };
-        let odd = |character: char| character == '\\' || character.is_control();
+        let odd = |character: char| matches!(character, '\\' | '%') || character.is_control();
         if path.is_empty() || path.starts_with('~') || path.contains(odd) {
             return Truth::Unclear;
         }
@@ -147,6 +147,7 @@ mod tests {
             "",
             "/home\\ada",
             "file:///home/ada/project/%2e%2e/x",
+            "/home/ada/project/%2e%2e/%2e%2e/x",
             "file://host/home/ada/project",
             "/home/ada/project\0",
         ] {

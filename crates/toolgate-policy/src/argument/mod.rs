@@ -1,8 +1,8 @@
 //! What a rule may ask of a call's arguments.
 //!
 //! A condition is judged in three values. *Yes* and *no* are certain. *Unclear* is a relative path
-//! where an absolute one is asked for, a text where a number is, a URL that two parsers read in two
-//! ways. What is unclear counts against the call: a rule that allows needs certainty of every value
+//! where an absolute one is asked for, a text where a number is, a list or a text where the way to an
+//! argument leads on, a URL that two parsers read in two ways. What is unclear counts against the call: a rule that allows needs certainty of every value
 //! it looks at, a rule that asks or denies applies on the suspicion of one.
 //!
 //! ```
@@ -29,6 +29,7 @@ use thiserror::Error;
 
 pub use operator::OPERATORS;
 use operator::Operator;
+use path::Reached;
 pub use path::{ArgumentPath, MAX_SEGMENTS};
 pub use text::ConditionTextError;
 
@@ -153,10 +154,10 @@ impl ArgumentConditions {
     pub(crate) fn unclear(&self, arguments: &Value) -> Vec<String> {
         let pairs = self.conditions.iter().zip(self.source.keys());
         let is_unclear = |condition: &Condition| {
-            let mut values = Vec::new();
-            let complete = condition.path.select(arguments, MAX_VALUES, &mut values);
-            let mut truths = values.into_iter().map(|value| condition.judge(Some(value)));
-            !complete || truths.any(|truth| truth == Truth::Unclear)
+            let reached = condition.path.select(arguments, MAX_VALUES);
+            reached.is_none_or(|reached| {
+                reached.into_iter().any(|each| condition.judge(each) == Truth::Unclear)
+            })
         };
         pairs.filter(|(condition, _)| is_unclear(condition)).map(|(_, key)| key.clone()).collect()
     }
@@ -164,23 +165,26 @@ impl ArgumentConditions {
 
 impl Condition {
     fn applies(&self, arguments: &Value, verdict: Verdict) -> bool {
-        let mut values = Vec::new();
-        let complete = self.path.select(arguments, MAX_VALUES, &mut values);
-        if values.is_empty() {
-            let truth = if complete { self.judge(None) } else { Truth::Unclear };
-            return truth >= needed(verdict);
+        let Some(mut reached) = self.path.select(arguments, MAX_VALUES) else {
+            return Truth::Unclear >= needed(verdict);
+        };
+        if reached.is_empty() {
+            reached.push(Reached::Nothing);
         }
-        let mut truths = values.into_iter().map(|value| self.judge(Some(value)));
+        let mut truths = reached.into_iter().map(|each| self.judge(each));
         match verdict {
-            Verdict::Allow => complete && truths.all(|truth| truth == Truth::Yes),
-            Verdict::Ask | Verdict::Deny => {
-                !complete || truths.any(|truth| truth >= needed(verdict))
-            }
+            Verdict::Allow => truths.all(|truth| truth == Truth::Yes),
+            Verdict::Ask | Verdict::Deny => truths.any(|truth| truth >= needed(verdict)),
         }
     }
 
-    /// All operators together, of one value.
-    fn judge(&self, value: Option<&Value>) -> Truth {
+    /// All operators together, of one branch.
+    fn judge(&self, reached: Reached<'_>) -> Truth {
+        let value = match reached {
+            Reached::Value(value) => Some(value),
+            Reached::Nothing => None,
+            Reached::Else => return Truth::Unclear,
+        };
         self.operators.iter().map(|operator| operator.judge(value)).min().unwrap_or(Truth::Yes)
     }
 }
@@ -248,6 +252,26 @@ mod tests {
         assert!(applies(&conditions, &pure, Verdict::Allow));
         assert!(!applies(&conditions, &json!({ "to": [] }), Verdict::Allow));
         assert!(!applies(&conditions, &json!({ "to": [] }), Verdict::Deny));
+    }
+
+    #[test]
+    fn what_a_way_cannot_be_followed_in_counts_against_the_call() {
+        let mails = json!({ "to.*.mail": { "matches": ".*@example[.]com" } });
+        let ada = json!({ "mail": "ada@example.com" });
+        assert!(applies(&mails, &json!({ "to": [ada] }), Verdict::Allow));
+        for other in [json!("eve@evil.test"), json!({ "email": "eve@evil.test" }), json!(null)] {
+            let arguments = json!({ "to": [ada, other] });
+            assert!(!applies(&mails, &arguments, Verdict::Allow), "{other}");
+        }
+        let eve = json!({ "to.mail": { "equals": "eve@evil.test" } });
+        for hidden in [json!([{ "mail": "eve@evil.test" }]), json!("eve@evil.test")] {
+            assert!(applies(&eve, &json!({ "to": hidden }), Verdict::Deny), "{hidden}");
+        }
+        for without in [json!({}), json!({ "to": {} }), json!({ "to": null })] {
+            assert!(!applies(&eve, &without, Verdict::Deny), "{without}");
+        }
+        let file = json!({ "path": { "equals": "/etc/passwd" } });
+        assert!(applies(&file, &json!({ "path": ["/etc/passwd"] }), Verdict::Deny));
     }
 
     #[test]

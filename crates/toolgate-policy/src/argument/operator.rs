@@ -103,7 +103,7 @@ impl Operator {
         let Some(value) = value else { return Truth::No };
         match self {
             Self::Exists(_) => Truth::No,
-            Self::In(values) => values.iter().any(|one| equal(one, value)).into(),
+            Self::In(values) => is_one_of(values, value),
             Self::Matches(regex) => of_text(value, |text| regex.is_match(text).into()),
             Self::Prefix(prefix) => of_text(value, |text| text.starts_with(&**prefix).into()),
             Self::Under(folder) => of_text(value, |text| folder.holds(text)),
@@ -112,6 +112,19 @@ impl Operator {
             Self::Greater(limit) => of_number(value, limit, Ordering::Greater),
         }
     }
+}
+
+/// A list with the one value in it, where a single one is asked for, is what some servers take as well.
+fn is_one_of(values: &[Value], value: &Value) -> Truth {
+    if values.iter().any(|one| equal(one, value)) {
+        return Truth::Yes;
+    }
+    let comparable = match value {
+        Value::Array(_) => values.iter().any(Value::is_array),
+        Value::Object(_) => values.iter().any(Value::is_object),
+        _ => true,
+    };
+    if comparable { Truth::No } else { Truth::Unclear }
 }
 
 /// A value that is no text cannot be judged as one, and may be turned into one by the server.
@@ -220,6 +233,9 @@ mod tests {
             Truth::Yes
         );
         assert_eq!(judge(&json!({"equals": 1}), &json!("1")), Truth::No);
+        assert_eq!(judge(&json!({"equals": "/etc"}), &json!(["/etc"])), Truth::Unclear);
+        assert_eq!(judge(&json!({"in": ["/etc"]}), &json!({"path": "/etc"})), Truth::Unclear);
+        assert_eq!(judge(&json!({"equals": [1]}), &json!([2])), Truth::No);
         assert_eq!(judge(&json!({"in": ["a", null]}), &json!(null)), Truth::Yes);
     }
 

@@ -18,6 +18,16 @@ enum Segment {
     Name { key: Box<str>, index: Option<usize> },
 }
 
+/// The end of one branch of a way.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Reached<'v> {
+    Value(&'v Value),
+    /// The argument is left out.
+    Nothing,
+    /// There is something in which the way cannot be followed.
+    Else,
+}
+
 impl ArgumentPath {
     /// Reads a way; none where it is empty or too long.
     pub fn new(text: &str) -> Option<Self> {
@@ -36,36 +46,27 @@ impl ArgumentPath {
         (segments.len() <= MAX_SEGMENTS).then_some(Self(segments))
     }
 
-    /// Gathers the values at the end of the way. False if there are more than `limit`.
+    /// Where the way leads, once for each of its branches. None if there are more than `limit`.
     pub(super) fn select<'v>(
         &self,
         arguments: &'v Value,
         limit: usize,
-        found: &mut Vec<&'v Value>,
-    ) -> bool {
-        let mut current = vec![arguments];
+    ) -> Option<Vec<Reached<'v>>> {
+        let mut current = vec![Reached::Value(arguments)];
         for segment in &self.0 {
             let mut next = Vec::new();
-            for value in current {
-                match (segment, value) {
-                    (Segment::Each, Value::Array(items)) => next.extend(items),
-                    (Segment::Each, Value::Object(fields)) => next.extend(fields.values()),
-                    (Segment::Name { key, .. }, Value::Object(fields)) => {
-                        next.extend(fields.get(&**key));
-                    }
-                    (Segment::Name { index: Some(index), .. }, Value::Array(items)) => {
-                        next.extend(items.get(*index));
-                    }
-                    _ => {}
+            for reached in current {
+                match reached {
+                    Reached::Value(value) => segment.follow(value, &mut next),
+                    nowhere => next.push(nowhere),
                 }
                 if next.len() > limit {
-                    return false;
+                    return None;
                 }
             }
             current = next;
         }
-        found.extend(current);
-        true
+        Some(current)
     }
 }
 
@@ -80,6 +81,23 @@ impl Segment {
         let index = key.parse().ok();
         Some(Self::Name { key: key.into(), index })
     }
+
+    fn follow<'v>(&self, value: &'v Value, next: &mut Vec<Reached<'v>>) {
+        let one = |found: Option<&'v Value>| found.map_or(Reached::Nothing, Reached::Value);
+        match (self, value) {
+            (Self::Each, Value::Array(items)) => next.extend(items.iter().map(Reached::Value)),
+            (Self::Each, Value::Object(fields)) => {
+                next.extend(fields.values().map(Reached::Value));
+            }
+            (Self::Name { key, .. }, Value::Object(fields)) => next.push(one(fields.get(&**key))),
+            (Self::Name { index: Some(index), .. }, Value::Array(items)) => {
+                next.push(one(items.get(*index)));
+            }
+            // `null` is how many clients write an argument that they leave out.
+            (_, Value::Null) => next.push(Reached::Nothing),
+            _ => next.push(Reached::Else),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -89,9 +107,13 @@ mod tests {
     use super::*;
 
     fn select(path: &str, value: &Value) -> Vec<Value> {
-        let mut found = Vec::new();
-        assert!(ArgumentPath::new(path).unwrap().select(value, 100, &mut found));
-        found.into_iter().cloned().collect()
+        let found = ArgumentPath::new(path).unwrap().select(value, 100).unwrap();
+        let in_words = |reached| match reached {
+            Reached::Value(value) => value.clone(),
+            Reached::Nothing => json!("nothing"),
+            Reached::Else => json!("else"),
+        };
+        found.into_iter().map(in_words).collect()
     }
 
     #[test]
@@ -100,9 +122,13 @@ mod tests {
         assert_eq!(select("/a/b.c", &value), [json!(1)]);
         assert_eq!(select("/a/d~1e", &value), [json!(2)]);
         assert_eq!(select("a.l.1.n", &value), [json!(4)]);
-        assert_eq!(select("a.l.*.n", &value), [json!(3), json!(4)]);
+        assert_eq!(select("a.l.*.n", &value), [json!(3), json!(4), json!("else")]);
         assert_eq!(select("0", &value), [json!(6)]);
-        assert!(select("a.x.y", &value).is_empty() && select("a.l.n", &value).is_empty());
+        assert_eq!(select("a.x.y", &value), ["nothing"]);
+        assert_eq!(select("a.l.n", &value), ["else"]);
+        assert_eq!(select("0.n", &value), ["else"]);
+        assert_eq!(select("a.l.7", &value), ["nothing"]);
+        assert!(select("*.n", &json!({})).is_empty());
     }
 
     #[test]

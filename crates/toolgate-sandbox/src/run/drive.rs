@@ -36,7 +36,7 @@ use crate::{
     report::CallState,
     script::Script,
     system::clock::CpuClock,
-    tools::Tools,
+    tools::{Answer, Tools},
 };
 
 /// A moment that is after every run.
@@ -297,11 +297,14 @@ impl<'a> Drive<'a> {
                 if matches!(past, Past::New) {
                     self.note_call(&call);
                 }
-                // What came of it before is told again in its turn.
-                if !matches!(past, Past::Answered { .. }) {
-                    let at = self.timeline.stamp();
-                    self.complete(call.id, at, false, Err(thrown));
-                }
+                let outcome = match past {
+                    // What came of it before is told again in its turn.
+                    Past::Answered { .. } => return None,
+                    Past::Overdue(outcome) => outcome,
+                    Past::New | Past::Unknown | Past::Differs(_) => Err(thrown),
+                };
+                let at = self.timeline.stamp();
+                self.complete(call.id, at, false, outcome);
                 return None;
             }
         };
@@ -310,6 +313,12 @@ impl<'a> Drive<'a> {
                 let state = failed.map_or(CallState::Completed, CallState::Failed);
                 self.ledger.end(entry, state, 0);
                 self.tools.happened(&Happened::Repeated { id: call.id });
+                return None;
+            }
+            Past::Overdue(outcome) => {
+                self.tools.happened(&Happened::Repeated { id: call.id });
+                let (id, name, answer) = (call.id, call.name, Answer::Ended(outcome));
+                self.held.push(Ended { id, entry, name, answer });
                 return None;
             }
             Past::New => self.note_call(&call),

@@ -1,7 +1,7 @@
 //! What a script is told, and when: first again what it was told before, then what happens.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
     hash::{BuildHasher, Hasher, RandomState},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -39,6 +39,9 @@ pub(super) enum Past {
     New,
     /// It was made, and what came of it will be told in its turn; what it failed with, if it did.
     Answered { failed: Option<String> },
+    /// It was made, and what came of it was due while the script waited for something else: it is told
+    /// after what is told again.
+    Overdue(Result<Box<RawValue>, Thrown>),
     /// It was made, and nobody knows what came of it.
     Unknown,
     /// Another call was made in its place.
@@ -59,7 +62,7 @@ impl Timeline {
             clock,
             told: Duration::ZERO,
             past: calls.into_iter().map(|call| (call.id, call)).collect(),
-            events: events.into(),
+            events: last_of_each(events),
             repeated: HashMap::new(),
             alarm: None,
         }
@@ -101,11 +104,12 @@ impl Timeline {
                 .retain(|event| !matches!(event, Event::Completed { id, .. } if *id == call.id));
             return Past::New;
         }
-        if past.outcome.is_none() {
-            return Past::Unknown;
+        let Some(outcome) = &past.outcome else { return Past::Unknown };
+        let is_its = |event: &Event| matches!(event, Event::Completed { id, .. } if *id == call.id);
+        if !self.events.iter().any(is_its) {
+            return Past::Overdue(outcome.clone());
         }
-        let failed = past.outcome.as_ref().and_then(|outcome| outcome.as_ref().err());
-        let failed = failed.map(|thrown| thrown.message.clone());
+        let failed = outcome.as_ref().err().map(|thrown| thrown.message.clone());
         self.repeated.insert(call.id, past);
         Past::Answered { failed }
     }
@@ -134,7 +138,8 @@ impl Timeline {
     }
 
     /// The script waits, and was told all that could be told. What comes next is about a call that it
-    /// has not made this time, and never will: that can wait no longer.
+    /// has not made this time: that can wait no longer. Should it make the call after all, because it
+    /// waited for another one first, then it is overdue.
     pub(super) fn skip_absent(&mut self) {
         while let Some(Event::Completed { id, .. }) = self.events.front() {
             if self.repeated.contains_key(id) {
@@ -150,6 +155,18 @@ impl Timeline {
         self.reached = at;
         self.since = self.clock.passed();
     }
+}
+
+/// What came of a call was told later than it was due where its event is there a second time.
+fn last_of_each(events: Vec<Event>) -> VecDeque<Event> {
+    let mut seen = HashSet::new();
+    let mut kept = VecDeque::with_capacity(events.len());
+    for event in events.into_iter().rev() {
+        if !matches!(event, Event::Completed { id, .. } if !seen.insert(id)) {
+            kept.push_front(event);
+        }
+    }
+    kept
 }
 
 fn beginning() -> Beginning {

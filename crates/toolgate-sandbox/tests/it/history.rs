@@ -253,3 +253,33 @@ async fn what_failed_may_be_done_in_another_way() {
     assert_eq!(value_of(&report), json!({ "b": 2 }));
     assert_eq!(recorder.made.load(Ordering::Relaxed), 1);
 }
+
+#[tokio::test]
+async fn what_comes_after_a_call_that_is_replaced_is_told_again() {
+    let code = "try { await fail({ a: 1 }) } catch {} await echo({ b: 1 }); throw new Error('x')";
+    let recorder = Arc::new(Recorder::default());
+    let report = run(Script::new(code, Language::TypeScript), &recorder).await;
+    assert!(matches!(report.outcome, Outcome::Failed(_)), "{:?}", report.outcome);
+    let history = recorder.history.lock().clone();
+
+    let corrected = "const a = await echo({ a: 2 }); const b = await echo({ b: 1 }); \
+                     return [a.of, b.of, b.number]";
+    let recorder = Arc::new(Recorder::default());
+    let report = run(again(corrected, Language::TypeScript, history.clone()), &recorder).await;
+    let value = value_of(&report);
+    assert_eq!(value, json!([{ "a": 2 }, { "b": 1 }, 1]));
+    assert_eq!(recorder.made.load(Ordering::Relaxed), 1, "the second call is not made again");
+
+    // Whoever goes on once more is told both, in the order in which they were told now.
+    let mut later = recorder.history.lock().clone();
+    assert!(matches!(
+        later.events[..],
+        [Event::Completed { id: 0, .. }, Event::Completed { id: 1, .. }]
+    ));
+    later.calls.extend(history.calls.into_iter().filter(|call| call.id == 1));
+    later.events.splice(0..0, history.events.into_iter().skip(1));
+    let recorder = Arc::new(Recorder::default());
+    let report = run(again(corrected, Language::TypeScript, later), &recorder).await;
+    assert_eq!(value_of(&report), value);
+    assert_eq!(recorder.made.load(Ordering::Relaxed), 0);
+}
