@@ -8,8 +8,8 @@ use std::{
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 use toolgate_broker::{
-    Audit, Broker, BrokerError, CallContext, Caller, Endpoints, GuardSettings, Rules, SessionContext,
-    SharedCatalog,
+    Audit, Broker, BrokerError, CallContext, Caller, Endpoints, GuardSettings, Rules,
+    SessionContext, SharedCatalog,
 };
 use toolgate_catalog::{Exposure, ServerName, ToolId, decide};
 use toolgate_policy::Policy;

@@ -241,7 +241,11 @@ mod tests {
                 choices.disabled.insert("a".into(), SwitchedBy::Person);
             };
             assert!(file.change(off).is_err());
-            assert_eq!(fs::read_to_string(&file.path).unwrap(), damaged, "nothing is written over it");
+            assert_eq!(
+                fs::read_to_string(&file.path).unwrap(),
+                damaged,
+                "nothing is written over it"
+            );
         }
     }
 }

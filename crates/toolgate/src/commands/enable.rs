@@ -137,7 +137,8 @@ fn configured<'l>(loaded: &'l Loaded, name: &str) -> Option<&'l toolgate_config:
 }
 
 fn unknown(loaded: &Loaded, name: &str) -> Failure {
-    let consents = choices(loaded).map(|file| file.read().consents).unwrap_or_default();
+    let choices = choices(loaded).ok().and_then(|file| file.read().ok());
+    let consents = choices.map(|choices| choices.consents).unwrap_or_default();
     let configured = loaded.configuration.servers.iter().map(|server| server.name.as_str());
     let names = configured.chain(consents.keys().map(String::as_str));
     Failure::usage(format!("there is no server `{name}`")).meaning(name, names)
