@@ -94,8 +94,7 @@ impl JournalError {
         let failure = self.source.downcast_ref::<rusqlite::Error>()?;
         match failure.sqlite_error_code()? {
             ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt => Some(
-                "move the file away, and a new one is made: its runs, open questions and grants are \
-                 not in that",
+                "move the file away: a new one is made, without its runs, open questions and grants",
             ),
             ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied => {
                 Some(WRITABLE)

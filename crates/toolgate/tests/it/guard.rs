@@ -6,6 +6,7 @@ mod passthrough;
 mod promises;
 #[cfg(unix)]
 mod record;
+#[cfg(unix)]
 mod trouble;
 
 use serde_json::{Value, json};
@@ -164,7 +165,7 @@ async fn grants_are_listed_and_revoked() {
     insta::assert_snapshot!(shown, @"
     exit code 0
     --- stdout
-    ID  records/delete: always, any arguments, until TIME (by shell:somebody)
+    ID  records/delete for shell: always, any arguments, until TIME (by shell:somebody)
     --- stderr
     ");
     assert_eq!(workplace.run(&["grants", "revoke", grant]).await.code, Some(0));

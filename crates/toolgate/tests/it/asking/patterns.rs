@@ -62,7 +62,7 @@ async fn an_approval_can_be_for_a_pattern_of_arguments() {
     "lonely 1" (local) wants to call kit_counter of the server kit
     with {"path":"src/a.rs"}
     Asked because of `mcpServers.kit.tools.counter.approval` (~/toolgate.json:1:16)
-    kit_counter is allowed until it is revoked, only where path is under "src" and force is not there: the agent can make the same call again.
+    kit_counter is allowed to local until it is revoked, only where path is under "src" and force is not there: the agent can make the same call again.
     --- stderr
     "#);
     for covered in ["src/a.rs", "src/deep/b.rs"] {
@@ -79,7 +79,7 @@ async fn an_approval_can_be_for_a_pattern_of_arguments() {
     }
     assert_eq!(called(&log).len(), 3);
     let grants = workplace.run(&["grants"]).await.stdout;
-    insta::assert_snapshot!(grants.split_once("  ").unwrap().1.trim(), @r#"kit/counter: always, only where path is under "src" and force is not there (by shell:somebody)"#);
+    insta::assert_snapshot!(grants.split_once("  ").unwrap().1.trim(), @r#"kit/counter for local: always, only where path is under "src" and force is not there (by shell:somebody)"#);
 }
 
 #[tokio::test]

@@ -113,7 +113,7 @@ fn plain(screen: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-const PROMPT: &str = "Allow [o]nce, [s]ession, [a]lways, or [N]o? ";
+const PROMPT: &str = "Allow [o]nce, [s]ession, [a]lways (for shell), or [N]o? ";
 const EXTENT: &str = "or only where (such as path=src/*)? ";
 const CALL: [&str; 3] = ["call", "kit_counter", "{}"];
 
@@ -132,8 +132,8 @@ async fn a_yes_at_the_terminal_makes_the_call_and_a_no_does_not() {
     shell wants to call kit_counter of the server kit
     with {}
     Asked because of `mcpServers.kit.tools.counter.approval` (toolgate.json:1:16)
-    Allow [o]nce, [s]ession, [a]lways, or [N]o? perhaps
-    Allow [o]nce, [s]ession, [a]lways, or [N]o? yes
+    Allow [o]nce, [s]ession, [a]lways (for shell), or [N]o? perhaps
+    Allow [o]nce, [s]ession, [a]lways (for shell), or [N]o? yes
     "#);
     for no in ["no\n", "\n", "\u{4}"] {
         let mut typist = Typist::start(&workplace, &CALL);
@@ -161,7 +161,7 @@ async fn always_at_the_terminal_holds_as_far_as_it_was_said() {
     shell wants to call kit_counter of the server kit
     with {"tag":"a-1"}
     Asked because of `mcpServers.kit.tools.counter.approval` (toolgate.json:1:16)
-    Allow [o]nce, [s]ession, [a]lways, or [N]o? always
+    Allow [o]nce, [s]ession, [a]lways (for shell), or [N]o? always
     With [T]hese arguments, [a]ny, or only where (such as path=src/*)? tag=b*
     in `tag=b*` the `*` stands where it has no meaning; write FOLDER/*, or NAME matches REGEX, or NAME host HOST
     With [T]hese arguments, [a]ny, or only where (such as path=src/*)? tag prefix b-
@@ -180,8 +180,8 @@ async fn always_at_the_terminal_holds_as_far_as_it_was_said() {
     let told: Vec<&str> =
         grants.lines().filter_map(|line| line.split_once("  ")).map(|it| it.1).collect();
     insta::assert_snapshot!(told.join("\n"), @r#"
-    kit/counter: always, only where tag begins with "a-" (by shell)
-    kit/counter: always, the arguments that were shown (by shell)
+    kit/counter for shell: always, only where tag begins with "a-" (by shell)
+    kit/counter for shell: always, the arguments that were shown (by shell)
     "#);
 }
 
@@ -205,7 +205,7 @@ async fn a_script_at_the_terminal_asks_and_waits() {
     let code = "const all = await Promise.all([1, 2].map((n) => kit_counter({ n })));
         return all.length";
     std::fs::write(workplace.path().join("count.ts"), code).unwrap();
-    let prompt = "Allow [o]nce, [r]un, [s]ession, [a]lways, or [N]o? ";
+    let prompt = "Allow [o]nce, [r]un, [s]ession, [a]lways (for shell), or [N]o? ";
     let mut typist = Typist::start(&workplace, &["run", "count.ts"]);
     typist.sees(prompt).await;
     // Longer than the script may take.

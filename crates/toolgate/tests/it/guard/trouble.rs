@@ -37,9 +37,21 @@ fn recorded(fixture: &Fixture) -> Workplace {
 async fn a_required_record_without_a_place_is_refused_at_the_start() {
     let log = tempfile::NamedTempFile::new().unwrap();
     let workplace = recorded(&records().with_call_log(log.path().to_owned()));
-    insta::assert_snapshot!(run_with(&workplace, &DELETE, None).await.shown(), @"");
+    insta::assert_snapshot!(run_with(&workplace, &DELETE, None).await.shown(), @"
+    exit code 2
+    --- stdout
+    --- stderr
+    error: `audit.required` is set, and there is no folder to write to
+      hint: set TOOLGATE_HOME to a folder that you can write
+    ");
     let home = impossible(&workplace);
-    insta::assert_snapshot!(run_with(&workplace, &["serve", "--stdio"], Some(&home)).await.shown(), @"");
+    insta::assert_snapshot!(run_with(&workplace, &["serve", "--stdio"], Some(&home)).await.shown(), @"
+    exit code 2
+    --- stdout
+    --- stderr
+    error: `audit.required` is set, and cannot write HERE/file/state: Not a directory (os error 20)
+      hint: set TOOLGATE_HOME to a folder that you can write
+    ");
     assert_eq!(std::fs::read_to_string(log.path()).unwrap(), "", "nothing was called");
 }
 
@@ -47,15 +59,25 @@ async fn a_required_record_without_a_place_is_refused_at_the_start() {
 async fn that_nothing_is_kept_is_said_once_with_the_way_out() {
     let workplace = workplace(&json!("ask"));
     let list = ["call", "records_list"];
-    insta::assert_snapshot!(run_with(&workplace, &list, None).await.stderr, @"");
+    insta::assert_snapshot!(run_with(&workplace, &list, None).await.stderr, @"
+    warning: there is no folder to write to; nothing is kept, no call recorded and no question asked later
+      hint: set TOOLGATE_HOME to a folder that you can write
+    ");
     let home = impossible(&workplace);
-    insta::assert_snapshot!(run_with(&workplace, &list, Some(&home)).await.stderr, @"");
+    insta::assert_snapshot!(run_with(&workplace, &list, Some(&home)).await.stderr, @"
+    warning: cannot write HERE/file/state: Not a directory (os error 20); nothing is kept, no call recorded and no question asked later
+      hint: set TOOLGATE_HOME to a folder that you can write
+    ");
     let served = run_with(&workplace, &["serve", "--stdio"], Some(&home)).await;
     assert_eq!(served.stderr.matches("TOOLGATE_HOME").count(), 1, "{served:?}");
     assert_eq!(served.stderr.lines().count(), 2, "{served:?}");
     let asked = run_with(&workplace, &DELETE, Some(&home)).await;
     assert_eq!(asked.code, Some(1), "{asked:?}");
-    insta::assert_snapshot!(asked.stdout, @"");
+    insta::assert_snapshot!(asked.stderr, @"
+    warning: cannot write HERE/file/state: Not a directory (os error 20); nothing is kept, no call recorded and no question asked later
+      hint: set TOOLGATE_HOME to a folder that you can write
+    error: `records_delete` was not called: it needs an approval, and no question can be kept: there is no folder for it; set TOOLGATE_HOME to a folder that you can write
+    ");
 }
 
 #[tokio::test]
@@ -69,12 +91,17 @@ async fn a_broken_journal_is_named_with_the_way_out() {
         let outcome = run_with(&workplace, &[command], Some(&home)).await;
         assert_eq!(outcome.code, Some(1), "{outcome:?}");
         insta::allow_duplicates! {
-            insta::assert_snapshot!(outcome.stderr, @"");
+            insta::assert_snapshot!(outcome.stderr, @"
+            error: the journal HERE/state/journal.db cannot be used: file is not a database
+              hint: move the file away: a new one is made, without its runs, open questions and grants
+            ");
         }
     }
     let asked = run_with(&workplace, &DELETE, Some(&home)).await;
-    assert_eq!(asked.stderr.lines().count(), 1, "{asked:?}");
-    insta::assert_snapshot!(asked.stdout, @"");
+    insta::assert_snapshot!(asked.stderr, @"
+     WARN the journal HERE/state/journal.db cannot be used: file is not a database; move the file away: a new one is made, without its runs, open questions and grants
+    error: `records_delete` was not called: it needs an approval, and no question can be kept: the journal HERE/state/journal.db cannot be used: file is not a database; move the file away: a new one is made, without its runs, open questions and grants
+    ");
     std::fs::remove_file(state.join("journal.db")).unwrap();
     assert_eq!(workplace.run(&["grants"]).await.code, Some(0), "the way out is one");
 }
@@ -84,8 +111,8 @@ async fn damaged_choices_switch_nothing_on() {
     let workplace = workplace(&json!("allow"));
     assert_eq!(workplace.run(&["disable", "records"]).await.code, Some(0));
     let folder = workplace.path().join("state/choices");
-    let file = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
-    let file = file.filter(|path| path.extension().is_some_and(|it| it == "json")).next().unwrap();
+    let mut files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let file = files.find(|path| path.extension().is_some_and(|it| it == "json")).unwrap();
     std::fs::write(&file, r#"{ "disabled": "#).unwrap();
     for command in [&["status"] as &[&str], &DELETE, &["serve", "--stdio"], &["enable", "records"]]
     {
@@ -106,7 +133,13 @@ async fn the_way_out_of_a_broken_lock_is_one() {
     let lock = workplace.path().join("toolgate.lock");
     std::fs::write(&lock, "{").unwrap();
     let approve = ["definitions", "approve", "--all"];
-    insta::assert_snapshot!(workplace.run(&approve).await.shown(), @"");
+    insta::assert_snapshot!(workplace.run(&approve).await.shown(), @"
+    exit code 2
+    --- stdout
+    --- stderr
+    error: toolgate.lock: the lock file is broken: EOF while parsing an object at line 1 column 1
+      hint: restore the file, or remove it and run `toolgate definitions approve --all`, which approves every tool as it is then
+    ");
     std::fs::remove_file(&lock).unwrap();
     assert_eq!(workplace.run(&approve).await.code, Some(0));
     assert!(lock.exists());
