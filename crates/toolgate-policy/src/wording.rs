@@ -124,6 +124,12 @@ mod tests {
         ];
         let told: Vec<String> =
             rules.iter().map(|rule| format!("{rule} {}", rule.to_value())).collect();
-        insta::assert_snapshot!(told.join("\n"), @"");
+        insta::assert_snapshot!(told.join("\n"), @r#"
+        all tools {}
+        all of `git*` {"server":"git*"}
+        `push` of `git` {"server":"git","tool":"push"}
+        `git/push` {"server":"git","tool":"push"}
+        `github_delete_*`, readOnlyHint: false, of a server that is not trusted, labelled egress, where path is under "/srv", with data that is private or untrusted {"tool":"github_delete_*","annotations":{"readOnlyHint":false},"trusted":false,"when":{"arguments":{"path":{"under":"/srv"}},"carries":["private","untrusted"],"to":["egress"]}}
+        "#);
     }
 }
