@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
-use crate::{FlowCondition, LabelSet, Rule, Target, Trust, pattern::Naming};
+use crate::{FlowCondition, Label, LabelSet, Rule, Target, Trust, pattern::Naming};
 
 impl Rule {
     /// Which calls it is about, in the keys of a configuration.
@@ -95,13 +95,13 @@ impl fmt::Display for Target {
 
 /// One of them is enough.
 fn either(labels: LabelSet) -> String {
-    labels.iter().map(|label| label.as_str()).collect::<Vec<_>>().join(" or ")
+    labels.iter().map(Label::as_str).collect::<Vec<_>>().join(" or ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ArgumentConditions, Hint, Label, Origin, Verdict};
+    use crate::{ArgumentConditions, Hint, Origin, Verdict};
 
     #[test]
     fn a_rule_says_everything_that_it_asks() {
