@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
-use crate::{FlowCondition, LabelSet, Rule, Target, Trust, pattern::Naming};
+use crate::{FlowCondition, Label, LabelSet, Rule, Target, Trust, pattern::Naming};
 
 impl Rule {
     /// Which calls it is about, in the keys of a configuration.
@@ -95,13 +95,13 @@ impl fmt::Display for Target {
 
 /// One of them is enough.
 fn either(labels: LabelSet) -> String {
-    labels.iter().map(|label| label.as_str()).collect::<Vec<_>>().join(" or ")
+    labels.iter().map(Label::as_str).collect::<Vec<_>>().join(" or ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ArgumentConditions, Hint, Label, Origin, Verdict};
+    use crate::{ArgumentConditions, Hint, Origin, Verdict};
 
     #[test]
     fn a_rule_says_everything_that_it_asks() {
@@ -124,6 +124,12 @@ mod tests {
         ];
         let told: Vec<String> =
             rules.iter().map(|rule| format!("{rule} {}", rule.to_value())).collect();
-        insta::assert_snapshot!(told.join("\n"), @"");
+        insta::assert_snapshot!(told.join("\n"), @r#"
+        all tools {}
+        all of `git*` {"server":"git*"}
+        `push` of `git` {"server":"git","tool":"push"}
+        `git/push` {"server":"git","tool":"push"}
+        `github_delete_*`, readOnlyHint: false, of a server that is not trusted, labelled egress, where path is under "/srv", with data that is private or untrusted {"tool":"github_delete_*","annotations":{"readOnlyHint":false},"trusted":false,"when":{"arguments":{"path":{"under":"/srv"}},"carries":["private","untrusted"],"to":["egress"]}}
+        "#);
     }
 }

@@ -275,7 +275,7 @@ pub(crate) struct Run {
     /// A script in TypeScript, JavaScript or Python; `-` reads it from stdin
     #[arg(value_name = "FILE", required_unless_present = "resume")]
     pub(crate) file: Option<PathBuf>,
-    /// What it is written in; without it, what the file's name says, typescript if it has no ending
+    /// What it is written in; by default what the name ends in, typescript without an ending
     #[arg(long, short, value_name = "LANGUAGE", conflicts_with = "resume")]
     pub(crate) language: Option<Language>,
     /// Go on with this run instead; completed calls are not repeated. With FILE: corrected code

@@ -152,9 +152,6 @@ async fn what_may_have_been_meant_is_said() {
         "namespaces": { "work": { "servers": ["notes"] } },
     }));
     let path = |name: &str| workplace.path().join(name);
-    let skill = "---\nname: tidy-up\ndescription: Tidies up\n---\nTidy up.\n";
-    std::fs::create_dir_all(path("skills/tidy-up")).unwrap();
-    std::fs::write(path("skills/tidy-up/SKILL.md"), skill).unwrap();
     std::fs::write(path("one.rb"), "puts 1").unwrap();
     std::fs::write(path("latin.ts"), b"return '\xe9'").unwrap();
     workplace.run(&["token", "create", "--name", "laptop"]).await;
@@ -176,7 +173,41 @@ async fn what_may_have_been_meant_is_said() {
         let told: Vec<&str> = told.collect();
         all.push(format!("$ toolgate {}\n{}", arguments.join(" "), told.join("\n")));
     }
-    insta::assert_snapshot!(all.join("\n"), @"");
+    insta::assert_snapshot!(all.join("\n"), @"
+    $ toolgate policy check notes_create_not
+    error: toolgate.json:11:14: `mcpServers.git.url` is not a URL that begins with `http://` or `https://`
+      hint: write the whole URL, such as `https://example.com/mcp`
+    error: there is no tool `notes_create_not`
+      hint: did you mean notes_create_note or notes_delete_note or notes_find_notes?
+      hint: `toolgate search` finds those there are
+    $ toolgate serve --passthrough note
+    error: toolgate.json:11:14: `mcpServers.git.url` is not a URL that begins with `http://` or `https://`
+      hint: write the whole URL, such as `https://example.com/mcp`
+    error: there is no server `note`
+      hint: did you mean notes?
+    $ toolgate enable gti
+    error: there is no server `gti`
+      hint: did you mean git?
+    $ toolgate disable zzz
+    error: there is no server `zzz`
+      hint: there are: notes, git
+    $ toolgate token revoke labtop
+    error: there is no token `labtop`
+      hint: `toolgate token list` shows those there are
+      hint: did you mean laptop?
+    $ toolgate login git
+    error: toolgate.json:11:14: `mcpServers.git.url` is not a URL that begins with `http://` or `https://`
+      hint: write the whole URL, such as `https://example.com/mcp`
+    $ toolgate runs --namespace wrok
+    error: toolgate.json has no namespace `wrok`
+      hint: did you mean work?
+    $ toolgate run one.rb
+    error: no language is known by the ending `.rb`
+      hint: say which it is: --language typescript or --language python
+    $ toolgate run latin.ts
+    error: cannot read latin.ts: stream did not contain valid UTF-8
+      hint: save it as UTF-8
+    ");
     std::fs::write(path("state/access/tokens.json"), "no tokens").unwrap();
     let served = workplace.run(&["serve", "--http", "0.0.0.0:0"]).await;
     assert!(served.stderr.contains("hint: remove the file"), "{served:?}");

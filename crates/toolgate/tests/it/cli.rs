@@ -212,7 +212,7 @@ error: there is no server `notse` in the configuration
     --- stdout
     --- stderr
     error: there is no server `zzzzzzzz` in the configuration
-      hint: the servers are: notes, weather
+      hint: there are: notes, weather
     ");
     insta::assert_snapshot!(run(&workplace, &["logs", "notes"]).await.shown(), @"
     exit code 0

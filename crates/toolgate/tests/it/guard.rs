@@ -65,18 +65,19 @@ async fn a_verdict_is_explained() {
     --- stdout
     --- stderr
     error: there is no tool `records_drop`
+      hint: did you mean records_list or records_delete?
       hint: `toolgate search` finds those there are
     ");
     insta::assert_snapshot!(workplace.run(&["policy"]).await.shown(), @r#"
     exit code 0
     --- stdout
-    default: ask
+    default: ask (read-only tools go through, a person is asked for the others)
     claims: all
     flow: content
     new tools: allow
     findings: warn
-    allow: `policy.rules[0]` (toolgate.json:14:7), a server
-    ask: `policy.rules[1]` (toolgate.json:18:7), one tool with conditions: "Old records are dear to us"
+    allow all of `records`; `policy.rules[0]` (toolgate.json:14:7)
+    ask `records_delete`, where id begins with "old-"; `policy.rules[1]` (toolgate.json:18:7): "Old records are dear to us"
     --- stderr
     "#);
 }

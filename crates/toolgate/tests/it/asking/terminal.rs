@@ -194,7 +194,7 @@ async fn interrupted_at_the_terminal_nothing_is_called() {
     signal("INT", typist.pid());
     let outcome = typist.end().await;
     assert!(outcome.stderr.ends_with("error: the call was cancelled\n"), "{outcome:?}");
-    assert_eq!((outcome.code, called(&log).len()), (Some(1), 0), "{outcome:?}");
+    assert_eq!((outcome.code, called(&log).len()), (Some(130), 0), "{outcome:?}");
     let waiting = workplace.run(&["approve", "--json"]).await.json();
     assert_eq!(waiting, json!([]), "nobody waits for it");
 }

@@ -193,7 +193,7 @@ async fn people_switch_servers_off_and_on() {
     --- stdout
      server   state     tools  loaded  deferred  protocol    remarks
      notes    ready         4       0         4  2025-11-25
-     weather  disabled      0       0         0              `toolgate enable weather` enables it
+     weather  disabled      2       0         0              `toolgate enable weather` enables it
 
     A session of all clients is deferred (stable): asked for: deferred.
     --- stderr
@@ -206,7 +206,7 @@ async fn people_switch_servers_off_and_on() {
     - notes (4 tools)
     - weather (disabled)
 
-    Not connected, and may have it: weather. To connect: enable_server.
+    Disabled by a person, and may have it: weather. They enable it: toolgate enable.
     "#);
     // What a person switched off, a model does not switch on.
     let refused = call(&mut gateway, "enable_server", json!({ "name": "weather" })).await;
@@ -214,7 +214,7 @@ async fn people_switch_servers_off_and_on() {
     insta::assert_snapshot!(text(&refused), @"Server weather cannot be enabled: a person switched it off, and switches it on: `toolgate enable weather`.");
     // Nor is it told to try.
     let refused = call_through(&mut gateway, "weather_forecast", json!({ "place": "x" })).await;
-    insta::assert_snapshot!(text(&refused), @"");
+    insta::assert_snapshot!(text(&refused), @"server `weather` is not connected: it is disabled; a person disabled it, and `toolgate enable weather` enables it");
     let record = workplace.run(&["audit"]).await.stdout;
     assert!(record.contains("  server weather  (shell"), "{record}");
     insta::assert_snapshot!(shown(&["enable", "weather"]).await, @"

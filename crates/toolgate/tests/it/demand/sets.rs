@@ -97,12 +97,12 @@ async fn the_policy_of_a_namespace_is_explained() {
     insta::assert_snapshot!(shell(&["policy", "--namespace", "readers"]).await, @"
     exit code 0
     --- stdout
-    default: deny
+    default: deny (every call is refused that no rule lets through)
     claims: all
     flow: content
     new tools: allow
     findings: warn
-    allow: `namespaces.readers.policy.rules[0]` (toolgate.json:20:11), one tool
+    allow `records_list`; `namespaces.readers.policy.rules[0]` (toolgate.json:20:11)
     --- stderr
     ");
     insta::assert_snapshot!(
