@@ -172,7 +172,7 @@ mod tests {
             assert!(text.contains("/etc/passwd") && characters(&text) <= 1_500, "{text}");
         }
         let text = overview(&json!({ "a": padding, "n": many }), 300);
-        insta::assert_snapshot!(text, @"");
+        insta::assert_snapshot!(text, @r#"{"a":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx… 4880 characters …xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx","n":[0,1,2,3,4,5,6,7,… 1992 more]}"#);
     }
 
     #[test]
