@@ -193,9 +193,9 @@ fn lines_without_their_head_show_and_writing_on_does_not_hide_it() {
         fs::write(log.path(), shorter.join("\n") + "\n").unwrap();
         let head = chain::head_path(log.path());
         if remove {
-            fs::remove_file(head).unwrap()
+            fs::remove_file(head).unwrap();
         } else {
-            fs::write(head, "").unwrap()
+            fs::write(head, "").unwrap();
         }
         assert_eq!(seen(&log).1, [AuditProblem::Headless]);
         let another = AuditLog::new(log.path().to_owned());
