@@ -4,6 +4,7 @@
 //! else is there ([`Asker`], the person at a terminal), and the queue of approvals in the journal. A
 //! model is never asked: no tool and no script leads here.
 
+mod arguments;
 mod elicit;
 mod inquiry;
 

@@ -95,6 +95,12 @@ impl Gate {
         self.admit_begun(recording, tool, arguments, context, options).await
     }
 
+    /// Records that somebody called a tool that does not exist, or that nobody is shown.
+    pub fn note_unknown(&self, name: &str, arguments: &Value, context: &CallContext) {
+        let unknown = BrokerError::UnknownTool { name: name.to_owned(), nearest: Vec::new() };
+        self.begin(context, (name, None), arguments, None).end(Err(&unknown));
+    }
+
     /// Begins the record of a request: of a tool, or of none that exists.
     pub(crate) fn begin(
         &self,

@@ -391,6 +391,7 @@ mod tests {
             endpoint: Fingerprint::of(&Value::Null),
             name: "store_delete".to_owned(),
             arguments: "{}".to_owned(),
+            all_arguments: None,
             arguments_hash: Fingerprint::of(&Value::Null),
             rule: String::new(),
             reason: None,

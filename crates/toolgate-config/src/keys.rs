@@ -234,6 +234,9 @@ pub(crate) const RULE: &[&str] =
 /// The keys of a rule's `when`.
 pub(crate) const WHEN: &[&str] = &["arguments", "carries", "to", "steeredBy"];
 
+/// The keys that hold something back: one that is misspelt or written twice must not let more through.
+pub(crate) const PROTECTING: &[&str] = &["approval", "labels", "policy", "trusted"];
+
 /// What people write for a key of another name.
 const SYNONYMS: &[(&str, &str)] = &[
     ("arguments", "args"),

@@ -50,6 +50,11 @@ fn inner(text: &str, outer: Via, depth: usize, room: &mut usize, seen: &mut impl
             }
         }
     }
+    for run in pairs(text) {
+        if let Some(plain) = hexadecimal(&run) {
+            found(plain, Via::Hexadecimal);
+        }
+    }
     let base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/-_=".contains(&byte);
     for run in joined(text, base64) {
         // A slice may start anywhere in a group of four.
@@ -79,6 +84,25 @@ fn joined(text: &str, belongs: impl Fn(u8) -> bool + Copy) -> Vec<String> {
     let whole: String =
         text.chars().filter(|character| !matches!(character, '\n' | '\r')).collect();
     runs(&whole, belongs).map(str::to_owned).collect()
+}
+
+/// Pairs of hexadecimal digits with something between them, as `48:65`, `48 65`, `0x48, 0x65` and `\x48\x65`.
+fn pairs(text: &str) -> Vec<String> {
+    let is_between =
+        |character: char| character.is_ascii_whitespace() || ":-,;.|_\\".contains(character);
+    let mut found = vec![String::new()];
+    for part in text.split(is_between).filter(|part| !part.is_empty()) {
+        let digits = ["0x", "0X", "x"].iter().find_map(|prefix| part.strip_prefix(prefix));
+        let digits = digits.unwrap_or(part);
+        let is_pair = digits.len() == 2 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        match found.last_mut() {
+            Some(run) if is_pair => run.push_str(digits),
+            Some(run) if run.len() < SHORTEST_RUN => run.clear(),
+            _ => found.push(String::new()),
+        }
+    }
+    found.retain(|run| run.len() >= SHORTEST_RUN);
+    found
 }
 
 fn base64_text(run: &str) -> Option<String> {
@@ -178,6 +202,10 @@ mod tests {
         let hex = written("");
         assert_eq!(finds(&hex), Some(Via::Hexadecimal));
         assert_eq!(finds(&hex[1..]), Some(Via::Hexadecimal));
+        for between in [" ", ":", "-", ", 0x", "\\x", "\n"] {
+            let text = format!("sum {}{between}zz", written(between));
+            assert_eq!(finds(&text), Some(Via::Hexadecimal), "{text}");
+        }
         let percent = written("%");
         assert_eq!(finds(&percent), Some(Via::Percent));
     }

@@ -86,6 +86,11 @@ impl ServerGuard {
         self.gate.admit(tool, arguments, context, options).await
     }
 
+    /// Records a call of a tool that does not exist, or that nobody is shown.
+    pub fn note_unknown(&self, name: &str, arguments: &Value, context: &CallContext) {
+        self.gate.note_unknown(name, arguments, context);
+    }
+
     /// Forgets what was granted for a session. Touches the disk.
     pub fn end_session(&self, session: &SessionContext) {
         self.gate.end_session(session);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 use toolgate_bindings::check::Finding;
-use toolgate_engines::Failure;
+use toolgate_engines::{CallId, Failure};
 
 use crate::{captured::Captured, limits::Stop};
 
@@ -53,6 +53,8 @@ pub enum Outcome {
 /// One call of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallRecord {
+    /// Its number in the run.
+    pub id: CallId,
     /// The tool's name, as the script said it.
     pub name: String,
     /// The beginning of its arguments.

@@ -10,7 +10,7 @@ use toolgate_policy::{
     definitions::shown,
 };
 
-use super::{Extent, Lasts, PersonAnswer};
+use super::{Extent, Lasts, PersonAnswer, arguments::overview};
 use crate::context::{CallContext, new_id};
 
 /// A question about one call. Everything in it that others wrote is made safe and bounded.
@@ -23,8 +23,11 @@ pub struct Inquiry {
     pub endpoint: Fingerprint,
     /// Its exposed name.
     pub name: String,
-    /// The arguments, the start of them.
+    /// The arguments, with what is long in them shortened.
     pub arguments: String,
+    /// All of them, where they were shortened; the start, where that is too much to be kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub all_arguments: Option<String>,
     /// All of them, by their hash.
     pub arguments_hash: Fingerprint,
     /// The rule that asks.
@@ -45,8 +48,11 @@ pub struct Inquiry {
     pub identity: Arc<str>,
 }
 
-/// How much of the arguments is shown.
+/// How much of the arguments is shown, without what is said of the rest.
 const ARGUMENTS: usize = 1_500;
+const REST: usize = 100;
+/// How much of them is kept for who wants to see all.
+const ALL_ARGUMENTS: usize = 64 * 1024;
 const NAME: usize = 128;
 const CALLER: usize = 256;
 const MOST_EVIDENCE: usize = 8;
@@ -63,11 +69,14 @@ impl Inquiry {
         arguments: &Value,
         decision: &Decision,
     ) -> Self {
+        let overview = overview(arguments, ARGUMENTS);
+        let all = arguments.to_string();
         Self {
             tool: tool.id.clone(),
             endpoint,
             name: tool.name.to_string(),
-            arguments: shown(&arguments.to_string(), ARGUMENTS),
+            arguments: shown(&overview, ARGUMENTS + REST),
+            all_arguments: (overview != all).then(|| shown(&all, ALL_ARGUMENTS)),
             arguments_hash: Fingerprint::of(arguments),
             rule: rule(decision),
             reason: decision.reason().map(str::to_owned),
@@ -106,9 +115,10 @@ impl Inquiry {
     }
 
     /// Whether a yes of this extent means the call itself; nothing where not all of its arguments are
-    /// shown.
+    /// kept.
     pub fn is_meant_by(&self, extent: &Extent) -> Option<bool> {
-        let arguments: Value = serde_json::from_str(&self.arguments).ok()?;
+        let all = self.all_arguments.as_ref().unwrap_or(&self.arguments);
+        let arguments: Value = serde_json::from_str(all).ok()?;
         let whole = Fingerprint::of(&arguments) == self.arguments_hash;
         whole.then(|| extent.covers(&arguments))
     }

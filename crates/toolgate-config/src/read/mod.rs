@@ -22,7 +22,7 @@ mod transport;
 
 use std::collections::{BTreeMap, HashSet};
 
-use toolgate_policy::{PolicySettings, ServerName, ServerPolicy};
+use toolgate_policy::{PolicySettings, Rule, ServerName, ServerPolicy, Target};
 
 use report::{Path, Report};
 
@@ -61,6 +61,8 @@ pub(crate) fn read<'c>(
     let mut servers = Servers::default();
     let mut configuration = Configuration::default();
     let (mut namespaces, mut policy) = (None, None);
+    // What stands in for a policy that is not understood.
+    let mut denials = Vec::new();
     for member in &root.members {
         let path = Path::Key(&Path::Root, &member.key);
         match (&*member.key, &member.node.value) {
@@ -101,10 +103,18 @@ pub(crate) fn read<'c>(
             ("telemetry", _) => {
                 configuration.telemetry = telemetry::read(&mut context, &path, member);
             }
-            (key, _) => servers.misspelt |= report_misspelt(&mut context, &path, key, member),
+            (key, _) => {
+                servers.misspelt |= report_misspelt(&mut context, &path, key, member);
+                if keys::nearest(key, TOP_LEVEL) == Some("policy") {
+                    denials.push(rule::denial(&context, &path, &member.node, Target::default()));
+                }
+            }
         }
     }
-    report_replaced(&mut context, root);
+    denials.extend(report_replaced(&mut context, root));
+    if !denials.is_empty() {
+        policy.get_or_insert_with(policy::base).rules.append(&mut denials);
+    }
     if servers.entries.is_empty()
         && configuration.registry.sources.is_empty()
         && !servers.misspelt
@@ -207,19 +217,29 @@ fn report_misspelt(
     let is_grave = is_container || near == "policy";
     let severity = if is_grave { Severity::Error } else { Severity::Warning };
     let hint = Some(format!("did you mean `{near}`?"));
-    let predicate = "is not a known key; it is ignored";
+    let predicate = match near {
+        "policy" => "is not a known key; every call is denied",
+        _ => "is not a known key; it is ignored",
+    };
     context.report.add(severity, path, member.key_offset, predicate, hint);
     is_container
 }
 
-/// Reports those keys at the top that are written twice and mean something to toolgate.
-fn report_replaced(context: &mut Context<'_>, root: &Object<'_>) {
+/// Reports those keys at the top that are written twice and mean something to toolgate. Of two policies
+/// none is to be chosen: every call is denied.
+fn report_replaced(context: &mut Context<'_>, root: &Object<'_>) -> Option<Rule> {
+    let mut denial = None;
     for replaced in &root.replaced {
         let key: &str = &replaced.key;
-        if TOP_LEVEL.contains(&key) || keys::CONTAINERS.contains(&key) {
-            context.report.add_replaced(&Path::Key(&Path::Root, key), replaced.later_offset);
+        let path = Path::Key(&Path::Root, key);
+        if let Some(member) = root.get(key).filter(|_| key == "policy") {
+            context.report.refuse_replaced(&path, replaced.later_offset);
+            denial = Some(rule::denial(context, &path, &member.node, Target::default()));
+        } else if TOP_LEVEL.contains(&key) || keys::CONTAINERS.contains(&key) {
+            context.report.add_replaced(&path, replaced.later_offset);
         }
     }
+    denial
 }
 
 /// What to do about a file without servers, by what the file looks like.

@@ -73,6 +73,10 @@ fn namespace(
     let mut scope = Scope::new(object, path, context);
     scope.report_replaced(object, path);
     scope.report_unknown(&[NAMESPACE], NAMESPACE);
+    if scope.first_error.is_some() {
+        // Nobody knows what was to be held back in it.
+        return None;
+    }
     let Some(listed) = object.get("servers") else {
         let hint = Some("add `\"servers\": [\"…\"]`".to_owned());
         scope.complain(Severity::Error, path, member.key_offset, "has no `servers`", hint);

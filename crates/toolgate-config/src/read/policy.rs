@@ -44,9 +44,9 @@ pub(super) fn read(
         }
     };
     let mut scope = Scope::new(object, path, context);
-    scope.report_replaced(object, path);
+    scope.refuse_replaced(object, path);
     scope.refuse_unknown(POLICY);
-    // A misspelt `rules` must not be a policy without rules.
+    // A misspelt `rules` must not be a policy without rules, nor one of two a policy without the other.
     let is_misspelt = scope.first_error.is_some();
     inherited.rules.extend(rule::read_all(&mut scope));
     if is_misspelt {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::scope::WRITTEN_TWICE;
 use crate::position::{SourceText, printable};
 use crate::{MAX_PROBLEMS, Position, Problem, Severity};
 
@@ -82,6 +83,12 @@ impl<'a> Report<'a> {
         let predicate = "is written more than once; the last one is used";
         let hint = Some("remove the others".to_owned());
         self.add(Severity::Warning, path, later_offset, predicate, hint);
+    }
+
+    /// The same of a key that holds something back, where each of the values may have been meant.
+    pub(super) fn refuse_replaced(&mut self, path: &Path<'_>, later_offset: usize) {
+        let hint = Some("remove the others".to_owned());
+        self.add(Severity::Error, path, later_offset, WRITTEN_TWICE, hint);
     }
 
     /// Keeps a problem, as long as there is room.

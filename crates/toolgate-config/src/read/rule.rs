@@ -19,6 +19,9 @@ use crate::keys::{RULE, WHEN};
 /// The longest reason, in characters.
 const LONGEST_REASON: usize = 500;
 
+/// The keys that say which tools a rule is about.
+const TARGET: &[&str] = &["server", "tool", "annotations", "trusted"];
+
 /// What is under `when`.
 #[derive(Default)]
 struct When {
@@ -60,10 +63,12 @@ fn read(scope: &mut Scope<'_, '_>, path: &Path<'_>, node: &Node<'_>, rules: &mut
     };
     let outer_error = scope.first_error.take();
     scope.within(object, path, |inner| {
-        inner.report_replaced(object, path);
+        inner.refuse_replaced(object, path);
         inner.refuse_unknown(RULE);
-        let targets = targets(inner);
-        let verdict = verdict(inner, node.offset);
+        let is_twice =
+            |keys: &[&str]| object.replaced.iter().any(|each| keys.contains(&&*each.key));
+        let targets = targets(inner).filter(|_| !is_twice(TARGET));
+        let verdict = verdict(inner, node.offset).filter(|_| !is_twice(&["verdict"]));
         let when = when(inner);
         let reason = reason(inner);
         let is_sound = inner.first_error.is_none();

@@ -6,9 +6,12 @@ use super::report::Path;
 use crate::choice::Choice;
 use crate::document::{Member, Node, Object, Value};
 use crate::expand::Unexpanded;
-use crate::keys::{is_comment, nearest};
+use crate::keys::{PROTECTING, is_comment, nearest};
 use crate::position::printable;
 use crate::{Problem, Severity};
+
+/// What is wrong with a key that is there twice, where no one of them can be chosen.
+pub(super) const WRITTEN_TWICE: &str = "is written more than once, which cannot be understood";
 
 /// An object, the way to it, and what went wrong in it.
 pub(super) struct Scope<'r, 'c> {
@@ -280,15 +283,28 @@ impl<'r, 'c> Scope<'r, 'c> {
         Some(chosen)
     }
 
-    /// Warns of keys that are written twice.
+    /// Warns of keys that are written twice; of those that hold something back it is an error.
     pub(super) fn report_replaced(&mut self, object: &Object<'_>, path: &Path<'_>) {
         for replaced in &object.replaced {
-            let path = Path::Key(path, &replaced.key);
-            self.context.report.add_replaced(&path, replaced.later_offset);
+            let (path, offset) = (Path::Key(path, &replaced.key), replaced.later_offset);
+            if PROTECTING.contains(&&*replaced.key) {
+                self.complain(Severity::Error, &path, offset, WRITTEN_TWICE, None);
+            } else {
+                self.context.report.add_replaced(&path, offset);
+            }
         }
     }
 
-    /// Warns of the keys that are neither known nor comments.
+    /// The same as errors: in a policy, the one that is left out may be the stricter one.
+    pub(super) fn refuse_replaced(&mut self, object: &Object<'_>, path: &Path<'_>) {
+        for replaced in &object.replaced {
+            let path = Path::Key(path, &replaced.key);
+            self.complain(Severity::Error, &path, replaced.later_offset, WRITTEN_TWICE, None);
+        }
+    }
+
+    /// Warns of the keys that are neither known nor comments. One that was to hold something back is an
+    /// error.
     pub(super) fn report_unknown(&mut self, accepted: &[&[&str]], suggested: &[&str]) {
         self.unknown(Severity::Warning, accepted, suggested);
     }
@@ -304,9 +320,11 @@ impl<'r, 'c> Scope<'r, 'c> {
             if is_comment(key) || accepted.iter().any(|keys| keys.contains(&key)) {
                 continue;
             }
+            let protecting = nearest(key, PROTECTING).is_some();
             // The nearest key takes a while to find; nobody would read it beyond the limit.
             let near = self.context.report.has_room().then(|| nearest(key, suggested)).flatten();
             let hint = near.map(|near| format!("did you mean `{near}`?"));
+            let severity = if protecting { Severity::Error } else { severity };
             let path = Path::Key(self.path, key);
             let predicate = match severity {
                 Severity::Warning => "is not a known key; it is ignored",

@@ -257,3 +257,45 @@ fn where_telemetry_goes_is_read_and_what_is_not_understood_sends_nothing() {
         assert!(telemetry(wrong).is_off, "{wrong}");
     }
 }
+
+#[test]
+fn of_two_values_none_lets_more_through() {
+    for policy in [
+        r#""deny", "policy": "allow""#,
+        r#"{ "default": "deny", "default": "allow" }"#,
+        r#"{ "default": "allow", "rules": [{ "verdict": "deny" }], "rules": [] }"#,
+        r#"{ "default": "allow", "rules": [{ "verdict": "deny", "verdict": "allow" }] }"#,
+        r#"{ "default": "allow", "rules": [{ "tool": "github_*", "tool": "x", "verdict": "deny" }] }"#,
+    ] {
+        let configuration = configuration(policy);
+        let told = told(&configuration);
+        assert!(told.starts_with("error: ") && told.contains("more than once"), "{told}");
+        assert_eq!(verdict(configuration.policy, &json!({})), Verdict::Deny, "{policy}");
+    }
+}
+
+#[test]
+fn a_misspelt_policy_denies() {
+    let file = r#"{ "mcpServers": { "github": { "command": "x" } }, "polcy": "deny" }"#;
+    let configuration = read(file);
+    assert!(told(&configuration).contains("every call is denied"), "{}", told(&configuration));
+    assert_eq!(verdict(configuration.policy, &json!({})), Verdict::Deny);
+}
+
+#[test]
+fn a_misspelt_key_that_holds_something_back_is_an_error() {
+    for server in [
+        r#""tools": { "send": { "aproval": "deny" } }"#,
+        r#""tools": { "send": { "approval": "deny", "approval": "allow" } }"#,
+        r#""tools": { "send": { "label": ["private"] } }"#,
+        r#""label": ["private"]"#,
+        r#""policy": "deny""#,
+        r#""labels": ["private"], "labels": []"#,
+    ] {
+        let file = format!("{{ \"mcpServers\": {{ \"a\": {{ \"command\": \"x\", {server} }} }} }}");
+        let configuration = read(&file);
+        let told = told(&configuration);
+        assert!(told.starts_with("error: "), "{server}: {told}");
+        assert!(configuration.servers[0].transport.is_err(), "it is not served: {server}");
+    }
+}

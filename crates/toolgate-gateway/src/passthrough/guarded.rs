@@ -153,12 +153,14 @@ impl Guarded {
         } else {
             self.guard.unlisted(&name)
         };
-        let unknown = || {
-            let name: String = name.chars().take(128).collect();
-            ErrorData::invalid_params(format!("there is no tool `{name}`"), None)
-        };
         let arguments = field("arguments").filter(|arguments| !arguments.is_null());
-        Ok((tool.ok_or_else(unknown)?, arguments.unwrap_or_else(|| json!({}))))
+        let arguments = arguments.unwrap_or_else(|| json!({}));
+        let Some(tool) = tool else {
+            self.guard.note_unknown(&name, &arguments, &CallContext::direct(&self.session));
+            let name: String = name.chars().take(128).collect();
+            return Err(ErrorData::invalid_params(format!("there is no tool `{name}`"), None));
+        };
+        Ok((tool, arguments))
     }
 
     async fn admit(

@@ -273,11 +273,25 @@ impl Inner {
             Err(BrokerError::Call(error)) => match *error {
                 CallError::Cancelled => return Err("cancelled".to_owned().into()),
                 CallError::Refused { error, .. } => error_result(&error.message),
-                other => error_result(&other.to_string()),
+                other => {
+                    if matches!(other, CallError::Stopped { .. } | CallError::TimedOut { .. }) {
+                        self.lost(id, name);
+                    }
+                    error_result(&other.to_string())
+                }
             },
             Err(error) => error_result(&meta::refusal(&self.wiring.session, &error)),
         };
         Ok(self.value(tool.as_ref(), result)?)
+    }
+
+    /// Nobody knows what came of a call, unless it can be made again without harm.
+    fn lost(&self, id: CallId, name: &str) {
+        if let Some(recorder) = &self.wiring.recorder
+            && !is_harmless(self.wiring.session.host(), name, "{}")
+        {
+            recorder.is_unknown(id, name);
+        }
     }
 
     fn value(&self, tool: Option<&Tool>, result: Value) -> Result<Box<RawValue>, String> {

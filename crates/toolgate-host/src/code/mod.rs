@@ -242,6 +242,14 @@ impl CodeMode {
             }
         };
         report.emitted.append(&mut bridge.take_emitted());
+        if let Some(recorder) = &recorder {
+            // Such as those about which a person was being asked.
+            let in_flight =
+                report.calls.iter_mut().filter(|call| call.state == CallState::InFlight);
+            for call in in_flight.filter(|call| recorder.is_unsent(call.id)) {
+                call.state = CallState::Refused("the run ended before it was sent".to_owned());
+            }
+        }
         if let Some(problem) = recorder.as_ref().and_then(|recorder| recorder.broken()) {
             report.outcome = Outcome::Crashed(problem);
         }

@@ -66,6 +66,8 @@ struct Made {
     name: String,
     arguments: String,
     written: bool,
+    /// Whether it may have reached its server.
+    sent: bool,
 }
 
 /// What one run may write. It is there to protect the disk; no honest run comes near it.
@@ -109,7 +111,7 @@ impl Recorder {
             .filter(|(_, past)| past.told.is_none())
             .map(|(call, past)| {
                 let (name, arguments) = (past.name.clone(), past.arguments.clone());
-                (*call, Made { name, arguments, written: true })
+                (*call, Made { name, arguments, written: true, sent: past.sent })
             })
             .collect();
         self.past = past;
@@ -138,6 +140,11 @@ impl Recorder {
         let mut unknown = self.state.lock().unknown.clone();
         unknown.sort_by_key(|call| call.number);
         unknown
+    }
+
+    /// Whether a call is under way that was not sent.
+    pub(super) fn is_unsent(&self, call: CallId) -> bool {
+        self.state.lock().made.get(&call).is_some_and(|made| !made.sent)
     }
 
     /// Notes that nobody knows what came of a call, and that it is not repeated.
@@ -173,7 +180,7 @@ impl Recorder {
                     self.write(0, || self.journal.forget_end(id, *call).map(|_| ()));
                 }
                 let (name, arguments) = ((*name).to_owned(), arguments.get().to_owned());
-                let made = Made { name, arguments, written: false };
+                let made = Made { name, arguments, written: false, sent: false };
                 self.state.lock().made.insert(*call, made);
             }
             Happened::Repeated { id: call } => {
@@ -233,6 +240,7 @@ impl Recorder {
                 return;
             };
             made.written = true;
+            made.sent |= decision.is_some_and(|decision| decision.sent);
             made.clone()
         };
         let Made { name, arguments, .. } = &made;
@@ -339,7 +347,9 @@ mod tests {
         first.happened(&Happened::Began(Beginning::default()));
         first.happened(&called);
         assert_eq!(sent(&journal), [false; 0], "nothing has happened yet");
+        assert!(first.is_unsent(0));
         first.decided(0, &SENT).unwrap();
+        assert!(!first.is_unsent(0));
         assert_eq!(sent(&journal), [true]);
 
         // Killed here; whoever goes on comes to the same call.

@@ -31,6 +31,7 @@ fn returned(value: &Value) -> Outcome {
 
 fn call(name: &str, state: CallState) -> CallRecord {
     CallRecord {
+        id: 0,
         name: name.to_owned(),
         arguments: r#"{"id":7}"#.to_owned(),
         state,

@@ -191,3 +191,20 @@ fn verdicts_are_words() {
     assert_eq!(words, json!(["allow", "ask", "deny"]));
     assert_eq!(serde_json::to_value(Mode::DenyWrites).expect("a plain word"), "deny-writes");
 }
+
+#[test]
+fn a_call_is_repeatable_where_its_server_is_believed() {
+    let repeatable = |claims, trust, hint: &str| {
+        let server = ServerPolicy { trust, ..ServerPolicy::default() };
+        let servers = BTreeMap::from([("notes".into(), server)]);
+        let policy = Policy::new(PolicySettings { claims, servers, ..PolicySettings::default() });
+        let says = Annotations::from_value(&json!({ hint: true }));
+        policy.tool(&ToolId::new("notes", "put"), "notes_put", says).is_repeatable()
+    };
+    for hint in ["readOnlyHint", "idempotentHint"] {
+        assert!(repeatable(Claims::All, Trust::Unknown, hint));
+        assert!(!repeatable(Claims::Trusted, Trust::Unknown, hint));
+        assert!(repeatable(Claims::Trusted, Trust::Trusted, hint));
+    }
+    assert!(!repeatable(Claims::All, Trust::Trusted, "openWorldHint"));
+}

@@ -100,6 +100,7 @@ impl Ledger {
 
     fn push(&mut self, name: &str, arguments: &str, state: CallState) {
         self.calls.push(CallRecord {
+            id: self.last.unwrap_or_default(),
             name: name.to_owned(),
             arguments: cut(arguments, ARGUMENT_BYTES).to_owned(),
             state,

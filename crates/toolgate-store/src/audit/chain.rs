@@ -11,6 +11,8 @@ use super::AuditRecord;
 
 /// What the first line of all follows.
 pub(super) const FIRST: &str = "";
+/// What a line follows if nobody knows any more how far the chain went: it shows that for good.
+pub(super) const LOST: &str = "lost";
 /// A line is not longer than this; what is longer is no line of ours.
 pub(super) const LONGEST: u64 = 4 * 1024 * 1024;
 
@@ -66,9 +68,9 @@ impl Line {
 }
 
 impl Head {
-    /// What is not there, or damaged, knows nothing.
-    pub(super) fn read(text: &[u8]) -> Self {
-        serde_json::from_slice(text).unwrap_or_default()
+    /// None where it is not there, or damaged.
+    pub(super) fn read(text: &[u8]) -> Option<Self> {
+        serde_json::from_slice(text).ok()
     }
 
     /// Always of the same length, so that it is written over the one before it.

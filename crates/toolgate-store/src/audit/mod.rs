@@ -30,7 +30,7 @@ use self::write::Open;
 #[serde(default, rename_all = "camelCase")]
 pub struct AuditRecord {
     /// What happened: `call`; `decision` where a call was about to be made; `approval`, `grant`,
-    /// `definition`, `login`, `logout`, `server`, `token` where a person did something.
+    /// `definition`, `login`, `logout`, `repeat`, `server`, `token` where a person did something.
     pub kind: String,
     /// Who asked for it.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -145,6 +145,9 @@ pub enum AuditProblem {
         /// The last number that was written.
         expected: u64,
     },
+    /// There are lines, but not what says how many there were.
+    #[error("how far the log went is not known: the file that says so is missing or damaged")]
+    Headless,
 }
 
 impl AuditLog {

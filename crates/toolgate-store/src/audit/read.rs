@@ -15,7 +15,7 @@ type Seen<'s> = &'s mut dyn FnMut(Result<(u64, AuditRecord), AuditProblem>);
 
 /// What there was at one moment.
 struct Snapshot {
-    head: Head,
+    head: Option<Head>,
     /// Oldest first, with their names and how much of them there was.
     files: Vec<(String, File, u64)>,
 }
@@ -28,11 +28,15 @@ struct Walk {
 }
 
 pub(super) fn read(path: &Path, seen: Seen<'_>) -> io::Result<AuditExtent> {
-    let Snapshot { head, files } = snapshot(path)?;
+    let Snapshot { head: found, files } = snapshot(path)?;
+    let head = found.clone().unwrap_or_default();
     let mut walk = Walk { before: None, number: 0, extent: AuditExtent::default() };
     for (name, file, length) in files {
         walk.extent.files += 1;
         walk.file(&name, file.take(length), &head, seen)?;
+    }
+    if found.is_none() && walk.extent.lines > 0 {
+        seen(Err(AuditProblem::Headless));
     }
     if head.number > walk.number {
         seen(Err(AuditProblem::Cut { found: walk.number, expected: head.number }));

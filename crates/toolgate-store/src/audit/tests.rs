@@ -183,3 +183,50 @@ fn many_writers_roll_and_none_of_it_is_lost() {
     assert_eq!((tools.len(), problems), (320, Vec::new()));
     assert!(aside(&log).len() > 10);
 }
+
+#[test]
+fn lines_without_their_head_show_and_writing_on_does_not_hide_it() {
+    for remove in [true, false] {
+        let (_folder, log) = log_of(&["a", "b", "c"]);
+        let text = fs::read_to_string(log.path()).unwrap();
+        let shorter: Vec<&str> = text.lines().take(2).collect();
+        fs::write(log.path(), shorter.join("\n") + "\n").unwrap();
+        let head = chain::head_path(log.path());
+        if remove {
+            fs::remove_file(head).unwrap();
+        } else {
+            fs::write(head, "").unwrap();
+        }
+        assert_eq!(seen(&log).1, [AuditProblem::Headless]);
+        let another = AuditLog::new(log.path().to_owned());
+        another.append(&record("d")).unwrap();
+        another.append(&record("e")).unwrap();
+        assert_eq!(seen(&log).1, [AuditProblem::Broken(line(3))]);
+    }
+    let (_folder, log) = log_of(&[]);
+    assert_eq!(seen(&log), (Vec::new(), Vec::new()));
+}
+
+/// Where a file cannot become longer than a few lines, in a process of its own.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_leaves_no_half_line() {
+    const PLACE: &str = "TOOLGATE_TEST_FULL_DISK";
+    if let Some(path) = std::env::var_os(PLACE) {
+        let log = AuditLog::new(path.into());
+        assert!((0..100).any(|_| log.append(&record("a")).is_err()), "it is never full");
+        return;
+    }
+    let (_folder, log) = log_of(&["first"]);
+    let status = std::process::Command::new("sh")
+        .args(["-c", "trap '' XFSZ; ulimit -f 2; exec \"$0\" a_full_disk_leaves_no_half_line"])
+        .arg(std::env::current_exe().unwrap())
+        .env(PLACE, log.path())
+        .status()
+        .unwrap();
+    assert!(status.success());
+    assert!(fs::read(log.path()).unwrap().ends_with(b"\n"));
+    log.append(&record("last")).unwrap();
+    let (tools, problems) = seen(&log);
+    assert_eq!((tools.last().unwrap().as_str(), problems), ("last", Vec::new()));
+}

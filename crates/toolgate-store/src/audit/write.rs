@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     AuditLimits, AuditRecord,
-    chain::{FIRST, Head, LONGEST, Line, aside_path, head_path, put_aside},
+    chain::{FIRST, Head, LONGEST, LOST, Line, aside_path, head_path, put_aside},
 };
 use crate::files;
 
@@ -55,7 +55,8 @@ impl Open {
     }
 
     fn append_locked(&mut self, records: &[AuditRecord], limits: AuditLimits) -> io::Result<()> {
-        let head = self.head()?;
+        let found = self.head()?;
+        let head = found.clone().unwrap_or_default();
         if head.rolled != self.known.rolled || self.end == u64::MAX {
             // Somebody else has put the file aside, or nothing is known yet.
             self.file = open(&self.path)?;
@@ -64,6 +65,13 @@ impl Open {
         if end != self.end || head != self.known {
             self.known = head;
             end = self.catch_up(end)?;
+        }
+        if found.is_none() {
+            if end > 0 {
+                LOST.clone_into(&mut self.known.hash);
+            }
+            // It is there before the first line, so that lines without it are never our own doing.
+            self.write_head()?;
         }
         if end >= limits.file_bytes {
             self.roll(limits)?;
@@ -79,14 +87,18 @@ impl Open {
             hash = Line { number, time, before: hash, record, hash: String::new() }
                 .write(&mut text)?;
         }
-        self.file.write_all(&text)?;
+        if let Err(error) = self.file.write_all(&text) {
+            // On a full disk a part may have been written, which would be half a line for ever.
+            self.file.set_len(end)?;
+            return Err(error);
+        }
         self.end = end + u64::try_from(text.len()).unwrap_or_default();
         (self.known.number, self.known.hash) = (number, hash);
         self.known.from = self.known.from.max(1);
         self.write_head()
     }
 
-    fn head(&mut self) -> io::Result<Head> {
+    fn head(&mut self) -> io::Result<Option<Head>> {
         let mut text = Vec::new();
         self.head_file.seek(SeekFrom::Start(0))?;
         Read::by_ref(&mut self.head_file).take(LONGEST_HEAD).read_to_end(&mut text)?;

@@ -76,6 +76,9 @@ fn decide(
     }
     printer.line(&call.inquiry);
     if arguments.show {
+        if let Some(all) = &call.inquiry.all_arguments {
+            printer.line(format!("All of its arguments: {all}"));
+        }
         return Ok(ExitCode::SUCCESS);
     }
     let lasts = match arguments.lasts {

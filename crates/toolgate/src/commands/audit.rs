@@ -42,6 +42,9 @@ pub(crate) fn run(arguments: &Audit, printer: &mut Printer) -> Result<ExitCode, 
 /// What was verified, and from where on: what was too old is not there any more.
 fn whole(extent: &AuditExtent) -> String {
     let AuditExtent { first, lines, files } = *extent;
+    if lines == 0 {
+        return "There is no record yet.".to_owned();
+    }
     let among = if files > 1 { format!(" in {files} files") } else { String::new() };
     let beginning = match first {
         Some((number, time)) if number > 1 => {

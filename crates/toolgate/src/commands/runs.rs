@@ -6,11 +6,14 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use toolgate_host::one_line;
-use toolgate_store::{Journal, JournalError, RunCall, RunDetail, RunState, RunSummary};
+use toolgate_store::{
+    AuditRecord, Journal, JournalError, RunCall, RunDetail, RunState, RunSummary,
+};
 use toolgate_upstream::Redactor;
 
 use crate::{
     cli::{Globals, Runs, RunsCommand},
+    decisions,
     failure::Failure,
     load,
     printer::Printer,
@@ -170,10 +173,22 @@ fn repeat(journal: &Journal, id: &str, call: u64, printer: &mut Printer) -> Resu
         return Err(Failure::new(format!("run {id} is still running")));
     }
     let unknown = detail.calls.iter().find(|each| each.number == call);
-    let unknown = unknown.is_some_and(|each| call_state(each, state) == "unknown");
-    if !unknown || !journal.forget_end(id, call).map_err(unusable)? {
+    let unknown = unknown.filter(|each| call_state(each, state) == "unknown");
+    let forgotten = unknown.map(|_| journal.forget_end(id, call)).transpose().map_err(unusable)?;
+    let (Some(unknown), Some(true)) = (unknown, forgotten) else {
         return Err(Failure::usage(format!("call {call} of run {id} is none of unknown outcome"))
             .hint(format!("`toolgate runs show {id}` lists its calls")));
+    };
+    if let Some(store) = load::store() {
+        let record = AuditRecord {
+            kind: "repeat".to_owned(),
+            run: Some(id.clone()),
+            tool: unknown.name.clone(),
+            verdict: "allow".to_owned(),
+            rule: format!("call {call}, of unknown outcome, is made again"),
+            ..AuditRecord::default()
+        };
+        decisions::write(&store, record)?;
     }
     printer.line(format!("Call {call} is made again when the run is resumed."));
     printer.note(format!("  hint: `toolgate run --resume {id}`"));

@@ -83,6 +83,25 @@ async fn a_call_of_unknown_outcome_can_be_named_to_be_repeated() {
 }
 
 #[tokio::test]
+async fn a_call_whose_server_crashed_is_of_unknown_outcome() {
+    let (workplace, log) = workplace(&json!({}));
+    std::fs::write(workplace.path().join("crash.ts"), "return await kit_crash({})").unwrap();
+    let told = workplace.run(&["run", "crash.ts", "--json"]).await.json();
+    assert_eq!(told["run"]["unknown"], json!([{ "call": 0, "name": "kit_crash" }]), "{told}");
+    let runs = workplace.run(&["runs", "--json"]).await.json();
+    let id = runs[0]["id"].as_str().unwrap();
+    let again = workplace.run(&["run", "--resume", id, "--json"]).await.json();
+    assert_eq!(again["run"]["unknown"], told["run"]["unknown"], "{again}");
+    assert_eq!(called(&log), ["crash"], "it is not repeated by itself");
+    let named = workplace.run(&["runs", "repeat", id, "0"]).await;
+    assert_eq!(named.code, Some(0), "{named:?}");
+    let record = workplace.run(&["audit", "--json"]).await.stdout;
+    let last: Value = serde_json::from_str(record.lines().last().unwrap()).unwrap();
+    assert_eq!((&last["kind"], &last["tool"]), (&json!("repeat"), &json!("kit_crash")), "{last}");
+    assert_eq!(last["run"], id, "{last}");
+}
+
+#[tokio::test]
 async fn where_the_journal_fails_in_the_middle_nothing_more_is_called() {
     let (workplace, log) = workplace(&json!({}));
     let code = "const done = [];

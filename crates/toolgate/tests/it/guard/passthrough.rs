@@ -35,7 +35,8 @@ async fn the_policy_holds_for_a_server_that_is_passed_through() {
             format!("{} {} {}", row["tool"], row["verdict"], row["outcome"]).replace('"', "")
         })
         .collect();
-    assert_eq!(told, ["resources/read deny refused", "records_list allow ok"]);
+    let expected = ["delete deny refused", "resources/read deny refused", "records_list allow ok"];
+    assert_eq!(told, expected);
 }
 
 #[tokio::test]

@@ -84,3 +84,16 @@ async fn the_record_rolls_over_and_is_verified_across_files() {
     assert_eq!(verified.code, Some(0), "{verified:?}");
     assert!(verified.stdout.contains(" in 2 files. It begins with number "), "{verified:?}");
 }
+
+#[tokio::test]
+async fn a_record_whose_end_nobody_knows_is_not_whole() {
+    let workplace = workplace(&json!("allow"));
+    let fresh = workplace.run(&["audit", "--verify"]).await;
+    assert_eq!((fresh.stdout.as_str(), fresh.code), ("There is no record yet.\n", Some(0)));
+    workplace.run(&["call", "records_delete", r#"{"id":"1"}"#]).await;
+    assert_eq!(workplace.run(&["audit", "--verify"]).await.code, Some(0));
+    std::fs::remove_file(workplace.path().join("state/audit/audit.head")).unwrap();
+    let verified = workplace.run(&["audit", "--verify"]).await;
+    assert_eq!(verified.code, Some(1), "{verified:?}");
+    assert!(verified.stderr.contains("how far the log went is not known"), "{verified:?}");
+}
