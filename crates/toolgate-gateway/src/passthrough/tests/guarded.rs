@@ -239,6 +239,13 @@ async fn what_is_read_is_known_when_a_call_would_carry_it_away() {
     client.ask("resources/read", json!({ "uri": "x:1" })).await.unwrap();
     let refused = client.ask("tools/call", call(&words.to_uppercase())).await.unwrap();
     assert_eq!(refused["isError"], true, "{refused}");
+
+    // What a server refuses with is data of it too.
+    server.results.lock().remove("resources/read");
+    let client = Legacy::guarded(&server, Some(Arc::clone(&place.guard))).await;
+    assert!(client.ask("resources/read", json!({ "uri": "x:words" })).await.is_err());
+    let refused = client.ask("tools/call", call(words)).await.unwrap();
+    assert_eq!(refused["isError"], true, "{refused}");
 }
 
 #[tokio::test]
