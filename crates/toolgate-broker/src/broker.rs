@@ -15,6 +15,7 @@ use crate::{
     gate::Gate,
     guard::GuardSettings,
     validate::{Uncheckable, Validators},
+    watch::ResultOrigin,
 };
 
 /// The catalogue, which the host keeps up to date while calls are made.
@@ -101,11 +102,18 @@ impl Broker {
     }
 
     /// Takes in what a call returned before, so that it is known where a later call has it from: a run
-    /// that goes on is answered from the journal, and its calls do not come here again.
-    pub fn recall(&self, name: &str, arguments: &Value, context: &CallContext, result: &Value) {
-        if let Ok(tool) = self.resolve(name) {
-            self.gate.recall(&tool, arguments, context, result);
-        }
+    /// that goes on is answered from the journal, and its calls do not come here again. `known` is what
+    /// was written down of it then.
+    pub fn recall(
+        &self,
+        name: &str,
+        known: Option<&ResultOrigin>,
+        arguments: &Value,
+        context: &CallContext,
+        result: &Value,
+    ) {
+        let tool = self.resolve(name).ok();
+        self.gate.recall((name, tool.as_ref()), known, arguments, context, result);
     }
 
     /// What the policy makes of calls.

@@ -83,6 +83,8 @@ pub struct Decided<'a> {
     pub sent: bool,
     /// Which earlier results it is close to, as JSON, where there are any.
     pub flow: Option<&'a str>,
+    /// Where its result will come from: a [`crate::ResultOrigin`], as JSON.
+    pub origin: &'a str,
 }
 
 /// What is shown of what a client calls itself.
@@ -121,6 +123,11 @@ impl SessionContext {
         self.watch.read(&self.id)
     }
 
+    /// Takes in a text that is made of what another session has read.
+    pub fn take_in(&self, read: &[ReadBefore], text: &str) {
+        self.watch.take_in(read, text);
+    }
+
     /// Who is at the other end.
     pub fn caller(&self) -> &Caller {
         &self.caller
@@ -156,7 +163,8 @@ impl Caller {
 }
 
 impl RunContext {
-    /// A run of this script, under an id that the journal knows too.
+    /// A run of this script, under an id that the journal knows too. Where it goes on with another one,
+    /// the script is that which it began with.
     pub fn new(id: impl Into<Arc<str>>, code: &str) -> Self {
         Self {
             id: id.into(),

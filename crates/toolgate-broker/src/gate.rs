@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use toolgate_catalog::Tool;
-use toolgate_policy::{Decision, Flow, FlowMode, Policy, ToolPolicy};
+use toolgate_policy::{Decision, Flow, FlowMode, LabelSet, Policy, ToolPolicy};
 use toolgate_store::AuditRecord;
 use toolgate_telemetry::Telemetry;
 use toolgate_upstream::{CallError, CallOptions};
@@ -16,7 +16,7 @@ use crate::{
     lanes::{Lanes, Place},
     record::{self, Recorder},
     recording::Recording,
-    watch,
+    watch::{self, ResultOrigin},
 };
 
 /// Decides on requests to servers, whoever sends them: calls of tools, and what else is asked of a
@@ -123,7 +123,7 @@ impl Gate {
         options: &CallOptions,
     ) -> Result<Admitted, BrokerError> {
         let policy = self.guard.policy_of(tool);
-        let flow = watch::flow(context, tool, arguments, self.policy().flow());
+        let flow = watch::flow(context, tool.name.as_str(), arguments, self.policy().flow());
         let decision = policy.decide(arguments, &flow);
         recording.decided(&decision);
         let (tool, context) = (tool.clone(), context.clone());
@@ -138,15 +138,31 @@ impl Gate {
     }
 
     /// Takes in what a call returned before, so that it is known where a later call has it from: a run
-    /// that goes on is answered from the journal, and its calls do not come here again.
-    pub fn recall(&self, tool: &Tool, arguments: &Value, context: &CallContext, result: &Value) {
+    /// that goes on is answered from the journal, and its calls do not come here again. `known` is what
+    /// was written down of it then, and `tool` what has the name now.
+    pub(crate) fn recall(
+        &self,
+        (name, tool): (&str, Option<&Tool>),
+        known: Option<&ResultOrigin>,
+        arguments: &Value,
+        context: &CallContext,
+        result: &Value,
+    ) {
         let mode = self.policy().flow();
-        if mode != FlowMode::Off {
-            let labels = self.policy_of(tool).labels();
-            // What it carried then, its result has labels of.
-            let flow = watch::flow(context, tool, arguments, mode);
-            watch::learn(context, tool, labels, &flow, result);
+        if mode == FlowMode::Off {
+            return;
         }
+        let known = match (known, tool) {
+            (Some(known), _) => known.clone(),
+            (None, Some(tool)) => ResultOrigin { tool: tool.id.clone(), labels: LabelSet::EMPTY },
+            (None, None) => ResultOrigin::unknown(name),
+        };
+        let now = tool.filter(|tool| tool.id == known.tool);
+        let now = now.map_or(LabelSet::EMPTY, |tool| self.policy_of(tool).labels());
+        // What it carried then, its result has labels of.
+        let flow = watch::flow(context, name, arguments, mode);
+        let origin = ResultOrigin::new(&known.tool, known.labels.union(now), &flow);
+        watch::learn(context, &origin, result);
     }
 
     /// Forgets what was granted for a session. Touches the disk.
@@ -209,23 +225,55 @@ impl Gate {
 impl Admitted {
     /// Takes in what came of the request: its data is known from now on, and its end is recorded.
     pub fn finish(self, outcome: Result<&Value, &BrokerError>) {
-        if let Ok(result) = outcome
-            && self.gate.policy().flow() != FlowMode::Off
-        {
-            let Judged { tool, policy, context, flow } = &self.request;
-            watch::learn(context, tool, policy.labels(), flow, result);
+        match outcome {
+            Ok(result) => self.take_in(result),
+            Err(BrokerError::Call(error)) => {
+                if let Some(said) = words_of(error) {
+                    self.take_in(&said);
+                }
+            }
+            Err(_) => {}
         }
         self.recording.end(outcome);
     }
 
-    /// Notes that the server has no result: it refused, or was not there.
-    pub fn failed(self) {
+    /// Notes that the server has no result: it refused, or was not there. What it said is data too.
+    pub fn failed(self, said: &Value) {
+        self.take_in(said);
         self.recording.fail();
+    }
+
+    /// Takes in something that the server said before the end.
+    pub fn take_in(&self, said: &Value) {
+        if self.gate.policy().flow() != FlowMode::Off {
+            let Judged { context, .. } = &self.request;
+            watch::learn(context, &self.request.origin(), said);
+        }
     }
 
     /// Tells the server which trace the request belongs to.
     pub fn pass_on(&self, meta: &mut Option<Map<String, Value>>) {
         self.recording.pass_on(meta);
+    }
+}
+
+impl Judged {
+    /// Where its result comes from.
+    fn origin(&self) -> ResultOrigin {
+        ResultOrigin::new(&self.tool.id, self.policy.labels(), &self.flow)
+    }
+}
+
+/// What of an error may be the server's own words.
+fn words_of(error: &CallError) -> Option<Value> {
+    match error {
+        CallError::Refused { error, .. } => Some(json!([error.message, error.data])),
+        CallError::Transport { message, .. } => Some(json!(message)),
+        CallError::Unanswered { asked, why, .. } => Some(json!([asked, why])),
+        CallError::NotConnected { failure, .. } | CallError::Unauthorized { failure, .. } => {
+            Some(json!(failure.reason))
+        }
+        _ => None,
     }
 }
 
@@ -239,11 +287,13 @@ fn write_down(
     let evidence = &request.flow.evidence;
     let flow = (!evidence.is_empty()).then(|| serde_json::to_string(evidence).unwrap_or_default());
     let rule = record::rule_of(decision, permit);
+    let origin = serde_json::to_string(&request.origin()).unwrap_or_default();
     let decided = Decided {
         verdict: decision.verdict.as_str(),
         rule: &rule,
         sent: permit.is_some(),
         flow: flow.as_deref(),
+        origin: &origin,
     };
     ledger
         .decided(number, &decided)

@@ -32,4 +32,4 @@ pub use grants::{now, read_grants, write_grant};
 pub use guard::{Endpoints, GuardSettings};
 pub use record::Audit;
 pub use validate::{InvalidArguments, Uncheckable, Violation};
-pub use watch::ReadBefore;
+pub use watch::{ReadBefore, ResultOrigin};

@@ -11,7 +11,7 @@ use std::{
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use toolgate_catalog::{Tool, ToolId};
+use toolgate_catalog::ToolId;
 use toolgate_flow::{Label, LabelSet, Memory, Origin, Trace};
 use toolgate_policy::{Contact, Evidence, Flow, FlowMode};
 
@@ -35,8 +35,20 @@ pub struct ReadBefore {
     pub labels: LabelSet,
 }
 
+/// Where a result of a run comes from, as it is kept with the call: who goes on with the run knows it,
+/// whatever has become of the tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResultOrigin {
+    /// The tool.
+    pub tool: ToolId,
+    /// What is said of the result: what is said of the tool, and of what the call carried.
+    pub labels: LabelSet,
+}
+
 /// What a run has seen.
 pub(crate) struct RunWatch {
+    /// What the script says by itself: the first of the run. Another one was written by somebody who may
+    /// have read what the first was told.
     code: Arc<str>,
     pub(crate) before: Vec<ReadBefore>,
     seen: Mutex<Seen>,
@@ -74,7 +86,7 @@ pub(crate) fn of_result(labels: LabelSet) -> LabelSet {
 }
 
 /// What is known of the data behind a call.
-pub(crate) fn flow(context: &CallContext, tool: &Tool, arguments: &Value, mode: FlowMode) -> Flow {
+pub(crate) fn flow(context: &CallContext, tool: &str, arguments: &Value, mode: FlowMode) -> Flow {
     let mut evidence = Vec::new();
     let session = &context.session.watch;
     let run = context.run.as_ref().map(|(run, _)| run);
@@ -100,18 +112,9 @@ pub(crate) fn flow(context: &CallContext, tool: &Tool, arguments: &Value, mode: 
     Flow { evidence }
 }
 
-/// Takes in what a call returned. What carried private data may give it back in another form, so
-/// that the labels of the arguments go with the result.
-pub(crate) fn learn(
-    context: &CallContext,
-    tool: &Tool,
-    labels: LabelSet,
-    flow: &Flow,
-    result: &Value,
-) {
-    let carried = flow.evidence.iter().filter(|evidence| evidence.contact == Contact::Carried);
-    let labels = carried.fold(of_result(labels), |all, evidence| all.union(evidence.labels));
-    if labels.is_empty() {
+/// Takes in what a call returned.
+pub(crate) fn learn(context: &CallContext, origin: &ResultOrigin, result: &Value) {
+    if origin.labels.is_empty() {
         return;
     }
     let run = context.run.as_ref();
@@ -120,10 +123,26 @@ pub(crate) fn learn(
         if seen.touched.is_empty() {
             seen.memory.knows(&run.watch.code);
         }
-        seen.learn(tool, labels, (None, Some(*call)), result);
+        seen.learn(origin, (None, Some(*call)), result);
     }
     let run = run.map(|(run, _)| Arc::clone(run.id()));
-    context.session.watch.seen.lock().learn(tool, labels, (run, None), result);
+    context.session.watch.seen.lock().learn(origin, (run, None), result);
+}
+
+impl ResultOrigin {
+    /// Of a tool with these labels. What carried private data may give it back in another form, so that
+    /// the labels of the arguments go with the result.
+    pub(crate) fn new(tool: &ToolId, labels: LabelSet, flow: &Flow) -> Self {
+        let carried = flow.evidence.iter().filter(|evidence| evidence.contact == Contact::Carried);
+        let labels = carried.fold(of_result(labels), |all, evidence| all.union(evidence.labels));
+        Self { tool: tool.clone(), labels }
+    }
+
+    /// Of a tool of which nothing is known but what it was called: it may be anything.
+    pub fn unknown(name: &str) -> Self {
+        let tool = ToolId { server: "unknown".into(), tool: name.into() };
+        Self { tool, labels: [Label::Private, Label::Untrusted].into_iter().collect() }
+    }
 }
 
 impl RunWatch {
@@ -149,6 +168,16 @@ impl SessionWatch {
         }
         read
     }
+
+    /// Takes in a text that is made of what another session has read.
+    pub(crate) fn take_in(&self, read: &[ReadBefore], text: &str) {
+        let text = Value::String(text.to_owned());
+        let mut seen = self.seen.lock();
+        for ReadBefore { tool, labels, .. } in read {
+            let origin = ResultOrigin { tool: tool.clone(), labels: *labels };
+            seen.learn(&origin, (None, None), &text);
+        }
+    }
 }
 
 impl ReadBefore {
@@ -168,7 +197,7 @@ impl Seen {
 
     fn look(
         &mut self,
-        tool: &Tool,
+        tool: &str,
         arguments: &Value,
         mode: FlowMode,
         counts: impl Fn(&Past) -> bool,
@@ -177,7 +206,7 @@ impl Seen {
         if self.touched.is_empty() {
             return;
         }
-        let Trace { matches, incomplete } = self.memory.trace(tool.name.as_str(), arguments);
+        let Trace { matches, incomplete } = self.memory.trace(tool, arguments);
         for found in matches {
             let past = found.origin.call.checked_sub(self.first);
             let past = past.and_then(|at| self.past.get(usize::try_from(at).ok()?));
@@ -195,15 +224,15 @@ impl Seen {
 
     fn learn(
         &mut self,
-        tool: &Tool,
-        labels: LabelSet,
+        ResultOrigin { tool, labels }: &ResultOrigin,
         (run, run_call): (Option<Arc<str>>, Option<u64>),
         result: &Value,
     ) {
         let number = self.next();
-        let origin = Origin::new(number, tool.name.as_str()).with_labels(labels);
+        let labels = *labels;
+        let origin = Origin::new(number, &*tool.tool).with_labels(labels);
         self.memory.learn(origin, result);
-        let past = Past { number, tool: tool.id.clone(), labels, run, run_call };
+        let past = Past { number, tool: tool.clone(), labels, run, run_call };
         match self.touched.iter_mut().find(|known| known.tool == past.tool && known.run == past.run)
         {
             Some(known) => known.labels = known.labels.union(labels),

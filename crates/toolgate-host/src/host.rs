@@ -334,8 +334,8 @@ impl Host {
     }
 
     /// The texts of an owner that were too long to show: `read_output` reads them.
-    pub(crate) fn drawer<'o>(&'o self, owner: &'o str) -> Drawer<'o> {
-        self.inner.code.drawer(owner)
+    pub(crate) fn drawer<'o>(&'o self, session: &'o SessionContext) -> Drawer<'o> {
+        self.inner.code.drawer(session)
     }
 
     /// How much of a text is shown at once.

@@ -232,7 +232,7 @@ impl Session {
 
     /// The texts that were too long to show to whoever is at the other end.
     pub(crate) fn drawer(&self) -> Drawer<'_> {
-        self.host.drawer(&self.context.caller().identity)
+        self.host.drawer(&self.context)
     }
 
     /// Calls a tool by its exposed name, in the way of a client that sees it in its list.

@@ -19,6 +19,8 @@ pub struct HostSettings {
     pub servers: Vec<ServerSetup>,
     /// When tools are deferred.
     pub exposure: ExposureSettings,
+    /// The namespace that it is for; none for all that belongs to none.
+    pub namespace: Option<String>,
     /// How many tools a search gives unless it asks for another number.
     pub max_results: usize,
     /// Whether tools that were found stay loaded. Otherwise the session can unload them.
@@ -111,6 +113,7 @@ impl HostSettings {
         Self {
             servers,
             exposure: ExposureSettings::default(),
+            namespace: None,
             max_results: 5,
             keep_loaded_tools: true,
             instructions_budget: 1_000,

@@ -1,9 +1,10 @@
 //! What was decided, and why not otherwise.
 
-use std::{fmt, sync::Arc};
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 use serde_json::Value;
+use toolgate_catalog::ToolId;
 
 use crate::definitions::shown;
 use crate::{Evidence, LabelSet, Mode, Rule, Verdict};
@@ -43,6 +44,8 @@ pub struct FlowFinding {
     pub evidence: Vec<Evidence>,
     /// The labels of all of them.
     pub labels: LabelSet,
+    /// The tools of all of them.
+    pub origins: Vec<ToolId>,
 }
 
 /// A decision with the rules that applied too and why they lost.
@@ -100,6 +103,12 @@ impl Decision {
     /// The labels of the data that the call was found to have to do with.
     pub fn flow_labels(&self) -> LabelSet {
         self.flows.iter().fold(LabelSet::EMPTY, |labels, flow| labels.union(flow.labels))
+    }
+
+    /// The tools that this data came from, each once.
+    pub fn flow_origins(&self) -> Vec<ToolId> {
+        let all: BTreeSet<&ToolId> = self.flows.iter().flat_map(|flow| &flow.origins).collect();
+        all.into_iter().cloned().collect()
     }
 
     /// The evidence of all rules about data, each result once.

@@ -59,6 +59,17 @@ pub struct FlowCondition {
     pub steered_by: LabelSet,
 }
 
+/// What shows that a condition holds.
+#[derive(Debug, Default)]
+pub(crate) struct Shown {
+    /// A few of the results.
+    pub(crate) evidence: Vec<Evidence>,
+    /// The labels of all.
+    pub(crate) labels: LabelSet,
+    /// The tools of all.
+    pub(crate) origins: Vec<ToolId>,
+}
+
 impl Flow {
     /// Nothing is known of any data: a first call, or nobody watches.
     pub const NONE: Self = Self { evidence: Vec::new() };
@@ -75,16 +86,15 @@ impl FlowCondition {
         self.carries.is_superset(other.carries) && self.steered_by.is_superset(other.steered_by)
     }
 
-    /// What shows that it holds, and the labels of all that shows it; nothing where it does not.
-    pub(crate) fn evidence(self, flow: &Flow, mode: FlowMode) -> Option<(Vec<Evidence>, LabelSet)> {
+    /// What shows that it holds; nothing where it does not.
+    pub(crate) fn evidence(self, flow: &Flow, mode: FlowMode) -> Option<Shown> {
         // By labels alone, what was seen may be anywhere.
         let (carried, steered) = match mode {
             FlowMode::Off => return None,
             FlowMode::Content => (Contact::Carried, Contact::Steered),
             FlowMode::Labels => (Contact::Touched, Contact::Touched),
         };
-        let mut shown = Vec::new();
-        let mut found = LabelSet::EMPTY;
+        let mut shown = Shown::default();
         for (labels, needed) in [(self.carries, carried), (self.steered_by, steered)] {
             if labels.is_empty() {
                 continue;
@@ -95,10 +105,15 @@ impl FlowCondition {
             let fitting = || flow.evidence.iter().filter(fits);
             fitting().next()?;
             // A person is shown a few; what they agree to is said of all.
-            found = fitting().fold(found, |found, evidence| found.union(evidence.labels));
-            shown.extend(fitting().take(MAX_SHOWN).cloned());
+            for evidence in fitting() {
+                shown.labels = shown.labels.union(evidence.labels);
+                if !shown.origins.contains(&evidence.tool) {
+                    shown.origins.push(evidence.tool.clone());
+                }
+            }
+            shown.evidence.extend(fitting().take(MAX_SHOWN).cloned());
         }
-        Some((shown, found))
+        Some(shown)
     }
 }
 

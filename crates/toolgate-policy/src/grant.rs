@@ -45,6 +45,9 @@ pub struct Grant {
     /// asked for again.
     #[serde(default)]
     pub labels: LabelSet,
+    /// The tools that this data came from.
+    #[serde(default)]
+    pub origins: Vec<ToolId>,
     /// Since when.
     pub granted_at: Moment,
     /// Until when, this moment excluded.
@@ -93,6 +96,8 @@ pub struct Request<'r> {
     pub arguments: &'r Value,
     /// The labels of its data, as [`Decision::flow_labels`] has them.
     pub labels: LabelSet,
+    /// The tools that it came from, as [`Decision::flow_origins`] has them.
+    pub origins: &'r [ToolId],
     /// The run that it belongs to.
     pub run: Option<&'r str>,
     /// The session that it belongs to.
@@ -169,6 +174,7 @@ impl Grant {
             && self.endpoint == request.endpoint
             && self.is_valid(request.now)
             && self.labels.is_superset(request.labels)
+            && request.origins.iter().all(|origin| self.origins.contains(origin))
             && self.arguments.cover(request.arguments)
     }
 }
@@ -203,7 +209,8 @@ impl Grants {
             Verdict::Allow => Authorisation::Allowed(None),
             Verdict::Deny => Authorisation::Denied,
             Verdict::Ask => {
-                match self.take(&Request { labels: decision.flow_labels(), ..*request }) {
+                let (labels, origins) = (decision.flow_labels(), decision.flow_origins());
+                match self.take(&Request { labels, origins: &origins, ..*request }) {
                     Some(id) => Authorisation::Allowed(Some(id)),
                     None => Authorisation::Ask,
                 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolgate_catalog::{ServerName, Tool, ToolId, possible_names};
 
+use crate::flow::Shown;
 use crate::index::Index;
 use crate::names::{Closeness, Names};
 use crate::requests;
@@ -234,9 +235,10 @@ impl ToolPolicy {
                 continue;
             }
             if applies(rule, arguments)
-                && let Some((evidence, labels)) = rule.flow.evidence(flow, self.flow_mode)
+                && let Some(shown) = rule.flow.evidence(flow, self.flow_mode)
             {
-                found.push(FlowFinding { rule: Arc::clone(rule), evidence, labels });
+                let Shown { evidence, labels, origins } = shown;
+                found.push(FlowFinding { rule: Arc::clone(rule), evidence, labels, origins });
             }
         }
         found

@@ -255,6 +255,7 @@ impl Loaded {
         let lock = self.lock.clone().or_else(|| holds.then(Lock::default));
         HostSettings {
             exposure: exposure(search, mode),
+            namespace: namespace.map(str::to_owned),
             max_results: search.max_results,
             keep_loaded_tools: search.keep_loaded_tools,
             instructions_budget: search.instructions_budget,

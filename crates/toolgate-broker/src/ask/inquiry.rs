@@ -38,6 +38,9 @@ pub struct Inquiry {
     pub evidence: Vec<String>,
     /// The labels of the data that the call has to do with.
     pub labels: LabelSet,
+    /// The tools that this data came from.
+    #[serde(default)]
+    pub origins: Vec<ToolId>,
     /// The conversation.
     pub session: Arc<str>,
     /// The run.
@@ -56,6 +59,7 @@ const ALL_ARGUMENTS: usize = 64 * 1024;
 const NAME: usize = 128;
 const CALLER: usize = 256;
 const MOST_EVIDENCE: usize = 8;
+const MOST_ORIGINS: usize = 16;
 /// How long a yes to one call waits for the call.
 const ONCE: Duration = Duration::from_hours(24);
 /// How long a yes for a run or a session is kept at most: neither lives as long.
@@ -80,8 +84,9 @@ impl Inquiry {
             arguments_hash: Fingerprint::of(arguments),
             rule: rule(decision),
             reason: decision.reason().map(str::to_owned),
-            evidence: decision.evidence().into_iter().take(MOST_EVIDENCE).map(told).collect(),
+            evidence: evidence(decision),
             labels: decision.flow_labels(),
+            origins: decision.flow_origins(),
             session: Arc::clone(context.session.id()),
             run: context.run.as_ref().map(|(run, _)| Arc::clone(run.id())),
             caller: Arc::clone(&context.session.caller().name),
@@ -156,6 +161,7 @@ impl Inquiry {
             endpoint: self.endpoint,
             arguments,
             labels: self.labels,
+            origins: self.origins.clone(),
             granted_at: now,
             expires_at: ends.map(until),
             by: by.into(),
@@ -188,6 +194,27 @@ pub(crate) fn rule(decision: &Decision) -> String {
         Ground::Rule(rule) => rule.origin.to_string(),
         Ground::Mode(mode) => format!("the default \"{mode}\""),
     }
+}
+
+/// Which argument came from which result, of each tool something: a yes is for the data of them all.
+fn evidence(decision: &Decision) -> Vec<String> {
+    let all = decision.evidence();
+    let first = &all[..all.len().min(MOST_EVIDENCE)];
+    let mut others = decision.flow_origins();
+    others.retain(|tool| !first.iter().any(|evidence| evidence.tool == *tool));
+    let mut lines: Vec<String> = first.iter().map(|evidence| told(evidence)).collect();
+    if !others.is_empty() {
+        let names = others.iter().take(MOST_ORIGINS);
+        let names: Vec<String> = names
+            .map(|tool| {
+                format!("{}/{}", shown(tool.server.as_str(), NAME), shown(&tool.tool, NAME))
+            })
+            .collect();
+        let more = others.len().saturating_sub(MOST_ORIGINS);
+        let more = if more > 0 { format!(" and {more} more tools") } else { String::new() };
+        lines.push(format!("also data of {}{more}", names.join(", ")));
+    }
+    lines
 }
 
 fn told(evidence: &Evidence) -> String {

@@ -121,10 +121,11 @@ impl Guarded {
         let outcome = face.route(asked).await;
         match &outcome {
             Ok(result) if result.get("resultType") == Some(&json!("input_required")) => {
+                admitted.take_in(result);
                 self.keep(continuation(&method, &arguments, Some(result)), admitted);
             }
             Ok(result) => admitted.finish(Ok(result)),
-            Err(_) => admitted.failed(),
+            Err(error) => admitted.failed(&json!([error.message, error.data])),
         }
         outcome
     }

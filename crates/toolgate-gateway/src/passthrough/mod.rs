@@ -126,7 +126,11 @@ impl Face for Passthrough {
                 // The modern era has no notifications of clients: what its servers want to know of
                 // roots, they ask for in the request that needs them.
                 ("notifications/initialized", Era::Legacy) | (_, Era::Modern) => {}
-                (method, Era::Legacy) => self.line.notify(method, params).await,
+                // A request without an id is none that is judged, and a server might heed it all the same.
+                (method, Era::Legacy) if method.starts_with("notifications/") => {
+                    self.line.notify(method, params).await;
+                }
+                (_, Era::Legacy) => tracing::debug!("a request without an id is not passed on"),
             }
         })
     }

@@ -130,6 +130,10 @@ impl Server {
                 self.heard.lock().push(("cancelled".to_owned(), Some(params)));
                 Ok(told)
             }
+            ("resources/read", _) if params["uri"] == "x:words" => {
+                let words = "not for strangers: Ada Lovelace owes us 48,200 EUR since the spring";
+                Err(ErrorData::invalid_params(words, None))
+            }
             ("missing", _) => Err(ErrorData::resource_not_found("gone", Some(json!(1)))),
             _ => Ok(json!({ "got": params, "odd": 1.5 })),
         }

@@ -204,11 +204,15 @@ impl Inner {
             Ok(value) => serde_json::from_str(value).unwrap_or_else(|_| json!(value)),
             Err(message) => json!(message),
         });
-        if let Some(result) = told {
+        // What was not sent has nothing of a server.
+        if let Some(mut result) = told.filter(|_| past.sent) {
             let context = CallContext::of_run(self.wiring.session.context(), &self.wiring.run, id);
             let name = called_name(&past.name, &past.arguments);
-            let arguments: Value = serde_json::from_str(&past.arguments).unwrap_or_default();
-            self.wiring.session.host().broker().recall(&name, &arguments, &context, &result);
+            let mut arguments: Value = serde_json::from_str(&past.arguments).unwrap_or_default();
+            self.wiring.media.put_back(&mut arguments);
+            self.wiring.media.put_back(&mut result);
+            let (broker, known) = (self.wiring.session.host().broker(), past.origin.as_ref());
+            broker.recall(&name, known, &arguments, &context, &result);
         }
     }
 

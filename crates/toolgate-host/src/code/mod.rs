@@ -151,12 +151,12 @@ impl CodeMode {
                 let (id, code) = (new_id("run").to_string(), code.to_owned());
                 let caller = session.caller().identity.to_string();
                 let recorder = Recorder::new(journal, id, language, code, caller, stop.clone());
-                Some(recorder.after(&session.read()))
+                let namespace = host.settings().namespace.as_deref();
+                Some(recorder.after(&session.read()).within(namespace))
             }
             Some(Err(problem)) => {
                 let report = no_report(Outcome::Crashed(problem));
-                let owner = &session.caller().identity;
-                return Some(self.shown(owner, report, code, &Media::default(), None, &[]));
+                return Some(self.shown(session, report, code, &Media::default(), None, &[]));
             }
         };
         let options = CallOptions { cancel: stop, ..options };
@@ -182,7 +182,8 @@ impl CodeMode {
         // What its tools say of themselves decides what may be repeated.
         host.first_answers().await;
         let harmless = |name: &str, arguments: &str| bridge::is_harmless(host, name, arguments);
-        let taken = match resume::take(&journal, id, session, resume.unknown, &harmless) {
+        let who = (&**session, host.settings().namespace.as_deref());
+        let taken = match resume::take(&journal, id, who, &resume, &harmless) {
             Ok(taken) => taken,
             Err(error) => return Some(Err(error)),
         };
@@ -208,14 +209,15 @@ impl CodeMode {
         mut options: CallOptions,
     ) -> CodeRun {
         let recorder = recorder.map(Arc::new);
-        let Kept { media, before, owner: began } = kept;
+        let Kept { media, before, owner: began, first_code } = kept;
         let media = Arc::new(Media::new(recorder.clone(), media));
         let host = session.host().clone();
-        let owner = Arc::clone(&session.context().caller().identity);
+        let context = Arc::clone(session.context());
         let clock = RunClock::new();
         let id = recorder.as_ref().map_or_else(|| new_id("run"), |recorder| recorder.id().into());
         let pause = Arc::new(Paused(clock.clone()));
-        let run = RunContext::new(id, &script.code).owned_by(began);
+        let first_code = first_code.as_ref().unwrap_or(&script.code);
+        let run = RunContext::new(id, first_code).owned_by(began);
         let run = run.after(before).with_pause(pause);
         let run = Arc::new(match &recorder {
             Some(recorder) => run.with_ledger(Arc::clone(recorder) as Arc<dyn RunLedger>),
@@ -258,7 +260,7 @@ impl CodeMode {
             host.broker().end_run(&run);
         }
         let waiting = bridge.waiting();
-        let mut run = self.shown(&owner, report, &code, &media, recorder.as_deref(), &waiting);
+        let mut run = self.shown(&context, report, &code, &media, recorder.as_deref(), &waiting);
         run.waiting = waiting;
         traced::ran(span, &run);
         run
@@ -267,14 +269,15 @@ impl CodeMode {
     /// What is shown of a run, which is written down.
     fn shown(
         &self,
-        owner: &str,
+        session: &SessionContext,
         report: Report,
         code: &str,
         media: &Media,
         recorder: Option<&Recorder>,
         waiting: &[WaitingCall],
     ) -> CodeRun {
-        let shown = render::render(&report, code, self.output_tokens(), media, self.drawer(owner));
+        let shown =
+            render::render(&report, code, self.output_tokens(), media, self.drawer(session));
         let render::Shown {
             mut text,
             output,
@@ -315,9 +318,9 @@ impl CodeMode {
         }
     }
 
-    /// The long texts of an owner.
-    pub(crate) fn drawer<'o>(&'o self, owner: &'o str) -> Drawer<'o> {
-        self.outputs.of(owner)
+    /// The long texts of whoever is at the other end of a session.
+    pub(crate) fn drawer<'o>(&'o self, session: &'o SessionContext) -> Drawer<'o> {
+        self.outputs.of(session)
     }
 
     /// How much of a text is shown at once.

@@ -9,6 +9,7 @@ use std::{
 
 use parking_lot::Mutex;
 use regex::RegexBuilder;
+use toolgate_broker::{ReadBefore, SessionContext};
 
 use super::budget;
 
@@ -19,17 +20,20 @@ pub(crate) struct Outputs {
 }
 
 /// The texts of one owner.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct Drawer<'o> {
     outputs: &'o Outputs,
-    owner: &'o str,
+    session: &'o SessionContext,
 }
 
 #[derive(Debug)]
 struct Kept {
-    owner: Box<str>,
+    owner: Arc<str>,
     id: String,
     text: Arc<str>,
+    /// In which session it was made, and what that had read then: the text is made of it.
+    session: Arc<str>,
+    read: Arc<[ReadBefore]>,
 }
 
 /// A part of a kept text.
@@ -60,9 +64,9 @@ const LINE_CHARACTERS: usize = 400;
 const PATTERN_SIZE: usize = 1 << 20;
 
 impl Outputs {
-    /// What is kept of an owner.
-    pub(crate) fn of<'o>(&'o self, owner: &'o str) -> Drawer<'o> {
-        Drawer { outputs: self, owner }
+    /// What is kept of whoever is at the other end of a session.
+    pub(crate) fn of<'o>(&'o self, session: &'o SessionContext) -> Drawer<'o> {
+        Drawer { outputs: self, session }
     }
 }
 
@@ -77,9 +81,16 @@ impl Drawer<'_> {
     /// Keeps a text under this id, in the place of what was there.
     pub(crate) fn keep_as(&self, id: &str, text: &str) {
         let text: Arc<str> = text[..text.floor_char_boundary(MAX_BYTES)].into();
+        let new = Kept {
+            owner: Arc::clone(&self.session.caller().identity),
+            id: id.to_owned(),
+            text,
+            session: Arc::clone(self.session.id()),
+            read: self.session.read().into(),
+        };
         let mut kept = self.outputs.kept.lock();
         kept.retain(|each| !self.has(each, id));
-        kept.push_back(Kept { owner: self.owner.into(), id: id.to_owned(), text });
+        kept.push_back(new);
         let mut bytes: usize = kept.iter().map(|each| each.text.len()).sum();
         while (bytes > MAX_BYTES || kept.len() > MAX_KEPT) && kept.len() > 1 {
             bytes -= kept.pop_front().map_or(0, |oldest| oldest.text.len());
@@ -139,6 +150,19 @@ impl Drawer<'_> {
         Ok(Page { text: budget::head(&found, tokens).to_owned(), next, total: text_length })
     }
 
+    /// Notes that the session reads a part of a text, which may have been made in another: what that had
+    /// read, this one has read too.
+    pub(crate) fn is_read(&self, id: &str, part: &str) {
+        let kept = self.outputs.kept.lock();
+        let found = kept.iter().find(|each| self.has(each, id));
+        let elsewhere = found.filter(|each| each.session != *self.session.id());
+        let read = elsewhere.map(|each| Arc::clone(&each.read));
+        drop(kept);
+        if let Some(read) = read {
+            self.session.take_in(&read, part);
+        }
+    }
+
     fn text(&self, id: &str) -> Result<Arc<str>, Unreadable> {
         let kept = self.outputs.kept.lock();
         let found = kept.iter().find(|each| self.has(each, id));
@@ -146,18 +170,25 @@ impl Drawer<'_> {
     }
 
     fn has(&self, kept: &Kept, id: &str) -> bool {
-        *kept.owner == *self.owner && kept.id == id
+        kept.owner == self.session.caller().identity && kept.id == id
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use toolgate_broker::Caller;
+
     use super::*;
+
+    fn session(identity: &str) -> SessionContext {
+        SessionContext::new(Caller::model(identity))
+    }
 
     #[test]
     fn pages_cover_all_of_it_once() {
         let outputs = Outputs::default();
-        let outputs = outputs.of("me");
+        let me = session("me");
+        let outputs = outputs.of(&me);
         let lines: Vec<String> = (0..2_000).map(|line| format!("line {line}: größe\n")).collect();
         let text = lines.concat();
         let id = outputs.keep(&text);
@@ -179,7 +210,8 @@ mod tests {
     #[test]
     fn reading_always_goes_on() {
         let outputs = Outputs::default();
-        let outputs = outputs.of("me");
+        let me = session("me");
+        let outputs = outputs.of(&me);
         let id = outputs.keep("äöü");
         assert_eq!(outputs.page(&id, 1, 0).unwrap().text, "ö");
         assert_eq!(outputs.page(&id, 99, 0).unwrap().next, None);
@@ -188,7 +220,8 @@ mod tests {
     #[test]
     fn lines_are_found_and_say_where_they_are() {
         let outputs = Outputs::default();
-        let outputs = outputs.of("me");
+        let me = session("me");
+        let outputs = outputs.of(&me);
         let id = outputs.keep("one\ntwo ERROR\nthree\nfour error\n");
         let page = outputs.matches(&id, "(?i)error", 0, 100).unwrap();
         assert_eq!(page.text, "4: two ERROR\n20: four error\n");
@@ -201,7 +234,8 @@ mod tests {
     #[test]
     fn many_matches_come_in_parts() {
         let outputs = Outputs::default();
-        let outputs = outputs.of("me");
+        let me = session("me");
+        let outputs = outputs.of(&me);
         let lines: Vec<String> = (0..500).map(|line| format!("error {line}\n")).collect();
         let text = lines.concat();
         let id = outputs.keep(&text);
@@ -214,7 +248,8 @@ mod tests {
     #[test]
     fn only_so_much_is_kept_and_ids_differ() {
         let outputs = Outputs::default();
-        let outputs = outputs.of("me");
+        let me = session("me");
+        let outputs = outputs.of(&me);
         let first = outputs.keep("first");
         let ids: Vec<String> = (0..MAX_KEPT).map(|_| outputs.keep("x")).collect();
         assert_eq!(outputs.page(&first, 0, 9), Err(Unreadable::Unknown));
@@ -225,7 +260,8 @@ mod tests {
     #[test]
     fn what_is_kept_is_its_owners() {
         let outputs = Outputs::default();
-        let (mine, theirs) = (outputs.of("me"), outputs.of("them"));
+        let (me, them) = (session("me"), session("them"));
+        let (mine, theirs) = (outputs.of(&me), outputs.of(&them));
         mine.keep_as("a", "mine");
         assert_eq!(theirs.page("a", 0, 9), Err(Unreadable::Unknown));
         theirs.keep_as("a", "theirs");

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
-use toolgate_broker::{Decided, ReadBefore, RunLedger};
+use toolgate_broker::{Decided, ReadBefore, ResultOrigin, RunLedger};
 use toolgate_sandbox::{CallId, Happened, Language};
 use toolgate_store::{CallDecision, CallEnd, Journal, JournalError, NewCall, NewRun, RunState};
 
@@ -19,6 +19,8 @@ pub(super) struct Recorder {
     caller: String,
     /// What was read before it began, as JSON.
     before: String,
+    /// The namespace that it belongs to; empty for none.
+    place: String,
     /// The calls of an earlier run: whether they may have reached their servers.
     past: HashMap<CallId, PastState>,
     /// Ends the run where it cannot be written down.
@@ -36,6 +38,8 @@ pub(super) struct PastState {
     pub(super) unknown: bool,
     /// What the script was told of it: a value as JSON, or why there is none.
     pub(super) told: Option<Result<String, String>>,
+    /// Where that comes from, where it was written down.
+    pub(super) origin: Option<ResultOrigin>,
 }
 
 /// A call of which nobody knows what came of it.
@@ -91,13 +95,19 @@ impl Recorder {
         stop: CancellationToken,
     ) -> Self {
         let (past, state) = (HashMap::new(), Mutex::default());
-        let before = String::new();
-        Self { journal, id, language, code, caller, before, past, stop, state }
+        let (before, place) = (String::new(), String::new());
+        Self { journal, id, language, code, caller, before, place, past, stop, state }
     }
 
     /// After this was read.
     pub(super) fn after(mut self, read: &[ReadBefore]) -> Self {
         self.before = in_journal(read);
+        self
+    }
+
+    /// In this namespace.
+    pub(super) fn within(mut self, namespace: Option<&str>) -> Self {
+        self.place = namespace.unwrap_or_default().to_owned();
         self
     }
 
@@ -170,6 +180,7 @@ impl Recorder {
                     began: micros(beginning.unix),
                     seed: beginning.seed,
                     before: self.before.clone(),
+                    place: self.place.clone(),
                 };
                 self.write(run.code.len(), || self.journal.begin_run(&run));
                 self.state.lock().began = true;
@@ -283,8 +294,9 @@ impl RunLedger for Recorder {
         if !self.state.lock().made.contains_key(&call) {
             return Err("it is over".to_owned());
         }
-        let Decided { verdict, rule, sent, flow } = *decided;
-        self.write_made(call, Some(CallDecision { verdict, rule, sent, flow }));
+        let Decided { verdict, rule, sent, flow, origin } = *decided;
+        let origin = Some(origin);
+        self.write_made(call, Some(CallDecision { verdict, rule, sent, flow, origin }));
         self.broken().map_or(Ok(()), Err)
     }
 }
@@ -335,7 +347,8 @@ mod tests {
         journal.history("run_1").unwrap().unwrap().calls.iter().map(|call| call.sent).collect()
     }
 
-    const SENT: Decided<'_> = Decided { verdict: "allow", rule: "", sent: true, flow: None };
+    const SENT: Decided<'_> =
+        Decided { verdict: "allow", rule: "", sent: true, flow: None, origin: "" };
 
     #[test]
     fn that_a_call_was_sent_is_known_before_it_is_and_outlives_every_resumption() {
@@ -360,6 +373,7 @@ mod tests {
             sent: true,
             unknown: false,
             told: None,
+            origin: None,
         };
         let second = recorder(&journal).going_on(HashMap::from([(0, past)]), false);
         second.is_unknown(0, "mail_send");

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use serde_json::{json, value::RawValue};
+use toolgate_broker::{Caller, SessionContext};
 use toolgate_engines::Position;
 use toolgate_sandbox::{CallRecord, CallState, FailureKind, StackFrame};
 
@@ -41,9 +42,13 @@ fn call(name: &str, state: CallState) -> CallRecord {
     }
 }
 
+fn me() -> SessionContext {
+    SessionContext::new(Caller::model("me"))
+}
+
 fn shown(report: &Report) -> Shown {
     let code = "const a = 1;\nawait tickets_close({id: 7});\n";
-    render(report, code, 4_000, &Media::default(), Outputs::default().of("me"))
+    render(report, code, 4_000, &Media::default(), Outputs::default().of(&me()))
 }
 
 fn text(report: &Report) -> String {
@@ -133,7 +138,8 @@ fn what_does_not_fit_can_be_read() {
     let long = lines.concat();
     let outputs = Outputs::default();
     let report = report(returned(&json!("the end")), &long);
-    let shown = render(&report, "", 500, &Media::default(), outputs.of("me"));
+    let me = me();
+    let shown = render(&report, "", 500, &Media::default(), outputs.of(&me));
     let cost = toolgate_catalog::TokenCounter::shared().count(&shown.text);
     assert!((400..=500).contains(&cost), "{cost}");
     assert!(shown.text.starts_with("line 0\n") && shown.text.ends_with("Returned: the end"));
@@ -141,7 +147,7 @@ fn what_does_not_fit_can_be_read() {
     assert!(shown.text.contains(&format!("bytes left out: read_output(id: \"{id}\", offset: ")));
     assert!(shown.text.contains("the script ran to the end; "));
     assert_eq!(
-        outputs.of("me").page(&id, 0, 10).unwrap().total,
+        outputs.of(&me).page(&id, 0, 10).unwrap().total,
         long.len() + "Returned: the end".len()
     );
 }

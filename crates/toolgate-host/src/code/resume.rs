@@ -4,9 +4,9 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use serde_json::value::RawValue;
 use thiserror::Error;
-use toolgate_broker::{MadeBy, ReadBefore, SessionContext};
+use toolgate_broker::{MadeBy, ReadBefore, ResultOrigin, SessionContext};
 use toolgate_sandbox::{Beginning, CallId, Event, History, Language, PastCall, Thrown};
-use toolgate_store::{Journal, JournalError, PastCallRow, RunHistory, RunState};
+use toolgate_store::{Journal, JournalError, NewRun, PastCallRow, RunHistory, RunState};
 
 use super::record::{PastState, in_journal};
 
@@ -75,6 +75,8 @@ pub(super) struct Kept {
     pub(super) before: Vec<ReadBefore>,
     /// Who began it; who runs it now, where unset.
     pub(super) owner: Option<Arc<str>>,
+    /// The script that it began with, where it has begun.
+    pub(super) first_code: Option<String>,
 }
 
 impl From<JournalError> for NotResumed {
@@ -83,17 +85,21 @@ impl From<JournalError> for NotResumed {
     }
 }
 
-/// Takes a run over, so that nobody else does. A person at a shell can take over any. `is_harmless` says whether a call can be made twice.
+/// Takes a run over, so that nobody else does. A person at a shell can take over any; others their own, of
+/// the same namespace. `is_harmless` says whether a call can be made twice.
 pub(super) fn take(
     journal: &Journal,
     id: &str,
-    session: &SessionContext,
-    unknown: UnknownCalls,
+    (session, namespace): (&SessionContext, Option<&str>),
+    resume: &Resume,
     is_harmless: &dyn Fn(&str, &str) -> bool,
 ) -> Result<Taken, NotResumed> {
     let caller = session.caller();
-    let is_theirs = |owner: &str| caller.made_by == MadeBy::Person || owner == &*caller.identity;
-    let known = journal.history(id)?.filter(|known| is_theirs(&known.run.session));
+    let is_theirs = |run: &NewRun| {
+        let is_own = run.session == *caller.identity && run.place == namespace.unwrap_or_default();
+        caller.made_by == MadeBy::Person || is_own
+    };
+    let known = journal.history(id)?.filter(|known| is_theirs(&known.run));
     let state = match known.map(|known| known.state) {
         None => return Err(NotResumed::Unknown(id.to_owned())),
         Some(RunState::Done) => return Err(NotResumed::Done(id.to_owned())),
@@ -102,8 +108,8 @@ pub(super) fn take(
     if !journal.resume_run(id)? {
         return Err(NotResumed::Running(id.to_owned()));
     }
-    let taken = read(journal, id, state, unknown, is_harmless)
-        .and_then(|taken| after_reading(journal, id, session, taken));
+    let taken = read(journal, id, state, resume.unknown, is_harmless)
+        .and_then(|taken| after_reading(journal, id, session, resume, taken));
     if let Err(error) = &taken {
         // It is nobody's again.
         journal.end_run(id, RunState::Failed, "", Some(&error.to_string()))?;
@@ -134,6 +140,7 @@ fn read(
         _ => return Err(damaged()),
     };
     let code = std::mem::take(&mut known.run.code);
+    let first_code = known.first_code.take().or_else(|| Some(code.clone()));
     let caller = std::mem::take(&mut known.run.session);
     let before = match known.run.before.as_str() {
         "" => Vec::new(),
@@ -141,7 +148,8 @@ fn read(
     };
     let history = history(known).ok_or_else(damaged)?;
     let owner = Some(caller.as_str().into());
-    Ok(Taken { language, code, caller, history, past, kept: Kept { media, before, owner } })
+    let kept = Kept { media, before, owner, first_code };
+    Ok(Taken { language, code, caller, history, past, kept })
 }
 
 /// Whoever has a run go on has read what is in their session, and may have written other code.
@@ -149,10 +157,14 @@ fn after_reading(
     journal: &Journal,
     id: &str,
     session: &SessionContext,
+    resume: &Resume,
     mut taken: Taken,
 ) -> Result<Taken, NotResumed> {
     let here = session.id();
     let mut all: Vec<ReadBefore> = Vec::new();
+    if resume.code.as_ref().is_some_and(|new| *new != taken.code) {
+        taken.kept.before.extend(read_by_the_author(session, &taken));
+    }
     // Of sessions that are gone, each tool once: so it does not grow with each time.
     for known in taken.kept.before.into_iter().filter(|known| known.session != *here) {
         match all.iter_mut().find(|other| other.tool == known.tool) {
@@ -164,6 +176,23 @@ fn after_reading(
     journal.read_before(id, &in_journal(&all))?;
     taken.kept.before = all;
     Ok(taken)
+}
+
+/// Whoever corrects a script may have read what it was told, in a session that is not this one.
+fn read_by_the_author(session: &SessionContext, taken: &Taken) -> Vec<ReadBefore> {
+    if session.caller().made_by == MadeBy::Person {
+        return Vec::new();
+    }
+    let here = session.read();
+    let is_known_here = |origin: &ResultOrigin| {
+        let mut same = here.iter().filter(|read| read.tool == origin.tool);
+        same.any(|read| read.labels.is_superset(origin.labels))
+    };
+    let told = taken.past.values().filter(|past| past.sent && past.told.is_some());
+    told.map(|past| past.origin.clone().unwrap_or_else(|| ResultOrigin::unknown(&past.name)))
+        .filter(|origin| !origin.labels.is_empty() && !is_known_here(origin))
+        .map(|ResultOrigin { tool, labels }| ReadBefore { session: "".into(), tool, labels })
+        .collect()
 }
 
 /// The calls whose end is forgotten: the failure that the run ended with, where it can be tried again
@@ -195,12 +224,14 @@ fn to_be_made_again(
 }
 
 fn past_state(call: &PastCallRow) -> PastState {
+    let origin = call.origin.as_deref().map(serde_json::from_str);
     PastState {
         name: call.name.clone(),
         arguments: call.arguments.clone(),
         sent: call.sent,
         unknown: call.unknown,
         told: call.outcome.clone().map(|outcome| outcome.map_err(|(_, message)| message)),
+        origin: origin.map(|it| it.unwrap_or_else(|_| ResultOrigin::unknown(&call.name))),
     }
 }
 

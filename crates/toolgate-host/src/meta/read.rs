@@ -55,6 +55,7 @@ pub(super) async fn read(session: &Session, request: &ReadRequest, options: Call
         }
         Err(Unreadable::Pattern(problem)) => return error_result(&problem),
     };
+    drawer.is_read(id, &page.text);
     let total = page.total;
     let mut text = page.text;
     let note = match (page.next, pattern) {

@@ -23,6 +23,7 @@ fn grant(id: &str, scope: Scope) -> Grant {
         endpoint: Fingerprint::of(&json!("here")),
         arguments: GrantedArguments::Any,
         labels: LabelSet::EMPTY,
+        origins: Vec::new(),
         granted_at: Moment(100),
         expires_at: None,
         by: "ada".into(),
@@ -32,8 +33,8 @@ fn grant(id: &str, scope: Scope) -> Grant {
 fn request<'r>(tool: &'r ToolId, arguments: &'r Value) -> Request<'r> {
     let (run, session) = (Some("run-1"), Some("session-1"));
     let (caller, endpoint) = ("desk", Fingerprint::of(&json!("here")));
-    let (labels, now) = (LabelSet::EMPTY, Moment(200));
-    Request { caller, tool, endpoint, arguments, labels, run, session, now }
+    let (labels, origins, now) = (LabelSet::EMPTY, &[], Moment(200));
+    Request { caller, tool, endpoint, arguments, labels, origins, run, session, now }
 }
 
 fn decided(verdict: Verdict) -> Decision {
@@ -117,7 +118,12 @@ fn a_grant_covers_the_data_that_its_giver_was_told_of() {
     let carries = Request { labels: Label::Private.into(), ..request(&tool, &arguments) };
     assert!(!covered(grant("a", Scope::Always), &carries));
     let told = Grant { labels: Label::Private.into(), ..grant("a", Scope::Always) };
-    assert!(covered(told, &carries));
+    assert!(covered(told.clone(), &carries));
+    // Of which tools it was, they were told too.
+    let [crm, hr] = [ToolId::new("crm", "get"), ToolId::new("hr", "pay")];
+    let told = Grant { origins: vec![crm.clone()], ..told };
+    assert!(covered(told.clone(), &Request { origins: std::slice::from_ref(&crm), ..carries }));
+    assert!(!covered(told, &Request { origins: &[crm, hr], ..carries }));
 }
 
 #[test]

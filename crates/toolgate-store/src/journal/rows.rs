@@ -21,6 +21,8 @@ pub struct NewRun {
     pub seed: u64,
     /// What was read before it began, as JSON of whoever writes it; empty where nothing was.
     pub before: String,
+    /// The namespace that it belongs to; empty for none.
+    pub place: String,
 }
 
 /// How it stands with a run.
@@ -104,6 +106,8 @@ pub struct RunCall {
 pub struct RunHistory {
     /// How it began.
     pub run: NewRun,
+    /// The script that it began with, where that is another one now.
+    pub first_code: Option<String>,
     /// How it stands.
     pub state: RunState,
     /// Its calls, in their order.
@@ -127,6 +131,8 @@ pub struct PastCallRow {
     pub outcome: Option<Result<String, (String, String)>>,
     /// Whether what was thrown says that nobody knows what came of it.
     pub unknown: bool,
+    /// Where its result comes from, as JSON of whoever decided; nothing in older files.
+    pub origin: Option<String>,
 }
 
 /// A call that a run makes.
@@ -153,6 +159,8 @@ pub struct CallDecision<'a> {
     pub sent: bool,
     /// Which earlier results it is close to, as JSON, where there are any.
     pub flow: Option<&'a str>,
+    /// Where its result will come from, as JSON.
+    pub origin: Option<&'a str>,
 }
 
 /// How a call came to its end.
@@ -245,6 +253,7 @@ pub(super) fn past_call(row: &Row<'_>) -> rusqlite::Result<PastCallRow> {
         sent: row.get(3)?,
         outcome,
         unknown: row.get(8)?,
+        origin: row.get(9)?,
     })
 }
 

@@ -20,8 +20,8 @@ impl Journal {
         self.with(|connection| {
             let mut insert = connection.prepare_cached(
                 "INSERT OR REPLACE INTO runs
-                 (id, created, state, language, code, session, began, seed, process, life, before)
-                 VALUES (?1, ?2, 'running', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+                 (id, created, state, language, code, session, began, seed, process, life, before, place)
+                 VALUES (?1, ?2, 'running', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
             )?;
             let process = std::process::id();
             insert.execute(params![
@@ -34,7 +34,8 @@ impl Journal {
                 signed(run.seed),
                 process,
                 life,
-                run.before
+                run.before,
+                run.place
             ])?;
             Ok(())
         })
@@ -84,7 +85,9 @@ impl Journal {
     /// Writes down that a run goes on with other code.
     pub fn code_changed(&self, id: &str, code: &str) -> Result<(), JournalError> {
         self.with(|connection| {
-            connection.execute("UPDATE runs SET code = ?2 WHERE id = ?1", params![id, code])?;
+            let update =
+                "UPDATE runs SET first_code = coalesce(first_code, code), code = ?2 WHERE id = ?1";
+            connection.execute(update, params![id, code])?;
             Ok(())
         })
     }
@@ -120,13 +123,16 @@ impl Journal {
         let (verdict, rule) = decision.map(|it| (it.verdict, it.rule)).unzip();
         let sent = decision.is_some_and(|decision| decision.sent);
         let flow = decision.and_then(|decision| decision.flow);
+        let origin = decision.and_then(|decision| decision.origin);
         self.with(|connection| {
             let mut insert = connection.prepare_cached(
-                "INSERT OR REPLACE INTO calls (run, number, name, arguments, made, verdict, rule, sent, flow)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                "INSERT OR REPLACE INTO calls (run, number, name, arguments, made, verdict, rule, sent, flow, origin)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
             )?;
             let number = signed(number);
-            insert.execute(params![run, number, name, arguments, now(), verdict, rule, sent, flow])?;
+            insert.execute(params![
+                run, number, name, arguments, now(), verdict, rule, sent, flow, origin
+            ])?;
             Ok(())
         })
     }
@@ -208,7 +214,8 @@ impl Journal {
         self.with(|connection| {
             let run = connection
                 .query_row(
-                    "SELECT id, language, code, session, began, seed, state, before FROM runs WHERE id = ?1",
+                    "SELECT id, language, code, session, began, seed, state, before, place, first_code
+                     FROM runs WHERE id = ?1",
                     [id],
                     |row| {
                         let run = NewRun {
@@ -219,14 +226,15 @@ impl Journal {
                             began: unsigned(row.get(4)?),
                             seed: unsigned(row.get(5)?),
                             before: row.get(7)?,
+                            place: row.get(8)?,
                         };
-                        Ok((run, RunState::named(&row.get::<_, String>(6)?)))
+                        Ok((run, RunState::named(&row.get::<_, String>(6)?), row.get(9)?))
                     },
                 )
                 .optional()?;
-            let Some((run, state)) = run else { return Ok(None) };
+            let Some((run, state, first_code)) = run else { return Ok(None) };
             let mut calls = connection.prepare_cached(
-                "SELECT number, name, arguments, sent, ended, failed, tool, result, unknown FROM calls
+                "SELECT number, name, arguments, sent, ended, failed, tool, result, unknown, origin FROM calls
                  WHERE run = ?1 ORDER BY number",
             )?;
             let calls = calls.query_map([id], past_call)?.collect::<Result<Vec<_>, _>>()?;
@@ -238,7 +246,7 @@ impl Journal {
                     Ok(PastEvent { call: call.map(unsigned), at: unsigned(row.get(1)?) })
                 })?
                 .collect::<Result<Vec<_>, _>>()?;
-            Ok(Some(RunHistory { run, state, calls, events }))
+            Ok(Some(RunHistory { run, first_code, state, calls, events }))
         })
     }
 

@@ -76,6 +76,11 @@ const STEPS: &[&str] = &[
     "
     ALTER TABLE runs ADD COLUMN before TEXT NOT NULL DEFAULT '';
 ",
+    "
+    ALTER TABLE runs ADD COLUMN place TEXT NOT NULL DEFAULT '';
+    ALTER TABLE runs ADD COLUMN first_code TEXT;
+    ALTER TABLE calls ADD COLUMN origin TEXT;
+",
 ];
 
 pub(super) fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {

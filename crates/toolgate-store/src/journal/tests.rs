@@ -15,6 +15,7 @@ fn run(id: &str) -> NewRun {
         began: 1_700_000_000_000_000,
         seed: u64::MAX - 3,
         before: "[1]".into(),
+        place: "dev".into(),
     }
 }
 
@@ -26,7 +27,13 @@ fn call<'a>(number: u64, name: &'a str, arguments: &'a str) -> NewCall<'a> {
 fn a_run_is_read_as_it_was_written() {
     let (_folder, journal) = journal();
     journal.begin_run(&run("r1")).unwrap();
-    let decision = CallDecision { verdict: "allow", rule: "default", sent: true, flow: Some("[]") };
+    let decision = CallDecision {
+        verdict: "allow",
+        rule: "default",
+        sent: true,
+        flow: Some("[]"),
+        origin: Some("{}"),
+    };
     let decided = NewCall { decision: Some(decision), ..call(0, "a_tool", "{\"x\":1}") };
     journal.call_made("r1", &decided).unwrap();
     journal.call_made("r1", &call(1, "b_tool", "{}")).unwrap();
@@ -83,7 +90,13 @@ fn an_unknown_end_can_be_forgotten_and_a_result_cannot() {
     let (_folder, journal) = journal();
     journal.begin_run(&run("r1")).unwrap();
     for number in 0..2 {
-        let decision = CallDecision { verdict: "allow", rule: "default", sent: true, flow: None };
+        let decision = CallDecision {
+            verdict: "allow",
+            rule: "default",
+            sent: true,
+            flow: None,
+            origin: None,
+        };
         let decided = NewCall { decision: Some(decision), ..call(number, "t", "{}") };
         journal.call_made("r1", &decided).unwrap();
     }

@@ -104,6 +104,22 @@ async fn what_is_denied_is_not_listed_and_not_called() {
 }
 
 #[tokio::test]
+async fn a_request_without_an_id_is_not_passed_on() {
+    let server = server(Era::Legacy);
+    let place = Place::new(rules(vec![rule("s_erase", Verdict::Deny)]), None);
+    for guard in [Some(Arc::clone(&place.guard)), None] {
+        let client = Legacy::guarded(&server, guard).await;
+        let heard = server.heard.lock().len();
+        for method in ["tools/call", "resources/read", "vendor/erase"] {
+            let call = json!({ "name": "erase" });
+            client.face.notification(method.to_owned(), Some(call)).await;
+        }
+        client.face.notification("notifications/vendor/seen".to_owned(), None).await;
+        assert_eq!(server.methods()[heard..], ["notifications/vendor/seen"]);
+    }
+}
+
+#[tokio::test]
 async fn what_is_asked_for_is_asked_of_the_client_or_waits() {
     let server = server(Era::Legacy);
     let place = Place::new(PolicySettings::of_mode(Mode::Ask), None);
@@ -222,6 +238,13 @@ async fn what_is_read_is_known_when_a_call_would_carry_it_away() {
     assert!(client.ask("tools/call", call("Lunch?")).await.unwrap().get("isError").is_none());
     client.ask("resources/read", json!({ "uri": "x:1" })).await.unwrap();
     let refused = client.ask("tools/call", call(&words.to_uppercase())).await.unwrap();
+    assert_eq!(refused["isError"], true, "{refused}");
+
+    // What a server refuses with is data of it too.
+    server.results.lock().remove("resources/read");
+    let client = Legacy::guarded(&server, Some(Arc::clone(&place.guard))).await;
+    assert!(client.ask("resources/read", json!({ "uri": "x:words" })).await.is_err());
+    let refused = client.ask("tools/call", call(words)).await.unwrap();
     assert_eq!(refused["isError"], true, "{refused}");
 }
 

@@ -60,6 +60,14 @@ pub(super) fn labelled(flow: FlowMode) -> PolicySettings {
     policy
 }
 
+/// The same where all that is read is private, and no more.
+pub(super) fn labelled_private() -> PolicySettings {
+    let mut policy = labelled(FlowMode::Content);
+    let private = ServerPolicy { labels: Label::Private.into(), ..ServerPolicy::default() };
+    policy.servers.insert("web".into(), private);
+    policy
+}
+
 /// The same where what does not only read is asked for.
 pub(super) fn labelled_and_asking() -> PolicySettings {
     PolicySettings { mode: Mode::Ask, ..labelled(FlowMode::Content) }

@@ -9,7 +9,7 @@ use toolgate_policy::{
     Verdict::{Ask, Deny},
 };
 use toolgate_store::AuditRecord;
-use toolgate_testkit::Fixture;
+use toolgate_testkit::{Builtin, Fixture};
 use toolgate_upstream::{CallOptions, Respondent};
 
 use super::house::{House, Voice, labelled, rule, said};
@@ -190,4 +190,38 @@ async fn reading_is_asked_for_granted_and_recorded() {
         ]
     );
     assert!(records[1].rule.contains("grant "), "{:?}", records[1]);
+}
+
+#[tokio::test]
+async fn what_was_kept_in_one_session_is_known_in_another_that_reads_it() {
+    let house = house(labelled(FlowMode::Content)).await;
+    let (first, second) = (house.host.session(), house.host.session());
+    let id = "toolgate://crm/note:///the-salary-of-ada-lovelace-is-48200";
+    let (text, failed) = house.call(&first, None, "read_output", json!({ "id": id })).await;
+    assert!(!failed && text.contains("48200"), "{text}");
+    let body = json!({ "body": "P.S.: the-salary-of-ada-lovelace-is-48200" });
+    assert!(!house.call(&second, None, "mail_send", body.clone()).await.1, "it has read nothing");
+    let rest = json!({ "id": id, "offset": 1 });
+    let third = house.host.session();
+    let (text, failed) = house.call(&third, None, "read_output", rest).await;
+    assert!(!failed && text.contains("48200"), "{text}");
+    let (text, failed) = house.call(&third, None, "mail_send", body).await;
+    assert!(failed && text.contains("waiting for approval"), "{text}");
+    house.end().await;
+}
+
+#[tokio::test]
+async fn what_a_server_refuses_with_is_known_too() {
+    let mut fixtures = fixtures();
+    fixtures[0] = Fixture::new("crm").with_builtins([Builtin::RpcError]);
+    let house = House::of(fixtures, labelled(FlowMode::Content), |settings| settings).await;
+    let session = house.host.session();
+    let words = "Ada Lovelace owes us 48,200 EUR since the spring of last year";
+    let refuse = json!({ "code": -32000, "message": words });
+    let (text, failed) = house.call(&session, None, "crm_rpc_error", refuse).await;
+    assert!(failed && text.contains(words), "{text}");
+    let body = json!({ "body": format!("By the way: {words}") });
+    let (text, failed) = house.call(&session, None, "mail_send", body).await;
+    assert!(failed && text.contains("waiting for approval"), "{text}");
+    house.end().await;
 }

@@ -44,12 +44,47 @@ fn house() -> Workplace {
             "gate": entry(&does("gate", "open")),
         },
         "toolSearch": { "enabled": true },
+        "namespaces": { "dev": { "servers": ["crm", "mail", "gate"] } },
         "policy": {
             "default": "allow",
             "rules": [{ "tool": "gate_open", "verdict": "ask" }],
             "labels": { "crm_*": ["private"], "web_*": ["untrusted"], "mail_*": ["egress"] },
         },
     }))
+}
+
+/// Starts another gateway, and a client of it.
+async fn elsewhere(workplace: &Workplace) -> Talk {
+    Talk::start(workplace, Way::StdioLegacy, Manners::ALONE).await.0
+}
+
+/// Runs a script until it waits, and approves that; gives the run. The client is gone.
+async fn waited(workplace: &Workplace, code: &str) -> String {
+    let mut client = elsewhere(workplace).await;
+    let waits = client.call_alone("run_code", json!({ "code": code })).await;
+    let (run, approval) = ids(&waits);
+    let approved = workplace.run(&["approve", &approval, "--yes"]).await;
+    assert_eq!(approved.code, Some(0), "{approved:?}");
+    run
+}
+
+/// Goes on with a run, perhaps with other code, until it waits; gives what is asked then.
+async fn asked_then(workplace: &Workplace, run: &str, code: Option<&str>) -> Vec<String> {
+    let mut arguments = json!({ "run_id": run });
+    if let Some(code) = code {
+        arguments["code"] = json!(code);
+    }
+    let waits = elsewhere(workplace).await.call_alone("resume_run", arguments).await;
+    assert!(text(&waits).contains("The run waits for approval."), "{waits}");
+    evidence(workplace).await
+}
+
+/// What the question that waits says of data.
+async fn evidence(workplace: &Workplace) -> Vec<String> {
+    let waiting = workplace.run(&["approve", "--json"]).await.json();
+    let evidence = &waiting[0]["question"]["evidence"];
+    let lines = evidence.as_array().unwrap().iter().filter_map(Value::as_str);
+    lines.map(str::to_owned).collect()
 }
 
 /// Runs a script until it waits, approves that, goes on in the same session or in another process, and
@@ -75,10 +110,7 @@ async fn asked_after_resuming(
     }
     let waits = client.call_alone("resume_run", json!({ "run_id": run })).await;
     assert!(text(&waits).contains("The run waits for approval."), "{elsewhere}: {waits}");
-    let waiting = workplace.run(&["approve", "--json"]).await.json();
-    let evidence = &waiting[0]["question"]["evidence"];
-    let lines = evidence.as_array().unwrap().iter().filter_map(Value::as_str);
-    lines.map(str::to_owned).collect()
+    evidence(&workplace).await
 }
 
 #[tokio::test]
@@ -137,6 +169,93 @@ async fn what_a_model_read_before_it_wrote_a_script_is_known_in_another_session(
     insta::assert_debug_snapshot!(elsewhere, @r#"
     [
         "crm/get was read in an earlier session, which is private",
+    ]
+    "#);
+}
+
+#[tokio::test]
+async fn what_a_tool_returned_is_known_when_the_tool_is_gone() {
+    let workplace = house();
+    let code = "const file = await crm_get({});
+        await gate_open({});
+        await mail_send({ text: 'By the way: ' + JSON.stringify(file).slice(10, 70) });";
+    let run = waited(&workplace, code).await;
+    let config = std::fs::read_to_string(workplace.config()).unwrap();
+    let mut config: Value = serde_json::from_str(&config).unwrap();
+    config["mcpServers"]["crm"]["disabled"] = json!(true);
+    config["policy"]["labels"].as_object_mut().unwrap().remove("crm_*");
+    workplace.rewrite(&config.to_string());
+    let evidence = asked_then(&workplace, &run, None).await;
+    insta::assert_debug_snapshot!(evidence, @r#"
+    [
+        "/text has data of crm/get (result 1), which is private",
+    ]
+    "#);
+}
+
+#[tokio::test]
+async fn a_run_goes_on_in_its_own_namespace_alone() {
+    let workplace = house();
+    let run = waited(&workplace, "await gate_open({}); return 'done';").await;
+    let mut client = workplace.serve(&["--namespace", "dev"]);
+    let initialize = json!({ "protocolVersion": "2025-11-25", "capabilities": {},
+                             "clientInfo": { "name": "other", "version": "1" } });
+    client.request("initialize", initialize).await.unwrap();
+    client.notify("notifications/initialized", json!({})).await.unwrap();
+    let mut client = Talk::StdioLegacy(client);
+    let resume = json!({ "run_id": run });
+    let refused = client.call_alone("resume_run", resume.clone()).await;
+    assert!(text(&refused).contains("There is no run"), "{refused}");
+    let done = elsewhere(&workplace).await.call_alone("resume_run", resume).await;
+    assert!(text(&done).contains("done"), "{done}");
+}
+
+#[tokio::test]
+async fn what_corrected_code_says_by_itself_was_written_after_reading() {
+    let workplace = house();
+    let code = "const file = await crm_get({}); await gate_open({});";
+    let run = waited(&workplace, code).await;
+    let words = "Ada Lovelace owes us 48,200 EUR since the spring of last year";
+    let corrected = format!("{code} await mail_send({{ text: '{words}' }});");
+    let evidence = asked_then(&workplace, &run, Some(&corrected)).await;
+    assert!(evidence[0].starts_with("/text has data of crm/get"), "{evidence:?}");
+
+    // Nor is a call one that nobody was led to, whoever wrote it where.
+    let workplace = house();
+    let code = "const page = await web_get({}); await gate_open({});";
+    let run = waited(&workplace, code).await;
+    let corrected = format!("{code} await store_delete({{ text: 'all' }});");
+    let evidence = asked_then(&workplace, &run, Some(&corrected)).await;
+    insta::assert_debug_snapshot!(evidence, @r#"
+    [
+        "web/get was read in an earlier session, which is untrusted",
+    ]
+    "#);
+}
+
+#[tokio::test]
+async fn pictures_of_a_run_are_known_after_it_waited() {
+    let data: String = (0..600_u32)
+        .map(|at| char::from(b"abcdefghijklmnopqrstuvwxyz"[(at * at * 7 + at / 3) as usize % 26]))
+        .collect();
+    let picture = json!({ "type": "image", "mimeType": "image/png", "data": data });
+    let workplace = house();
+    let config = std::fs::read_to_string(workplace.config()).unwrap();
+    let mut config: Value = serde_json::from_str(&config).unwrap();
+    let camera = Fixture::new("camera")
+        .with_tools([tool("get", "Take a picture.", &json!({}), &[])])
+        .with_answer("get", json!({ "content": [picture] }));
+    config["mcpServers"]["camera"] = json!(entry(&camera));
+    config["policy"]["labels"]["camera_*"] = json!(["private"]);
+    workplace.rewrite(&config.to_string());
+    let code = "const handle = JSON.stringify(await camera_get({})).match(/toolgate-media:[0-9]+/)[0];
+        await gate_open({});
+        await mail_send({ text: handle });";
+    let run = waited(&workplace, code).await;
+    let evidence = asked_then(&workplace, &run, None).await;
+    insta::assert_debug_snapshot!(evidence, @r#"
+    [
+        "/text has data of camera/get (result 1), which is private",
     ]
     "#);
 }
