@@ -1,5 +1,6 @@
 //! The face of a whole host: its tools, and whatever else its servers have, as one server.
 
+mod asked;
 mod instructions;
 mod listen;
 mod news;
@@ -17,9 +18,9 @@ use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolgate_broker::{Caller, SessionContext};
 use toolgate_host::{CallFailure, Host, Session};
-use toolgate_upstream::{CallOptions, Progress};
+use toolgate_upstream::{CallOptions, ClientId, Progress};
 
-use self::watch_list::Given;
+use self::{asked::AskedClient, watch_list::Given};
 use crate::{
     era::Era,
     face::{Asked, Client, Face, Source},
@@ -37,6 +38,8 @@ pub struct AggregateSource(Host);
 #[derive(Debug)]
 struct Aggregate {
     session: Arc<Session>,
+    /// Whom its servers ask, in whichever of its calls.
+    client: ClientId,
     given: Arc<Given>,
     outlet: Option<Link>,
     /// Watches the list for a client that has said that it is ready. Ends with this.
@@ -62,6 +65,7 @@ impl Source for AggregateSource {
         }
         let face = Aggregate {
             session: Arc::new(session),
+            client: ClientId::unique(),
             given: Arc::default(),
             outlet: client.outlet,
             watching: OnceLock::new(),
@@ -195,7 +199,7 @@ impl Aggregate {
             meta,
             progress: token.is_some().then_some(sender),
             cancel: asked.cancel.clone(),
-            respondent: Some(Arc::new(asked.link.clone())),
+            respondent: Some(Arc::new(AskedClient::new(self.client, asked.link.clone()))),
         };
         let forwarding = async {
             while let Some(report) = reports.recv().await {
