@@ -139,13 +139,8 @@ impl Guard {
             Verdict::Deny => return Err(denied(tool, &by_policy(decision))),
             Verdict::Ask => {}
         }
-        let inquiry = Inquiry::new(
-            context,
-            tool,
-            self.endpoints.of(&tool.id.server),
-            arguments,
-            decision,
-        );
+        let inquiry =
+            Inquiry::new(context, tool, self.endpoints.of(&tool.id.server), arguments, decision);
         match self.granted(&inquiry, arguments.clone()).await {
             Ok(Some(id)) => return Ok(Permit::Grant(id)),
             Ok(None) => {}

@@ -8,8 +8,8 @@ use std::{
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 use toolgate_broker::{
-    Audit, Broker, BrokerError, CallContext, Caller, Endpoints, GuardSettings, Rules, SessionContext,
-    SharedCatalog,
+    Audit, Broker, BrokerError, CallContext, Caller, Endpoints, GuardSettings, Rules,
+    SessionContext, SharedCatalog,
 };
 use toolgate_catalog::{Exposure, ServerName, ToolId, decide};
 use toolgate_policy::Policy;
@@ -433,6 +433,7 @@ impl Host {
         context: &CallContext,
         options: CallOptions,
     ) -> Result<Value, BrokerError> {
+        self.notice_switches().await;
         if self.catalog().read().resolve(name).is_none() {
             // A client may know the name from an earlier conversation, and be faster than the server.
             tokio::select! {

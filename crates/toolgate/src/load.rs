@@ -84,8 +84,9 @@ pub(crate) fn load(globals: &Globals) -> Result<Loaded, Failure> {
 /// A file of choices that cannot be read.
 #[expect(clippy::needless_pass_by_value, reason = "as map_err wants it")]
 pub(crate) fn damaged(error: DamagedChoices) -> Failure {
-    Failure::new(error.to_string())
-        .hint("correct it, or remove it: then all servers are enabled, and none of a registry approved")
+    Failure::new(error.to_string()).hint(
+        "correct it, or remove it: then all servers are enabled, and none of a registry approved",
+    )
 }
 
 /// A path of the configuration; a relative one is meant from its folder.

@@ -62,10 +62,9 @@ impl Pins {
     }
 
     fn unreadable(&self, error: &dyn std::fmt::Display) -> Failure {
-        Failure::usage(format!("{}: {error}", folders::shown(&self.path)))
-            .hint(
-                "restore the file, or remove it and run `toolgate definitions approve --all`, which \
+        Failure::usage(format!("{}: {error}", folders::shown(&self.path))).hint(
+            "restore the file, or remove it and run `toolgate definitions approve --all`, which \
                  approves every tool as it is then",
-            )
+        )
     }
 }

@@ -58,7 +58,10 @@ impl AggregateSource {
 
 impl Source for AggregateSource {
     fn open(&self, client: Client) -> BoxFuture<'_, Result<Arc<dyn Face>, ErrorData>> {
-        let caller = Caller::model(client.caller.as_str()).calling_itself(&client.own_name());
+        let mut caller = Caller::model(client.caller.as_str()).calling_itself(&client.own_name());
+        if !client.caller.is_local() {
+            caller = caller.from_elsewhere();
+        }
         let session = self.0.session_of(SessionContext::new(caller));
         if client.era == Era::Modern {
             session.fix_list();

@@ -4,9 +4,9 @@ mod findings;
 mod hidden;
 mod passthrough;
 mod promises;
-mod trouble;
 #[cfg(unix)]
 mod record;
+mod trouble;
 
 use serde_json::{Value, json};
 use toolgate_testkit::Fixture;

@@ -57,7 +57,8 @@ async fn another_server_of_the_same_name_is_asked_for_again() {
     house.host.shutdown().await;
     let delete = json!({ "name": "delete", "inputSchema": { "type": "object" } });
     let (store, was) = (house.store(), house.host.settings().servers.clone());
-    let take_over = |settings: HostSettings| HostSettings { store: Some(store.clone()), ..settings };
+    let take_over =
+        |settings: HostSettings| HostSettings { store: Some(store.clone()), ..settings };
     let fixture = Fixture::new("store").with_tool(delete);
     let other = House::of([fixture], asking(), take_over).await;
     let session = other.host.session();

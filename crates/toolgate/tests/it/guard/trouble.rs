@@ -87,7 +87,8 @@ async fn damaged_choices_switch_nothing_on() {
     let file = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
     let file = file.filter(|path| path.extension().is_some_and(|it| it == "json")).next().unwrap();
     std::fs::write(&file, r#"{ "disabled": "#).unwrap();
-    for command in [&["status"] as &[&str], &DELETE, &["serve", "--stdio"], &["enable", "records"]] {
+    for command in [&["status"] as &[&str], &DELETE, &["serve", "--stdio"], &["enable", "records"]]
+    {
         let outcome = workplace.run(command).await;
         assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{outcome:?}");
         let named = format!("error: {} cannot be read", file.display());
