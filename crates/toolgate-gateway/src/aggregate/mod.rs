@@ -58,11 +58,7 @@ impl AggregateSource {
 
 impl Source for AggregateSource {
     fn open(&self, client: Client) -> BoxFuture<'_, Result<Arc<dyn Face>, ErrorData>> {
-        let mut caller = Caller::model(client.caller.as_str()).calling_itself(&client.own_name());
-        if !client.caller.is_local() {
-            caller = caller.from_elsewhere();
-        }
-        let session = self.0.session_of(SessionContext::new(caller));
+        let session = self.0.session_of(SessionContext::new(caller_of(&client)));
         if client.era == Era::Modern {
             session.fix_list();
         }
@@ -215,6 +211,12 @@ impl Aggregate {
     }
 }
 
+/// What a client is to the broker. Who had to show who they are is not at this machine.
+fn caller_of(client: &Client) -> Caller {
+    let caller = Caller::model(client.caller.as_str()).calling_itself(&client.own_name());
+    if client.caller.is_local() { caller } else { caller.from_elsewhere() }
+}
+
 /// Whether a method is about what servers have beside tools.
 fn is_of_servers(method: &str, era: Era) -> bool {
     match method {
@@ -249,5 +251,22 @@ fn refusal(failure: CallFailure) -> ErrorData {
             ErrorData::new(ErrorCode(code), message, data)
         }
         CallFailure::Cancelled => ErrorData::internal_error("the call was cancelled", None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolgate_broker::Seat;
+
+    use super::*;
+
+    #[test]
+    fn whoever_has_a_token_is_elsewhere() {
+        let seat = |caller: crate::caller::Caller| {
+            let (era, info, capabilities) = (Era::Modern, json!({}), JsonObject::new());
+            caller_of(&Client { caller, era, info, capabilities, outlet: None }).seat
+        };
+        assert_eq!(seat(crate::caller::Caller::local()), Seat::Here);
+        assert_eq!(seat(crate::caller::Caller::named("token local 0a1b")), Seat::Elsewhere);
     }
 }
