@@ -34,6 +34,17 @@ pub struct Caller {
     pub name: Arc<str>,
     /// Whether it is a model or a person who chooses the calls.
     pub made_by: MadeBy,
+    /// Whether it is somebody at this machine.
+    pub seat: Seat,
+}
+
+/// From where a session is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Seat {
+    /// By whoever runs this process, or one with them at their machine.
+    Here,
+    /// By somebody who was let in. What they say binds nobody but themselves.
+    Elsewhere,
 }
 
 /// Who chose a call and its arguments.
@@ -142,12 +153,18 @@ impl Caller {
     /// A model, behind a client of this identity.
     pub fn model(identity: impl Into<Arc<str>>) -> Self {
         let identity = identity.into();
-        Self { name: Arc::clone(&identity), identity, made_by: MadeBy::Model }
+        Self { name: Arc::clone(&identity), identity, made_by: MadeBy::Model, seat: Seat::Here }
     }
 
     /// A person at a shell.
     pub fn person() -> Self {
         Self { made_by: MadeBy::Person, ..Self::model("shell") }
+    }
+
+    /// From elsewhere.
+    #[must_use]
+    pub fn from_elsewhere(self) -> Self {
+        Self { seat: Seat::Elsewhere, ..self }
     }
 
     /// With what the client calls itself. That is a claim, and shown as one: nothing is decided by it.

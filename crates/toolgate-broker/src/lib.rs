@@ -24,7 +24,8 @@ mod watch;
 pub use ask::{Asker, Extent, Inquiry, Lasts, PersonAnswer};
 pub use broker::{Broker, Rules, ServerRules, SharedCatalog};
 pub use context::{
-    CallContext, Caller, Decided, MadeBy, Pause, RunContext, RunLedger, SessionContext, new_id,
+    CallContext, Caller, Decided, MadeBy, Pause, RunContext, RunLedger, Seat, SessionContext,
+    new_id,
 };
 pub use error::BrokerError;
 pub use gate::{Admitted, Gate};

@@ -6,10 +6,18 @@ use std::{fmt, sync::Arc};
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Caller(Arc<str>);
 
+/// No identity that the endpoint makes of a token is this.
+const LOCAL: &str = "local";
+
 impl Caller {
     /// Whoever can reach a loopback address or our stdin: one and the same person.
     pub fn local() -> Self {
-        Self::named("local")
+        Self::named(LOCAL)
+    }
+
+    /// Whether it is [`Caller::local`].
+    pub fn is_local(&self) -> bool {
+        &*self.0 == LOCAL
     }
 
     /// A caller that was told apart from others by `identity`, which is no secret.

@@ -1,6 +1,7 @@
 //! A request of the modern era: it runs, says things, and may have to wait for its client's answers.
 
 use std::{
+    any::Any,
     collections::{BTreeMap, HashMap},
     sync::Arc,
     time::Duration,
@@ -34,6 +35,8 @@ pub(crate) struct Running {
     done: Option<Result<Value, ErrorData>>,
     open: BTreeMap<String, Open>,
     asked: u64,
+    /// What must not go away while it runs or waits.
+    keeps: Option<Arc<dyn Any + Send + Sync>>,
     cancel: DropGuard,
 }
 
@@ -79,7 +82,12 @@ impl Running {
             let _ = finished.send(face.request(asked).await);
         });
         let open = BTreeMap::new();
-        Self { method, said, outcome, done: None, open, asked: 0, cancel: guard }
+        Self { method, said, outcome, done: None, open, asked: 0, keeps: None, cancel: guard }
+    }
+
+    /// Keeps something for as long as it runs or waits, unless it keeps something already.
+    pub(crate) fn keep(&mut self, kept: Arc<dyn Any + Send + Sync>) {
+        self.keeps.get_or_insert(kept);
     }
 
     /// What comes next. Notifications come before the end that follows them.
@@ -276,6 +284,7 @@ mod tests {
             done: None,
             open: BTreeMap::new(),
             asked: 0,
+            keeps: None,
             cancel: CancellationToken::new().drop_guard(),
         }
     }

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
+use toolgate_broker::{Caller, Seat};
 use toolgate_catalog::{ServerEntry, ServerName, nearest};
 use toolgate_registry::{Plan, Target};
 use toolgate_store::{ApprovalRequest, Choices, Consent, SwitchedBy};
@@ -47,7 +48,12 @@ const REST_AFTER: Duration = Duration::from_mins(30);
 impl Host {
     /// Enables and connects a server: of the configuration, or of a registry as `name` or
     /// `name@version`, if a person consents.
-    pub(crate) async fn enable(&self, name: &str, options: &CallOptions) -> Enabled {
+    pub(crate) async fn enable(
+        &self,
+        name: &str,
+        caller: &Caller,
+        options: &CallOptions,
+    ) -> Enabled {
         self.refresh_switches().await;
         let (name, version) = match name.split_once('@') {
             Some((name, version)) => (name, Some(version)),
@@ -56,7 +62,7 @@ impl Host {
         let server = ServerName::from(name);
         let configured = self.settings().servers.iter().any(|setup| setup.spec.name == server);
         if configured {
-            return self.connect_enabled(&server).await;
+            return self.connect_enabled(&server, caller).await;
         }
         let listed = match &self.settings().supply.registry {
             Some(registry) => registry.entry(name, version).await,
@@ -66,7 +72,7 @@ impl Host {
         let Some(entry) = listed else {
             // What a person once agreed to does not depend on a registry that answers.
             return match consented {
-                Some(_) => self.connect_enabled(&server).await,
+                Some(_) => self.connect_enabled(&server, caller).await,
                 None => Enabled::Unknown { nearest: self.nearest_servers(name).await },
             };
         };
@@ -75,7 +81,7 @@ impl Host {
             Err(reason) => return Enabled::Unusable(reason.to_string()),
         };
         if consented.as_deref() == Some(plan.fingerprint().as_str()) {
-            return self.connect_enabled(&server).await;
+            return self.connect_enabled(&server, caller).await;
         }
         let missing = plan.missing(self.settings().supply.is_set);
         if !missing.is_empty() {
@@ -87,7 +93,7 @@ impl Host {
                 if missing.len() == 1 { "it" } else { "them" },
             ));
         }
-        match self.ask(&plan, options).await {
+        match self.ask(&plan, caller, options).await {
             Answer::Yes => {
                 let (consent, key) = (consent_to(&plan), plan.server.clone());
                 let record = move |choices: &mut Choices| choices.consent(key, consent);
@@ -99,7 +105,7 @@ impl Host {
                 let changing = self.inner.switches.changing.lock().await;
                 self.use_plan(&plan).await;
                 drop(changing);
-                self.connect_enabled(&server).await
+                self.connect_enabled(&server, caller).await
             }
             Answer::No => Enabled::Declined,
             Answer::Cancelled => Enabled::Cancelled,
@@ -107,11 +113,16 @@ impl Host {
         }
     }
 
-    async fn connect_enabled(&self, server: &ServerName) -> Enabled {
+    async fn connect_enabled(&self, server: &ServerName, caller: &Caller) -> Enabled {
         match self.inner.switches.switched_off_by(server) {
             Some(SwitchedBy::Person) => {
                 let reason = "a person switched it off, and switches it on: `toolgate enable";
                 return Enabled::Unusable(format!("{reason} {server}`"));
+            }
+            // For them it would be on for all others too.
+            Some(SwitchedBy::Model) if caller.seat == Seat::Elsewhere => {
+                let reason = "it was disabled for all, and is enabled where toolgate runs";
+                return Enabled::Unusable(format!("{reason}: `toolgate enable {server}`"));
             }
             Some(SwitchedBy::Model) => self.switch(server, true).await,
             None => {}
@@ -131,8 +142,12 @@ impl Host {
         }
     }
 
-    /// Asks the person at the other end, if there is a way to. Only an outright yes is one.
-    async fn ask(&self, plan: &Plan, options: &CallOptions) -> Answer {
+    /// Asks the person at the other end, if there is a way to, and what they say is theirs to say: what
+    /// is run is run with the rights of whoever runs this. Only an outright yes is one.
+    async fn ask(&self, plan: &Plan, caller: &Caller, options: &CallOptions) -> Answer {
+        if caller.seat == Seat::Elsewhere {
+            return Answer::NobodyToAsk;
+        }
         let Some(respondent) = &options.respondent else { return Answer::NobodyToAsk };
         let offered = respondent.capabilities().get("elicitation");
         let takes_forms = offered.is_some_and(|offered| {

@@ -433,6 +433,7 @@ impl Host {
         context: &CallContext,
         options: CallOptions,
     ) -> Result<Value, BrokerError> {
+        self.notice_switches().await;
         if self.catalog().read().resolve(name).is_none() {
             // A client may know the name from an earlier conversation, and be faster than the server.
             tokio::select! {

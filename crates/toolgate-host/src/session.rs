@@ -145,6 +145,7 @@ impl Session {
 
     /// The definitions that the session is shown, with their exposed names.
     pub async fn list_tools(&self) -> Vec<Value> {
+        self.host.notice_switches().await;
         let exposure = self.exposure().await;
         if !matches!(exposure.kind, ExposureKind::Stable | ExposureKind::Code) {
             return self.current_list(exposure);
@@ -165,6 +166,7 @@ impl Session {
         arguments: Map<String, Value>,
         mut options: CallOptions,
     ) -> Result<Value, CallFailure> {
+        self.host.notice_switches().await;
         let request = traced::call(self, name, &mut options);
         let outcome = match MetaTool::named(name).filter(|tool| self.takes(*tool)) {
             Some(tool) => meta::call(self, tool, arguments, options).await,
@@ -203,6 +205,7 @@ impl Session {
         params: Map<String, Value>,
         mut options: CallOptions,
     ) -> Result<Value, CallFailure> {
+        self.host.notice_switches().await;
         let request = traced::request(self, method, &mut options);
         let outcome = offers::answer(self, method, params, options).await;
         request.end(traced::failure(&outcome));

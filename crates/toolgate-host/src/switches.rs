@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use toolgate_catalog::ServerName;
 use toolgate_registry::Plan;
-use toolgate_store::{ChoiceFile, Choices, StoreError, SwitchedBy};
+use toolgate_store::{ChoiceFile, ChoiceStamp, Choices, StoreError, SwitchedBy};
 
 use crate::{enabling::plan_of, host::Host};
 
@@ -13,6 +13,8 @@ use crate::{enabling::plan_of, host::Host};
 #[derive(Debug)]
 pub(crate) struct Switches {
     file: Option<ChoiceFile>,
+    /// What the file was when it was read last.
+    seen: Mutex<Option<ChoiceStamp>>,
     off: RwLock<BTreeMap<ServerName, SwitchedBy>>,
     /// Servers of registries that are in use, with the fingerprint of what a person agreed to.
     used: RwLock<BTreeMap<ServerName, String>>,
@@ -27,6 +29,7 @@ impl Switches {
         file: Option<ChoiceFile>,
         servers: impl Iterator<Item = &'s ServerName>,
     ) -> (Self, Vec<Plan>) {
+        let seen = Mutex::new(file.as_ref().and_then(ChoiceFile::stamp));
         let read = file.as_ref().map_or_else(|| Ok(Choices::default()), ChoiceFile::read);
         let choices = read.unwrap_or_else(|damaged| {
             tracing::error!("all servers are off: {damaged}");
@@ -35,7 +38,7 @@ impl Switches {
         });
         let off = RwLock::new(names(&choices));
         let changing = tokio::sync::Mutex::default();
-        (Self { file, off, used: RwLock::default(), changing }, plans(&choices))
+        (Self { file, seen, off, used: RwLock::default(), changing }, plans(&choices))
     }
 
     /// The fingerprint of what a person agreed to of a server of a registry that is in use.
@@ -77,6 +80,11 @@ impl Switches {
         })
     }
 
+    /// What the file is now; `None` where there is none.
+    fn stamp(&self) -> Option<ChoiceStamp> {
+        self.file.as_ref().and_then(ChoiceFile::stamp)
+    }
+
     /// What the file says now; nothing where there is none, or it cannot be read: then all stays as it
     /// is.
     pub(crate) async fn choices(&self) -> Option<Choices> {
@@ -96,9 +104,26 @@ impl Switches {
 }
 
 impl Host {
-    /// Takes in what other processes switched on and off: for conversations that start now.
+    /// Takes in what other processes switched on and off, and what people approved of and no longer.
     pub(crate) async fn refresh_switches(&self) {
         let _changing = self.inner.switches.changing.lock().await;
+        // Before the file is read: what comes between makes for one reading too many at worst.
+        let stamp = self.inner.switches.stamp();
+        self.take_in_choices().await;
+        // Not before all of it holds: until then, others have to wait for it too.
+        *self.inner.switches.seen.lock() = stamp;
+    }
+
+    /// The same where the file is another than it was: one look at the folder.
+    pub(crate) async fn notice_switches(&self) {
+        let switches = &self.inner.switches;
+        let changed = *switches.seen.lock() != switches.stamp();
+        if changed {
+            self.refresh_switches().await;
+        }
+    }
+
+    async fn take_in_choices(&self) {
         let Some(choices) = self.inner.switches.choices().await else { return };
         let wanted = names(&choices);
         let before = std::mem::replace(&mut *self.inner.switches.off.write(), wanted.clone());

@@ -41,6 +41,15 @@ pub struct DamagedChoices {
     why: String,
 }
 
+/// Tells one content of the file from another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChoiceStamp {
+    modified: Option<SystemTime>,
+    bytes: u64,
+    /// Every change makes another file, so that two within one tick of the clock differ too.
+    file: u64,
+}
+
 /// Who switched a server off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -92,6 +101,16 @@ impl ChoiceFile {
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// What the file is now; `None` where there is none.
+    pub fn stamp(&self) -> Option<ChoiceStamp> {
+        let metadata = fs::metadata(&self.path).ok()?;
+        #[cfg(unix)]
+        let file = std::os::unix::fs::MetadataExt::ino(&metadata);
+        #[cfg(not(unix))]
+        let file = 0;
+        Some(ChoiceStamp { modified: metadata.modified().ok(), bytes: metadata.len(), file })
     }
 
     /// What is chosen; nothing where there is no file. One that cannot be read is no file without

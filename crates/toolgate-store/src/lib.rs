@@ -44,7 +44,8 @@ pub use audit::{
     AuditError, AuditExtent, AuditLimits, AuditLog, AuditPlace, AuditProblem, AuditRecord,
 };
 pub use choices::{
-    ApprovalRequest, ChoiceFile, Choices, Consent, DamagedChoices, MAX_REQUESTS, SwitchedBy,
+    ApprovalRequest, ChoiceFile, ChoiceStamp, Choices, Consent, DamagedChoices, MAX_REQUESTS,
+    SwitchedBy,
 };
 pub use definitions::{CachedServer, DefinitionCache, ServerKey, ServerMemory};
 pub use journal::{

@@ -24,6 +24,11 @@ impl Asking {
         Open(self)
     }
 
+    /// Whether a question is open.
+    pub(crate) fn is_open(&self) -> bool {
+        *self.0.borrow() > 0
+    }
+
     /// Waits for `limit`. Time in which questions are open does not count, as far as `patience`
     /// reaches.
     pub(crate) async fn elapse(&self, limit: Duration, patience: Duration) {

@@ -241,11 +241,11 @@ impl Connection {
             // It has no answer until it is ended.
             (limits.idle, limits.total) = (Duration::MAX, Duration::MAX);
         }
-        let _turn = self.turn(about, &options, limits.total).await?;
+        let mut turn = self.turn(about, &options, limits.total).await?;
         let mut patience = PERSON_PATIENCE;
         for round in 0.. {
             let started = Instant::now();
-            let sent = self.send(about, request.clone(), &options, &limits).await;
+            let sent = self.send(about, request.clone(), &options, &limits, &mut turn).await;
             let result = match sent {
                 // Whoever was asked is not to be asked all over again.
                 Err(CallFailure::NotSent) if round > 0 => {
@@ -291,19 +291,23 @@ impl Connection {
         tokio::select! {
             biased;
             () = options.cancel.cancelled() => Err(CallFailure::Failed(CallError::Cancelled)),
-            turn = self.heard.turns.enter(caller) => Ok(Some(turn)),
+            turn = self.heard.turn(caller) => {
+                turn.map(Some).ok_or_else(|| self.person_elsewhere(about))
+            }
             () = self.closed() => Err(CallFailure::NotSent),
             () = tokio::time::sleep(limit) => Err(self.no_turn(about, limit)),
         }
     }
 
-    /// Sends a request once, and gives its result within `limits`.
+    /// Sends a request once, and gives its result within `limits`. A call that is given up before it
+    /// is answered keeps its turn.
     async fn send(
         &self,
         about: &str,
         mut request: ClientRequest,
         options: &CallOptions,
         limits: &Limits,
+        turn: &mut Option<Turn>,
     ) -> Result<Value, CallFailure> {
         let ticket = Ticket::new(options.progress.clone(), options.respondent.clone());
         request.extensions_mut().insert(ticket.clone());
@@ -326,12 +330,12 @@ impl Connection {
             Wait::Closed if !ticket.was_sent() => Err(CallFailure::NotSent),
             Wait::Closed => Err(self.failed(about, ServiceError::TransportClosed)),
             Wait::Cancelled => {
-                self.heard.abandon(&handle.id);
+                self.heard.abandon(&handle.id, turn.take());
                 tell_cancelled(handle, "cancelled by the caller").await;
                 Err(CallFailure::Failed(CallError::Cancelled))
             }
             Wait::TimedOut { limit, total } => {
-                self.heard.abandon(&handle.id);
+                self.heard.abandon(&handle.id, turn.take());
                 tell_cancelled(handle, "no answer in time").await;
                 Err(self.timed_out(about, limit, total))
             }

@@ -55,7 +55,7 @@ pub use handshake::Handshake;
 pub use line::{Line, LineClient, LineError, LineRequest, LineSink};
 pub use listing::{Listing, ListingProblem};
 pub use redact::Redactor;
-pub use respondent::{Question, Respondent, can_answer};
+pub use respondent::{ClientId, Question, Respondent, can_answer};
 pub use server::{ServerState, StateKind};
 pub use spec::{Endpoint, HttpDialect, HttpEndpoint, Limits, ServerSpec, Start, StdioEndpoint};
 pub use upstream::{Observer, OutputSource, Upstream};

@@ -4,8 +4,6 @@
 //! many clients share. Over HTTP it comes on the stream of the call that it is about; on pipes it
 //! does not say. A question goes to a client only where it can be no other's.
 
-use std::sync::Arc;
-
 use futures::future::join_all;
 use rmcp::{ErrorData, model::ErrorCode, service::InboundStreamOrigin};
 use serde_json::{Value, json};
@@ -13,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     clock::PERSON_PATIENCE,
-    respondent::{Question, Respondent, can_answer},
+    respondent::{Question, can_answer},
     tap::Heard,
     ticket::Ticket,
 };
@@ -45,7 +43,7 @@ pub(crate) async fn answer(
 ) -> Result<Value, ErrorData> {
     let method = question.method.clone();
     let asked = match find(heard, &question, origin) {
-        Ok((calls, respondent)) => ask(&calls, respondent.as_ref(), question, withdrawn).await,
+        Ok(calls) => ask(&calls, question, withdrawn).await,
         Err(unasked) => Err(unasked),
     };
     match asked {
@@ -54,14 +52,13 @@ pub(crate) async fn answer(
     }
 }
 
-/// Finds whose question it is: the calls that it can be about, all of one caller, and who answers
-/// for that.
+/// Finds whose question it is: the calls that it can be about, all of one caller that can be asked.
 fn find(
     heard: &Heard,
     question: &Question,
     origin: Option<&InboundStreamOrigin>,
-) -> Result<(Vec<Ticket>, Arc<dyn Respondent>), Unasked> {
-    let calls = match origin {
+) -> Result<Vec<Ticket>, Unasked> {
+    let mut calls = match origin {
         Some(InboundStreamOrigin::OutboundRequest(id)) => heard.call(id).into_iter().collect(),
         Some(InboundStreamOrigin::Unassociated) | None => of_one_caller(heard)?,
     };
@@ -69,15 +66,19 @@ fn find(
         "elicitation/create" | "sampling/createMessage" | "roots/list" => {}
         _ => return Err(Unasked::Unknown),
     }
-    let respondent = calls.first().and_then(Ticket::respondent).cloned();
-    let respondent = respondent
-        .filter(|respondent| can_answer(respondent.capabilities(), question))
-        .ok_or(Unasked::Nobody)?;
+    calls.retain(|call| {
+        call.respondent().is_some_and(|asked| can_answer(asked.capabilities(), question))
+    });
+    if calls.is_empty() {
+        return Err(Unasked::Nobody);
+    }
+    // Whoever has given a call up may hear no more of it.
+    calls.sort_by_key(Ticket::is_over);
     let asked = calls.iter().map(Ticket::count_question).min();
     if asked.is_some_and(|asked| asked > MAX_QUESTIONS_OF_A_CALL) {
         return Err(Unasked::TooMany);
     }
-    Ok((calls, respondent))
+    Ok(calls)
 }
 
 /// The calls in flight, if all are of one caller. A call that nobody answers for is a caller too: its
@@ -96,7 +97,6 @@ fn of_one_caller(heard: &Heard) -> Result<Vec<Ticket>, Unasked> {
 /// Asks, for as long as anybody wants to know.
 async fn ask(
     calls: &[Ticket],
-    respondent: &dyn Respondent,
     question: Question,
     withdrawn: &CancellationToken,
 ) -> Result<Result<Value, ErrorData>, Unasked> {
@@ -105,9 +105,25 @@ async fn ask(
         biased;
         _ = join_all(calls.iter().map(Ticket::over)) => Err(Unasked::Over),
         () = withdrawn.cancelled() => Err(Unasked::Over),
-        answer = respondent.answer(question) => Ok(answer),
+        answer = answer_of(calls, &question) => answer.ok_or(Unasked::Nobody),
         () = tokio::time::sleep(PERSON_PATIENCE) => Err(Unasked::Over),
     }
+}
+
+/// The answer of the caller, by way of one of its calls: where that ended before it could ask, by way
+/// of the next.
+async fn answer_of(calls: &[Ticket], question: &Question) -> Option<Result<Value, ErrorData>> {
+    let mut said = None;
+    for call in calls {
+        let Some(respondent) = call.respondent() else { continue };
+        let answer = respondent.answer(question.clone()).await;
+        let asked_in_vain = answer.is_err() && call.is_over();
+        said = Some(answer);
+        if !asked_in_vain {
+            break;
+        }
+    }
+    said
 }
 
 impl Unasked {
@@ -142,19 +158,42 @@ impl Unasked {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::{sync::Arc, time::Duration};
 
-    use futures::future::BoxFuture;
+    use futures::{FutureExt, future::BoxFuture};
     use rmcp::model::{
         ClientJsonRpcMessage, ClientRequest, CustomRequest, GetExtensions, JsonObject, RequestId,
     };
     use tokio::time::Instant;
 
     use super::*;
+    use crate::{
+        respondent::{ClientId, Respondent},
+        turns::Caller,
+    };
 
     /// Answers with its name, or never.
     #[derive(Debug)]
     struct Person(Option<&'static str>, JsonObject);
+
+    /// One of several ways to a client, which is open or not.
+    #[derive(Debug)]
+    struct Way(ClientId, Result<&'static str, ()>, JsonObject);
+
+    impl Respondent for Way {
+        fn capabilities(&self) -> &JsonObject {
+            &self.2
+        }
+
+        fn answer(&self, _question: Question) -> BoxFuture<'_, Result<Value, ErrorData>> {
+            let gone = |()| ErrorData::internal_error("the client is gone", None);
+            Box::pin(std::future::ready(self.1.map(|said| json!(said)).map_err(gone)))
+        }
+
+        fn client(&self) -> Option<ClientId> {
+            Some(self.0)
+        }
+    }
 
     impl Respondent for Person {
         fn capabilities(&self) -> &JsonObject {
@@ -171,13 +210,21 @@ mod tests {
         }
     }
 
-    fn person(name: Option<&'static str>) -> Arc<dyn Respondent> {
+    fn everything() -> JsonObject {
         let everything = json!({ "elicitation": {}, "sampling": {}, "roots": {} });
-        Arc::new(Person(name, everything.as_object().unwrap().clone()))
+        everything.as_object().unwrap().clone()
     }
 
-    fn heard() -> Heard {
-        Heard::new(Arc::default(), |_, _| {})
+    fn person(name: Option<&'static str>) -> Arc<dyn Respondent> {
+        Arc::new(Person(name, everything()))
+    }
+
+    fn way(client: ClientId, said: Result<&'static str, ()>) -> Arc<dyn Respondent> {
+        Arc::new(Way(client, said, everything()))
+    }
+
+    fn heard() -> Arc<Heard> {
+        Arc::new(Heard::new(Arc::default(), |_, _| {}))
     }
 
     fn call(heard: &Heard, id: i64, respondent: Option<&Arc<dyn Respondent>>) -> Ticket {
@@ -221,10 +268,68 @@ mod tests {
         let (ada, bob) = (person(Some("ada")), person(Some("bob")));
         call(&heard, 1, Some(&ada));
         call(&heard, 2, Some(&bob));
-        heard.abandon(&RequestId::Number(1));
+        heard.abandon(&RequestId::Number(1), None);
         assert_eq!(asked(&heard, "roots/list", None).await, Err(-32600));
         tokio::time::advance(Duration::from_secs(11)).await;
         assert_eq!(asked(&heard, "roots/list", None).await, Ok(json!("bob")));
+    }
+
+    #[tokio::test]
+    async fn the_calls_of_one_client_are_of_one_caller() {
+        let (heard, ada) = (heard(), ClientId::unique());
+        for id in 1..8 {
+            // Of those that are over, nobody hears any more.
+            call(&heard, id, Some(&way(ada, Err(())))).end();
+        }
+        call(&heard, 8, Some(&way(ada, Ok("ada"))));
+        assert_eq!(asked(&heard, "roots/list", None).await, Ok(json!("ada")));
+        call(&heard, 9, Some(&way(ClientId::unique(), Ok("bob"))));
+        assert_eq!(asked(&heard, "roots/list", None).await, Err(-32600));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_turn_of_what_was_cancelled_ends_with_its_answer_or_in_time() {
+        let heard = heard();
+        let (ada, bob) = (person(Some("ada")), person(Some("bob")));
+        let bobs = Caller::of(Some(&bob));
+        heard.turns.take_in_turn();
+        for answered in [true, false] {
+            let turn = heard.turn(Caller::of(Some(&ada))).await;
+            call(&heard, 1, Some(&ada));
+            heard.abandon(&RequestId::Number(1), turn);
+            let (mut waiting, started) = (Box::pin(heard.turn(bobs)), Instant::now());
+            assert!((&mut waiting).now_or_never().is_none());
+            // The caller itself is not held up, and is the one that is asked.
+            assert!(heard.turn(Caller::of(Some(&ada))).now_or_never().is_some());
+            assert_eq!(asked(&heard, "roots/list", None).await, Ok(json!("ada")));
+            if answered {
+                heard.forget(&RequestId::Number(1));
+            }
+            assert!(waiting.await.is_some());
+            assert_eq!(started.elapsed().as_secs(), if answered { 0 } else { 10 });
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_waits_long_for_a_person_at_another_client() {
+        let heard = heard();
+        let (nobody, bob) = (person(None), person(Some("bob")));
+        heard.turns.take_in_turn();
+        let turn = heard.turn(Caller::of(Some(&nobody))).await;
+        call(&heard, 1, Some(&nobody));
+        let started = Instant::now();
+        tokio::select! {
+            _ = asked(&heard, "roots/list", None) => panic!("nobody answers"),
+            turn = heard.turn(Caller::of(Some(&bob))) => assert!(turn.is_none()),
+        }
+        assert_eq!(started.elapsed().as_secs(), 30);
+        // A call that merely takes its time is waited for.
+        let ends = async {
+            tokio::time::sleep(Duration::from_mins(2)).await;
+            drop(turn);
+        };
+        let (admitted, ()) = tokio::join!(heard.turn(Caller::of(Some(&bob))), ends);
+        assert!(admitted.is_some());
     }
 
     #[tokio::test(start_paused = true)]

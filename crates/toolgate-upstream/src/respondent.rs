@@ -1,6 +1,9 @@
 //! Who answers what a server asks.
 
-use std::fmt;
+use std::{
+    fmt,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use futures::future::BoxFuture;
 use rmcp::{
@@ -34,6 +37,24 @@ pub trait Respondent: fmt::Debug + Send + Sync {
 
     /// Asks, and gives the answer as it was sent.
     fn answer(&self, question: Question) -> BoxFuture<'_, Result<Value, ErrorData>>;
+
+    /// Who answers in the end. Respondents that answer for one client say the same; one that says
+    /// nothing is a client of its own.
+    fn client(&self) -> Option<ClientId> {
+        None
+    }
+}
+
+/// Tells the clients that are asked apart, within a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ClientId(u64);
+
+impl ClientId {
+    /// One that no other is equal to.
+    pub fn unique() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
 }
 
 /// What a client can be asked, of all that it declares.

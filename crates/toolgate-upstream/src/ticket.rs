@@ -89,6 +89,10 @@ impl Ticket {
         self.0.over.cancel();
     }
 
+    pub(crate) fn is_over(&self) -> bool {
+        self.0.over.is_cancelled()
+    }
+
     /// Waits until nobody waits for the call any more.
     pub(crate) async fn over(&self) {
         self.0.over.cancelled().await;

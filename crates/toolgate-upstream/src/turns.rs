@@ -9,19 +9,27 @@ use std::{collections::VecDeque, sync::Arc};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use crate::respondent::Respondent;
+use crate::respondent::{ClientId, Respondent};
 
 /// How many calls of the caller whose turn it is may pass those who wait.
 const MAX_PASSED: usize = 16;
 
-/// Whom a call is made for: the respondent that answers for it, or nobody. Two are the same only
-/// while both are alive.
+/// Whom a call is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Caller(Option<usize>);
+pub(crate) enum Caller {
+    /// Nobody answers for it.
+    Nobody,
+    /// The client that its respondent names.
+    Client(ClientId),
+    /// A respondent that names none, by its address. Two are the same only while both are alive.
+    Respondent(usize),
+}
 
 impl Caller {
     pub(crate) fn of(respondent: Option<&Arc<dyn Respondent>>) -> Self {
-        Self(respondent.map(|respondent| Arc::as_ptr(respondent).cast::<()>().addr()))
+        let Some(respondent) = respondent else { return Self::Nobody };
+        let address = || Arc::as_ptr(respondent).cast::<()>().addr();
+        respondent.client().map_or_else(|| Self::Respondent(address()), Self::Client)
     }
 }
 
@@ -149,7 +157,7 @@ mod tests {
 
     fn enter(turns: &Arc<Turns>, caller: usize) -> BoxFuture<'static, Turn> {
         let turns = Arc::clone(turns);
-        async move { turns.enter(Caller(Some(caller))).await }.boxed()
+        async move { turns.enter(Caller::Respondent(caller)).await }.boxed()
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The face of a whole host: its tools, and whatever else its servers have, as one server.
 
+mod asked;
 mod instructions;
 mod listen;
 mod news;
@@ -17,9 +18,9 @@ use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolgate_broker::{Caller, SessionContext};
 use toolgate_host::{CallFailure, Host, Session};
-use toolgate_upstream::{CallOptions, Progress};
+use toolgate_upstream::{CallOptions, ClientId, Progress};
 
-use self::watch_list::Given;
+use self::{asked::AskedClient, watch_list::Given};
 use crate::{
     era::Era,
     face::{Asked, Client, Face, Source},
@@ -37,6 +38,8 @@ pub struct AggregateSource(Host);
 #[derive(Debug)]
 struct Aggregate {
     session: Arc<Session>,
+    /// Whom its servers ask, in whichever of its calls.
+    client: ClientId,
     given: Arc<Given>,
     outlet: Option<Link>,
     /// Watches the list for a client that has said that it is ready. Ends with this.
@@ -55,13 +58,13 @@ impl AggregateSource {
 
 impl Source for AggregateSource {
     fn open(&self, client: Client) -> BoxFuture<'_, Result<Arc<dyn Face>, ErrorData>> {
-        let caller = Caller::model(client.caller.as_str()).calling_itself(&client.own_name());
-        let session = self.0.session_of(SessionContext::new(caller));
+        let session = self.0.session_of(SessionContext::new(caller_of(&client)));
         if client.era == Era::Modern {
             session.fix_list();
         }
         let face = Aggregate {
             session: Arc::new(session),
+            client: ClientId::unique(),
             given: Arc::default(),
             outlet: client.outlet,
             watching: OnceLock::new(),
@@ -195,7 +198,7 @@ impl Aggregate {
             meta,
             progress: token.is_some().then_some(sender),
             cancel: asked.cancel.clone(),
-            respondent: Some(Arc::new(asked.link.clone())),
+            respondent: Some(Arc::new(AskedClient::new(self.client, asked.link.clone()))),
         };
         let forwarding = async {
             while let Some(report) = reports.recv().await {
@@ -206,6 +209,12 @@ impl Aggregate {
         let (outcome, ()) = tokio::join!(work(options), forwarding);
         outcome.map_err(refusal)
     }
+}
+
+/// What a client is to the broker. Who had to show who they are is not at this machine.
+fn caller_of(client: &Client) -> Caller {
+    let caller = Caller::model(client.caller.as_str()).calling_itself(&client.own_name());
+    if client.caller.is_local() { caller } else { caller.from_elsewhere() }
 }
 
 /// Whether a method is about what servers have beside tools.
@@ -242,5 +251,22 @@ fn refusal(failure: CallFailure) -> ErrorData {
             ErrorData::new(ErrorCode(code), message, data)
         }
         CallFailure::Cancelled => ErrorData::internal_error("the call was cancelled", None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolgate_broker::Seat;
+
+    use super::*;
+
+    #[test]
+    fn whoever_has_a_token_is_elsewhere() {
+        let seat = |caller: crate::caller::Caller| {
+            let (era, info, capabilities) = (Era::Modern, json!({}), JsonObject::new());
+            caller_of(&Client { caller, era, info, capabilities, outlet: None }).seat
+        };
+        assert_eq!(seat(crate::caller::Caller::local()), Seat::Here);
+        assert_eq!(seat(crate::caller::Caller::named("token local 0a1b")), Seat::Elsewhere);
     }
 }

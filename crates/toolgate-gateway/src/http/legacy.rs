@@ -107,7 +107,7 @@ pub(crate) fn delete(here: &Here, headers: &HeaderMap) -> Result<Response, Refus
 }
 
 async fn initialize(here: &Here, request: &Request) -> Result<Response, Refusal> {
-    here.server.sessions.make_room(&here.caller)?;
+    let room = here.server.sessions.make_room(&here.caller)?;
     let streams = Streams::new();
     let terms = Terms {
         caller: here.caller.clone(),
@@ -122,7 +122,7 @@ async fn initialize(here: &Here, request: &Request) -> Result<Response, Refusal>
     })?;
     let place = Arc::clone(&here.namespace.place);
     let session = Session::new(here.caller.clone(), place, version, conversation, streams);
-    let id = here.server.sessions.insert(session)?;
+    let id = here.server.sessions.insert(session, room)?;
     let answer = message::answer(&request.id, Ok(greeting));
     let mut response = Json(answer).into_response();
     if let Ok(id) = HeaderValue::from_str(&id) {

@@ -116,7 +116,9 @@ async fn answer(here: &Here, headers: &HeaderMap, request: Request) -> Result<Re
         Ok(running) => running,
         Err(error) => return Ok(whole(&id, Err(error))),
     };
-    let kept = (place, permit, here.server.telling.token());
+    // Also while it waits for answers: what it asks on behalf of would end with the face.
+    running.keep(place);
+    let kept = (permit, here.server.telling.token());
     // Whoever leaves drops this, and with it the request.
     let step = tokio::select! {
         step = running.step() => step,
@@ -146,7 +148,7 @@ struct Telling {
     here: Here,
     id: Value,
     running: Running,
-    _kept: (Arc<Place>, OwnedSemaphorePermit, TaskTrackerToken),
+    _kept: (OwnedSemaphorePermit, TaskTrackerToken),
 }
 
 impl Telling {

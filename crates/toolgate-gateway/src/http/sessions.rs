@@ -24,10 +24,25 @@ pub(crate) struct Session {
 /// All sessions.
 #[derive(Debug)]
 pub(crate) struct Sessions {
-    table: Mutex<HashMap<String, Arc<Session>>>,
+    table: Mutex<Table>,
     limit: usize,
     limit_per_caller: usize,
     idle: Duration,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    sessions: HashMap<String, Arc<Session>>,
+    /// For whom a place is kept while what is to take it is being made.
+    promised: Vec<Caller>,
+}
+
+/// A place for a session. Dropping it gives it up.
+#[derive(Debug)]
+pub(crate) struct Room {
+    sessions: Arc<Sessions>,
+    caller: Caller,
+    taken: bool,
 }
 
 /// A session that was used within this time is not ended to make room for another.
@@ -70,43 +85,56 @@ impl Sessions {
         Self { table: Mutex::default(), limit, limit_per_caller, idle }
     }
 
-    /// Whether there is room for one more. Makes room where the longest unused can go.
-    pub(crate) fn make_room(&self, caller: &Caller) -> Result<(), Refusal> {
+    /// Keeps a place for one more, before anything is made for it. Where there is none, the longest
+    /// unused may have to go.
+    pub(crate) fn make_room(self: &Arc<Self>, caller: &Caller) -> Result<Room, Refusal> {
         let now = Instant::now();
+        let room = || Room { sessions: Arc::clone(self), caller: caller.clone(), taken: false };
         let mut table = self.table.lock();
-        let own = table.values().filter(|session| session.caller == *caller).count();
+        let own = table.sessions.values().filter(|session| session.caller == *caller).count()
+            + table.promised.iter().filter(|promised| *promised == caller).count();
         let has_own_room = own < self.limit_per_caller;
-        if has_own_room && table.len() < self.limit {
-            return Ok(());
+        if has_own_room && table.sessions.len() + table.promised.len() < self.limit {
+            table.promised.push(caller.clone());
+            return Ok(room());
         }
         let oldest = table
+            .sessions
             .iter()
             .filter(|(_, session)| has_own_room || session.caller == *caller)
             .map(|(id, session)| (session.unused_for(now), id))
             .max()
             .filter(|(unused, _)| *unused > SPARED.min(self.idle))
             .map(|(_, id)| id.clone());
-        let ended = oldest.and_then(|id| table.remove(&id));
+        let Some(session) = oldest.and_then(|id| table.sessions.remove(&id)) else {
+            return Err(full());
+        };
+        table.promised.push(caller.clone());
         drop(table);
-        let Some(session) = ended else { return Err(full()) };
         session.end();
-        Ok(())
+        Ok(room())
     }
 
     /// Takes a session in, and gives its id. It ends when its face can answer no more.
-    pub(crate) fn insert(self: &Arc<Self>, session: Session) -> Result<String, Refusal> {
-        let id = token::unguessable()
-            .map_err(|error| Refusal::with(StatusCode::INTERNAL_SERVER_ERROR, error))?;
-        let mut table = self.table.lock();
-        // Others may have come in since room was made.
-        if table.len() >= self.limit {
-            drop(table);
-            Arc::new(session).end();
-            return Err(full());
-        }
+    pub(crate) fn insert(
+        self: &Arc<Self>,
+        session: Session,
+        mut room: Room,
+    ) -> Result<String, Refusal> {
         let session = Arc::new(session);
-        table.insert(id.clone(), Arc::clone(&session));
-        drop(table);
+        let id = match token::unguessable() {
+            Ok(id) => id,
+            Err(error) => {
+                session.end();
+                return Err(Refusal::with(StatusCode::INTERNAL_SERVER_ERROR, error));
+            }
+        };
+        {
+            let mut table = self.table.lock();
+            table.give_up(&room.caller);
+            room.taken = true;
+            table.sessions.insert(id.clone(), Arc::clone(&session));
+        }
         let (sessions, ended) = (Arc::downgrade(self), id.clone());
         tokio::spawn(async move {
             tokio::select! {
@@ -114,7 +142,7 @@ impl Sessions {
                 () = session.conversation.ended() => return,
             }
             if let Some(sessions) = sessions.upgrade() {
-                sessions.table.lock().remove(&ended);
+                sessions.table.lock().sessions.remove(&ended);
             }
             // What was under way is told why.
             let _ = tokio::time::timeout(LAST_ANSWERS, session.conversation.idle()).await;
@@ -131,7 +159,7 @@ impl Sessions {
         caller: &Caller,
         place: &Arc<str>,
     ) -> Result<Arc<Session>, Refusal> {
-        let session = self.table.lock().get(id).cloned();
+        let session = self.table.lock().sessions.get(id).cloned();
         let session =
             session.filter(|session| session.caller == *caller && session.place == *place);
         let Some(session) = session else {
@@ -150,7 +178,7 @@ impl Sessions {
         place: &Arc<str>,
     ) -> Result<(), Refusal> {
         self.get(id, caller, place)?;
-        let session = self.table.lock().remove(id);
+        let session = self.table.lock().sessions.remove(id);
         if let Some(session) = session {
             session.end();
         }
@@ -161,7 +189,7 @@ impl Sessions {
     pub(crate) fn sweep(&self) {
         let now = Instant::now();
         let mut ended = Vec::new();
-        self.table.lock().retain(|_, session| {
+        self.table.lock().sessions.retain(|_, session| {
             let keep = session.unused_for(now) < self.idle;
             if !keep {
                 ended.push(Arc::clone(session));
@@ -175,13 +203,29 @@ impl Sessions {
 
     /// Ends all, and waits for it. Requests that are under way are told on their streams.
     pub(crate) async fn end(&self) {
-        let all: Vec<_> = self.table.lock().drain().map(|(_, session)| session).collect();
+        let all: Vec<_> = self.table.lock().sessions.drain().map(|(_, session)| session).collect();
         let ending = all.iter().map(|session| async {
             session.streams.standing().end();
             session.conversation.end().await;
             session.streams.end();
         });
         futures::future::join_all(ending).await;
+    }
+}
+
+impl Table {
+    fn give_up(&mut self, caller: &Caller) {
+        if let Some(index) = self.promised.iter().position(|promised| promised == caller) {
+            self.promised.swap_remove(index);
+        }
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        if !self.taken {
+            self.sessions.table.lock().give_up(&self.caller);
+        }
     }
 }
 
@@ -235,6 +279,29 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_place_is_kept_while_a_session_is_made() {
+        let sessions = Arc::new(Sessions::new(3, 2, Duration::from_mins(1)));
+        let (greedy, other) = (Caller::named("greedy"), Caller::named("other"));
+        let first = sessions.make_room(&greedy).unwrap();
+        let second = sessions.make_room(&greedy).unwrap();
+        assert!(sessions.make_room(&greedy).is_err(), "it has what one may have");
+        let third = sessions.make_room(&other).unwrap();
+        assert!(sessions.make_room(&other).is_err(), "there are as many as there may be");
+        let questions = Questions::new(Duration::from_mins(1));
+        let conversation = Conversation::new(Arc::new(Silent), Arc::default(), questions, 8);
+        let place: Arc<str> = "/mcp".into();
+        let session =
+            Session::new(greedy.clone(), place, "2025-11-25", conversation, Streams::new());
+        sessions.insert(session, first).unwrap();
+        assert!(sessions.make_room(&greedy).is_err() && sessions.make_room(&other).is_err());
+        drop(second);
+        assert!(sessions.make_room(&greedy).is_ok(), "what came to nothing takes no place");
+        drop(third);
+        assert!(sessions.make_room(&other).is_ok());
+        assert!(sessions.table.lock().promised.is_empty());
+    }
+
+    #[tokio::test]
     async fn a_session_is_its_callers_and_known_where_it_began() {
         let sessions = Arc::new(Sessions::new(8, 8, Duration::from_mins(1)));
         let questions = Questions::new(Duration::from_mins(1));
@@ -243,7 +310,8 @@ mod tests {
         let (here, there): (Arc<str>, Arc<str>) = ("/mcp".into(), "/mcp/work".into());
         let place = Arc::clone(&here);
         let session = Session::new(mine.clone(), place, "2025-11-25", conversation, Streams::new());
-        let id = sessions.insert(session).unwrap();
+        let room = sessions.make_room(&mine).unwrap();
+        let id = sessions.insert(session, room).unwrap();
         assert!(sessions.get(&id, &other, &here).is_err());
         assert!(sessions.get(&id, &mine, &there).is_err());
         assert!(sessions.remove(&id, &other, &here).is_err(), "nor can another end it");

@@ -5,7 +5,7 @@ use std::{sync::atomic::Ordering, time::Duration};
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 
-use crate::support::{Endpoint, Events, body, status};
+use crate::support::{Endpoint, Events, PATIENCE, body, status};
 
 fn accepted(text: &str) -> Value {
     json!({ "action": "accept", "content": { "text": text } })
@@ -182,4 +182,24 @@ async fn a_call_that_is_taken_back_takes_its_question_back() {
     let taken_back = events.message().await;
     assert_eq!(taken_back["method"], "notifications/cancelled");
     assert_eq!(taken_back["params"]["requestId"], question["id"]);
+}
+
+#[tokio::test]
+async fn what_waits_for_its_client_keeps_its_face() {
+    let idle = Duration::from_millis(100);
+    let endpoint = Endpoint::with(|settings| settings.limits.session_idle = idle).await;
+    let asked = body(endpoint.modern("tools/call", json!({ "name": "ask" }))).await;
+    let state = &asked["result"]["requestState"];
+    // What is unused since later has been ended by then.
+    endpoint.session().await;
+    let ended = async {
+        while endpoint.probe.closed.load(Ordering::SeqCst) == 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, ended).await.unwrap();
+    let went_on = body(again(&endpoint, "ask", state, &json!({ "1": accepted("x") }))).await;
+    assert_eq!(went_on["result"]["resultType"], "input_required");
+    assert_eq!(endpoint.probe.opened.load(Ordering::SeqCst), 2, "one for each of the two");
+    assert_eq!(endpoint.probe.closed.load(Ordering::SeqCst), 1);
 }

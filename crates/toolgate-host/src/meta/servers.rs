@@ -4,6 +4,7 @@ use std::{fmt::Write, sync::Arc};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
+use toolgate_broker::Seat;
 use toolgate_catalog::{ServerName, nearest};
 use toolgate_store::{AuditRecord, SwitchedBy};
 use toolgate_upstream::{CallOptions, StateKind};
@@ -135,7 +136,7 @@ pub(super) async fn enable(
     options: &CallOptions,
 ) -> Result<Value, CallFailure> {
     let host = session.host();
-    let enabled = host.enable(&request.name, options).await;
+    let enabled = host.enable(&request.name, session.context().caller(), options).await;
     let (verdict, rule) = match &enabled {
         Enabled::Connected | Enabled::Failed { .. } => ("allow", "enabled".to_owned()),
         Enabled::Waits { id } => ("ask", format!("approval {id}")),
@@ -237,6 +238,13 @@ pub(super) async fn disable(session: &Session, request: &ServerRequest) -> Value
         };
         return error_result(&format!("There is no server `{shown}`.{hint}"));
     };
+    if session.context().caller().seat == Seat::Elsewhere {
+        note(session, server.as_str(), "deny", "not for others to disable".to_owned());
+        return error_result(&format!(
+            "Server {server} is not disabled: others use it too. A person does that where toolgate \
+             runs: `toolgate disable {server}`. To do without it, do not call its tools."
+        ));
+    }
     host.switch(&server, false).await;
     note(session, server.as_str(), "deny", "disabled".to_owned());
     let text = format!(

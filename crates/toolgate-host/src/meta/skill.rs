@@ -45,7 +45,7 @@ pub(super) async fn load(
     };
     let mut remarks = Vec::new();
     for server in &skill.servers {
-        let enabled = host.enable(server, options).await;
+        let enabled = host.enable(server, session.context().caller(), options).await;
         match told(host, server, enabled) {
             Told::Text { text, .. } | Told::Problem(text) => remarks.push(text),
             Told::Cancelled => return Err(CallFailure::Cancelled),

@@ -1,7 +1,8 @@
 //! Servers that are not configured are used with a person's consent, and not without.
 
 use serde_json::json;
-use toolgate_store::{Choices, Consent};
+use toolgate_broker::{Caller, SessionContext};
+use toolgate_store::{Choices, Consent, SwitchedBy};
 
 use crate::support::{NAME, Person, Place, call, enable};
 
@@ -111,6 +112,58 @@ async fn without_anybody_to_ask_it_waits_for_the_shell() {
     let fresh = host.session();
     fresh.list_tools().await;
     assert!(host.catalog().read().is_empty(), "a conversation that starts now knows of it");
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn nobody_elsewhere_agrees_or_disables_for_others() {
+    let place = Place::new().await;
+    let (host, person) = (place.host(), Person::who_says(yes()));
+    let elsewhere = Caller::model("token ci 0a1b").from_elsewhere();
+    let (theirs, ours) = (host.session_of(SessionContext::new(elsewhere)), host.session());
+    let (text, failed) = enable(&theirs, Some(&person)).await;
+    assert!(!failed && text.contains("toolgate approve"), "{text}");
+    assert_eq!(person.asked(), Vec::<String>::new());
+    assert!(host.catalog().read().is_empty());
+
+    enable(&ours, Some(&person)).await;
+    let (text, failed) = enable(&theirs, None).await;
+    assert!(!failed && text.contains("is connected"), "what was agreed to is for all: {text}");
+    let (text, failed) = call(&theirs, None, "disable_server", json!({ "name": NAME })).await;
+    assert!(failed, "{text}");
+    insta::assert_snapshot!(text, @"Server io.github.acme/sums is not disabled: others use it too. A person does that where toolgate runs: `toolgate disable io.github.acme/sums`. To do without it, do not call its tools.");
+    let sum = call(&ours, None, "sums_add", json!({ "a": 2, "b": 3 })).await;
+    assert!(!sum.1, "{sum:?}");
+
+    call(&ours, None, "disable_server", json!({ "name": NAME })).await;
+    let (text, failed) = enable(&theirs, None).await;
+    assert!(failed && text.contains("toolgate enable"), "{text}");
+    let (text, failed) = enable(&ours, None).await;
+    assert!(!failed, "{text}");
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_a_person_changes_at_a_shell_holds_in_conversations_under_way() {
+    let place = Place::new().await;
+    let (host, person) = (place.host(), Person::who_says(yes()));
+    let session = host.session();
+    enable(&session, Some(&person)).await;
+    let add = async || call(&session, None, "sums_add", json!({ "a": 2, "b": 3 })).await;
+    assert!(!add().await.1);
+    // As the commands do it, in another process.
+    let off = |choices: &mut Choices| {
+        choices.disabled.insert(NAME.to_owned(), SwitchedBy::Person);
+    };
+    place.choices().change(off).unwrap();
+    let (text, failed) = add().await;
+    assert!(failed && text.contains("toolgate enable"), "{text}");
+    place.choices().change(|choices| choices.disabled.clear()).unwrap();
+    let (text, failed) = add().await;
+    assert!(!failed, "{text}");
+    place.choices().change(|choices| choices.consents.clear()).unwrap();
+    session.list_tools().await;
+    assert!(host.catalog().read().is_empty(), "nothing of it is in use any more");
     host.shutdown().await;
 }
 

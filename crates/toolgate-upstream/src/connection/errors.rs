@@ -33,6 +33,14 @@ impl Connection {
         CallFailure::Failed(CallError::Transport { server, tool, message })
     }
 
+    /// The turn is that of a client at which a person does not answer.
+    pub(super) fn person_elsewhere(&self, about: &str) -> CallFailure {
+        let (server, tool) = (self.about.server.clone(), about.to_owned());
+        let message = "the server has asked a question and waits for a person at another client; \
+                       nothing was sent, try again later";
+        CallFailure::Failed(CallError::Transport { server, tool, message: message.to_owned() })
+    }
+
     /// An `input_required` that leads nowhere.
     pub(super) fn unusable(&self, about: &str, why: &str) -> CallFailure {
         let (server, tool) = (self.about.server.clone(), about.to_owned());

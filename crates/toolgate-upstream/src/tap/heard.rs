@@ -22,7 +22,7 @@ use crate::{
     connection::Progress,
     raw::{self, Notified},
     ticket::Ticket,
-    turns::Turns,
+    turns::{Caller, Turn, Turns},
 };
 
 /// What was heard on a connection.
@@ -46,13 +46,17 @@ type OnNotification = dyn Fn(&str, Option<&Value>) + Send + Sync;
 struct Call {
     token: Option<ProgressToken>,
     ticket: Ticket,
-    /// Since when nobody waits for it any more.
-    abandoned: Option<Instant>,
+    /// Since when nobody waits for it any more, and its turn: it is the caller's for as long as the
+    /// server may be at work on it.
+    abandoned: Option<(Instant, Option<Turn>)>,
 }
 
 /// How long a server that was told of a cancellation may still ask on behalf of the call: until
 /// then its question could be that caller's.
 const AFTER_CANCELLATION: Duration = Duration::from_secs(10);
+
+/// How long a call waits for its turn while whoever has it is being asked.
+const TURN_PATIENCE: Duration = Duration::from_secs(30);
 
 /// More requests of a server than this at a time are not answered: one that asks without end and
 /// never reads would fill the memory with answers.
@@ -80,7 +84,7 @@ enum Late {
 
 impl Call {
     fn may_be_at_work(&self) -> bool {
-        self.abandoned.is_none_or(|since| since.elapsed() < AFTER_CANCELLATION)
+        self.abandoned.as_ref().is_none_or(|(since, _)| since.elapsed() < AFTER_CANCELLATION)
     }
 }
 
@@ -112,6 +116,24 @@ impl Heard {
         let mut calls = self.calls.lock();
         calls.retain(|_, call| call.may_be_at_work());
         calls.values().map(|call| call.ticket.clone()).collect()
+    }
+
+    /// Waits for a caller's turn. Nothing, if those whose turn it is were asked something that they
+    /// leave unanswered.
+    pub(crate) async fn turn(&self, caller: Caller) -> Option<Turn> {
+        let somebody_is_asked = async {
+            loop {
+                tokio::time::sleep(TURN_PATIENCE).await;
+                if self.calls().iter().any(|call| call.asking().is_open()) {
+                    return;
+                }
+            }
+        };
+        tokio::select! {
+            biased;
+            turn = self.turns.enter(caller) => Some(turn),
+            () = somebody_is_asked => None,
+        }
     }
 
     pub(crate) fn outgoing(&self, message: &ClientJsonRpcMessage) {
@@ -255,17 +277,25 @@ impl Heard {
         }
     }
 
-    /// Notes that nobody waits for a request any more. The server may be at work on it all the same.
-    pub(crate) fn abandon(&self, id: &RequestId) {
-        let mut calls = self.calls.lock();
-        // Those of which nothing was heard again would stay for ever.
-        calls.retain(|_, call| call.may_be_at_work());
-        if let Some(call) = calls.get_mut(id) {
-            call.abandoned = Some(Instant::now());
-            if let Some(token) = call.token.take() {
-                self.tickets.lock().remove(&token);
-            }
+    /// Notes that nobody waits for a request any more. The server may be at work on it all the same,
+    /// so that the caller's turn is not over before it is answered or can be taken for forgotten.
+    pub(crate) fn abandon(self: &Arc<Self>, id: &RequestId, turn: Option<Turn>) {
+        let token = {
+            let mut calls = self.calls.lock();
+            let Some(call) = calls.get_mut(id) else { return };
+            call.abandoned = Some((Instant::now(), turn));
+            call.token.take()
+        };
+        if let Some(token) = token {
+            self.tickets.lock().remove(&token);
         }
+        let heard = Arc::downgrade(self);
+        tokio::spawn(async move {
+            tokio::time::sleep(AFTER_CANCELLATION).await;
+            if let Some(heard) = heard.upgrade() {
+                heard.calls.lock().retain(|_, call| call.may_be_at_work());
+            }
+        });
     }
 }
 

@@ -248,7 +248,8 @@ async fn pictures_of_a_run_are_known_after_it_waited() {
     config["mcpServers"]["camera"] = json!(entry(&camera));
     config["policy"]["labels"]["camera_*"] = json!(["private"]);
     workplace.rewrite(&config.to_string());
-    let code = "const handle = JSON.stringify(await camera_get({})).match(/toolgate-media:[0-9]+/)[0];
+    let code =
+        "const handle = JSON.stringify(await camera_get({})).match(/toolgate-media:[0-9]+/)[0];
         await gate_open({});
         await mail_send({ text: handle });";
     let run = waited(&workplace, code).await;
