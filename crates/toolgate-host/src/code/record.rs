@@ -107,7 +107,7 @@ impl Recorder {
 
     /// In this namespace.
     pub(super) fn within(mut self, namespace: Option<&str>) -> Self {
-        self.place = namespace.unwrap_or_default().to_owned();
+        namespace.unwrap_or_default().clone_into(&mut self.place);
         self
     }
 

@@ -176,7 +176,9 @@ async fn what_a_model_read_before_it_wrote_a_script_is_known_in_another_session(
 #[tokio::test]
 async fn what_a_tool_returned_is_known_when_the_tool_is_gone() {
     let workplace = house();
-    let code = "const file = await crm_get({});
+    // A script that names it would be told so before it runs.
+    let code = "const name = ['crm', 'get'].join('_');
+        const file = await call_tool({ name, arguments: {} });
         await gate_open({});
         await mail_send({ text: 'By the way: ' + JSON.stringify(file).slice(10, 70) });";
     let run = waited(&workplace, code).await;
