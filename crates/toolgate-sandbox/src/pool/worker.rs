@@ -108,10 +108,7 @@ mod tests {
 
     #[test]
     fn a_terminal_s_signals_are_not_for_it() {
-        let settings = PoolSettings {
-            program: "cat".into(),
-            ..PoolSettings::this_program::<[String; 0], _>([]).unwrap()
-        };
+        let settings = PoolSettings::new("cat", std::iter::empty::<String>());
         let (reaper, _burials) = mpsc::channel();
         let worker = Worker::spawn(&settings, reaper).unwrap();
         let process =
