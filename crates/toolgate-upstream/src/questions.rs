@@ -281,9 +281,11 @@ mod tests {
             // Of those that are over, nobody hears any more.
             call(&heard, id, Some(&way(ada, Err(())))).end();
         }
-        call(&heard, 8, Some(&way(ada, Ok("ada"))));
-        assert_eq!(asked(&heard, "roots/list", None).await, Ok(json!("ada")));
-        call(&heard, 9, Some(&way(ClientId::unique(), Ok("bob"))));
+        for (id, newest) in [(8, "eight"), (9, "nine"), (10, "ten")] {
+            call(&heard, id, Some(&way(ada, Ok(newest))));
+            assert_eq!(asked(&heard, "roots/list", None).await, Ok(json!(newest)));
+        }
+        call(&heard, 11, Some(&way(ClientId::unique(), Ok("bob"))));
         assert_eq!(asked(&heard, "roots/list", None).await, Err(-32600));
     }
 

@@ -111,11 +111,17 @@ impl Heard {
         self.calls.lock().get(id).map(|call| call.ticket.clone())
     }
 
-    /// The calls that the server may be at work on.
+    /// The calls that the server may be at work on, the newest first: most servers ask at once.
     pub(crate) fn calls(&self) -> Vec<Ticket> {
         let mut calls = self.calls.lock();
         calls.retain(|_, call| call.may_be_at_work());
-        calls.values().map(|call| call.ticket.clone()).collect()
+        let mut calls: Vec<_> =
+            calls.iter().map(|(id, call)| (id.clone(), call.ticket.clone())).collect();
+        calls.sort_by_key(|(id, _)| match id {
+            RequestId::Number(number) => std::cmp::Reverse(*number),
+            RequestId::String(_) => std::cmp::Reverse(i64::MIN),
+        });
+        calls.into_iter().map(|(_, ticket)| ticket).collect()
     }
 
     /// Waits for a caller's turn. Nothing, if those whose turn it is were asked something that they
