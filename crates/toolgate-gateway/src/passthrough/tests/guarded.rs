@@ -129,7 +129,7 @@ async fn what_is_asked_for_is_asked_of_the_client_or_waits() {
     let waiting = client.ask("tools/call", call.clone()).await.unwrap();
     assert_eq!(waiting["isError"], true);
     let text = waiting["content"][0]["text"].as_str().unwrap();
-    assert!(text.starts_with("`s_erase` was not called: waiting for approval"), "{text}");
+    assert!(text.starts_with("`erase` was not called: waiting for approval"), "{text}");
     assert!(!server.methods().contains(&"tools/call".to_owned()));
     // What only reads goes through, and what nobody knows is asked for.
     assert!(client.ask("resources/read", json!({ "uri": "x:1" })).await.is_ok());
