@@ -191,7 +191,7 @@ fn mistakes_have_their_place_and_a_way_out() {
     "#);
     let misspelt = read(r#"{ "mcpServers": { "a": { "command": "x" } }, "polcy": "deny" }"#);
     assert_snapshot!(shown(&misspelt), @"
-    error: toolgate.json:1:46: `polcy` is not a known key; it is ignored
+    error: toolgate.json:1:46: `polcy` is not a known key; every call is denied
       hint: did you mean `policy`?
     ");
     assert_snapshot!(problems(r#"{ "labels": { "": "private", "crm_*": "secret" } }"#), @r#"
@@ -251,8 +251,8 @@ fn where_telemetry_goes_is_read_and_what_is_not_understood_sends_nothing() {
     assert_eq!(said.service_name.as_deref(), Some("gate"));
     assert!(!said.is_off && !format!("{said:?}").contains("hush"));
     let wrong = read(r#"{ "mcpServers": {}, "telemetry": { "otlpEndpoint": "collector:4317" } }"#);
-    let hint = wrong.problems[0].hint.as_deref().unwrap();
-    assert!(hint.contains("http://127.0.0.1:4318"), "{hint}");
+    let mut hints = wrong.problems.iter().filter_map(|problem| problem.hint.as_deref());
+    assert!(hints.any(|hint| hint.contains("http://127.0.0.1:4318")), "{:?}", wrong.problems);
     for wrong in [r#"{ "otlpEndpoint": "collector:4317" }"#, "false", "7", r#"{ "headers": 1 }"#] {
         assert!(telemetry(wrong).is_off, "{wrong}");
     }

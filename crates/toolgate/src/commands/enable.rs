@@ -91,7 +91,9 @@ pub(crate) fn disable(
     let was_off = file.change(off).map_err(|error| Failure::new(error.to_string()))?;
     decisions::about_server("server", name, false, "disabled")?;
     printer.line(if was_off.is_none() {
-        format!("{name} is disabled: conversations that start from now on do not see it.")
+        format!(
+            "{name} is disabled: it is not called from now on, and not listed to who comes later."
+        )
     } else {
         format!("{name} was disabled already.")
     });

@@ -6,11 +6,10 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use toolgate_host::one_line;
-use toolgate_store::{
-    AuditRecord, Journal, JournalError, RunCall, RunDetail, RunState, RunSummary,
-};
+use toolgate_store::{AuditRecord, Journal, RunCall, RunDetail, RunState, RunSummary};
 use toolgate_upstream::Redactor;
 
+use super::approvals::unusable;
 use crate::{
     cli::{Globals, Runs, RunsCommand},
     decisions,
@@ -104,16 +103,7 @@ impl Cleaner {
 }
 
 fn journal() -> Result<Journal, Failure> {
-    let store = load::store().ok_or_else(|| {
-        Failure::new("there is no place to keep anything on this system")
-            .hint("set TOOLGATE_HOME to a folder")
-    })?;
-    store.journal().map_err(unusable)
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "handed over by map_err")]
-fn unusable(error: JournalError) -> Failure {
-    Failure::new(error.to_string())
+    load::store().ok_or_else(super::no_place)?.journal().map_err(unusable)
 }
 
 fn detail(journal: &Journal, id: &str) -> Result<RunDetail, Failure> {

@@ -175,7 +175,7 @@ async fn tokens_are_made_listed_and_revoked() {
     --- stdout
     --- stderr
     error: toolgate.json has no namespace `elsewhere`
-      hint: it has work, home
+      hint: there are: work, home
 
     $ toolgate token list
     exit code 0
@@ -190,6 +190,7 @@ async fn tokens_are_made_listed_and_revoked() {
     --- stderr
     error: there is no token `desktop`
       hint: `toolgate token list` shows those there are
+      hint: there are: laptop
 
     $ toolgate token revoke laptop
     exit code 0

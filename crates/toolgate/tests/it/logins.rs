@@ -227,7 +227,7 @@ async fn what_has_no_login_says_so() {
     error: `keyed` has an `Authorization` header already
       hint: remove it from `headers` to log in instead
     error: there is no server `gnoe` in the configuration
-      hint: the servers are: child, keyed, gone
+      hint: did you mean gone?
     error: it could not be found out where to log in: there was no answer: error sending request: client error (Connect): tcp connect error: Connection refused (os error 111)
     error: `child` has no URL, and so no login
     ");

@@ -38,7 +38,7 @@ async fn a_server_that_is_not_there_to_be_passed_through() {
     --- stdout
     --- stderr
     error: there is no server `nobody`
-      hint: there are notes, weather
+      hint: there are: notes, weather
     ");
 }
 

@@ -173,7 +173,7 @@ async fn a_person_enables_a_server_of_the_registry_outright() {
     insta::assert_snapshot!(shell(&["disable", NAME]).await, @"
     exit code 0
     --- stdout
-    io.github.acme/sums is disabled: conversations that start from now on do not see it.
+    io.github.acme/sums is disabled: it is not called from now on, and not listed to who comes later.
     --- stderr
     ");
     let called = workplace.run(&["call", "sums_add", "{\"a\": 2, \"b\": 3}"]).await;
