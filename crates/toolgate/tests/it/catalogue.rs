@@ -128,7 +128,10 @@ impl Catalogue {
 /// perhaps on a machine that has other things to do.
 async fn patient_list(client: &mut Gateway) -> Option<Vec<Value>> {
     match client.request("tools/list", json!({})).await {
-        Ok(answer) => answer["result"]["tools"].as_array().cloned(),
+        Ok(answer) => answer["result"]["tools"].as_array().map(|tools| {
+            // Ours, which is there where servers have resources.
+            tools.iter().filter(|tool| tool["name"] != "read_output").cloned().collect()
+        }),
         Err(error) if error.kind() == ErrorKind::TimedOut => None,
         Err(error) => panic!("no list: {error}"),
     }
