@@ -177,18 +177,17 @@ impl Outcome {
 pub(crate) fn rule_of(decision: &Decision, permit: Option<&Permit>) -> String {
     let rule = ask::rule(decision);
     match permit {
-        None | Some(Permit::Policy) => rule,
-        Some(Permit::Grant(id)) => format!("{rule}; grant {id}"),
-        Some(Permit::Person) => format!("{rule}; a person said yes"),
+        Some(permit) => permitted(rule, permit),
+        None => rule,
     }
 }
 
-/// Adds to the record who let the call through.
-pub(crate) fn permitted(record: &mut AuditRecord, permit: &Permit) {
+/// The rule that decided, with who let the call through.
+pub(crate) fn permitted(rule: String, permit: &Permit) -> String {
     match permit {
-        Permit::Policy => {}
-        Permit::Grant(id) => record.rule = format!("{}; grant {id}", record.rule),
-        Permit::Person => record.rule = format!("{}; a person said yes", record.rule),
+        Permit::Policy => rule,
+        Permit::Grant(id) => format!("{rule}; grant {id}"),
+        Permit::Person => format!("{rule}; a person said yes"),
     }
 }
 

@@ -100,7 +100,7 @@ impl Recording {
             Permit::Person => Answer::Yes,
         });
         if self.is_watched() {
-            permitted(&mut self.record, permit);
+            self.record.rule = permitted(std::mem::take(&mut self.record.rule), permit);
         }
         match &self.recorder {
             Some(recorder) => {

@@ -30,6 +30,7 @@ mod ears;
 mod enabling;
 mod encoding;
 mod find;
+mod guarding;
 mod host;
 mod knowledge;
 mod meta;

@@ -9,7 +9,7 @@ use toolgate_policy::{Flow, Policy, Verdict, request_as_tool};
 use toolgate_upstream::CallOptions;
 
 use crate::{
-    host::{guard, open_journal},
+    guarding::{guard, open_journal},
     screen::Screen,
     settings::HostSettings,
 };

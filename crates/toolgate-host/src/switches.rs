@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use parking_lot::{Mutex, RwLock};
 use toolgate_catalog::ServerName;
 use toolgate_registry::Plan;
-use toolgate_store::{ChoiceFile, ChoiceStamp, Choices, StoreError, SwitchedBy};
+use toolgate_store::{ChoiceFile, Choices, FileStamp, StoreError, SwitchedBy};
 
 use crate::{enabling::plan_of, host::Host};
 
@@ -14,7 +14,7 @@ use crate::{enabling::plan_of, host::Host};
 pub(crate) struct Switches {
     file: Option<ChoiceFile>,
     /// What the file was when it was read last.
-    seen: Mutex<Option<ChoiceStamp>>,
+    seen: Mutex<Option<FileStamp>>,
     off: RwLock<BTreeMap<ServerName, SwitchedBy>>,
     /// Servers of registries that are in use, with the fingerprint of what a person agreed to.
     used: RwLock<BTreeMap<ServerName, String>>,
@@ -81,7 +81,7 @@ impl Switches {
     }
 
     /// What the file is now; `None` where there is none.
-    fn stamp(&self) -> Option<ChoiceStamp> {
+    fn stamp(&self) -> Option<FileStamp> {
         self.file.as_ref().and_then(ChoiceFile::stamp)
     }
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::{StoreError, files, lock::Lock};
+use crate::{StoreError, files, files::FileStamp, lock::Lock};
 
 /// The file. Several processes read and change it: a change is made under a lock, and a reader sees
 /// the file before it or after it.
@@ -39,15 +39,6 @@ pub struct Choices {
 pub struct DamagedChoices {
     path: PathBuf,
     why: String,
-}
-
-/// Tells one content of the file from another.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChoiceStamp {
-    modified: Option<SystemTime>,
-    bytes: u64,
-    /// Every change makes another file, so that two within one tick of the clock differ too.
-    file: u64,
 }
 
 /// Who switched a server off.
@@ -104,13 +95,8 @@ impl ChoiceFile {
     }
 
     /// What the file is now; `None` where there is none.
-    pub fn stamp(&self) -> Option<ChoiceStamp> {
-        let metadata = fs::metadata(&self.path).ok()?;
-        #[cfg(unix)]
-        let file = std::os::unix::fs::MetadataExt::ino(&metadata);
-        #[cfg(not(unix))]
-        let file = 0;
-        Some(ChoiceStamp { modified: metadata.modified().ok(), bytes: metadata.len(), file })
+    pub fn stamp(&self) -> Option<FileStamp> {
+        FileStamp::of(&self.path)
     }
 
     /// What is chosen; nothing where there is no file. One that cannot be read is no file without

@@ -44,10 +44,10 @@ pub use audit::{
     AuditError, AuditExtent, AuditLimits, AuditLog, AuditPlace, AuditProblem, AuditRecord,
 };
 pub use choices::{
-    ApprovalRequest, ChoiceFile, ChoiceStamp, Choices, Consent, DamagedChoices, MAX_REQUESTS,
-    SwitchedBy,
+    ApprovalRequest, ChoiceFile, Choices, Consent, DamagedChoices, MAX_REQUESTS, SwitchedBy,
 };
 pub use definitions::{CachedServer, DefinitionCache, ServerKey, ServerMemory};
+pub use files::FileStamp;
 pub use journal::{
     Approval, ApprovalState, CallDecision, CallEnd, GrantRow, Journal, JournalError, NewCall,
     NewRun, PastCallRow, PastEvent, Retention, RunCall, RunDetail, RunHistory, RunState,
@@ -57,7 +57,6 @@ pub use logs::{LogSource, MAX_LOG_BYTES, ServerLog, utc};
 pub use shapes::{MAX_SHAPES_BYTES, ShapeStore};
 pub use tokens::{
     AccessToken, AccessTokens, MAX_TOKENS, TokenError, TokenHash, TokenOrder, TokenRecord,
-    TokenStamp,
 };
 pub use usage::{PastUse, UsageLog, UsageNews, UsagePlace};
 pub use vault::{Vault, VaultError, VaultKey, VaultLock};

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use parking_lot::Mutex;
-use toolgate_store::{AccessTokens, TokenHash, TokenRecord, TokenStamp};
+use toolgate_store::{AccessTokens, FileStamp, TokenHash, TokenRecord};
 
 /// What is in the file, read again when it is another file: one look at the folder a request.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(super) struct Book {
 
 #[derive(Debug, Default, Clone)]
 struct Page {
-    stamp: Option<TokenStamp>,
+    stamp: Option<FileStamp>,
     records: Arc<[TokenRecord]>,
 }
 

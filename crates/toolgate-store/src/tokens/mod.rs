@@ -1,7 +1,7 @@
 //! What lets clients in over the network.
 //!
 //! Of a token only its hash is kept. The file is changed by commands alone, under a lock and in one
-//! step, and a gateway that runs reads it again when it is another file: a [`TokenStamp`] says so for
+//! step, and a gateway that runs reads it again when it is another file: a [`FileStamp`] says so for
 //! the price of one look at the folder. When tokens were used is in a file of its own, so that a
 //! gateway never writes to the one that says who may come in.
 
@@ -11,7 +11,6 @@ use std::{
     collections::BTreeMap,
     fs, io,
     path::{Path, PathBuf},
-    time::SystemTime,
 };
 
 use serde::{Deserialize, Serialize};
@@ -19,7 +18,7 @@ use thiserror::Error;
 
 pub use secret::{AccessToken, TokenHash};
 
-use crate::{StoreError, files, lock::Lock};
+use crate::{StoreError, files, files::FileStamp, lock::Lock};
 
 /// How many tokens there may be.
 pub const MAX_TOKENS: usize = 1_000;
@@ -63,15 +62,6 @@ pub struct TokenRecord {
     /// The only namespaces that it opens; empty for all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub namespaces: Vec<String>,
-}
-
-/// Tells one content of the file from another.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TokenStamp {
-    modified: Option<SystemTime>,
-    bytes: u64,
-    /// Every change makes another file, so that two within one tick of the clock differ too.
-    file: u64,
 }
 
 /// Why something cannot be done about tokens. Those that were there still open what they opened,
@@ -184,13 +174,8 @@ impl AccessTokens {
     }
 
     /// What the file is now; `None` where there is none.
-    pub fn stamp(&self) -> Option<TokenStamp> {
-        let metadata = fs::metadata(self.path()).ok()?;
-        #[cfg(unix)]
-        let file = std::os::unix::fs::MetadataExt::ino(&metadata);
-        #[cfg(not(unix))]
-        let file = 0;
-        Some(TokenStamp { modified: metadata.modified().ok(), bytes: metadata.len(), file })
+    pub fn stamp(&self) -> Option<FileStamp> {
+        FileStamp::of(&self.path())
     }
 
     /// Notes that a token was used, by the hour.
