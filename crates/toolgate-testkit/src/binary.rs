@@ -47,16 +47,21 @@ impl Fixture {
 /// Test runs of the whole workspace have built it. A run of one crate's tests may not have, or not
 /// since its sources changed; then this builds it, once.
 pub fn fixture_binary() -> Result<PathBuf, TestkitError> {
-    binary("toolgate-testkit", "toolgate-fixture")
+    binary("toolgate-testkit", "crates/toolgate-testkit", "toolgate-fixture")
 }
 
 /// The path of the `toolgate-conformance` binary, found like [`fixture_binary`]: a server and a
 /// client with all that the protocol has.
 pub fn conformance_binary() -> Result<PathBuf, TestkitError> {
-    binary("toolgate-conformance", "toolgate-conformance")
+    binary("toolgate-conformance", "tools/conformance", "toolgate-conformance")
 }
 
-fn binary(package: &str, name: &str) -> Result<PathBuf, TestkitError> {
+/// The path of the `toolgate` program, found like [`fixture_binary`].
+pub fn program_binary() -> Result<PathBuf, TestkitError> {
+    binary("toolgate-cli", "crates/toolgate-cli", "toolgate")
+}
+
+fn binary(package: &str, folder: &str, name: &str) -> Result<PathBuf, TestkitError> {
     // Held during the build, so that the tests of one process do not start several.
     static BUILDING: Mutex<()> = Mutex::new(());
     let _guard = BUILDING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -68,7 +73,7 @@ fn binary(package: &str, name: &str) -> Result<PathBuf, TestkitError> {
         directory = directory.parent().unwrap_or(directory);
     }
     let path = directory.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(package).join("src");
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder).join("src");
     if !is_current(&path, &sources) {
         build(&path, directory, package, name)?;
     }

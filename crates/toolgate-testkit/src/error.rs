@@ -26,9 +26,6 @@ pub enum TestkitError {
     /// A file or a socket failed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// A soak could not be run, or not to its end.
-    #[error("the soak failed: {0}")]
-    Soak(String),
     /// The real servers are not installed.
     #[error("{missing} is missing; run `scripts/install-test-servers` to install the test servers")]
     RealServers {

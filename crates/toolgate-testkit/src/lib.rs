@@ -63,7 +63,6 @@ mod raw_client;
 mod real_servers;
 mod registry;
 mod reply;
-pub mod soak;
 mod sse;
 mod stdio;
 mod tools;
@@ -72,7 +71,7 @@ pub use authorization::{
     AuthorizationFault, AuthorizationOptions, AuthorizationRecord, AuthorizationServer, Discovery,
     Visited, visit,
 };
-pub use binary::{Entry, conformance_binary, fixture_binary};
+pub use binary::{Entry, conformance_binary, fixture_binary, program_binary};
 pub use builtin::Builtin;
 pub use collector::{Collector, SeenMetric, SeenSpan};
 pub use embeddings::{EmbeddingsEndpoint, EmbeddingsFault};

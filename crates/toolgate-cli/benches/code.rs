@@ -3,7 +3,7 @@
 //! A program, not a timed test. What is compared is measured in turns in one run, because machines
 //! are noisy.
 //!
-//!     cargo bench -p toolgate --bench code
+//!     cargo bench -p toolgate-cli --bench code
 
 #![expect(
     clippy::expect_used,

@@ -4,7 +4,7 @@
 //! A program, not a timed test. What is compared is measured in turns in one run, because machines
 //! are noisy; what is told is the median of the ratios, and where the middle half of them lies.
 //!
-//!     cargo bench -p toolgate --bench broker
+//!     cargo bench -p toolgate-cli --bench broker
 
 #![expect(
     clippy::expect_used,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolgate_agent::chat::{
+use toolgate_models::chat::{
     ChatApi, ChatEndpoint, ChatError, ChatProvider as _, ChatSettings, ModelChooser, Question,
 };
 use toolgate_search::{Candidate, ChoiceRequest, Chooser as _};

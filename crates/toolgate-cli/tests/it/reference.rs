@@ -65,7 +65,7 @@ async fn help(command: &[&str]) -> String {
 async fn the_reference_is_what_help_says() {
     let mut text = String::from(
         "# The command line\n\nWhat `--help` says of every command. Written by a test: \
-         `TOOLGATE_UPDATE=1 cargo test -p toolgate --test it reference` writes it anew.\n",
+         `TOOLGATE_UPDATE=1 cargo test -p toolgate-cli --test it reference` writes it anew.\n",
     );
     for command in COMMANDS {
         let name = [&["toolgate"], *command].concat().join(" ");

@@ -13,7 +13,9 @@ use tokio::{
     process::{Child, Command},
 };
 
-use crate::{Builtin, Era, Faults, Fixture, TestkitError, fixture_binary};
+use toolgate_testkit::{Builtin, Era, Faults, Fixture, fixture_binary};
+
+use crate::SoakError;
 
 /// The tool that every server has.
 pub(super) const TOOL: &str = "echo";
@@ -82,7 +84,7 @@ pub(super) fn name(index: usize) -> String {
 }
 
 impl Servers {
-    pub(super) async fn start(count: usize, folder: &Path) -> Result<Self, TestkitError> {
+    pub(super) async fn start(count: usize, folder: &Path) -> Result<Self, SoakError> {
         let mut servers = Vec::new();
         for index in 0..count {
             let nature = Nature::ALL[index % Nature::ALL.len()];
@@ -98,7 +100,7 @@ impl Servers {
     }
 
     /// The `mcpServers` of a configuration.
-    pub(super) fn entries(&self) -> Result<Value, TestkitError> {
+    pub(super) fn entries(&self) -> Result<Value, SoakError> {
         let mut entries = Map::new();
         for (index, server) in self.servers.iter().enumerate() {
             let entry = match server.address {
@@ -111,7 +113,7 @@ impl Servers {
     }
 
     /// Makes trouble, if it is time for some; says whether it did.
-    pub(super) async fn disturb(&mut self) -> Result<bool, TestkitError> {
+    pub(super) async fn disturb(&mut self) -> Result<bool, SoakError> {
         self.disturbances += 1;
         if !self.disturbances.is_multiple_of(KILLED_EVERY) {
             return Ok(false);
@@ -141,7 +143,7 @@ impl Servers {
 
 impl Server {
     /// Starts it over HTTP, where it was before if it was.
-    async fn serve(&mut self) -> Result<(), TestkitError> {
+    async fn serve(&mut self) -> Result<(), SoakError> {
         let address = self.address.unwrap_or_else(|| SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
         let mut child = Command::new(fixture_binary()?)
             .args(["--http", &address.to_string(), "--fixture"])
@@ -151,7 +153,7 @@ impl Server {
             .stderr(Stdio::null())
             .kill_on_drop(true)
             .spawn()?;
-        let failure = || TestkitError::Soak(format!("{} did not start", self.fixture.name));
+        let failure = || SoakError::Failed(format!("{} did not start", self.fixture.name));
         let stdout = child.stdout.take().ok_or_else(failure)?;
         let mut line = String::new();
         let mut reader = BufReader::new(stdout);

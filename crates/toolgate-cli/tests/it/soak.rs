@@ -1,8 +1,8 @@
-//! The short form of `cargo bench -p toolgate --bench soak`.
+//! The short form of `cargo run --release -p toolgate-soak`.
 
 use std::time::Duration;
 
-use toolgate_testkit::soak::Soak;
+use toolgate_soak::Soak;
 
 use crate::support::{Workplace, program};
 

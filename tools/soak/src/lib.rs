@@ -25,7 +25,6 @@ use tokio::{
 };
 
 use self::{clients::Clients, ledger::Ledger, servers::Servers, watch::Watch};
-use crate::TestkitError;
 pub use ledger::Counts;
 pub use watch::Reading;
 
@@ -44,6 +43,24 @@ pub struct Soak {
     pub duration: Duration,
     /// How long a client waits between two calls.
     pub pause: Duration,
+}
+
+/// Why a soak could not be run, or not to its end.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SoakError {
+    /// The gateway or a client failed in a way that leaves nothing to measure.
+    #[error("the soak failed: {0}")]
+    Failed(String),
+    /// A fixture server could not be started.
+    #[error(transparent)]
+    Fixture(#[from] toolgate_testkit::TestkitError),
+    /// A log or a fixture is not the JSON that it should be.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// A file or a socket failed.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
 }
 
 /// What came of it.
@@ -71,7 +88,7 @@ const REST: Duration = Duration::from_secs(10);
 impl Soak {
     /// Runs it. `tell` is called every second with what the gateway takes and how many calls have
     /// been answered.
-    pub async fn run(&self, mut tell: impl FnMut(Reading, u64)) -> Result<Report, TestkitError> {
+    pub async fn run(&self, mut tell: impl FnMut(Reading, u64)) -> Result<Report, SoakError> {
         std::fs::create_dir_all(&self.folder)?;
         let mut servers = Servers::start(self.servers, &self.folder).await?;
         let config = self.folder.join("toolgate.json");
@@ -96,7 +113,7 @@ impl Soak {
             }
             if let Ok(Some(status)) = gateway.try_wait() {
                 let reason = format!("the gateway ended in the middle: {status}");
-                return Err(TestkitError::Soak(reason));
+                return Err(SoakError::Failed(reason));
             }
         }
         let sessions = clients.finish().await;
@@ -112,7 +129,7 @@ impl Soak {
     async fn start_gateway(
         &self,
         config: &std::path::Path,
-    ) -> Result<(Child, String), TestkitError> {
+    ) -> Result<(Child, String), SoakError> {
         let log = std::fs::File::create(self.folder.join("gateway.log"))?;
         let mut gateway = Command::new(&self.program)
             .args(["serve", "--http", "127.0.0.1:0", "--config"])
@@ -125,7 +142,7 @@ impl Soak {
             .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn()?;
-        let failure = |reason: &str| TestkitError::Soak(reason.to_owned());
+        let failure = |reason: &str| SoakError::Failed(reason.to_owned());
         let stderr = gateway.stderr.take().ok_or_else(|| failure("no stderr"))?;
         let mut lines = BufReader::new(stderr).lines();
         let listening = async {
@@ -135,7 +152,7 @@ impl Soak {
                     return Ok(url.to_owned());
                 }
             }
-            Err(TestkitError::Soak("the gateway did not say where it listens".to_owned()))
+            Err(SoakError::Failed("the gateway did not say where it listens".to_owned()))
         };
         let url = tokio::time::timeout(PATIENCE, listening)
             .await

@@ -3,8 +3,8 @@
 //! A program, not a timed test. Every figure is a ratio of two things measured in the same run, or
 //! a growth, because machines are noisy.
 //!
-//!     cargo bench -p toolgate --bench gateway
-//!     cargo bench -p toolgate --bench gateway -- path/to/captures   # real definitions instead
+//!     cargo bench -p toolgate-cli --bench gateway
+//!     cargo bench -p toolgate-cli --bench gateway -- path/to/captures   # real definitions instead
 //!
 //! A folder of captures holds `NAME.json` files (`{"tools": […]}`), one a server.
 

@@ -9,7 +9,7 @@ use std::{
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use crate::TestkitError;
+use crate::SoakError;
 
 /// What a client heard of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl Ledger {
         &self,
         logs: &[PathBuf],
         problems: &mut Vec<String>,
-    ) -> Result<Counts, TestkitError> {
+    ) -> Result<Counts, SoakError> {
         let arrivals = read_logs(logs)?;
         let calls = self.calls.lock();
         let mut counts = Counts { made: calls.len() as u64, ..Counts::default() };
@@ -109,7 +109,7 @@ impl Ledger {
 }
 
 /// How often each id arrived.
-fn read_logs(logs: &[PathBuf]) -> Result<HashMap<String, u64>, TestkitError> {
+fn read_logs(logs: &[PathBuf]) -> Result<HashMap<String, u64>, SoakError> {
     let mut arrivals = HashMap::new();
     for log in logs {
         if !log.exists() {

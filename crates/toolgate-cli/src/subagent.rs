@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolgate_agent::chat::{ChatApi, ChatEndpoint, ChatSettings, ModelChooser};
+use toolgate_models::chat::{ChatApi, ChatEndpoint, ChatSettings, ModelChooser};
 use toolgate_config::ChatProviderName;
 use toolgate_host::{HostSettings, Subagent};
 use toolgate_search::StrategyName;

@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use toolgate_agent::embeddings::{
+use toolgate_models::embeddings::{
     ApiKey, EndpointEncoder, EndpointSettings, FolderEncoder, Prefixes,
 };
 use toolgate_config::{EmbeddingSource, Embeddings};

@@ -1,8 +1,8 @@
 //! Many clients for a long time, with servers that crash, stall and forget: what is lost, what is
 //! doubled, what grows.
 //!
-//!     cargo bench -p toolgate --bench soak                                   # 500 sessions, 20 servers, 10 minutes
-//!     cargo bench -p toolgate --bench soak -- --minutes 1 --sessions 100
+//!     cargo run --release -p toolgate-soak                                   # 500 sessions, 20 servers, 10 minutes
+//!     cargo run --release -p toolgate-soak -- --minutes 1 --sessions 100
 //!
 //! It talks to loopback only and ends by itself, with exit code 1 where something is not as it should be.
 
@@ -15,7 +15,7 @@
 
 use std::{process::ExitCode, time::Duration};
 
-use toolgate_testkit::soak::{Report, Soak};
+use toolgate_soak::{Report, Soak};
 
 fn main() -> ExitCode {
     let number = |name: &str, default: f64| {
@@ -25,7 +25,7 @@ fn main() -> ExitCode {
     let folder = tempfile::tempdir().expect("a folder");
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small counts")]
     let soak = Soak {
-        program: env!("CARGO_BIN_EXE_toolgate").into(),
+        program: toolgate_testkit::program_binary().expect("the program"),
         folder: folder.path().to_owned(),
         sessions: number("--sessions", 500.0) as usize,
         servers: number("--servers", 20.0) as usize,
