@@ -65,7 +65,7 @@ mod tests {
         let begin = Instant::now();
         for unit in ["a", "A", " ", "ab", " \n", "!", "aA", "'", "漢字", "a\u{301}"] {
             let text = unit.repeat(100_000) + "x";
-            assert!(counter.count(&text) > 1_000, "{unit:?}");
+            assert!(counter.count(&text) > 500, "{unit:?}");
         }
         assert!(begin.elapsed() < Duration::from_mins(1));
     }

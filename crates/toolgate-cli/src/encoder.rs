@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 use toolgate_config::{EmbeddingSource, Embeddings};
 use toolgate_host::{EncodeTools, EncoderSetup};
 use toolgate_models::embeddings::{
-    ApiKey, EndpointEncoder, EndpointSettings, FolderEncoder, Prefixes,
+    ApiKey, EndpointEncoder, EndpointSettings, Prefixes, open_folder,
 };
 use toolgate_search::encoder::Encoder;
 
@@ -33,7 +33,7 @@ pub(crate) fn setup(configured: &Embeddings, file: &Path) -> Result<EncoderSetup
         }
         EmbeddingSource::Folder { path } => {
             let folder = file.parent().unwrap_or(Path::new("")).join(path);
-            Arc::new(FolderEncoder::open(folder, prefixes).map_err(|error| error.to_string())?)
+            open_folder(folder, prefixes).map_err(|error| error.to_string())?
         }
         // The configuration knows no other kind today.
         _ => return Err("this kind of encoder is not known".to_owned()),

@@ -85,7 +85,11 @@ impl Tokenizer {
         while let Some(found) = self.pieces.find(input.clone().range(start..)) {
             let piece = piece(text, found.range());
             start += piece.len();
-            count += piece.as_bytes().chunks(LONGEST).map(|part| self.merge(part, &mut buffers)).sum::<usize>();
+            count += piece
+                .as_bytes()
+                .chunks(LONGEST)
+                .map(|part| self.merge(part, &mut buffers))
+                .sum::<usize>();
         }
         count
     }
@@ -147,7 +151,10 @@ impl Tokenizer {
 /// The piece that a match of [`PIECES`] stands for. Spaces before a word leave their last one to it.
 fn piece(text: &str, found: std::ops::Range<usize>) -> &str {
     let (piece, is_last) = (&text[found.start..found.end], found.end == text.len());
-    let last = piece.chars().next_back().filter(|last| last.is_whitespace() && !matches!(last, '\r' | '\n'));
+    let last = piece
+        .chars()
+        .next_back()
+        .filter(|last| last.is_whitespace() && !matches!(last, '\r' | '\n'));
     match last.map(|last| piece.len() - last.len_utf8()) {
         Some(shorter) if shorter > 0 && !is_last => &piece[..shorter],
         _ => piece,
