@@ -9,8 +9,8 @@ use toolgate_config::{HttpDialect, Secret, Transport};
 use toolgate_host::ServerSetup;
 use toolgate_store::{Vault, VaultError};
 use toolgate_upstream::{
-    AuthorizationSettings, Authorizer, CredentialKeeper, Endpoint, HttpEndpoint, KeeperError,
-    KeeperLock, Limits, LoginError, ServerSpec, StdioEndpoint,
+    AuthorizationSettings, Authorizer, CredentialLock, CredentialStore, CredentialStoreError,
+    Endpoint, HttpEndpoint, LoginError, ServerLimits, ServerSpec, StdioEndpoint,
 };
 
 use crate::HostConfig;
@@ -53,12 +53,12 @@ impl HostConfig {
     ) -> Option<ServerSetup> {
         let endpoint = self.endpoint(server)?;
         let settings = &server.settings;
-        let limits = Limits {
+        let limits = ServerLimits {
             connect: settings.connect_timeout,
             idle: settings.call_idle_timeout,
             total: settings.call_total_timeout,
             max_message_bytes: settings.max_result_bytes,
-            ..Limits::default()
+            ..ServerLimits::default()
         };
         let spec = ServerSpec {
             limits,
@@ -119,26 +119,26 @@ pub(crate) fn exposed(values: &BTreeMap<String, Secret>) -> BTreeMap<String, Str
 #[derive(Debug)]
 struct VaultCredentials(Vault);
 
-impl CredentialKeeper for VaultCredentials {
-    fn load(&self, name: &str) -> Result<Option<String>, KeeperError> {
-        self.0.load(name).map_err(keeper_error)
+impl CredentialStore for VaultCredentials {
+    fn load(&self, name: &str) -> Result<Option<String>, CredentialStoreError> {
+        self.0.load(name).map_err(store_error)
     }
 
-    fn save(&self, name: &str, secret: &str) -> Result<(), KeeperError> {
-        self.0.save(name, secret).map_err(keeper_error)
+    fn save(&self, name: &str, secret: &str) -> Result<(), CredentialStoreError> {
+        self.0.save(name, secret).map_err(store_error)
     }
 
-    fn forget(&self, name: &str) -> Result<(), KeeperError> {
-        self.0.forget(name).map_err(keeper_error)
+    fn forget(&self, name: &str) -> Result<(), CredentialStoreError> {
+        self.0.forget(name).map_err(store_error)
     }
 
-    fn lock(&self, name: &str) -> Result<KeeperLock, KeeperError> {
-        self.0.lock(name).map(KeeperLock::new).map_err(keeper_error)
+    fn lock(&self, name: &str) -> Result<CredentialLock, CredentialStoreError> {
+        self.0.lock(name).map(CredentialLock::new).map_err(store_error)
     }
 }
 
-fn keeper_error(error: VaultError) -> KeeperError {
-    KeeperError(match error {
+fn store_error(error: VaultError) -> CredentialStoreError {
+    CredentialStoreError(match error {
         VaultError::ShortKey => format!("TOOLGATE_VAULT_KEY: {error}"),
         error => error.to_string(),
     })
