@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use toolgate_catalog::{Fingerprint, Tool};
 use toolgate_policy::{Decision, Verdict};
 use toolgate_store::AuditRecord;
-use toolgate_telemetry::{CallEnd, CallSpan, Telemetry};
+use toolgate_telemetry::{CallSpan, CallSpanEnd, Telemetry};
 use toolgate_upstream::CallError;
 
 use crate::{
@@ -157,7 +157,7 @@ impl Recording {
                 Outcome::Result { bytes, .. } => Some(bytes),
                 _ => None,
             };
-            span.end(&CallEnd {
+            span.end(&CallSpanEnd {
                 verdict: self.verdict.unwrap_or(Verdict::Deny).as_str(),
                 rule: &record.rule,
                 outcome: outcome.name(),

@@ -193,7 +193,7 @@ impl fmt::Debug for Validators {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use toolgate_catalog::{Catalog, Definition, ServerEntry};
+    use toolgate_catalog::{Catalog, CatalogServer, Definition};
 
     use super::*;
     use crate::BrokerError;
@@ -201,7 +201,7 @@ mod tests {
     fn tool(schema: &Value) -> Tool {
         let definition =
             Definition::from_value(&json!({"name": "make", "inputSchema": schema})).unwrap();
-        let mut catalog = Catalog::new([ServerEntry::named("shop")]);
+        let mut catalog = Catalog::new([CatalogServer::named("shop")]);
         catalog.replace_server(&"shop".into(), vec![definition]);
         catalog.resolve("shop_make").unwrap().clone()
     }

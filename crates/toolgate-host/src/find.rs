@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use toolgate_catalog::Tool;
 use toolgate_search::{
-    Candidate, ChoiceRequest, Hit, MAX_QUERIES, Query, SearchError, round_robin,
+    ChoiceCandidate, ChoiceRequest, Hit, MAX_QUERIES, Query, SearchError, round_robin,
 };
 
 use crate::{knowledge::Knowledge, recent::Asked, settings::Subagent};
@@ -91,7 +91,7 @@ fn request(
     let candidate = |hit: &Hit| {
         let tool: Option<&Tool> = catalog.resolve(hit.key.as_str());
         let definition = tool.map(|tool| Arc::clone(&tool.definition));
-        Candidate {
+        ChoiceCandidate {
             name: hit.key.to_string(),
             description: definition.as_ref().map_or("", |it| it.description()).to_owned(),
             signature: definition.map_or_else(String::new, |definition| {

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 use toolgate_broker::ServerRules;
-use toolgate_catalog::{ExposureSettings, ServerEntry};
+use toolgate_catalog::{CatalogServer, ExposureSettings};
 use toolgate_policy::{PolicySettings, definitions::Lock};
 use toolgate_search::{Chooser, StrategyName};
 use toolgate_store::{AuditLimits, ChoiceFile, Store};
@@ -97,7 +97,7 @@ pub struct ServerSetup {
     /// How to reach it.
     pub spec: ServerSpec,
     /// What the catalogue needs to know of it.
-    pub entry: ServerEntry,
+    pub entry: CatalogServer,
     /// What the broker needs to know of it.
     pub rules: ServerRules,
     /// Which of its tools exist for toolgate, by their own names.
@@ -138,8 +138,10 @@ impl HostSettings {
 impl ServerSetup {
     /// A server with nothing set but how to reach it.
     pub fn new(spec: ServerSpec) -> Self {
-        let entry =
-            ServerEntry { defer_tools: HashMap::new(), ..ServerEntry::named(spec.name.clone()) };
+        let entry = CatalogServer {
+            defer_tools: HashMap::new(),
+            ..CatalogServer::named(spec.name.clone())
+        };
         let rules = ServerRules::default();
         Self { spec, entry, rules, admits: Arc::new(|_| true), lazy: false }
     }

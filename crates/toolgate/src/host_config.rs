@@ -27,7 +27,7 @@ use toolgate_search::StrategyName;
 use toolgate_store::{
     AuditLimits, ChoiceFile, DamagedChoices, Retention, Store, StoreError, VaultKey,
 };
-use toolgate_telemetry::{Telemetry, Unsettled};
+use toolgate_telemetry::{Telemetry, TelemetryOptions};
 
 use crate::pins::{PinFile, PinFileError};
 use crate::server::exposed;
@@ -444,7 +444,7 @@ fn telemetry(key: &TelemetryKey, variables: &Variables) -> Telemetry {
     if key.is_off {
         return Telemetry::off();
     }
-    let configured = Unsettled {
+    let configured = TelemetryOptions {
         endpoint: key.otlp_endpoint.clone(),
         headers: exposed(&key.headers),
         service_name: key.service_name.clone(),

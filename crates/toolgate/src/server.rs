@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use toolgate_broker::ServerRules;
-use toolgate_catalog::ServerEntry;
+use toolgate_catalog::CatalogServer;
 use toolgate_config::{HttpDialect, Secret, Transport};
 use toolgate_host::ServerSetup;
 use toolgate_store::{Vault, VaultError};

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use toolgate_catalog::{Catalog, ExposedName, ServerEntry, ServerName, ToolId, expose};
+use toolgate_catalog::{Catalog, CatalogServer, ExposedName, ServerName, ToolId, expose};
 
 use super::{kind::Kind, listing::List};
 
@@ -16,7 +16,7 @@ pub(super) struct PromptNames {
 }
 
 /// Whether a prompt of this name could be the server's.
-pub(super) fn could_name(server: &ServerEntry, prompt: &str) -> bool {
+pub(super) fn could_name(server: &CatalogServer, prompt: &str) -> bool {
     // What stands before a name shows in any name.
     let example = (ToolId::new(server.name.clone(), "x"), server.prefix.as_deref());
     expose([example])

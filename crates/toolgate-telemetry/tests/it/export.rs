@@ -4,7 +4,7 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
-use toolgate_telemetry::{CallEnd, Operation, Telemetry, TelemetrySettings};
+use toolgate_telemetry::{CallSpanEnd, Operation, Telemetry, TelemetrySettings};
 use toolgate_testkit::{Collector, SeenSpan};
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -21,14 +21,14 @@ fn meta(text: &str) -> Option<Map<String, Value>> {
     json!({ "traceparent": text, "tracestate": "vendor=1", "other": 1 }).as_object().cloned()
 }
 
-fn ended() -> CallEnd<'static> {
-    CallEnd {
+fn ended() -> CallSpanEnd<'static> {
+    CallSpanEnd {
         verdict: "allow",
         rule: "the default",
         outcome: "ok",
         argument_bytes: 7,
         result_bytes: Some(9),
-        ..CallEnd::default()
+        ..CallSpanEnd::default()
     }
 }
 
