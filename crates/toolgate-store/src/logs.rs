@@ -7,7 +7,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use jiff::Timestamp;
+use chrono::{DateTime, SecondsFormat};
 
 use crate::{StoreError, files};
 
@@ -121,8 +121,8 @@ fn render(source: LogSource, line: &str) -> String {
 
 /// Seconds since 1970 as `2026-11-15T22:06:11Z`.
 pub fn utc(seconds: u64) -> String {
-    let time = i64::try_from(seconds).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
-    time.unwrap_or(Timestamp::MAX).to_string()
+    let time = i64::try_from(seconds).ok().and_then(|seconds| DateTime::from_timestamp(seconds, 0));
+    time.unwrap_or(DateTime::<chrono::Utc>::MAX_UTC).to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
 fn utc_now() -> String {

@@ -449,7 +449,7 @@ fn telemetry(key: &TelemetryKey, variables: &Variables) -> Telemetry {
         headers: exposed(&key.headers),
         service_name: key.service_name.clone(),
     };
-    let settings = match configured.settle(|name| variables(name)) {
+    let settings = match configured.resolve(|name| variables(name)) {
         Ok(Some(settings)) => settings,
         Ok(None) => return Telemetry::off(),
         Err(error) => {

@@ -66,7 +66,7 @@ impl HostConfig {
             ..ServerSpec::new(server.name.as_str(), endpoint)
         };
         let tools = &settings.tools;
-        let entry = ServerEntry {
+        let entry = CatalogServer {
             name: server.name.as_str().into(),
             prefix: settings.prefix.clone(),
             description: settings.description.clone(),
