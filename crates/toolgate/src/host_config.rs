@@ -17,7 +17,7 @@ use toolgate_host::{
 };
 use toolgate_models::chat::{ChatApi, ChatEndpoint, ChatSettings, ModelChooser};
 use toolgate_models::embeddings::{
-    ApiKey, EndpointEncoder, EndpointError, EndpointSettings, FolderEncoder, FolderError, Prefixes,
+    ApiKey, EndpointEncoder, EndpointError, EndpointSettings, FolderError, Prefixes, open_folder,
 };
 use toolgate_policy::{NewTools, PolicySettings, definitions::Lock};
 use toolgate_registry::{Registry, RegistrySettings, Skills, Source, read_skills};
@@ -404,7 +404,7 @@ fn encoder(
         document: configured.document_prefix.clone(),
     };
     let encoder: Arc<dyn Encoder> = match &configured.folder {
-        Some(folder) => Arc::new(FolderEncoder::open(resolve(file, folder), prefixes)?),
+        Some(folder) => open_folder(resolve(file, folder), prefixes)?,
         None => Arc::new(EndpointEncoder::new(EndpointSettings {
             base_url: configured.endpoint.as_ref().map_or("", Secret::expose).to_owned(),
             model: configured.model.clone(),
