@@ -1,4 +1,4 @@
-//! What a signed token says, and whether it is so.
+//! Verifies the signature and the claims of a JWT.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -6,32 +6,31 @@ use jsonwebtoken::{Algorithm, DecodingKey, Validation};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::caller::Caller;
+use crate::service::AuthenticatedClient;
 
-/// What can be known of a token before its signature is checked.
-pub(super) struct Header {
+/// The part of a token that selects the key of its signature.
+pub(super) struct TokenHeader {
     pub(super) algorithm: Algorithm,
     pub(super) key_id: Option<String>,
 }
 
-/// What a token has to be.
-pub(super) struct Requirements<'r> {
+pub(super) struct TokenRequirements<'r> {
     pub(super) issuer: &'r str,
     pub(super) audiences: &'r [String],
     pub(super) scopes: &'r [String],
 }
 
-/// Who holds a good token.
-pub(super) struct Identity {
-    pub(super) caller: Caller,
+/// The holder of a valid token.
+pub(super) struct TokenIdentity {
+    pub(super) caller: AuthenticatedClient,
     pub(super) has_scopes: bool,
-    /// How long the token is good from now on, by its own clock.
+    /// The remaining lifetime by the clock of the issuer.
     pub(super) lifetime: Duration,
-    /// The second from which on it is refused, clocks that differ considered.
+    /// The Unix time from which on the token is refused, including the leeway.
     pub(super) until: u64,
 }
 
-/// Algorithms with a public key. Those with a shared secret would make our public key the secret.
+/// Only algorithms with a public key. With an HMAC algorithm, the public key would be the secret.
 const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::RS256,
     Algorithm::RS384,
@@ -43,10 +42,10 @@ const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::ES384,
     Algorithm::EdDSA,
 ];
-/// By how many seconds the clocks of issuer and gateway may differ.
+/// The seconds by which the clocks of the issuer and the gateway may differ.
 const LEEWAY: u64 = 60;
-/// The longest name of a person or a program.
-const LONGEST_NAME: usize = 1_024;
+/// The maximum length of `sub` and the client id together.
+const MAX_NAME_BYTES: usize = 1_024;
 
 #[derive(Deserialize)]
 struct Claims {
@@ -60,31 +59,31 @@ struct Claims {
     cnf: Option<Value>,
 }
 
-/// Reads a header. The error is the reason, for a log.
-pub(super) fn header(token: &str) -> Result<Header, &'static str> {
+/// Reads the header. The error is a reason for the log.
+pub(super) fn header(token: &str) -> Result<TokenHeader, &'static str> {
     let header = jsonwebtoken::decode_header(token)
-        .map_err(|_| "it is no JWT that is signed with an algorithm we know")?;
+        .map_err(|_| "it is not a JWT with a known signature algorithm")?;
     if !ALGORITHMS.contains(&header.alg) {
-        return Err("its algorithm has no public key");
+        return Err("its algorithm does not use a public key");
     }
     if header.crit.is_some() {
         return Err("it has critical extensions");
     }
-    // RFC 9068 has `at+jwt`; many issuers have `JWT`. Others are for other purposes.
+    // RFC 9068 requires `at+jwt`; many issuers write `JWT`. Other types are not access tokens.
     let kind = header.typ.as_deref().unwrap_or("jwt").to_ascii_lowercase();
     if !["jwt", "at+jwt", "application/at+jwt"].contains(&&*kind) {
-        return Err("it is no access token by its type");
+        return Err("its type is not that of an access token");
     }
-    Ok(Header { algorithm: header.alg, key_id: header.kid })
+    Ok(TokenHeader { algorithm: header.alg, key_id: header.kid })
 }
 
-/// Checks all of a token. The error is the reason, for a log.
+/// Verifies a token. The error is a reason for the log.
 pub(super) fn verify(
     token: &str,
-    header: &Header,
+    header: &TokenHeader,
     key: &DecodingKey,
-    requirements: &Requirements<'_>,
-) -> Result<Identity, &'static str> {
+    requirements: &TokenRequirements<'_>,
+) -> Result<TokenIdentity, &'static str> {
     use jsonwebtoken::errors::ErrorKind;
 
     let mut validation = Validation::new(header.algorithm);
@@ -95,54 +94,47 @@ pub(super) fn verify(
     validation.set_audience(requirements.audiences);
     let claims: Claims = jsonwebtoken::decode(token, key, &validation)
         .map_err(|error| match error.kind() {
-            ErrorKind::ExpiredSignature => "its time is over",
-            ErrorKind::ImmatureSignature => "its time has not come",
-            ErrorKind::InvalidAudience => "it is for somebody else",
-            ErrorKind::InvalidIssuer => "it is of another issuer",
+            ErrorKind::ExpiredSignature => "it has expired",
+            ErrorKind::ImmatureSignature => "it is not valid yet",
+            ErrorKind::InvalidAudience => "it has another audience",
+            ErrorKind::InvalidIssuer => "it has another issuer",
             ErrorKind::InvalidSignature => "its signature is wrong",
             ErrorKind::MissingRequiredClaim(_) => "it lacks `exp`, `iss` or `aud`",
-            _ => "it cannot be read",
+            _ => "it could not be decoded",
         })?
         .claims;
     if claims.cnf.is_some() {
-        // It is worth something only together with a proof, which a bearer does not give.
+        // Such a token is valid only with a proof of possession, which a bearer token does not carry.
         return Err("it is bound to a key");
     }
     let client = claims.client_id.or(claims.azp);
     let named = |name: &Option<String>| name.as_ref().is_some_and(|name| !name.is_empty());
     if !named(&claims.sub) && !named(&client) {
-        return Err("it names nobody");
+        return Err("it has neither a subject nor a client id");
     }
     let length =
         claims.sub.as_ref().map_or(0, String::len) + client.as_ref().map_or(0, String::len);
-    if length > LONGEST_NAME {
+    if length > MAX_NAME_BYTES {
         return Err("the names in it are too long");
     }
-    let scopes = Scopes { scope: claims.scope, scp: claims.scp };
-    // As JSON, so that no two identities look alike.
+    let scopes = [claims.scope, claims.scp];
+    // The identity is JSON, so that two different identities never have the same text.
     let identity = serde_json::json!([claims.iss, claims.sub, client]);
-    Ok(Identity {
-        caller: Caller::named(&format!("oauth {identity}")),
-        has_scopes: requirements.scopes.iter().all(|scope| scopes.have(scope)),
+    Ok(TokenIdentity {
+        caller: AuthenticatedClient::named(&format!("oauth {identity}")),
+        has_scopes: requirements.scopes.iter().all(|scope| contains_scope(&scopes, scope)),
         lifetime: lifetime(claims.exp),
         until: until(claims.exp),
     })
 }
 
-/// `scope` as RFC 9068 has it, and `scp` as some issuers do.
-struct Scopes {
-    scope: Option<Value>,
-    scp: Option<Value>,
-}
-
-impl Scopes {
-    fn have(&self, wanted: &str) -> bool {
-        [&self.scope, &self.scp].into_iter().flatten().any(|scopes| match scopes {
-            Value::String(text) => text.split(' ').any(|scope| scope == wanted),
-            Value::Array(list) => list.iter().any(|scope| scope.as_str() == Some(wanted)),
-            _ => false,
-        })
-    }
+/// Whether one of the claims contains a scope. `scope` is the claim of RFC 9068; some issuers use `scp`.
+fn contains_scope(claims: &[Option<Value>], wanted: &str) -> bool {
+    claims.iter().flatten().any(|scopes| match scopes {
+        Value::String(text) => text.split(' ').any(|scope| scope == wanted),
+        Value::Array(list) => list.iter().any(|scope| scope.as_str() == Some(wanted)),
+        _ => false,
+    })
 }
 
 fn lifetime(expires: f64) -> Duration {
@@ -153,7 +145,7 @@ fn lifetime(expires: f64) -> Duration {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "what is out of range becomes the nearest that is in it"
+    reason = "values out of range saturate"
 )]
 fn until(expires: f64) -> u64 {
     (expires as u64).saturating_add(LEEWAY + 1)
