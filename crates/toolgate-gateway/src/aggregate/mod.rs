@@ -9,15 +9,12 @@ mod watch_list;
 use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;
-use rmcp::{
-    ErrorData,
-    model::{ErrorCode, JsonObject},
-};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolgate_broker::{Caller, SessionContext};
 use toolgate_host::{CallFailure, Host, Session};
+use toolgate_mcp::{ErrorObject, JsonObject, codes};
 use toolgate_upstream::{CallOptions, ClientId, Progress};
 
 use self::{asked::AskedClient, watch_list::Given};
@@ -57,7 +54,7 @@ impl AggregateSource {
 }
 
 impl Source for AggregateSource {
-    fn open(&self, client: Client) -> BoxFuture<'_, Result<Arc<dyn Face>, ErrorData>> {
+    fn open(&self, client: Client) -> BoxFuture<'_, Result<Arc<dyn Face>, ErrorObject>> {
         let session = self.0.session_of(SessionContext::new(caller_of(&client)));
         if client.era == Era::Modern {
             session.fix_list();
@@ -78,7 +75,7 @@ impl Source for AggregateSource {
 }
 
 impl Face for Aggregate {
-    fn greeting(&self, _era: Era) -> BoxFuture<'_, Result<Greeting, ErrorData>> {
+    fn greeting(&self, _era: Era) -> BoxFuture<'_, Result<Greeting, ErrorObject>> {
         let fields = json!({
             "capabilities": {
                 "tools": { "listChanged": true },
@@ -93,7 +90,7 @@ impl Face for Aggregate {
         Box::pin(std::future::ready(Ok(Greeting { era: Era::Legacy, fields })))
     }
 
-    fn request(&self, asked: Asked) -> BoxFuture<'_, Result<Value, ErrorData>> {
+    fn request(&self, asked: Asked) -> BoxFuture<'_, Result<Value, ErrorObject>> {
         Box::pin(async move {
             let (era, cached) = (asked.era, Cached::of(&asked.method));
             results::fit(era, cached, self.answer(asked).await)
@@ -138,7 +135,7 @@ impl Face for Aggregate {
 }
 
 impl Aggregate {
-    async fn answer(&self, mut asked: Asked) -> Result<Value, ErrorData> {
+    async fn answer(&self, mut asked: Asked) -> Result<Value, ErrorObject> {
         let mut params = match asked.params.take() {
             Some(Value::Object(params)) => params,
             _ => Map::new(),
@@ -151,14 +148,14 @@ impl Aggregate {
             }
             "tools/call" => {
                 let Some(Value::String(name)) = params.remove("name") else {
-                    return Err(ErrorData::invalid_params("a call has a `name`", None));
+                    return Err(ErrorObject::invalid_params("a call has a `name`", None));
                 };
                 let arguments = match params.remove("arguments") {
                     None | Some(Value::Null) => Map::new(),
                     Some(Value::Object(arguments)) => arguments,
                     Some(_) => {
                         let message = "the `arguments` of a call are an object";
-                        return Err(ErrorData::invalid_params(message, None));
+                        return Err(ErrorObject::invalid_params(message, None));
                     }
                 };
                 self.watched(asked, params.remove("_meta"), async |options| {
@@ -187,7 +184,7 @@ impl Aggregate {
         asked: Asked,
         meta: Option<Value>,
         work: impl AsyncFnOnce(CallOptions) -> Result<Value, CallFailure>,
-    ) -> Result<Value, ErrorData> {
+    ) -> Result<Value, ErrorObject> {
         let meta = match meta {
             Some(Value::Object(meta)) if !meta.is_empty() => Some(meta),
             _ => None,
@@ -198,7 +195,7 @@ impl Aggregate {
             meta,
             progress: token.is_some().then_some(sender),
             cancel: asked.cancel.clone(),
-            respondent: Some(Arc::new(AskedClient::new(self.client, asked.link.clone()))),
+            input_handler: Some(Arc::new(AskedClient::new(self.client, asked.link.clone()))),
         };
         let forwarding = async {
             while let Some(report) = reports.recv().await {
@@ -244,13 +241,11 @@ fn progress(token: Option<&Value>, report: Progress) -> Value {
     Value::Object(params)
 }
 
-fn refusal(failure: CallFailure) -> ErrorData {
+fn refusal(failure: CallFailure) -> ErrorObject {
     match failure {
-        CallFailure::UnknownTool(message) => ErrorData::invalid_params(message, None),
-        CallFailure::Refused { code, message, data } => {
-            ErrorData::new(ErrorCode(code), message, data)
-        }
-        CallFailure::Cancelled => ErrorData::internal_error("the call was cancelled", None),
+        CallFailure::UnknownTool(message) => ErrorObject::invalid_params(message, None),
+        CallFailure::Refused { code, message, data } => ErrorObject::new(code, message, data),
+        CallFailure::Cancelled => ErrorObject::internal_error("the call was cancelled", None),
     }
 }
 

@@ -3,12 +3,12 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use parking_lot::Mutex;
-use rmcp::{ErrorData, model::ErrorCode};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use toolgate_broker::{Admitted, BrokerError, CallContext, Caller, SessionContext};
 use toolgate_catalog::{Fingerprint, Tool};
 use toolgate_host::ServerGuard;
+use toolgate_mcp::{ErrorObject, codes};
 use toolgate_upstream::{CallError, CallOptions};
 
 use super::{Passthrough, roster::Roster};
@@ -52,7 +52,6 @@ enum Concern {
 /// Calls that may wait for answers at once. Of older ones nothing more is recorded.
 const ASKING: usize = 256;
 /// Of the codes that are left to servers: the request was understood, and may not be made.
-const NOT_ALLOWED: ErrorCode = ErrorCode(-32010);
 
 impl Guarded {
     pub(crate) fn new(
@@ -69,7 +68,7 @@ impl Guarded {
         &self,
         face: &Passthrough,
         mut asked: Asked,
-    ) -> Result<Value, ErrorData> {
+    ) -> Result<Value, ErrorObject> {
         match Concern::of(&asked.method) {
             Concern::Call | Concern::Request => self.judged(face, asked).await,
             Concern::None => face.route(asked).await,
@@ -98,7 +97,7 @@ impl Guarded {
         }
     }
 
-    async fn judged(&self, face: &Passthrough, asked: Asked) -> Result<Value, ErrorData> {
+    async fn judged(&self, face: &Passthrough, asked: Asked) -> Result<Value, ErrorObject> {
         let (era, is_call) = (asked.era, asked.method == "tools/call");
         let (tool, arguments) = match self.subject(face, &asked).await {
             Ok(subject) => subject,
@@ -131,7 +130,11 @@ impl Guarded {
     }
 
     /// What is called or asked for, and with what.
-    async fn subject(&self, face: &Passthrough, asked: &Asked) -> Result<(Tool, Value), ErrorData> {
+    async fn subject(
+        &self,
+        face: &Passthrough,
+        asked: &Asked,
+    ) -> Result<(Tool, Value), ErrorObject> {
         let params = asked.params.as_ref();
         let field = |name: &str| params.and_then(|params| params.get(name)).cloned();
         if asked.method != "tools/call" {
@@ -146,7 +149,7 @@ impl Guarded {
             return Ok((self.guard.request(method).ok_or_else(unknown)?, arguments));
         }
         let Some(Value::String(name)) = field("name") else {
-            return Err(ErrorData::invalid_params("a call has a `name`", None));
+            return Err(ErrorObject::invalid_params("a call has a `name`", None));
         };
         let tool = if self.guard.judges() {
             let found = self.roster.find(&name, &self.guard, &face.line).await;
@@ -159,7 +162,7 @@ impl Guarded {
         let Some(tool) = tool else {
             self.guard.note_unknown(&name, &arguments, &CallContext::direct(&self.session));
             let name: String = name.chars().take(128).collect();
-            return Err(ErrorData::invalid_params(format!("there is no tool `{name}`"), None));
+            return Err(ErrorObject::invalid_params(format!("there is no tool `{name}`"), None));
         };
         Ok((tool, arguments))
     }
@@ -175,7 +178,7 @@ impl Guarded {
             // Which trace it belongs to.
             meta: meta.cloned(),
             cancel: asked.cancel.clone(),
-            respondent: Some(Arc::new(asked.link.clone())),
+            input_handler: Some(Arc::new(asked.link.clone())),
             ..CallOptions::default()
         };
         let context = CallContext::direct(&self.session);
@@ -258,7 +261,7 @@ fn continuation(method: &str, arguments: &Value, state: Option<&Value>) -> Optio
 }
 
 /// A call that may not be made, in the form that models are shown.
-fn call_refusal(error: BrokerError) -> Result<Value, ErrorData> {
+fn call_refusal(error: BrokerError) -> Result<Value, ErrorObject> {
     match error {
         BrokerError::Call(_) => Err(refusal(error)),
         other => {
@@ -268,11 +271,11 @@ fn call_refusal(error: BrokerError) -> Result<Value, ErrorData> {
     }
 }
 
-fn refusal(error: BrokerError) -> ErrorData {
+fn refusal(error: BrokerError) -> ErrorObject {
     match error {
         BrokerError::Call(error) if matches!(*error, CallError::Cancelled) => {
-            ErrorData::internal_error("the call was cancelled", None)
+            ErrorObject::internal_error("the call was cancelled", None)
         }
-        other => ErrorData::new(NOT_ALLOWED, other.to_string(), None),
+        other => ErrorObject::new(codes::NOT_ALLOWED, other.to_string(), None),
     }
 }
