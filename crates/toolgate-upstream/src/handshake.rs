@@ -20,8 +20,8 @@ use tokio_util::sync::CancellationToken;
 use toolgate_mcp::{Era, JsonObject};
 
 use crate::{
+    input_handler::InputRequest,
     questions, raw,
-    respondent::InputRequest,
     tap::{Heard, Tap, TapOptions},
 };
 

@@ -10,7 +10,7 @@ use rmcp::model::{ClientRequest, InputResponses};
 use serde_json::Value;
 use toolgate_mcp::ErrorObject;
 
-use crate::respondent::{InputHandler, InputRequest, can_answer};
+use crate::input_handler::{InputHandler, InputRequest, can_answer};
 
 /// How often a call may be answered with questions. A person is not to be asked for ever.
 pub(crate) const MAX_ROUNDS: u32 = 16;

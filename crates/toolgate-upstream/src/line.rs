@@ -21,8 +21,8 @@ use toolgate_mcp::{Era, ErrorObject, JsonObject, methods};
 use crate::{
     clock::PERSON_PATIENCE,
     error::ConnectFailure,
+    input_handler::InputRequest,
     raw, reasons,
-    respondent::InputRequest,
     spec::{Endpoint, ServerSpec, place},
     watchdog::Watchdog,
 };

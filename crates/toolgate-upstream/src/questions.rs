@@ -12,7 +12,7 @@ use toolgate_mcp::{ErrorObject, codes};
 
 use crate::{
     clock::PERSON_PATIENCE,
-    respondent::{InputRequest, can_answer},
+    input_handler::{InputRequest, can_answer},
     tap::Heard,
     ticket::Ticket,
 };
@@ -172,7 +172,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        respondent::{ClientId, InputHandler},
+        input_handler::{ClientId, InputHandler},
         turns::Caller,
     };
 

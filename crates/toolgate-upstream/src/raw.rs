@@ -425,7 +425,7 @@ mod tests {
     fn a_hollow_answer_ends_the_call_too() {
         let message = decode(json!({"jsonrpc": "2.0", "id": 1}), |_| false);
         let Some(ServerJsonRpcMessage::Error(error)) = message else { panic!("{message:?}") };
-        assert!(is_unreadable(&error.error));
+        assert!(is_unreadable(&error_object(error.error.clone())));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::{
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use crate::{clock::Asking, connection::Progress, respondent::InputHandler, turns::Caller};
+use crate::{clock::Asking, connection::Progress, input_handler::InputHandler, turns::Caller};
 
 /// Travels with a request, invisible to the wire.
 #[derive(Debug, Clone)]

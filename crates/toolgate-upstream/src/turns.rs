@@ -9,7 +9,7 @@ use std::{collections::VecDeque, sync::Arc};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use crate::respondent::{ClientId, InputHandler};
+use crate::input_handler::{ClientId, InputHandler};
 
 /// How many calls of the caller whose turn it is may pass those who wait.
 const MAX_PASSED: usize = 16;

@@ -18,8 +18,8 @@ use toolgate_mcp::{ErrorObject, meta::SUBSCRIPTION_ID, methods};
 use super::{ConnectionHandler, trouble::Trouble};
 use crate::{
     clock::{Asking, PERSON_PATIENCE},
+    input_handler::InputRequest,
     raw,
-    respondent::InputRequest,
 };
 
 /// More questions than this at a time are not answered: a server that asks without end and never
