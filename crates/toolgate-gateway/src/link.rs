@@ -93,7 +93,7 @@ impl Link {
             Way::Said(said) => Box::pin(async move {
                 let (answer, answered) = oneshot::channel();
                 let gone = || ErrorObject::internal_error("the client is gone", None);
-                said.send(Said::Question(question, answer)).await.map_err(|_| gone())?;
+                said.send(Said::InputRequest(question, answer)).await.map_err(|_| gone())?;
                 answered.await.map_err(|_| gone())?
             }),
         }

@@ -109,7 +109,7 @@ impl Running {
                 biased;
                 Some(said) = self.said.recv() => match said {
                     Said::Notification(message) => return Step::Notification(message),
-                    Said::Question(question, answer) => self.note(question, answer),
+                    Said::InputRequest(question, answer) => self.note(question, answer),
                 },
                 outcome = &mut self.outcome => {
                     let broken = || Err(ErrorObject::internal_error("the request broke down", None));
@@ -280,7 +280,7 @@ mod tests {
         let (said, heard) = mpsc::channel(QUEUED);
         let (answer, _) = oneshot::channel();
         let question = InputRequest { method: "roots/list".to_owned(), params: None };
-        said.try_send(Said::Question(question, answer)).unwrap();
+        said.try_send(Said::InputRequest(question, answer)).unwrap();
         Running {
             method: "tools/call".to_owned(),
             said: heard,

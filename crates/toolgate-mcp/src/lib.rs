@@ -6,6 +6,7 @@
 //! > **Invariant:** a message keeps every field that was sent. Parameters and results are JSON
 //! > values; no type of ours decides what a server or a client may say.
 
+mod dialect;
 mod era;
 mod error;
 mod message;
@@ -15,6 +16,7 @@ pub mod meta;
 pub mod methods;
 pub mod versions;
 
+pub use dialect::HttpDialect;
 pub use era::Era;
 pub use error::ErrorObject;
 pub use message::{

@@ -58,7 +58,6 @@ pub use line::{ConnectionClient, ConnectionHandler, RawConnection, RawRequest, R
 pub use listing::{Listing, ListingProblem};
 pub use redact::Redactor;
 pub use server::{ServerState, StateKind};
-pub use spec::{
-    Endpoint, HttpDialect, HttpEndpoint, ServerLimits, ServerSpec, StartMode, StdioEndpoint,
-};
+pub use spec::{Endpoint, HttpEndpoint, ServerLimits, ServerSpec, StartMode, StdioEndpoint};
+pub use toolgate_mcp::HttpDialect;
 pub use upstream::{OutputSource, ServerObserver, Upstream};

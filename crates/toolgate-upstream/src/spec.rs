@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use serde_json::json;
 use toolgate_catalog::{Fingerprint, ServerName};
-use toolgate_mcp::Era;
+use toolgate_mcp::{Era, HttpDialect};
 
 use crate::{auth::Authorizer, redact::Redactor};
 
@@ -69,16 +69,6 @@ pub struct HttpEndpoint {
     pub dialect: HttpDialect,
     /// Who has the tokens of people that logged in. An `Authorization` among the headers beats it.
     pub authorizer: Option<Arc<Authorizer>>,
-}
-
-/// Which transport a URL speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum HttpDialect {
-    /// Streamable HTTP, or the older one where the URL does not take the handshake.
-    #[default]
-    Any,
-    /// HTTP+SSE, as of protocol version 2024-11-05.
-    Sse,
 }
 
 /// What a server is allowed.

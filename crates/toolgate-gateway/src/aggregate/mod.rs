@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolgate_broker::{Caller, SessionContext};
 use toolgate_host::{CallFailure, Host, Session};
-use toolgate_mcp::{ErrorObject, JsonObject, codes};
+use toolgate_mcp::{ErrorObject, JsonObject};
 use toolgate_upstream::{CallOptions, ClientId, Progress};
 
 use self::{asked::AskedClient, watch_list::Given};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolgate_mcp::{Era, ErrorObject, codes, methods, versions};
+use toolgate_mcp::{Era, ErrorObject, HttpDialect, codes, methods, versions};
 
 use super::{
     ConnectionClient, ConnectionHandler, RawConnection,
@@ -18,7 +18,7 @@ use crate::{
     process::Process,
     reasons,
     server::{probe_patience, with_words},
-    spec::{Endpoint, HttpDialect, ServerSpec},
+    spec::{Endpoint, ServerSpec},
 };
 
 /// How long a child that closed its output may take to end.

@@ -12,7 +12,7 @@ use rmcp::{
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-use toolgate_mcp::Era;
+use toolgate_mcp::{Era, HttpDialect};
 
 use super::{Server, supervise::with_words};
 use crate::{
@@ -23,7 +23,7 @@ use crate::{
     listing::Listing,
     process::{self, Process, Started},
     reasons,
-    spec::{Endpoint, HttpDialect, HttpEndpoint, ServerLimits, StdioEndpoint, place},
+    spec::{Endpoint, HttpEndpoint, ServerLimits, StdioEndpoint, place},
     sse::SseTransport,
     stdio::StdioTransport,
     tap::Heard,
