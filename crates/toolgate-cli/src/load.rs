@@ -360,7 +360,7 @@ fn setup(server: &toolgate_config::ServerEntry, endpoint: Endpoint) -> ServerSet
         idle: settings.call_idle_timeout,
         total: settings.call_total_timeout,
         max_message_bytes: settings.max_result_bytes,
-        ..Limits::default()
+        ..ServerLimits::default()
     };
     let rest_after = settings.idle_timeout;
     let spec = ServerSpec { limits, rest_after, ..ServerSpec::new(server.name.as_str(), endpoint) };
