@@ -43,7 +43,7 @@ async fn ask(
     voice: Option<&Arc<Voice>>,
     method: &str,
     params: Value,
-) -> Result<Value, (i32, String)> {
+) -> Result<Value, (i64, String)> {
     let params: Map<String, Value> = params.as_object().unwrap().clone();
     let input_handler = voice.map(|voice| Arc::clone(voice) as Arc<dyn InputHandler>);
     let options = CallOptions { input_handler, ..CallOptions::default() };
