@@ -304,8 +304,8 @@ async fn ask_now(
     inquiry: &Inquiry,
     options: &CallOptions,
 ) -> Option<PersonAnswer> {
-    if let Some(respondent) = &options.respondent
-        && let Some(answer) = ask::elicit(respondent.as_ref(), inquiry).await
+    if let Some(input_handler) = &options.input_handler
+        && let Some(answer) = ask::elicit(input_handler.as_ref(), inquiry).await
     {
         return Some(answer);
     }

@@ -19,7 +19,7 @@ use toolgate_registry::{Registry, RegistrySettings, Skills, Source, read_skills}
 use toolgate_sandbox::{PoolSettings, RunLimits};
 use toolgate_search::StrategyName;
 use toolgate_store::{AuditLimits, ChoiceFile, DamagedChoices, Retention, Store, WRITABLE};
-use toolgate_upstream::{Endpoint, HttpEndpoint, Limits, ServerSpec, StdioEndpoint};
+use toolgate_upstream::{Endpoint, HttpEndpoint, ServerLimits, ServerSpec, StdioEndpoint};
 
 use crate::{
     cli::{Globals, Mode},
@@ -355,12 +355,12 @@ pub(crate) fn code(settings: &CodeMode) -> Option<CodeSettings> {
 
 fn setup(server: &toolgate_config::ServerEntry, endpoint: Endpoint) -> ServerSetup {
     let settings = &server.settings;
-    let limits = Limits {
+    let limits = ServerLimits {
         connect: settings.connect_timeout,
         idle: settings.call_idle_timeout,
         total: settings.call_total_timeout,
         max_message_bytes: settings.max_result_bytes,
-        ..Limits::default()
+        ..ServerLimits::default()
     };
     let rest_after = settings.idle_timeout;
     let spec = ServerSpec { limits, rest_after, ..ServerSpec::new(server.name.as_str(), endpoint) };

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use toolgate_models::chat::{ChatApi, ChatEndpoint, ChatSettings, ModelChooser};
 use toolgate_config::ChatProviderName;
 use toolgate_host::{HostSettings, Subagent};
+use toolgate_models::chat::{ChatApi, ChatEndpoint, ChatSettings, ModelChooser};
 use toolgate_search::StrategyName;
 
 use crate::failure::Failure;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolgate_catalog::ServerName;
-use toolgate_upstream::{Handshake, Listing, Observer, OutputSource};
+use toolgate_upstream::{Handshake, Listing, OutputSource, ServerObserver};
 
 use crate::{knowledge::Knowledge, offers::Offers};
 
@@ -14,7 +14,7 @@ pub(crate) struct Ears {
     pub(crate) offers: Arc<Offers>,
 }
 
-impl Observer for Ears {
+impl ServerObserver for Ears {
     fn listed(&self, server: &ServerName, handshake: &Handshake, listing: Listing) {
         self.knowledge.listed(server, handshake, listing);
     }

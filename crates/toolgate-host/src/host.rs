@@ -15,7 +15,7 @@ use toolgate_policy::Policy;
 use toolgate_sandbox::{Language, lockdown::LockdownReport};
 use toolgate_search::{Query, SearchError, SearchIndex, StrategyName};
 use toolgate_store::Journal;
-use toolgate_upstream::{CallOptions, Observer, ServerState, Start, StateKind, Upstream};
+use toolgate_upstream::{CallOptions, ServerObserver, ServerState, StartMode, StateKind, Upstream};
 
 use crate::{
     code::{CodeMode, CodeRun, Drawer, Learned, NotResumed, Resume},
@@ -97,18 +97,18 @@ impl Host {
         for setup in &mut settings.servers {
             if let Some(memory) = knowledge.memory(&setup.spec.name) {
                 setup.spec.remembered_era.get_or_insert(memory.era);
-                setup.spec.start = Start::OnDemand;
+                setup.spec.start = StartMode::OnDemand;
                 cached.push(setup.spec.name.clone());
             }
             if setup.lazy || switches.is_off(&setup.spec.name) {
-                setup.spec.start = Start::OnDemand;
+                setup.spec.start = StartMode::OnDemand;
             }
         }
         knowledge.recall(cached);
         let specs = settings.servers.iter().map(|setup| setup.spec.clone()).collect();
         let offers = Arc::new(Offers::new());
         let ears = Ears { knowledge: Arc::clone(&knowledge), offers: Arc::clone(&offers) };
-        let observer: Arc<dyn Observer> = Arc::new(ears);
+        let observer: Arc<dyn ServerObserver> = Arc::new(ears);
         let upstream = Arc::new(Upstream::start(specs, &observer));
         offers.attach(&upstream);
         for server in switches.off() {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolgate_policy::ArgumentConditions;
-use toolgate_upstream::{Question, Respondent, can_answer};
+use toolgate_upstream::{InputHandler, InputRequest, can_answer};
 
 use super::{Extent, Inquiry, Lasts, PersonAnswer};
 
@@ -12,13 +12,16 @@ const WHERE: &str = "onlyWhere";
 const DENY: &str = "deny";
 
 /// Asks the client's person. `None` where the client cannot be asked, or failed to.
-pub(crate) async fn elicit(respondent: &dyn Respondent, inquiry: &Inquiry) -> Option<PersonAnswer> {
+pub(crate) async fn elicit(
+    input_handler: &dyn InputHandler,
+    inquiry: &Inquiry,
+) -> Option<PersonAnswer> {
     let question =
-        Question { method: "elicitation/create".to_owned(), params: Some(form(inquiry)) };
-    if !can_answer(respondent.capabilities(), &question) {
+        InputRequest { method: "elicitation/create".to_owned(), params: Some(form(inquiry)) };
+    if !can_answer(input_handler.capabilities(), &question) {
         return None;
     }
-    let answer = respondent.answer(question).await.ok()?;
+    let answer = input_handler.answer(question).await.ok()?;
     Some(read(inquiry, &answer))
 }
 

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate_broker::{BrokerError, CallContext, RunContext};
 use toolgate_catalog::{Tool, nearest};
 use toolgate_sandbox::{Answer, CallId, Found, Happened, RunClock, Thrown, Tools};
-use toolgate_upstream::{CallError, CallOptions, Progress, Respondent};
+use toolgate_upstream::{CallError, CallOptions, InputHandler, Progress};
 
 use super::{
     learned::Learned,
@@ -35,7 +35,7 @@ pub(super) struct Wiring {
     pub(super) session: Session,
     pub(super) clock: RunClock,
     pub(super) run: Arc<RunContext>,
-    pub(super) respondent: Option<Arc<dyn Respondent>>,
+    pub(super) input_handler: Option<Arc<dyn InputHandler>>,
     pub(super) media: Arc<Media>,
     pub(super) learned: Arc<Learned>,
     pub(super) recorder: Option<Arc<Recorder>>,
@@ -266,9 +266,9 @@ impl Inner {
             self.wiring.media.put_back(argument);
         }
         let tool = self.wiring.session.host().catalog().read().resolve(name).cloned();
-        let respondent = self.wiring.respondent.clone();
+        let input_handler = self.wiring.input_handler.clone();
         let meta = self.wiring.trace.clone();
-        let options = CallOptions { meta, cancel, respondent, ..CallOptions::default() };
+        let options = CallOptions { meta, cancel, input_handler, ..CallOptions::default() };
         let context = CallContext::of_run(self.wiring.session.context(), &self.wiring.run, id);
         let result = match self.wiring.session.call_within(name, arguments, &context, options).await
         {

@@ -229,7 +229,7 @@ impl CodeMode {
             session,
             clock,
             run: Arc::clone(&run),
-            respondent: options.respondent,
+            input_handler: options.input_handler,
             media: Arc::clone(&media),
             learned: Arc::clone(&self.learned),
             recorder: recorder.clone(),

@@ -5,21 +5,19 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolgate_broker::{Admitted, BrokerError, CallContext};
 use toolgate_catalog::ServerName;
+use toolgate_mcp::codes::{INTERNAL_ERROR, NOT_ALLOWED};
 use toolgate_policy::{Flow, ToolPolicy, Verdict, request_as_tool};
 use toolgate_upstream::{CallError, CallOptions};
 
 use super::{
     kind::Kind,
     links,
-    requests::{INTERNAL_ERROR, invalid, refused},
+    requests::{invalid, refused},
 };
 use crate::{
     host::Host,
     session::{CallFailure, Session},
 };
-
-/// Of the codes that are left to servers: the request was understood, and may not be made.
-const NOT_ALLOWED: i32 = -32010;
 
 /// Sends a request to one server, where it may be sent, and takes in what comes back. What it is about
 /// is the server's own by now.
@@ -92,7 +90,7 @@ pub(super) fn failure(server: &ServerName, error: BrokerError) -> CallFailure {
             CallError::Cancelled => CallFailure::Cancelled,
             CallError::Refused { mut error, .. } => {
                 links::own_uri(server, error.data.as_mut());
-                refused(error.code.0, error.message.into_owned(), error.data)
+                refused(error.code, error.message, error.data)
             }
             other => refused(INTERNAL_ERROR, other.to_string(), None),
         },

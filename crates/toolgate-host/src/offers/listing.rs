@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 use toolgate_catalog::ServerName;
+use toolgate_mcp::codes::METHOD_NOT_FOUND;
 use toolgate_upstream::{CallError, CallOptions, Upstream};
 
 use super::kind::Kind;
@@ -38,7 +39,6 @@ const MAX_ITEM_BYTES: usize = 128 * 1024;
 const MAX_KEY_BYTES: usize = 8 * 1024;
 /// Why a server that is not there lists nothing.
 pub(super) const NOT_CONNECTED: &str = "it is not connected";
-const METHOD_NOT_FOUND: i32 = -32601;
 
 impl List {
     /// The text that tells this entry from others.
@@ -93,7 +93,7 @@ pub(super) async fn list_all(
         let answer = upstream.request(server, kind.method(), params, CallOptions::default()).await;
         let mut page = match answer {
             Ok(page) => page,
-            Err(CallError::Refused { error, .. }) if error.code.0 == METHOD_NOT_FOUND => {
+            Err(CallError::Refused { error, .. }) if error.code == METHOD_NOT_FOUND => {
                 return Ok(list);
             }
             // What came so far is worth more than nothing.

@@ -29,7 +29,8 @@ use std::{
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::OnceCell;
-use toolgate_catalog::{Catalog, Era, ServerName};
+use toolgate_catalog::{Catalog, ServerName};
+use toolgate_mcp::{Era, meta::SUBSCRIPTION_ID};
 use toolgate_upstream::{CallOptions, StateKind, Upstream};
 
 pub(crate) use guarded::is_denied;
@@ -69,7 +70,6 @@ pub(crate) struct Offers {
 }
 
 /// The key in `_meta` that says to which stream a notification belongs.
-const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 impl Offers {
     pub(crate) fn new() -> Self {
@@ -149,7 +149,7 @@ impl Offers {
                     links::own_uri(server, Some(&mut params));
                     if let Some(Value::Object(meta)) = params.get_mut("_meta") {
                         // The stream is ours, and no client knows it.
-                        meta.remove(SUBSCRIPTION);
+                        meta.remove(SUBSCRIPTION_ID);
                     }
                     self.events.send(Event::Updated(Arc::new(watchers), params));
                 }

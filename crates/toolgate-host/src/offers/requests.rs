@@ -4,6 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use serde_json::{Map, Value, json};
 use toolgate_catalog::ServerName;
+use toolgate_mcp::codes::{INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND};
 use toolgate_upstream::{CallOptions, StateKind};
 
 use super::{
@@ -24,10 +25,6 @@ use crate::{
 
 type Params = Map<String, Value>;
 
-const METHOD_NOT_FOUND: i32 = -32601;
-const INVALID_PARAMS: i32 = -32602;
-pub(super) const INTERNAL_ERROR: i32 = -32603;
-const RESOURCE_NOT_FOUND: i32 = -32002;
 /// The most of a name or URI that an error repeats.
 const SHOWN_CHARACTERS: usize = 200;
 
@@ -127,7 +124,7 @@ pub(super) fn not_found(uri: &str) -> CallFailure {
 }
 
 /// What is said where whoever has it is switched off.
-fn disabled(host: &Host, server: &ServerName, code: i32) -> Option<CallFailure> {
+fn disabled(host: &Host, server: &ServerName, code: i64) -> Option<CallFailure> {
     let action = host.inner.switches.way_on(server)?;
     Some(refused(code, format!("server `{server}` is disabled; {action}"), None))
 }
@@ -292,6 +289,6 @@ fn text<'a>(params: &'a Params, field: &str) -> Result<&'a str, CallFailure> {
     text.ok_or_else(|| invalid(format!("`{field}` is missing or no string")))
 }
 
-pub(super) fn refused(code: i32, message: String, data: Option<Value>) -> CallFailure {
+pub(super) fn refused(code: i64, message: String, data: Option<Value>) -> CallFailure {
     CallFailure::Refused { code, message, data }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use toolgate_broker::{Admitted, BrokerError, CallContext, SessionContext};
-use toolgate_catalog::{Era, ServerName};
+use toolgate_catalog::ServerName;
+use toolgate_mcp::Era;
 use toolgate_upstream::CallOptions;
 
 use super::{

@@ -33,7 +33,7 @@ async fn start(
 ) -> (Gate, [String; 2]) {
     let log = folder.join("starts");
     let mut spec = logged(fixture, &log, "");
-    spec.remembered_era = Some(toolgate_catalog::Era::Legacy);
+    spec.remembered_era = Some(toolgate_mcp::Era::Legacy);
     let gate = Gate::ready(spec).await;
     let grandchild = gate.structured("spawn_grandchild", grandchild).await["pid"].to_string();
     let child = lines(&log)[0].clone();

@@ -13,8 +13,9 @@ use tokio::sync::watch;
 use toolgate_catalog::ServerName;
 use toolgate_testkit::{Fixture, HttpAnswers, HttpOptions, RunningHttp};
 use toolgate_upstream::{
-    CallError, CallOptions, Endpoint, Failure, Handshake, HttpEndpoint, Limits, Listing, Observer,
-    OutputSource, ServerSpec, ServerState, StateKind, StdioEndpoint, Upstream,
+    CallError, CallOptions, ConnectFailure, Endpoint, Handshake, HttpEndpoint, Listing,
+    OutputSource, ServerLimits, ServerObserver, ServerSpec, ServerState, StateKind, StdioEndpoint,
+    Upstream,
 };
 
 /// How long anything may take before a test is told that it hangs.
@@ -54,7 +55,7 @@ pub(crate) struct Record {
     pub(crate) notifications: Vec<(String, Option<Value>)>,
 }
 
-impl Observer for Recorder {
+impl ServerObserver for Recorder {
     fn listed(&self, server: &ServerName, handshake: &Handshake, listing: Listing) {
         let entry = (server.clone(), handshake.clone(), listing);
         self.0.send_modify(|record| record.listings.push(entry));
@@ -110,7 +111,7 @@ impl Recorder {
 impl Gate {
     pub(crate) fn start(specs: Vec<ServerSpec>) -> Self {
         let told = Arc::new(Recorder::default());
-        let observer: Arc<dyn Observer> = Arc::clone(&told) as Arc<dyn Observer>;
+        let observer: Arc<dyn ServerObserver> = Arc::clone(&told) as Arc<dyn ServerObserver>;
         Self { upstream: Upstream::start(specs, &observer), told }
     }
 
@@ -123,7 +124,7 @@ impl Gate {
     }
 
     /// Starts one server that cannot be connected to.
-    pub(crate) async fn failure(spec: ServerSpec) -> (Self, Failure) {
+    pub(crate) async fn failure(spec: ServerSpec) -> (Self, ConnectFailure) {
         let name = spec.name.clone();
         let gate = Self::start(vec![spec]);
         within("the end of the attempt", gate.upstream.settled(name.as_str())).await;
@@ -253,8 +254,8 @@ pub(crate) fn definition(name: &str) -> Value {
 }
 
 /// Short limits for what should not be waited for.
-pub(crate) fn with_limits(spec: ServerSpec, change: impl FnOnce(&mut Limits)) -> ServerSpec {
-    let mut limits = Limits::default();
+pub(crate) fn with_limits(spec: ServerSpec, change: impl FnOnce(&mut ServerLimits)) -> ServerSpec {
+    let mut limits = ServerLimits::default();
     change(&mut limits);
     ServerSpec { limits, ..spec }
 }
