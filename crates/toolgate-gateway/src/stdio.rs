@@ -24,7 +24,7 @@ use crate::{
     era::{DeclaredMeta, Era},
     modern::{ParkedRequests, RequestEvent},
     service::{AuthenticatedClient, ClientInfo, McpService, Owner, ServiceFactory},
-    session::{InFlightRequest, InFlightRequests, LegacySession, SessionOptions, stopping},
+    session::{InFlightRequests, LegacySession, SessionOptions, stopping},
 };
 
 const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
@@ -208,7 +208,15 @@ impl StdioConnection {
                 return not_in_batch();
             }
             let in_flight = self.in_flight.begin(&request.id, &self.disconnected)?;
-            self.tasks.spawn(Arc::clone(self).answer_modern(request, in_flight));
+            let connection = Arc::clone(self);
+            self.tasks.spawn(async move {
+                let id = request.id.clone();
+                let outcome = connection.answer_modern(request, &in_flight.cancel).await;
+                // The id is free again before the client gets the response.
+                drop(in_flight);
+                let response = outcome.map(|outcome| response_message(&id, outcome));
+                connection.sink.finish(response).await;
+            });
             return Ok(());
         }
         let sink: Arc<dyn MessageSink> = match batch {
@@ -244,16 +252,8 @@ impl StdioConnection {
         Ok(())
     }
 
-    async fn answer_modern(self: Arc<Self>, request: JsonRpcRequest, in_flight: InFlightRequest) {
-        let id = request.id.clone();
-        let outcome = self.modern_outcome(request, &in_flight.cancel).await;
-        // The id is free again before the client gets the response.
-        drop(in_flight);
-        self.sink.finish(outcome.map(|outcome| response_message(&id, outcome))).await;
-    }
-
     /// The outcome of a modern request, or nothing if the client has cancelled it.
-    async fn modern_outcome(
+    async fn answer_modern(
         &self,
         request: JsonRpcRequest,
         cancel: &CancellationToken,

@@ -2,17 +2,11 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use jsonwebtoken::{Algorithm, DecodingKey, Validation};
+use jsonwebtoken::{Algorithm, DecodingKey, Header, Validation};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::service::AuthenticatedClient;
-
-/// The part of a token that selects the key of its signature.
-pub(super) struct TokenHeader {
-    pub(super) algorithm: Algorithm,
-    pub(super) key_id: Option<String>,
-}
 
 pub(super) struct TokenRequirements<'r> {
     pub(super) issuer: &'r str,
@@ -60,7 +54,7 @@ struct Claims {
 }
 
 /// Reads the header. The error is a reason for the log.
-pub(super) fn header(token: &str) -> Result<TokenHeader, &'static str> {
+pub(super) fn header(token: &str) -> Result<Header, &'static str> {
     let header = jsonwebtoken::decode_header(token)
         .map_err(|_| "it is not a JWT with a known signature algorithm")?;
     if !ALGORITHMS.contains(&header.alg) {
@@ -74,19 +68,19 @@ pub(super) fn header(token: &str) -> Result<TokenHeader, &'static str> {
     if !["jwt", "at+jwt", "application/at+jwt"].contains(&&*kind) {
         return Err("its type is not that of an access token");
     }
-    Ok(TokenHeader { algorithm: header.alg, key_id: header.kid })
+    Ok(header)
 }
 
 /// Verifies a token. The error is a reason for the log.
 pub(super) fn verify(
     token: &str,
-    header: &TokenHeader,
+    header: &Header,
     key: &DecodingKey,
     requirements: &TokenRequirements<'_>,
 ) -> Result<TokenIdentity, &'static str> {
     use jsonwebtoken::errors::ErrorKind;
 
-    let mut validation = Validation::new(header.algorithm);
+    let mut validation = Validation::new(header.alg);
     validation.leeway = LEEWAY;
     validation.validate_nbf = true;
     validation.set_required_spec_claims(&["exp", "iss", "aud"]);

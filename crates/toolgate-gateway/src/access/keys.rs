@@ -17,14 +17,6 @@ use url::{Host, Url};
 
 use super::IssuerError;
 
-/// Where the keys are.
-#[derive(Debug)]
-pub(super) enum KeyLocation {
-    At(Url),
-    /// At the address that the metadata of this issuer names.
-    Discovered(String),
-}
-
 /// Why there is no key for a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyError {
@@ -38,7 +30,9 @@ pub(super) enum KeyError {
 #[derive(Debug)]
 pub(super) struct IssuerKeys {
     fetcher: DocumentFetcher,
-    location: KeyLocation,
+    issuer: String,
+    /// The address of the keys. Without it, the metadata of the issuer names the address.
+    url: Option<Url>,
     cache: Mutex<KeyCache>,
     /// One task fetches; the others wait for it.
     fetching: tokio::sync::Mutex<()>,
@@ -102,9 +96,9 @@ const DEFAULT_LIFETIME: Duration = Duration::from_mins(10);
 const MAX_AGE: Duration = Duration::from_hours(24);
 
 impl IssuerKeys {
-    pub(super) fn new(fetcher: DocumentFetcher, location: KeyLocation) -> Self {
+    pub(super) fn new(fetcher: DocumentFetcher, issuer: String, url: Option<Url>) -> Self {
         let (cache, fetching) = (Mutex::default(), tokio::sync::Mutex::default());
-        Self { fetcher, location, cache, fetching }
+        Self { fetcher, issuer, url, cache, fetching }
     }
 
     /// The key with this id for this algorithm. An unknown id causes a fetch, at most once a minute.
@@ -170,9 +164,9 @@ impl IssuerKeys {
     }
 
     async fn fetch(&self) -> Result<(Vec<Jwk>, Option<Duration>), FetchError> {
-        let url = match &self.location {
-            KeyLocation::At(url) => url.clone(),
-            KeyLocation::Discovered(issuer) => self.discover(issuer).await?,
+        let url = match &self.url {
+            Some(url) => url.clone(),
+            None => self.discover().await?,
         };
         let (document, lifetime) = self.fetcher.json(url).await?;
         let listed = document.get("keys").and_then(Value::as_array).into_iter().flatten();
@@ -185,22 +179,23 @@ impl IssuerKeys {
     }
 
     /// The address of the keys in the issuer's metadata: RFC 8414, then `OpenID` Connect.
-    async fn discover(&self, issuer: &str) -> Result<Url, FetchError> {
-        let base = self.fetcher.allowed(issuer).ok_or(FetchError::IssuerAddress)?;
+    async fn discover(&self) -> Result<Url, FetchError> {
+        let base = self.fetcher.allowed(&self.issuer).ok_or(FetchError::IssuerAddress)?;
         let path = base.path().trim_end_matches('/').to_owned();
         let fetch = |path: &str| {
             let mut url = base.clone();
             url.set_path(path);
             self.fetcher.json(url)
         };
-        let metadata = match fetch(&format!("/.well-known/oauth-authorization-server{path}")).await {
+        let metadata = match fetch(&format!("/.well-known/oauth-authorization-server{path}")).await
+        {
             Ok((metadata, _)) => metadata,
             Err(_) => {
                 let fetched = fetch(&format!("{path}/.well-known/openid-configuration")).await;
                 fetched.map_err(|error| FetchError::Metadata(Box::new(error)))?.0
             }
         };
-        if metadata.get("issuer").and_then(Value::as_str) != Some(issuer) {
+        if metadata.get("issuer").and_then(Value::as_str) != Some(&self.issuer) {
             return Err(FetchError::OtherIssuer);
         }
         let address = metadata.get("jwks_uri").and_then(Value::as_str).unwrap_or_default();
@@ -334,8 +329,8 @@ mod tests {
     use super::*;
 
     fn keys_of(issuer: &Issuer) -> Arc<IssuerKeys> {
-        let source = KeyLocation::Discovered(issuer.url().to_owned());
-        Arc::new(IssuerKeys::new(DocumentFetcher::new(issuer.url()).unwrap(), source))
+        let fetcher = DocumentFetcher::new(issuer.url()).unwrap();
+        Arc::new(IssuerKeys::new(fetcher, issuer.url().to_owned(), None))
     }
 
     /// Makes the last attempt, and the last success, a while ago.
@@ -383,7 +378,10 @@ mod tests {
     #[test]
     fn only_protected_addresses_are_contacted() {
         let public = DocumentFetcher::new("https://idp.example/").unwrap();
-        assert!(public.allowed("https://keys.example/jwks").is_some(), "keys may be on another host");
+        assert!(
+            public.allowed("https://keys.example/jwks").is_some(),
+            "keys may be on another host"
+        );
         for wrong in [
             "http://idp.example/jwks",
             "http://127.0.0.1/jwks",

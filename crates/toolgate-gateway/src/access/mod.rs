@@ -114,7 +114,8 @@ impl AccessControl {
                 return Ok(GrantedAccess { caller, pass: AccessPass::Unlimited });
             }
             PresentedCredentials::None => {
-                let message = "this endpoint requires a token; send it as `Authorization: Bearer TOKEN`";
+                let message =
+                    "this endpoint requires a token; send it as `Authorization: Bearer TOKEN`";
                 return Err(HttpError::new(StatusCode::UNAUTHORIZED, message)
                     .with_challenge(self.challenge(path, None)));
             }
@@ -137,7 +138,9 @@ impl AccessControl {
         // one address, and one client's failures must not lock out the others.
         let verdict = match issuer.cached(token, path) {
             Some(verdict) => verdict,
-            None if self.failures.is_exceeded(peer, Instant::now()) => return Err(too_many_failures()),
+            None if self.failures.is_exceeded(peer, Instant::now()) => {
+                return Err(too_many_failures());
+            }
             None => issuer.verify(token, path).await,
         };
         match verdict {

@@ -16,7 +16,7 @@ use url::Url;
 
 use super::{
     claims::{self, TokenRequirements},
-    keys::{DocumentFetcher, IssuerKeys, KeyError, KeyLocation},
+    keys::{DocumentFetcher, IssuerKeys, KeyError},
 };
 use crate::service::AuthenticatedClient;
 
@@ -96,13 +96,10 @@ impl Issuer {
     pub(super) fn new(settings: IssuerSettings) -> Result<Self, IssuerError> {
         let resource = ProtectedResource::new(&settings.resource)?;
         let fetcher = DocumentFetcher::new(&settings.issuer)?;
-        let location = match &settings.jwks_url {
-            Some(url) => {
-                KeyLocation::At(fetcher.allowed(url).ok_or(IssuerError::Address("jwksUrl"))?)
-            }
-            None => KeyLocation::Discovered(settings.issuer.clone()),
-        };
-        let keys = Arc::new(IssuerKeys::new(fetcher, location));
+        let url = settings.jwks_url.as_deref();
+        let url = url.map(|url| fetcher.allowed(url).ok_or(IssuerError::Address("jwksUrl")));
+        let keys = IssuerKeys::new(fetcher, settings.issuer.clone(), url.transpose()?);
+        let keys = Arc::new(keys);
         Ok(Self { settings, resource, keys, verdicts: Mutex::default() })
     }
 
@@ -124,7 +121,7 @@ impl Issuer {
             Ok(header) => header,
             Err(reason) => return invalid(reason),
         };
-        let key = match self.keys.find(header.key_id.as_deref(), header.algorithm).await {
+        let key = match self.keys.find(header.kid.as_deref(), header.alg).await {
             Ok(key) => key,
             Err(KeyError::Unknown) => return invalid("it is signed with an unknown key"),
             Err(KeyError::Unavailable) => return TokenVerdict::Unavailable,
@@ -271,7 +268,10 @@ mod tests {
         assert_eq!(resource("/.well-known/oauth-protected-resource/"), whole);
         assert_eq!(resource("/.well-known/oauth-protected-resource/mcp"), whole);
         let work = "https://tools.example.com/mcp/work";
-        assert_eq!(resource("/.well-known/oauth-protected-resource/mcp/work").as_deref(), Some(work));
+        assert_eq!(
+            resource("/.well-known/oauth-protected-resource/mcp/work").as_deref(),
+            Some(work)
+        );
         assert_eq!(resource("/.well-known/oauth-protected-resource/mcp/other"), None);
         assert_eq!(resource("/.well-known/oauth-protected-resources"), None);
         let bare = resource_of("https://t.example/", "/.well-known/oauth-protected-resource/mcp");

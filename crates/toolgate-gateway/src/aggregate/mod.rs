@@ -84,11 +84,60 @@ impl McpService for AggregateService {
         Box::pin(std::future::ready(Ok(ServerInfo { era: Era::Legacy, fields })))
     }
 
-    fn request(&self, request: IncomingRequest) -> BoxFuture<'_, Result<Value, ErrorObject>> {
-        Box::pin(async move {
-            let (era, method) = (request.era, request.method.clone());
-            era::adapt_outcome(era, &method, self.answer(request).await)
-        })
+    fn request(&self, mut request: IncomingRequest) -> BoxFuture<'_, Result<Value, ErrorObject>> {
+        let (era, method) = (request.era, request.method.clone());
+        let mut params = match request.params.take() {
+            Some(Value::Object(params)) => params,
+            _ => Map::new(),
+        };
+        let answering = async move {
+            match request.method.as_str() {
+                methods::TOOLS_LIST => {
+                    let tools = self.session.list_tools().await;
+                    self.sent_list.set(&tools);
+                    return Ok(json!({ "tools": tools }));
+                }
+                methods::LISTEN if era == Era::Modern => {
+                    return subscriptions::listen(&self.session, &params, request).await;
+                }
+                method if !is_sent_to_servers(method, era) => {
+                    return Err(ErrorObject::method_not_found(method));
+                }
+                _ => {}
+            }
+            // Progress and input requests of the servers reach the client.
+            let meta = match params.remove("_meta") {
+                Some(Value::Object(meta)) if !meta.is_empty() => Some(meta),
+                _ => None,
+            };
+            let token = meta.as_ref().and_then(|meta| meta.get(meta::PROGRESS_TOKEN)).cloned();
+            let (sender, mut reports) = mpsc::channel(MAX_QUEUED_PROGRESS);
+            let options = CallOptions {
+                meta,
+                progress: token.is_some().then_some(sender),
+                cancel: request.cancel,
+                input_handler: Some(Arc::new(request.channel.of_client(self.client))),
+            };
+            let sending = async {
+                let sent = if request.method == methods::TOOLS_CALL {
+                    let (name, arguments) = call_params(params)?;
+                    self.session.call(&name, arguments, options).await
+                } else {
+                    self.session.request(&request.method, params, options).await
+                };
+                sent.map_err(error_of)
+            };
+            let forwarding = async {
+                while let Some(report) = reports.recv().await {
+                    let params = progress_params(token.as_ref(), report);
+                    request.channel.notify(methods::PROGRESS, Some(params));
+                }
+            };
+            // The call drops its sender when it ends, so no report comes after the result.
+            let (outcome, ()) = tokio::join!(sending, forwarding);
+            outcome
+        };
+        Box::pin(async move { era::adapt_outcome(era, &method, answering.await) })
     }
 
     fn notification(&self, method: String, _params: Option<Value>) -> BoxFuture<'_, ()> {
@@ -114,60 +163,6 @@ impl McpService for AggregateService {
             .filter(|tool| tool.definition.json().get().contains("x-mcp-header"))
             .map(|tool| tool.definition.input_schema());
         Box::pin(std::future::ready(schema))
-    }
-}
-
-impl AggregateService {
-    async fn answer(&self, mut request: IncomingRequest) -> Result<Value, ErrorObject> {
-        let mut params = match request.params.take() {
-            Some(Value::Object(params)) => params,
-            _ => Map::new(),
-        };
-        match request.method.as_str() {
-            methods::TOOLS_LIST => {
-                let tools = self.session.list_tools().await;
-                self.sent_list.set(&tools);
-                return Ok(json!({ "tools": tools }));
-            }
-            methods::LISTEN if request.era == Era::Modern => {
-                return subscriptions::listen(&self.session, &params, request).await;
-            }
-            method if !is_sent_to_servers(method, request.era) => {
-                return Err(ErrorObject::method_not_found(method));
-            }
-            _ => {}
-        }
-        // Progress and input requests of the servers reach the client.
-        let meta = match params.remove("_meta") {
-            Some(Value::Object(meta)) if !meta.is_empty() => Some(meta),
-            _ => None,
-        };
-        let token = meta.as_ref().and_then(|meta| meta.get(meta::PROGRESS_TOKEN)).cloned();
-        let (sender, mut reports) = mpsc::channel(MAX_QUEUED_PROGRESS);
-        let options = CallOptions {
-            meta,
-            progress: token.is_some().then_some(sender),
-            cancel: request.cancel,
-            input_handler: Some(Arc::new(request.channel.of_client(self.client))),
-        };
-        let sending = async {
-            if request.method == methods::TOOLS_CALL {
-                let (name, arguments) = call_params(params)?;
-                self.session.call(&name, arguments, options).await.map_err(error_of)
-            } else {
-                let sent = self.session.request(&request.method, params, options).await;
-                sent.map_err(error_of)
-            }
-        };
-        let forwarding = async {
-            while let Some(report) = reports.recv().await {
-                let params = progress_params(token.as_ref(), report);
-                request.channel.notify(methods::PROGRESS, Some(params));
-            }
-        };
-        // The call drops its sender when it ends, so no report comes after the result.
-        let (outcome, ()) = tokio::join!(sending, forwarding);
-        outcome
     }
 }
 

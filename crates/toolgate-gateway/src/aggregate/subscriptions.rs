@@ -127,8 +127,7 @@ pub(crate) async fn listen(
         .filter_map(Value::as_str)
         .take(MAX_SUBSCRIPTIONS)
         .map(|uri| {
-            let options =
-                CallOptions { cancel: request.cancel.clone(), ..CallOptions::default() };
+            let options = CallOptions { cancel: request.cancel.clone(), ..CallOptions::default() };
             let subscribed = watcher.subscribe(uri, options);
             async move { subscribed.await.is_ok().then(|| uri.to_owned()) }.boxed()
         })

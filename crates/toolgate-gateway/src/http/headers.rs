@@ -92,9 +92,7 @@ pub(crate) fn era_of(headers: &HeaderMap, message: &JsonRpcMessage) -> Result<Er
         (Some(header), Some(body)) if header != body => Err(HttpError::header_mismatch(
             "`MCP-Protocol-Version` differs from the protocol version in the request's _meta",
         )),
-        (Some(_), Some(_)) => {
-            Ok(if declared.is_modern() { Era::Modern } else { Era::Legacy })
-        }
+        (Some(_), Some(_)) => Ok(if declared.is_modern() { Era::Modern } else { Era::Legacy }),
     }
 }
 
@@ -124,7 +122,9 @@ pub(crate) fn check_names(
     match single(headers, METHOD, HttpError::header_mismatch)? {
         None => return Err(HttpError::header_mismatch("`Mcp-Method` is missing")),
         Some(value) if value != method => {
-            return Err(HttpError::header_mismatch("`Mcp-Method` differs from the method in the body"));
+            return Err(HttpError::header_mismatch(
+                "`Mcp-Method` differs from the method in the body",
+            ));
         }
         Some(_) => {}
     }

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use axum::{
     Json,
+    body::Body,
     http::{HeaderMap, HeaderValue, StatusCode},
     response::{IntoResponse, Response},
 };
+use futures::{StreamExt as _, stream};
 use toolgate_mcp::{
     ErrorObject, JsonRpcMessage, JsonRpcRequest, codes, methods, response_message, versions,
 };
@@ -41,11 +43,10 @@ pub(crate) async fn post(
     let is_request = |message: &&JsonRpcMessage| matches!(message, JsonRpcMessage::Request(_));
     let requests = messages.iter().filter(is_request).count();
     let stream = (requests > 0).then(|| session.streams.open(requests));
-    if let Some(stream) = &stream
-        && session.session.version >= PRIMING_VERSION
-    {
-        stream.prime();
-    }
+    let priming = stream
+        .as_ref()
+        .filter(|_| session.session.version >= PRIMING_VERSION)
+        .map(|stream| stream.prime());
     for message in messages {
         match message {
             JsonRpcMessage::Response(response) => session.session.response(response),
@@ -72,7 +73,12 @@ pub(crate) async fn post(
     }
     let Some(stream) = stream else { return Ok(StatusCode::ACCEPTED.into_response()) };
     let events = stream.read(None).ok_or_else(too_many_readers)?;
-    Ok(context.event_stream(events))
+    let response = context.event_stream(events);
+    let Some(priming) = priming else { return Ok(response) };
+    Ok(response.map(|body| {
+        let priming = stream::once(std::future::ready(Ok(priming.into())));
+        Body::from_stream(priming.chain(body.into_data_stream()))
+    }))
 }
 
 /// Answers a GET: opens the general stream, or resumes a stream that was interrupted.
@@ -83,11 +89,11 @@ pub(crate) fn get(context: &RequestContext, headers: &HeaderMap) -> Result<Respo
         return Ok(context.event_stream(events));
     };
     let last = last.to_str().ok().and_then(parse_event_id);
-    let Some((stream, after)) = last.and_then(|(stream, after)| {
-        Some((session.streams.get(stream)?, after))
-    }) else {
+    let Some((stream, after)) =
+        last.and_then(|(stream, after)| Some((session.streams.get(stream)?, after)))
+    else {
         // After an error the client would try again with the same id, without end.
-        return Ok(context.event_stream(futures::stream::empty()));
+        return Ok(context.event_stream(stream::empty()));
     };
     Ok(context.event_stream(stream.read(Some(after)).ok_or_else(too_many_readers)?))
 }
@@ -111,8 +117,7 @@ async fn initialize(
         input_timeout: limits.input_timeout,
         max_in_flight: limits.in_flight,
     };
-    let initialized =
-        LegacySession::initialize(&*context.endpoint.factory, request, options).await;
+    let initialized = LegacySession::initialize(&*context.endpoint.factory, request, options).await;
     let (session, result) = initialized.map_err(|error| match error.code {
         codes::INVALID_PARAMS => HttpError::bad_request(error),
         _ => HttpError::with(StatusCode::BAD_GATEWAY, error),

@@ -19,7 +19,7 @@ use tokio::{
     time::Instant,
 };
 use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
-use toolgate_mcp::{ErrorObject, JsonRpcMessage, JsonRpcRequest, methods, response_message};
+use toolgate_mcp::{ErrorObject, JsonRpcMessage, methods, response_message};
 
 use super::{
     RequestContext,

@@ -41,7 +41,8 @@ impl OriginPolicy {
     /// Protects against DNS rebinding: a web page that points its own name to this machine sends that
     /// name in `Host`.
     fn check_host(&self, parts: &Parts) -> Result<(), HttpError> {
-        let host = single(&parts.headers, "host", bad_request)?.map(str::parse::<Authority>).transpose();
+        let host =
+            single(&parts.headers, "host", bad_request)?.map(str::parse::<Authority>).transpose();
         let host = host.map_err(|_| bad_request("`Host` cannot be read"))?;
         let host = host.or_else(|| parts.uri.authority().cloned());
         let Some(host) = host else { return Err(bad_request("`Host` is missing")) };

@@ -86,25 +86,24 @@ impl SessionTable {
         let own = entries.sessions.values().filter(|it| it.owner.caller == *caller).count()
             + entries.reserved.iter().filter(|reserved| *reserved == caller).count();
         let is_below_own_limit = own < self.limit_per_caller;
-        let evicted = if is_below_own_limit
-            && entries.sessions.len() + entries.reserved.len() < self.limit
-        {
-            None
-        } else {
-            let oldest = entries
-                .sessions
-                .iter()
-                .filter(|(_, session)| is_below_own_limit || session.owner.caller == *caller)
-                .map(|(id, session)| (session.unused_for(now), id))
-                .max()
-                .filter(|(unused, _)| *unused > MIN_IDLE.min(self.idle))
-                .map(|(_, id)| id.clone());
-            let evicted = oldest.and_then(|id| entries.sessions.remove(&id));
-            Some(evicted.ok_or_else(|| {
-                let message = "there are too many sessions; end one, or try again later";
-                HttpError::new(StatusCode::SERVICE_UNAVAILABLE, message)
-            })?)
-        };
+        let evicted =
+            if is_below_own_limit && entries.sessions.len() + entries.reserved.len() < self.limit {
+                None
+            } else {
+                let oldest = entries
+                    .sessions
+                    .iter()
+                    .filter(|(_, session)| is_below_own_limit || session.owner.caller == *caller)
+                    .map(|(id, session)| (session.unused_for(now), id))
+                    .max()
+                    .filter(|(unused, _)| *unused > MIN_IDLE.min(self.idle))
+                    .map(|(_, id)| id.clone());
+                let evicted = oldest.and_then(|id| entries.sessions.remove(&id));
+                Some(evicted.ok_or_else(|| {
+                    let message = "there are too many sessions; end one, or try again later";
+                    HttpError::new(StatusCode::SERVICE_UNAVAILABLE, message)
+                })?)
+            };
         entries.reserved.push(caller.clone());
         drop(entries);
         evicted.into_iter().for_each(HttpSession::end);
@@ -171,8 +170,7 @@ impl SessionTable {
         let now = Instant::now();
         let is_idle = |session: &HttpSession| session.unused_for(now) >= self.idle;
         let mut entries = self.entries.lock();
-        let removed: Vec<_> =
-            entries.sessions.extract_if(|_, session| is_idle(session)).collect();
+        let removed: Vec<_> = entries.sessions.extract_if(|_, session| is_idle(session)).collect();
         drop(entries);
         removed.into_iter().for_each(|(_, session)| session.end());
     }

@@ -43,7 +43,7 @@ pub(crate) struct EventStream {
 
 #[derive(Debug, Default)]
 struct StreamState {
-    /// The texts of messages. An empty one only gives the client an id to resume from.
+    /// The texts of messages.
     events: VecDeque<String>,
     bytes: usize,
     /// The number of the first event in `events`.
@@ -64,9 +64,12 @@ impl EventStream {
         Arc::new(Self { number, session_bytes, state, changes })
     }
 
-    /// Sends an empty event, from which a client that is cut off early can resume.
-    pub(crate) fn prime(&self) {
-        self.push(String::new());
+    /// Makes the first event an empty one, from which a client that is cut off early can resume. Returns
+    /// its text, because axum leaves out an empty `data` field, without which clients ignore the event.
+    pub(crate) fn prime(&self) -> String {
+        let mut state = self.state.lock();
+        (state.first, state.next) = (1, 1);
+        format!("id: {}-0\nretry: {}\ndata: \n\n", self.number, RETRY.as_millis())
     }
 
     fn has_ended(&self) -> bool {
@@ -177,7 +180,7 @@ impl StreamReader {
                 let index = usize::try_from(state.next - state.first).unwrap_or(usize::MAX);
                 if is_newest && let Some(text) = state.events.get(index) {
                     let id = format!("{}-{}", self.stream.number, state.next);
-                    let event = numbered_event(&id, text);
+                    let event = Event::default().id(id).data(text);
                     state.next += 1;
                     return Some(event);
                 }
@@ -195,12 +198,6 @@ impl Drop for StreamReader {
         self.stream.state.lock().readers.retain(|reader| *reader != self.reader);
         self.stream.changes.send_replace(());
     }
-}
-
-fn numbered_event(id: &str, text: &str) -> Event {
-    let event = Event::default().id(id);
-    let event = if text.is_empty() { event.retry(RETRY) } else { event };
-    event.data(text)
 }
 
 /// Parses an event id: the number of the stream and of the event.
@@ -294,7 +291,7 @@ mod tests {
         stream.finish(Some(json!("answer"))).await;
         let events: Vec<Event> = stream.read(Some(0)).unwrap().collect().await;
         assert_eq!(events.len(), MAX_EVENTS);
-        let last = numbered_event(&format!("1-{}", 2 * MAX_EVENTS), "\"answer\"");
+        let last = Event::default().id(format!("1-{}", 2 * MAX_EVENTS)).data("\"answer\"");
         assert_eq!(format!("{:?}", events.last().unwrap()), format!("{last:?}"));
         assert_eq!(stream.read(Some(u64::MAX)).unwrap().count().await, 0);
     }

@@ -246,12 +246,8 @@ impl PassthroughService {
         }
         self.set_log_level(&request).await;
         let mut params = request.params.clone();
-        let modern_keys = [
-            meta::PROTOCOL_VERSION,
-            meta::CLIENT_CAPABILITIES,
-            meta::CLIENT_INFO,
-            meta::LOG_LEVEL,
-        ];
+        let modern_keys =
+            [meta::PROTOCOL_VERSION, meta::CLIENT_CAPABILITIES, meta::CLIENT_INFO, meta::LOG_LEVEL];
         remove_meta(&mut params, &modern_keys);
         let outcome = self.send(&request, params).await;
         adapt_outcome(Era::Modern, &request.method, outcome)

@@ -250,8 +250,7 @@ fn refusal(method: &str, error: &BrokerError) -> Result<Value, ErrorObject> {
         BrokerError::Call(call) if matches!(**call, CallError::Cancelled) => {
             Err(ErrorObject::internal_error("the call was cancelled", None))
         }
-        BrokerError::Call(_) => Err(ErrorObject::new(codes::NOT_ALLOWED, error.to_string(), None)),
-        _ if method == methods::TOOLS_CALL => {
+        error if method == methods::TOOLS_CALL && !matches!(error, BrokerError::Call(_)) => {
             let content = json!([{ "type": "text", "text": error.to_string() }]);
             Ok(json!({ "content": content, "isError": true }))
         }

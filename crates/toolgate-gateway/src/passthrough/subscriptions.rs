@@ -129,8 +129,7 @@ pub(crate) async fn listen(
         id: request.id.clone(),
         filter: filter.clone(),
     });
-    let params =
-        json!({ "_meta": { meta::SUBSCRIPTION_ID: request.id }, "notifications": filter });
+    let params = json!({ "_meta": { meta::SUBSCRIPTION_ID: request.id }, "notifications": filter });
     request.channel.notify(methods::LISTEN_ACKNOWLEDGED, Some(params));
     tokio::select! {
         () = request.cancel.cancelled() => {}

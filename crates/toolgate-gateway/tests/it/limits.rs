@@ -8,7 +8,7 @@ use tokio::{
     net::TcpStream,
 };
 
-use crate::support::{Endpoint, PATIENCE, call, initialize, reaches, refused, status};
+use crate::support::{Endpoint, TIMEOUT, call, initialize, reaches, refused, status};
 
 #[tokio::test]
 async fn sessions_are_counted() {
@@ -41,7 +41,7 @@ async fn sessions_that_nobody_uses_end() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, closed).await.unwrap();
+    tokio::time::timeout(TIMEOUT, closed).await.unwrap();
     assert_eq!(refused(unused.post(&call(1, "echo"))).await, (404, -32600));
     assert_eq!(status(listening.post(&call(1, "echo"))).await, 200);
     assert_eq!(status(busy.post(&call(2, "echo"))).await, 200);
@@ -93,7 +93,7 @@ async fn a_silent_stream_shows_that_it_lives() {
 #[tokio::test]
 async fn who_speaks_too_slowly_is_not_listened_to() {
     let arrival = Duration::from_millis(100);
-    let endpoint = Endpoint::with(|settings| settings.limits.arrival = arrival).await;
+    let endpoint = Endpoint::with(|settings| settings.limits.io_timeout = arrival).await;
     let host = endpoint.address;
     let head = format!(
         "POST /mcp HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\n\
@@ -104,7 +104,7 @@ async fn who_speaks_too_slowly_is_not_listened_to() {
         stream.write_all(sent.as_bytes()).await.unwrap();
         let mut answer = String::new();
         let reading = stream.read_to_string(&mut answer);
-        tokio::time::timeout(PATIENCE, reading).await.expect("it is cut off").unwrap();
+        tokio::time::timeout(TIMEOUT, reading).await.expect("it is cut off").unwrap();
         assert!(answer.starts_with(answered), "{answer}");
     }
 }
@@ -112,7 +112,7 @@ async fn who_speaks_too_slowly_is_not_listened_to() {
 #[tokio::test]
 async fn who_reads_nothing_keeps_no_place() {
     let endpoint = Endpoint::with(|settings| {
-        settings.limits.arrival = Duration::from_millis(200);
+        settings.limits.io_timeout = Duration::from_millis(200);
         settings.limits.connections = 1;
     })
     .await;
@@ -120,7 +120,7 @@ async fn who_reads_nothing_keeps_no_place() {
     let mut deaf = TcpStream::connect(endpoint.address).await.unwrap();
     // Until neither side takes any more, and then until it is cut off.
     let cut_off = async { while deaf.write_all(request.as_bytes()).await.is_ok() {} };
-    tokio::time::timeout(PATIENCE, cut_off).await.expect("it is cut off");
+    tokio::time::timeout(TIMEOUT, cut_off).await.expect("it is cut off");
     assert_eq!(status(endpoint.post(&call(1, "echo"))).await, 400);
 }
 

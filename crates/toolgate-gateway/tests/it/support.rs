@@ -6,12 +6,12 @@ use reqwest::{RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
-use toolgate_gateway::{HttpSettings, Source, serve_http};
+use toolgate_gateway::{HttpSettings, ServiceFactory, serve_http};
 
-use crate::probe::{Probe, ProbeSource};
+use crate::probe::{Probe, ProbeFactory};
 
 /// How long anything may take before a test is told that it hangs.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A running endpoint.
 pub(crate) struct Endpoint {
@@ -51,23 +51,23 @@ impl Endpoint {
     /// With other settings.
     pub(crate) async fn with(change: impl FnOnce(&mut HttpSettings)) -> Self {
         let probe = Arc::new(Probe::default());
-        let source = Arc::new(ProbeSource(Arc::clone(&probe)));
-        Self::of(source, probe, change).await
+        let factory = Arc::new(ProbeFactory(Arc::clone(&probe)));
+        Self::of(factory, probe, change).await
     }
 
     /// In front of something else.
     pub(crate) async fn of(
-        source: Arc<dyn Source>,
+        factory: Arc<dyn ServiceFactory>,
         probe: Arc<Probe>,
         change: impl FnOnce(&mut HttpSettings),
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let mut settings = HttpSettings::new(source);
+        let mut settings = HttpSettings::new(factory);
         change(&mut settings);
         let stop = CancellationToken::new();
         let serving = Some(tokio::spawn(serve_http(listener, settings, stop.clone())));
-        let client = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build().unwrap();
+        let client = reqwest::Client::builder().no_proxy().timeout(TIMEOUT).build().unwrap();
         Self { address, client, probe, stop, serving }
     }
 
@@ -119,7 +119,7 @@ impl Endpoint {
     pub(crate) async fn stop(&mut self) {
         self.stop.cancel();
         let serving = self.serving.take().unwrap();
-        tokio::time::timeout(PATIENCE, serving).await.unwrap().unwrap();
+        tokio::time::timeout(TIMEOUT, serving).await.unwrap().unwrap();
     }
 }
 
@@ -209,7 +209,7 @@ fn read(text: &str) -> Event {
     event
 }
 
-/// What test clients can be asked.
+/// What test clients can be request.
 pub(crate) fn capabilities() -> Value {
     json!({ "elicitation": { "form": {}, "url": {} }, "sampling": {}, "roots": {} })
 }
@@ -256,6 +256,6 @@ pub(crate) async fn body(request: RequestBuilder) -> Value {
 /// Waits until a counter has come so far.
 pub(crate) async fn reaches(counter: &watch::Sender<usize>, count: usize) {
     let mut counter = counter.subscribe();
-    let waited = tokio::time::timeout(PATIENCE, counter.wait_for(|now| *now >= count)).await;
+    let waited = tokio::time::timeout(TIMEOUT, counter.wait_for(|now| *now >= count)).await;
     waited.expect("it never comes so far").unwrap();
 }

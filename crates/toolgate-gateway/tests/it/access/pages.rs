@@ -1,7 +1,7 @@
 //! Web pages: whose may talk to us, and what their browsers are told.
 
 use reqwest::{Method, RequestBuilder};
-use toolgate_gateway::Credentials;
+use toolgate_gateway::CredentialRequirement;
 
 use super::{Guarded, ask};
 use crate::support::{Endpoint, status};
@@ -73,7 +73,7 @@ async fn pages_of_others_are_not_listened_to() {
 
 #[tokio::test]
 async fn browsers_may_ask_before_they_have_a_token() {
-    let guarded = Guarded::start(Credentials::Required).await;
+    let guarded = Guarded::start(CredentialRequirement::Required).await;
     let endpoint = &guarded.endpoint;
     let asking = |origin: &str| -> RequestBuilder {
         endpoint

@@ -8,7 +8,7 @@ mod tokens;
 use reqwest::{RequestBuilder, Response};
 use serde_json::json;
 use tempfile::TempDir;
-use toolgate_gateway::{Credentials, Door, IssuerSettings, Namespace};
+use toolgate_gateway::{AccessControl, CredentialRequirement, IssuerSettings, NamespaceRoute};
 use toolgate_store::{AccessTokens, Store, TokenOrder};
 use toolgate_testkit::Issuer;
 
@@ -22,14 +22,14 @@ struct Guarded {
 }
 
 impl Guarded {
-    async fn start(credentials: Credentials) -> Self {
+    async fn start(credentials: CredentialRequirement) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let tokens = Store::new(folder.path()).access_tokens();
-        let door = Door::new(credentials).with_tokens(tokens.clone());
+        let access = AccessControl::new(credentials).with_tokens(tokens.clone());
         let endpoint = Endpoint::with(|settings| {
-            settings.door = door;
-            let source = settings.namespaces[0].source.clone();
-            settings.namespaces.push(Namespace { path: "/mcp/work".to_owned(), source });
+            settings.access = access;
+            let factory = settings.namespaces[0].factory.clone();
+            settings.namespaces.push(NamespaceRoute { path: "/mcp/work".to_owned(), factory });
         });
         Self { endpoint: endpoint.await, tokens, folder }
     }
@@ -60,8 +60,8 @@ async fn signed(issuer: &Issuer, change: impl FnOnce(&mut IssuerSettings)) -> En
         required_scopes: vec!["tools:call".to_owned()],
     };
     change(&mut settings);
-    let door = Door::new(Credentials::Required).with_issuer(settings).unwrap();
-    Endpoint::with(|settings| settings.door = door).await
+    let access = AccessControl::new(CredentialRequirement::Required).with_issuer(settings).unwrap();
+    Endpoint::with(|settings| settings.access = access).await
 }
 
 const RESOURCE: &str = "https://tools.example.com/mcp";

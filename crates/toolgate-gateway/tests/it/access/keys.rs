@@ -1,7 +1,7 @@
 //! The keys of an issuer: where they are looked for, and what happens when they cannot be had.
 
 use serde_json::json;
-use toolgate_gateway::{Credentials, Door, IssuerSettings};
+use toolgate_gateway::{AccessControl, CredentialRequirement, IssuerSettings};
 use toolgate_testkit::{Issuer, IssuerFault, SigningKey};
 
 use super::{RESOURCE, ask, signed};
@@ -106,7 +106,9 @@ fn addresses_that_anybody_could_answer_for_are_refused() {
         required_scopes: Vec::new(),
     };
     let made = |issuer: &str, jwks: Option<&str>| {
-        Door::new(Credentials::Optional).with_issuer(settings(issuer, jwks)).is_ok()
+        AccessControl::new(CredentialRequirement::Optional)
+            .with_issuer(settings(issuer, jwks))
+            .is_ok()
     };
     assert!(made("https://idp.example", None));
     assert!(!made("http://idp.example", None));

@@ -12,11 +12,11 @@ use tokio::{
     time::Instant,
 };
 use tokio_util::sync::CancellationToken;
-use toolgate_gateway::{Source, serve_lines};
+use toolgate_gateway::{ServiceFactory, serve_lines};
 
 use crate::{
-    probe::{Probe, ProbeSource},
-    support::{PATIENCE, call, initialize, modern, reaches},
+    probe::{Probe, ProbeFactory},
+    support::{TIMEOUT, call, initialize, modern, reaches},
 };
 
 pub(crate) struct Client {
@@ -31,15 +31,15 @@ impl Client {
     /// Of a probe.
     pub(crate) fn start() -> Self {
         let probe = Arc::new(Probe::default());
-        Self::of(Arc::new(ProbeSource(Arc::clone(&probe))), probe)
+        Self::of(Arc::new(ProbeFactory(Arc::clone(&probe))), probe)
     }
 
     /// Of something else.
-    pub(crate) fn of(source: Arc<dyn Source>, probe: Arc<Probe>) -> Self {
+    pub(crate) fn of(factory: Arc<dyn ServiceFactory>, probe: Arc<Probe>) -> Self {
         let stop = CancellationToken::new();
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
         let (reader, writer) = tokio::io::split(theirs);
-        let serving = tokio::spawn(serve_lines(source, reader, writer, stop.clone()));
+        let serving = tokio::spawn(serve_lines(factory, reader, writer, stop.clone()));
         let (reader, writer) = tokio::io::split(ours);
         Self { probe, lines: BufReader::new(reader).lines(), writer, stop, serving }
     }
@@ -53,7 +53,7 @@ impl Client {
     }
 
     pub(crate) async fn hear(&mut self) -> Value {
-        let line = tokio::time::timeout(PATIENCE, self.lines.next_line()).await.unwrap().unwrap();
+        let line = tokio::time::timeout(TIMEOUT, self.lines.next_line()).await.unwrap().unwrap();
         serde_json::from_str(&line.expect("it has ended")).unwrap()
     }
 
@@ -141,7 +141,7 @@ async fn the_end_comes_soon_after_the_last_word() {
     let began = Instant::now();
     client.writer.shutdown().await.unwrap();
     assert_eq!(client.hear().await["id"], 2, "what was asked before is still answered");
-    tokio::time::timeout(PATIENCE, client.serving).await.unwrap().unwrap();
+    tokio::time::timeout(TIMEOUT, client.serving).await.unwrap().unwrap();
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     assert_eq!(*client.probe.cancelled.borrow(), 1);
 }
@@ -155,7 +155,7 @@ async fn a_batch_is_answered_by_a_batch() {
         client.ask(&json!([{ "jsonrpc": "2.0", "id": "p", "method": "ping" }, greeting])).await;
     assert_eq!(early[0], json!({ "jsonrpc": "2.0", "id": "p", "result": {} }));
     let told = early[1]["error"]["message"].as_str().unwrap();
-    assert_eq!(told, "a handshake cannot be in a batch; send it alone");
+    assert_eq!(told, "this request cannot be in a batch; send it alone");
     client.ask(&greeting).await;
 
     let batch = json!([
@@ -181,7 +181,7 @@ async fn a_batch_is_answered_by_a_batch() {
     let mut ids: Vec<_> = answers.as_array().unwrap().iter().map(|one| &one["id"]).collect();
     ids.sort_by_key(|id| id.as_u64());
     assert_eq!(json!(ids), json!([null, 1, 2, 2, 3, 4, 5]), "{answers}");
-    assert_eq!(client.probe.heard.lock().as_slice(), ["notifications/odd"]);
+    assert_eq!(client.probe.notifications.lock().as_slice(), ["notifications/odd"]);
 
     // A batch without requests, or whose requests were all taken back, has no answer.
     client.say(&json!([note, note])).await;

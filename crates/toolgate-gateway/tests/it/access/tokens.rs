@@ -3,14 +3,14 @@
 use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
-use toolgate_gateway::Credentials;
+use toolgate_gateway::CredentialRequirement;
 
 use super::{Guarded, answer};
-use crate::support::{Events, PATIENCE, call, initialize, refused, status};
+use crate::support::{Events, TIMEOUT, call, initialize, refused, status};
 
 #[tokio::test]
 async fn without_a_token_nobody_comes_in() {
-    let guarded = Guarded::start(Credentials::Required).await;
+    let guarded = Guarded::start(CredentialRequirement::Required).await;
     let token = guarded.token("laptop");
     let missing = Some("Bearer realm=\"toolgate\"".to_owned());
     assert_eq!(answer(guarded.ask()).await, (401, missing.clone()));
@@ -25,7 +25,7 @@ async fn without_a_token_nobody_comes_in() {
 
 #[tokio::test]
 async fn every_wrong_token_gets_the_same_answer() {
-    let guarded = Guarded::start(Credentials::Required).await;
+    let guarded = Guarded::start(CredentialRequirement::Required).await;
     let good = guarded.token("good");
     let expired = guarded.limited("expired", Some(1_794_780_372), &[]);
     let revoked = guarded.token("revoked");
@@ -58,7 +58,7 @@ async fn every_wrong_token_gets_the_same_answer() {
 
 #[tokio::test]
 async fn a_running_endpoint_sees_what_changes() {
-    let guarded = Guarded::start(Credentials::Required).await;
+    let guarded = Guarded::start(CredentialRequirement::Required).await;
     assert_eq!(status(guarded.ask().bearer_auth("tgt_nothing")).await, 401);
     let first = guarded.token("first");
     assert_eq!(status(guarded.ask().bearer_auth(&first)).await, 200);
@@ -72,7 +72,7 @@ async fn a_running_endpoint_sees_what_changes() {
 
 #[tokio::test]
 async fn a_token_opens_its_namespaces() {
-    let guarded = Guarded::start(Credentials::Required).await;
+    let guarded = Guarded::start(CredentialRequirement::Required).await;
     let work = guarded.limited("work", None, &["work"]);
     let home = guarded.limited("home", None, &["default"]);
     let at = |path: &str, token: &str| {
@@ -92,7 +92,7 @@ async fn a_token_opens_its_namespaces() {
 
 #[tokio::test]
 async fn what_one_caller_began_no_other_goes_on_with() {
-    let guarded = Guarded::start(Credentials::Required).await;
+    let guarded = Guarded::start(CredentialRequirement::Required).await;
     let (ada, bob) = (guarded.token("ada"), guarded.token("bob"));
     let endpoint = &guarded.endpoint;
     let begun = endpoint.post(&initialize("2025-11-25")).bearer_auth(&ada).send().await.unwrap();
@@ -134,7 +134,7 @@ async fn what_one_caller_began_no_other_goes_on_with() {
 
 #[tokio::test]
 async fn a_stream_ends_with_the_token_it_was_opened_by() {
-    let guarded = Guarded::start(Credentials::Required).await;
+    let guarded = Guarded::start(CredentialRequirement::Required).await;
     let token = guarded.token("ada");
     let endpoint = &guarded.endpoint;
     let begun = endpoint.post(&initialize("2025-11-25")).bearer_auth(&token).send().await.unwrap();
@@ -143,12 +143,12 @@ async fn a_stream_ends_with_the_token_it_was_opened_by() {
     let stream = stream.header("mcp-session-id", id).bearer_auth(&token).send().await.unwrap();
     let events = Events::new(stream);
     guarded.tokens.revoke("ada").unwrap();
-    tokio::time::timeout(PATIENCE, events.rest()).await.expect("the stream ends");
+    tokio::time::timeout(TIMEOUT, events.rest()).await.expect("the stream ends");
 }
 
 #[tokio::test]
 async fn on_this_machine_a_token_may_be_left_out_but_not_be_wrong() {
-    let guarded = Guarded::start(Credentials::Optional).await;
+    let guarded = Guarded::start(CredentialRequirement::Optional).await;
     let token = guarded.token("ada");
     assert_eq!(status(guarded.ask()).await, 200);
     assert_eq!(status(guarded.ask().bearer_auth(&token)).await, 200);
@@ -160,7 +160,7 @@ async fn on_this_machine_a_token_may_be_left_out_but_not_be_wrong() {
 
 #[tokio::test]
 async fn failures_are_counted_and_success_goes_on() {
-    let guarded = Guarded::start(Credentials::Required).await;
+    let guarded = Guarded::start(CredentialRequirement::Required).await;
     let token = guarded.token("ada");
     let mut refused = Vec::new();
     for _ in 0..30 {
@@ -186,9 +186,10 @@ async fn one_caller_does_not_take_the_sessions_of_all() {
         tokens.create(&order, 0).unwrap().1.expose().to_owned()
     };
     let (ada, bob) = (token("ada"), token("bob"));
-    let door = toolgate_gateway::Door::new(Credentials::Required).with_tokens(tokens.clone());
+    let access = toolgate_gateway::AccessControl::new(CredentialRequirement::Required)
+        .with_tokens(tokens.clone());
     let endpoint = crate::support::Endpoint::with(|settings| {
-        settings.door = door;
+        settings.access = access;
         settings.limits.sessions_per_caller = 2;
     });
     let endpoint = endpoint.await;
