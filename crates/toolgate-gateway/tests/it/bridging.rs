@@ -10,7 +10,7 @@ use toolgate_upstream::{Endpoint as Address, HttpEndpoint, ServerSpec};
 
 use crate::{
     clients::{host_of, spec},
-    support::{Endpoint, Events, TIMEOUT, body, call, status},
+    support::{Endpoint, Events, body, call, deadline, status},
 };
 
 const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
@@ -39,7 +39,7 @@ fn answer(question: &Value) -> Value {
     }
 }
 
-/// Calls as a client of the legacy era, and answers what is request.
+/// Calls as a client of the legacy era, and answers what is asked.
 async fn call_legacy(endpoint: &Endpoint, tool: &str, arguments: &Value) -> Value {
     let session = endpoint.session().await;
     let params = json!({ "name": tool, "arguments": arguments });
@@ -55,7 +55,7 @@ async fn call_legacy(endpoint: &Endpoint, tool: &str, arguments: &Value) -> Valu
     }
 }
 
-/// Calls as a client of the modern era, and answers what is request.
+/// Calls as a client of the modern era, and answers what is asked.
 async fn call_modern(endpoint: &Endpoint, tool: &str, arguments: &Value) -> Value {
     let mut params = json!({ "name": tool, "arguments": arguments });
     loop {
@@ -162,7 +162,7 @@ async fn a_server_that_ends_is_started_again_for_the_next_session() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(TIMEOUT, gone).await.unwrap();
+    tokio::time::timeout(deadline(), gone).await.unwrap();
     let session = endpoint.session().await;
     let answer = session.call(3, "echo").await.message().await;
     assert_eq!(answer["result"]["structuredContent"]["n"], 3, "{answer}");
@@ -177,5 +177,5 @@ async fn a_server_that_ends_is_started_again_for_the_next_session() {
             }
         }
     };
-    tokio::time::timeout(TIMEOUT, again).await.unwrap();
+    tokio::time::timeout(deadline(), again).await.unwrap();
 }

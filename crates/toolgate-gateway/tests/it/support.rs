@@ -1,6 +1,6 @@
 //! An endpoint to talk to, and what clients say again and again.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc};
 
 use reqwest::{RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
@@ -10,8 +10,7 @@ use toolgate_gateway::{HttpSettings, ServiceFactory, serve_http};
 
 use crate::probe::{Probe, ProbeFactory};
 
-/// How long anything may take before a test is told that it hangs.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) use toolgate_testkit::deadline;
 
 /// A running endpoint.
 pub(crate) struct Endpoint {
@@ -67,7 +66,7 @@ impl Endpoint {
         change(&mut settings);
         let stop = CancellationToken::new();
         let serving = Some(tokio::spawn(serve_http(listener, settings, stop.clone())));
-        let client = reqwest::Client::builder().no_proxy().timeout(TIMEOUT).build().unwrap();
+        let client = reqwest::Client::builder().no_proxy().timeout(deadline()).build().unwrap();
         Self { address, client, probe, stop, serving }
     }
 
@@ -119,7 +118,7 @@ impl Endpoint {
     pub(crate) async fn stop(&mut self) {
         self.stop.cancel();
         let serving = self.serving.take().unwrap();
-        tokio::time::timeout(TIMEOUT, serving).await.unwrap().unwrap();
+        tokio::time::timeout(deadline(), serving).await.unwrap().unwrap();
     }
 }
 
@@ -209,7 +208,7 @@ fn read(text: &str) -> Event {
     event
 }
 
-/// What test clients can be request.
+/// What test clients can be asked.
 pub(crate) fn capabilities() -> Value {
     json!({ "elicitation": { "form": {}, "url": {} }, "sampling": {}, "roots": {} })
 }
@@ -256,6 +255,6 @@ pub(crate) async fn body(request: RequestBuilder) -> Value {
 /// Waits until a counter has come so far.
 pub(crate) async fn reaches(counter: &watch::Sender<usize>, count: usize) {
     let mut counter = counter.subscribe();
-    let waited = tokio::time::timeout(TIMEOUT, counter.wait_for(|now| *now >= count)).await;
+    let waited = tokio::time::timeout(deadline(), counter.wait_for(|now| *now >= count)).await;
     waited.expect("it never comes so far").unwrap();
 }

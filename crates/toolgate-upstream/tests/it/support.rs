@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    future::Future,
     path::Path,
     sync::Arc,
     time::{Duration, Instant},
@@ -11,30 +10,17 @@ use std::{
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use toolgate_catalog::ServerName;
-use toolgate_testkit::{Fixture, HttpAnswers, HttpOptions, RunningHttp};
+pub(crate) use toolgate_testkit::within;
+use toolgate_testkit::{Fixture, HttpAnswers, HttpOptions, RunningHttp, deadline};
 use toolgate_upstream::{
     CallError, CallOptions, ConnectFailure, Endpoint, Handshake, HttpEndpoint, Listing,
     OutputSource, ServerLimits, ServerObserver, ServerSpec, ServerState, StateKind, StdioEndpoint,
     Upstream,
 };
 
-/// How long anything may take before a test is told that it hangs.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Waits for `future`, but not for ever.
-pub(crate) async fn within<F: Future>(what: &str, future: F) -> F::Output {
-    let outcome = tokio::time::timeout(PATIENCE, future).await;
-    outcome.unwrap_or_else(|_| panic!("{what} did not happen"))
-}
-
 /// Asks `condition` again and again, for what nobody announces: processes and files.
 pub(crate) async fn until(what: &str, condition: impl Fn() -> bool) {
-    let polling = async {
-        while !condition() {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    within(what, polling).await;
+    toolgate_testkit::until(what, async || condition().then_some(())).await;
 }
 
 /// An upstream and what its observer was told.
@@ -151,7 +137,7 @@ impl Gate {
                 told.changed().await.unwrap();
             }
         };
-        let met = tokio::time::timeout(PATIENCE, waiting).await.is_ok();
+        let met = tokio::time::timeout(deadline(), waiting).await.is_ok();
         assert!(met, "{what} did not happen: {:?}", self.told.output(OutputSource::Toolgate));
     }
 
