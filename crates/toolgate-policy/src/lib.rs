@@ -37,14 +37,14 @@ pub use argument::{
 pub use explanation::{Considered, Decision, Explanation, FlowFinding, Ground, Lost};
 pub use flow::{Contact, Evidence, Flow, FlowCondition};
 pub use grant::{
-    Authorisation, Full, Grant, GrantId, GrantedArguments, Grants, MAX_GRANTS, Moment, Request,
-    Scope,
+    Authorisation, Full, Grant, GrantId, GrantRequest, GrantScope, GrantedArguments, Grants,
+    MAX_GRANTS, Timestamp,
 };
 pub use pattern::{MAX_PATTERN_BYTES, NamePattern, PatternError, ToolPattern};
 pub use policy::{Policy, ToolPolicy};
 pub use requests::{READING, is_reading, request_as_tool};
-pub use rule::{Breadth, Origin, Rule, Specificity, Target, Trust};
-pub use settings::{MAX_RULES, PolicySettings, ServerPolicy, ToolSettings};
+pub use rule::{Breadth, Rule, RuleOrigin, RuleTarget, Specificity, Trust};
+pub use settings::{MAX_RULES, PolicySettings, ServerPolicy, ToolPolicySettings};
 /// Who servers and tools are, as the catalogue has it.
 pub use toolgate_catalog::{ServerName, ToolId};
 /// What is said of data.

@@ -14,7 +14,7 @@ use crate::{
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
     /// Which tools it is about.
-    pub target: Target,
+    pub target: RuleTarget,
     /// What must hold of the arguments.
     pub arguments: ArgumentConditions,
     /// What must hold of the data that the call carries.
@@ -24,12 +24,12 @@ pub struct Rule {
     /// Why, for the person who is asked and the model that is refused.
     pub reason: Option<Arc<str>>,
     /// Where it is written.
-    pub origin: Origin,
+    pub origin: RuleOrigin,
 }
 
 /// Which tools a rule is about: those that fit everything that is set.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Target {
+pub struct RuleTarget {
     /// The server's name.
     pub server: Option<NamePattern>,
     /// The tool's name.
@@ -56,7 +56,7 @@ pub enum Trust {
 /// Where a rule comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
-pub enum Origin {
+pub enum RuleOrigin {
     /// The configuration.
     Configured {
         /// Its place in the structure of the configuration, such as `policy.rules[2]`.
@@ -110,7 +110,7 @@ pub(crate) struct Facts<'f> {
 
 impl Rule {
     /// A rule for everything that `target` says, whatever the arguments.
-    pub fn new(target: Target, verdict: Verdict, origin: Origin) -> Self {
+    pub fn new(target: RuleTarget, verdict: Verdict, origin: RuleOrigin) -> Self {
         Self {
             target,
             arguments: ArgumentConditions::default(),
@@ -124,14 +124,20 @@ impl Rule {
     /// The two rules about data that toolgate brings: private data does not leave the house, and
     /// strangers do not steer what destroys, unless a person says so. Without labels they are idle.
     pub(crate) fn built_in() -> [Self; 2] {
-        let leaves = Target { labels: Label::Egress.into(), ..Target::default() };
-        let destroys =
-            Target { annotations: vec![(Hint::DestructiveHint, true)], ..Target::default() };
+        let leaves = RuleTarget { labels: Label::Egress.into(), ..RuleTarget::default() };
+        let destroys = RuleTarget {
+            annotations: vec![(Hint::DestructiveHint, true)],
+            ..RuleTarget::default()
+        };
         [
             Self {
                 flow: FlowCondition { carries: Label::Private.into(), ..Default::default() },
                 reason: Some("private data would leave the house".into()),
-                ..Self::new(leaves, Verdict::Ask, Origin::BuiltIn("private data to an egress tool"))
+                ..Self::new(
+                    leaves,
+                    Verdict::Ask,
+                    RuleOrigin::BuiltIn("private data to an egress tool"),
+                )
             },
             Self {
                 flow: FlowCondition { steered_by: Label::Untrusted.into(), ..Default::default() },
@@ -139,7 +145,7 @@ impl Rule {
                 ..Self::new(
                     destroys,
                     Verdict::Ask,
-                    Origin::BuiltIn("a destructive call steered by strangers"),
+                    RuleOrigin::BuiltIn("a destructive call steered by strangers"),
                 )
             },
         ]
@@ -148,7 +154,7 @@ impl Rule {
     /// How specific it is.
     pub fn specificity(&self) -> Specificity {
         Specificity {
-            configured: matches!(self.origin, Origin::Configured { .. }),
+            configured: matches!(self.origin, RuleOrigin::Configured { .. }),
             breadth: self.target.breadth(),
             conditional: !self.is_unconditional() || !self.target.labels.is_empty(),
         }
@@ -169,7 +175,7 @@ impl Rule {
     }
 }
 
-impl Target {
+impl RuleTarget {
     /// How narrow it is.
     pub fn breadth(&self) -> Breadth {
         let server_is_one = self.server.as_ref().is_none_or(|server| server.exact().is_some());
@@ -198,7 +204,7 @@ impl Facts<'_> {
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for RuleOrigin {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Configured { path, place: Some(place) } => {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
-use crate::{FlowCondition, Label, LabelSet, Rule, Target, Trust, pattern::Naming};
+use crate::{FlowCondition, Label, LabelSet, Rule, RuleTarget, Trust, pattern::Naming};
 
 impl Rule {
     /// Which calls it is about, in the keys of a configuration.
@@ -29,7 +29,7 @@ impl Rule {
     }
 }
 
-impl Target {
+impl RuleTarget {
     /// Which tools, in the keys of a configuration. Labels are a condition, and not among them.
     pub fn to_map(&self) -> Map<String, Value> {
         let mut map = Map::new();
@@ -67,7 +67,7 @@ impl fmt::Display for Rule {
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for RuleTarget {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.server, &self.tool) {
             (None, None) => formatter.write_str("all tools")?,
@@ -101,13 +101,14 @@ fn either(labels: LabelSet) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ArgumentConditions, Hint, Origin, Verdict};
+    use crate::{ArgumentConditions, Hint, RuleOrigin, Verdict};
 
     #[test]
     fn a_rule_says_everything_that_it_asks() {
-        let origin = || Origin::Configured { path: "policy.rules[0]".into(), place: None };
-        let rule =
-            |server, tool| Rule::new(Target::read(server, tool).unwrap(), Verdict::Deny, origin());
+        let origin = || RuleOrigin::Configured { path: "policy.rules[0]".into(), place: None };
+        let rule = |server, tool| {
+            Rule::new(RuleTarget::read(server, tool).unwrap(), Verdict::Deny, origin())
+        };
         let mut narrow = rule(None, Some("github_delete_*"));
         narrow.target.annotations = vec![(Hint::ReadOnlyHint, false)];
         narrow.target.trust = Some(Trust::Unknown);

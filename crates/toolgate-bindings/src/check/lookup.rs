@@ -13,12 +13,12 @@ use super::ToolUse;
 pub trait Lookup {
     /// Says of each name what it is. A name that is left out is taken to be unknown to nobody: it
     /// gives no finding.
-    fn look_up(&mut self, names: &[String]) -> Vec<Found>;
+    fn look_up(&mut self, names: &[String]) -> Vec<LookupResult>;
 }
 
 /// What a name turned out to be.
 #[derive(Debug, Clone)]
-pub enum Found {
+pub enum LookupResult {
     /// A tool, or another function that the host answers.
     Tool {
         /// The name that was asked for.
@@ -95,7 +95,7 @@ impl Tools {
             .collect();
         for answer in found {
             match answer {
-                Found::Tool { name, input_schema } => {
+                LookupResult::Tool { name, input_schema } => {
                     // What cannot be read is not held against the script.
                     let schema =
                         serde_json::from_str(input_schema.get()).unwrap_or(Value::Bool(true));
@@ -103,7 +103,7 @@ impl Tools {
                     let tool = Tool { name: name.clone(), schema, parameters };
                     answers.insert(name, Answer::Tool(tool));
                 }
-                Found::Unknown { name, nearest } => {
+                LookupResult::Unknown { name, nearest } => {
                     answers.insert(name, Answer::Unknown { nearest });
                 }
             }

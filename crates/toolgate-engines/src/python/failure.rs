@@ -3,7 +3,7 @@
 use monty_types::{ExcType, MontyException};
 
 use super::{hints, machine::Stop, rewrite::Changed};
-use crate::engine::{Failure, FailureKind, Function, Position, StackFrame};
+use crate::engine::{FailureKind, Function, ScriptFailure, ScriptPosition, StackFrame};
 
 /// How many lines a stack has at most. A recursion has as many as its limit.
 const STACK_LIMIT: usize = 32;
@@ -22,10 +22,10 @@ pub(super) struct Place<'a> {
 }
 
 /// A stop as a failure of the script.
-pub(super) fn failure(stop: Stop, place: &Place<'_>) -> Failure {
+pub(super) fn failure(stop: Stop, place: &Place<'_>) -> ScriptFailure {
     match stop {
         Stop::Raised(error) => raised(&error, place),
-        Stop::Stalled => Failure {
+        Stop::Stalled => ScriptFailure {
             kind: FailureKind::Stalled,
             message: "the script waits for something that can no longer happen".to_owned(),
             stack: Vec::new(),
@@ -33,7 +33,7 @@ pub(super) fn failure(stop: Stop, place: &Place<'_>) -> Failure {
                 "every task waits for another one; release or set what they wait for".into(),
             ),
         },
-        Stop::Abandoned => Failure {
+        Stop::Abandoned => ScriptFailure {
             kind: FailureKind::Abandoned,
             message: "nobody waits for the script any more".to_owned(),
             stack: Vec::new(),
@@ -42,7 +42,7 @@ pub(super) fn failure(stop: Stop, place: &Place<'_>) -> Failure {
     }
 }
 
-fn raised(error: &MontyException, place: &Place<'_>) -> Failure {
+fn raised(error: &MontyException, place: &Place<'_>) -> ScriptFailure {
     let text = error.message().unwrap_or_default();
     let (name, text) = named(error, text, place.functions);
     let text = text.replace("'_tg_module' object", "module");
@@ -64,7 +64,7 @@ fn raised(error: &MontyException, place: &Place<'_>) -> Failure {
         Some(what) => hints::syntax(what),
         None => hints::error(error.exc_type(), &text),
     };
-    Failure { kind, message, stack: stack(error, place), hint: hint.map(str::to_owned) }
+    ScriptFailure { kind, message, stack: stack(error, place), hint: hint.map(str::to_owned) }
 }
 
 /// The name and the text of an exception, where they are not Monty's own: a tool's failure, or an
@@ -96,7 +96,7 @@ fn stack(error: &MontyException, place: &Place<'_>) -> Vec<StackFrame> {
                 .unwrap_or_default(),
             position: place
                 .changed
-                .original(Position { line: frame.start.line, column: frame.start.column }),
+                .original(ScriptPosition { line: frame.start.line, column: frame.start.column }),
         })
         .collect()
 }

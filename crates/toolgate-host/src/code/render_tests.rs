@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use serde_json::{json, value::RawValue};
 use toolgate_broker::{Caller, SessionContext};
-use toolgate_engines::Position;
+use toolgate_engines::ScriptPosition;
 use toolgate_sandbox::{CallRecord, CallState, FailureKind, StackFrame};
 
 use super::{super::outputs::Outputs, *};
@@ -82,8 +82,11 @@ fn an_error_says_where_and_what_already_happened() {
         kind: FailureKind::Exception,
         message: "ToolError: tickets_close: no such ticket".to_owned(),
         stack: vec![
-            StackFrame { function: String::new(), position: Position { line: 2, column: 7 } },
-            StackFrame { function: "helper".to_owned(), position: Position { line: 9, column: 0 } },
+            StackFrame { function: String::new(), position: ScriptPosition { line: 2, column: 7 } },
+            StackFrame {
+                function: "helper".to_owned(),
+                position: ScriptPosition { line: 9, column: 0 },
+            },
         ],
         hint: Some("list the tickets first".to_owned()),
     };

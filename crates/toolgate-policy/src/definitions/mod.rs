@@ -34,7 +34,7 @@ mod shown;
 pub use compare::{Change, ChangeKind, Newness, compare};
 pub use difference::{Difference, DifferenceKind, Differences, Word};
 pub use lock::{Conflict, Lock, LockError, Locked, MAX_LOCK_BYTES};
-pub use scan::{Finding, FindingKind, HiddenKind, scan};
+pub use scan::{DefinitionFinding, FindingKind, HiddenKind, scan};
 pub use shadow::{Likeness, Shadow, Shadowed, shadowing};
 pub use shadow_index::ShadowIndex;
 pub use shown::shown;

@@ -18,7 +18,7 @@ pub use self::{
     decoder::Decoder,
     from_worker::{Done, FromWorker, Wait},
     parts::FrameError,
-    to_worker::{Start, ToWorker, Told},
+    to_worker::{RunStart, TimedCompletion, ToWorker},
 };
 pub(crate) use self::{
     from_worker::OUTPUT_HEADER,

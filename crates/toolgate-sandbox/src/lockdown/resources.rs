@@ -4,7 +4,7 @@ use std::io;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::{frame::Start, system::stack::watch};
+use crate::{frame::RunStart, system::stack::watch};
 
 /// What a worker needs beside the script's values: its own data, the parsers' trees, results that
 /// came and were not read yet.
@@ -35,7 +35,7 @@ pub(super) fn bound_worker() -> io::Result<String> {
 ///
 /// It is a second line: memory is counted by the engine and time by the host, both more exactly.
 /// So it is no reason not to run the script if the system refuses.
-pub(crate) fn bound_run(start: &Start) {
+pub(crate) fn bound_run(start: &RunStart) {
     let _ = set(Resource::Data, start.memory_bytes.saturating_add(HEADROOM_BYTES));
     let stack = start.stack_bytes.saturating_add(STACK_HEADROOM_BYTES);
     let most = getrlimit(Resource::Stack).maximum;

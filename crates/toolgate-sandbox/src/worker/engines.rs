@@ -1,9 +1,9 @@
 //! The engines of a worker.
 
-use toolgate_bindings::check::{Found, Language, Lookup, check};
-use toolgate_engines::{Engine, Limits, Nowhere, Script};
+use toolgate_bindings::check::{Language, Lookup, LookupResult, check};
+use toolgate_engines::{Engine, EngineLimits, EngineScript, NullWorld};
 
-use super::{Haste, MakeEngine};
+use super::{MakeEngine, Urgency};
 
 /// Engines that were made while there was time, and the way to make others.
 pub(super) struct Engines {
@@ -22,13 +22,13 @@ impl Engines {
     /// And takes ways that every script takes: most of the time that a small script needs is spent
     /// on code that was never touched before. JavaScript's engine does that itself when it is made.
     pub(super) fn warm_up(&mut self) {
-        check(Language::TypeScript, "return 1", &[], &[], &mut Nothing);
-        check(Language::Python, "1", &[], &[], &mut Nothing);
-        if let Ok(engine) = (self.make)(Language::Python, Haste::Idle) {
-            drop(engine.run(&Script { source: "1", functions: &[] }, &TRIAL, &mut Nowhere));
+        check(Language::TypeScript, "return 1", &[], &[], &mut NoTools);
+        check(Language::Python, "1", &[], &[], &mut NoTools);
+        if let Ok(engine) = (self.make)(Language::Python, Urgency::Idle) {
+            drop(engine.run(&EngineScript { source: "1", functions: &[] }, &TRIAL, &mut NullWorld));
         }
-        self.typescript = Some((self.make)(Language::TypeScript, Haste::Idle));
-        self.python = Some((self.make)(Language::Python, Haste::Idle));
+        self.typescript = Some((self.make)(Language::TypeScript, Urgency::Idle));
+        self.python = Some((self.make)(Language::Python, Urgency::Idle));
     }
 
     pub(super) fn of(self, language: Language) -> Result<Box<dyn Engine>, String> {
@@ -36,18 +36,19 @@ impl Engines {
             Language::TypeScript => self.typescript,
             Language::Python => self.python,
         };
-        made.unwrap_or_else(|| (self.make)(language, Haste::ScriptWaits))
+        made.unwrap_or_else(|| (self.make)(language, Urgency::ScriptWaits))
     }
 }
 
 /// What a script may use that does nothing.
-const TRIAL: Limits = Limits { memory_bytes: 16 * 1024 * 1024, stack_bytes: 512 * 1024 };
+const TRIAL: EngineLimits =
+    EngineLimits { memory_bytes: 16 * 1024 * 1024, stack_bytes: 512 * 1024 };
 
 /// Knows no tool.
-struct Nothing;
+struct NoTools;
 
-impl Lookup for Nothing {
-    fn look_up(&mut self, _names: &[String]) -> Vec<Found> {
+impl Lookup for NoTools {
+    fn look_up(&mut self, _names: &[String]) -> Vec<LookupResult> {
         Vec::new()
     }
 }

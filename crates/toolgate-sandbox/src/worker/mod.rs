@@ -8,26 +8,28 @@ mod world;
 use std::process::ExitCode;
 
 use toolgate_bindings::check::Language;
-use toolgate_engines::{Engine, Limits, Outcome, Script, javascript::JavaScript, python::Python};
+use toolgate_engines::{
+    Engine, EngineLimits, EngineOutcome, EngineScript, javascript::JavaScript, python::Python,
+};
 
 use self::{
     engines::Engines,
-    pipe::{Lost, Pipe},
+    pipe::{HostLost, Pipe},
     prepare::prepare,
     world::PipeWorld,
 };
 use crate::{
-    frame::{Done, FromWorker, Start, ToWorker},
+    frame::{Done, FromWorker, RunStart, ToWorker},
     lockdown,
     system::{allocator, stop, stop::ExitReason},
 };
 
 /// Makes the engine of a language.
-pub type MakeEngine = fn(Language, Haste) -> Result<Box<dyn Engine>, String>;
+pub type MakeEngine = fn(Language, Urgency) -> Result<Box<dyn Engine>, String>;
 
 /// Whether a script waits for its engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Haste {
+pub enum Urgency {
     /// It is there already: what is not needed yet is not to be done yet.
     ScriptWaits,
     /// There is time to do everything that a script may need.
@@ -40,11 +42,11 @@ pub fn worker_main() -> ExitCode {
 }
 
 /// The engine of a language.
-pub fn make_engine(language: Language, haste: Haste) -> Result<Box<dyn Engine>, String> {
+pub fn make_engine(language: Language, haste: Urgency) -> Result<Box<dyn Engine>, String> {
     match language {
         Language::TypeScript => {
             let engine = JavaScript::new().map_err(|error| error.to_string())?;
-            if haste == Haste::Idle {
+            if haste == Urgency::Idle {
                 engine.warm();
             }
             Ok(Box::new(engine))
@@ -93,7 +95,7 @@ fn serve(make_engine: MakeEngine) -> Result<(), ExitReason> {
 }
 
 /// Runs the script and says what came of it.
-fn run(mut pipe: Pipe, engines: Engines, start: &Start) -> Result<(), ExitReason> {
+fn run(mut pipe: Pipe, engines: Engines, start: &RunStart) -> Result<(), ExitReason> {
     let prepared = match prepare(&mut pipe, start)? {
         Ok(prepared) => prepared,
         Err(findings) => return end(pipe, &FromWorker::Done(Done::Rejected(findings))),
@@ -102,11 +104,11 @@ fn run(mut pipe: Pipe, engines: Engines, start: &Start) -> Result<(), ExitReason
         Ok(engine) => engine,
         Err(message) => return end(pipe, &FromWorker::Panicked(message)),
     };
-    let script = Script { source: &prepared.source, functions: &prepared.functions };
-    let limits = Limits { memory_bytes: start.memory_bytes, stack_bytes: start.stack_bytes };
+    let script = EngineScript { source: &prepared.source, functions: &prepared.functions };
+    let limits = EngineLimits { memory_bytes: start.memory_bytes, stack_bytes: start.stack_bytes };
     let mut world = PipeWorld::new(pipe, start);
     let done = match engine.run(&script, &limits, &mut world) {
-        Outcome::Value(Some(value)) => {
+        EngineOutcome::Value(Some(value)) => {
             let bytes = u64::try_from(value.get().len()).unwrap_or(u64::MAX);
             if bytes > start.value_bytes {
                 Done::ValueTooLarge { bytes }
@@ -114,8 +116,8 @@ fn run(mut pipe: Pipe, engines: Engines, start: &Start) -> Result<(), ExitReason
                 Done::Value(Some(value))
             }
         }
-        Outcome::Value(None) => Done::Value(None),
-        Outcome::Failed(failure) => Done::Failed(failure),
+        EngineOutcome::Value(None) => Done::Value(None),
+        EngineOutcome::Failed(failure) => Done::Failed(failure),
     };
     end(world.into_pipe(), &FromWorker::Done(done))
 }
@@ -128,8 +130,8 @@ fn end(mut pipe: Pipe, last: &FromWorker) -> Result<(), ExitReason> {
     Ok(())
 }
 
-impl From<Lost> for ExitReason {
-    fn from(_: Lost) -> Self {
+impl From<HostLost> for ExitReason {
+    fn from(_: HostLost) -> Self {
         Self::Lost
     }
 }

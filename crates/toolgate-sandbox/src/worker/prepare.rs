@@ -1,14 +1,14 @@
 //! A script is looked through before it runs.
 
-use toolgate_bindings::check::{Finding, Found, Language, Lookup, check};
+use toolgate_bindings::check::{CheckFinding, Language, Lookup, LookupResult, check};
 use toolgate_engines::{
     Function,
     javascript::GLOBALS,
     python::{BUILTINS, MODULES},
 };
 
-use super::pipe::{Lost, Pipe};
-use crate::frame::{FromWorker, Start, ToWorker};
+use super::pipe::{HostLost, Pipe};
+use crate::frame::{FromWorker, RunStart, ToWorker};
 
 /// A script that may run.
 pub(super) struct Prepared {
@@ -19,8 +19,8 @@ pub(super) struct Prepared {
 /// Checks a script and strips its types. The inner `Err` is what is wrong with it.
 pub(super) fn prepare(
     pipe: &mut Pipe,
-    start: &Start,
-) -> Result<Result<Prepared, Vec<Finding>>, Lost> {
+    start: &RunStart,
+) -> Result<Result<Prepared, Vec<CheckFinding>>, HostLost> {
     let (globals, modules): (&[&str], &[&str]) = match start.language {
         Language::TypeScript => (GLOBALS, &[]),
         Language::Python => (BUILTINS, MODULES),
@@ -47,21 +47,21 @@ pub(super) fn prepare(
 /// Asks the host which names are tools.
 struct PipeLookup<'a> {
     pipe: &'a mut Pipe,
-    lost: Option<Lost>,
+    lost: Option<HostLost>,
 }
 
 impl PipeLookup<'_> {
-    fn ask(&mut self, names: &[String]) -> Result<Vec<Found>, Lost> {
+    fn ask(&mut self, names: &[String]) -> Result<Vec<LookupResult>, HostLost> {
         self.pipe.send(&FromWorker::Describe(names.to_vec()));
         match self.pipe.receive()? {
             ToWorker::Described(found) => Ok(found),
-            _ => Err(Lost),
+            _ => Err(HostLost),
         }
     }
 }
 
 impl Lookup for PipeLookup<'_> {
-    fn look_up(&mut self, names: &[String]) -> Vec<Found> {
+    fn look_up(&mut self, names: &[String]) -> Vec<LookupResult> {
         self.ask(names).unwrap_or_else(|lost| {
             self.lost = Some(lost);
             Vec::new()

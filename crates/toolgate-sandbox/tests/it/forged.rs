@@ -107,7 +107,9 @@ async fn an_error_of_any_size_is_cut() {
     );
     let script = broken(&[&format!("raw {}", frame(7, failure.as_bytes())), "spin"]);
     let report = run(&pool, script, &limits()).await;
-    let toolgate_sandbox::Outcome::Failed(failure) = report.outcome else { panic!("{report:?}") };
+    let toolgate_sandbox::RunOutcome::Failed(failure) = report.outcome else {
+        panic!("{report:?}")
+    };
     assert_eq!((failure.message.len(), failure.stack.len()), (16 * 1024, 64));
 }
 

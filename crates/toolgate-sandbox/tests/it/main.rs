@@ -8,7 +8,7 @@ mod waiting;
 mod concurrency;
 mod escape;
 mod forged;
-mod history;
+mod journal;
 mod hostile;
 mod languages;
 mod lifecycle;

@@ -6,7 +6,7 @@ use super::{
     Checker, Place, Violation,
     scalar::{fits, types},
 };
-use crate::check::{Severity, literal::Literal};
+use crate::check::{CheckSeverity, literal::Literal};
 
 /// With more branches than this nothing is said.
 const MAX_BRANCHES: usize = 64;
@@ -27,7 +27,7 @@ impl Checker<'_> {
         for branch in branches {
             let mut violations = Vec::new();
             self.walk(branch, literal, place, depth + 1, &mut violations);
-            violations.retain(|violation| violation.severity == Severity::Error);
+            violations.retain(|violation| violation.severity == CheckSeverity::Error);
             if violations.is_empty() {
                 return;
             }

@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 pub(super) use self::place::Place;
 use super::{
-    Language, Severity,
+    CheckSeverity, Language,
     literal::{Kind, Literal},
     lookup::Budget,
 };
@@ -25,7 +25,7 @@ use super::{
 /// Something about a literal that does not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Violation {
-    pub(super) severity: Severity,
+    pub(super) severity: CheckSeverity,
     pub(super) offset: usize,
     pub(super) message: String,
     pub(super) hint: Option<String>,
@@ -36,7 +36,7 @@ pub(super) struct Violation {
 
 impl Violation {
     fn error(offset: usize, message: String, hint: Option<String>) -> Self {
-        Self { severity: Severity::Error, offset, message, hint, is_other_value: false }
+        Self { severity: CheckSeverity::Error, offset, message, hint, is_other_value: false }
     }
 }
 

@@ -5,7 +5,7 @@ use oxc_span::GetSpan;
 
 use super::{Call, Script, literals::Literals};
 use crate::check::{
-    Language, Severity, arguments,
+    CheckSeverity, Language, arguments,
     finding::Report,
     literal::Kind,
     lookup::{Tool, Tools},
@@ -110,13 +110,13 @@ pub(super) fn check(
     if let Some(second) = given.get(1) {
         // One that is an object works; what comes after it is not looked at.
         let severity = match literal.kind {
-            Kind::Object { .. } | Kind::Unknown => Severity::Warning,
-            _ => Severity::Error,
+            Kind::Object { .. } | Kind::Unknown => CheckSeverity::Warning,
+            _ => CheckSeverity::Error,
         };
         let message =
             format!("`{}` takes one object, not {} arguments", cut(&tool.name), given.len());
         report.add(severity, second.span().start as usize, message, usage(tool));
-        if severity == Severity::Error {
+        if severity == CheckSeverity::Error {
             return;
         }
     }

@@ -8,7 +8,7 @@ use oxc_span::GetSpan;
 use oxc_syntax::operator::UnaryOperator;
 
 use super::Script;
-use crate::check::{Severity, finding::Report};
+use crate::check::{CheckSeverity, finding::Report};
 
 /// What is said of such a line.
 pub(in crate::check) const NOT_RETURNED: &str = "this value is not returned";
@@ -22,7 +22,7 @@ pub(super) fn check(program: &Program<'_>, script: &Script<'_, '_>, report: &mut
     }
     let hint = "a script's value is what it returns: write `return …`".to_owned();
     let offset = last.span.start as usize;
-    report.add(Severity::Warning, offset, NOT_RETURNED.to_owned(), Some(hint));
+    report.add(CheckSeverity::Warning, offset, NOT_RETURNED.to_owned(), Some(hint));
 }
 
 /// Whether an expression may be there for its value.

@@ -13,7 +13,7 @@ use ruff_text_size::{Ranged, TextSize};
 
 use super::{DEPTH_LIMIT, generators::yields};
 use crate::{
-    engine::{Failure, FailureKind, Position, StackFrame},
+    engine::{FailureKind, ScriptFailure, ScriptPosition, StackFrame},
     python::names::BUILTINS,
 };
 
@@ -30,8 +30,8 @@ pub(super) fn left_early(body: &[Stmt]) -> Option<TextSize> {
 }
 
 /// What a script is told that leaves a generator early.
-pub(super) fn refusal(position: Position) -> Failure {
-    Failure {
+pub(super) fn refusal(position: ScriptPosition) -> ScriptFailure {
+    ScriptFailure {
         kind: FailureKind::Unsupported,
         message: "not supported: leaving a generator early".to_owned(),
         stack: vec![StackFrame { function: String::new(), position }],

@@ -4,53 +4,53 @@ use std::time::Duration;
 
 use futures::{FutureExt, stream::StreamExt};
 use serde_json::value::RawValue;
-use toolgate_engines::{CallId, Completion, Thrown};
+use toolgate_engines::{CallId, Completion, ToolException};
 
-use super::{Drive, micros, pending::Ended};
+use super::{RunDriver, micros, pending::Ended};
 use crate::{
-    frame::{ToWorker, Told},
-    history::Happened,
+    frame::{TimedCompletion, ToWorker},
+    journal::RunEvent,
     limits::Refusal,
     report::CallState,
-    run::ledger::Entry,
-    tools::Answer,
+    run::call_table::CallIndex,
+    tools::CallResponse,
 };
 
 /// Completions that are sent together at most, if so many are there.
 const BATCH: usize = 64;
 
-impl Drive<'_> {
-    pub(super) fn tell(&mut self, frame: &ToWorker) {
-        self.told += 1;
+impl RunDriver<'_> {
+    pub(super) fn deliver(&mut self, frame: &ToWorker) {
+        self.delivered += 1;
         self.wire.send(frame);
     }
 
     /// Tells again what was told before, as far as the script has come.
-    pub(super) fn tell_past(&mut self) {
+    pub(super) fn deliver_past(&mut self) {
         while self.runs
-            && let Some((at, told)) = self.timeline.next_told()
+            && let Some((at, delivered)) = self.replay.next_delivery()
         {
-            let last = told.len().saturating_sub(1);
-            if told.is_empty() {
-                self.tell(&ToWorker::Time(micros(at)));
+            let last = delivered.len().saturating_sub(1);
+            if delivered.is_empty() {
+                self.deliver(&ToWorker::Time(micros(at)));
             }
-            for (index, (id, outcome)) in told.into_iter().enumerate() {
+            for (index, (id, outcome)) in delivered.into_iter().enumerate() {
                 let completion = Completion { id, outcome };
-                let told = Told { completion, at: micros(at), more: index < last };
-                self.tell(&ToWorker::Completed(told));
+                let delivered = TimedCompletion { completion, at: micros(at), more: index < last };
+                self.deliver(&ToWorker::Completed(delivered));
             }
         }
-        if !self.timeline.is_replaying() && !self.held.is_empty() {
-            let held = std::mem::take(&mut self.held);
-            self.answer(held);
+        if !self.replay.is_replaying() && !self.deferred.is_empty() {
+            let deferred = std::mem::take(&mut self.deferred);
+            self.answer(deferred);
         }
     }
 
-    pub(super) fn tell_time(&mut self) {
-        self.timeline.alarm = None;
-        let at = self.timeline.stamp();
-        self.tools.happened(&Happened::Time { at });
-        self.tell(&ToWorker::Time(micros(at)));
+    pub(super) fn deliver_time(&mut self) {
+        self.replay.alarm = None;
+        let at = self.replay.stamp();
+        self.tools.on_event(&RunEvent::Time { at });
+        self.deliver(&ToWorker::Time(micros(at)));
     }
 
     /// Passes on what came of a call, and of others that have come to their end by now.
@@ -62,8 +62,8 @@ impl Drive<'_> {
                 _ => break,
             }
         }
-        if self.timeline.is_replaying() {
-            self.held.append(&mut ended);
+        if self.replay.is_replaying() {
+            self.deferred.append(&mut ended);
         } else {
             self.answer(ended);
         }
@@ -73,17 +73,17 @@ impl Drive<'_> {
         let mut answers = Vec::with_capacity(ended.len());
         for Ended { id, entry, name, answer } in ended {
             match answer {
-                Answer::Ended(result) => answers.push((id, self.end_of(entry, name, result))),
-                Answer::Suspended => {
-                    self.ledger.end(entry, CallState::Suspended, 0);
+                CallResponse::Ended(result) => answers.push((id, self.end_of(entry, name, result))),
+                CallResponse::Suspended => {
+                    self.call_table.end(entry, CallState::Suspended, 0);
                     if self.suspended == 0 {
-                        self.wire.send(&ToWorker::Tell);
+                        self.wire.send(&ToWorker::ReportWaits);
                     }
                     self.suspended += 1;
                 }
             }
         }
-        let at = self.timeline.stamp();
+        let at = self.replay.stamp();
         let last = answers.len().saturating_sub(1);
         for (index, (id, outcome)) in answers.into_iter().enumerate() {
             self.complete(id, at, index < last, outcome);
@@ -93,24 +93,24 @@ impl Drive<'_> {
     /// What a call's end is for the script.
     fn end_of(
         &mut self,
-        entry: Entry,
+        entry: CallIndex,
         name: String,
-        result: Result<Box<RawValue>, Thrown>,
-    ) -> Result<Box<RawValue>, Thrown> {
+        result: Result<Box<RawValue>, ToolException>,
+    ) -> Result<Box<RawValue>, ToolException> {
         let (state, bytes, outcome) = match result {
             Ok(value) => {
                 let (bytes, limit) = (bytes_of(&value), self.limits.result_bytes);
                 if bytes > limit {
                     let message = Refusal::Result { bytes, limit }.to_string();
                     let state = CallState::Undelivered(message.clone());
-                    (state, bytes, Err(Thrown { tool: name, message }))
+                    (state, bytes, Err(ToolException { tool: name, message }))
                 } else {
                     (CallState::Completed, bytes, Ok(value))
                 }
             }
             Err(thrown) => (CallState::Failed(thrown.message.clone()), 0, Err(thrown)),
         };
-        self.ledger.end(entry, state, bytes);
+        self.call_table.end(entry, state, bytes);
         outcome
     }
 
@@ -119,11 +119,11 @@ impl Drive<'_> {
         id: CallId,
         at: Duration,
         more: bool,
-        outcome: Result<Box<RawValue>, Thrown>,
+        outcome: Result<Box<RawValue>, ToolException>,
     ) {
-        self.tools.happened(&Happened::Completed { id, at, outcome: &outcome });
+        self.tools.on_event(&RunEvent::Completed { id, at, outcome: &outcome });
         let completion = Completion { id, outcome };
-        self.tell(&ToWorker::Completed(Told { completion, at: micros(at), more }));
+        self.deliver(&ToWorker::Completed(TimedCompletion { completion, at: micros(at), more }));
     }
 }
 

@@ -6,13 +6,13 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use toolgate_bindings::check::Found;
+use toolgate_bindings::check::LookupResult;
 use toolgate_engines::CallId;
 
-use crate::{run::ledger::Entry, tools::Answer};
+use crate::{run::call_table::CallIndex, tools::CallResponse};
 
 /// The answer to a question that was asked; to be awaited only if there is one.
-pub(super) async fn maybe(describing: &mut Option<Describing>) -> Option<Vec<Found>> {
+pub(super) async fn maybe(describing: &mut Option<Describing>) -> Option<Vec<LookupResult>> {
     match describing {
         Some(Describing(future)) => Some(future.await),
         None => None,
@@ -20,7 +20,7 @@ pub(super) async fn maybe(describing: &mut Option<Describing>) -> Option<Vec<Fou
 }
 
 /// A question that the host is looking into.
-pub(super) struct Describing(pub(super) BoxFuture<'static, Vec<Found>>);
+pub(super) struct Describing(pub(super) BoxFuture<'static, Vec<LookupResult>>);
 
 impl std::fmt::Debug for Describing {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -31,9 +31,9 @@ impl std::fmt::Debug for Describing {
 /// A call that has no answer yet.
 pub(in crate::run) struct InFlight {
     pub(super) id: CallId,
-    pub(super) entry: Entry,
+    pub(super) entry: CallIndex,
     pub(super) name: String,
-    pub(super) future: BoxFuture<'static, Answer>,
+    pub(super) future: BoxFuture<'static, CallResponse>,
 }
 
 impl std::fmt::Debug for InFlight {
@@ -46,9 +46,9 @@ impl std::fmt::Debug for InFlight {
 #[derive(Debug)]
 pub(in crate::run) struct Ended {
     pub(super) id: CallId,
-    pub(super) entry: Entry,
+    pub(super) entry: CallIndex,
     pub(super) name: String,
-    pub(super) answer: Answer,
+    pub(super) answer: CallResponse,
 }
 
 impl Future for InFlight {
