@@ -1,5 +1,6 @@
 //! What an engine is given, and what it gives back.
 
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::world::World;
@@ -55,7 +56,7 @@ pub enum EngineOutcome {
 }
 
 /// Why a script did not run to its end.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptFailure {
     /// What sort of failure it is.
     pub kind: FailureKind,
@@ -68,7 +69,7 @@ pub struct ScriptFailure {
 }
 
 /// The sorts of failure that somebody treats differently.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FailureKind {
     /// It is not a script of this language.
     Syntax,
@@ -87,7 +88,7 @@ pub enum FailureKind {
 }
 
 /// One line of a stack.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StackFrame {
     /// The function's name, empty at the top level.
     pub function: String,
@@ -96,7 +97,7 @@ pub struct StackFrame {
 }
 
 /// A place in a script.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptPosition {
     /// From 1.
     pub line: u32,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::names::Closeness;
+use crate::pattern::Closeness;
 use crate::pattern::{NamePattern, Naming};
 use crate::rule::{Facts, RuleTarget};
 
@@ -97,7 +97,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Annotations, Claims, LabelSet, ToolId, Trust, names::Names};
+    use crate::{Annotations, Claims, LabelSet, ToolId, Trust, pattern::Names};
 
     fn targets() -> impl Strategy<Value = RuleTarget> {
         let part = prop_oneof![

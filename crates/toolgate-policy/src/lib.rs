@@ -20,16 +20,13 @@ mod explanation;
 mod flow;
 mod grant;
 mod index;
-mod names;
 mod pattern;
 mod policy;
-mod requests;
 mod rule;
 mod settings;
 mod verdict;
-mod wording;
 
-pub use annotations::{Annotations, Hint};
+pub use annotations::{Annotations, Hint, READING, is_reading, request_as_tool};
 pub use argument::{
     ArgumentConditions, ArgumentPath, ConditionError, ConditionProblem, ConditionTextError,
     MAX_CONDITIONS, MAX_SEGMENTS, OPERATORS,
@@ -42,7 +39,6 @@ pub use grant::{
 };
 pub use pattern::{MAX_PATTERN_BYTES, NamePattern, PatternError, ToolPattern};
 pub use policy::{Policy, ToolPolicy};
-pub use requests::{READING, is_reading, request_as_tool};
 pub use rule::{Breadth, Rule, RuleOrigin, RuleTarget, Specificity, Trust};
 pub use settings::{MAX_RULES, PolicySettings, ServerPolicy, ToolPolicySettings};
 /// Who servers and tools are, as the catalogue has it.

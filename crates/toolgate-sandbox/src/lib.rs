@@ -16,7 +16,6 @@ pub mod lockdown;
 mod pool;
 mod report;
 mod run;
-mod script;
 mod system;
 mod tools;
 mod worker;
@@ -27,6 +26,7 @@ pub use toolgate_engines::{
     CallId, FailureKind, RunSeed, ScriptFailure, StackFrame, Stream, ToolException,
 };
 
+pub use self::journal::SandboxScript;
 pub use crate::{
     captured::CapturedOutput,
     clock::{ClockHold, RunClock},
@@ -34,7 +34,6 @@ pub use crate::{
     limits::{LimitReached, RunLimits},
     pool::{Pool, PoolSettings, ProbeError},
     report::{CallRecord, CallState, RunOutcome, RunReport},
-    script::SandboxScript,
     system::allocator::WorkerAllocator,
     tools::{CallResponse, Tools},
     worker::{MakeEngine, Urgency, make_engine, worker_main, worker_main_with},

@@ -5,9 +5,15 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
-use super::ToolUse;
+use super::{
+    Language, ToolUse,
+    finding::Report,
+    literal::{Kind, Literal},
+    schema::{Checker, Place},
+};
 
 /// Whoever knows which tools there are.
 pub trait Lookup {
@@ -17,7 +23,7 @@ pub trait Lookup {
 }
 
 /// What a name turned out to be.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum LookupResult {
     /// A tool, or another function that the host answers.
     Tool {
@@ -130,4 +136,30 @@ impl Tools {
             .map(|tool| ToolUse { name: tool.name.clone(), parameters: tool.parameters.clone() })
             .collect()
     }
+}
+
+/// Reports what does not fit about the arguments, which are an object literal. `offset` is where
+/// the tool's name is written.
+pub(super) fn check_arguments(
+    tool: &Tool,
+    arguments: &Literal,
+    offset: usize,
+    language: Language,
+    budget: &Budget,
+    report: &mut Report<'_>,
+) {
+    if report.is_full() {
+        return;
+    }
+    // What is missing is missing from the call, not from its bracket.
+    let arguments = Literal { offset, kind: arguments.kind.clone() };
+    let place = Place::root(&tool.name);
+    for violation in Checker::new(&tool.schema, language, budget).check(&arguments, &place) {
+        report.add(violation.severity, violation.offset, violation.message, violation.hint);
+    }
+}
+
+/// The arguments of a call without any.
+pub(super) fn no_arguments(offset: usize) -> Literal {
+    Literal { offset, kind: Kind::Object { entries: Vec::new(), complete: true } }
 }

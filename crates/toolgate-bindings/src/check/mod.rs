@@ -20,7 +20,6 @@
 //! assert_eq!(checked.findings[0].message, "there is no tool `shop_buy`");
 //! ```
 
-mod arguments;
 mod finding;
 mod literal;
 mod lookup;

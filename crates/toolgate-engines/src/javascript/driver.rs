@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::{
     failure,
-    host::{self, Host, Persistent},
+    host::{self, Host},
     json,
 };
 use crate::engine::{EngineLimits, EngineOutcome, EngineScript, Function as Tool};

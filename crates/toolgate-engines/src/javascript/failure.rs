@@ -1,11 +1,11 @@
 //! An ending, in words.
 
-use rquickjs::{Ctx, Value};
+use rquickjs::{Ctx, Persistent, Value};
 
 use super::{
     driver::{Ending, FILE},
     globals,
-    host::{Host, Persistent},
+    host::Host,
     prelude,
 };
 use crate::engine::{

@@ -14,7 +14,6 @@ use monty_types::{
 };
 
 use super::{
-    arguments,
     host::{self, Clock, Request},
     value,
 };
@@ -174,7 +173,7 @@ impl<'a> Machine<'a> {
     }
 
     fn tool(&mut self, function: &'a Function, call: ReplFunctionCall) -> Result<Step, Stop> {
-        let arguments = match arguments::bind(function, &call.args, &call.kwargs) {
+        let arguments = match host::bind(function, &call.args, &call.kwargs) {
             Ok(arguments) => arguments,
             Err(error) => {
                 return Ok(call.resume(ExtFunctionResult::Error(error), self.printer()));

@@ -5,10 +5,7 @@
 //! the script's text before it is compiled, and `prelude` has modules and functions in Python. What
 //! is still not there ends the script with an error that says what to write instead.
 
-mod arguments;
-mod digest;
 mod failure;
-mod hints;
 mod host;
 mod machine;
 mod names;

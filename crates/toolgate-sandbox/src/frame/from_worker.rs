@@ -3,11 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use toolgate_bindings::check::CheckFinding;
-use toolgate_engines::{
-    EngineCall, FailureKind, ScriptFailure, ScriptPosition, StackFrame, Stream,
-};
+use toolgate_engines::{EngineCall, ScriptFailure, Stream};
 
-use super::parts::{
+use super::{
     FrameError, LENGTH_BYTES, cut, frame, from_json, json_frame, put_short, raw, stream_byte,
     stream_of, take, take_short,
 };
@@ -90,7 +88,7 @@ pub enum Done {
 #[derive(Serialize, Deserialize)]
 enum Ended {
     Rejected(Vec<CheckFinding>),
-    Failed(#[serde(with = "FailurePart")] ScriptFailure),
+    Failed(ScriptFailure),
     ValueTooLarge { bytes: u64 },
 }
 
@@ -213,56 +211,4 @@ fn bounded_finding(mut finding: CheckFinding) -> CheckFinding {
     // It is the width of what is drawn before it.
     finding.caret = finding.caret.min(LONGEST_CARET);
     finding
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Failure")]
-struct FailurePart {
-    #[serde(with = "FailureKindPart")]
-    kind: FailureKind,
-    message: String,
-    #[serde(with = "stack")]
-    stack: Vec<StackFrame>,
-    hint: Option<String>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "FailureKind")]
-enum FailureKindPart {
-    Syntax,
-    Unsupported,
-    Exception,
-    Stalled,
-    Memory,
-    Stack,
-    Abandoned,
-}
-
-/// A stack as a list of triples.
-mod stack {
-    use serde::{Deserializer, Serializer};
-
-    use super::{Deserialize, ScriptPosition, Serialize, StackFrame};
-
-    pub(super) fn serialize<S: Serializer>(
-        stack: &[StackFrame],
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        let triples: Vec<_> = stack
-            .iter()
-            .map(|frame| (&frame.function, frame.position.line, frame.position.column))
-            .collect();
-        triples.serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Vec<StackFrame>, D::Error> {
-        let triples: Vec<(String, u32, u32)> = Deserialize::deserialize(deserializer)?;
-        let frame = |(function, line, column)| StackFrame {
-            function,
-            position: ScriptPosition { line, column },
-        };
-        Ok(triples.into_iter().map(frame).collect())
-    }
 }

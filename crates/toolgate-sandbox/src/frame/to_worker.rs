@@ -1,10 +1,9 @@
 //! What the host says.
 
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 use toolgate_engines::{Completion, ToolException};
 
-use super::parts::{FrameError, frame, from_json, json_frame, put_short, raw, take, take_short};
+use super::{FrameError, frame, from_json, json_frame, put_short, raw, take, take_short};
 use toolgate_bindings::check::{Language, LookupResult};
 
 const START: u8 = 1;
@@ -66,21 +65,12 @@ pub struct RunStart {
     pub reports_waits: bool,
 }
 
-#[derive(Serialize, Deserialize)]
-enum FoundPart<'a> {
-    Tool { name: String, input_schema: std::borrow::Cow<'a, RawValue> },
-    Unknown { name: String, nearest: Vec<String> },
-}
-
 impl ToWorker {
     /// Appends the frame.
     pub fn encode(&self, out: &mut Vec<u8>) {
         match self {
             Self::Start(start) => json_frame(out, START, start),
-            Self::Described(found) => {
-                let parts: Vec<_> = found.iter().map(FoundPart::from).collect();
-                json_frame(out, DESCRIBED, &parts);
-            }
+            Self::Described(found) => json_frame(out, DESCRIBED, found),
             Self::Time(at) => frame(out, TIME, |out| out.extend_from_slice(&at.to_le_bytes())),
             Self::ReportWaits => frame(out, TELL, |_| {}),
             Self::Completed(TimedCompletion { completion, at, more }) => {
@@ -108,10 +98,7 @@ impl ToWorker {
     pub fn decode(kind: u8, mut body: &[u8]) -> Result<Self, FrameError> {
         match kind {
             START => Ok(Self::Start(from_json(body, "start")?)),
-            DESCRIBED => {
-                let parts: Vec<FoundPart<'static>> = from_json(body, "described")?;
-                Ok(Self::Described(parts.into_iter().map(LookupResult::from).collect()))
-            }
+            DESCRIBED => Ok(Self::Described(from_json(body, "described")?)),
             COMPLETED => {
                 let what = "completed";
                 let id = u64::from_le_bytes(take(&mut body, what)?);
@@ -132,31 +119,6 @@ impl ToWorker {
             TIME => Ok(Self::Time(u64::from_le_bytes(take(&mut body, "time")?))),
             TELL => Ok(Self::ReportWaits),
             other => Err(FrameError::UnknownKind(other)),
-        }
-    }
-}
-
-impl<'a> From<&'a LookupResult> for FoundPart<'a> {
-    fn from(found: &'a LookupResult) -> Self {
-        match found {
-            LookupResult::Tool { name, input_schema } => Self::Tool {
-                name: name.clone(),
-                input_schema: std::borrow::Cow::Borrowed(input_schema),
-            },
-            LookupResult::Unknown { name, nearest } => {
-                Self::Unknown { name: name.clone(), nearest: nearest.clone() }
-            }
-        }
-    }
-}
-
-impl From<FoundPart<'_>> for LookupResult {
-    fn from(part: FoundPart<'_>) -> Self {
-        match part {
-            FoundPart::Tool { name, input_schema } => {
-                Self::Tool { name, input_schema: input_schema.into_owned() }
-            }
-            FoundPart::Unknown { name, nearest } => Self::Unknown { name, nearest },
         }
     }
 }

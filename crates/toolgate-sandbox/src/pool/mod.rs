@@ -18,10 +18,8 @@ use tokio_util::sync::CancellationToken;
 
 use self::spawner::Spawner;
 pub(crate) use self::worker::Worker;
-use crate::{
-    limits::RunLimits, lockdown::LockdownReport, report::RunReport, run, script::SandboxScript,
-    tools::Tools,
-};
+use super::journal::SandboxScript;
+use crate::{limits::RunLimits, lockdown::LockdownReport, report::RunReport, run, tools::Tools};
 
 /// How workers are started, and how many wait.
 #[derive(Debug, Clone)]

@@ -1,7 +1,6 @@
 //! The conversation with one worker.
 
 mod answers;
-mod pending;
 
 use std::{
     io,
@@ -17,10 +16,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use toolgate_bindings::check::CheckFinding;
 use toolgate_engines::{EngineCall, ToolException};
 
-use self::{
-    answers::bytes_of,
-    pending::{Describing, Ended, InFlight, maybe},
-};
+use self::answers::{Describing, Ended, InFlight, bytes_of, maybe};
 use super::{
     call_table::CallTable,
     replay::{JournalReplay, ReplayedCall},
@@ -30,11 +26,10 @@ use crate::{
     captured::OutputCapture,
     clock::RunClock,
     frame::{Done, FromWorker, RunStart, ToWorker, Wait, cut},
-    journal::{JournaledCall, RunEvent},
+    journal::{JournaledCall, RunEvent, SandboxScript},
     limits::{LimitReached, RunLimits},
     pool::Worker,
     report::CallState,
-    script::SandboxScript,
     system::clock::CpuClock,
     tools::{CallResponse, Tools},
 };
@@ -166,11 +161,11 @@ impl<'a> RunDriver<'a> {
             tokio::select! {
                 biased;
                 () = &mut cancelled => return RunEnding::Cancelled,
-                () = &mut wall => return Ending::Stop(LimitReached::Wall { limit: self.limits.wall }),
+                () = &mut wall => return RunEnding::Stop(LimitReached::Wall { limit: self.limits.wall }),
                 () = &mut cpu => {
                     let left = self.limits.cpu.saturating_sub(self.cpu_used());
                     if left.is_zero() {
-                        return Ending::Stop(LimitReached::Cpu { limit: self.limits.cpu });
+                        return RunEnding::Stop(LimitReached::Cpu { limit: self.limits.cpu });
                     }
                     // One thread's time cannot pass faster than time: until then there is
                     // nothing to look at.
@@ -203,7 +198,9 @@ impl<'a> RunDriver<'a> {
     pub(super) fn take_block(&mut self, block: Box<RawValue>) -> Option<RunEnding> {
         self.emitted_bytes = self.emitted_bytes.saturating_add(bytes_of(&block));
         if self.emitted_bytes > self.limits.result_bytes {
-            return Some(Ending::Stop(LimitReached::Emitted { limit: self.limits.result_bytes }));
+            return Some(RunEnding::Stop(LimitReached::Emitted {
+                limit: self.limits.result_bytes,
+            }));
         }
         self.emitted.push(block);
         None
@@ -268,7 +265,7 @@ impl<'a> RunDriver<'a> {
                 self.capture.push(&text);
                 let limit = self.limits.flood_bytes();
                 if self.capture.total() > limit {
-                    return Some(Ending::Stop(LimitReached::Output { limit }));
+                    return Some(RunEnding::Stop(LimitReached::Output { limit }));
                 }
             }
             FromWorker::Emit(block) => return self.take_block(block),
@@ -290,27 +287,28 @@ impl<'a> RunDriver<'a> {
             return Some(RunEnding::Diverged(difference(past, &call)));
         }
         let arguments = call.arguments.get();
-        let entry = match self.call_table.begin(&call.name, arguments, self.calls.len(), self.limits) {
-            Ok(entry) => entry,
-            Err(refusal) => {
-                let thrown =
-                    ToolException { tool: call.name.clone(), message: refusal.to_string() };
-                if matches!(past, ReplayedCall::New) {
-                    self.note_call(&call);
-                }
-                let outcome = match past {
-                    // What came of it before is told again in its turn.
-                    ReplayedCall::Answered { .. } => return None,
-                    ReplayedCall::Overdue(outcome) => outcome,
-                    ReplayedCall::New | ReplayedCall::Unknown | ReplayedCall::Differs(_) => {
-                        Err(thrown)
+        let entry =
+            match self.call_table.begin(&call.name, arguments, self.calls.len(), self.limits) {
+                Ok(entry) => entry,
+                Err(refusal) => {
+                    let thrown =
+                        ToolException { tool: call.name.clone(), message: refusal.to_string() };
+                    if matches!(past, ReplayedCall::New) {
+                        self.note_call(&call);
                     }
-                };
-                let at = self.replay.stamp();
-                self.complete(call.id, at, false, outcome);
-                return None;
-            }
-        };
+                    let outcome = match past {
+                        // What came of it before is told again in its turn.
+                        ReplayedCall::Answered { .. } => return None,
+                        ReplayedCall::Overdue(outcome) => outcome,
+                        ReplayedCall::New | ReplayedCall::Unknown | ReplayedCall::Differs(_) => {
+                            Err(thrown)
+                        }
+                    };
+                    let at = self.replay.stamp();
+                    self.complete(call.id, at, false, outcome);
+                    return None;
+                }
+            };
         match past {
             ReplayedCall::Answered { failed } => {
                 let state = failed.map_or(CallState::Completed, CallState::Failed);

@@ -1,15 +1,12 @@
 //! The end of a run: what is still to be heard, and what is said of it.
 
-use std::time::Duration;
+use std::{os::unix::process::ExitStatusExt, process::ExitStatus, time::Duration};
 
 use futures::StreamExt;
 use tokio::time::{Instant, timeout_at};
 use toolgate_engines::{FailureKind, ScriptFailure};
 
-use super::{
-    crash,
-    driver::{RunDriver, RunEnding},
-};
+use super::driver::{RunDriver, RunEnding};
 use crate::{
     frame::{Done, FromWorker},
     limits::{LimitReached, RunLimits},
@@ -38,7 +35,7 @@ impl RunDriver<'_> {
                 self.drain().await;
                 RunOutcome::Cancelled
             }
-            Ending::Stop(stop) => match self.drain().await {
+            RunEnding::Stop(stop) => match self.drain().await {
                 // It got there at the last moment.
                 Some(done)
                     if matches!(stop, LimitReached::Wall { .. } | LimitReached::Cpu { .. }) =>
@@ -49,13 +46,13 @@ impl RunDriver<'_> {
             },
             RunEnding::Gone => {
                 let status = self.worker.end().await;
-                let words = crash::in_words(status);
+                let words = describe_exit(status);
                 // One that was killed while it waited says no more than that it had been ready.
-                let never_ran = !self.has_begun && crash::was_killed(status);
+                let never_ran = !self.has_begun && was_killed(status);
                 if !self.is_ready || never_ran {
                     return Err(words);
                 }
-                match crash::reason(status) {
+                match exit_reason(status) {
                     Some(ExitReason::Memory) => {
                         let limit = limits.memory_bytes;
                         RunOutcome::Stopped(LimitReached::Memory { limit, failure: None })
@@ -159,6 +156,78 @@ fn outcome_of_failure(failure: ScriptFailure, limits: &RunLimits) -> RunOutcome 
         }
         FailureKind::Syntax | FailureKind::Unsupported | FailureKind::Exception => {
             RunOutcome::Failed(failure)
+        }
+    }
+}
+
+/// Why a worker ended of its own accord, if it was that.
+pub(super) fn exit_reason(status: Option<ExitStatus>) -> Option<ExitReason> {
+    ExitReason::of_code(status?.code()?)
+}
+
+/// Whether somebody else killed it.
+pub(super) fn was_killed(status: Option<ExitStatus>) -> bool {
+    status.and_then(|status| status.signal()) == Some(libc::SIGKILL)
+}
+
+/// How a worker ended, as a sentence.
+pub(super) fn describe_exit(status: Option<ExitStatus>) -> String {
+    let Some(status) = status else {
+        return String::from("the worker is gone, and nobody knows why");
+    };
+    if let Some(reason) = exit_reason(Some(status)) {
+        return String::from(match reason {
+            ExitReason::Done => "the worker ended before the script did",
+            ExitReason::Asked => "the worker was asked to end",
+            ExitReason::Cpu => "the worker reached its limit of CPU time",
+            ExitReason::Memory => "the worker ran out of memory",
+            ExitReason::Lockdown => "this system does not let the worker give up what it must",
+            ExitReason::Lost => "the worker did not understand its host",
+            ExitReason::Panicked => "the engine failed",
+            ExitReason::Stack => "the worker's stack was full",
+        });
+    }
+    let Some(signal) = status.signal() else {
+        return format!("the worker ended before the script did, with {status}");
+    };
+    let (name, meaning) = match signal {
+        libc::SIGSYS => ("SIGSYS", "it tried what the sandbox forbids"),
+        libc::SIGSEGV => ("SIGSEGV", "the engine crashed"),
+        libc::SIGBUS => ("SIGBUS", "the engine crashed"),
+        libc::SIGILL => ("SIGILL", "the engine crashed"),
+        libc::SIGFPE => ("SIGFPE", "the engine crashed"),
+        libc::SIGTRAP => ("SIGTRAP", "the engine crashed"),
+        libc::SIGABRT => ("SIGABRT", "the engine gave up, most likely for want of memory"),
+        libc::SIGKILL => {
+            ("SIGKILL", "somebody killed it, most likely the system for want of memory")
+        }
+        libc::SIGXCPU => ("SIGXCPU", "it reached the system's limit of CPU time"),
+        libc::SIGXFSZ => ("SIGXFSZ", "it tried to write a file"),
+        libc::SIGPIPE => ("SIGPIPE", "it lost its host"),
+        libc::SIGTERM => ("SIGTERM", "somebody ended it"),
+        other => return format!("the worker was ended by signal {other}"),
+    };
+    format!("the worker was ended by {name}: {meaning}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_end_has_words() {
+        let cases = [
+            (Some(libc::SIGSYS), "SIGSYS: it tried what the sandbox forbids"),
+            (Some(libc::SIGSEGV), "SIGSEGV: the engine crashed"),
+            (Some(63), "signal 63"),
+            (Some(92 << 8), "ran out of memory"),
+            (Some(0), "ended before the script did"),
+            (Some(7 << 8), "exit status: 7"),
+            (None, "nobody knows why"),
+        ];
+        for (status, words) in cases {
+            let text = describe_exit(status.map(ExitStatus::from_raw));
+            assert!(text.contains(words), "{text}");
         }
     }
 }

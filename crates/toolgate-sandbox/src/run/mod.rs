@@ -1,9 +1,8 @@
 //! One run, seen from the host.
 
-mod crash;
+mod call_table;
 mod driver;
 mod end;
-mod call_table;
 mod replay;
 mod wire;
 
@@ -12,6 +11,7 @@ use std::{sync::Arc, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use self::{driver::RunDriver, wire::Wire};
+use super::journal::SandboxScript;
 use crate::{
     captured::CapturedOutput,
     frame::FromWorker,
@@ -19,7 +19,6 @@ use crate::{
     lockdown::LockdownReport,
     pool::{Pool, ProbeError, Worker},
     report::{RunOutcome, RunReport},
-    script::SandboxScript,
     tools::Tools,
 };
 
@@ -79,7 +78,7 @@ pub(crate) async fn ready(mut worker: Worker) -> Result<LockdownReport, ProbeErr
             Ok(None) => {}
         }
         if !wire.read().await {
-            return Err(ProbeError::Ended(crash::in_words(worker.end().await)));
+            return Err(ProbeError::Ended(end::describe_exit(worker.end().await)));
         }
     }
 }

@@ -1,24 +1,22 @@
 //! The other side: a process that runs one script and knows nothing else.
 
-mod engines;
 mod pipe;
-mod prepare;
 mod world;
 
 use std::process::ExitCode;
 
-use toolgate_bindings::check::Language;
+use toolgate_bindings::check::{CheckFinding, Language, Lookup, LookupResult, check};
 use toolgate_engines::{
-    Engine, EngineLimits, EngineOutcome, EngineScript, javascript::JavaScript, python::Python,
+    Engine, EngineLimits, EngineOutcome, EngineScript, Function, NullWorld,
+    javascript::{GLOBALS, JavaScript},
+    python::{BUILTINS, MODULES, Python},
 };
 
 use self::{
-    engines::Engines,
     pipe::{HostLost, Pipe},
-    prepare::prepare,
     world::PipeWorld,
 };
-use crate::{
+use super::{
     frame::{Done, FromWorker, RunStart, ToWorker},
     lockdown,
     system::{allocator, stop, stop::ExitReason},
@@ -133,5 +131,112 @@ fn end(mut pipe: Pipe, last: &FromWorker) -> Result<(), ExitReason> {
 impl From<HostLost> for ExitReason {
     fn from(_: HostLost) -> Self {
         Self::Lost
+    }
+}
+
+/// Engines that were made while there was time, and the way to make others.
+pub(super) struct Engines {
+    make: MakeEngine,
+    typescript: Option<Result<Box<dyn Engine>, String>>,
+    python: Option<Result<Box<dyn Engine>, String>>,
+}
+
+impl Engines {
+    pub(super) fn new(make: MakeEngine) -> Self {
+        Self { make, typescript: None, python: None }
+    }
+
+    /// Makes one engine of each language, of which one will be used.
+    ///
+    /// And takes ways that every script takes: most of the time that a small script needs is spent
+    /// on code that was never touched before. JavaScript's engine does that itself when it is made.
+    pub(super) fn warm_up(&mut self) {
+        check(Language::TypeScript, "return 1", &[], &[], &mut NoTools);
+        check(Language::Python, "1", &[], &[], &mut NoTools);
+        if let Ok(engine) = (self.make)(Language::Python, Urgency::Idle) {
+            drop(engine.run(&EngineScript { source: "1", functions: &[] }, &TRIAL, &mut NullWorld));
+        }
+        self.typescript = Some((self.make)(Language::TypeScript, Urgency::Idle));
+        self.python = Some((self.make)(Language::Python, Urgency::Idle));
+    }
+
+    pub(super) fn of(self, language: Language) -> Result<Box<dyn Engine>, String> {
+        let made = match language {
+            Language::TypeScript => self.typescript,
+            Language::Python => self.python,
+        };
+        made.unwrap_or_else(|| (self.make)(language, Urgency::ScriptWaits))
+    }
+}
+
+/// What a script may use that does nothing.
+const TRIAL: EngineLimits =
+    EngineLimits { memory_bytes: 16 * 1024 * 1024, stack_bytes: 512 * 1024 };
+
+/// Knows no tool.
+struct NoTools;
+
+impl Lookup for NoTools {
+    fn look_up(&mut self, _names: &[String]) -> Vec<LookupResult> {
+        Vec::new()
+    }
+}
+
+/// A script that may run.
+pub(super) struct Prepared {
+    pub(super) source: String,
+    pub(super) functions: Vec<Function>,
+}
+
+/// Checks a script and strips its types. The inner `Err` is what is wrong with it.
+pub(super) fn prepare(
+    pipe: &mut Pipe,
+    start: &RunStart,
+) -> Result<Result<Prepared, Vec<CheckFinding>>, HostLost> {
+    let (globals, modules): (&[&str], &[&str]) = match start.language {
+        Language::TypeScript => (GLOBALS, &[]),
+        Language::Python => (BUILTINS, MODULES),
+    };
+    let mut lookup = PipeLookup { pipe: &mut *pipe, lost: None };
+    let checked = check(start.language, &start.code, globals, modules, &mut lookup);
+    if let Some(lost) = lookup.lost {
+        return Err(lost);
+    }
+    if checked.has_errors() {
+        return Ok(Err(checked.findings));
+    }
+    if !checked.findings.is_empty() {
+        pipe.send(&FromWorker::Warned(checked.findings));
+    }
+    let function = |tool: toolgate_bindings::check::ToolUse| Function {
+        name: tool.name,
+        parameters: tool.parameters,
+    };
+    let functions = checked.tools.into_iter().map(function).collect();
+    Ok(Ok(Prepared { source: checked.source, functions }))
+}
+
+/// Asks the host which names are tools.
+struct PipeLookup<'a> {
+    pipe: &'a mut Pipe,
+    lost: Option<HostLost>,
+}
+
+impl PipeLookup<'_> {
+    fn ask(&mut self, names: &[String]) -> Result<Vec<LookupResult>, HostLost> {
+        self.pipe.send(&FromWorker::Describe(names.to_vec()));
+        match self.pipe.receive()? {
+            ToWorker::Described(found) => Ok(found),
+            _ => Err(HostLost),
+        }
+    }
+}
+
+impl Lookup for PipeLookup<'_> {
+    fn look_up(&mut self, names: &[String]) -> Vec<LookupResult> {
+        self.ask(names).unwrap_or_else(|lost| {
+            self.lost = Some(lost);
+            Vec::new()
+        })
     }
 }

@@ -103,7 +103,7 @@ async fn an_error_of_any_size_is_cut() {
     let failure = format!(
         r#"{{"Failed":{{"kind":"Exception","message":"{0}","stack":[{1}],"hint":null}}}}"#,
         "m".repeat(100_000),
-        vec![r#"["f",1,1]"#; 1_000].join(","),
+        vec![r#"{"function":"f","position":{"line":1,"column":1}}"#; 1_000].join(","),
     );
     let script = broken(&[&format!("raw {}", frame(7, failure.as_bytes())), "spin"]);
     let report = run(&pool, script, &limits()).await;

@@ -6,8 +6,8 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, mpsc, watch};
 use tokio_util::sync::CancellationToken;
+use toolgate_mcp::Era as KnownEra;
 use toolgate_mcp::ErrorObject;
-use toolgate_mcp::FixtureEra as KnownEra;
 use toolgate_testkit::{Builtin, Faults, Fixture, FixtureEra, StartupExit};
 use toolgate_upstream::{
     ConnectionClient, ConnectionHandler, InputRequest, RawConnection, RawRequest, RequestError,

@@ -5,10 +5,10 @@ use oxc_span::GetSpan;
 
 use super::{Call, Script, literals::Literals};
 use crate::check::{
-    CheckSeverity, Language, arguments,
+    CheckSeverity, Language,
     finding::Report,
     literal::Kind,
-    lookup::{Tool, Tools},
+    lookup::{Tool, Tools, check_arguments, no_arguments},
     words::cut,
 };
 
@@ -95,9 +95,9 @@ pub(super) fn check(
     }
     let offset = call.callee.offset;
     let Some(first) = given.first() else {
-        arguments::check(
+        check_arguments(
             tool,
-            &arguments::none(offset),
+            &no_arguments(offset),
             offset,
             Language::TypeScript,
             &tools.budget,
@@ -123,9 +123,9 @@ pub(super) fn check(
     match literal.kind {
         Kind::Unknown => {}
         Kind::Undefined => {
-            arguments::check(
+            check_arguments(
                 tool,
-                &arguments::none(offset),
+                &no_arguments(offset),
                 offset,
                 Language::TypeScript,
                 &tools.budget,
@@ -133,7 +133,7 @@ pub(super) fn check(
             );
         }
         Kind::Object { .. } => {
-            arguments::check(tool, &literal, offset, Language::TypeScript, &tools.budget, report);
+            check_arguments(tool, &literal, offset, Language::TypeScript, &tools.budget, report);
         }
         Kind::Null | Kind::Boolean(_) | Kind::Number(_) | Kind::Text(_) | Kind::Array { .. } => {
             let message = format!("`{}` takes one object", cut(&tool.name));

@@ -9,16 +9,11 @@ mod attributes;
 mod bindings;
 mod classes;
 mod edits;
-mod exceptions;
 mod expressions;
-mod generators;
 mod imports;
 mod lazy;
 mod matching;
-mod numbers;
-mod records;
 mod statements;
-mod types;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -13,9 +13,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use toolgate_catalog::Definition;
 
-pub use hidden::HiddenKind;
-
-use super::shown;
+pub use hidden::{HiddenKind, shown};
 
 /// How many findings are told of one definition.
 const MAX_FINDINGS: usize = 32;
