@@ -28,7 +28,7 @@ const STACK_HEADROOM_BYTES: u64 = 8 * 1024 * 1024;
 const IDLE_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 
 /// What holds for every worker from its start.
-pub(super) fn bound_worker() -> io::Result<String> {
+fn bound_worker() -> io::Result<String> {
     // The pipe is descriptor 0, and there is to be no other.
     set(Resource::Nofile, 1)?;
     set(Resource::Fsize, 0)?;

@@ -135,14 +135,14 @@ impl From<HostLost> for ExitReason {
 }
 
 /// Engines that were made while there was time, and the way to make others.
-pub(super) struct Engines {
+struct Engines {
     make: MakeEngine,
     typescript: Option<Result<Box<dyn Engine>, String>>,
     python: Option<Result<Box<dyn Engine>, String>>,
 }
 
 impl Engines {
-    pub(super) fn new(make: MakeEngine) -> Self {
+    fn new(make: MakeEngine) -> Self {
         Self { make, typescript: None, python: None }
     }
 
@@ -150,7 +150,7 @@ impl Engines {
     ///
     /// And takes ways that every script takes: most of the time that a small script needs is spent
     /// on code that was never touched before. JavaScript's engine does that itself when it is made.
-    pub(super) fn warm_up(&mut self) {
+    fn warm_up(&mut self) {
         check(Language::TypeScript, "return 1", &[], &[], &mut NoTools);
         check(Language::Python, "1", &[], &[], &mut NoTools);
         if let Ok(engine) = (self.make)(Language::Python, Urgency::Idle) {
@@ -160,7 +160,7 @@ impl Engines {
         self.python = Some((self.make)(Language::Python, Urgency::Idle));
     }
 
-    pub(super) fn of(self, language: Language) -> Result<Box<dyn Engine>, String> {
+    fn of(self, language: Language) -> Result<Box<dyn Engine>, String> {
         let made = match language {
             Language::TypeScript => self.typescript,
             Language::Python => self.python,
@@ -183,13 +183,13 @@ impl Lookup for NoTools {
 }
 
 /// A script that may run.
-pub(super) struct Prepared {
-    pub(super) source: String,
-    pub(super) functions: Vec<Function>,
+struct Prepared {
+    source: String,
+    functions: Vec<Function>,
 }
 
 /// Checks a script and strips its types. The inner `Err` is what is wrong with it.
-pub(super) fn prepare(
+fn prepare(
     pipe: &mut Pipe,
     start: &RunStart,
 ) -> Result<Result<Prepared, Vec<CheckFinding>>, HostLost> {

@@ -24,8 +24,6 @@ const FULL_BYTES: usize = 32 * 1024;
 const READ_BYTES: usize = 64 * 1024;
 /// Output is kept back no longer than until the first line after this.
 const STALE_OUTPUT: Duration = Duration::from_millis(50);
-/// A call is kept back only behind others that were just sent: it is to run while the script does.
-const STALE_CALL: Duration = Duration::from_micros(100);
 /// The host is believed, but its frames still have an end.
 const LARGEST_FRAME: usize = 1 << 30;
 
@@ -85,20 +83,17 @@ impl Pipe {
                 self.flush()?;
             }
         }
-        self.flush_if_older_than(STALE_OUTPUT)
-    }
-
-    /// Sends a frame, soon.
-    pub(super) fn send_soon(&mut self, frame: &FromWorker) -> Result<(), HostLost> {
-        self.send(frame);
-        self.flush_if_older_than(STALE_CALL)
-    }
-
-    fn flush_if_older_than(&mut self, age: Duration) -> Result<(), HostLost> {
-        if self.outbox.len() >= FULL_BYTES || self.flushed.elapsed() >= age {
+        if self.flushed.elapsed() >= STALE_OUTPUT {
             self.flush()?;
         }
         Ok(())
+    }
+
+    /// Sends a frame at once. A call is sent in this way: it is to run while the script computes, and
+    /// nobody knows for how long the script will do so.
+    pub(super) fn send_now(&mut self, frame: &FromWorker) -> Result<(), HostLost> {
+        self.send(frame);
+        self.flush()
     }
 
     /// Sends everything.

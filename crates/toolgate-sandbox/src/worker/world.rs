@@ -89,7 +89,7 @@ impl World for PipeWorld {
             return Ok(());
         }
         self.in_flight += 1;
-        Ok(self.pipe.send_soon(&FromWorker::Call(call))?)
+        Ok(self.pipe.send_now(&FromWorker::Call(call))?)
     }
 
     fn wait(&mut self, deadline: Option<Duration>) -> Result<Option<Completion>, HostClosed> {
@@ -149,7 +149,7 @@ impl World for PipeWorld {
         match self.refusal(&block) {
             Some(refusal) => self.write(Stream::Error, &format!("emit: {refusal}\n")),
             None => {
-                let _ = self.pipe.send_soon(&FromWorker::Emit(block));
+                let _ = self.pipe.send_now(&FromWorker::Emit(block));
             }
         }
     }

@@ -137,7 +137,7 @@ async fn the_same_again(code: &str, language: Language) {
     let value = value_of(&first);
     let made = recorder.made.load(Ordering::Relaxed);
     let journal = recorder.journal.lock().clone();
-    assert!(made > 4 && journal.events.len() > made, "{history:?}");
+    assert!(made > 4 && journal.events.len() > made, "{journal:?}");
 
     // To its end, and from every point at which it could have stopped.
     for kept in (0..=journal.events.len()).rev() {
