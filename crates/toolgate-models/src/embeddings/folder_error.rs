@@ -1,18 +1,29 @@
-//! What can be wrong with a folder.
+//! The errors of a folder with a model.
 
-use std::path::{Path, PathBuf};
+#[cfg(feature = "folder-encoder")]
+use std::path::Path;
+use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// What a folder may hold, for people.
+/// The models that a folder may contain, for error messages.
 pub const SUPPORTED: &str =
     "models of the BERT family (bert, roberta, xlm-roberta) and Model2Vec tables are supported";
 
-/// A folder that cannot be used. Search goes on with the table in the program.
+/// A folder cannot be used. Search goes on with the table in the program.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FolderError {
-    /// A file is not there.
+    /// This program was built without the feature `folder-encoder`.
+    #[error(
+        "{folder} cannot be used: this build of toolgate runs no models from a folder; \
+         build it with `cargo build --release --features folder-encoder`, or configure an `endpoint`"
+    )]
+    NotBuilt {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A file is missing.
     #[error(
         "{folder} has no {file}; a model folder has config.json, tokenizer.json and model.safetensors"
     )]
@@ -27,7 +38,7 @@ pub enum FolderError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// The model is of a kind that this program cannot run.
@@ -35,7 +46,7 @@ pub enum FolderError {
     Unsupported {
         /// The folder.
         folder: PathBuf,
-        /// What it has.
+        /// The model that it contains.
         what: String,
     },
     /// A file does not hold what it should.
@@ -43,11 +54,12 @@ pub enum FolderError {
     Damaged {
         /// The file or folder.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the file.
         reason: String,
     },
 }
 
+#[cfg(feature = "folder-encoder")]
 impl FolderError {
     pub(super) fn damaged(path: &Path, reason: impl Into<String>) -> Self {
         Self::Damaged { path: path.to_owned(), reason: reason.into() }
