@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use serde_json::{Value as Json, json};
-use toolgate_policy::{PolicySettings, Rule, ServerName, ServerPolicy, Target};
+use toolgate_policy::{PolicySettings, Rule, RuleTarget, ServerName, ServerPolicy};
 
 use crate::code_mode::{self, CodeModeConfig};
 use crate::document::{Member, Object, Value};
@@ -283,7 +283,7 @@ fn report_replaced(scope: &mut Scope<'_, '_>) -> Option<Rule> {
 
 /// The rule that denies every call, since a policy cannot be read.
 fn denial(scope: &Scope<'_, '_>, member: &Member<'_>) -> Rule {
-    rule::denial(scope.file, &scope.at.value(member), Target::default())
+    rule::denial(scope.file, &scope.at.value(member), RuleTarget::default())
 }
 
 /// What to do about a file without servers, by what the file looks like.

@@ -3,7 +3,7 @@
 use serde_json::json;
 use toolgate_policy::{
     Claims, Findings, FlowMode, Hint, Label, LabelSet, MAX_RULES, Mode, NewTools, PolicySettings,
-    Target, Verdict,
+    RuleTarget, Verdict,
 };
 
 use crate::ProblemSeverity;
@@ -85,7 +85,7 @@ pub(crate) fn read(
         let predicate = format!("must be {} or an object; every call is denied", Mode::names());
         let hint = "to be asked before a tool changes something, write `\"policy\": \"ask\"`";
         scope.error(member, &predicate, hint);
-        policy.rules.push(rule::denial(scope.file, &at, Target::default()));
+        policy.rules.push(rule::denial(scope.file, &at, RuleTarget::default()));
         return PolicySettings { mode: Mode::Deny, ..policy };
     };
     let mut scope = Scope::new(object, at, scope.file);
@@ -95,7 +95,7 @@ pub(crate) fn read(
     let is_misspelt = scope.first_error.is_some();
     policy.rules.extend(rule::read_all(&mut scope));
     if is_misspelt {
-        policy.rules.push(rule::denial(scope.file, &scope.at, Target::default()));
+        policy.rules.push(rule::denial(scope.file, &scope.at, RuleTarget::default()));
     }
     policy.labels.extend(labels(&mut scope));
     read_word(&mut scope, "default", &mut policy.mode, Mode::Deny);
@@ -112,7 +112,7 @@ fn read_word<C: Choice>(scope: &mut Scope<'_, '_>, key: &str, value: &mut C, str
 }
 
 /// Labels by pattern. A tool whose labels cannot be read has them all.
-fn labels(scope: &mut Scope<'_, '_>) -> Vec<(Target, LabelSet)> {
+fn labels(scope: &mut Scope<'_, '_>) -> Vec<(RuleTarget, LabelSet)> {
     let Some(member) = scope.object.get("labels") else { return Vec::new() };
     let all: LabelSet = Label::ALL.into_iter().collect();
     let hint = "write `\"labels\": { \"crm_*\": [\"private\"] }`";
@@ -120,16 +120,16 @@ fn labels(scope: &mut Scope<'_, '_>) -> Vec<(Target, LabelSet)> {
         let object = scope.object;
         let labels = object.members.iter().map(|member| {
             let labels = scope.words::<Label, _>(member).unwrap_or(all);
-            let target = Target::read(None, Some(&member.key)).unwrap_or_else(|error| {
+            let target = RuleTarget::read(None, Some(&member.key)).unwrap_or_else(|error| {
                 let (severity, at) = (ProblemSeverity::Error, scope.at.key(member));
                 scope.complain(severity, &at, &error.to_string(), "");
-                Target::default()
+                RuleTarget::default()
             });
             (target, labels)
         });
         labels.collect()
     });
-    labels.unwrap_or_else(|| vec![(Target::default(), all)])
+    labels.unwrap_or_else(|| vec![(RuleTarget::default(), all)])
 }
 
 #[cfg(test)]

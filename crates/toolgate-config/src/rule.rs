@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json, json};
 use toolgate_policy::{
     ArgumentConditions, ConditionError, ConditionProblem, FlowCondition, Hint, Label, LabelSet,
-    MAX_RULES, OPERATORS, Rule, Target, Trust, Verdict,
+    MAX_RULES, OPERATORS, Rule, RuleTarget, Trust, Verdict,
 };
 
 use crate::ProblemSeverity;
@@ -119,7 +119,7 @@ pub(crate) fn read_all(scope: &mut Scope<'_, '_>) -> Vec<Rule> {
     let Value::Array(elements) = &member.node.value else {
         let hint = "write `\"rules\": [{ \"tool\": \"github_*\", \"verdict\": \"ask\" }]`";
         scope.mismatch(error, &at, &member.node.value, "a list", hint);
-        return vec![denial(scope.file, &at, Target::default())];
+        return vec![denial(scope.file, &at, RuleTarget::default())];
     };
     let mut rules = Vec::with_capacity(elements.len().min(MAX_RULES));
     for (index, element) in elements.iter().enumerate() {
@@ -129,7 +129,7 @@ pub(crate) fn read_all(scope: &mut Scope<'_, '_>) -> Vec<Rule> {
             let predicate = "is one rule too many: a policy may have at most 10,000";
             scope.complain(error, &at, predicate, "");
             rules.truncate(MAX_RULES);
-            rules.push(denial(scope.file, &at, Target::default()));
+            rules.push(denial(scope.file, &at, RuleTarget::default()));
             break;
         }
     }
@@ -139,7 +139,7 @@ pub(crate) fn read_all(scope: &mut Scope<'_, '_>) -> Vec<Rule> {
 fn read(scope: &mut Scope<'_, '_>, at: &Location, node: &Node<'_>, rules: &mut Vec<Rule>) {
     let Value::Object(object) = &node.value else {
         scope.mismatch(ProblemSeverity::Error, at, &node.value, "an object", "");
-        rules.push(denial(scope.file, at, Target::default()));
+        rules.push(denial(scope.file, at, RuleTarget::default()));
         return;
     };
     let mut scope = Scope::new(object, at.clone(), scope.file);
@@ -152,7 +152,7 @@ fn read(scope: &mut Scope<'_, '_>, at: &Location, node: &Node<'_>, rules: &mut V
     let verdict = verdict.filter(|_| !is_twice(&["verdict"]));
     let when = when(&mut scope);
     let reason = scope.setting("reason", &REASON);
-    for mut target in targets.unwrap_or_else(|| vec![Target::default()]) {
+    for mut target in targets.unwrap_or_else(|| vec![RuleTarget::default()]) {
         match verdict {
             Some(verdict) if scope.first_error.is_none() => {
                 target.labels = when.to;
@@ -170,13 +170,13 @@ fn read(scope: &mut Scope<'_, '_>, at: &Location, node: &Node<'_>, rules: &mut V
 }
 
 /// The rule that replaces what cannot be read.
-pub(crate) fn denial(file: &FileReader<'_>, at: &Location, target: Target) -> Rule {
+pub(crate) fn denial(file: &FileReader<'_>, at: &Location, target: RuleTarget) -> Rule {
     let reason = Some("a part of the policy cannot be read".into());
     Rule { reason, ..Rule::new(target, Verdict::Deny, file.origin(at)) }
 }
 
 /// Which tools the rule is about: one target for each pattern. None where that cannot be read.
-fn targets(scope: &mut Scope<'_, '_>) -> Option<Vec<Target>> {
+fn targets(scope: &mut Scope<'_, '_>) -> Option<Vec<RuleTarget>> {
     let error = ProblemSeverity::Error;
     let server = scope.object.get("server");
     let name = match server.map(|member| (member, &member.node.value)) {
@@ -208,9 +208,9 @@ fn targets(scope: &mut Scope<'_, '_>) -> Option<Vec<Target>> {
                 return None;
             }
         };
-        match Target::read(name, tool) {
+        match RuleTarget::read(name, tool) {
             Ok(target) => {
-                targets.push(Target { annotations: annotations.clone(), trust, ..target });
+                targets.push(RuleTarget { annotations: annotations.clone(), trust, ..target });
             }
             Err(problem) => {
                 scope.complain(error, &at, &problem.to_string(), "");

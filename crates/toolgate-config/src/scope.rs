@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolgate_policy::Origin;
+use toolgate_policy::RuleOrigin;
 
 use crate::document::{Member, Object, Value};
 use crate::expand::{Expander, Unexpanded};
@@ -79,9 +79,9 @@ impl<'c> FileReader<'c> {
     }
 
     /// The origin of a rule, for explanations: its path, and `toolgate.json:3:7`.
-    pub(crate) fn origin(&self, at: &Location) -> Origin {
+    pub(crate) fn origin(&self, at: &Location) -> RuleOrigin {
         let place = format!("{}:{}", self.name, self.source.position(at.offset));
-        Origin::Configured { path: at.path.as_str().into(), place: Some(place.into()) }
+        RuleOrigin::Configured { path: at.path.as_str().into(), place: Some(place.into()) }
     }
 
     /// Makes a problem whose message begins with the path: `` `path` predicate ``.

@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::json;
-use toolgate_policy::{
-    Label, LabelSet, ServerPolicy, ToolSettings as ToolPolicySettings, Trust, Verdict,
-};
+use toolgate_policy::{Label, LabelSet, ServerPolicy, ToolPolicySettings, Trust, Verdict};
 use url::Url;
 
 use crate::document::{Member, Value};
