@@ -44,7 +44,7 @@ struct Client {
 
 impl Clients {
     pub(super) fn start(soak: &Soak, url: &str, ledger: &Arc<Ledger>) -> Self {
-        let http = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build();
+        let http = toolgate_http::client_builder().no_proxy().timeout(PATIENCE).build();
         let http = http.unwrap_or_default();
         let sessions = Arc::new(AtomicU64::new(0));
         let mut tasks = JoinSet::new();

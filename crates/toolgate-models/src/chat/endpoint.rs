@@ -53,7 +53,7 @@ impl ChatEndpoint {
         };
         let base = settings.endpoint.trim_end_matches('/');
         let url = Url::parse(&format!("{base}/{path}")).map_err(|_| unusable("it is no URL"))?;
-        let mut builder = Client::builder()
+        let mut builder = toolgate_http::client_builder()
             // A redirect could carry the key and the question to another host.
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")));

@@ -95,7 +95,7 @@ impl Key {
 
     fn random() -> Result<Self, VaultError> {
         let mut bytes = [0; 32];
-        aws_lc_rs::rand::fill(&mut bytes).map_err(|_| VaultError::Crypto)?;
+        getrandom::fill(&mut bytes).map_err(|_| VaultError::Crypto)?;
         Ok(Self(bytes))
     }
 }

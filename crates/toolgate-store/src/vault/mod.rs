@@ -19,8 +19,8 @@ mod keychain;
 
 use std::{collections::BTreeMap, fmt, fs, io, path::PathBuf, time::Duration};
 
-use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -203,9 +203,15 @@ impl Key {
 
     /// A secret is good under its own label alone.
     fn seal(&self, label: &str, secret: &str) -> Result<String, VaultError> {
+        let mut nonce = [0; NONCE_LEN];
+        getrandom::fill(&mut nonce).map_err(|_| VaultError::Crypto)?;
         let mut sealed = secret.as_bytes().to_vec();
-        let nonce = self.cipher()?.seal_in_place_append_tag(Aad::from(label), &mut sealed);
-        let mut whole = nonce.map_err(|_| VaultError::Crypto)?.as_ref().to_vec();
+        // Random nonces are unique enough: a vault has far fewer secrets than 2^32.
+        let unique = Nonce::assume_unique_for_key(nonce);
+        self.cipher()?
+            .seal_in_place_append_tag(unique, Aad::from(label), &mut sealed)
+            .map_err(|_| VaultError::Crypto)?;
+        let mut whole = nonce.to_vec();
         whole.extend_from_slice(&sealed);
         Ok(STANDARD.encode(whole))
     }
@@ -220,8 +226,9 @@ impl Key {
         String::from_utf8(opened.to_vec()).map_err(|_| VaultError::OtherKey)
     }
 
-    fn cipher(&self) -> Result<RandomizedNonceKey, VaultError> {
-        RandomizedNonceKey::new(&AES_256_GCM, self.bytes()).map_err(|_| VaultError::Crypto)
+    fn cipher(&self) -> Result<LessSafeKey, VaultError> {
+        let key = UnboundKey::new(&AES_256_GCM, self.bytes()).map_err(|_| VaultError::Crypto)?;
+        Ok(LessSafeKey::new(key))
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) enum SendError {
 
 impl AuthorizedClient {
     pub(crate) fn new(endpoint: &HttpEndpoint) -> Result<Self, reqwest::Error> {
-        let mut builder = Client::builder()
+        let mut builder = toolgate_http::client_builder()
             // A redirect could carry credentials to another host.
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")));

@@ -110,6 +110,6 @@ pub(crate) fn page() -> Option<String> {
 
 /// Visits a page as a browser would, and goes wherever it is sent.
 pub(crate) async fn browse(url: &str) -> Result<(), Failure> {
-    reqwest::get(url).await?.error_for_status()?;
+    toolgate_http::client_builder().build()?.get(url).send().await?.error_for_status()?;
     Ok(())
 }

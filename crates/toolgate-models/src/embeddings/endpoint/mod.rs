@@ -107,7 +107,7 @@ impl EndpointEncoder {
         {
             return Err(EndpointError::ApiKey);
         }
-        let client = Client::builder()
+        let client = toolgate_http::client_builder()
             .timeout(settings.timeout)
             // A redirect could carry the key to another place.
             .redirect(redirect::Policy::none())
