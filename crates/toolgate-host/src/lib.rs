@@ -26,36 +26,37 @@
 //! ```
 
 mod code;
-mod ears;
+mod directory;
+mod enabled_servers;
 mod enabling;
 mod encoding;
-mod find;
-mod guarding;
 mod host;
-mod knowledge;
+mod instructions;
+mod live_catalog;
 mod meta;
-mod offers;
 mod overview;
-mod recent;
-mod screen;
+mod passthrough;
+mod ranking;
+mod recent_searches;
+mod resources;
 mod session;
 mod settings;
-mod single;
-mod supply;
-mod switches;
-mod texts;
-mod traced;
+mod spans;
+mod tool_filter;
+mod tool_text;
 mod usage;
-mod words;
 
-pub use code::{CodeRun, CodeSettings, NotResumed, Resume, UnknownCall, UnknownCalls, WaitingCall};
+pub use code::{
+    CodeMode, CodeRun, CodeSettings, Resume, ResumeError, SandboxUnavailable, UnknownCall,
+    UnknownCalls, WaitingCall,
+};
+pub use directory::ServerDirectory;
 pub use encoding::{EncodeTools, EncoderSetup, VectorProgress};
 pub use host::Host;
 pub use meta::{MetaTool, one_line};
-pub use offers::{News, Notification, Watcher};
 pub use overview::ServerOverview;
-pub use screen::{Pin, PinDefinitions, Withheld, Withholding};
+pub use passthrough::PassthroughGuard;
+pub use resources::{NotificationStream, ServerNotification, Subscriber};
 pub use session::{CallFailure, Session};
-pub use settings::{AuditSettings, Connect, HostSettings, ServerSetup, Subagent};
-pub use single::ServerGuard;
-pub use supply::Supply;
+pub use settings::{AuditSettings, Connect, HostSettings, ServerSetup, SubagentSettings};
+pub use tool_filter::{HiddenReason, HiddenTool, PinWriter, WritePins};

@@ -21,7 +21,7 @@ use serde_json::{Map, Value, json};
 use toolgate_broker::BrokerError;
 use toolgate_upstream::CallOptions;
 
-pub(crate) use definitions::{Offer, input_schema, meta_definitions};
+pub(crate) use definitions::{MetaToolOptions, input_schema, meta_definitions};
 
 use crate::session::{CallFailure, Session, error_result};
 

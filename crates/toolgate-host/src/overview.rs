@@ -49,7 +49,7 @@ impl Host {
             .servers()
             .map(|entry| {
                 let name = entry.name.as_str();
-                let state = self.state(name).unwrap_or_default();
+                let state = self.servers().state(name).unwrap_or_default();
                 let tools = catalog.tools_of(name);
                 // What is switched off is there for nobody.
                 let seen = tools.iter().filter(|_| state.kind != StateKind::Disabled);

@@ -15,16 +15,16 @@ use toolgate_broker::{BrokerError, CallContext, SessionContext};
 use toolgate_catalog::{
     Catalog, ExposedName, Exposure, ExposureKind, Reason, ServerName, Tool, nearest,
 };
-use toolgate_sandbox::Language;
+use toolgate_search::StrategyName;
 use toolgate_upstream::{CallError, CallOptions};
 
 use crate::{
-    code::{CodeRun, Drawer, NotResumed, Resume},
     host::Host,
-    meta::{self, MetaTool, Offer},
-    offers::{self, Kind, News, Watcher},
-    recent::{Asked, RecentSearches},
-    traced, words,
+    instructions,
+    meta::{self, MetaTool, MetaToolOptions},
+    recent_searches::RecentSearches,
+    resources::{self, ListKind, NotificationStream, Subscriber},
+    spans,
 };
 
 /// What a conversation is shown, what it has loaded, and how it calls tools.
@@ -47,9 +47,9 @@ pub struct Session {
     found: Mutex<Vec<ExposedName>>,
     found_changes: watch::Sender<u64>,
     fixed_list: AtomicBool,
-    searches: RecentSearches,
-    watcher: OnceLock<Watcher>,
-    words: OnceLock<String>,
+    pub(crate) searches: RecentSearches,
+    subscriber: OnceLock<Subscriber>,
+    instructions: OnceLock<String>,
 }
 
 /// Why a call has no result that could be shown to a model.
@@ -90,8 +90,8 @@ impl Session {
             found_changes: watch::Sender::new(0),
             fixed_list: AtomicBool::new(false),
             searches: RecentSearches::default(),
-            watcher: OnceLock::new(),
-            words: OnceLock::new(),
+            subscriber: OnceLock::new(),
+            instructions: OnceLock::new(),
         }
     }
 
@@ -120,14 +120,14 @@ impl Session {
                 self.host.recalled().await;
                 let mut exposure = self.host.exposure();
                 let mut changes = self.host.changes();
-                let mut waiting = std::pin::pin!(self.host.first_answers());
+                let mut waiting = std::pin::pin!(self.host.first_lists());
                 // Each server that answers may settle it.
                 while matches!(exposure.reason, Reason::Unknown { .. })
                     || exposure.kind == ExposureKind::Direct
                 {
                     let waited = tokio::select! {
                         () = &mut waiting => true,
-                        news = changes.changed() => news.is_err(),
+                        notifications = changes.changed() => notifications.is_err(),
                     };
                     exposure = self.host.exposure();
                     if waited {
@@ -145,56 +145,41 @@ impl Session {
 
     /// The definitions that the session is shown, with their exposed names.
     pub async fn list_tools(&self) -> Vec<Value> {
-        self.host.notice_switches().await;
+        self.host.notice_choices().await;
         let exposure = self.exposure().await;
         if !matches!(exposure.kind, ExposureKind::Stable | ExposureKind::Code) {
             return self.current_list(exposure);
         }
         let frozen = self.frozen.get_or_init(|| async {
             if self.awaits_always_loaded() {
-                self.host.first_answers().await;
+                self.host.first_lists().await;
             }
             self.current_list(exposure)
         });
         frozen.await.clone()
     }
 
-    /// Calls a meta-tool, or a tool by its exposed name. A result is as the server sent it.
+    /// Calls a meta-tool, or a tool by its exposed name. The result is as the server sent it.
     pub async fn call(
         &self,
         name: &str,
         arguments: Map<String, Value>,
         mut options: CallOptions,
     ) -> Result<Value, CallFailure> {
-        self.host.notice_switches().await;
-        let request = traced::call(self, name, &mut options);
-        let outcome = match MetaTool::named(name).filter(|tool| self.takes(*tool)) {
-            Some(tool) => meta::call(self, tool, arguments, options).await,
-            None => self.native_call(name, arguments, options).await,
+        self.host.notice_choices().await;
+        let meta = MetaTool::named(name);
+        let tool = match meta {
+            Some(_) => None,
+            None => self.host.catalog().read().resolve(name).cloned(),
         };
-        request.end(traced::failure(&outcome));
+        let is_known = meta.is_some() || tool.is_some();
+        let span = spans::call(self, is_known.then_some(name), &mut options);
+        let outcome = match meta.filter(|tool| self.takes(*tool)) {
+            Some(tool) => meta::call(self, tool, arguments, options).await,
+            None => self.call_listed(name, tool, arguments, options).await,
+        };
+        span.end(spans::failure(&outcome));
         outcome
-    }
-
-    /// Runs a script, whose calls go through the broker; `None` where scripts are off.
-    pub async fn run_code(
-        &self,
-        code: &str,
-        language: Language,
-        options: CallOptions,
-    ) -> Option<CodeRun> {
-        self.host.run_code(&self.context, code, language, options).await
-    }
-
-    /// Goes on with a run that was interrupted, failed or waits, without repeating what it did; `None`
-    /// where scripts are off.
-    pub async fn resume_run(
-        &self,
-        id: &str,
-        resume: Resume,
-        options: CallOptions,
-    ) -> Option<Result<CodeRun, NotResumed>> {
-        self.host.resume_run(&self.context, id, resume, options).await
     }
 
     /// Answers a request about what servers have beside tools: `resources/…`, `prompts/…`,
@@ -205,50 +190,47 @@ impl Session {
         params: Map<String, Value>,
         mut options: CallOptions,
     ) -> Result<Value, CallFailure> {
-        self.host.notice_switches().await;
-        let request = traced::request(self, method, &mut options);
-        let outcome = offers::answer(self, method, params, options).await;
-        request.end(traced::failure(&outcome));
+        self.host.notice_choices().await;
+        let span = spans::request(self, method, &mut options);
+        let outcome = resources::answer(self, method, params, options).await;
+        span.end(spans::failure(&outcome));
         outcome
     }
 
     /// What servers tell from now on that concerns this session: lists that changed, and resources
     /// that it subscribed to.
-    pub fn news(&self) -> News {
-        self.watcher().news()
+    pub fn notifications(&self) -> NotificationStream {
+        self.subscriber().notifications()
     }
 
     /// One more who hears news and subscribes, for a session that has several streams.
-    pub fn new_watcher(&self) -> Watcher {
-        Watcher::new(self.host.clone(), Arc::clone(&self.context))
+    pub fn new_subscriber(&self) -> Subscriber {
+        Subscriber::new(self.host.clone(), Arc::clone(&self.context))
     }
 
     /// What the servers say of themselves to models, within the budget for it, marked as theirs;
     /// empty where they say nothing. The same for the whole session.
-    pub fn server_words(&self) -> &str {
-        self.words.get_or_init(|| words::quoted(&self.host))
+    pub fn server_instructions(&self) -> &str {
+        self.instructions.get_or_init(|| instructions::quoted(&self.host))
     }
 
-    pub(crate) fn watcher(&self) -> &Watcher {
-        self.watcher.get_or_init(|| self.new_watcher())
+    pub(crate) fn subscriber(&self) -> &Subscriber {
+        self.subscriber.get_or_init(|| self.new_subscriber())
     }
 
-    /// The texts that were too long to show to whoever is at the other end.
-    pub(crate) fn drawer(&self) -> Drawer<'_> {
-        self.host.drawer(&self.context)
-    }
-
-    /// Calls a tool by its exposed name, in the way of a client that sees it in its list.
-    async fn native_call(
+    /// Calls a tool for a client that has it in its list.
+    async fn call_listed(
         &self,
         name: &str,
+        tool: Option<Tool>,
         arguments: Map<String, Value>,
         options: CallOptions,
     ) -> Result<Value, CallFailure> {
-        match self.tool_call(name, arguments, options).await {
-            Ok(result) => Ok(result),
+        let context = CallContext::direct(&self.context);
+        match self.call_tool(name, tool, arguments, &context, options).await {
+            Ok((_, result)) => Ok(result),
             Err(BrokerError::UnknownTool { name: wanted, nearest: mut likely }) => {
-                // A list of tools has ours, too.
+                // The list has meta-tools too.
                 let ours = MetaTool::ALL.into_iter().filter(|tool| self.takes(*tool));
                 let ours = nearest(name, ours.map(MetaTool::name), 1);
                 likely.splice(0..0, ours.into_iter().map(str::to_owned));
@@ -268,44 +250,37 @@ impl Session {
         }
     }
 
-    /// Calls a tool, in whatever way it was asked for. What searches led to it is kept, unless it
-    /// failed.
-    pub(crate) async fn tool_call(
+    /// Calls a tool, and returns it with its result. `tool` is the tool of this name if the caller
+    /// has found it already. A successful call is remembered for the searches that led to it.
+    pub(crate) async fn call_tool(
         &self,
         name: &str,
-        arguments: Map<String, Value>,
-        options: CallOptions,
-    ) -> Result<Value, BrokerError> {
-        let context = CallContext::direct(&self.context);
-        self.call_within(name, arguments, &context, options).await
-    }
-
-    /// Calls a tool for whoever the context says.
-    pub(crate) async fn call_within(
-        &self,
-        name: &str,
+        tool: Option<Tool>,
         mut arguments: Map<String, Value>,
         context: &CallContext,
         options: CallOptions,
-    ) -> Result<Value, BrokerError> {
-        if let Some(tool) = self.host.catalog().read().resolve(name) {
-            offers::disown(&tool.id.server, &mut arguments);
-        }
-        let mut result = self.host.call(name, arguments, context, options).await?;
+    ) -> Result<(Tool, Value), BrokerError> {
+        let tool = match tool {
+            Some(tool) => Some(tool),
+            None => self.host.find_tool(name, &options).await,
+        };
+        let broker = &self.host.inner.broker;
+        let Some(tool) = tool else {
+            let (arguments, meta) = (Value::Object(arguments), options.meta.as_ref());
+            return Err(broker.refuse_unknown(name, &arguments, context, meta));
+        };
+        resources::to_server_uris(&tool.id.server, &mut arguments);
+        let mut result = broker.call(&tool, arguments, context, options).await?;
+        resources::to_client_uris(&tool.id.server, &mut result);
         let failed = result.get("isError").and_then(Value::as_bool).unwrap_or_default();
-        let tool = self.host.catalog().read().resolve(name).map(|tool| tool.id.clone());
-        if let Some(tool) = &tool {
-            offers::own_content(&tool.server, &mut result);
+        if !failed {
+            let queries = self.searches.called(&tool.id);
+            // A regular expression is no description that another query could be similar to.
+            if self.host.settings().strategy != StrategyName::Regex {
+                self.host.inner.live_catalog.remember_use(queries, &tool.id);
+            }
         }
-        if let Some(tool) = tool.filter(|_| !failed) {
-            self.host.keep_use(self.searches.called(&tool), &tool);
-        }
-        Ok(result)
-    }
-
-    /// Remembers what was searched for and found.
-    pub(crate) fn searched(&self, asked: Vec<Asked>) {
-        self.searches.searched(asked);
+        Ok((tool, result))
     }
 
     /// Forgets the tools that were found, where `keepLoadedTools` is off.
@@ -378,7 +353,7 @@ impl Session {
                 .filter_map(|name| catalog.resolve(name.as_str()))
                 .filter(|tool| !given.contains(&tool.name)),
         );
-        let offer = Offer { deferred: !all_loaded, ..self.offer() };
+        let offer = MetaToolOptions { deferred: !all_loaded, ..self.offer() };
         let own = meta::meta_definitions(exposure.kind, offer);
         own.into_iter().chain(tools.into_iter().map(exposed_definition)).collect()
     }
@@ -386,8 +361,8 @@ impl Session {
     /// Sees, once, which servers are switched off.
     pub(crate) async fn begin(&self) {
         if self.hidden.get().is_none() {
-            self.host.refresh_switches().await;
-            self.hidden.get_or_init(|| self.host.inner.switches.off());
+            self.host.refresh_choices().await;
+            self.hidden.get_or_init(|| self.host.inner.enabled.off());
         }
     }
 
@@ -398,15 +373,15 @@ impl Session {
     }
 
     /// What the session's own tools depend on.
-    fn offer(&self) -> Offer {
+    fn offer(&self) -> MetaToolOptions {
         let settings = self.host.settings();
         let something_off = self.hidden.get().is_some_and(|hidden| !hidden.is_empty());
-        Offer {
+        MetaToolOptions {
             keep_loaded_tools: settings.keep_loaded_tools,
-            scripts: self.host.runs_scripts(),
+            scripts: self.host.code().is_enabled(),
             deferred: true,
             servers: something_off || self.host.offers_servers(),
-            skills: !settings.supply.skills.skills.is_empty(),
+            skills: !settings.directory.skills.skills.is_empty(),
             resources: self.has_resources(),
         }
     }
@@ -416,7 +391,7 @@ impl Session {
         let servers: Vec<ServerName> =
             self.host.catalog().read().servers().map(|entry| entry.name.clone()).collect();
         let mut seen = servers.iter().filter(|server| self.sees(server));
-        seen.any(|server| self.host.has(server, Kind::Resources))
+        seen.any(|server| self.host.declares(server, ListKind::Resources) == Some(true))
     }
 
     /// Whether a meta-tool may be called. Those that are merely not worth listing may.
@@ -441,7 +416,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         if self.ends {
-            self.host.broker().end_session(&self.context);
+            self.host.inner.broker.end_session(&self.context);
         }
     }
 }

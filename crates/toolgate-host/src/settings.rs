@@ -2,15 +2,20 @@
 
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
-use toolgate_broker::ServerRules;
+use thiserror::Error;
+use toolgate_broker::{
+    AuditOptions, BrokerSettings, EndpointFingerprints, SharedCatalog, ValidationSettings,
+};
 use toolgate_catalog::{ExposureSettings, ServerEntry};
 use toolgate_policy::{PolicySettings, definitions::Lock};
 use toolgate_search::{Chooser, StrategyName};
-use toolgate_store::{AuditLimits, ChoiceFile, Store};
+use toolgate_store::{AuditLimits, ChoiceFile, Journal, Store, WRITABLE};
 use toolgate_telemetry::Telemetry;
 use toolgate_upstream::ServerSpec;
 
-use crate::{code::CodeSettings, encoding::EncoderSetup, screen::Pin, supply::Supply};
+use crate::{
+    code::CodeSettings, directory::ServerDirectory, encoding::EncoderSetup, tool_filter::PinWriter,
+};
 
 /// Everything a host needs to know. It reads no file and no environment by itself.
 #[derive(Debug, Clone)]
@@ -33,7 +38,7 @@ pub struct HostSettings {
     /// vectors in the program do.
     pub encoder: Option<EncoderSetup>,
     /// The model that chooses, where the strategy is [`StrategyName::Subagent`].
-    pub subagent: Option<Subagent>,
+    pub subagent: Option<SubagentSettings>,
     /// Whether it is kept which query led to which call, and ranks tools.
     pub usage_memory: bool,
     /// Where definitions and vectors are cached, and logs and uses kept; nowhere where unset.
@@ -42,7 +47,7 @@ pub struct HostSettings {
     /// unset.
     pub choices: Option<ChoiceFile>,
     /// What can be had beside the servers.
-    pub supply: Supply,
+    pub directory: ServerDirectory,
     /// When servers are connected.
     pub connect: Connect,
     /// Whether and how scripts run; not at all where unset.
@@ -52,7 +57,7 @@ pub struct HostSettings {
     /// The definitions that were approved: what is not as it was is held back. Without one nothing is.
     pub lock: Option<Lock>,
     /// Told which definitions are new and let in, to keep them.
-    pub pin: Option<Pin>,
+    pub pin: Option<PinWriter>,
     /// How calls are recorded, where there is a store; not at all where unset.
     pub audit: Option<AuditSettings>,
     /// Who is told of requests, runs and calls, in figures.
@@ -72,7 +77,7 @@ pub struct AuditSettings {
 
 /// A model that chooses tools from candidates.
 #[derive(Debug, Clone)]
-pub struct Subagent {
+pub struct SubagentSettings {
     /// Who is asked.
     pub chooser: Arc<dyn Chooser>,
     /// How many candidates there are.
@@ -99,7 +104,7 @@ pub struct ServerSetup {
     /// What the catalogue needs to know of it.
     pub entry: ServerEntry,
     /// What the broker needs to know of it.
-    pub rules: ServerRules,
+    pub validation: ValidationSettings,
     /// Which of its tools exist for toolgate, by their own names.
     pub admits: Arc<dyn Fn(&str) -> bool + Send + Sync>,
     /// Whether it is left alone until one of its tools is called or somebody enables it. Nobody waits
@@ -123,7 +128,7 @@ impl HostSettings {
             encoder: None,
             store: None,
             choices: None,
-            supply: Supply::default(),
+            directory: ServerDirectory::default(),
             connect: Connect::default(),
             code: None,
             policy: PolicySettings::default(),
@@ -135,13 +140,65 @@ impl HostSettings {
     }
 }
 
+impl HostSettings {
+    /// What the broker needs of the settings.
+    pub(crate) fn broker_settings(
+        &self,
+        catalog: SharedCatalog,
+        opened: Option<Result<Arc<Journal>, JournalUnavailable>>,
+    ) -> BrokerSettings {
+        let (journal, no_journal) = match opened {
+            Some(Ok(journal)) => (Some(journal), None),
+            Some(Err(error)) => (None, Some(error.to_string())),
+            None => (None, Some(format!("there is no folder for it; {WRITABLE}"))),
+        };
+        let endpoints = EndpointFingerprints::default();
+        for ServerSetup { spec, .. } in &self.servers {
+            endpoints.set(spec.name.clone(), spec.endpoint.fingerprint());
+        }
+        let audit = self.audit.filter(|audit| audit.required || self.store.is_some());
+        let audit = audit.map(|audit| AuditOptions {
+            log: self.store.as_ref().map(|store| store.audit().with_limits(audit.limits)),
+            arguments: audit.arguments,
+            required: audit.required,
+            redactors: self.servers.iter().map(|setup| setup.spec.endpoint.redactor()).collect(),
+        });
+        let validation =
+            self.servers.iter().map(|setup| (setup.spec.name.clone(), setup.validation.clone()));
+        BrokerSettings {
+            catalog,
+            policy: self.policy.clone(),
+            validation: validation.collect(),
+            journal,
+            no_journal,
+            endpoints,
+            audit,
+            script_calls: self.code.as_ref().map_or(1, |code| code.max_parallel_calls),
+            telemetry: self.telemetry.clone(),
+        }
+    }
+}
+
+/// Why the journal cannot be used. Without it no approval waits and no run can resume.
+#[derive(Debug, Clone, Error)]
+#[error("{0}")]
+pub(crate) struct JournalUnavailable(String);
+
+pub(crate) fn open_journal(store: &Store) -> Result<Arc<Journal>, JournalUnavailable> {
+    let opened = store.journal().map_err(|error| match error.way_out() {
+        Some(way_out) => JournalUnavailable(format!("{error}; {way_out}")),
+        None => JournalUnavailable(error.to_string()),
+    });
+    opened.map(Arc::new).inspect_err(|error| tracing::warn!("{error}"))
+}
+
 impl ServerSetup {
     /// A server with nothing set but how to reach it.
     pub fn new(spec: ServerSpec) -> Self {
         let entry =
             ServerEntry { defer_tools: HashMap::new(), ..ServerEntry::named(spec.name.clone()) };
-        let rules = ServerRules::default();
-        Self { spec, entry, rules, admits: Arc::new(|_| true), lazy: false }
+        let validation = ValidationSettings::default();
+        Self { spec, entry, validation, admits: Arc::new(|_| true), lazy: false }
     }
 }
 
@@ -151,7 +208,6 @@ impl fmt::Debug for ServerSetup {
             .debug_struct("ServerSetup")
             .field("spec", &self.spec)
             .field("entry", &self.entry)
-            .field("rules", &self.rules)
             .field("lazy", &self.lazy)
             .finish_non_exhaustive()
     }

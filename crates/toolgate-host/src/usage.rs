@@ -72,13 +72,13 @@ impl Usage {
 }
 
 /// Tools of a catalogue as they are remembered: by who they are, not by what they are called today.
-pub(crate) struct Present<'a> {
+pub(crate) struct CatalogTools<'a> {
     pub(crate) catalog: &'a Catalog,
     /// Only those of these servers are wanted, if set.
     pub(crate) servers: Option<&'a [&'a str]>,
 }
 
-impl KnownTools for Present<'_> {
+impl KnownTools for CatalogTools<'_> {
     fn remembered(&self, found: &ToolKey) -> ToolKey {
         let tool = self.catalog.resolve(found.as_str());
         tool.map_or_else(|| found.clone(), |tool| key(tool.id.server.as_str(), &tool.id.tool))

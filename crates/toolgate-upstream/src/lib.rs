@@ -58,4 +58,4 @@ pub use redact::Redactor;
 pub use respondent::{ClientId, Question, Respondent, can_answer};
 pub use server::{ServerState, StateKind};
 pub use spec::{Endpoint, HttpDialect, HttpEndpoint, Limits, ServerSpec, Start, StdioEndpoint};
-pub use upstream::{Observer, OutputSource, Upstream};
+pub use upstream::{Observer, OutputSource, ServerPool, Upstream};

@@ -10,18 +10,18 @@ use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
-use super::record::Recorder;
+use super::journal::RunJournal;
 
 /// The media that one run has met.
 #[derive(Debug, Default)]
 pub(super) struct Media {
-    kept: Mutex<Kept>,
+    stored: Mutex<StoredMedia>,
     /// Who keeps it for a run that goes on later.
-    recorder: Option<Arc<Recorder>>,
+    journal: Option<Arc<RunJournal>>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct StoredMedia {
     data: HashMap<String, String>,
     bytes: usize,
 }
@@ -37,10 +37,10 @@ const MAX_DEPTH: usize = 128;
 
 impl Media {
     /// With what a run met before, and who is told of what it meets.
-    pub(super) fn new(recorder: Option<Arc<Recorder>>, before: Vec<(String, String)>) -> Self {
+    pub(super) fn new(journal: Option<Arc<RunJournal>>, before: Vec<(String, String)>) -> Self {
         let bytes = before.iter().map(|(_, data)| data.len()).sum();
-        let kept = Mutex::new(Kept { data: before.into_iter().collect(), bytes });
-        Self { kept, recorder }
+        let stored = Mutex::new(StoredMedia { data: before.into_iter().collect(), bytes });
+        Self { stored, journal }
     }
 
     /// Replaces the data of media blocks by handles.
@@ -60,26 +60,26 @@ impl Media {
     fn put_away_field(&self, fields: &mut Map<String, Value>, field: &str) {
         let Some(Value::String(data)) = fields.get_mut(field) else { return };
         let size = data.len();
-        let mut kept = self.kept.lock();
-        let handle = format!("{HANDLE}{}", kept.data.len() + 1);
-        if kept.bytes + size <= MAX_BYTES {
-            kept.bytes += size;
-            if let Some(recorder) = &self.recorder {
-                recorder.media(&handle, data);
+        let mut stored = self.stored.lock();
+        let handle = format!("{HANDLE}{}", stored.data.len() + 1);
+        if stored.bytes + size <= MAX_BYTES {
+            stored.bytes += size;
+            if let Some(journal) = &self.journal {
+                journal.media(&handle, data);
             }
-            kept.data.insert(handle.clone(), std::mem::replace(data, handle));
+            stored.data.insert(handle.clone(), std::mem::replace(data, handle));
         } else {
             *data = format!("{HANDLE}left-out");
         }
-        drop(kept);
+        drop(stored);
         fields.insert("bytes".to_owned(), json!(size / 4 * 3));
     }
 
     /// Puts the data back where a handle stands as a whole text.
     pub(super) fn put_back(&self, value: &mut Value) {
-        let kept = self.kept.lock();
-        if !kept.data.is_empty() {
-            put_back(&kept.data, value, 0);
+        let stored = self.stored.lock();
+        if !stored.data.is_empty() {
+            put_back(&stored.data, value, 0);
         }
     }
 
@@ -107,7 +107,7 @@ impl Media {
         let mime = field(holder, "mimeType").unwrap_or_default();
         let fits = kind == "resource" || mime.starts_with(&format!("{kind}/"));
         let is_media = if data.starts_with(HANDLE) {
-            self.kept.lock().data.contains_key(&data)
+            self.stored.lock().data.contains_key(&data)
         } else {
             data.len() >= SHORTEST_DATA && BASE64.decode(data.as_bytes()).is_ok()
         };
@@ -147,8 +147,8 @@ impl Media {
 fn put_back(data: &HashMap<String, String>, value: &mut Value, depth: usize) {
     match value {
         Value::String(text) if text.starts_with(HANDLE) => {
-            if let Some(kept) = data.get(text.as_str()) {
-                text.clone_from(kept);
+            if let Some(stored) = data.get(text.as_str()) {
+                text.clone_from(stored);
             }
         }
         Value::Array(items) if depth < MAX_DEPTH => {

@@ -4,11 +4,11 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use serde_json::value::RawValue;
 use thiserror::Error;
-use toolgate_broker::{MadeBy, ReadBefore, ResultOrigin, SessionContext};
+use toolgate_broker::{MadeBy, PriorRead, ResultOrigin, SessionContext};
 use toolgate_sandbox::{Beginning, CallId, Event, History, Language, PastCall, Thrown};
 use toolgate_store::{Journal, JournalError, NewRun, PastCallRow, RunHistory, RunState};
 
-use super::record::{PastState, in_journal};
+use super::journal::{PastCallState, in_journal};
 
 /// How a run is to go on.
 #[derive(Debug, Clone, Default)]
@@ -33,7 +33,7 @@ pub enum UnknownCalls {
 /// Why a run does not go on. Nothing was done.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum NotResumed {
+pub enum ResumeError {
     /// There is none of this id, or it is somebody else's.
     #[error("There is no run `{0}`, or no longer.")]
     Unknown(String),
@@ -56,44 +56,44 @@ pub enum NotResumed {
 
 /// A run, ready to go on.
 #[derive(Debug)]
-pub(super) struct Taken {
+pub(super) struct ResumedRun {
     pub(super) language: Language,
     pub(super) code: String,
     /// Whose it is.
     pub(super) caller: String,
     pub(super) history: History,
-    pub(super) past: HashMap<CallId, PastState>,
-    pub(super) kept: Kept,
+    pub(super) past: HashMap<CallId, PastCallState>,
+    pub(super) earlier: EarlierRun,
 }
 
 /// What a run has from before.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct EarlierRun {
     /// What handles stand for.
     pub(super) media: Vec<(String, String)>,
     /// What was read before it.
-    pub(super) before: Vec<ReadBefore>,
+    pub(super) before: Vec<PriorRead>,
     /// Who began it; who runs it now, where unset.
     pub(super) owner: Option<Arc<str>>,
     /// The script that it began with, where it has begun.
     pub(super) first_code: Option<String>,
 }
 
-impl From<JournalError> for NotResumed {
+impl From<JournalError> for ResumeError {
     fn from(error: JournalError) -> Self {
         Self::Journal(error.to_string())
     }
 }
 
 /// Takes a run over, so that nobody else does. A person at a shell can take over any; others their own, of
-/// the same namespace. `is_harmless` says whether a call can be made twice.
+/// the same namespace. `is_repeatable` says whether a call can be made twice.
 pub(super) fn take(
     journal: &Journal,
     id: &str,
     (session, namespace): (&SessionContext, Option<&str>),
     resume: &Resume,
-    is_harmless: &dyn Fn(&str, &str) -> bool,
-) -> Result<Taken, NotResumed> {
+    is_repeatable: &dyn Fn(&str, &str) -> bool,
+) -> Result<ResumedRun, ResumeError> {
     let caller = session.caller();
     let is_theirs = |run: &NewRun| {
         let is_own = run.session == *caller.identity && run.place == namespace.unwrap_or_default();
@@ -101,20 +101,20 @@ pub(super) fn take(
     };
     let known = journal.history(id)?.filter(|known| is_theirs(&known.run));
     let state = match known.map(|known| known.state) {
-        None => return Err(NotResumed::Unknown(id.to_owned())),
-        Some(RunState::Done) => return Err(NotResumed::Done(id.to_owned())),
+        None => return Err(ResumeError::Unknown(id.to_owned())),
+        Some(RunState::Done) => return Err(ResumeError::Done(id.to_owned())),
         Some(state) => state,
     };
     if !journal.resume_run(id)? {
-        return Err(NotResumed::Running(id.to_owned()));
+        return Err(ResumeError::Running(id.to_owned()));
     }
-    let taken = read(journal, id, state, resume.unknown, is_harmless)
-        .and_then(|taken| after_reading(journal, id, session, resume, taken));
-    if let Err(error) = &taken {
+    let run = read(journal, id, state, resume.unknown, is_repeatable)
+        .and_then(|run| after_reading(journal, id, session, resume, run));
+    if let Err(error) = &run {
         // It is nobody's again.
         journal.end_run(id, RunState::Failed, "", Some(&error.to_string()))?;
     }
-    taken
+    run
 }
 
 fn read(
@@ -122,18 +122,18 @@ fn read(
     id: &str,
     state: RunState,
     unknown: UnknownCalls,
-    is_harmless: &dyn Fn(&str, &str) -> bool,
-) -> Result<Taken, NotResumed> {
-    let missing = || NotResumed::Unknown(id.to_owned());
+    is_repeatable: &dyn Fn(&str, &str) -> bool,
+) -> Result<ResumedRun, ResumeError> {
+    let missing = || ResumeError::Unknown(id.to_owned());
     let mut known = journal.history(id)?.ok_or_else(missing)?;
     known.state = state;
-    for number in to_be_made_again(&known, unknown, is_harmless) {
+    for number in to_be_made_again(&known, unknown, is_repeatable) {
         journal.forget_end(id, number)?;
     }
     known = journal.history(id)?.ok_or_else(missing)?;
     let past = known.calls.iter().map(|call| (call.number, past_state(call))).collect();
     let media = journal.media(id)?;
-    let damaged = || NotResumed::Damaged(id.to_owned());
+    let damaged = || ResumeError::Damaged(id.to_owned());
     let language = match known.run.language.as_str() {
         "typescript" => Language::TypeScript,
         "python" => Language::Python,
@@ -148,8 +148,8 @@ fn read(
     };
     let history = history(known).ok_or_else(damaged)?;
     let owner = Some(caller.as_str().into());
-    let kept = Kept { media, before, owner, first_code };
-    Ok(Taken { language, code, caller, history, past, kept })
+    let earlier = EarlierRun { media, before, owner, first_code };
+    Ok(ResumedRun { language, code, caller, history, past, earlier })
 }
 
 /// Whoever has a run go on has read what is in their session, and may have written other code.
@@ -158,15 +158,15 @@ fn after_reading(
     id: &str,
     session: &SessionContext,
     resume: &Resume,
-    mut taken: Taken,
-) -> Result<Taken, NotResumed> {
+    mut run: ResumedRun,
+) -> Result<ResumedRun, ResumeError> {
     let here = session.id();
-    let mut all: Vec<ReadBefore> = Vec::new();
-    if resume.code.as_ref().is_some_and(|new| *new != taken.code) {
-        taken.kept.before.extend(read_by_the_author(session, &taken));
+    let mut all: Vec<PriorRead> = Vec::new();
+    if resume.code.as_ref().is_some_and(|new| *new != run.code) {
+        run.earlier.before.extend(read_by_the_author(session, &run));
     }
     // Of sessions that are gone, each tool once: so it does not grow with each time.
-    for known in taken.kept.before.into_iter().filter(|known| known.session != *here) {
+    for known in run.earlier.before.into_iter().filter(|known| known.session != *here) {
         match all.iter_mut().find(|other| other.tool == known.tool) {
             Some(other) => other.labels = other.labels.union(known.labels),
             None => all.push(known),
@@ -174,12 +174,12 @@ fn after_reading(
     }
     all.extend(session.read());
     journal.read_before(id, &in_journal(&all))?;
-    taken.kept.before = all;
-    Ok(taken)
+    run.earlier.before = all;
+    Ok(run)
 }
 
 /// Whoever corrects a script may have read what it was told, in a session that is not this one.
-fn read_by_the_author(session: &SessionContext, taken: &Taken) -> Vec<ReadBefore> {
+fn read_by_the_author(session: &SessionContext, run: &ResumedRun) -> Vec<PriorRead> {
     if session.caller().made_by == MadeBy::Person {
         return Vec::new();
     }
@@ -188,10 +188,11 @@ fn read_by_the_author(session: &SessionContext, taken: &Taken) -> Vec<ReadBefore
         let mut same = here.iter().filter(|read| read.tool == origin.tool);
         same.any(|read| read.labels.is_superset(origin.labels))
     };
-    let told = taken.past.values().filter(|past| past.sent && past.told.is_some());
-    told.map(|past| past.origin.clone().unwrap_or_else(|| ResultOrigin::unknown(&past.name)))
+    let answer = run.past.values().filter(|past| past.sent && past.answer.is_some());
+    answer
+        .map(|past| past.origin.clone().unwrap_or_else(|| ResultOrigin::unknown(&past.name)))
         .filter(|origin| !origin.labels.is_empty() && !is_known_here(origin))
-        .map(|ResultOrigin { tool, labels }| ReadBefore { session: "".into(), tool, labels })
+        .map(|ResultOrigin { tool, labels }| PriorRead { session: "".into(), tool, labels })
         .collect()
 }
 
@@ -200,7 +201,7 @@ fn read_by_the_author(session: &SessionContext, taken: &Taken) -> Vec<ReadBefore
 fn to_be_made_again(
     known: &RunHistory,
     unknown: UnknownCalls,
-    is_harmless: &dyn Fn(&str, &str) -> bool,
+    is_repeatable: &dyn Fn(&str, &str) -> bool,
 ) -> Vec<u64> {
     let mut again: Vec<u64> = Vec::new();
     if unknown == UnknownCalls::Repeat {
@@ -215,7 +216,7 @@ fn to_be_made_again(
     if let Some(call) = failure {
         // What the script did in answer to the failure would not fit a success.
         let answered = known.calls.iter().any(|later| later.number > call.number && later.sent);
-        let harmless = !call.sent || is_harmless(&call.name, &call.arguments);
+        let harmless = !call.sent || is_repeatable(&call.name, &call.arguments);
         if harmless && !answered {
             again.push(call.number);
         }
@@ -223,14 +224,14 @@ fn to_be_made_again(
     again
 }
 
-fn past_state(call: &PastCallRow) -> PastState {
+fn past_state(call: &PastCallRow) -> PastCallState {
     let origin = call.origin.as_deref().map(serde_json::from_str);
-    PastState {
+    PastCallState {
         name: call.name.clone(),
         arguments: call.arguments.clone(),
         sent: call.sent,
         unknown: call.unknown,
-        told: call.outcome.clone().map(|outcome| outcome.map_err(|(_, message)| message)),
+        answer: call.outcome.clone().map(|outcome| outcome.map_err(|(_, message)| message)),
         origin: origin.map(|it| it.unwrap_or_else(|_| ResultOrigin::unknown(&call.name))),
     }
 }

@@ -1,6 +1,7 @@
 //! What a tool's result is in a script.
 
 use serde_json::Value;
+use thiserror::Error;
 
 use super::media::Media;
 
@@ -14,6 +15,11 @@ pub(super) enum Wrapping {
     Result,
 }
 
+/// The text of a result that is an error. A script gets it as an exception.
+#[derive(Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub(super) struct ToolError(pub(super) String);
+
 /// The most of an error that a script is shown.
 const ERROR_CHARACTERS: usize = 4_000;
 
@@ -25,13 +31,13 @@ pub(super) fn of_result(
     mut result: Value,
     wrapping: Wrapping,
     media: &Media,
-) -> Result<Value, String> {
+) -> Result<Value, ToolError> {
     let blocks = match result.get_mut("content").map(Value::take) {
         Some(Value::Array(blocks)) => blocks,
         _ => Vec::new(),
     };
     if result.get("isError").and_then(Value::as_bool) == Some(true) {
-        return Err(error_text(&blocks, result.get("structuredContent")));
+        return Err(ToolError(error_text(&blocks, result.get("structuredContent"))));
     }
     match result.get_mut("structuredContent").map(Value::take) {
         Some(Value::Object(mut fields)) if wrapping == Wrapping::Result && fields.len() == 1 => {
@@ -73,13 +79,13 @@ fn of_blocks(mut blocks: Vec<Value>, media: &Media) -> Value {
 }
 
 fn error_text(blocks: &[Value], structured: Option<&Value>) -> String {
-    let texts: Vec<&str> = blocks
+    let tool_text: Vec<&str> = blocks
         .iter()
         .filter_map(|block| block.get("text").and_then(Value::as_str))
         .filter(|text| !text.trim().is_empty())
         .collect();
-    let text = match (texts.is_empty(), structured) {
-        (false, _) => texts.join("\n"),
+    let text = match (tool_text.is_empty(), structured) {
+        (false, _) => tool_text.join("\n"),
         (true, Some(structured)) => structured.to_string(),
         (true, None) => "the tool failed without saying why".to_owned(),
     };
@@ -95,7 +101,7 @@ mod tests {
 
     use super::*;
 
-    fn value(result: Value) -> Result<Value, String> {
+    fn value(result: Value) -> Result<Value, ToolError> {
         of_result(result, Wrapping::None, &Media::default())
     }
 
@@ -141,11 +147,11 @@ mod tests {
     fn an_error_says_what_the_tool_said() {
         let mut failed = text("no such user");
         failed["isError"] = json!(true);
-        assert_eq!(value(failed), Err("no such user".to_owned()));
+        assert_eq!(value(failed), Err(ToolError("no such user".to_owned())));
         let silent = json!({"isError": true});
-        assert_eq!(value(silent), Err("the tool failed without saying why".to_owned()));
+        assert_eq!(value(silent), Err(ToolError("the tool failed without saying why".to_owned())));
         let long =
             json!({"isError": true, "content": [{"type": "text", "text": "x".repeat(9_999)}]});
-        assert_eq!(value(long).unwrap_err().chars().count(), ERROR_CHARACTERS + 1);
+        assert_eq!(value(long).unwrap_err().0.chars().count(), ERROR_CHARACTERS + 1);
     }
 }

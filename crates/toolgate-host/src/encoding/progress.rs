@@ -24,31 +24,31 @@ pub struct VectorProgress {
 
 /// Servers whose tools are to be looked at, and what was found of them.
 #[derive(Debug)]
-pub(crate) struct Wanted {
-    pending: Mutex<Pending>,
+pub(crate) struct EncodingQueue {
+    pending: Mutex<PendingServers>,
     news: Notify,
-    state: watch::Sender<State>,
+    state: watch::Sender<EncodingState>,
 }
 
 #[derive(Debug, Default)]
-struct Pending {
+struct PendingServers {
     servers: BTreeSet<ServerName>,
     /// How many numbers the encoder's vectors have, as far as it has been heard.
     dimensions: Option<usize>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct EncodingState {
     encoder: String,
     /// For each server the tools that have a vector, and all.
     servers: HashMap<ServerName, (usize, usize)>,
     failure: Option<String>,
-    phase: Phase,
+    phase: EncodingPhase,
 }
 
 /// What the worker does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(crate) enum Phase {
+pub(crate) enum EncodingPhase {
     /// Nothing more can be done for now.
     #[default]
     Idle,
@@ -58,9 +58,9 @@ pub(crate) enum Phase {
     LookingUp,
 }
 
-impl Wanted {
+impl EncodingQueue {
     pub(crate) fn new(encoder: &str) -> Self {
-        let state = State { encoder: encoder.to_owned(), ..State::default() };
+        let state = EncodingState { encoder: encoder.to_owned(), ..EncodingState::default() };
         Self { pending: Mutex::default(), news: Notify::new(), state: watch::Sender::new(state) }
     }
 
@@ -69,7 +69,7 @@ impl Wanted {
         // The phase under the same lock: whoever waits after this does not find an idle worker.
         let mut pending = self.pending.lock();
         pending.servers.insert(server.clone());
-        self.state.send_modify(|state| state.phase = Phase::LookingUp);
+        self.state.send_modify(|state| state.phase = EncodingPhase::LookingUp);
         drop(pending);
         self.news.notify_one();
     }
@@ -107,10 +107,13 @@ impl Wanted {
     }
 
     /// Tells what the worker does now, unless there is more to look at.
-    pub(super) fn enter(&self, phase: Phase, failure: Option<String>) {
+    pub(super) fn enter(&self, phase: EncodingPhase, failure: Option<String>) {
         let pending = self.pending.lock();
-        let phase =
-            if pending.servers.is_empty() || failure.is_some() { phase } else { Phase::LookingUp };
+        let phase = if pending.servers.is_empty() || failure.is_some() {
+            phase
+        } else {
+            EncodingPhase::LookingUp
+        };
         self.state.send_modify(|state| {
             state.phase = phase;
             state.failure = failure;
@@ -137,7 +140,7 @@ impl Wanted {
     /// Waits until the worker is at most this busy; `seen` is told of each change on the way.
     pub(crate) async fn reached(
         &self,
-        phase: Phase,
+        phase: EncodingPhase,
         seen: &mut (dyn FnMut(&VectorProgress) + Send),
     ) {
         let mut states = self.state.subscribe();

@@ -18,7 +18,7 @@ pub(crate) fn notes(host: &Host, catalog: &Catalog) -> Vec<String> {
     let mut failed = Vec::new();
     for entry in catalog.servers() {
         let name = entry.name.as_str();
-        match host.state(name).map(|state| (state.kind, state.failure)) {
+        match host.servers().state(name).map(|state| (state.kind, state.failure)) {
             Some((StateKind::Failed | StateKind::Connecting, Some(failure))) => {
                 failed.push(format!("{name} ({})", one_line(&failure.reason, REASON_CHARACTERS)));
             }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use toolgate_broker::BrokerError;
+use toolgate_broker::{BrokerError, CallContext};
 use toolgate_upstream::{CallError, CallOptions};
 
 use super::MetaTool;
@@ -47,9 +47,13 @@ pub(super) async fn call(
             _ => return Ok(error_result("`arguments` is a text and not a JSON object.")),
         },
     };
-    match session.tool_call(&request.name, arguments, options).await {
-        Ok(result) => {
-            session.host().learn(&request.name, &result);
+    let context = CallContext::direct(session.context());
+    match session.call_tool(&request.name, None, arguments, &context, options).await {
+        Ok((tool, result)) => {
+            let code = session.host().code();
+            if code.is_enabled() {
+                code.shapes.learn_from_result(&tool, &result);
+            }
             Ok(result)
         }
         Err(BrokerError::Call(error)) if matches!(*error, CallError::Cancelled) => {

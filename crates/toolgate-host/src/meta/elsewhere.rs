@@ -6,8 +6,8 @@ use toolgate_upstream::StateKind;
 
 use super::one_line;
 use crate::{
+    directory::{DirectoryEntry, DirectoryKind},
     session::Session,
-    supply::{Item, Kind},
 };
 
 const SHOWN: usize = 3;
@@ -19,26 +19,30 @@ pub(super) fn notes(session: &Session, catalog: &Catalog, queries: &[String]) ->
     let (mut servers, mut refused, mut skills) = (Vec::new(), Vec::new(), Vec::new());
     let host = session.host();
     for query in queries {
-        for item in host.inner.shelf.search(query, &[Kind::Servers, Kind::Skills], 2 * SHOWN) {
+        for item in host.inner.directory.search(
+            query,
+            &[DirectoryKind::Servers, DirectoryKind::Skills],
+            2 * SHOWN,
+        ) {
             let (name, description, list) = match &item {
-                Item::Server(server) => {
+                DirectoryEntry::Server(server) => {
                     let name = server.as_str();
-                    let kind = host.state(name).unwrap_or_default().kind;
+                    let kind = host.servers().state(name).unwrap_or_default().kind;
                     let unknown = catalog.tools_of(name).is_empty() && kind == StateKind::Idle;
                     if kind != StateKind::Disabled && !(unknown && host.is_lazy(server)) {
                         continue;
                     }
                     let entry = catalog.server(name);
                     let description = entry.and_then(|entry| entry.description.as_deref());
-                    let by = host.inner.switches.switched_off_by(server);
+                    let by = host.inner.enabled.switched_off_by(server);
                     let is_refused = by == Some(SwitchedBy::Person);
                     let list = if is_refused { &mut refused } else { &mut servers };
                     (name, description.unwrap_or_default(), list)
                 }
-                Item::Skill(skill) => {
+                DirectoryEntry::Skill(skill) => {
                     (skill.name.as_str(), skill.description.as_str(), &mut skills)
                 }
-                Item::Listed(_) => continue,
+                DirectoryEntry::Listed(_) => continue,
             };
             let description = one_line(description, DESCRIPTION_CHARACTERS);
             let text = if description.is_empty() {

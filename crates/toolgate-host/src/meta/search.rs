@@ -10,7 +10,9 @@ use toolgate_upstream::StateKind;
 
 use super::{Whole, absent, elsewhere, one_line, result};
 use crate::{
+    encoding::EncodedQueries,
     host::Host,
+    ranking,
     session::{Session, error_result},
 };
 
@@ -72,7 +74,7 @@ const LISTED_SERVERS: usize = 30;
 const SCHEMA_ROOM_CHARACTERS: usize = 60_000;
 
 /// What was found, and how to say it.
-struct Answer<'a> {
+struct SearchReport<'a> {
     session: &'a Session,
     catalog: &'a Catalog,
     request: &'a SearchRequest,
@@ -86,7 +88,7 @@ pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value 
     if request.unload {
         session.unload_found();
     }
-    host.first_answers().await;
+    host.first_lists().await;
     let queries: Vec<String> = request
         .query
         .iter()
@@ -108,7 +110,10 @@ pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value 
     };
     let filter: Option<Vec<&str>> = on.as_ref().map(|on| on.iter().map(String::as_str).collect());
     let hint = request.server.as_deref().filter(|_| matches!(known, Some(None)));
-    let encoded = host.encode(&queries, hint).await;
+    let encoded = match &host.inner.encoding {
+        Some(encoding) => encoding.queries(&queries, hint).await,
+        None => EncodedQueries::default(),
+    };
     let asked: Vec<Query<'_>> = queries
         .iter()
         .enumerate()
@@ -124,36 +129,36 @@ pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value 
             query
         })
         .collect();
-    let (hits, note) = match host.find(&asked, limit).await {
+    let (hits, note) = match ranking::rank(host, &asked, limit).await {
         Ok(found) => {
-            session.searched(found.asked);
+            session.searches.searched(found.searched);
             (found.hits, found.note)
         }
         Err(error) => return error_result(&capitalised(&error.to_string())),
     };
 
     let catalog = host.catalog().read();
-    let mut answer =
-        Answer { session, catalog: &catalog, request, text: String::new(), notes: vec![] };
+    let mut report =
+        SearchReport { session, catalog: &catalog, request, text: String::new(), notes: vec![] };
     let tools: Vec<&Tool> =
         hits.iter().filter_map(|hit| catalog.resolve(hit.key.as_str())).collect();
     if let Some(None) = known {
-        answer.note_unknown_server();
+        report.note_unknown_server();
     }
     // Only what the model did not have before is marked as it was before.
     let loaded: Vec<bool> = tools.iter().map(|tool| session.is_loaded(tool, &catalog)).collect();
     let groups = if tools.is_empty() {
-        answer.nothing_found(&queries)
+        report.nothing_found(&queries)
     } else {
-        answer.found(&queries, &tools, &loaded)
+        report.found(&queries, &tools, &loaded)
     };
     let added = session.load(tools.iter().map(|tool| &tool.name));
-    answer.notes.extend(note);
-    answer.closing_notes(exposure, tools.is_empty(), added);
-    answer.notes.extend(encoded.note);
-    answer.notes.extend(absent::notes(host, &catalog));
-    answer.notes.extend(elsewhere::notes(session, &catalog, &queries));
-    let Answer { mut text, notes, .. } = answer;
+    report.notes.extend(note);
+    report.closing_notes(exposure, tools.is_empty(), added);
+    report.notes.extend(encoded.note);
+    report.notes.extend(absent::notes(host, &catalog));
+    report.notes.extend(elsewhere::notes(session, &catalog, &queries));
+    let SearchReport { mut text, notes, .. } = report;
     for note in &notes {
         let _ = write!(text, "\n{note}");
     }
@@ -161,7 +166,7 @@ pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value 
     result(&text, &data)
 }
 
-impl Answer<'_> {
+impl SearchReport<'_> {
     /// Groups by server; the server of the best hit first, each server's tools by rank.
     fn found(&mut self, queries: &[String], tools: &[&Tool], loaded: &[bool]) -> Vec<Value> {
         let _ = writeln!(
@@ -275,7 +280,7 @@ impl Answer<'_> {
     /// Whether a server is left alone until it is needed, and is not connected.
     fn waits(&self, server: &str) -> bool {
         let host = self.session.host();
-        let idle = host.state(server).is_some_and(|state| state.kind == StateKind::Idle);
+        let idle = host.servers().state(server).is_some_and(|state| state.kind == StateKind::Idle);
         idle && host.is_lazy(&server.into())
     }
 
@@ -312,7 +317,7 @@ impl Answer<'_> {
             self.notes.push("The tools found are loaded now: call them by name.".to_owned());
         } else if !nothing && self.request.detail != SearchDetail::Schema {
             let way = match kind {
-                ExposureKind::Code if self.session.host().runs_scripts() => "run_code",
+                ExposureKind::Code if self.session.host().code().is_enabled() => "run_code",
                 _ => "call_tool",
             };
             self.notes.push(format!("Parameters: get_tool_details. To call: {way}."));
@@ -322,7 +327,7 @@ impl Answer<'_> {
 
 /// The servers that are not switched off; `None` where all are on.
 fn servers_that_are_on(host: &Host) -> Option<Vec<String>> {
-    let off = host.inner.switches.off();
+    let off = host.inner.enabled.off();
     if off.is_empty() {
         return None;
     }

@@ -4,17 +4,17 @@ use std::{fmt::Write, sync::Arc};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolgate_broker::Seat;
+use toolgate_broker::CallerLocation;
 use toolgate_catalog::{ServerName, nearest};
 use toolgate_store::{AuditRecord, SwitchedBy};
 use toolgate_upstream::{CallOptions, StateKind};
 
 use super::{Whole, one_line, result};
 use crate::{
-    enabling::Enabled,
+    directory::{DirectoryEntry, DirectoryKind},
+    enabling::EnableOutcome,
     host::Host,
     session::{CallFailure, Session, error_result},
-    supply::{Item, Kind},
 };
 
 /// The arguments of `search_available_servers`.
@@ -50,18 +50,18 @@ pub(super) async fn find(session: &Session, request: &FindRequest) -> Value {
     }
     let limit = request.limit.map_or(FOUND, |Whole(limit)| limit).clamp(1, MAX_FOUND);
     let mut notes = Vec::new();
-    if let Some(registry) = &host.settings().supply.registry {
+    if let Some(registry) = &host.settings().directory.registry {
         let known = registry.known().await;
         let (inner, entries) = (Arc::clone(&host.inner), known.entries);
         // Where that fails, what was known before is searched.
-        let _ = tokio::task::spawn_blocking(move || inner.shelf.list(&entries)).await;
+        let _ = tokio::task::spawn_blocking(move || inner.directory.list(&entries)).await;
         notes.extend(known.notes.iter().map(|note| one_line(note, NOTE_CHARACTERS)));
     }
-    let shelf = &host.inner.shelf;
+    let directory = &host.inner.directory;
     let mut rows = Vec::new();
     let mut text = String::new();
-    let servers = shelf.search(&query, &[Kind::Servers, Kind::Listed], limit);
-    let skills = shelf.search(&query, &[Kind::Skills], limit);
+    let servers = directory.search(&query, &[DirectoryKind::Servers, DirectoryKind::Listed], limit);
+    let skills = directory.search(&query, &[DirectoryKind::Skills], limit);
     for item in servers.iter().chain(&skills) {
         let (line, row) = described(host, item);
         let _ = writeln!(text, "- {line}");
@@ -85,16 +85,16 @@ pub(super) async fn find(session: &Session, request: &FindRequest) -> Value {
 }
 
 /// A line and a row about something that can be had.
-fn described(host: &Host, item: &Item) -> (String, Value) {
+fn described(host: &Host, item: &DirectoryEntry) -> (String, Value) {
     let (kind, name, state, description) = match item {
-        Item::Server(server) => {
+        DirectoryEntry::Server(server) => {
             let setup = host.settings().servers.iter().find(|setup| setup.spec.name == *server);
             let description = setup.and_then(|setup| setup.entry.description.clone());
             let state = state_of(host, server);
             ("server", server.to_string(), state, description.unwrap_or_default())
         }
-        Item::Listed(entry) => {
-            let used = host.inner.switches.consented(&entry.name.as_str().into()).is_some();
+        DirectoryEntry::Listed(entry) => {
+            let used = host.inner.enabled.consented(&entry.name.as_str().into()).is_some();
             let state = if used {
                 state_of(host, &entry.name.as_str().into())
             } else {
@@ -104,7 +104,7 @@ fn described(host: &Host, item: &Item) -> (String, Value) {
                 entry.title.as_deref().map(|title| format!("{title}. ")).unwrap_or_default();
             ("server", entry.name.clone(), state, format!("{title}{}", entry.description))
         }
-        Item::Skill(skill) => {
+        DirectoryEntry::Skill(skill) => {
             ("skill", skill.name.clone(), "skill".to_owned(), skill.description.clone())
         }
     };
@@ -116,12 +116,12 @@ fn described(host: &Host, item: &Item) -> (String, Value) {
 
 /// How it stands with a server, for a model.
 pub(super) fn state_of(host: &Host, server: &ServerName) -> String {
-    match host.state(server.as_str()).unwrap_or_default().kind {
+    match host.servers().state(server.as_str()).unwrap_or_default().kind {
         StateKind::Ready => "connected",
         StateKind::Connecting => "starting",
         StateKind::Idle => "not connected",
         StateKind::Failed => "failed",
-        StateKind::Disabled => match host.inner.switches.switched_off_by(server) {
+        StateKind::Disabled => match host.inner.enabled.switched_off_by(server) {
             Some(SwitchedBy::Person) => "disabled by a person",
             Some(SwitchedBy::Model) | None => "disabled",
         },
@@ -138,34 +138,34 @@ pub(super) async fn enable(
     let host = session.host();
     let enabled = host.enable(&request.name, session.context().caller(), options).await;
     let (verdict, rule) = match &enabled {
-        Enabled::Connected | Enabled::Failed { .. } => ("allow", "enabled".to_owned()),
-        Enabled::Waits { id } => ("ask", format!("approval {id}")),
-        Enabled::Declined => ("deny", "a person said no".to_owned()),
-        Enabled::Unusable(_) => ("deny", "it cannot be enabled".to_owned()),
-        Enabled::Unknown { .. } => ("deny", "there is no such server".to_owned()),
-        Enabled::Cancelled => ("deny", "it was cancelled".to_owned()),
+        EnableOutcome::Connected | EnableOutcome::Failed { .. } => ("allow", "enabled".to_owned()),
+        EnableOutcome::Waits { id } => ("ask", format!("approval {id}")),
+        EnableOutcome::Declined => ("deny", "a person said no".to_owned()),
+        EnableOutcome::Unusable(_) => ("deny", "it cannot be enabled".to_owned()),
+        EnableOutcome::Unknown { .. } => ("deny", "there is no such server".to_owned()),
+        EnableOutcome::Cancelled => ("deny", "it was cancelled".to_owned()),
     };
     note(session, &request.name, verdict, rule);
-    let (text, data) = match told(host, &request.name, enabled) {
-        Told::Text { text, data } => (text, data),
-        Told::Cancelled => return Err(CallFailure::Cancelled),
-        Told::Problem(problem) => return Ok(error_result(&problem)),
+    let (text, data) = match enable_report(host, &request.name, enabled) {
+        EnableReport::Text { text, data } => (text, data),
+        EnableReport::Cancelled => return Err(CallFailure::Cancelled),
+        EnableReport::Problem(problem) => return Ok(error_result(&problem)),
     };
     Ok(result(&text, &data))
 }
 
 /// What a model is told of an attempt to enable a server.
-pub(super) enum Told {
+pub(super) enum EnableReport {
     Text { text: String, data: Value },
     Problem(String),
     Cancelled,
 }
 
-pub(super) fn told(host: &Host, name: &str, enabled: Enabled) -> Told {
+pub(super) fn enable_report(host: &Host, name: &str, enabled: EnableOutcome) -> EnableReport {
     let shown = one_line(name, 200);
     let plain = name.split('@').next().unwrap_or(name);
-    Told::Problem(match enabled {
-        Enabled::Connected => {
+    EnableReport::Problem(match enabled {
+        EnableOutcome::Connected => {
             let catalog = host.catalog().read();
             let tools = catalog.tools_of(plain);
             let names: Vec<&str> =
@@ -178,32 +178,32 @@ pub(super) fn told(host: &Host, name: &str, enabled: Enabled) -> Told {
             }
             text.push_str(". search_tools finds them.");
             let data = json!({ "server": plain, "state": "connected", "tools": names });
-            return Told::Text { text, data };
+            return EnableReport::Text { text, data };
         }
-        Enabled::Waits { id } => {
+        EnableOutcome::Waits { id } => {
             let text = format!(
                 "Server {shown} is not configured and waits for the approval of a person, id {id}: they \
                  run `toolgate approve {id}`, which shows what would be run or contacted. Then call \
                  enable_server again."
             );
             let data = json!({ "server": plain, "state": "waiting", "approval": id });
-            return Told::Text { text, data };
+            return EnableReport::Text { text, data };
         }
-        Enabled::Cancelled => return Told::Cancelled,
-        Enabled::Failed { reason, action } => {
+        EnableOutcome::Cancelled => return EnableReport::Cancelled,
+        EnableOutcome::Failed { reason, action } => {
             let (reason, action) = (one_line(&reason, 300), one_line(&action, 200));
             format!("Server {shown} is enabled and could not be connected: {reason}; {action}.")
         }
-        Enabled::Declined => {
+        EnableOutcome::Declined => {
             format!("The person who was asked did not allow server {shown}. Do without it.")
         }
-        Enabled::Unusable(reason) => {
+        EnableOutcome::Unusable(reason) => {
             format!("Server {shown} cannot be enabled: {}.", one_line(&reason, 500))
         }
-        Enabled::Unknown { nearest } if nearest.is_empty() => {
+        EnableOutcome::Unknown { nearest } if nearest.is_empty() => {
             format!("There is no server `{shown}`; search_available_servers finds those there are.")
         }
-        Enabled::Unknown { nearest } => {
+        EnableOutcome::Unknown { nearest } => {
             format!("There is no server `{shown}`. Nearest: {}.", nearest.join(", "))
         }
     })
@@ -212,7 +212,7 @@ pub(super) fn told(host: &Host, name: &str, enabled: Enabled) -> Told {
 /// Records what was decided of a server, and for whom.
 fn note(session: &Session, server: &str, verdict: &str, rule: String) {
     let context = session.context();
-    session.host().broker().note(AuditRecord {
+    session.host().broker().record(AuditRecord {
         kind: "server".to_owned(),
         caller: context.caller().name.to_string(),
         session: context.id().to_string(),
@@ -238,7 +238,7 @@ pub(super) async fn disable(session: &Session, request: &ServerRequest) -> Value
         };
         return error_result(&format!("There is no server `{shown}`.{hint}"));
     };
-    if session.context().caller().seat == Seat::Elsewhere {
+    if session.context().caller().location == CallerLocation::Remote {
         note(session, server.as_str(), "deny", "not for others to disable".to_owned());
         return error_result(&format!(
             "Server {server} is not disabled: others use it too. A person does that where toolgate \

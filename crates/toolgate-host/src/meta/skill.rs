@@ -9,7 +9,7 @@ use toolgate_upstream::CallOptions;
 
 use super::{
     one_line, result,
-    servers::{Told, told},
+    servers::{EnableReport, enable_report},
 };
 use crate::session::{CallFailure, Session, error_result};
 
@@ -31,7 +31,7 @@ pub(super) async fn load(
     options: &CallOptions,
 ) -> Result<Value, CallFailure> {
     let host = session.host();
-    let skills = &host.settings().supply.skills;
+    let skills = &host.settings().directory.skills;
     let Some(skill) = skills.named(&request.name) else {
         let names = skills.skills.iter().map(|skill| skill.name.as_str());
         let nearest = nearest(&request.name, names, 3);
@@ -46,15 +46,15 @@ pub(super) async fn load(
     let mut remarks = Vec::new();
     for server in &skill.servers {
         let enabled = host.enable(server, session.context().caller(), options).await;
-        match told(host, server, enabled) {
-            Told::Text { text, .. } | Told::Problem(text) => remarks.push(text),
-            Told::Cancelled => return Err(CallFailure::Cancelled),
+        match enable_report(host, server, enabled) {
+            EnableReport::Text { text, .. } | EnableReport::Problem(text) => remarks.push(text),
+            EnableReport::Cancelled => return Err(CallFailure::Cancelled),
         }
     }
     let shown = &skill.body[..skill.body.floor_char_boundary(BODY_BYTES)];
     let mut text = format!("Skill {}\n\n{shown}", skill.name);
     if shown.len() < skill.body.len() {
-        let id = session.drawer().keep(&skill.body);
+        let id = session.host().code().outputs(session.context()).store(&skill.body);
         let (next, total) = (shown.len(), skill.body.len());
         let _ = write!(
             text,

@@ -27,7 +27,7 @@ async fn a_person_is_asked_with_all_they_need_and_their_yes_counts_once() {
     insta::assert_snapshot!(voice.asked()[0], @r#"
     a model wants to call store_delete of the server store
     with {"id":"4711"}
-    Asked because of the default "ask"
+    SearchedQuery because of the default "ask"
     "#);
     let again = house.call(&session, Some(&voice), "store_delete", json!({ "id": "4711" })).await;
     insta::assert_snapshot!(again.0, @"`store_delete` was not called: a person said no");
@@ -158,7 +158,7 @@ async fn what_is_denied_is_unknown_everywhere() {
     assert!(!details.contains("Delete"), "{details}");
     let listed = session.list_tools().await;
     assert!(listed.iter().all(|tool| tool["name"] != "store_delete"));
-    assert_eq!(house.host.withheld()[0].name, "store_delete");
+    assert_eq!(house.host.hidden_tools()[0].name, "store_delete");
     house.end().await;
 }
 
@@ -173,7 +173,7 @@ async fn private_data_does_not_leave_and_the_question_shows_where_it_came_from()
     insta::assert_snapshot!(voice.asked()[0], @r#"
     a model wants to call mail_send of the server mail
     with {"body":"By the way: OWES US 48,200 eur since the spring of last year"}
-    Asked because private data would leave the house (the built-in rule "private data to an egress tool")
+    SearchedQuery because private data would leave the house (the built-in rule "private data to an egress tool")
     - /body has data of crm/get (result 1), which is private
     "#);
     let harmless = json!({ "body": "Lunch is at noon today." });

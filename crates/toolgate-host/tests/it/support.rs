@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use rmcp::{ErrorData, model::JsonObject};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use toolgate_host::{Host, HostSettings, Session, Supply};
+use toolgate_host::{Host, HostSettings, ServerDirectory, Session};
 use toolgate_registry::{Registry, RegistrySettings, Source};
 use toolgate_store::{ChoiceFile, Store};
 use toolgate_testkit::{Builtin, Fixture, RegistryEndpoint, RunningHttp};
@@ -89,7 +89,7 @@ impl Place {
         let registry = Some(Arc::new(Registry::new(settings)));
         Host::start(HostSettings {
             choices: Some(self.choices()),
-            supply: Supply { registry, ..Supply::default() },
+            directory: ServerDirectory { registry, ..ServerDirectory::default() },
             ..HostSettings::new(Vec::new())
         })
     }

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use rmcp::{ErrorData, model::JsonObject};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use toolgate_broker::{Inquiry, PersonAnswer, now, write_grant};
+use toolgate_broker::{ApprovalRequest, PersonAnswer, now, write_grant};
 use toolgate_host::{Host, HostSettings, ServerSetup, Session};
 use toolgate_policy::{
     FlowMode, Label, LabelSet, Mode, Origin, PolicySettings, Rule, ServerPolicy, Target, Verdict,
@@ -157,7 +157,7 @@ impl House {
     pub(super) fn approve(&self, id: &str) {
         let journal = self.store().journal().unwrap();
         let approval = journal.approval(id).unwrap().unwrap();
-        let inquiry: Inquiry = serde_json::from_str(&approval.question).unwrap();
+        let inquiry: ApprovalRequest = serde_json::from_str(&approval.question).unwrap();
         let grant = inquiry.grant(&PersonAnswer::ONCE, "test", now(), None).unwrap();
         assert!(journal.answer(id, ApprovalState::Approved, "{}").unwrap());
         write_grant(&journal, &grant).unwrap();

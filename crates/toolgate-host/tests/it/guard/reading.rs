@@ -93,8 +93,11 @@ async fn what_a_server_may_not_be_asked_is_neither_listed_nor_read() {
     let found = ask(&session, None, "resources/read", lunch).await.unwrap();
     assert_eq!(found["contents"][0]["text"], "mail has note:///lunch");
     // What it says of itself is heard by nobody either.
-    let words = session.server_words();
-    assert!(words.contains("Words of mail") && !words.contains("Words of crm"), "{words}");
+    let instructions = session.server_words();
+    assert!(
+        instructions.contains("Words of mail") && !instructions.contains("Words of crm"),
+        "{words}"
+    );
     let said = ask(&session, None, "resources/read", json!({ "uri": "toolgate://crm" })).await;
     assert!(said.is_err(), "{said:?}");
     // Nor by the way that models have.
@@ -145,7 +148,7 @@ async fn what_is_read_is_known_and_what_an_address_carries_is_asked_for() {
     insta::assert_snapshot!(voice.asked()[0], @r#"
     a model wants to call resources/read of the server mail
     with {"uri":"note:///the-salary-of-ada-lovelace-is-48200"}
-    Asked because private data would leave the house (the built-in rule "private data to an egress tool")
+    SearchedQuery because private data would leave the house (the built-in rule "private data to an egress tool")
     - /uri has data of crm/resources/read (result 1), which is private
     "#);
     assert!(ask(&session, Some(&voice), "resources/read", read).await.is_ok(), "a yes is a yes");
@@ -216,10 +219,10 @@ async fn what_a_server_refuses_with_is_known_too() {
     fixtures[0] = Fixture::new("crm").with_builtins([Builtin::RpcError]);
     let house = House::of(fixtures, labelled(FlowMode::Content), |settings| settings).await;
     let session = house.host.session();
-    let words = "Ada Lovelace owes us 48,200 EUR since the spring of last year";
-    let refuse = json!({ "code": -32000, "message": words });
+    let instructions = "Ada Lovelace owes us 48,200 EUR since the spring of last year";
+    let refuse = json!({ "code": -32000, "message": instructions });
     let (text, failed) = house.call(&session, None, "crm_rpc_error", refuse).await;
-    assert!(failed && text.contains(words), "{text}");
+    assert!(failed && text.contains(instructions), "{text}");
     let body = json!({ "body": format!("By the way: {words}") });
     let (text, failed) = house.call(&session, None, "mail_send", body).await;
     assert!(failed && text.contains("waiting for approval"), "{text}");

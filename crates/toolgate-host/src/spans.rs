@@ -1,0 +1,95 @@
+//! Requests and runs, as telemetry is told of them.
+
+use serde_json::Value;
+use toolgate_broker::RunContext;
+use toolgate_sandbox::{Language, Outcome};
+use toolgate_telemetry::{Operation, RequestSpan, RunSpan};
+use toolgate_upstream::CallOptions;
+
+use crate::{
+    code::CodeRun,
+    session::{CallFailure, Session},
+};
+
+/// The methods that are known beside `tools/call`. What else a client asks for has no name here.
+const METHODS: [&str; 9] = [
+    "completion/complete",
+    "logging/setLevel",
+    "prompts/get",
+    "prompts/list",
+    "resources/list",
+    "resources/read",
+    "resources/subscribe",
+    "resources/templates/list",
+    "resources/unsubscribe",
+];
+
+/// Starts the span of a call. `name` is `None` for unknown tools: clients may send any text.
+pub(crate) fn call(
+    session: &Session,
+    name: Option<&str>,
+    options: &mut CallOptions,
+) -> RequestSpan {
+    begin(session, "tools/call", name, options)
+}
+
+/// Another request of a client begins.
+pub(crate) fn request(session: &Session, method: &str, options: &mut CallOptions) -> RequestSpan {
+    let known = METHODS.iter().find(|known| **known == method);
+    begin(session, known.copied().unwrap_or("_OTHER"), None, options)
+}
+
+/// A run begins. Its calls are parts of it.
+pub(crate) fn run(
+    session: &Session,
+    run: &RunContext,
+    language: Language,
+    options: &mut CallOptions,
+) -> RunSpan {
+    let language = match language {
+        Language::TypeScript => "typescript",
+        Language::Python => "python",
+    };
+    let telemetry = &session.host().settings().telemetry;
+    let id = session.context().id();
+    let span = telemetry.run(run.id(), language, id, options.meta.as_ref());
+    span.pass_on(&mut options.meta);
+    span
+}
+
+/// A run is over.
+pub(crate) fn end_run(span: RunSpan, run: &CodeRun) {
+    let error = match run.report.outcome {
+        Outcome::Value(_) => None,
+        Outcome::Suspended => Some("waiting_for_approval"),
+        Outcome::Rejected(_) => Some("rejected"),
+        _ => Some("failed"),
+    };
+    span.end(error, run.report.calls.len() as u64 + run.report.calls_left_out);
+}
+
+/// In which way a request failed, in one word of a few.
+pub(crate) fn failure(outcome: &Result<Value, CallFailure>) -> Option<&'static str> {
+    match outcome {
+        Ok(result) if result.get("isError").and_then(Value::as_bool) == Some(true) => {
+            Some("tool_error")
+        }
+        Ok(_) => None,
+        Err(CallFailure::UnknownTool(_)) => Some("unknown_tool"),
+        Err(CallFailure::Refused { .. }) => Some("refused"),
+        Err(CallFailure::Cancelled) => Some("cancelled"),
+    }
+}
+
+fn begin(
+    session: &Session,
+    method: &'static str,
+    tool: Option<&str>,
+    options: &mut CallOptions,
+) -> RequestSpan {
+    let operation = Operation { method, tool, session: session.context().id() };
+    let telemetry = &session.host().settings().telemetry;
+    let span = telemetry.request(&operation, options.meta.as_ref());
+    span.pass_on(&mut options.meta);
+    span
+}
