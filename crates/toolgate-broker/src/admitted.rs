@@ -6,11 +6,13 @@ use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use toolgate_catalog::{Era, ServerName, Tool, ToolId};
+use toolgate_catalog::{ServerName, Tool, ToolId};
+use toolgate_mcp::Era;
 use toolgate_policy::{Decision, Flow, FlowMode, ToolPolicy};
 use toolgate_store::CallDecision;
 use toolgate_upstream::{
-    CallError, CallOptions, Failure, Line, LineClient, LineError, LineRequest, LineSink, ServerSpec,
+    CallError, CallOptions, ConnectFailure, ConnectionClient, ConnectionHandler, RawConnection,
+    RawRequest, RequestError, ServerSpec,
 };
 
 use crate::{
@@ -48,7 +50,7 @@ pub enum Outgoing<'c> {
     /// were judged.
     Shared(CallOptions),
     /// Over a connection of one client, as the client wrote it.
-    Raw(&'c dyn RawChannel, LineRequest),
+    Raw(&'c dyn RawChannel, RawRequest),
 }
 
 /// A request that the policy has judged.
@@ -76,8 +78,8 @@ pub trait RawChannel: fmt::Debug + Send + Sync + 'static {
     fn request(
         &self,
         permit: SendPermit,
-        request: LineRequest,
-    ) -> BoxFuture<'_, Result<Value, LineError>>;
+        request: RawRequest,
+    ) -> BoxFuture<'_, Result<Value, RequestError>>;
 
     /// Sends a notification.
     fn notify<'a>(
@@ -85,7 +87,7 @@ pub trait RawChannel: fmt::Debug + Send + Sync + 'static {
         permit: SendPermit,
         method: &'a str,
         params: Option<Value>,
-    ) -> BoxFuture<'a, Result<(), LineError>>;
+    ) -> BoxFuture<'a, Result<(), RequestError>>;
 
     /// Waits until the connection has ended.
     fn closed(&self) -> BoxFuture<'_, ()>;
@@ -212,8 +214,8 @@ impl Admitted {
         }
     }
 
-    /// Remembers data from the server.
-    fn learn(&self, data: &Value) {
+    /// Remembers data that the server sent before the end of the request.
+    pub fn learn(&self, data: &Value) {
         if let Some(judged) = &self.judged
             && self.broker.policy().flow() != FlowMode::Off
         {
@@ -261,11 +263,11 @@ impl Broker {
     pub async fn connect_raw(
         spec: &ServerSpec,
         era: Era,
-        client: LineClient,
-        handler: Arc<dyn LineSink>,
-    ) -> Result<Arc<dyn RawChannel>, Failure> {
+        client: ConnectionClient,
+        handler: Arc<dyn ConnectionHandler>,
+    ) -> Result<Arc<dyn RawChannel>, ConnectFailure> {
         let spec = ServerSpec { remembered_era: Some(era), ..spec.clone() };
-        Ok(Arc::new(Line::open(&spec, client, handler).await?))
+        Ok(Arc::new(RawConnection::open(&spec, client, handler).await?))
     }
 
     /// Passes a notification of a client on. Requests without an id are not passed on: they would
@@ -279,7 +281,7 @@ impl Broker {
     }
 }
 
-impl RawChannel for Line {
+impl RawChannel for RawConnection {
     fn era(&self) -> Era {
         Self::era(self)
     }
@@ -291,8 +293,8 @@ impl RawChannel for Line {
     fn request(
         &self,
         _permit: SendPermit,
-        request: LineRequest,
-    ) -> BoxFuture<'_, Result<Value, LineError>> {
+        request: RawRequest,
+    ) -> BoxFuture<'_, Result<Value, RequestError>> {
         Box::pin(Self::request(self, request))
     }
 
@@ -301,7 +303,7 @@ impl RawChannel for Line {
         _permit: SendPermit,
         method: &'a str,
         params: Option<Value>,
-    ) -> BoxFuture<'a, Result<(), LineError>> {
+    ) -> BoxFuture<'a, Result<(), RequestError>> {
         Box::pin(Self::notify(self, method, params))
     }
 
@@ -334,7 +336,7 @@ impl ServerQueues {
 /// The part of an error that a server may have written.
 fn text_of_server(error: &BrokerError) -> Option<Value> {
     match error {
-        BrokerError::Raw(LineError::Refused(error)) => Some(json!([error.message, error.data])),
+        BrokerError::Raw(RequestError::Refused(error)) => Some(json!([error.message, error.data])),
         BrokerError::Raw(other) => Some(json!([other.to_string(), null])),
         BrokerError::Call(error) => match &**error {
             CallError::Refused { error, .. } => Some(json!([error.message, error.data])),

@@ -16,7 +16,7 @@ use toolgate_policy::{
     ArgumentConditions, Contact, Decision, Evidence, Grant, GrantId, GrantedArguments, Ground,
     LabelSet, Moment, Scope, Verdict, definitions::shown,
 };
-use toolgate_upstream::{Question, Respondent, can_answer};
+use toolgate_upstream::{InputHandler, InputRequest, can_answer};
 
 use self::arguments::overview;
 use crate::context::{CallContext, new_id};
@@ -337,15 +337,15 @@ const DENY: &str = "deny";
 /// Asks the person at the client with a form. `None` if the client does not support forms, or the
 /// elicitation failed.
 pub(crate) async fn elicit(
-    respondent: &dyn Respondent,
+    input_handler: &dyn InputHandler,
     request: &ApprovalRequest,
 ) -> Option<PersonAnswer> {
     let question =
-        Question { method: "elicitation/create".to_owned(), params: Some(form(request)) };
-    if !can_answer(respondent.capabilities(), &question) {
+        InputRequest { method: "elicitation/create".to_owned(), params: Some(form(request)) };
+    if !can_answer(input_handler.capabilities(), &question) {
         return None;
     }
-    let answer = respondent.answer(question).await.ok()?;
+    let answer = input_handler.answer(question).await.ok()?;
     Some(read_form(request, &answer))
 }
 

@@ -266,8 +266,8 @@ async fn ask_in_time(
     }
     let _pause = run.and_then(|run| run.pause());
     let asking = async {
-        if let Some(respondent) = &options.respondent
-            && let Some(answer) = approval::elicit(respondent.as_ref(), request).await
+        if let Some(input_handler) = &options.input_handler
+            && let Some(answer) = approval::elicit(input_handler.as_ref(), request).await
         {
             return Some(answer);
         }

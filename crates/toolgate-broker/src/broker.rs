@@ -10,7 +10,7 @@ use toolgate_policy::{
 };
 use toolgate_store::{AuditRecord, Journal};
 use toolgate_telemetry::Telemetry;
-use toolgate_upstream::{CallError, CallOptions, Observer, ServerPool, Upstream};
+use toolgate_upstream::{CallError, CallOptions, ServerObserver, ServerPool, Upstream};
 
 use crate::{
     admitted::{Admitted, Judged, Outgoing, QueueSlot, ServerQueues},
@@ -78,7 +78,7 @@ const VALIDATION_TIMEOUT: Duration = Duration::from_secs(2);
 /// Ignores the events of servers, where there are none.
 struct NoObserver;
 
-impl Observer for NoObserver {
+impl ServerObserver for NoObserver {
     fn listed(
         &self,
         _server: &ServerName,
@@ -91,7 +91,7 @@ impl Observer for NoObserver {
 impl Broker {
     /// A broker without servers; [`Broker::servers`] adds them. Must be called inside a tokio
     /// runtime.
-    pub fn new(settings: BrokerSettings, observer: &Arc<dyn Observer>) -> Arc<Self> {
+    pub fn new(settings: BrokerSettings, observer: &Arc<dyn ServerObserver>) -> Arc<Self> {
         let BrokerSettings { policy, journal, no_journal, endpoints, .. } = settings;
         let authorizer = CallAuthorizer::new(Policy::new(policy), journal, no_journal, endpoints);
         Arc::new(Self {
@@ -108,7 +108,7 @@ impl Broker {
 
     /// A broker for raw connections, which has no shared servers.
     pub fn without_servers(settings: BrokerSettings) -> Arc<Self> {
-        Self::new(settings, &(Arc::new(NoObserver) as Arc<dyn Observer>))
+        Self::new(settings, &(Arc::new(NoObserver) as Arc<dyn ServerObserver>))
     }
 
     /// The servers: adds, connects and removes them, and tells their states.

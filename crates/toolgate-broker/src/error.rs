@@ -1,7 +1,7 @@
 //! The error of a call.
 
 use thiserror::Error;
-use toolgate_upstream::{CallError, LineError};
+use toolgate_upstream::{CallError, RequestError};
 
 use crate::validate::{InvalidArguments, Uncheckable};
 
@@ -65,7 +65,7 @@ pub enum BrokerError {
     UnknownMethod(String),
     /// A raw connection has no result: the server answered with an error, or could not be reached.
     #[error("{0}")]
-    Raw(LineError),
+    Raw(RequestError),
     /// The server has no result. The error says whether the call may have had an effect.
     #[error("{0}")]
     Call(Box<CallError>),

@@ -26,16 +26,6 @@ pub struct ToolId {
 #[serde(transparent)]
 pub struct ExposedName(Arc<str>);
 
-/// Which lifecycle a server speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Era {
-    /// `initialize`, up to protocol version 2025-11-25.
-    Legacy,
-    /// `server/discover`, from protocol version 2026-07-28 on.
-    Modern,
-}
-
 impl ServerName {
     /// The name as text.
     pub fn as_str(&self) -> &str {

@@ -42,7 +42,7 @@ pub use exposure::{
     CHARACTERS_A_TOKEN, DeferredStyle, Exposure, ExposureKind, ExposureSettings, Reason,
     RequestedMode, decide, grouped,
 };
-pub use identity::{Era, ExposedName, ServerName, ToolId};
+pub use identity::{ExposedName, ServerName, ToolId};
 pub use names::{HOST_TOOL_NAMES, MAX_NAME_CHARACTERS, expose, possible_names, wished_name};
 pub use nearest::nearest;
 pub use signature::signature;

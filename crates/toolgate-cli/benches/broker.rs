@@ -27,7 +27,7 @@ use toolgate_sandbox::{Language, PoolSettings};
 use toolgate_store::Store;
 use toolgate_testkit::{Builtin, Fixture};
 use toolgate_upstream::{
-    CallOptions, Endpoint, Handshake, Listing, Observer, ServerSpec, StdioEndpoint, Upstream,
+    CallOptions, Endpoint, Handshake, Listing, ServerObserver, ServerSpec, StdioEndpoint, Upstream,
 };
 
 /// Calls in one turn, and turns.
@@ -76,7 +76,8 @@ struct Dispatch {
 
 impl Dispatch {
     async fn start() -> Self {
-        let upstream = Upstream::start(vec![spec()], &(Arc::new(Nobody) as Arc<dyn Observer>));
+        let upstream =
+            Upstream::start(vec![spec()], &(Arc::new(Nobody) as Arc<dyn ServerObserver>));
         upstream.settled("bench").await;
         Self { upstream, server: "bench".into() }
     }
@@ -196,7 +197,7 @@ fn host(part: Part, folder: &Path) -> Host {
         settings.store = Some(Store::new(folder));
     }
     let host = Host::start(settings);
-    host.warm_up();
+    host.code().warm_up();
     host
 }
 
@@ -239,6 +240,6 @@ fn spec() -> ServerSpec {
 
 struct Nobody;
 
-impl Observer for Nobody {
+impl ServerObserver for Nobody {
     fn listed(&self, _: &ServerName, _: &Handshake, _: Listing) {}
 }

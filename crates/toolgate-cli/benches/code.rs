@@ -25,8 +25,8 @@ use toolgate_sandbox::{Language, PoolSettings};
 use toolgate_store::Store;
 use toolgate_testkit::{Builtin, Fixture};
 use toolgate_upstream::{
-    CallOptions, Endpoint, Handshake, Listing, Observer, OutputSource, ServerSpec, StdioEndpoint,
-    Upstream,
+    CallOptions, Endpoint, Handshake, Listing, OutputSource, ServerObserver, ServerSpec,
+    StdioEndpoint, Upstream,
 };
 
 const CALLS: usize = 1_000;
@@ -74,7 +74,7 @@ async fn trivial(warm: &Host, cold: &Host) {
 
 /// A thousand calls of a script, and the same made by a client of the server.
 async fn calls(host: &Host) {
-    let direct = Upstream::start(vec![spec()], &(Arc::new(Nobody) as Arc<dyn Observer>));
+    let direct = Upstream::start(vec![spec()], &(Arc::new(Nobody) as Arc<dyn ServerObserver>));
     direct.settled("bench").await;
     let server = "bench".into();
     let one = |number: usize| {
@@ -192,7 +192,7 @@ fn host_with(warm: usize, folder: Option<&Path>) -> Host {
         settings.policy.servers.insert("bench".into(), policy);
     }
     let host = Host::start(settings);
-    host.warm_up();
+    host.code().warm_up();
     host
 }
 
@@ -215,7 +215,7 @@ fn median(times: &mut [Duration]) -> Duration {
 
 struct Nobody;
 
-impl Observer for Nobody {
+impl ServerObserver for Nobody {
     fn listed(&self, _: &toolgate_catalog::ServerName, _: &Handshake, _: Listing) {}
     fn output(&self, _: &toolgate_catalog::ServerName, _: OutputSource, _: &str) {}
 }

@@ -136,7 +136,7 @@ async fn settle(host: &Host) {
     let bar = Printer::progress(servers.len() as u64, "connecting");
     // They connect at the same time, whatever the order of waiting.
     for setup in servers {
-        host.settled(setup.spec.name.as_str()).await;
+        host.servers().settled(setup.spec.name.as_str()).await;
         bar.inc(1);
     }
     bar.finish_and_clear();

@@ -2,11 +2,11 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
+use toolgate_config::{EmbeddingSource, Embeddings};
+use toolgate_host::{EncodeTools, EncoderSetup};
 use toolgate_models::embeddings::{
     ApiKey, EndpointEncoder, EndpointSettings, FolderEncoder, Prefixes,
 };
-use toolgate_config::{EmbeddingSource, Embeddings};
-use toolgate_host::{EncodeTools, EncoderSetup};
 use toolgate_search::encoder::Encoder;
 
 /// How long one request for the vectors of tools may take. A query's is bounded by its own patience.

@@ -7,19 +7,21 @@ use std::{
     time::Duration,
 };
 
-use toolgate_broker::ServerRules;
+use toolgate_broker::ValidationSettings;
 use toolgate_catalog::{CostUnit, DeferredStyle, ExposureSettings, RequestedMode, ServerEntry};
 use toolgate_config::{
     AuditLogging, CodeMode, Configuration, DeferredMode, Format, HttpDialect, Namespace, Problem,
     RegistrySource, SearchStrategy, Severity, TokenCounter, ToolSearch, ToolSearchMode, Transport,
 };
-use toolgate_host::{AuditSettings, CodeSettings, EncoderSetup, HostSettings, ServerSetup, Supply};
+use toolgate_host::{
+    AuditSettings, CodeSettings, EncoderSetup, HostSettings, ServerDirectory, ServerSetup,
+};
 use toolgate_policy::{NewTools, PolicySettings, definitions::Lock};
 use toolgate_registry::{Registry, RegistrySettings, Skills, Source, read_skills};
 use toolgate_sandbox::{PoolSettings, RunLimits};
 use toolgate_search::StrategyName;
 use toolgate_store::{AuditLimits, ChoiceFile, DamagedChoices, Retention, Store, WRITABLE};
-use toolgate_upstream::{Endpoint, HttpEndpoint, Limits, ServerSpec, StdioEndpoint};
+use toolgate_upstream::{Endpoint, HttpEndpoint, ServerLimits, ServerSpec, StdioEndpoint};
 
 use crate::{
     cli::{Globals, Mode},
@@ -272,7 +274,7 @@ impl Loaded {
             encoder: encoder_of(search, &self.path).and_then(Result::ok),
             store: writable_store().ok(),
             choices: self.choices(namespace),
-            supply: Supply {
+            directory: ServerDirectory {
                 registry: self.registry().map(Arc::new),
                 skills: Arc::clone(&self.skills),
                 is_set,
@@ -355,12 +357,12 @@ pub(crate) fn code(settings: &CodeMode) -> Option<CodeSettings> {
 
 fn setup(server: &toolgate_config::ServerEntry, endpoint: Endpoint) -> ServerSetup {
     let settings = &server.settings;
-    let limits = Limits {
+    let limits = ServerLimits {
         connect: settings.connect_timeout,
         idle: settings.call_idle_timeout,
         total: settings.call_total_timeout,
         max_message_bytes: settings.max_result_bytes,
-        ..Limits::default()
+        ..ServerLimits::default()
     };
     let rest_after = settings.idle_timeout;
     let spec = ServerSpec { limits, rest_after, ..ServerSpec::new(server.name.as_str(), endpoint) };
@@ -375,7 +377,7 @@ fn setup(server: &toolgate_config::ServerEntry, endpoint: Endpoint) -> ServerSet
             .filter_map(|(name, tool)| Some((name.clone(), tool.defer_loading?)))
             .collect(),
     };
-    let rules = ServerRules {
+    let validation = ValidationSettings {
         skip_validation: !settings.validate_arguments,
         skip_validation_of: tools
             .iter()
@@ -384,7 +386,7 @@ fn setup(server: &toolgate_config::ServerEntry, endpoint: Endpoint) -> ServerSet
     };
     let filter = settings.tool_filter.clone();
     let admits = move |name: &str| filter.admits(name);
-    ServerSetup { spec, entry, rules, admits: Arc::new(admits), lazy: settings.lazy }
+    ServerSetup { spec, entry, validation, admits: Arc::new(admits), lazy: settings.lazy }
 }
 
 fn endpoint(server: &toolgate_config::ServerEntry, transport: &Transport) -> Option<Endpoint> {

@@ -6,8 +6,8 @@ use serde::Serialize;
 use toolgate_config::{Configuration, ServerEntry, Transport};
 use toolgate_store::{Vault, VaultError, VaultKey};
 use toolgate_upstream::{
-    AuthorizationSettings, Authorizer, CredentialKeeper, KeeperError, KeeperLock, LoginError,
-    LoginState,
+    AuthorizationSettings, Authorizer, CredentialLock, CredentialStore, CredentialStoreError,
+    LoginError, LoginState,
 };
 
 use crate::{failure::Failure, load};
@@ -119,26 +119,26 @@ impl From<LoginError> for Failure {
 #[derive(Debug)]
 struct VaultKeeper(Vault);
 
-impl CredentialKeeper for VaultKeeper {
-    fn load(&self, name: &str) -> Result<Option<String>, KeeperError> {
+impl CredentialStore for VaultKeeper {
+    fn load(&self, name: &str) -> Result<Option<String>, CredentialStoreError> {
         self.0.load(name).map_err(unkept)
     }
 
-    fn save(&self, name: &str, secret: &str) -> Result<(), KeeperError> {
+    fn save(&self, name: &str, secret: &str) -> Result<(), CredentialStoreError> {
         self.0.save(name, secret).map_err(unkept)
     }
 
-    fn forget(&self, name: &str) -> Result<(), KeeperError> {
+    fn forget(&self, name: &str) -> Result<(), CredentialStoreError> {
         self.0.forget(name).map_err(unkept)
     }
 
-    fn lock(&self, name: &str) -> Result<KeeperLock, KeeperError> {
-        self.0.lock(name).map(KeeperLock::new).map_err(unkept)
+    fn lock(&self, name: &str) -> Result<CredentialLock, CredentialStoreError> {
+        self.0.lock(name).map(CredentialLock::new).map_err(unkept)
     }
 }
 
-fn unkept(error: VaultError) -> KeeperError {
-    KeeperError(match error {
+fn unkept(error: VaultError) -> CredentialStoreError {
+    CredentialStoreError(match error {
         VaultError::ShortKey => format!("TOOLGATE_VAULT_KEY: {error}"),
         error => error.to_string(),
     })

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use toolgate_host::Pin;
+use toolgate_host::PinWriter;
 use toolgate_policy::{NewTools, definitions::Lock};
 
 use crate::{failure::Failure, folders};
@@ -46,10 +46,10 @@ impl Pins {
     }
 
     /// Keeps definitions that are new and let in.
-    pub(crate) fn pin(&self) -> Pin {
+    pub(crate) fn pin(&self) -> PinWriter {
         let pins = self.clone();
         let one_at_a_time = parking_lot::Mutex::new(());
-        Pin(Arc::new(move |server, definitions| {
+        PinWriter(Arc::new(move |server, definitions| {
             let _guard = one_at_a_time.lock();
             let Ok(Some(mut lock)) = pins.read(NewTools::Hold) else { return };
             for definition in definitions {

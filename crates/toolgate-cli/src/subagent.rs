@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use toolgate_models::chat::{ChatApi, ChatEndpoint, ChatSettings, ModelChooser};
 use toolgate_config::ChatProviderName;
-use toolgate_host::{HostSettings, Subagent};
+use toolgate_host::{HostSettings, SubagentSettings};
+use toolgate_models::chat::{ChatApi, ChatEndpoint, ChatSettings, ModelChooser};
 use toolgate_search::StrategyName;
 
 use crate::failure::Failure;
 
 /// The model that the configuration names, ready to be asked.
-pub(crate) fn of(settings: &toolgate_config::Subagent) -> Option<Subagent> {
+pub(crate) fn of(settings: &toolgate_config::Subagent) -> Option<SubagentSettings> {
     let endpoint = ChatEndpoint::new(ChatSettings {
         api: match settings.provider {
             ChatProviderName::OpenAi => ChatApi::OpenAi,
@@ -20,7 +20,7 @@ pub(crate) fn of(settings: &toolgate_config::Subagent) -> Option<Subagent> {
         model: settings.model.clone(),
         api_key: settings.api_key.as_ref().map(|key| key.expose().to_owned()),
     });
-    Some(Subagent {
+    Some(SubagentSettings {
         chooser: Arc::new(ModelChooser::new(Arc::new(endpoint.ok()?))),
         candidates: settings.candidates,
         timeout: settings.timeout,

@@ -3,10 +3,10 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
-use rmcp::{ErrorData, model::JsonObject};
 use serde_json::{Value, json};
 use thiserror::Error;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use toolgate_mcp::{ErrorObject, JsonObject};
 
 use crate::{
     era::Era,
@@ -36,7 +36,7 @@ pub(crate) enum Unwelcome {
     TooMany,
 }
 
-impl From<Unwelcome> for ErrorData {
+impl From<Unwelcome> for ErrorObject {
     fn from(unwelcome: Unwelcome) -> Self {
         Self::invalid_request(unwelcome.to_string(), None)
     }

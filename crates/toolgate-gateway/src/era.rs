@@ -1,19 +1,15 @@
 //! The two eras of the protocol, and how a request tells which it is of.
 
-use rmcp::{
-    ErrorData,
-    model::{JsonObject, ProtocolVersion},
-};
 use serde_json::{Value, json};
+use toolgate_mcp::{ErrorObject, JsonObject, codes, versions};
 
-pub use toolgate_catalog::Era;
+pub use toolgate_mcp::Era;
 
-pub(crate) const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-pub(crate) const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-pub(crate) const META_LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-pub(crate) const META_CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
-pub(crate) const META_SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
-pub(crate) const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+pub(crate) use toolgate_mcp::meta::{
+    CLIENT_CAPABILITIES as META_CAPABILITIES, CLIENT_INFO as META_CLIENT_INFO,
+    LOG_LEVEL as META_LOG_LEVEL, PROTOCOL_VERSION as META_VERSION, SERVER_INFO as META_SERVER_INFO,
+    SUBSCRIPTION_ID as META_SUBSCRIPTION,
+};
 
 /// What a request says about itself in its `_meta`.
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +33,7 @@ impl<'a> Declared<'a> {
     }
 
     /// Whether it says all that a request of the modern era has to say, or which of it is missing.
-    pub(crate) fn complete(self) -> Result<(), ErrorData> {
+    pub(crate) fn complete(self) -> Result<(), ErrorObject> {
         let missing: Vec<&str> = [
             (META_VERSION, self.version().is_some()),
             (META_CAPABILITIES, self.capabilities().is_some()),
@@ -49,11 +45,11 @@ impl<'a> Declared<'a> {
             return Ok(());
         }
         let missing = missing.join(", ");
-        Err(ErrorData::invalid_params(format!("the request's _meta lacks {missing}"), None))
+        Err(ErrorObject::invalid_params(format!("the request's _meta lacks {missing}"), None))
     }
 
     /// The version it asks for must be one that is known.
-    pub(crate) fn known(self) -> Result<(), ErrorData> {
+    pub(crate) fn known(self) -> Result<(), ErrorObject> {
         match self.version() {
             Some(version) if !is_known(version) => Err(unsupported(version)),
             _ => Ok(()),
@@ -63,35 +59,32 @@ impl<'a> Declared<'a> {
 
 /// The versions that are spoken.
 pub(crate) fn versions() -> Value {
-    json!(ProtocolVersion::KNOWN_VERSIONS)
+    json!(versions::KNOWN)
 }
 
 pub(crate) fn is_known(version: &str) -> bool {
-    ProtocolVersion::KNOWN_VERSIONS.iter().any(|known| known.as_str() == version)
+    versions::is_known(version)
 }
 
 /// Whether a version has no handshake. Versions are dates, which compare as text.
 pub(crate) fn is_modern(version: &str) -> bool {
-    version >= ProtocolVersion::V_2026_07_28.as_str()
+    Era::of_version(version) == Era::Modern
 }
 
 /// The version that a handshake comes to: the one asked for where it has a handshake and is known,
 /// else the newest such.
 pub(crate) fn negotiate(requested: &str) -> &'static str {
-    ProtocolVersion::KNOWN_VERSIONS
-        .iter()
-        .find(|known| known.as_str() == requested && known.has_initialize())
-        .unwrap_or(&ProtocolVersion::LATEST_WITH_INITIALIZE)
-        .as_str()
+    versions::negotiate_legacy(requested)
 }
 
-pub(crate) fn unsupported(version: &str) -> ErrorData {
+pub(crate) fn unsupported(version: &str) -> ErrorObject {
     let requested: String = version.chars().take(64).collect();
-    let known: Vec<&str> =
-        ProtocolVersion::KNOWN_VERSIONS.iter().map(ProtocolVersion::as_str).collect();
-    ErrorData::new(
-        rmcp::model::ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,
-        format!("this protocol version is not supported; use one of {}", known.join(", ")),
+    ErrorObject::new(
+        codes::UNSUPPORTED_PROTOCOL_VERSION,
+        format!(
+            "this protocol version is not supported; use one of {}",
+            versions::KNOWN.join(", ")
+        ),
         Some(json!({ "requested": requested, "supported": versions() })),
     )
 }

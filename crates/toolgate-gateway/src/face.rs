@@ -3,9 +3,9 @@
 use std::{fmt, sync::Arc};
 
 use futures::future::BoxFuture;
-use rmcp::{ErrorData, model::JsonObject};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
+use toolgate_mcp::{ErrorObject, JsonObject};
 
 use crate::{caller::Caller, era::Era, greeting::Greeting, link::Link};
 
@@ -62,10 +62,10 @@ const NAME: usize = 64;
 /// framing, ids, sessions and eras; a face gets the rest.
 pub trait Face: fmt::Debug + Send + Sync + 'static {
     /// What it says of itself at the start.
-    fn greeting(&self, era: Era) -> BoxFuture<'_, Result<Greeting, ErrorData>>;
+    fn greeting(&self, era: Era) -> BoxFuture<'_, Result<Greeting, ErrorObject>>;
 
     /// Answers.
-    fn request(&self, asked: Asked) -> BoxFuture<'_, Result<Value, ErrorData>>;
+    fn request(&self, asked: Asked) -> BoxFuture<'_, Result<Value, ErrorObject>>;
 
     /// Takes note.
     fn notification(&self, method: String, params: Option<Value>) -> BoxFuture<'_, ()>;
@@ -88,7 +88,7 @@ pub trait Face: fmt::Debug + Send + Sync + 'static {
 /// Makes faces: one a session in the legacy era, one a caller in the modern.
 pub trait Source: fmt::Debug + Send + Sync + 'static {
     /// Makes one.
-    fn open(&self, client: Client) -> BoxFuture<'_, Result<Arc<dyn Face>, ErrorData>>;
+    fn open(&self, client: Client) -> BoxFuture<'_, Result<Arc<dyn Face>, ErrorObject>>;
 
     /// Whether clients of the modern era with different capabilities need faces of their own.
     fn minds_capabilities(&self) -> bool {

@@ -1,7 +1,7 @@
 //! What a server says of itself, in the words of either era.
 
-use rmcp::model::JsonObject;
 use serde_json::{Map, Value, json};
+use toolgate_mcp::JsonObject;
 
 use crate::{
     era::{self, Era, META_SERVER_INFO},

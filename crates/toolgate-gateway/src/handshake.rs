@@ -2,8 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use rmcp::ErrorData;
 use serde_json::{Value, json};
+use toolgate_mcp::ErrorObject;
 
 use crate::{
     caller::Caller,
@@ -40,10 +40,10 @@ pub(crate) async fn initialize(
     source: &dyn Source,
     request: &Request,
     terms: Terms,
-) -> Result<Agreed, ErrorData> {
+) -> Result<Agreed, ErrorObject> {
     let field = |name: &str| request.fields().and_then(|params| params.get(name));
     let Some(requested) = field("protocolVersion").and_then(Value::as_str) else {
-        return Err(ErrorData::invalid_params("`protocolVersion` is missing", None));
+        return Err(ErrorObject::invalid_params("`protocolVersion` is missing", None));
     };
     let version = era::negotiate(requested);
     let capabilities = field("capabilities").and_then(Value::as_object).cloned();
@@ -68,7 +68,7 @@ pub(crate) async fn meet(
     source: &dyn Source,
     caller: Caller,
     declared: Declared<'_>,
-) -> Result<Arc<dyn Face>, ErrorData> {
+) -> Result<Arc<dyn Face>, ErrorObject> {
     let client = Client {
         caller,
         era: Era::Modern,

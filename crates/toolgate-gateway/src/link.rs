@@ -12,10 +12,10 @@ use std::{
 
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
-use rmcp::{ErrorData, model::JsonObject};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
-use toolgate_upstream::{Question, Respondent};
+use toolgate_mcp::{ErrorObject, JsonObject};
+use toolgate_upstream::{InputHandler, InputRequest};
 
 use crate::message;
 
@@ -47,14 +47,14 @@ pub(crate) trait Outbox: fmt::Debug + Send + Sync {
 #[derive(Debug)]
 pub(crate) enum Said {
     Notification(Value),
-    Question(Question, oneshot::Sender<Result<Value, ErrorData>>),
+    InputRequest(InputRequest, oneshot::Sender<Result<Value, ErrorObject>>),
 }
 
 /// Questions that wait for a client of the legacy era.
 #[derive(Debug)]
 pub(crate) struct Questions {
     next: AtomicU64,
-    open: Mutex<HashMap<u64, oneshot::Sender<Result<Value, ErrorData>>>>,
+    open: Mutex<HashMap<u64, oneshot::Sender<Result<Value, ErrorObject>>>>,
     patience: Duration,
 }
 
@@ -87,13 +87,13 @@ impl Link {
 
     /// Asks the client something, and waits for its answer as long as is decent. Who stops waiting
     /// takes the question back.
-    pub fn ask(&self, question: Question) -> BoxFuture<'static, Result<Value, ErrorData>> {
+    pub fn ask(&self, question: InputRequest) -> BoxFuture<'static, Result<Value, ErrorObject>> {
         match self.way.clone() {
             Way::Messages { outbox, questions } => Box::pin(questions.ask(outbox, question)),
             Way::Said(said) => Box::pin(async move {
                 let (answer, answered) = oneshot::channel();
-                let gone = || ErrorData::internal_error("the client is gone", None);
-                said.send(Said::Question(question, answer)).await.map_err(|_| gone())?;
+                let gone = || ErrorObject::internal_error("the client is gone", None);
+                said.send(Said::InputRequest(question, answer)).await.map_err(|_| gone())?;
                 answered.await.map_err(|_| gone())?
             }),
         }
@@ -105,12 +105,12 @@ impl Link {
     }
 }
 
-impl Respondent for Link {
+impl InputHandler for Link {
     fn capabilities(&self) -> &JsonObject {
         &self.capabilities
     }
 
-    fn answer(&self, question: Question) -> BoxFuture<'_, Result<Value, ErrorData>> {
+    fn answer(&self, question: InputRequest) -> BoxFuture<'_, Result<Value, ErrorObject>> {
         self.ask(question)
     }
 }
@@ -135,15 +135,15 @@ impl Questions {
     async fn ask(
         self: Arc<Self>,
         outbox: Arc<dyn Outbox>,
-        question: Question,
-    ) -> Result<Value, ErrorData> {
+        question: InputRequest,
+    ) -> Result<Value, ErrorObject> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (answer, answered) = oneshot::channel();
         {
             let mut open = self.open.lock();
             if open.len() >= OPEN_QUESTIONS {
                 let message = "the client has too many questions to answer already";
-                return Err(ErrorData::internal_error(message, None));
+                return Err(ErrorObject::internal_error(message, None));
             }
             open.insert(id, answer);
         }
@@ -155,10 +155,10 @@ impl Questions {
         outbox.offer(message);
         match tokio::time::timeout(self.patience, answered).await {
             Ok(Ok(outcome)) => outcome,
-            Ok(Err(_)) => Err(ErrorData::internal_error("the client is gone", None)),
+            Ok(Err(_)) => Err(ErrorObject::internal_error("the client is gone", None)),
             Err(_) => {
                 drop(waiting);
-                Err(ErrorData::internal_error("the client gave no answer in time", None))
+                Err(ErrorObject::internal_error("the client gave no answer in time", None))
             }
         }
     }

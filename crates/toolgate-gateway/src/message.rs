@@ -1,7 +1,7 @@
 //! JSON-RPC messages, as they are sent. Nothing is dropped that we do not know.
 
-use rmcp::{ErrorData, model::ErrorCode};
 use serde_json::{Map, Value, json};
+use toolgate_mcp::{ErrorObject, codes};
 
 /// How many messages a batch may hold.
 const BATCH: usize = 64;
@@ -38,7 +38,7 @@ pub(crate) struct Notification {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Response {
     pub(crate) id: Value,
-    pub(crate) outcome: Result<Value, ErrorData>,
+    pub(crate) outcome: Result<Value, ErrorObject>,
 }
 
 /// What came at once: one message, or the batch that 2025-03-26 allowed.
@@ -52,7 +52,7 @@ pub(crate) enum Incoming {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Unreadable {
     pub(crate) id: Option<Value>,
-    pub(crate) error: ErrorData,
+    pub(crate) error: ErrorObject,
 }
 
 impl Incoming {
@@ -61,7 +61,7 @@ impl Incoming {
         let value: Value = serde_json::from_slice(bytes).map_err(|error| {
             // The parser's message has a position and no content.
             let message = format!("this is no JSON ({error}); send one JSON-RPC message");
-            Box::new(Unreadable { id: None, error: ErrorData::parse_error(message, None) })
+            Box::new(Unreadable { id: None, error: ErrorObject::parse_error(message, None) })
         })?;
         let Value::Array(entries) = value else {
             return Message::from_value(value).map(Self::One);
@@ -132,7 +132,7 @@ impl Request {
 }
 
 /// The message that answers a request.
-pub(crate) fn answer(id: &Value, outcome: Result<Value, ErrorData>) -> Value {
+pub(crate) fn answer(id: &Value, outcome: Result<Value, ErrorObject>) -> Value {
     match outcome {
         Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
         Err(error) => json!({ "jsonrpc": "2.0", "id": id, "error": error }),
@@ -148,20 +148,20 @@ pub(crate) fn notification(method: &str, params: Option<Value>) -> Value {
 }
 
 /// An error that says that nothing answers to `method`.
-pub(crate) fn method_not_found(method: &str) -> ErrorData {
-    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method `{method}`"), None)
+pub(crate) fn method_not_found(method: &str) -> ErrorObject {
+    ErrorObject::new(codes::METHOD_NOT_FOUND, format!("there is no method `{method}`"), None)
 }
 
 /// An error that says that a request was not brought to its end.
-pub(crate) fn stopping() -> ErrorData {
+pub(crate) fn stopping() -> ErrorObject {
     let message = "the gateway is stopping: the request was cancelled, and whether it had an effect \
                    is not known";
-    ErrorData::internal_error(message, None)
+    ErrorObject::internal_error(message, None)
 }
 
 fn invalid(id: Option<Value>, message: impl Into<String>) -> Box<Unreadable> {
     let message = format!("this is no JSON-RPC message: {}", message.into());
-    Box::new(Unreadable { id, error: ErrorData::invalid_request(message, None) })
+    Box::new(Unreadable { id, error: ErrorObject::invalid_request(message, None) })
 }
 
 #[cfg(test)]

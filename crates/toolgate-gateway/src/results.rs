@@ -1,10 +1,7 @@
 //! What results and errors look like in each era.
 
-use rmcp::{
-    ErrorData,
-    model::{ErrorCode, JsonObject},
-};
 use serde_json::{Value, json};
+use toolgate_mcp::{ErrorObject, JsonObject, codes};
 
 use crate::era::Era;
 
@@ -35,12 +32,12 @@ impl Cached {
 pub(crate) fn fit(
     era: Era,
     cached: Cached,
-    mut outcome: Result<Value, ErrorData>,
-) -> Result<Value, ErrorData> {
+    mut outcome: Result<Value, ErrorObject>,
+) -> Result<Value, ErrorObject> {
     match (era, &mut outcome) {
         (Era::Modern, Ok(Value::Object(result))) => complete(result, cached),
-        (Era::Modern, Err(error)) if error.code == ErrorCode::RESOURCE_NOT_FOUND => {
-            error.code = ErrorCode::INVALID_PARAMS;
+        (Era::Modern, Err(error)) if error.code == codes::RESOURCE_NOT_FOUND => {
+            error.code = codes::INVALID_PARAMS;
         }
         (Era::Legacy, Ok(Value::Object(result)))
             if result.get("resultType") == Some(&json!("complete")) =>

@@ -8,14 +8,14 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use rmcp::{ErrorData, model::JsonObject};
 use serde_json::{Map, Value, json};
 use tokio::{
     sync::{mpsc, oneshot},
     time::Instant,
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
-use toolgate_upstream::Question;
+use toolgate_mcp::{ErrorObject, JsonObject};
+use toolgate_upstream::InputRequest;
 
 use crate::{
     caller::Caller,
@@ -31,8 +31,8 @@ use crate::{
 pub(crate) struct Running {
     method: String,
     said: mpsc::Receiver<Said>,
-    outcome: oneshot::Receiver<Result<Value, ErrorData>>,
-    done: Option<Result<Value, ErrorData>>,
+    outcome: oneshot::Receiver<Result<Value, ErrorObject>>,
+    done: Option<Result<Value, ErrorObject>>,
     open: BTreeMap<String, Open>,
     asked: u64,
     /// What must not go away while it runs or waits.
@@ -42,8 +42,8 @@ pub(crate) struct Running {
 
 #[derive(Debug)]
 struct Open {
-    question: Question,
-    answer: oneshot::Sender<Result<Value, ErrorData>>,
+    question: InputRequest,
+    answer: oneshot::Sender<Result<Value, ErrorObject>>,
 }
 
 /// What came of a request since one last looked.
@@ -54,7 +54,7 @@ pub(crate) enum Step {
     /// It waits for answers of the client.
     Waiting,
     /// It has come to its end.
-    Done(Result<Value, ErrorData>),
+    Done(Result<Value, ErrorObject>),
 }
 
 /// Notifications that wait for a slow client. More are lost; a result never is.
@@ -109,10 +109,10 @@ impl Running {
                 biased;
                 Some(said) = self.said.recv() => match said {
                     Said::Notification(message) => return Step::Notification(message),
-                    Said::Question(question, answer) => self.note(question, answer),
+                    Said::InputRequest(question, answer) => self.note(question, answer),
                 },
                 outcome = &mut self.outcome => {
-                    let broken = || Err(ErrorData::internal_error("the request broke down", None));
+                    let broken = || Err(ErrorObject::internal_error("the request broke down", None));
                     self.done = Some(outcome.unwrap_or_else(|_| broken()));
                 }
                 // Only reached with a question open: what is asked together goes out together.
@@ -123,7 +123,7 @@ impl Running {
 
     /// Cancels it, and gives its last word: the result where there is one all the same, such as that
     /// of a subscription.
-    pub(crate) async fn end(&mut self) -> Result<Value, ErrorData> {
+    pub(crate) async fn end(&mut self) -> Result<Value, ErrorObject> {
         self.cancel.token().cancel();
         let ending = async {
             loop {
@@ -163,7 +163,11 @@ impl Running {
         json!({ "resultType": "input_required", "inputRequests": requests, "requestState": state })
     }
 
-    fn note(&mut self, question: Question, answer: oneshot::Sender<Result<Value, ErrorData>>) {
+    fn note(
+        &mut self,
+        question: InputRequest,
+        answer: oneshot::Sender<Result<Value, ErrorObject>>,
+    ) {
         self.asked += 1;
         self.open.insert(self.asked.to_string(), Open { question, answer });
     }
@@ -199,7 +203,7 @@ impl Suspended {
         caller: &Caller,
         place: &Arc<str>,
         running: Running,
-    ) -> Result<Value, ErrorData> {
+    ) -> Result<Value, ErrorObject> {
         let state = token::unguessable()?;
         let result = running.input_required(&state);
         let now = Instant::now();
@@ -208,7 +212,7 @@ impl Suspended {
         let theirs = table.values().filter(|entry| entry.caller == *caller).count();
         if table.len() >= self.limit || theirs >= self.share {
             let message = "too many requests wait for answers of their clients; try again later";
-            return Err(ErrorData::internal_error(message, None));
+            return Err(ErrorObject::internal_error(message, None));
         }
         let (caller, place) = (caller.clone(), Arc::clone(place));
         table.insert(state, Entry { caller, place, until: now + self.patience, running });
@@ -223,7 +227,7 @@ impl Suspended {
         place: &Arc<str>,
         face: Arc<dyn Face>,
         request: Request,
-    ) -> Result<Running, ErrorData> {
+    ) -> Result<Running, ErrorObject> {
         if let Some(running) = self.resume(caller, place, &request) {
             return Ok(running);
         }
@@ -233,7 +237,7 @@ impl Suspended {
         if !face.has_states() && (brings("requestState") || brings("inputResponses")) {
             let message = "this `requestState` is unknown, expired or not yours, so that nothing was \
                            called; start the call again without `requestState` and `inputResponses`";
-            return Err(ErrorData::invalid_params(message, None));
+            return Err(ErrorObject::invalid_params(message, None));
         }
         Ok(Running::start(face, request))
     }
@@ -275,8 +279,8 @@ mod tests {
     fn waiting() -> Running {
         let (said, heard) = mpsc::channel(QUEUED);
         let (answer, _) = oneshot::channel();
-        let question = Question { method: "roots/list".to_owned(), params: None };
-        said.try_send(Said::Question(question, answer)).unwrap();
+        let question = InputRequest { method: "roots/list".to_owned(), params: None };
+        said.try_send(Said::InputRequest(question, answer)).unwrap();
         Running {
             method: "tools/call".to_owned(),
             said: heard,

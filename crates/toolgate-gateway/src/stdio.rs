@@ -6,7 +6,6 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use futures::StreamExt as _;
 use parking_lot::Mutex;
-use rmcp::ErrorData;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -17,6 +16,7 @@ use tokio_util::{
     sync::CancellationToken,
     task::TaskTracker,
 };
+use toolgate_mcp::ErrorObject;
 
 use self::lines::{Batch, Lines, write};
 use crate::{
@@ -133,7 +133,7 @@ impl OneClient {
                 },
                 Some(Err(AnyDelimiterCodecError::MaxChunkLengthExceeded)) => {
                     let message = format!("a line has at most {LINE_BYTES} bytes");
-                    self.refuse(&Value::Null, ErrorData::parse_error(message, None));
+                    self.refuse(&Value::Null, ErrorObject::parse_error(message, None));
                     // What is left of the line is skipped; the reader stops once and goes on.
                     let _ = lines.next().await;
                 }
@@ -197,7 +197,7 @@ impl OneClient {
         self: &Arc<Self>,
         request: Request,
         batch: Option<&Arc<Batch>>,
-    ) -> Result<(), ErrorData> {
+    ) -> Result<(), ErrorObject> {
         if request.method == "initialize" {
             return match batch {
                 None => self.initialize(request).await,
@@ -219,7 +219,7 @@ impl OneClient {
             Some(batch) => Arc::clone(batch) as _,
         };
         match self.legacy.get() {
-            Some(legacy) => legacy.request(request, outbox).map_err(ErrorData::from),
+            Some(legacy) => legacy.request(request, outbox).map_err(ErrorObject::from),
             None if request.method == "ping" => {
                 outbox.finish(Some(message::answer(&request.id, Ok(json!({}))))).await;
                 Ok(())
@@ -229,9 +229,9 @@ impl OneClient {
     }
 
     /// Shakes hands. What comes after it waits for it.
-    async fn initialize(&self, request: Request) -> Result<(), ErrorData> {
+    async fn initialize(&self, request: Request) -> Result<(), ErrorObject> {
         if self.legacy.initialized() {
-            return Err(ErrorData::invalid_request("the handshake is done already", None));
+            return Err(ErrorObject::invalid_request("the handshake is done already", None));
         }
         let terms = Terms {
             caller: Caller::local(),
@@ -247,7 +247,7 @@ impl OneClient {
     }
 
     /// Works on a request of the modern era, aside.
-    fn start(self: &Arc<Self>, request: Request) -> Result<(), ErrorData> {
+    fn start(self: &Arc<Self>, request: Request) -> Result<(), ErrorObject> {
         let (key, cancel) = (request.id.to_string(), self.gone.child_token());
         {
             let mut in_flight = self.in_flight.lock();
@@ -276,7 +276,7 @@ impl OneClient {
         &self,
         request: Request,
         cancel: &CancellationToken,
-    ) -> Option<Result<Value, ErrorData>> {
+    ) -> Option<Result<Value, ErrorObject>> {
         let begun = tokio::select! {
             begun = self.begin(request) => begun,
             () = cancel.cancelled() => return self.gone.is_cancelled().then(|| Err(stopping())),
@@ -304,12 +304,12 @@ impl OneClient {
         }
     }
 
-    async fn begin(&self, request: Request) -> Result<Begun, ErrorData> {
+    async fn begin(&self, request: Request) -> Result<Begun, ErrorObject> {
         let declared = Declared::of(request.params.as_ref());
         let opening = self.modern.get_or_try_init(|| async {
             let face = handshake::meet(&*self.source, Caller::local(), declared).await?;
             self.watch(&face);
-            Ok::<_, ErrorData>(face)
+            Ok::<_, ErrorObject>(face)
         });
         let face = Arc::clone(opening.await?);
         if request.method == "server/discover" {
@@ -332,7 +332,7 @@ impl OneClient {
         });
     }
 
-    fn refuse(&self, id: &Value, error: ErrorData) {
+    fn refuse(&self, id: &Value, error: ErrorObject) {
         self.outbox.offer(message::answer(id, Err(error)));
     }
 
@@ -363,6 +363,6 @@ enum Begun {
 }
 
 /// An error about what cannot be in a batch.
-fn alone(what: &str) -> ErrorData {
-    ErrorData::invalid_request(format!("{what} cannot be in a batch; send it alone"), None)
+fn alone(what: &str) -> ErrorObject {
+    ErrorObject::invalid_request(format!("{what} cannot be in a batch; send it alone"), None)
 }

@@ -8,7 +8,8 @@ use toolgate_catalog::{ServerEntry, ServerName, nearest};
 use toolgate_registry::{Plan, Target};
 use toolgate_store::{ApprovalRequest, Choices, Consent, SwitchedBy};
 use toolgate_upstream::{
-    CallOptions, Endpoint, HttpEndpoint, Question, ServerSpec, Start, StateKind, StdioEndpoint,
+    CallOptions, Endpoint, HttpEndpoint, InputRequest, ServerSpec, StartMode, StateKind,
+    StdioEndpoint,
 };
 
 use crate::{host::Host, settings::ServerSetup};
@@ -148,8 +149,8 @@ impl Host {
         if caller.location == CallerLocation::Remote {
             return ConsentAnswer::NobodyToAsk;
         }
-        let Some(respondent) = &options.respondent else { return ConsentAnswer::NobodyToAsk };
-        let offered = respondent.capabilities().get("elicitation");
+        let Some(input_handler) = &options.input_handler else { return ConsentAnswer::NobodyToAsk };
+        let offered = input_handler.capabilities().get("elicitation");
         let takes_forms = offered.is_some_and(|offered| {
             offered.as_object().is_some_and(|kinds| kinds.is_empty() || kinds.contains_key("form"))
         });
@@ -170,9 +171,9 @@ impl Host {
             "required": ["decision"],
         });
         let params = Some(json!({ "message": message, "requestedSchema": schema }));
-        let question = Question { method: "elicitation/create".to_owned(), params };
+        let question = InputRequest { method: "elicitation/create".to_owned(), params };
         let answer = tokio::select! {
-            answer = respondent.answer(question) => answer,
+            answer = input_handler.answer(question) => answer,
             () = options.cancel.cancelled() => return ConsentAnswer::Cancelled,
             () = tokio::time::sleep(ASKING_PATIENCE) => return ConsentAnswer::NobodyToAsk,
         };
@@ -270,7 +271,7 @@ pub(crate) fn setup_of(plan: &Plan) -> ServerSetup {
         }
     };
     let spec = ServerSpec {
-        start: Start::OnDemand,
+        start: StartMode::OnDemand,
         rest_after: Some(REST_AFTER),
         ..ServerSpec::new(plan.server.as_str(), endpoint)
     };

@@ -13,7 +13,7 @@ use toolgate_policy::Policy;
 use toolgate_search::SearchIndex;
 use toolgate_store::Journal;
 use toolgate_upstream::{
-    CallOptions, Handshake, Listing, Observer, OutputSource, ServerPool, Start, StateKind,
+    CallOptions, Handshake, Listing, OutputSource, ServerObserver, ServerPool, StartMode, StateKind,
 };
 
 use crate::{
@@ -91,11 +91,11 @@ impl Host {
         for setup in &mut settings.servers {
             if let Some(memory) = live_catalog.memory(&setup.spec.name) {
                 setup.spec.remembered_era.get_or_insert(memory.era);
-                setup.spec.start = Start::OnDemand;
+                setup.spec.start = StartMode::OnDemand;
                 cached.push(setup.spec.name.clone());
             }
             if setup.lazy || enabled.is_off(&setup.spec.name) {
-                setup.spec.start = Start::OnDemand;
+                setup.spec.start = StartMode::OnDemand;
             }
         }
         live_catalog.recall(cached);
@@ -108,7 +108,7 @@ impl Host {
             live_catalog: Arc::clone(&live_catalog),
             resources: Arc::clone(&resources),
         };
-        let broker = Broker::new(broker_settings, &(Arc::new(fanout) as Arc<dyn Observer>));
+        let broker = Broker::new(broker_settings, &(Arc::new(fanout) as Arc<dyn ServerObserver>));
         resources.attach(&broker);
         for setup in &settings.servers {
             broker.servers().add(setup.spec.clone());
@@ -355,7 +355,7 @@ struct ObserverFanout {
     resources: Arc<ResourceHub>,
 }
 
-impl Observer for ObserverFanout {
+impl ServerObserver for ObserverFanout {
     fn listed(&self, server: &ServerName, handshake: &Handshake, listing: Listing) {
         self.live_catalog.listed(server, handshake, listing);
     }

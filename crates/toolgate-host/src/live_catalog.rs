@@ -15,7 +15,7 @@ use toolgate_search::{
     encoder::{ServerVectors, server_document, tool_document},
 };
 use toolgate_store::{LogSource, LogWriter, PastUse, ServerKey, ServerMemory, Store};
-use toolgate_upstream::{Handshake, Listing, Observer, OutputSource};
+use toolgate_upstream::{Handshake, Listing, OutputSource, ServerObserver};
 
 use crate::{
     encoding::EncodingQueue,
@@ -25,7 +25,7 @@ use crate::{
     usage::{CatalogTools, Usage},
 };
 
-/// The catalogue and the index over it. Implements [`Observer`]: servers tell it what they have.
+/// The catalogue and the index over it. Implements [`ServerObserver`]: servers tell it what they have.
 pub(crate) struct LiveCatalog {
     catalog: SharedCatalog,
     index: RwLock<SearchIndex>,
@@ -420,7 +420,7 @@ fn same_tools(left: &[Tool], right: &[Tool]) -> bool {
         })
 }
 
-impl Observer for LiveCatalog {
+impl ServerObserver for LiveCatalog {
     fn listed(&self, server: &ServerName, handshake: &Handshake, listing: Listing) {
         self.remember(server, handshake, listing.definitions.clone());
         self.learn(server, listing.definitions, &DefinitionSource::Server);

@@ -1,7 +1,8 @@
 //! What `toolgate status` and `toolgate tokens` tell of a host.
 
 use serde::Serialize;
-use toolgate_catalog::{Era, Exposure, ServerName};
+use toolgate_catalog::{Exposure, ServerName};
+use toolgate_mcp::Era;
 use toolgate_upstream::StateKind;
 
 use crate::host::Host;

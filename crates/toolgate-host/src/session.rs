@@ -60,7 +60,7 @@ pub enum CallFailure {
     /// The server answered with a JSON-RPC error, which is passed on.
     Refused {
         /// Its code.
-        code: i32,
+        code: i64,
         /// Its message.
         message: String,
         /// What it carried.
@@ -240,8 +240,8 @@ impl Session {
             Err(BrokerError::Call(error)) => match *error {
                 CallError::Cancelled => Err(CallFailure::Cancelled),
                 CallError::Refused { error, .. } => Err(CallFailure::Refused {
-                    code: error.code.0,
-                    message: error.message.into_owned(),
+                    code: error.code,
+                    message: error.message,
                     data: error.data,
                 }),
                 other => Ok(error_result(&other.to_string())),

@@ -11,7 +11,8 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, value::RawValue};
-use toolgate_catalog::{Definition, Era, Fingerprint};
+use toolgate_catalog::{Definition, Fingerprint};
+use toolgate_mcp::Era;
 
 use crate::{StoreError, files};
 

@@ -65,6 +65,7 @@ mod registry;
 mod reply;
 mod sse;
 mod stdio;
+mod time;
 mod tools;
 
 pub use authorization::{
@@ -82,6 +83,7 @@ pub use http::RunningHttp;
 pub use issuer::{Issuer, IssuerFault, SigningKey};
 pub use model::{ModelEndpoint, ModelScript};
 pub use raw_client::RawClient;
-pub use real_servers::{RealServer, RealServers, real_servers};
+pub use real_servers::{RealServer, RealServers, installed_servers, real_servers};
 pub use registry::{RegistryEndpoint, RegistryFault};
 pub use sse::PostAddress;
+pub use time::{deadline, scaled, until, within};

@@ -1,15 +1,12 @@
 //! What a server asks of its client while it works on a request.
 
-use std::time::Duration;
-
 use serde_json::{Map, Value, json};
 
 use crate::Builtin;
 use crate::engine::{Generation, Request};
 use crate::reply::{Reply, code};
+use crate::time::deadline;
 
-/// How long a legacy server waits for the client. A person may be asked.
-const PATIENCE: Duration = Duration::from_mins(1);
 /// The most rounds of questions.
 const MOST_ROUNDS: usize = 100_000;
 
@@ -136,7 +133,7 @@ async fn put(request: &Request, questions: Map<String, Value>) -> Option<Value> 
         .collect();
     let mut answers = Map::new();
     for (key, answer) in waiting {
-        let answer = tokio::time::timeout(PATIENCE, answer).await.ok()?.ok()?;
+        let answer = tokio::time::timeout(deadline(), answer).await.ok()?.ok()?;
         let said = match answer.get("error") {
             Some(error) => json!({ "error": error }),
             None => answer["result"].clone(),

@@ -3,21 +3,17 @@
 use std::collections::HashMap;
 use std::io::{Error, ErrorKind, Result};
 use std::process::{ExitStatus, Stdio};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc;
 
-use crate::Entry;
-
-/// How long anything may take before a test is told that it hangs.
-const PATIENCE: Duration = Duration::from_secs(20);
+use crate::{Entry, time::deadline};
 
 /// A stdio server and a connection to it. Dropping it kills the server.
 ///
-/// Everything that waits gives up with [`ErrorKind::TimedOut`] after 20 seconds, so that a test
+/// Everything that waits fails with [`ErrorKind::TimedOut`] after the [`deadline`], so that a test
 /// fails where it hangs. An end of the server's output is [`ErrorKind::UnexpectedEof`].
 #[derive(Debug)]
 pub struct RawClient {
@@ -165,5 +161,5 @@ impl RawClient {
 }
 
 async fn within<F: Future>(future: F) -> Result<F::Output> {
-    tokio::time::timeout(PATIENCE, future).await.map_err(|_| Error::from(ErrorKind::TimedOut))
+    tokio::time::timeout(deadline(), future).await.map_err(|_| Error::from(ErrorKind::TimedOut))
 }

@@ -142,6 +142,24 @@ pub fn real_servers() -> Result<RealServers, TestkitError> {
     in_directory(&directory)
 }
 
+/// The [`real_servers`], or `None` if the test that needs them is to be skipped: then the reason is
+/// printed. Continuous integration (`CI` is set) skips nothing.
+///
+/// # Panics
+///
+/// If `CI` is set and the servers are not installed.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+pub fn installed_servers() -> Option<RealServers> {
+    match real_servers() {
+        Ok(servers) => Some(servers),
+        Err(error) if std::env::var_os("CI").is_some() => panic!("{error}"),
+        Err(error) => {
+            eprintln!("skipped: {error}");
+            None
+        }
+    }
+}
+
 fn in_directory(directory: &Path) -> Result<RealServers, TestkitError> {
     // The script writes this last, so it stands for a complete installation.
     let stamp = directory.join("installed.lock");

@@ -11,6 +11,7 @@ use crate::Builtin;
 use crate::engine::{Engine, Generation, Request};
 use crate::questions;
 use crate::reply::Reply;
+use crate::time::deadline;
 
 /// The longest text that `big` makes.
 const LARGEST_TEXT: u64 = 64 * 1024 * 1024;
@@ -18,8 +19,6 @@ const LARGEST_TEXT: u64 = 64 * 1024 * 1024;
 const MOST_REPETITIONS: u64 = 1_000_000;
 /// How long a grandchild lives if nobody ends it.
 const GRANDCHILD_SECONDS: &str = "300";
-/// How long `ask_roots` waits for the client.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs a built-in.
 pub(crate) async fn run(builtin: Builtin, engine: &Arc<Engine>, request: &Request) -> Reply {
@@ -248,7 +247,7 @@ async fn ask_roots(request: &Request) -> Reply {
         };
     }
     let answer = request.peer.ask(&request.outbox, "roots/list", None);
-    match tokio::time::timeout(PATIENCE, answer).await {
+    match tokio::time::timeout(deadline(), answer).await {
         Ok(Ok(answer)) => {
             let part = if answer.get("error").is_some() { "error" } else { "result" };
             Reply::structured(&json!({ part: answer[part] }))

@@ -1,4 +1,4 @@
-//! Limits that stand still while a person is asked.
+//! ServerLimits that stand still while a person is asked.
 
 use std::time::Duration;
 

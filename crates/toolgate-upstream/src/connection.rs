@@ -4,10 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use rmcp::{
     RoleClient,
-    model::{
-        ClientRequest, GetExtensions, JsonObject, RequestMetaObject, ServerResult,
-        SubscriptionFilter,
-    },
+    model::{ClientRequest, GetExtensions, RequestMetaObject, ServerResult, SubscriptionFilter},
     service::{Peer, PeerRequestOptions, RequestHandle, ServiceError},
 };
 use serde_json::Value;
@@ -16,7 +13,8 @@ use tokio::{
     time::Instant,
 };
 use tokio_util::sync::CancellationToken;
-use toolgate_catalog::{Era, ServerName};
+use toolgate_catalog::ServerName;
+use toolgate_mcp::{Era, JsonObject, meta, methods};
 
 use crate::{
     backoff::Backoff,
@@ -24,12 +22,12 @@ use crate::{
     error::CallError,
     handshake::{Handshake, Running},
     input::{InputRequired, MAX_ROUNDS, Unanswered},
+    input_handler::{self, InputHandler},
     listing::{self, Listing},
     process::Process,
     raw,
     redact::Redactor,
-    respondent::{self, Respondent},
-    spec::Limits,
+    spec::ServerLimits,
     tap::Heard,
     ticket::Ticket,
     turns::{Caller, Turn},
@@ -58,7 +56,7 @@ pub struct CallOptions {
     /// Ends the call; the server is told.
     pub cancel: CancellationToken,
     /// Answers what the server asks before it has a result. Without one its questions are refused.
-    pub respondent: Option<Arc<dyn Respondent>>,
+    pub input_handler: Option<Arc<dyn InputHandler>>,
 }
 
 /// A connection whose handshake is done. Dropping it ends it.
@@ -82,7 +80,7 @@ pub(crate) struct About {
     pub(crate) server: ServerName,
     /// Where it is, for texts; of a child, nothing.
     pub(crate) place: Option<String>,
-    pub(crate) limits: Limits,
+    pub(crate) limits: ServerLimits,
     pub(crate) redactor: Redactor,
 }
 
@@ -102,13 +100,8 @@ enum Wait {
 }
 
 /// `_meta` keys that say who speaks on this connection, and how. Ours are not the caller's.
-const CONNECTION_META: [&str; 4] = [
-    "progressToken",
-    "io.modelcontextprotocol/protocolVersion",
-    "io.modelcontextprotocol/clientInfo",
-    CAPABILITIES_META,
-];
-const CAPABILITIES_META: &str = "io.modelcontextprotocol/clientCapabilities";
+const CONNECTION_META: [&str; 4] =
+    [meta::PROGRESS_TOKEN, meta::PROTOCOL_VERSION, meta::CLIENT_INFO, meta::CLIENT_CAPABILITIES];
 
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -237,7 +230,7 @@ impl Connection {
         options: CallOptions,
     ) -> Result<Value, CallFailure> {
         let mut limits = self.about.limits;
-        if request.method() == "subscriptions/listen" {
+        if request.method() == methods::LISTEN {
             // It has no answer until it is ended.
             (limits.idle, limits.total) = (Duration::MAX, Duration::MAX);
         }
@@ -262,7 +255,7 @@ impl Connection {
             let started = Instant::now();
             let answering = async {
                 tokio::time::sleep(asked.pause(round)).await;
-                asked.ask(options.respondent.as_deref()).await
+                asked.ask(options.input_handler.as_deref()).await
             };
             let answers = tokio::select! {
                 biased;
@@ -287,7 +280,7 @@ impl Connection {
         if self.handshake.era != Era::Legacy {
             return Ok(None);
         }
-        let caller = Caller::of(options.respondent.as_ref());
+        let caller = Caller::of(options.input_handler.as_ref());
         tokio::select! {
             biased;
             () = options.cancel.cancelled() => Err(CallFailure::Failed(CallError::Cancelled)),
@@ -306,10 +299,10 @@ impl Connection {
         about: &str,
         mut request: ClientRequest,
         options: &CallOptions,
-        limits: &Limits,
+        limits: &ServerLimits,
         turn: &mut Option<Turn>,
     ) -> Result<Value, CallFailure> {
-        let ticket = Ticket::new(options.progress.clone(), options.respondent.clone());
+        let ticket = Ticket::new(options.progress.clone(), options.input_handler.clone());
         request.extensions_mut().insert(ticket.clone());
         // The limits are ours: rmcp's would be lost with a call that is cancelled.
         let mut request_options = PeerRequestOptions::no_options();
@@ -347,7 +340,7 @@ impl Connection {
         handle: &mut RequestHandle<RoleClient>,
         ticket: &Ticket,
         cancel: &CancellationToken,
-        limits: &Limits,
+        limits: &ServerLimits,
     ) -> Wait {
         let asking = ticket.asking();
         let total = asking.elapse(limits.total, PERSON_PATIENCE);
@@ -373,10 +366,10 @@ impl Connection {
     fn meta(&self, options: &CallOptions) -> RequestMetaObject {
         let mut meta = options.meta.clone().map(caller_meta).unwrap_or_default();
         if self.handshake.era == Era::Modern
-            && let Some(respondent) = &options.respondent
+            && let Some(respondent) = &options.input_handler
         {
-            let askable = respondent::askable(respondent.as_ref());
-            meta.insert(CAPABILITIES_META.to_owned(), Value::Object(askable));
+            let askable = input_handler::askable(respondent.as_ref());
+            meta.insert(meta::CLIENT_CAPABILITIES.to_owned(), Value::Object(askable));
         }
         meta
     }

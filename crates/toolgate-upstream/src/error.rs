@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use rmcp::model::ErrorData;
 use thiserror::Error;
 use toolgate_catalog::ServerName;
+use toolgate_mcp::ErrorObject;
 
 /// Why a server is not connected: a row of `toolgate status`. Other servers are not concerned.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct ConnectFailure {
     /// What happened, in one sentence without its full stop.
     pub reason: String,
     /// What a person can do about it.
@@ -27,7 +27,7 @@ pub enum CallError {
         /// The server.
         server: ServerName,
         /// Why.
-        failure: Failure,
+        failure: ConnectFailure,
     },
     /// The server wants a login, or one with more rights. It refused the call, which took no effect,
     /// so that trying again after the login is safe.
@@ -38,7 +38,7 @@ pub enum CallError {
         /// The tool.
         tool: String,
         /// What it wants.
-        failure: Failure,
+        failure: ConnectFailure,
     },
     /// The connection ended while the call was under way. Whether it had an effect is unknown, and
     /// it was not repeated. The server is being restarted.
@@ -95,7 +95,7 @@ pub enum CallError {
         /// The tool.
         tool: String,
         /// Its answer.
-        error: ErrorData,
+        error: ErrorObject,
     },
     /// The message could not be delivered, or its answer not be read. The message says what is
     /// known of the effect. Other calls are not concerned.

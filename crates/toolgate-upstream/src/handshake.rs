@@ -6,7 +6,7 @@ use rmcp::{
     ErrorData, RoleClient, Service,
     model::{
         ClientCapabilities, ClientResult, CustomRequest, CustomResult, Implementation,
-        InitializeRequestParams, JsonObject, ProtocolVersion, ServerNotification, ServerRequest,
+        InitializeRequestParams, ProtocolVersion, ServerNotification, ServerRequest,
         SubscriptionFilter,
     },
     service::{
@@ -17,11 +17,11 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use toolgate_catalog::Era;
+use toolgate_mcp::{Era, JsonObject};
 
 use crate::{
+    input_handler::InputRequest,
     questions, raw,
-    respondent::Question,
     tap::{Heard, Tap, TapOptions},
 };
 
@@ -203,9 +203,11 @@ impl Service<RoleClient> for Client {
             _ => return Err(ErrorData::internal_error("unexpected form of a question", None)),
         };
         let origin = context.extensions.get::<InboundStreamOrigin>();
-        let question = Question { method, params };
+        let question = InputRequest { method, params };
         let answer = questions::answer(&self.heard, question, origin, &context.ct).await;
-        answer.map(|answer| ClientResult::CustomResult(CustomResult(answer)))
+        answer
+            .map_err(raw::rmcp_error)
+            .map(|answer| ClientResult::CustomResult(CustomResult(answer)))
     }
 
     async fn handle_notification(

@@ -6,13 +6,11 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use futures::future::try_join_all;
-use rmcp::{
-    ErrorData,
-    model::{ClientRequest, InputResponses},
-};
+use rmcp::model::{ClientRequest, InputResponses};
 use serde_json::Value;
+use toolgate_mcp::ErrorObject;
 
-use crate::respondent::{Question, Respondent, can_answer};
+use crate::input_handler::{InputHandler, InputRequest, can_answer};
 
 /// How often a call may be answered with questions. A person is not to be asked for ever.
 pub(crate) const MAX_ROUNDS: u32 = 16;
@@ -24,7 +22,7 @@ const MAX_WORDS: usize = 200;
 /// What a result asks for.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct InputRequired {
-    questions: Vec<(String, Question)>,
+    questions: Vec<(String, InputRequest)>,
     /// To be sent back as it is.
     state: Option<String>,
 }
@@ -33,9 +31,9 @@ pub(crate) struct InputRequired {
 #[derive(Debug)]
 pub(crate) enum Unanswered {
     /// There is nobody who could be asked this.
-    CannotBeAsked(Question),
+    CannotBeAsked(InputRequest),
     /// Whoever was asked refused.
-    Refused(Question, ErrorData),
+    Refused(InputRequest, ErrorObject),
     /// Nobody answered in time.
     Late,
 }
@@ -58,7 +56,7 @@ impl InputRequired {
                 let questions = requests.iter().map(|(key, request)| {
                     let method = request.get("method")?.as_str()?.to_owned();
                     let params = request.get("params").cloned();
-                    Some((key.clone(), Question { method, params }))
+                    Some((key.clone(), InputRequest { method, params }))
                 });
                 match questions.collect() {
                     Some(questions) => questions,
@@ -77,10 +75,10 @@ impl InputRequired {
     /// Asks everything at the same time.
     pub(crate) async fn ask(
         &self,
-        respondent: Option<&dyn Respondent>,
+        respondent: Option<&dyn InputHandler>,
     ) -> Result<InputResponses, Unanswered> {
         // Nobody is asked the first question where the second has nobody to answer it.
-        let answered = |question: &Question| {
+        let answered = |question: &InputRequest| {
             respondent.is_some_and(|respondent| can_answer(respondent.capabilities(), question))
         };
         if let Some((_, question)) = self.questions.iter().find(|(_, asked)| !answered(asked)) {
@@ -128,7 +126,7 @@ impl InputRequired {
 }
 
 /// A question in a few words.
-pub(crate) fn in_words(question: &Question) -> String {
+pub(crate) fn in_words(question: &InputRequest) -> String {
     let param = |name: &str| {
         let text = question.params.as_ref()?.get(name)?.as_str()?;
         Some(text.chars().take(MAX_WORDS).collect::<String>())
@@ -200,7 +198,7 @@ mod tests {
     #[test]
     fn a_question_is_told_in_a_few_words() {
         let words = |method: &str, params: Value| {
-            in_words(&Question { method: method.to_owned(), params: Some(params) })
+            in_words(&InputRequest { method: method.to_owned(), params: Some(params) })
         };
         let long = "x".repeat(1000);
         assert_eq!(

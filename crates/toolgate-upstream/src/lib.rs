@@ -2,7 +2,7 @@
 //!
 //! [`Upstream`] holds one supervisor a server. Each connects on its own, with its own deadline,
 //! so that a slow or dead server is a [`ServerState`] and never a delay for another. What happens
-//! is told to an [`Observer`].
+//! is told to an [`ServerObserver`].
 //!
 //! rmcp does the protocol: requests and their answers, cancellation, both lifecycles, Streamable
 //! HTTP. Around it stand three things of our own:
@@ -25,6 +25,7 @@ mod error;
 mod handshake;
 mod http;
 mod input;
+mod input_handler;
 mod line;
 mod lines;
 mod listing;
@@ -33,7 +34,6 @@ mod questions;
 mod raw;
 mod reasons;
 mod redact;
-mod respondent;
 mod server;
 mod spec;
 mod sse;
@@ -46,16 +46,18 @@ mod upstream;
 mod watchdog;
 
 pub use auth::{
-    AuthorizationSettings, Authorizer, CallbackListener, CredentialKeeper, Credentials,
-    KeeperError, KeeperLock, Login, LoginError, LoginState, LogoutOutcome, MemoryKeeper,
+    AuthorizationSettings, Authorizer, CallbackListener, CredentialLock, CredentialStore,
+    CredentialStoreError, Login, LoginCredentials, LoginError, LoginState, LogoutOutcome,
+    MemoryCredentialStore,
 };
 pub use connection::{CallOptions, Progress};
-pub use error::{CallError, Failure};
+pub use error::{CallError, ConnectFailure};
 pub use handshake::Handshake;
-pub use line::{Line, LineClient, LineError, LineRequest, LineSink};
+pub use input_handler::{ClientId, InputHandler, InputRequest, can_answer};
+pub use line::{ConnectionClient, ConnectionHandler, RawConnection, RawRequest, RequestError};
 pub use listing::{Listing, ListingProblem};
 pub use redact::Redactor;
-pub use respondent::{ClientId, Question, Respondent, can_answer};
 pub use server::{ServerState, StateKind};
-pub use spec::{Endpoint, HttpDialect, HttpEndpoint, Limits, ServerSpec, Start, StdioEndpoint};
-pub use upstream::{Observer, OutputSource, ServerPool, Upstream};
+pub use spec::{Endpoint, HttpEndpoint, ServerLimits, ServerSpec, StartMode, StdioEndpoint};
+pub use toolgate_mcp::HttpDialect;
+pub use upstream::{OutputSource, ServerObserver, ServerPool, Upstream};

@@ -13,17 +13,16 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use rmcp::{ErrorData, model::JsonObject};
 use serde_json::{Value, json};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
-use toolgate_catalog::Era;
+use toolgate_mcp::{Era, ErrorObject, JsonObject, methods};
 
 use crate::{
     clock::PERSON_PATIENCE,
-    error::Failure,
+    error::ConnectFailure,
+    input_handler::InputRequest,
     raw, reasons,
-    respondent::Question,
     spec::{Endpoint, ServerSpec, place},
     watchdog::Watchdog,
 };
@@ -45,7 +44,7 @@ use wire::Wire;
 
 /// Whom a line is for.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LineClient {
+pub struct ConnectionClient {
     /// Its `Implementation`, as the client sent it.
     pub info: Value,
     /// What it can be asked, as the client sent it.
@@ -53,7 +52,7 @@ pub struct LineClient {
 }
 
 /// Gets what a server sends of its own accord. Called in the order in which it came.
-pub trait LineSink: Send + Sync + 'static {
+pub trait ConnectionHandler: Send + Sync + 'static {
     /// The server tells something. `about` is the key of the request that it belongs to, where that
     /// is known: progress by its token, a subscription by its id, and over HTTP whatever comes on the
     /// stream of a request. Must return soon.
@@ -65,13 +64,13 @@ pub trait LineSink: Send + Sync + 'static {
     fn question(
         &self,
         about: Option<&Value>,
-        question: Question,
-    ) -> BoxFuture<'static, Result<Value, ErrorData>>;
+        question: InputRequest,
+    ) -> BoxFuture<'static, Result<Value, ErrorObject>>;
 }
 
 /// A request of the client.
 #[derive(Debug, Clone)]
-pub struct LineRequest {
+pub struct RawRequest {
     /// The caller's id for it.
     pub key: Value,
     /// Its method.
@@ -84,10 +83,10 @@ pub struct LineRequest {
 
 /// Why a request has no result.
 #[derive(Debug, Clone, PartialEq, Error)]
-pub enum LineError {
+pub enum RequestError {
     /// The server answered with a JSON-RPC error. The line is still there.
     #[error("{}", .0.message)]
-    Refused(ErrorData),
+    Refused(ErrorObject),
     /// The caller cancelled; the server was told.
     #[error("the request was cancelled")]
     Cancelled,
@@ -101,7 +100,7 @@ pub enum LineError {
 }
 
 /// A connection to one server, for one client. Dropping it ends it, and the server's process with it.
-pub struct Line {
+pub struct RawConnection {
     spec: ServerSpec,
     era: Era,
     greeting: Value,
@@ -113,18 +112,18 @@ pub struct Line {
 /// One for all lines: it costs a process.
 static WATCHDOG: LazyLock<Watchdog> = LazyLock::new(Watchdog::default);
 
-impl Line {
+impl RawConnection {
     /// Connects: in the era that [`ServerSpec::remembered_era`] names where it does, and in the newest
     /// that the server speaks otherwise.
     pub async fn open(
         spec: &ServerSpec,
-        client: LineClient,
-        sink: Arc<dyn LineSink>,
-    ) -> Result<Self, Failure> {
+        client: ConnectionClient,
+        sink: Arc<dyn ConnectionHandler>,
+    ) -> Result<Self, ConnectFailure> {
         let limit = spec.limits.connect;
         match tokio::time::timeout(limit, greeting::open(spec, client, sink)).await {
             Ok(line) => line,
-            Err(_) => Err(Failure {
+            Err(_) => Err(ConnectFailure {
                 reason: format!("no answer to the handshake within {} s", limit.as_secs_f64()),
                 action: "raise `connectTimeoutSeconds` of the server".to_owned(),
             }),
@@ -145,17 +144,17 @@ impl Line {
     /// cancelled or the server ends it; everything else has the server's `total` limit, in which the
     /// time that people need for questions does not count. The server is told of a request that is
     /// cancelled, not of one that is only waited for no longer.
-    pub async fn request(&self, request: LineRequest) -> Result<Value, LineError> {
-        let LineRequest { key, method, params, cancel } = request;
+    pub async fn request(&self, request: RawRequest) -> Result<Value, RequestError> {
+        let RawRequest { key, method, params, cancel } = request;
         if cancel.is_cancelled() {
-            return Err(LineError::Cancelled);
+            return Err(RequestError::Cancelled);
         }
-        let params = self.dress.request(params).map_err(LineError::Refused)?;
+        let params = self.dress.request(params).map_err(RequestError::Refused)?;
         let mut waiting = self.exchange.begin(key, &method, params.as_ref());
         let id = waiting.id();
         let limit = self.spec.limits.total;
         let in_time = async {
-            if method == "subscriptions/listen" {
+            if method == methods::LISTEN {
                 std::future::pending::<()>().await;
             } else {
                 self.exchange.asking().elapse(limit, PERSON_PATIENCE).await;
@@ -166,14 +165,14 @@ impl Line {
         let (error, reason) = tokio::select! {
             biased;
             answer = waiting.answered() => return answer.map_err(|trouble| self.error(&trouble)),
-            () = cancel.cancelled() => (LineError::Cancelled, "cancelled by the caller"),
+            () = cancel.cancelled() => (RequestError::Cancelled, "cancelled by the caller"),
             trouble = carrying => return Err(self.error(&trouble)),
-            () = in_time => (LineError::TimedOut(limit), "no answer in time"),
+            () = in_time => (RequestError::TimedOut(limit), "no answer in time"),
         };
         drop(waiting);
         if self.wire.is_told_of_cancellations(self.era) {
             let params = json!({ "requestId": id, "reason": reason });
-            let telling = self.notify("notifications/cancelled", Some(params));
+            let telling = self.notify(methods::CANCELLED, Some(params));
             let _ = tokio::time::timeout(STOP_PATIENCE, telling).await;
         }
         Err(error)
@@ -181,8 +180,8 @@ impl Line {
 
     /// Sends a notification of the client. Those of the connection itself, `notifications/initialized`
     /// and the cancellation of requests, are sent by the line.
-    pub async fn notify(&self, method: &str, params: Option<Value>) -> Result<(), LineError> {
-        let params = self.dress.notification(params).map_err(LineError::Refused)?;
+    pub async fn notify(&self, method: &str, params: Option<Value>) -> Result<(), RequestError> {
+        let params = self.dress.notification(params).map_err(RequestError::Refused)?;
         Box::pin(self.wire.notify(method, params)).await.map_err(|trouble| self.error(&trouble))
     }
 
@@ -198,7 +197,7 @@ impl Line {
         self.exchange.close();
     }
 
-    fn error(&self, trouble: &Trouble) -> LineError {
+    fn error(&self, trouble: &Trouble) -> RequestError {
         let redactor = self.spec.endpoint.redactor();
         let place = match &self.spec.endpoint {
             Endpoint::Stdio(_) => "the server".to_owned(),
@@ -210,11 +209,11 @@ impl Line {
             }
             Trouble::Refused(error) => {
                 let mut error = error.clone();
-                error.message = redactor.clean(&error.message).into();
+                error.message = redactor.clean(&error.message);
                 if let Some(data) = &mut error.data {
                     redactor.clean_value(data);
                 }
-                return LineError::Refused(error);
+                return RequestError::Refused(error);
             }
             Trouble::Closed => "the connection to the server ended".to_owned(),
             Trouble::NoAnswer => "the server ended its answer before it was there".to_owned(),
@@ -226,21 +225,25 @@ impl Line {
                 },
             },
         };
-        LineError::Transport(redactor.line(&text))
+        RequestError::Transport(redactor.line(&text))
     }
 }
 
 /// How long a server is given to take its leave, and to be told of a cancellation.
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
 
-impl fmt::Debug for Line {
+impl fmt::Debug for RawConnection {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (spec, era) = (&self.spec, &self.era);
-        formatter.debug_struct("Line").field("spec", spec).field("era", era).finish_non_exhaustive()
+        formatter
+            .debug_struct("RawConnection")
+            .field("spec", spec)
+            .field("era", era)
+            .finish_non_exhaustive()
     }
 }
 
-impl Drop for Line {
+impl Drop for RawConnection {
     fn drop(&mut self) {
         self.exchange.close();
     }

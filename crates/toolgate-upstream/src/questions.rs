@@ -5,13 +5,14 @@
 //! does not say. A question goes to a client only where it can be no other's.
 
 use futures::future::join_all;
-use rmcp::{ErrorData, model::ErrorCode, service::InboundStreamOrigin};
+use rmcp::service::InboundStreamOrigin;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
+use toolgate_mcp::{ErrorObject, codes};
 
 use crate::{
     clock::PERSON_PATIENCE,
-    respondent::{Question, can_answer},
+    input_handler::{InputRequest, can_answer},
     tap::Heard,
     ticket::Ticket,
 };
@@ -37,10 +38,10 @@ enum Unasked {
 /// Answers a server's request.
 pub(crate) async fn answer(
     heard: &Heard,
-    question: Question,
+    question: InputRequest,
     origin: Option<&InboundStreamOrigin>,
     withdrawn: &CancellationToken,
-) -> Result<Value, ErrorData> {
+) -> Result<Value, ErrorObject> {
     let method = question.method.clone();
     let asked = match find(heard, &question, origin) {
         Ok(calls) => ask(&calls, question, withdrawn).await,
@@ -55,7 +56,7 @@ pub(crate) async fn answer(
 /// Finds whose question it is: the calls that it can be about, all of one caller that can be asked.
 fn find(
     heard: &Heard,
-    question: &Question,
+    question: &InputRequest,
     origin: Option<&InboundStreamOrigin>,
 ) -> Result<Vec<Ticket>, Unasked> {
     let mut calls = match origin {
@@ -97,9 +98,9 @@ fn of_one_caller(heard: &Heard) -> Result<Vec<Ticket>, Unasked> {
 /// Asks, for as long as anybody wants to know.
 async fn ask(
     calls: &[Ticket],
-    question: Question,
+    question: InputRequest,
     withdrawn: &CancellationToken,
-) -> Result<Result<Value, ErrorData>, Unasked> {
+) -> Result<Result<Value, ErrorObject>, Unasked> {
     let _open: Vec<_> = calls.iter().map(|call| call.asking().open()).collect();
     tokio::select! {
         biased;
@@ -112,7 +113,10 @@ async fn ask(
 
 /// The answer of the caller, by way of one of its calls: where that ended before it could ask, by way
 /// of the next.
-async fn answer_of(calls: &[Ticket], question: &Question) -> Option<Result<Value, ErrorData>> {
+async fn answer_of(
+    calls: &[Ticket],
+    question: &InputRequest,
+) -> Option<Result<Value, ErrorObject>> {
     let mut said = None;
     for call in calls {
         let Some(respondent) = call.respondent() else { continue };
@@ -129,29 +133,28 @@ async fn answer_of(calls: &[Ticket], question: &Question) -> Option<Result<Value
 impl Unasked {
     /// What the server is told. It was promised that such questions are answered, so that where the
     /// protocol has words for "nobody answered" they are used.
-    fn answer(self, method: &str) -> Result<Value, ErrorData> {
-        let refused = |code, why: &str| Err(ErrorData::new(code, why.to_owned(), None));
+    fn answer(self, method: &str) -> Result<Value, ErrorObject> {
+        let refused = |code, why: &str| Err(ErrorObject::new(code, why.to_owned(), None));
         match (self, method) {
-            (Self::Unknown, _) => refused(
-                ErrorCode::METHOD_NOT_FOUND,
-                "this client does not know this kind of question",
-            ),
+            (Self::Unknown, _) => {
+                refused(codes::METHOD_NOT_FOUND, "this client does not know this kind of question")
+            }
             (Self::Ambiguous, _) => refused(
-                ErrorCode::INVALID_REQUEST,
+                codes::INVALID_REQUEST,
                 "calls of several clients are under way on this connection, so that it is not known \
                  whom this is for; from now on calls come from one client at a time",
             ),
             (Self::TooMany, _) => refused(
-                ErrorCode::INVALID_REQUEST,
+                codes::INVALID_REQUEST,
                 "one call may not bring so many questions; no more are answered",
             ),
             (Self::Nobody | Self::Over, "elicitation/create") => Ok(json!({ "action": "cancel" })),
             (Self::Nobody, "roots/list") => Ok(json!({ "roots": [] })),
             (Self::Nobody, _) => refused(
-                ErrorCode::METHOD_NOT_FOUND,
+                codes::METHOD_NOT_FOUND,
                 "the client that this is for cannot be asked such things",
             ),
-            (Self::Over, _) => refused(ErrorCode::INTERNAL_ERROR, "nobody answered in time"),
+            (Self::Over, _) => refused(codes::INTERNAL_ERROR, "nobody answered in time"),
         }
     }
 }
@@ -162,13 +165,14 @@ mod tests {
 
     use futures::{FutureExt, future::BoxFuture};
     use rmcp::model::{
-        ClientJsonRpcMessage, ClientRequest, CustomRequest, GetExtensions, JsonObject, RequestId,
+        ClientJsonRpcMessage, ClientRequest, CustomRequest, GetExtensions, RequestId,
     };
     use tokio::time::Instant;
+    use toolgate_mcp::JsonObject;
 
     use super::*;
     use crate::{
-        respondent::{ClientId, Respondent},
+        input_handler::{ClientId, InputHandler},
         turns::Caller,
     };
 
@@ -180,13 +184,13 @@ mod tests {
     #[derive(Debug)]
     struct Way(ClientId, Result<&'static str, ()>, JsonObject);
 
-    impl Respondent for Way {
+    impl InputHandler for Way {
         fn capabilities(&self) -> &JsonObject {
             &self.2
         }
 
-        fn answer(&self, _question: Question) -> BoxFuture<'_, Result<Value, ErrorData>> {
-            let gone = |()| ErrorData::internal_error("the client is gone", None);
+        fn answer(&self, _question: InputRequest) -> BoxFuture<'_, Result<Value, ErrorObject>> {
+            let gone = |()| ErrorObject::internal_error("the client is gone", None);
             Box::pin(std::future::ready(self.1.map(|said| json!(said)).map_err(gone)))
         }
 
@@ -195,12 +199,12 @@ mod tests {
         }
     }
 
-    impl Respondent for Person {
+    impl InputHandler for Person {
         fn capabilities(&self) -> &JsonObject {
             &self.1
         }
 
-        fn answer(&self, _question: Question) -> BoxFuture<'_, Result<Value, ErrorData>> {
+        fn answer(&self, _question: InputRequest) -> BoxFuture<'_, Result<Value, ErrorObject>> {
             Box::pin(async {
                 match self.0 {
                     Some(name) => Ok(json!(name)),
@@ -215,11 +219,11 @@ mod tests {
         everything.as_object().unwrap().clone()
     }
 
-    fn person(name: Option<&'static str>) -> Arc<dyn Respondent> {
+    fn person(name: Option<&'static str>) -> Arc<dyn InputHandler> {
         Arc::new(Person(name, everything()))
     }
 
-    fn way(client: ClientId, said: Result<&'static str, ()>) -> Arc<dyn Respondent> {
+    fn way(client: ClientId, said: Result<&'static str, ()>) -> Arc<dyn InputHandler> {
         Arc::new(Way(client, said, everything()))
     }
 
@@ -227,7 +231,7 @@ mod tests {
         Arc::new(Heard::new(Arc::default(), |_, _| {}))
     }
 
-    fn call(heard: &Heard, id: i64, respondent: Option<&Arc<dyn Respondent>>) -> Ticket {
+    fn call(heard: &Heard, id: i64, respondent: Option<&Arc<dyn InputHandler>>) -> Ticket {
         let ticket = Ticket::new(None, respondent.cloned());
         let mut request = ClientRequest::CustomRequest(CustomRequest::new("x", None));
         request.extensions_mut().insert(ticket.clone());
@@ -235,11 +239,11 @@ mod tests {
         ticket
     }
 
-    async fn asked(heard: &Heard, method: &str, stream: Option<i64>) -> Result<Value, i32> {
-        let question = Question { method: method.to_owned(), params: None };
+    async fn asked(heard: &Heard, method: &str, stream: Option<i64>) -> Result<Value, i64> {
+        let question = InputRequest { method: method.to_owned(), params: None };
         let origin = stream.map(|id| InboundStreamOrigin::OutboundRequest(RequestId::Number(id)));
         let answer = answer(heard, question, origin.as_ref(), &CancellationToken::new()).await;
-        answer.map_err(|error| error.code.0)
+        answer.map_err(|error| error.code)
     }
 
     #[tokio::test]

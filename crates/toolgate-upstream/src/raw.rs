@@ -17,6 +17,7 @@ use rmcp::{
     transport::common::http_header::JSON_MIME_TYPE,
 };
 use serde_json::{Map, Value};
+use toolgate_mcp::ErrorObject;
 
 /// Marks a result that travels through rmcp's own decoder, inside an object that fits none of its
 /// types.
@@ -83,17 +84,17 @@ pub(crate) fn decode(
 
 /// Stands for an answer that came but cannot be used, so that the call that waits for it ends.
 pub(crate) fn unreadable(why: &str, id: Option<RequestId>) -> ServerJsonRpcMessage {
-    ServerJsonRpcMessage::error(unreadable_error(why), id)
+    ServerJsonRpcMessage::error(rmcp_error(unreadable_error(why)), id)
 }
 
 /// The error of such an answer.
-pub(crate) fn unreadable_error(why: &str) -> ErrorData {
+pub(crate) fn unreadable_error(why: &str) -> ErrorObject {
     let mark = Value::Object(Map::from_iter([(UNREADABLE.to_owned(), Value::Bool(true))]));
-    ErrorData::new(ErrorCode::INTERNAL_ERROR, why.to_owned(), Some(mark))
+    ErrorObject::internal_error(why, Some(mark))
 }
 
 /// Whether an error is one of ours about an answer ([`unreadable`]).
-pub(crate) fn is_unreadable(error: &ErrorData) -> bool {
+pub(crate) fn is_unreadable(error: &ErrorObject) -> bool {
     error.data.as_ref().is_some_and(|data| data.get(UNREADABLE).is_some())
 }
 
@@ -282,14 +283,16 @@ fn request_id(fields: &Map<String, Value>) -> Option<RequestId> {
 
 /// Servers get errors wrong too. Whatever they meant, the call that waits for it must end.
 pub(crate) fn read_error(error: &Value) -> ErrorData {
-    serde_json::from_value(error.clone()).unwrap_or_else(|_| {
-        let message = error
-            .get("message")
-            .and_then(Value::as_str)
-            .map_or_else(|| error.to_string(), str::to_owned);
-        let message: String = message.chars().take(2000).collect();
-        ErrorData::new(ErrorCode::INTERNAL_ERROR, message, None)
-    })
+    rmcp_error(ErrorObject::from_any(error))
+}
+
+pub(crate) fn rmcp_error(error: ErrorObject) -> ErrorData {
+    let code = i32::try_from(error.code).map_or(ErrorCode::INTERNAL_ERROR, ErrorCode);
+    ErrorData::new(code, error.message, error.data)
+}
+
+pub(crate) fn error_object(error: ErrorData) -> ErrorObject {
+    ErrorObject::new(error.code.0.into(), error.message, error.data)
 }
 
 #[cfg(test)]
@@ -422,7 +425,7 @@ mod tests {
     fn a_hollow_answer_ends_the_call_too() {
         let message = decode(json!({"jsonrpc": "2.0", "id": 1}), |_| false);
         let Some(ServerJsonRpcMessage::Error(error)) = message else { panic!("{message:?}") };
-        assert!(is_unreadable(&error.error));
+        assert!(is_unreadable(&error_object(error.error.clone())));
     }
 
     #[test]

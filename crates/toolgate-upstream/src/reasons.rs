@@ -11,7 +11,7 @@ use rmcp::{
 
 use crate::{
     auth::Trouble,
-    error::Failure,
+    error::ConnectFailure,
     spec::{HttpEndpoint, StdioEndpoint, place},
 };
 
@@ -81,7 +81,10 @@ pub(crate) fn is_refusal(error: &ClientInitializeError) -> bool {
 }
 
 /// Why a handshake over HTTP failed.
-pub(crate) fn url_failure(endpoint: &HttpEndpoint, error: &(dyn Error + 'static)) -> Failure {
+pub(crate) fn url_failure(
+    endpoint: &HttpEndpoint,
+    error: &(dyn Error + 'static),
+) -> ConnectFailure {
     let place = place(&endpoint.url);
     if let Some(trouble) = trouble(error) {
         return trouble.failure.clone();
@@ -89,21 +92,21 @@ pub(crate) fn url_failure(endpoint: &HttpEndpoint, error: &(dyn Error + 'static)
     if wants_authorization(error) {
         let status =
             if find::<AuthRequiredError>(error).is_some() { Some(401) } else { status(error) };
-        return Failure {
+        return ConnectFailure {
             reason: format!("{place} asks for authorization ({})", status.unwrap_or(403)),
             action: "add or correct the `Authorization` header under `headers` of the server"
                 .to_owned(),
         };
     }
     if let Some(status) = status(error) {
-        return Failure {
+        return ConnectFailure {
             reason: format!("{place} answered HTTP {status}"),
             action: "check `url` and `headers` of the server".to_owned(),
         };
     }
     match unreachable(error, &place) {
-        Some(reason) => Failure { reason, action: START_OR_CORRECT.to_owned() },
-        None => Failure {
+        Some(reason) => ConnectFailure { reason, action: START_OR_CORRECT.to_owned() },
+        None => ConnectFailure {
             reason: format!("the handshake with {place} failed: {}", plain(error)),
             action:
                 "check that `url` of the server is an MCP endpoint (Streamable HTTP or HTTP+SSE)"
@@ -113,12 +116,12 @@ pub(crate) fn url_failure(endpoint: &HttpEndpoint, error: &(dyn Error + 'static)
 }
 
 /// Why a command did not start.
-pub(crate) fn spawn_failure(endpoint: &StdioEndpoint, error: &io::Error) -> Failure {
+pub(crate) fn spawn_failure(endpoint: &StdioEndpoint, error: &io::Error) -> ConnectFailure {
     let command = &endpoint.command;
     if let Some(cwd) = &endpoint.cwd
         && !cwd.is_dir()
     {
-        return Failure {
+        return ConnectFailure {
             reason: format!("its working directory {} does not exist", cwd.display()),
             action: "correct `cwd` of the server".to_owned(),
         };
@@ -129,15 +132,15 @@ pub(crate) fn spawn_failure(endpoint: &StdioEndpoint, error: &io::Error) -> Fail
         kind => kind,
     };
     match kind {
-        io::ErrorKind::NotFound => Failure {
+        io::ErrorKind::NotFound => ConnectFailure {
             reason: format!("the command `{command}` was not found"),
             action: "install it, or write its full path as `command`".to_owned(),
         },
-        io::ErrorKind::PermissionDenied => Failure {
+        io::ErrorKind::PermissionDenied => ConnectFailure {
             reason: format!("the command `{command}` may not be run"),
             action: "make it executable".to_owned(),
         },
-        _ => Failure {
+        _ => ConnectFailure {
             reason: format!("the command `{command}` did not start: {error}"),
             action: "correct `command` of the server".to_owned(),
         },

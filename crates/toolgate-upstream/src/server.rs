@@ -7,20 +7,21 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, JsonObject};
+use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest};
 use serde_json::Value;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
+use toolgate_mcp::JsonObject;
 
 use crate::{
     connection::{CallFailure, CallOptions, Connection},
-    error::{CallError, Failure},
+    error::{CallError, ConnectFailure},
     handshake::Handshake,
     listing::ListingProblem,
     redact::Redactor,
-    spec::{Endpoint, ServerSpec, Start},
+    spec::{Endpoint, ServerSpec, StartMode},
     turns::Turns,
-    upstream::{Observer, OutputSource},
+    upstream::{OutputSource, ServerObserver},
     watchdog::Watchdog,
 };
 
@@ -38,7 +39,7 @@ pub struct ServerState {
     /// In one word.
     pub kind: StateKind,
     /// Why there is no connection.
-    pub failure: Option<Failure>,
+    pub failure: Option<ConnectFailure>,
     /// What the server said of itself, last time it did.
     pub handshake: Option<Handshake>,
     /// What is wrong with its list of tools.
@@ -70,7 +71,7 @@ pub(crate) struct Server {
     pub(crate) spec: ServerSpec,
     redactor: Redactor,
     watchdog: Watchdog,
-    observer: Arc<dyn Observer>,
+    observer: Arc<dyn ServerObserver>,
     /// Kept over connections: a server that asks will ask again.
     turns: Arc<Turns>,
     state: watch::Sender<Current>,
@@ -107,11 +108,11 @@ impl Server {
     pub(crate) fn new(
         spec: ServerSpec,
         watchdog: Watchdog,
-        observer: Arc<dyn Observer>,
+        observer: Arc<dyn ServerObserver>,
         stop: CancellationToken,
     ) -> Self {
         let mut current = Current::default();
-        if spec.start == Start::OnDemand {
+        if spec.start == StartMode::OnDemand {
             current.state.kind = StateKind::Idle;
         }
         Self {
@@ -283,7 +284,7 @@ impl Server {
         }
     }
 
-    fn not_connected(&self, failure: Failure) -> CallError {
+    fn not_connected(&self, failure: ConnectFailure) -> CallError {
         CallError::NotConnected { server: self.spec.name.clone(), failure }
     }
 
@@ -312,14 +313,17 @@ impl fmt::Debug for Server {
     }
 }
 
-fn disabled_failure(way_on: &str) -> Failure {
-    Failure { reason: "it is disabled".to_owned(), action: way_on.to_owned() }
+fn disabled_failure(way_on: &str) -> ConnectFailure {
+    ConnectFailure { reason: "it is disabled".to_owned(), action: way_on.to_owned() }
 }
 
-fn unknown_failure() -> Failure {
-    Failure { reason: "the last attempt failed".to_owned(), action: "try again".to_owned() }
+fn unknown_failure() -> ConnectFailure {
+    ConnectFailure { reason: "the last attempt failed".to_owned(), action: "try again".to_owned() }
 }
 
-fn stopped_failure() -> Failure {
-    Failure { reason: "toolgate is stopping".to_owned(), action: "start it again".to_owned() }
+fn stopped_failure() -> ConnectFailure {
+    ConnectFailure {
+        reason: "toolgate is stopping".to_owned(),
+        action: "start it again".to_owned(),
+    }
 }

@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use serde_json::json;
-use toolgate_catalog::{Era, Fingerprint, ServerName};
+use toolgate_catalog::{Fingerprint, ServerName};
+use toolgate_mcp::{Era, HttpDialect};
 
 use crate::{auth::Authorizer, redact::Redactor};
 
@@ -15,11 +16,11 @@ pub struct ServerSpec {
     /// Where it is.
     pub endpoint: Endpoint,
     /// What it is allowed.
-    pub limits: Limits,
+    pub limits: ServerLimits,
     /// What an earlier probe found, so that none is needed now.
     pub remembered_era: Option<Era>,
     /// When it is connected.
-    pub start: Start,
+    pub start: StartMode,
     /// How long nobody calls before the connection is ended, to be made again with the next call.
     /// Never where unset: a server may hold state.
     pub rest_after: Option<Duration>,
@@ -27,7 +28,7 @@ pub struct ServerSpec {
 
 /// When a server is connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Start {
+pub enum StartMode {
     /// At once.
     #[default]
     Now,
@@ -70,19 +71,9 @@ pub struct HttpEndpoint {
     pub authorizer: Option<Arc<Authorizer>>,
 }
 
-/// Which transport a URL speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum HttpDialect {
-    /// Streamable HTTP, or the older one where the URL does not take the handshake.
-    #[default]
-    Any,
-    /// HTTP+SSE, as of protocol version 2024-11-05.
-    Sse,
-}
-
 /// What a server is allowed.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct ServerLimits {
     /// From the start until its tools are listed.
     pub connect: Duration,
     /// The question which era a server speaks, before the older handshake is tried. Ten seconds
@@ -102,15 +93,15 @@ impl ServerSpec {
         Self {
             name: name.into(),
             endpoint,
-            limits: Limits::default(),
+            limits: ServerLimits::default(),
             remembered_era: None,
-            start: Start::Now,
+            start: StartMode::Now,
             rest_after: None,
         }
     }
 }
 
-impl Default for Limits {
+impl Default for ServerLimits {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(30),

@@ -231,7 +231,9 @@ mod tests {
         let ids: Vec<_> = messages
             .iter()
             .map(|message| match message {
-                ServerJsonRpcMessage::Error(error) if raw::is_unreadable(&error.error) => {
+                ServerJsonRpcMessage::Error(error)
+                    if raw::is_unreadable(&raw::error_object(error.error.clone())) =>
+                {
                     error.id.clone().unwrap()
                 }
                 other => panic!("{other:?}"),

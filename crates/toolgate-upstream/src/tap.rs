@@ -14,7 +14,7 @@ use rmcp::{
     transport::Transport,
 };
 
-use crate::{raw, respondent};
+use crate::{input_handler, raw};
 
 mod heard;
 
@@ -99,7 +99,7 @@ fn introduced(mut message: ClientJsonRpcMessage) -> ClientJsonRpcMessage {
     if let ClientJsonRpcMessage::Request(request) = &mut message
         && let ClientRequest::InitializeRequest(initialize) = &mut request.request
     {
-        initialize.params.capabilities = respondent::everything();
+        initialize.params.capabilities = input_handler::everything();
     }
     message
 }

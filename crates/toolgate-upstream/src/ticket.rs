@@ -8,7 +8,7 @@ use std::sync::{
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use crate::{clock::Asking, connection::Progress, respondent::Respondent, turns::Caller};
+use crate::{clock::Asking, connection::Progress, input_handler::InputHandler, turns::Caller};
 
 /// Travels with a request, invisible to the wire.
 #[derive(Debug, Clone)]
@@ -19,7 +19,7 @@ struct State {
     sent: AtomicBool,
     progressed: Notify,
     progress: Option<mpsc::Sender<Progress>>,
-    respondent: Option<Arc<dyn Respondent>>,
+    respondent: Option<Arc<dyn InputHandler>>,
     asking: Asking,
     asked: AtomicUsize,
     over: CancellationToken,
@@ -28,7 +28,7 @@ struct State {
 impl Ticket {
     pub(crate) fn new(
         progress: Option<mpsc::Sender<Progress>>,
-        respondent: Option<Arc<dyn Respondent>>,
+        respondent: Option<Arc<dyn InputHandler>>,
     ) -> Self {
         Self(Arc::new(State {
             sent: AtomicBool::new(false),
@@ -66,7 +66,7 @@ impl Ticket {
     }
 
     /// Who answers for the caller.
-    pub(crate) fn respondent(&self) -> Option<&Arc<dyn Respondent>> {
+    pub(crate) fn respondent(&self) -> Option<&Arc<dyn InputHandler>> {
         self.0.respondent.as_ref()
     }
 

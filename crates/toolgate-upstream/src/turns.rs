@@ -9,7 +9,7 @@ use std::{collections::VecDeque, sync::Arc};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use crate::respondent::{ClientId, Respondent};
+use crate::input_handler::{ClientId, InputHandler};
 
 /// How many calls of the caller whose turn it is may pass those who wait.
 const MAX_PASSED: usize = 16;
@@ -26,7 +26,7 @@ pub(crate) enum Caller {
 }
 
 impl Caller {
-    pub(crate) fn of(respondent: Option<&Arc<dyn Respondent>>) -> Self {
+    pub(crate) fn of(respondent: Option<&Arc<dyn InputHandler>>) -> Self {
         let Some(respondent) = respondent else { return Self::Nobody };
         let address = || Arc::as_ptr(respondent).cast::<()>().addr();
         respondent.client().map_or_else(|| Self::Respondent(address()), Self::Client)

@@ -4,10 +4,11 @@ use std::{collections::HashMap, fmt, sync::Arc};
 
 use futures::future::join_all;
 use parking_lot::RwLock;
-use rmcp::model::{ClientRequest, CustomRequest, JsonObject};
+use rmcp::model::{ClientRequest, CustomRequest};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use toolgate_catalog::ServerName;
+use toolgate_mcp::JsonObject;
 
 use crate::{
     connection::CallOptions,
@@ -20,7 +21,7 @@ use crate::{
 };
 
 /// Is told what happens. Called from the servers' tasks: it must return soon.
-pub trait Observer: Send + Sync + 'static {
+pub trait ServerObserver: Send + Sync + 'static {
     /// A server listed its tools, at its start or after a change.
     fn listed(&self, server: &ServerName, handshake: &Handshake, listing: Listing);
 
@@ -59,7 +60,7 @@ pub struct Upstream(ServerPool);
 /// The servers and their connections: adds, connects and removes them. It sends no requests.
 pub struct ServerPool {
     servers: RwLock<HashMap<ServerName, Arc<Server>>>,
-    observer: Arc<dyn Observer>,
+    observer: Arc<dyn ServerObserver>,
     watchdog: Watchdog,
     stop: CancellationToken,
 }
@@ -67,7 +68,7 @@ pub struct ServerPool {
 impl Upstream {
     /// Starts to connect to all of `specs`, each on its own. Returns at once; must be called inside
     /// a tokio runtime.
-    pub fn start(specs: Vec<ServerSpec>, observer: &Arc<dyn Observer>) -> Self {
+    pub fn start(specs: Vec<ServerSpec>, observer: &Arc<dyn ServerObserver>) -> Self {
         let pool = ServerPool {
             servers: RwLock::default(),
             observer: Arc::clone(observer),
@@ -119,7 +120,7 @@ impl std::ops::Deref for Upstream {
 }
 
 impl ServerPool {
-    /// Adds a server, and connects to it when its [`Start`](crate::Start) says. A name that is taken
+    /// Adds a server, and connects to it when its [`StartMode`](crate::StartMode) says. A name that is taken
     /// stays with who has it; says whether it was added.
     pub fn add(&self, spec: ServerSpec) -> bool {
         let mut servers = self.servers.write();

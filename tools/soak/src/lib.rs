@@ -126,10 +126,7 @@ impl Soak {
         Ok(Report { counts, sessions, crashes, readings: watch.into_readings(), at_rest, problems })
     }
 
-    async fn start_gateway(
-        &self,
-        config: &std::path::Path,
-    ) -> Result<(Child, String), SoakError> {
+    async fn start_gateway(&self, config: &std::path::Path) -> Result<(Child, String), SoakError> {
         let log = std::fs::File::create(self.folder.join("gateway.log"))?;
         let mut gateway = Command::new(&self.program)
             .args(["serve", "--http", "127.0.0.1:0", "--config"])

@@ -1,17 +1,15 @@
 //! Definitions that want to hurt: no panic, bounded text, bounded time.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use toolgate_bindings::{
     MAX_DECLARATION_BYTES, Output, Shape, ToolApi, parameters, python, typescript,
 };
+use toolgate_testkit::deadline;
 
 use crate::compilers::{Tool, assert_valid_python, assert_valid_typescript};
-
-/// Far more than is needed, and far less than what exponential work would take.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 fn declare(input: &Value, output: &Value, description: &str) {
     let start = Instant::now();
@@ -25,7 +23,7 @@ fn declare(input: &Value, output: &Value, description: &str) {
         assert!(text.len() <= MAX_DECLARATION_BYTES, "{} bytes", text.len());
     }
     parameters(input);
-    assert!(start.elapsed() < PATIENCE, "{:?}", start.elapsed());
+    assert!(start.elapsed() < deadline(), "{:?}", start.elapsed());
 }
 
 fn text() -> impl Strategy<Value = String> {
@@ -316,7 +314,7 @@ fn large_definitions_are_cut_with_a_mark() {
     for tool in large() {
         let start = Instant::now();
         let (declaration, stub) = (typescript(&[tool.api()]), python(&[tool.api()]));
-        assert!(start.elapsed() < PATIENCE, "{}: {:?}", tool.name, start.elapsed());
+        assert!(start.elapsed() < deadline(), "{}: {:?}", tool.name, start.elapsed());
         for text in [&declaration, &stub] {
             assert!(text.len() <= MAX_DECLARATION_BYTES, "{}: {} bytes", tool.name, text.len());
             assert!(text.contains('…') || text.contains("left out"), "{}: {text:.200}", tool.name);

@@ -8,14 +8,13 @@ mod sample;
 
 use std::{
     collections::{BTreeMap, HashSet},
-    io::ErrorKind,
     path::PathBuf,
     process::Command,
 };
 
 use serde_json::{Value, json};
 
-use crate::support::{Gateway, Workplace, call, call_through, names, text, until};
+use crate::support::{Gateway, Workplace, call, call_through, list, names, notification, text};
 
 /// The captures and how to serve them.
 struct Catalogue {
@@ -63,10 +62,7 @@ impl Catalogue {
 
     /// Waits until every tool is known; gives the direct list.
     async fn ready(&self, client: &mut Gateway) -> Vec<Value> {
-        until("all servers have listed their tools", async || {
-            patient_list(client).await.filter(|tools| tools.len() == self.tools.len())
-        })
-        .await
+        listed(client, self.tools.len()).await
     }
 
     /// Starts all servers twice with these prefixes, one a server, and checks the names that the
@@ -124,16 +120,17 @@ impl Catalogue {
     }
 }
 
-/// The list, unless it takes longer than a client waits: dozens of servers start at this moment,
-/// perhaps on a machine that has other things to do.
-async fn patient_list(client: &mut Gateway) -> Option<Vec<Value>> {
-    match client.request("tools/list", json!({})).await {
-        Ok(answer) => answer["result"]["tools"].as_array().map(|tools| {
-            // Ours, which is there where servers have resources.
-            tools.iter().filter(|tool| tool["name"] != "read_output").cloned().collect()
-        }),
-        Err(error) if error.kind() == ErrorKind::TimedOut => None,
-        Err(error) => panic!("no list: {error}"),
+/// The list once it has so many tools of servers. The gateway tells when it has changed: to ask for it
+/// again and again would take the processor from the servers that start.
+async fn listed(client: &mut Gateway, count: usize) -> Vec<Value> {
+    loop {
+        let mut tools = list(client).await;
+        // Ours, which is there where servers have resources.
+        tools.retain(|tool| tool["name"] != "read_output");
+        if tools.len() == count {
+            return tools;
+        }
+        notification(client, "notifications/tools/list_changed").await;
     }
 }
 
@@ -276,10 +273,7 @@ async fn one_crashes_one_is_slow_one_sends_junk_and_the_others_are_unharmed() {
     let expected: Vec<&(String, Value)> =
         catalogue.tools.iter().filter(|(server, _)| server != slow).collect();
     assert!(of_slow > 0);
-    let tools = until("all but the slow one are ready", async || {
-        patient_list(&mut client).await.filter(|tools| tools.len() == expected.len())
-    })
-    .await;
+    let tools = listed(&mut client, expected.len()).await;
 
     // The second call of the first server ends it; nobody else notices.
     let mut calls: BTreeMap<&str, usize> = BTreeMap::new();

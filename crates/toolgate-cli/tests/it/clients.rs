@@ -1,29 +1,12 @@
 //! Other people's clients: the official SDKs for Python and TypeScript, and the Inspector.
 
 use std::process::Output;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::process::Command;
-use toolgate_testkit::{Entry, RealServers, conformance_binary, real_servers};
+use toolgate_testkit::{Entry, RealServers, conformance_binary, installed_servers, within};
 
 use crate::support::{META, Workplace, program};
-
-/// How long a client may take for all of its session.
-const PATIENCE: Duration = Duration::from_secs(90);
-
-/// The programs, or none where nobody has installed them and no continuous integration asks for them.
-#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-fn installed() -> Option<RealServers> {
-    match real_servers() {
-        Ok(servers) => Some(servers),
-        Err(error) if std::env::var_os("CI").is_none() => {
-            eprintln!("skipped: {error}");
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
-}
 
 /// One server behind the gateway, with all that the protocol has.
 fn workplace() -> Workplace {
@@ -65,8 +48,7 @@ fn entry(workplace: &Workplace, face: Face) -> Value {
 /// Runs a client to its end.
 async fn run(command: &mut Command) -> String {
     let running = command.kill_on_drop(true).output();
-    let Output { status, stdout, stderr } =
-        tokio::time::timeout(PATIENCE, running).await.expect("a client hangs").unwrap();
+    let Output { status, stdout, stderr } = within("the end of the client", running).await.unwrap();
     let stderr = String::from_utf8_lossy(&stderr);
     assert!(status.success(), "{stderr}{}", String::from_utf8_lossy(&stdout));
     String::from_utf8(stdout).unwrap()
@@ -143,26 +125,26 @@ fn typescript(servers: &RealServers) -> (Command, Value) {
 
 #[tokio::test]
 async fn the_python_sdk_holds_sessions_of_the_older_protocol() {
-    let Some(servers) = installed() else { return };
+    let Some(servers) = installed_servers() else { return };
     hold_sessions(|| python(&servers), "legacy", "2025-11-25").await;
 }
 
 #[tokio::test]
 async fn the_python_sdk_holds_sessions_of_the_newer_protocol() {
-    let Some(servers) = installed() else { return };
+    let Some(servers) = installed_servers() else { return };
     // By a version it would take what the server offers for granted, without asking for it.
     hold_sessions(|| python(&servers), "auto", "2026-07-28").await;
 }
 
 #[tokio::test]
 async fn the_first_typescript_sdk_holds_sessions() {
-    let Some(servers) = installed() else { return };
+    let Some(servers) = installed_servers() else { return };
     hold_sessions(|| typescript(&servers), "legacy", "2025-11-25").await;
 }
 
 #[tokio::test]
 async fn the_second_typescript_sdk_holds_sessions() {
-    let Some(servers) = installed() else { return };
+    let Some(servers) = installed_servers() else { return };
     hold_sessions(|| typescript(&servers), "2026-07-28", "2026-07-28").await;
 }
 
@@ -205,7 +187,7 @@ async fn inspect_all(servers: &RealServers, workplace: &Workplace, target: &[Str
 
 #[tokio::test]
 async fn the_inspector_sees_everything() {
-    let Some(servers) = installed() else { return };
+    let Some(servers) = installed_servers() else { return };
     for face in [Face::Aggregate, Face::Transparent] {
         let workplace = workplace();
         let path = workplace.path().join("inspector.json");

@@ -149,7 +149,8 @@ async fn vectors_of_another_length_are_made_anew() {
 
 #[tokio::test]
 async fn a_model_in_a_folder() {
-    let model = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../toolgate-models/tests/data/bert");
+    let model =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../toolgate-models/tests/data/bert");
     let workplace = Workplace::new(&configuration(&json!({ "folder": model })));
     let (_, notes) = first_found(&workplace).await;
     assert!(!notes.to_string().contains("built-in"), "{notes}");

@@ -1,16 +1,13 @@
 //! `toolgate serve --http` as a process, and a client of 2026-07-28 that hides nothing.
 
 use std::process::Stdio;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::process::{Child, Command};
+use toolgate_testkit::within;
 
 use crate::support::{Workplace, program, signal};
-
-/// How long the gateway may take to begin or to end.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 const VERSION: &str = "2026-07-28";
 
@@ -54,7 +51,7 @@ impl Workplace {
             }
             panic!("the gateway ended before it served");
         };
-        let url = tokio::time::timeout(PATIENCE, begin).await.unwrap();
+        let url = within("the address", begin).await;
         // Read on, because a gateway whose stderr is full stops.
         tokio::spawn(async move {
             let _ = lines.into_inner().read_to_end(&mut Vec::new()).await;
@@ -86,7 +83,7 @@ impl HttpGateway {
     /// The same by another signal.
     pub(crate) async fn stop_by(mut self, name: &str) {
         signal(name, self.child.id().unwrap());
-        let status = tokio::time::timeout(PATIENCE, self.child.wait()).await.unwrap();
+        let status = within("the end of the gateway", self.child.wait()).await;
         assert_eq!(status.unwrap().code(), Some(0));
     }
 }

@@ -1,6 +1,6 @@
 //! `toolgate login` and `logout`, and what is left of a login on the disk.
 
-use std::{os::unix::fs::PermissionsExt as _, path::Path, time::Duration};
+use std::{os::unix::fs::PermissionsExt as _, path::Path};
 
 use insta::assert_snapshot;
 use serde_json::json;
@@ -9,7 +9,7 @@ use tokio::{
     process::{Child, ChildStdout, Command},
 };
 use toolgate_testkit::{
-    AuthorizationOptions, AuthorizationServer, Builtin, Fixture, RunningHttp, visit,
+    AuthorizationOptions, AuthorizationServer, Builtin, Fixture, RunningHttp, visit, within,
 };
 
 use crate::support::{Outcome, Workplace, until};
@@ -75,7 +75,7 @@ impl Waiting {
             self.stdout.read_to_string(&mut stdout).await.unwrap();
             (stdout, self.child.wait_with_output().await.unwrap())
         };
-        let (stdout, output) = tokio::time::timeout(Duration::from_mins(1), ending).await.unwrap();
+        let (stdout, output) = within("the end of the command", ending).await;
         let stderr = String::from_utf8(output.stderr).unwrap();
         Outcome { stdout, stderr, code: output.status.code() }
     }

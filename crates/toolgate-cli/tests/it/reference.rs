@@ -109,7 +109,7 @@ async fn every_command_is_in_the_reference() {
 
 #[tokio::test]
 async fn the_commands_of_the_readme_exist() {
-    let Ok(readme) = std::fs::read_to_string(repository().join("README.md")) else { return };
+    let readme = std::fs::read_to_string(repository().join("README.md")).unwrap();
     let mut checked = 0;
     for line in commands_in(&readme) {
         // `--help` makes the parser look at every argument before it and run nothing.

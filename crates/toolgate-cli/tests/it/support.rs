@@ -6,16 +6,13 @@ use std::{
     path::{Path, PathBuf},
     process::Stdio,
     sync::Arc,
-    time::Duration,
 };
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::{io::AsyncWriteExt as _, process::Command, time::Instant};
-use toolgate_testkit::{Entry, Fixture, RawClient};
-
-/// How long a command may take before a test is told that it hangs.
-const PATIENCE: Duration = Duration::from_secs(90);
+use tokio::{io::AsyncWriteExt as _, process::Command};
+pub(crate) use toolgate_testkit::until;
+use toolgate_testkit::{Entry, Fixture, RawClient, within};
 
 /// The tools of a deferred session.
 pub(crate) const META: [&str; 6] =
@@ -110,8 +107,8 @@ impl Workplace {
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(input.as_bytes()).await.unwrap();
         drop(stdin);
-        let finished = tokio::time::timeout(PATIENCE, child.wait_with_output()).await;
-        let output = finished.unwrap_or_else(|_| panic!("{arguments:?} hangs")).unwrap();
+        let what = format!("the end of {arguments:?}");
+        let output = within(&what, child.wait_with_output()).await.unwrap();
         Outcome {
             stdout: String::from_utf8(output.stdout).unwrap(),
             stderr: String::from_utf8(output.stderr).unwrap(),
@@ -229,18 +226,6 @@ pub(crate) fn names(tools: &[Value]) -> Vec<&str> {
 /// The text of a result.
 pub(crate) fn text(result: &Value) -> &str {
     result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("no text: {result}"))
-}
-
-/// Asks until the answer is good; what it is about takes a while, and nobody tells when it is done.
-pub(crate) async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(answer) = ask().await {
-            return answer;
-        }
-        assert!(Instant::now() < deadline, "never: {what}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
 }
 
 /// Waits for a notification of the gateway; gives its parameters.

@@ -1,9 +1,9 @@
 //! The client of a session, as servers ask it.
 
 use futures::future::BoxFuture;
-use rmcp::{ErrorData, model::JsonObject};
 use serde_json::Value;
-use toolgate_upstream::{ClientId, Question, Respondent};
+use toolgate_mcp::{ErrorObject, JsonObject};
+use toolgate_upstream::{ClientId, InputHandler, InputRequest};
 
 use crate::link::Link;
 
@@ -20,12 +20,12 @@ impl AskedClient {
     }
 }
 
-impl Respondent for AskedClient {
+impl InputHandler for AskedClient {
     fn capabilities(&self) -> &JsonObject {
         self.link.client_capabilities()
     }
 
-    fn answer(&self, question: Question) -> BoxFuture<'_, Result<Value, ErrorData>> {
+    fn answer(&self, question: InputRequest) -> BoxFuture<'_, Result<Value, ErrorObject>> {
         self.link.ask(question)
     }
 

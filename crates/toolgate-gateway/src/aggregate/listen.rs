@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use rmcp::ErrorData;
 use serde_json::{Map, Value, json};
 use toolgate_host::Session;
+use toolgate_mcp::ErrorObject;
 
 use super::{
     news::Listening,
@@ -17,10 +17,10 @@ pub(crate) async fn listen(
     session: &Arc<Session>,
     params: &Map<String, Value>,
     asked: Asked,
-) -> Result<Value, ErrorData> {
+) -> Result<Value, ErrorObject> {
     let Some(wanted) = params.get("notifications").and_then(Value::as_object) else {
         let message = "`notifications` says what to listen to";
-        return Err(ErrorData::invalid_params(message, None));
+        return Err(ErrorObject::invalid_params(message, None));
     };
     let tools = wanted.get("toolsListChanged") == Some(&json!(true));
     let meta = json!({ META_SUBSCRIPTION: asked.id });

@@ -9,15 +9,12 @@ mod watch_list;
 use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;
-use rmcp::{
-    ErrorData,
-    model::{ErrorCode, JsonObject},
-};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolgate_broker::{Caller, SessionContext};
 use toolgate_host::{CallFailure, Host, Session};
+use toolgate_mcp::{ErrorObject, JsonObject};
 use toolgate_upstream::{CallOptions, ClientId, Progress};
 
 use self::{asked::AskedClient, watch_list::Given};
@@ -57,7 +54,7 @@ impl AggregateSource {
 }
 
 impl Source for AggregateSource {
-    fn open(&self, client: Client) -> BoxFuture<'_, Result<Arc<dyn Face>, ErrorData>> {
+    fn open(&self, client: Client) -> BoxFuture<'_, Result<Arc<dyn Face>, ErrorObject>> {
         let session = self.0.session_of(SessionContext::new(caller_of(&client)));
         if client.era == Era::Modern {
             session.fix_list();
@@ -78,7 +75,7 @@ impl Source for AggregateSource {
 }
 
 impl Face for Aggregate {
-    fn greeting(&self, _era: Era) -> BoxFuture<'_, Result<Greeting, ErrorData>> {
+    fn greeting(&self, _era: Era) -> BoxFuture<'_, Result<Greeting, ErrorObject>> {
         let fields = json!({
             "capabilities": {
                 "tools": { "listChanged": true },
@@ -93,7 +90,7 @@ impl Face for Aggregate {
         Box::pin(std::future::ready(Ok(Greeting { era: Era::Legacy, fields })))
     }
 
-    fn request(&self, asked: Asked) -> BoxFuture<'_, Result<Value, ErrorData>> {
+    fn request(&self, asked: Asked) -> BoxFuture<'_, Result<Value, ErrorObject>> {
         Box::pin(async move {
             let (era, cached) = (asked.era, Cached::of(&asked.method));
             results::fit(era, cached, self.answer(asked).await)
@@ -109,7 +106,7 @@ impl Face for Aggregate {
                 let (session, given) = (Arc::downgrade(&self.session), Arc::clone(&self.given));
                 let over = CancellationToken::new();
                 let watching = watch_list::watch(session, given, outlet.clone());
-                let forwarding = news::forward(self.session.news(), outlet);
+                let forwarding = news::forward(self.session.notifications(), outlet);
                 tokio::spawn(over.clone().run_until_cancelled_owned(async {
                     tokio::join!(watching, forwarding);
                 }));
@@ -138,7 +135,7 @@ impl Face for Aggregate {
 }
 
 impl Aggregate {
-    async fn answer(&self, mut asked: Asked) -> Result<Value, ErrorData> {
+    async fn answer(&self, mut asked: Asked) -> Result<Value, ErrorObject> {
         let mut params = match asked.params.take() {
             Some(Value::Object(params)) => params,
             _ => Map::new(),
@@ -151,14 +148,14 @@ impl Aggregate {
             }
             "tools/call" => {
                 let Some(Value::String(name)) = params.remove("name") else {
-                    return Err(ErrorData::invalid_params("a call has a `name`", None));
+                    return Err(ErrorObject::invalid_params("a call has a `name`", None));
                 };
                 let arguments = match params.remove("arguments") {
                     None | Some(Value::Null) => Map::new(),
                     Some(Value::Object(arguments)) => arguments,
                     Some(_) => {
                         let message = "the `arguments` of a call are an object";
-                        return Err(ErrorData::invalid_params(message, None));
+                        return Err(ErrorObject::invalid_params(message, None));
                     }
                 };
                 self.watched(asked, params.remove("_meta"), async |options| {
@@ -187,7 +184,7 @@ impl Aggregate {
         asked: Asked,
         meta: Option<Value>,
         work: impl AsyncFnOnce(CallOptions) -> Result<Value, CallFailure>,
-    ) -> Result<Value, ErrorData> {
+    ) -> Result<Value, ErrorObject> {
         let meta = match meta {
             Some(Value::Object(meta)) if !meta.is_empty() => Some(meta),
             _ => None,
@@ -198,7 +195,7 @@ impl Aggregate {
             meta,
             progress: token.is_some().then_some(sender),
             cancel: asked.cancel.clone(),
-            respondent: Some(Arc::new(AskedClient::new(self.client, asked.link.clone()))),
+            input_handler: Some(Arc::new(AskedClient::new(self.client, asked.link.clone()))),
         };
         let forwarding = async {
             while let Some(report) = reports.recv().await {
@@ -214,7 +211,7 @@ impl Aggregate {
 /// What a client is to the broker. Who had to show who they are is not at this machine.
 fn caller_of(client: &Client) -> Caller {
     let caller = Caller::model(client.caller.as_str()).calling_itself(&client.own_name());
-    if client.caller.is_local() { caller } else { caller.from_elsewhere() }
+    if client.caller.is_local() { caller } else { caller.remote() }
 }
 
 /// Whether a method is about what servers have beside tools.
@@ -244,29 +241,30 @@ fn progress(token: Option<&Value>, report: Progress) -> Value {
     Value::Object(params)
 }
 
-fn refusal(failure: CallFailure) -> ErrorData {
+fn refusal(failure: CallFailure) -> ErrorObject {
     match failure {
-        CallFailure::UnknownTool(message) => ErrorData::invalid_params(message, None),
-        CallFailure::Refused { code, message, data } => {
-            ErrorData::new(ErrorCode(code), message, data)
-        }
-        CallFailure::Cancelled => ErrorData::internal_error("the call was cancelled", None),
+        CallFailure::UnknownTool(message) => ErrorObject::invalid_params(message, None),
+        CallFailure::Refused { code, message, data } => ErrorObject::new(code, message, data),
+        CallFailure::Cancelled => ErrorObject::internal_error("the call was cancelled", None),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use toolgate_broker::Seat;
+    use toolgate_broker::CallerLocation;
 
     use super::*;
 
     #[test]
     fn whoever_has_a_token_is_elsewhere() {
-        let seat = |caller: crate::caller::Caller| {
+        let location = |caller: crate::caller::Caller| {
             let (era, info, capabilities) = (Era::Modern, json!({}), JsonObject::new());
-            caller_of(&Client { caller, era, info, capabilities, outlet: None }).seat
+            caller_of(&Client { caller, era, info, capabilities, outlet: None }).location
         };
-        assert_eq!(seat(crate::caller::Caller::local()), Seat::Here);
-        assert_eq!(seat(crate::caller::Caller::named("token local 0a1b")), Seat::Elsewhere);
+        assert_eq!(location(crate::caller::Caller::local()), CallerLocation::Local);
+        assert_eq!(
+            location(crate::caller::Caller::named("token local 0a1b")),
+            CallerLocation::Remote
+        );
     }
 }

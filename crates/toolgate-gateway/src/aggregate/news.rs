@@ -8,7 +8,7 @@ use futures::{
     stream,
 };
 use serde_json::{Map, Value, json};
-use toolgate_host::{News, Notification, Session, Watcher};
+use toolgate_host::{NotificationStream, ServerNotification, Session, Subscriber};
 use toolgate_upstream::CallOptions;
 
 use crate::{era::META_SUBSCRIPTION, face::Asked, link::Link};
@@ -19,9 +19,9 @@ pub(crate) struct Listening {
     prompts: bool,
     resources: bool,
     uris: Vec<String>,
-    news: News,
+    news: NotificationStream,
     /// What it subscribed to ends with it.
-    _watcher: Watcher,
+    _watcher: Subscriber,
 }
 
 /// Resources that one stream can be about; what is more is left out, and the client told so.
@@ -31,8 +31,8 @@ const RESOURCES_CHANGED: &str = "notifications/resources/list_changed";
 const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
 
 /// Tells a client of the legacy era until its session is gone.
-pub(crate) async fn forward(mut news: News, outlet: Link) {
-    while let Some(Notification { method, params }) = news.next().await {
+pub(crate) async fn forward(mut news: NotificationStream, outlet: Link) {
+    while let Some(ServerNotification { method, params }) = news.next().await {
         outlet.notify(method, params);
     }
 }
@@ -45,9 +45,9 @@ impl Listening {
         asked: &Asked,
     ) -> Self {
         let wants = |key: &str| wanted.get(key) == Some(&json!(true));
-        let watcher = session.new_watcher();
+        let watcher = session.new_subscriber();
         // From before the first subscription, so that nothing is missed.
-        let news = watcher.news();
+        let news = watcher.notifications();
         let asked_for = wanted.get("resourceSubscriptions").and_then(Value::as_array);
         let asked_for = asked_for.into_iter().flatten().filter_map(Value::as_str);
         let subscribing: Vec<BoxFuture<'_, Option<String>>> = asked_for
@@ -81,7 +81,7 @@ impl Listening {
 
     /// Tells the client until there is no more to tell.
     pub(crate) async fn tell(mut self, asked: &Asked) {
-        while let Some(Notification { method, params }) = self.news.next().await {
+        while let Some(ServerNotification { method, params }) = self.news.next().await {
             let wanted = match method {
                 RESOURCES_CHANGED => self.resources,
                 PROMPTS_CHANGED => self.prompts,

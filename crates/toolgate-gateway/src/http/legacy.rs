@@ -7,7 +7,7 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode},
     response::{IntoResponse, Response},
 };
-use rmcp::{ErrorData, model::ErrorCode};
+use toolgate_mcp::{ErrorObject, codes};
 
 use super::{
     Here,
@@ -60,7 +60,7 @@ pub(crate) async fn post(
                 let Some(stream) = &stream else { continue };
                 let id = request.id.clone();
                 if let Err(unwelcome) = session.conversation.request(request, stream.clone()) {
-                    let error = ErrorData::from(unwelcome);
+                    let error = ErrorObject::from(unwelcome);
                     if requests == 1 {
                         stream.end();
                         let status = match unwelcome {
@@ -117,7 +117,7 @@ async fn initialize(here: &Here, request: &Request) -> Result<Response, Refusal>
     };
     let agreed = handshake::initialize(&*here.namespace.source, request, terms).await;
     let Agreed { version, conversation, greeting } = agreed.map_err(|error| match error.code {
-        ErrorCode::INVALID_PARAMS => Refusal::bad_request(error),
+        codes::INVALID_PARAMS => Refusal::bad_request(error),
         _ => Refusal::with(StatusCode::BAD_GATEWAY, error),
     })?;
     let place = Arc::clone(&here.namespace.place);

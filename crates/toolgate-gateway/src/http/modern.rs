@@ -12,13 +12,13 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use parking_lot::Mutex;
-use rmcp::ErrorData;
 use serde_json::{Value, json};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::Instant,
 };
 use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
+use toolgate_mcp::ErrorObject;
 
 use super::{
     Here, headers,
@@ -138,7 +138,7 @@ async fn answer(here: &Here, headers: &HeaderMap, request: Request) -> Result<Re
     }
 }
 
-fn whole(id: &Value, outcome: Result<Value, ErrorData>) -> Response {
+fn whole(id: &Value, outcome: Result<Value, ErrorObject>) -> Response {
     let status = status(&outcome);
     (status, Json(message::answer(id, outcome))).into_response()
 }
@@ -265,7 +265,7 @@ impl Place {
         self: &Arc<Self>,
         here: &Here,
         declared: Declared<'_>,
-    ) -> Result<Arc<dyn Face>, ErrorData> {
+    ) -> Result<Arc<dyn Face>, ErrorObject> {
         let opened = self.face.get_or_try_init(|| async {
             let source = &*here.namespace.source;
             let face = handshake::meet(source, here.caller.clone(), declared).await?;

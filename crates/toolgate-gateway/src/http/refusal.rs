@@ -5,33 +5,33 @@ use axum::{
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
-use rmcp::{ErrorData, model::ErrorCode};
 use serde_json::{Value, json};
+use toolgate_mcp::{ErrorObject, codes};
 
 /// Why a request is not answered, as a status and as JSON-RPC.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     status: StatusCode,
     id: Option<Box<Value>>,
-    error: Box<ErrorData>,
+    error: Box<ErrorObject>,
 }
 
 impl Refusal {
     pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self::with(status, ErrorData::invalid_request(message.into(), None))
+        Self::with(status, ErrorObject::invalid_request(message.into(), None))
     }
 
-    pub(crate) fn with(status: StatusCode, error: ErrorData) -> Self {
+    pub(crate) fn with(status: StatusCode, error: ErrorObject) -> Self {
         Self { status, id: None, error: Box::new(error) }
     }
 
-    pub(crate) fn bad_request(error: ErrorData) -> Self {
+    pub(crate) fn bad_request(error: ErrorObject) -> Self {
         Self::with(StatusCode::BAD_REQUEST, error)
     }
 
     /// A header that says other than the body, or is missing.
     pub(crate) fn mismatch(message: impl Into<String>) -> Self {
-        Self::bad_request(ErrorData::new(ErrorCode::HEADER_MISMATCH, message.into(), None))
+        Self::bad_request(ErrorObject::new(codes::HEADER_MISMATCH, message.into(), None))
     }
 
     pub(crate) fn about(mut self, id: &Value) -> Self {
@@ -62,13 +62,13 @@ impl From<Refusal> for Response {
 }
 
 /// The status that goes with the outcome of a request of the modern era.
-pub(crate) fn status(outcome: &Result<Value, ErrorData>) -> StatusCode {
+pub(crate) fn status(outcome: &Result<Value, ErrorObject>) -> StatusCode {
     let Err(error) = outcome else { return StatusCode::OK };
     match error.code {
-        ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
-        | ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY
-        | ErrorCode::HEADER_MISMATCH => StatusCode::BAD_REQUEST,
-        ErrorCode::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+        codes::UNSUPPORTED_PROTOCOL_VERSION
+        | codes::MISSING_CLIENT_CAPABILITY
+        | codes::HEADER_MISMATCH => StatusCode::BAD_REQUEST,
+        codes::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
         _ => StatusCode::OK,
     }
 }

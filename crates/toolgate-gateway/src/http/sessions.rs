@@ -237,8 +237,8 @@ fn full() -> Refusal {
 #[cfg(test)]
 mod tests {
     use futures::future::BoxFuture;
-    use rmcp::ErrorData;
     use serde_json::Value;
+    use toolgate_mcp::ErrorObject;
 
     use super::*;
     use crate::{
@@ -253,11 +253,11 @@ mod tests {
     struct Silent;
 
     impl Face for Silent {
-        fn greeting(&self, _era: Era) -> BoxFuture<'_, Result<Greeting, ErrorData>> {
+        fn greeting(&self, _era: Era) -> BoxFuture<'_, Result<Greeting, ErrorObject>> {
             Box::pin(std::future::pending())
         }
 
-        fn request(&self, _asked: Asked) -> BoxFuture<'_, Result<Value, ErrorData>> {
+        fn request(&self, _asked: Asked) -> BoxFuture<'_, Result<Value, ErrorObject>> {
             Box::pin(std::future::pending())
         }
 

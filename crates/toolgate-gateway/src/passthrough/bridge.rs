@@ -1,7 +1,7 @@
 //! What is said in one era, in the words of the other.
 
-use rmcp::model::JsonObject;
 use serde_json::{Value, json};
+use toolgate_mcp::JsonObject;
 
 use crate::era::{
     META_CAPABILITIES, META_CLIENT_INFO, META_LOG_LEVEL, META_SUBSCRIPTION, META_VERSION,

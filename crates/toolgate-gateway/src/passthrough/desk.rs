@@ -7,10 +7,10 @@ use std::{
 
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
-use rmcp::ErrorData;
 use serde_json::{Value, json};
 use tokio::sync::watch;
-use toolgate_upstream::{LineSink, Question};
+use toolgate_mcp::ErrorObject;
+use toolgate_upstream::{ConnectionHandler, InputRequest};
 
 use super::bridge;
 use crate::{
@@ -133,7 +133,7 @@ fn subscribes(filter: &Value, uri: &Value) -> bool {
     uris.is_some_and(|uris| uris.contains(uri))
 }
 
-impl LineSink for Desk {
+impl ConnectionHandler for Desk {
     fn notification(&self, about: Option<&Value>, method: &str, mut params: Option<Value>) {
         let announced =
             bridge::filter_name(method).is_some() || method == "notifications/resources/updated";
@@ -182,15 +182,15 @@ impl LineSink for Desk {
     fn question(
         &self,
         about: Option<&Value>,
-        question: Question,
-    ) -> BoxFuture<'static, Result<Value, ErrorData>> {
+        question: InputRequest,
+    ) -> BoxFuture<'static, Result<Value, ErrorObject>> {
         let link = match self.find(about, &question.method, None) {
             Some(Ticket::Request { link, .. }) => Some(link),
             _ => self.outlet.clone(),
         };
         match link {
             Some(link) => link.ask(question),
-            None => Box::pin(std::future::ready(Err(ErrorData::internal_error(
+            None => Box::pin(std::future::ready(Err(ErrorObject::internal_error(
                 "no client is there that could be asked: the question belongs to no request",
                 None,
             )))),

@@ -3,13 +3,13 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use parking_lot::Mutex;
-use rmcp::{ErrorData, model::ErrorCode};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use toolgate_broker::{Admitted, BrokerError, CallContext, Caller, SessionContext};
 use toolgate_catalog::{Fingerprint, Tool};
-use toolgate_host::ServerGuard;
-use toolgate_upstream::{CallError, CallOptions};
+use toolgate_host::PassthroughGuard;
+use toolgate_mcp::{ErrorObject, codes};
+use toolgate_upstream::{CallError, CallOptions, RequestError};
 
 use super::{Passthrough, roster::Roster};
 use crate::{
@@ -20,7 +20,7 @@ use crate::{
 /// Decides on the requests of a connection's clients, and records them.
 #[derive(Debug)]
 pub(crate) struct Guarded {
-    guard: Arc<ServerGuard>,
+    guard: Arc<PassthroughGuard>,
     session: Arc<SessionContext>,
     roster: Roster,
     /// Calls to which the server has answered with a question: they are let through once, and go on with
@@ -52,11 +52,10 @@ enum Concern {
 /// Calls that may wait for answers at once. Of older ones nothing more is recorded.
 const ASKING: usize = 256;
 /// Of the codes that are left to servers: the request was understood, and may not be made.
-const NOT_ALLOWED: ErrorCode = ErrorCode(-32010);
 
 impl Guarded {
     pub(crate) fn new(
-        guard: Arc<ServerGuard>,
+        guard: Arc<PassthroughGuard>,
         caller: Caller,
         changes: watch::Receiver<u64>,
     ) -> Self {
@@ -69,7 +68,7 @@ impl Guarded {
         &self,
         face: &Passthrough,
         mut asked: Asked,
-    ) -> Result<Value, ErrorData> {
+    ) -> Result<Value, ErrorObject> {
         match Concern::of(&asked.method) {
             Concern::Call | Concern::Request => self.judged(face, asked).await,
             Concern::None => face.route(asked).await,
@@ -98,7 +97,7 @@ impl Guarded {
         }
     }
 
-    async fn judged(&self, face: &Passthrough, asked: Asked) -> Result<Value, ErrorData> {
+    async fn judged(&self, face: &Passthrough, asked: Asked) -> Result<Value, ErrorObject> {
         let (era, is_call) = (asked.era, asked.method == "tools/call");
         let (tool, arguments) = match self.subject(face, &asked).await {
             Ok(subject) => subject,
@@ -121,17 +120,24 @@ impl Guarded {
         let outcome = face.route(asked).await;
         match &outcome {
             Ok(result) if result.get("resultType") == Some(&json!("input_required")) => {
-                admitted.take_in(result);
+                admitted.learn(result);
                 self.keep(continuation(&method, &arguments, Some(result)), admitted);
             }
-            Ok(result) => admitted.finish(Ok(result)),
-            Err(error) => admitted.failed(&json!([error.message, error.data])),
+            Ok(result) => admitted.end_unsent(Ok(result)),
+            Err(error) => {
+                let error = BrokerError::Raw(RequestError::Refused(error.clone()));
+                admitted.end_unsent(Err(&error));
+            }
         }
         outcome
     }
 
     /// What is called or asked for, and with what.
-    async fn subject(&self, face: &Passthrough, asked: &Asked) -> Result<(Tool, Value), ErrorData> {
+    async fn subject(
+        &self,
+        face: &Passthrough,
+        asked: &Asked,
+    ) -> Result<(Tool, Value), ErrorObject> {
         let params = asked.params.as_ref();
         let field = |name: &str| params.and_then(|params| params.get(name)).cloned();
         if asked.method != "tools/call" {
@@ -143,10 +149,12 @@ impl Guarded {
                     arguments.shift_remove(beside);
                 }
             }
-            return Ok((self.guard.request(method).ok_or_else(unknown)?, arguments));
+            let broker = self.guard.broker();
+            let tool = broker.request_tool(self.guard.server(), method).ok_or_else(unknown)?;
+            return Ok((tool, arguments));
         }
         let Some(Value::String(name)) = field("name") else {
-            return Err(ErrorData::invalid_params("a call has a `name`", None));
+            return Err(ErrorObject::invalid_params("a call has a `name`", None));
         };
         let tool = if self.guard.judges() {
             let found = self.roster.find(&name, &self.guard, &face.line).await;
@@ -157,9 +165,10 @@ impl Guarded {
         let arguments = field("arguments").filter(|arguments| !arguments.is_null());
         let arguments = arguments.unwrap_or_else(|| json!({}));
         let Some(tool) = tool else {
-            self.guard.note_unknown(&name, &arguments, &CallContext::direct(&self.session));
+            let context = CallContext::direct(&self.session);
+            self.guard.broker().refuse_unknown(&name, &arguments, &context, None);
             let name: String = name.chars().take(128).collect();
-            return Err(ErrorData::invalid_params(format!("there is no tool `{name}`"), None));
+            return Err(ErrorObject::invalid_params(format!("there is no tool `{name}`"), None));
         };
         Ok((tool, arguments))
     }
@@ -175,11 +184,12 @@ impl Guarded {
             // Which trace it belongs to.
             meta: meta.cloned(),
             cancel: asked.cancel.clone(),
-            respondent: Some(Arc::new(asked.link.clone())),
+            input_handler: Some(Arc::new(asked.link.clone())),
             ..CallOptions::default()
         };
         let context = CallContext::direct(&self.session);
-        let admitted = self.guard.admit(tool, arguments, &context, &options).await;
+        let broker = self.guard.broker();
+        let admitted = broker.admit(tool, arguments.clone(), &context, &options).await;
         // Its client knows the server's own names.
         admitted.map_err(|error| error.of_tool(&tool.id.tool))
     }
@@ -190,12 +200,13 @@ impl Guarded {
         let Some(mut params) = asked.params.take() else { return };
         let uris = params.pointer_mut("/notifications/resourceSubscriptions");
         if let Some(Value::Array(uris)) = uris
-            && let Some(tool) = self.guard.request("resources/subscribe")
+            && let Some(tool) =
+                self.guard.broker().request_tool(self.guard.server(), "resources/subscribe")
         {
             let mut left = Vec::new();
             for uri in std::mem::take(uris) {
                 if let Ok(admitted) = self.admit(&tool, &json!({ "uri": uri }), asked).await {
-                    admitted.finish(Ok(&Value::Null));
+                    admitted.end_unsent(Ok(&Value::Null));
                     left.push(uri);
                 }
             }
@@ -223,7 +234,7 @@ impl Guarded {
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        self.guard.end_session(&self.session);
+        self.guard.broker().end_session(&self.session);
     }
 }
 
@@ -258,7 +269,7 @@ fn continuation(method: &str, arguments: &Value, state: Option<&Value>) -> Optio
 }
 
 /// A call that may not be made, in the form that models are shown.
-fn call_refusal(error: BrokerError) -> Result<Value, ErrorData> {
+fn call_refusal(error: BrokerError) -> Result<Value, ErrorObject> {
     match error {
         BrokerError::Call(_) => Err(refusal(error)),
         other => {
@@ -268,11 +279,11 @@ fn call_refusal(error: BrokerError) -> Result<Value, ErrorData> {
     }
 }
 
-fn refusal(error: BrokerError) -> ErrorData {
+fn refusal(error: BrokerError) -> ErrorObject {
     match error {
         BrokerError::Call(error) if matches!(*error, CallError::Cancelled) => {
-            ErrorData::internal_error("the call was cancelled", None)
+            ErrorObject::internal_error("the call was cancelled", None)
         }
-        other => ErrorData::new(NOT_ALLOWED, other.to_string(), None),
+        other => ErrorObject::new(codes::NOT_ALLOWED, other.to_string(), None),
     }
 }

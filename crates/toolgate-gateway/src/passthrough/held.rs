@@ -3,11 +3,11 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
-use rmcp::ErrorData;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use toolgate_upstream::LineRequest;
+use toolgate_mcp::ErrorObject;
+use toolgate_upstream::RawRequest;
 
 use super::{
     bridge,
@@ -46,7 +46,7 @@ impl Held {
         line: &Arc<dyn Wire>,
         desk: &Arc<Desk>,
         capabilities: Option<&Value>,
-    ) -> Result<(), ErrorData> {
+    ) -> Result<(), ErrorObject> {
         let mut listening = self.listening.lock().await;
         let mut filter = bridge::offered(capabilities);
         {
@@ -64,7 +64,7 @@ impl Held {
         let (line, desk, cancelled) = (Arc::clone(line), Arc::clone(desk), cancel.clone());
         let mut listener = tokio::spawn(async move {
             let place = desk.enter(Ticket::Held { acknowledged });
-            let request = LineRequest {
+            let request = RawRequest {
                 key: json!(place.key),
                 method: "subscriptions/listen".to_owned(),
                 params: Some(json!({ "notifications": filter })),
@@ -76,12 +76,12 @@ impl Held {
         tokio::select! {
             _ = confirmed.wait_for(|confirmed| *confirmed) => {}
             ended = &mut listener => {
-                let lost = || ErrorData::internal_error("the subscription was lost", None);
+                let lost = || ErrorObject::internal_error("the subscription was lost", None);
                 return Err(ended.map_or_else(|_| lost(), |ended| ended.err().unwrap_or_else(lost)));
             }
             () = tokio::time::sleep(PATIENCE) => {
                 let message = "the server did not confirm the subscription in time";
-                return Err(ErrorData::internal_error(message, None));
+                return Err(ErrorObject::internal_error(message, None));
             }
         }
         *listening = Some(guard);

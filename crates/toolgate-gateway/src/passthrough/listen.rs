@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use rmcp::ErrorData;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
-use toolgate_upstream::LineRequest;
+use toolgate_mcp::ErrorObject;
+use toolgate_upstream::RawRequest;
 
 use super::{
     bridge,
@@ -23,11 +23,11 @@ pub(crate) async fn listen(
     desk: &Arc<Desk>,
     capabilities: Option<&Value>,
     asked: Asked,
-) -> Result<Value, ErrorData> {
+) -> Result<Value, ErrorObject> {
     let wanted = asked.params.as_ref().and_then(|params| params.get("notifications"));
     let Some(wanted) = wanted.and_then(Value::as_object) else {
         let message = "`notifications` says what to listen to";
-        return Err(ErrorData::invalid_params(message, None));
+        return Err(ErrorObject::invalid_params(message, None));
     };
     let mut accepted: Map<String, Value> = bridge::offered(capabilities)
         .into_iter()
@@ -85,7 +85,7 @@ async fn send(
     method: &str,
     uri: &Value,
     cancel: CancellationToken,
-) -> Result<Value, ErrorData> {
+) -> Result<Value, ErrorObject> {
     let (method, params) = (method.to_owned(), Some(json!({ "uri": uri })));
-    line.request(LineRequest { key: Value::Null, method, params, cancel }).await
+    line.request(RawRequest { key: Value::Null, method, params, cancel }).await
 }

@@ -15,11 +15,11 @@ use std::sync::Arc;
 
 use futures::future::{BoxFuture, try_join_all};
 use parking_lot::Mutex;
-use rmcp::{ErrorData, model::JsonObject};
 use serde_json::{Value, json};
 use toolgate_broker::Caller;
-use toolgate_host::ServerGuard;
-use toolgate_upstream::{LineClient, LineRequest, Question, ServerSpec};
+use toolgate_host::PassthroughGuard;
+use toolgate_mcp::{ErrorObject, JsonObject};
+use toolgate_upstream::{ConnectionClient, InputRequest, RawRequest, ServerSpec};
 
 use self::{
     desk::Desk,
@@ -41,7 +41,7 @@ use crate::{
 #[derive(Debug)]
 pub struct PassthroughSource {
     server: Arc<dyn Dial>,
-    guard: Option<Arc<ServerGuard>>,
+    guard: Option<Arc<PassthroughGuard>>,
 }
 
 /// One connection, and those who talk over it.
@@ -70,17 +70,17 @@ impl PassthroughSource {
 
     /// With somebody who decides on requests and records them. What is let through stays as it is.
     #[must_use]
-    pub fn guarded_by(self, guard: Arc<ServerGuard>) -> Self {
+    pub fn guarded_by(self, guard: Arc<PassthroughGuard>) -> Self {
         Self { guard: Some(guard), ..self }
     }
 }
 
 impl Source for PassthroughSource {
-    fn open(&self, client: Client) -> BoxFuture<'_, Result<Arc<dyn Face>, ErrorData>> {
+    fn open(&self, client: Client) -> BoxFuture<'_, Result<Arc<dyn Face>, ErrorObject>> {
         Box::pin(async move {
             let caller = Caller::model(client.caller.as_str()).calling_itself(&client.own_name());
             let desk = Arc::new(Desk::new(client.outlet));
-            let whom = LineClient { info: client.info, capabilities: client.capabilities };
+            let whom = ConnectionClient { info: client.info, capabilities: client.capabilities };
             let line = self.server.dial(client.era, whom, Arc::clone(&desk) as _).await?;
             let schemas = Schemas::new(desk.changes.subscribe());
             let held = Held::default();
@@ -98,13 +98,13 @@ impl Source for PassthroughSource {
 }
 
 impl Face for Passthrough {
-    fn greeting(&self, _era: Era) -> BoxFuture<'_, Result<Greeting, ErrorData>> {
+    fn greeting(&self, _era: Era) -> BoxFuture<'_, Result<Greeting, ErrorObject>> {
         let fields = self.line.greeting().as_object().cloned().unwrap_or_default();
         let greeting = Greeting { era: self.line.era(), fields };
         Box::pin(std::future::ready(Ok(greeting)))
     }
 
-    fn request(&self, asked: Asked) -> BoxFuture<'_, Result<Value, ErrorData>> {
+    fn request(&self, asked: Asked) -> BoxFuture<'_, Result<Value, ErrorObject>> {
         Box::pin(async move {
             match &self.guarded {
                 Some(guarded) => guarded.answer(self, asked).await,
@@ -158,7 +158,7 @@ impl Passthrough {
     }
 
     /// Sends a request that may be sent, in the words of the server's era.
-    async fn route(&self, asked: Asked) -> Result<Value, ErrorData> {
+    async fn route(&self, asked: Asked) -> Result<Value, ErrorObject> {
         match (asked.era, self.line.era()) {
             (Era::Legacy, Era::Legacy) => self.pass(&asked, asked.params.clone()).await,
             (Era::Modern, Era::Modern) => self.pass_shared(asked).await,
@@ -168,15 +168,15 @@ impl Passthrough {
     }
 
     /// Sends a request as it is.
-    async fn pass(&self, asked: &Asked, params: Option<Value>) -> Result<Value, ErrorData> {
+    async fn pass(&self, asked: &Asked, params: Option<Value>) -> Result<Value, ErrorObject> {
         let ticket = Desk::ticket(&asked.link, &asked.id, params.as_ref());
         let place = self.desk.enter(ticket);
         let (method, cancel) = (asked.method.clone(), asked.cancel.clone());
-        self.line.request(LineRequest { key: json!(place.key), method, params, cancel }).await
+        self.line.request(RawRequest { key: json!(place.key), method, params, cancel }).await
     }
 
     /// The same where others use the connection too, who may have chosen the same progress token.
-    async fn pass_shared(&self, asked: Asked) -> Result<Value, ErrorData> {
+    async fn pass_shared(&self, asked: Asked) -> Result<Value, ErrorObject> {
         let ticket = Desk::ticket(&asked.link, &asked.id, asked.params.as_ref());
         let place = self.desk.enter(ticket);
         let mut params = asked.params;
@@ -187,7 +187,7 @@ impl Passthrough {
         }
         let listens = asked.method == "subscriptions/listen";
         let (key, method, cancel) = (json!(place.key), asked.method, asked.cancel.clone());
-        let outcome = self.line.request(LineRequest { key, method, params, cancel }).await;
+        let outcome = self.line.request(RawRequest { key, method, params, cancel }).await;
         if listens && asked.cancel.is_cancelled() {
             return Ok(listen::over(&asked.id));
         }
@@ -200,7 +200,7 @@ impl Passthrough {
 
     /// A client of the legacy era asks a server of the modern. What the server wants to know is asked
     /// of the client, and the request made again with its answers.
-    async fn to_modern(&self, asked: Asked) -> Result<Value, ErrorData> {
+    async fn to_modern(&self, asked: Asked) -> Result<Value, ErrorObject> {
         let uri = asked.params.as_ref().and_then(|params| params.get("uri"));
         let uri = uri.and_then(Value::as_str);
         match (asked.method.as_str(), uri) {
@@ -239,11 +239,11 @@ impl Passthrough {
                 }
             }
         }
-        Err(ErrorData::internal_error("the server asked again and again", None))
+        Err(ErrorObject::internal_error("the server asked again and again", None))
     }
 
     /// A client of the modern era asks a server of the legacy.
-    async fn to_legacy(&self, asked: Asked) -> Result<Value, ErrorData> {
+    async fn to_legacy(&self, asked: Asked) -> Result<Value, ErrorObject> {
         match asked.method.as_str() {
             "subscriptions/listen" => {
                 return listen::listen(&self.line, &self.desk, self.capabilities(), asked).await;
@@ -265,7 +265,7 @@ impl Passthrough {
             bridge::set_meta(params, "progressToken", json!(place.key));
         }
         let (key, method, cancel) = (json!(place.key), asked.method, asked.cancel);
-        let outcome = self.line.request(LineRequest { key, method, params, cancel }).await;
+        let outcome = self.line.request(RawRequest { key, method, params, cancel }).await;
         results::fit(Era::Modern, cached, outcome)
     }
 
@@ -276,7 +276,7 @@ impl Passthrough {
         if !logs || self.level.lock().replace(level.clone()).as_ref() == Some(level) {
             return;
         }
-        let request = LineRequest {
+        let request = RawRequest {
             key: Value::Null,
             method: "logging/setLevel".to_owned(),
             params: Some(json!({ "level": level })),
@@ -289,23 +289,23 @@ impl Passthrough {
 }
 
 /// Asks a client of the legacy era what a server of the modern wants to know.
-async fn ask_all(asked: &Asked, requests: Option<&Value>) -> Result<JsonObject, ErrorData> {
+async fn ask_all(asked: &Asked, requests: Option<&Value>) -> Result<JsonObject, ErrorObject> {
     let Some(requests) = requests.and_then(Value::as_object) else {
         return Ok(JsonObject::new());
     };
     if requests.len() > QUESTIONS {
-        return Err(ErrorData::internal_error("the server asks too much at once", None));
+        return Err(ErrorObject::internal_error("the server asks too much at once", None));
     }
     let asking = requests.iter().map(|(key, request)| async move {
         let method = request.get("method").and_then(Value::as_str).unwrap_or_default().to_owned();
         let params = request.get("params").cloned();
-        let answer = asked.link.ask(Question { method, params }).await?;
-        Ok::<_, ErrorData>((key.clone(), answer))
+        let answer = asked.link.ask(InputRequest { method, params }).await?;
+        Ok::<_, ErrorObject>((key.clone(), answer))
     });
     let answers = tokio::select! {
         answers = try_join_all(asking) => answers?,
         () = asked.cancel.cancelled() => {
-            return Err(ErrorData::internal_error("the request was cancelled", None));
+            return Err(ErrorObject::internal_error("the request was cancelled", None));
         }
     };
     Ok(answers.into_iter().collect())

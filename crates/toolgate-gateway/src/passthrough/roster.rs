@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use serde_json::Value;
 use tokio::sync::{Mutex, watch};
 use toolgate_catalog::{Definition, Fingerprint, read_list};
-use toolgate_host::ServerGuard;
+use toolgate_host::PassthroughGuard;
 
 use super::{schemas, wire::Wire};
 
@@ -36,7 +36,7 @@ impl Roster {
     pub(crate) async fn find(
         &self,
         name: &str,
-        guard: &ServerGuard,
+        guard: &PassthroughGuard,
         line: &Arc<dyn Wire>,
     ) -> Option<Arc<Definition>> {
         let mut known = self.known.lock().await;
@@ -49,7 +49,7 @@ impl Roster {
     pub(crate) async fn filter(
         &self,
         entries: &mut Vec<Value>,
-        guard: &ServerGuard,
+        guard: &PassthroughGuard,
         line: &Arc<dyn Wire>,
     ) {
         let mut known = self.known.lock().await;
@@ -61,7 +61,7 @@ impl Roster {
     async fn current<'k>(
         &self,
         known: &'k mut Option<Known>,
-        guard: &ServerGuard,
+        guard: &PassthroughGuard,
         line: &Arc<dyn Wire>,
     ) -> &'k mut Known {
         let stale = {
@@ -82,11 +82,11 @@ impl Roster {
 
 impl Known {
     /// All of the list at once: which tools are new of a known server can only be told so.
-    async fn read(guard: &ServerGuard, line: &Arc<dyn Wire>) -> Self {
+    async fn read(guard: &PassthroughGuard, line: &Arc<dyn Wire>) -> Self {
         let (mut definitions, _) = read_list(&schemas::list(line).await);
         let mut judged: HashMap<Fingerprint, bool> =
             definitions.iter().map(|definition| (definition.fingerprint(), false)).collect();
-        guard.sort(&mut definitions);
+        guard.filter(&mut definitions);
         let mut offered = HashMap::new();
         for definition in definitions {
             judged.insert(definition.fingerprint(), true);
@@ -95,7 +95,7 @@ impl Known {
         Self { offered, judged }
     }
 
-    fn shows(&mut self, entry: &Value, guard: &ServerGuard) -> bool {
+    fn shows(&mut self, entry: &Value, guard: &PassthroughGuard) -> bool {
         // What cannot be read cannot be judged.
         let Ok(definition) = Definition::from_value(entry) else { return false };
         if let Some(shown) = self.judged.get(&definition.fingerprint()) {
@@ -103,7 +103,7 @@ impl Known {
         }
         let (name, fingerprint) = (Arc::clone(definition.name()), definition.fingerprint());
         let mut only = vec![definition];
-        guard.sort(&mut only);
+        guard.filter(&mut only);
         let shown = if let Some(definition) = only.pop() {
             self.offered.insert(name, Arc::new(definition));
             true

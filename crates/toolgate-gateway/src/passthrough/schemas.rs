@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, watch};
 use tokio_util::sync::CancellationToken;
-use toolgate_upstream::LineRequest;
+use toolgate_upstream::RawRequest;
 
 use super::wire::Wire;
 
@@ -62,7 +62,7 @@ pub(crate) async fn list(line: &Arc<dyn Wire>) -> Vec<Value> {
     let mut cursor: Option<Value> = None;
     for _ in 0..PAGES {
         let params = cursor.as_ref().map_or(json!({}), |cursor| json!({ "cursor": cursor }));
-        let request = LineRequest {
+        let request = RawRequest {
             key: Value::Null,
             method: "tools/list".to_owned(),
             params: Some(params),

@@ -10,12 +10,12 @@ use std::{
 
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
-use rmcp::ErrorData;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
-use toolgate_host::ServerGuard;
-use toolgate_upstream::{LineClient, LineRequest, LineSink, Question};
+use toolgate_host::PassthroughGuard;
+use toolgate_mcp::ErrorObject;
+use toolgate_upstream::{ConnectionClient, ConnectionHandler, InputRequest, RawRequest};
 
 use super::{
     PassthroughSource,
@@ -41,7 +41,7 @@ type Heard = (String, Option<Value>);
 struct Server {
     era: Era,
     greeting: Arc<Value>,
-    sink: Arc<Mutex<Option<Arc<dyn LineSink>>>>,
+    sink: Arc<Mutex<Option<Arc<dyn ConnectionHandler>>>>,
     /// Requests and notifications that came, in their order.
     heard: Arc<Mutex<Vec<Heard>>>,
     /// What it answers, by the method and the cursor.
@@ -77,7 +77,7 @@ impl Server {
         }
     }
 
-    fn sink(&self) -> Arc<dyn LineSink> {
+    fn sink(&self) -> Arc<dyn ConnectionHandler> {
         self.sink.lock().clone().unwrap()
     }
 
@@ -91,8 +91,8 @@ impl Server {
         last.unwrap_or_else(|| panic!("no {method}")).1.clone().unwrap()
     }
 
-    async fn answer(&self, request: LineRequest) -> Result<Value, ErrorData> {
-        let LineRequest { key, method, params, cancel } = request;
+    async fn answer(&self, request: RawRequest) -> Result<Value, ErrorObject> {
+        let RawRequest { key, method, params, cancel } = request;
         self.heard.lock().push((method.clone(), params.clone()));
         let params = params.unwrap_or_default();
         let page = params.get("cursor").and_then(Value::as_str).unwrap_or_default();
@@ -109,7 +109,7 @@ impl Server {
                     assert_eq!(params["requestState"], "of the server");
                     return Ok(json!({ "resultType": "complete", "asked": responses["q"] }));
                 }
-                let Question { method, params } = question();
+                let InputRequest { method, params } = question();
                 let requests = json!({ "q": { "method": method, "params": params } });
                 Ok(json!({ "resultType": "input_required", "inputRequests": requests,
                            "requestState": "of the server" }))
@@ -132,9 +132,9 @@ impl Server {
             }
             ("resources/read", _) if params["uri"] == "x:words" => {
                 let words = "not for strangers: Ada Lovelace owes us 48,200 EUR since the spring";
-                Err(ErrorData::invalid_params(words, None))
+                Err(ErrorObject::invalid_params(words, None))
             }
-            ("missing", _) => Err(ErrorData::resource_not_found("gone", Some(json!(1)))),
+            ("missing", _) => Err(ErrorObject::resource_not_found("gone", Some(json!(1)))),
             _ => Ok(json!({ "got": params, "odd": 1.5 })),
         }
     }
@@ -144,9 +144,9 @@ impl Dial for Server {
     fn dial(
         &self,
         _era: Era,
-        _client: LineClient,
-        sink: Arc<dyn LineSink>,
-    ) -> BoxFuture<'_, Result<Arc<dyn Wire>, ErrorData>> {
+        _client: ConnectionClient,
+        sink: Arc<dyn ConnectionHandler>,
+    ) -> BoxFuture<'_, Result<Arc<dyn Wire>, ErrorObject>> {
         *self.sink.lock() = Some(sink);
         Box::pin(std::future::ready(Ok(Arc::new(self.clone()) as Arc<dyn Wire>)))
     }
@@ -161,7 +161,7 @@ impl Wire for Server {
         &self.greeting
     }
 
-    fn request(&self, request: LineRequest) -> BoxFuture<'_, Result<Value, ErrorData>> {
+    fn request(&self, request: RawRequest) -> BoxFuture<'_, Result<Value, ErrorObject>> {
         Box::pin(self.answer(request))
     }
 
@@ -221,7 +221,7 @@ impl Legacy {
         Self::guarded(server, None).await
     }
 
-    async fn guarded(server: &Server, guard: Option<Arc<ServerGuard>>) -> Self {
+    async fn guarded(server: &Server, guard: Option<Arc<PassthroughGuard>>) -> Self {
         let (told, questions) =
             (Arc::new(Told::default()), Questions::new(Duration::from_secs(10)));
         let outlet = Link::legacy(Arc::default(), Arc::clone(&told) as _, Arc::clone(&questions));
@@ -230,7 +230,7 @@ impl Legacy {
         Self { face, told, questions }
     }
 
-    async fn ask(&self, method: &str, params: Value) -> Result<Value, ErrorData> {
+    async fn ask(&self, method: &str, params: Value) -> Result<Value, ErrorObject> {
         let outbox = Arc::clone(&self.told) as Arc<dyn Outbox>;
         let link = Link::legacy(Arc::default(), outbox, Arc::clone(&self.questions));
         let asked = Asked {
@@ -253,7 +253,7 @@ async fn open_guarded(
     server: &Server,
     era: Era,
     outlet: Option<Link>,
-    guard: Option<Arc<ServerGuard>>,
+    guard: Option<Arc<PassthroughGuard>>,
 ) -> Arc<dyn Face> {
     let (info, capabilities) = (json!({}), serde_json::Map::new());
     let client = Client { caller: Caller::local(), era, info, capabilities, outlet };
@@ -275,16 +275,16 @@ async fn told(running: &mut Running) -> Value {
     }
 }
 
-async fn done(running: &mut Running) -> Result<Value, ErrorData> {
+async fn done(running: &mut Running) -> Result<Value, ErrorObject> {
     match running.step().await {
         Step::Done(outcome) => outcome,
         other => panic!("{other:?}"),
     }
 }
 
-fn question() -> Question {
+fn question() -> InputRequest {
     let params = Some(json!({ "message": "well?", "odd": 1 }));
-    Question { method: "elicitation/create".to_owned(), params }
+    InputRequest { method: "elicitation/create".to_owned(), params }
 }
 
 #[tokio::test]
@@ -300,7 +300,7 @@ async fn between_legacy_and_legacy_all_passes() {
     let result = client.ask("odd/method", params.clone()).await.unwrap();
     assert_eq!(result, json!({ "got": params, "odd": 1.5 }));
     let error = client.ask("missing", json!({})).await.unwrap_err();
-    assert_eq!((error.code.0, error.data), (-32002, Some(json!(1))));
+    assert_eq!((error.code, error.data), (-32002, Some(json!(1))));
     for method in ["notifications/odd", "notifications/roots/list_changed"] {
         client.face.notification(method.to_owned(), Some(json!({ "a": 1 }))).await;
         assert_eq!(server.last(method), json!({ "a": 1 }));
@@ -332,9 +332,9 @@ async fn a_modern_client_at_a_legacy_server() {
     assert_eq!(result["got"], json!({ "cursor": "c" }), "what only its era knows is left out");
     assert_eq!((&result["resultType"], &result["ttlMs"]), (&json!("complete"), &json!(0)));
     let error = done(&mut modern(&face, json!(1), "missing", json!({}))).await.unwrap_err();
-    assert_eq!(error.code.0, -32602);
+    assert_eq!(error.code, -32602);
     let refused = done(&mut modern(&face, json!(1), "ping", json!({}))).await.unwrap_err();
-    assert_eq!(refused.code.0, -32601);
+    assert_eq!(refused.code, -32601);
 
     let mut running = modern(&face, json!(1), "tools/call", json!({ "name": "ask" }));
     assert!(matches!(running.step().await, Step::Waiting));

@@ -3,9 +3,11 @@
 use std::{fmt, sync::Arc};
 
 use futures::future::BoxFuture;
-use rmcp::ErrorData;
 use serde_json::Value;
-use toolgate_upstream::{Line, LineClient, LineError, LineRequest, LineSink, ServerSpec};
+use toolgate_mcp::ErrorObject;
+use toolgate_upstream::{
+    ConnectionClient, ConnectionHandler, RawConnection, RawRequest, RequestError, ServerSpec,
+};
 
 use crate::era::Era;
 
@@ -18,7 +20,7 @@ pub(crate) trait Wire: fmt::Debug + Send + Sync + 'static {
     fn greeting(&self) -> &Value;
 
     /// Sends a request, and gives its result as it was sent.
-    fn request(&self, request: LineRequest) -> BoxFuture<'_, Result<Value, ErrorData>>;
+    fn request(&self, request: RawRequest) -> BoxFuture<'_, Result<Value, ErrorObject>>;
 
     /// Sends a notification.
     fn notify<'a>(&'a self, method: &'a str, params: Option<Value>) -> BoxFuture<'a, ()>;
@@ -36,63 +38,63 @@ pub(crate) trait Dial: fmt::Debug + Send + Sync + 'static {
     fn dial(
         &self,
         era: Era,
-        client: LineClient,
-        sink: Arc<dyn LineSink>,
-    ) -> BoxFuture<'_, Result<Arc<dyn Wire>, ErrorData>>;
+        client: ConnectionClient,
+        sink: Arc<dyn ConnectionHandler>,
+    ) -> BoxFuture<'_, Result<Arc<dyn Wire>, ErrorObject>>;
 }
 
 impl Dial for ServerSpec {
     fn dial(
         &self,
         era: Era,
-        client: LineClient,
-        sink: Arc<dyn LineSink>,
-    ) -> BoxFuture<'_, Result<Arc<dyn Wire>, ErrorData>> {
+        client: ConnectionClient,
+        sink: Arc<dyn ConnectionHandler>,
+    ) -> BoxFuture<'_, Result<Arc<dyn Wire>, ErrorObject>> {
         Box::pin(async move {
             let spec = Self { remembered_era: Some(era), ..self.clone() };
-            let line = Line::open(&spec, client, sink).await.map_err(|failure| {
+            let line = RawConnection::open(&spec, client, sink).await.map_err(|failure| {
                 let message = format!(
                     "server `{}` is not connected: {}; {}",
                     self.name, failure.reason, failure.action
                 );
-                ErrorData::internal_error(message, None)
+                ErrorObject::internal_error(message, None)
             })?;
             Ok(Arc::new(line) as Arc<dyn Wire>)
         })
     }
 }
 
-impl Wire for Line {
+impl Wire for RawConnection {
     fn era(&self) -> Era {
-        Line::era(self)
+        RawConnection::era(self)
     }
 
     fn greeting(&self) -> &Value {
-        Line::greeting(self)
+        RawConnection::greeting(self)
     }
 
-    fn request(&self, request: LineRequest) -> BoxFuture<'_, Result<Value, ErrorData>> {
+    fn request(&self, request: RawRequest) -> BoxFuture<'_, Result<Value, ErrorObject>> {
         Box::pin(async move {
-            Line::request(self, request).await.map_err(|error| match error {
-                LineError::Refused(error) => error,
-                other => ErrorData::internal_error(other.to_string(), None),
+            RawConnection::request(self, request).await.map_err(|error| match error {
+                RequestError::Refused(error) => error,
+                other => ErrorObject::internal_error(other.to_string(), None),
             })
         })
     }
 
     fn notify<'a>(&'a self, method: &'a str, params: Option<Value>) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            if let Err(error) = Line::notify(self, method, params).await {
+            if let Err(error) = RawConnection::notify(self, method, params).await {
                 tracing::debug!(%error, "the server could not be told");
             }
         })
     }
 
     fn closed(&self) -> BoxFuture<'_, ()> {
-        Box::pin(Line::closed(self))
+        Box::pin(RawConnection::closed(self))
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
-        Box::pin(Line::close(self))
+        Box::pin(RawConnection::close(self))
     }
 }

@@ -10,7 +10,7 @@ use toolgate_upstream::{Endpoint as Address, HttpEndpoint, ServerSpec};
 
 use crate::{
     clients::{host_of, spec},
-    support::{Endpoint, Events, PATIENCE, body, call, status},
+    support::{Endpoint, Events, body, call, deadline, status},
 };
 
 const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
@@ -162,7 +162,7 @@ async fn a_server_that_ends_is_started_again_for_the_next_session() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, gone).await.unwrap();
+    tokio::time::timeout(deadline(), gone).await.unwrap();
     let session = endpoint.session().await;
     let answer = session.call(3, "echo").await.message().await;
     assert_eq!(answer["result"]["structuredContent"]["n"], 3, "{answer}");
@@ -177,5 +177,5 @@ async fn a_server_that_ends_is_started_again_for_the_next_session() {
             }
         }
     };
-    tokio::time::timeout(PATIENCE, again).await.unwrap();
+    tokio::time::timeout(deadline(), again).await.unwrap();
 }

@@ -5,7 +5,7 @@ use std::{sync::atomic::Ordering, time::Duration};
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 
-use crate::support::{Endpoint, Events, PATIENCE, body, status};
+use crate::support::{Endpoint, Events, body, deadline, status};
 
 fn accepted(text: &str) -> Value {
     json!({ "action": "accept", "content": { "text": text } })
@@ -197,7 +197,7 @@ async fn what_waits_for_its_client_keeps_its_face() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, ended).await.unwrap();
+    tokio::time::timeout(deadline(), ended).await.unwrap();
     let went_on = body(again(&endpoint, "ask", state, &json!({ "1": accepted("x") }))).await;
     assert_eq!(went_on["result"]["resultType"], "input_required");
     assert_eq!(endpoint.probe.opened.load(Ordering::SeqCst), 2, "one for each of the two");

@@ -8,7 +8,9 @@ use tokio::{
     net::TcpStream,
 };
 
-use crate::support::{Endpoint, PATIENCE, call, initialize, reaches, refused, status};
+use toolgate_testkit::scaled;
+
+use crate::support::{Endpoint, call, deadline, initialize, reaches, refused, status};
 
 #[tokio::test]
 async fn sessions_are_counted() {
@@ -29,7 +31,8 @@ async fn sessions_are_counted() {
 
 #[tokio::test]
 async fn sessions_that_nobody_uses_end() {
-    let idle = Duration::from_millis(100);
+    // Long enough to begin all sessions and to use two of them.
+    let idle = scaled(Duration::from_secs(1));
     let endpoint = Endpoint::with(|settings| settings.limits.session_idle = idle).await;
     let (listening, busy) = (endpoint.session().await, endpoint.session().await);
     let _stream = listening.get().send().await.unwrap();
@@ -41,7 +44,7 @@ async fn sessions_that_nobody_uses_end() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, closed).await.unwrap();
+    tokio::time::timeout(deadline(), closed).await.unwrap();
     assert_eq!(refused(unused.post(&call(1, "echo"))).await, (404, -32600));
     assert_eq!(status(listening.post(&call(1, "echo"))).await, 200);
     assert_eq!(status(busy.post(&call(2, "echo"))).await, 200);
@@ -104,7 +107,7 @@ async fn who_speaks_too_slowly_is_not_listened_to() {
         stream.write_all(sent.as_bytes()).await.unwrap();
         let mut answer = String::new();
         let reading = stream.read_to_string(&mut answer);
-        tokio::time::timeout(PATIENCE, reading).await.expect("it is cut off").unwrap();
+        tokio::time::timeout(deadline(), reading).await.expect("it is cut off").unwrap();
         assert!(answer.starts_with(answered), "{answer}");
     }
 }
@@ -120,7 +123,7 @@ async fn who_reads_nothing_keeps_no_place() {
     let mut deaf = TcpStream::connect(endpoint.address).await.unwrap();
     // Until neither side takes any more, and then until it is cut off.
     let cut_off = async { while deaf.write_all(request.as_bytes()).await.is_ok() {} };
-    tokio::time::timeout(PATIENCE, cut_off).await.expect("it is cut off");
+    tokio::time::timeout(deadline(), cut_off).await.expect("it is cut off");
     assert_eq!(status(endpoint.post(&call(1, "echo"))).await, 400);
 }
 

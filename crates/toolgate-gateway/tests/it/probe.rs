@@ -6,11 +6,11 @@ use std::sync::{
 };
 
 use futures::future::BoxFuture;
-use rmcp::{ErrorData, model::ErrorCode};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
 use toolgate_gateway::{Asked, Client, Era, Face, Greeting, Link, Source};
-use toolgate_upstream::Question;
+use toolgate_mcp::{ErrorObject, codes};
+use toolgate_upstream::InputRequest;
 
 /// What tests look at, and pull at.
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ pub(crate) struct ProbeSource(pub(crate) Arc<Probe>);
 struct ProbeFace(Arc<Probe>);
 
 impl Source for ProbeSource {
-    fn open(&self, client: Client) -> BoxFuture<'_, Result<Arc<dyn Face>, ErrorData>> {
+    fn open(&self, client: Client) -> BoxFuture<'_, Result<Arc<dyn Face>, ErrorObject>> {
         self.0.opened.fetch_add(1, Ordering::SeqCst);
         if client.outlet.is_some() {
             *self.0.outlet.lock() = client.outlet;
@@ -50,7 +50,7 @@ impl Source for ProbeSource {
 }
 
 impl Face for ProbeFace {
-    fn greeting(&self, _era: Era) -> BoxFuture<'_, Result<Greeting, ErrorData>> {
+    fn greeting(&self, _era: Era) -> BoxFuture<'_, Result<Greeting, ErrorObject>> {
         let fields = json!({
             "capabilities": { "tools": {} },
             "serverInfo": { "name": "probe", "version": "1", "futureField": 1 },
@@ -60,7 +60,7 @@ impl Face for ProbeFace {
         Box::pin(std::future::ready(Ok(Greeting { era: Era::Legacy, fields })))
     }
 
-    fn request(&self, asked: Asked) -> BoxFuture<'_, Result<Value, ErrorData>> {
+    fn request(&self, asked: Asked) -> BoxFuture<'_, Result<Value, ErrorObject>> {
         Box::pin(self.answer(asked))
     }
 
@@ -90,7 +90,7 @@ impl Face for ProbeFace {
 }
 
 impl ProbeFace {
-    async fn answer(&self, asked: Asked) -> Result<Value, ErrorData> {
+    async fn answer(&self, asked: Asked) -> Result<Value, ErrorObject> {
         let params = asked.params.clone().unwrap_or_default();
         if asked.method == "tools/call" {
             self.0.calls.fetch_add(1, Ordering::SeqCst);
@@ -111,7 +111,7 @@ impl ProbeFace {
                     () = self.0.release.notified() => Ok(json!({ "released": true })),
                     () = asked.cancel.cancelled() => {
                         self.0.cancelled.send_modify(|count| *count += 1);
-                        Err(ErrorData::internal_error("cancelled", None))
+                        Err(ErrorObject::internal_error("cancelled", None))
                     }
                 }
             }
@@ -131,9 +131,9 @@ impl ProbeFace {
                 asked.link.notify("notifications/message", Some(json!({ "data": "thinking" })));
                 Ok(json!({ "answers": [asked.link.ask(question("only")).await?] }))
             }
-            ("tools/call", _) => Err(ErrorData::invalid_params("no such tool", None)),
-            (method, _) => Err(ErrorData::new(
-                ErrorCode::METHOD_NOT_FOUND,
+            ("tools/call", _) => Err(ErrorObject::invalid_params("no such tool", None)),
+            (method, _) => Err(ErrorObject::new(
+                codes::METHOD_NOT_FOUND,
                 format!("there is no method `{method}`"),
                 None,
             )),
@@ -141,7 +141,7 @@ impl ProbeFace {
     }
 }
 
-fn question(message: &str) -> Question {
+fn question(message: &str) -> InputRequest {
     let params = json!({ "message": message, "requestedSchema": { "type": "object" } });
-    Question { method: "elicitation/create".to_owned(), params: Some(params) }
+    InputRequest { method: "elicitation/create".to_owned(), params: Some(params) }
 }

@@ -1,6 +1,6 @@
 //! An endpoint to talk to, and what clients say again and again.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc};
 
 use reqwest::{RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
@@ -10,8 +10,7 @@ use toolgate_gateway::{HttpSettings, Source, serve_http};
 
 use crate::probe::{Probe, ProbeSource};
 
-/// How long anything may take before a test is told that it hangs.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) use toolgate_testkit::deadline;
 
 /// A running endpoint.
 pub(crate) struct Endpoint {
@@ -67,7 +66,7 @@ impl Endpoint {
         change(&mut settings);
         let stop = CancellationToken::new();
         let serving = Some(tokio::spawn(serve_http(listener, settings, stop.clone())));
-        let client = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build().unwrap();
+        let client = reqwest::Client::builder().no_proxy().timeout(deadline()).build().unwrap();
         Self { address, client, probe, stop, serving }
     }
 
@@ -119,7 +118,7 @@ impl Endpoint {
     pub(crate) async fn stop(&mut self) {
         self.stop.cancel();
         let serving = self.serving.take().unwrap();
-        tokio::time::timeout(PATIENCE, serving).await.unwrap().unwrap();
+        tokio::time::timeout(deadline(), serving).await.unwrap().unwrap();
     }
 }
 
@@ -256,6 +255,6 @@ pub(crate) async fn body(request: RequestBuilder) -> Value {
 /// Waits until a counter has come so far.
 pub(crate) async fn reaches(counter: &watch::Sender<usize>, count: usize) {
     let mut counter = counter.subscribe();
-    let waited = tokio::time::timeout(PATIENCE, counter.wait_for(|now| *now >= count)).await;
+    let waited = tokio::time::timeout(deadline(), counter.wait_for(|now| *now >= count)).await;
     waited.expect("it never comes so far").unwrap();
 }

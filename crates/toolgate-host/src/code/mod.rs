@@ -293,7 +293,7 @@ impl Session {
             session: Self::within(self.host().clone(), Arc::clone(self.context())),
             clock,
             run: Arc::clone(&run),
-            respondent: options.respondent,
+            input_handler: options.input_handler,
             media: Arc::clone(&media),
             shapes: Arc::clone(&mode.shapes),
             journal: journal.clone(),

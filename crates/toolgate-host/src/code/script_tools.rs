@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate_broker::{BrokerError, CallContext, RunContext};
 use toolgate_catalog::{Tool, nearest};
 use toolgate_sandbox::{Answer, CallId, Found, Happened, RunClock, Thrown, Tools};
-use toolgate_upstream::{CallError, CallOptions, Progress, Respondent};
+use toolgate_upstream::{CallError, CallOptions, InputHandler, Progress};
 
 use super::{
     journal::{PastCallState, RunJournal},
@@ -35,7 +35,7 @@ pub(super) struct ScriptContext {
     pub(super) session: Session,
     pub(super) clock: RunClock,
     pub(super) run: Arc<RunContext>,
-    pub(super) respondent: Option<Arc<dyn Respondent>>,
+    pub(super) input_handler: Option<Arc<dyn InputHandler>>,
     pub(super) media: Arc<Media>,
     pub(super) shapes: Arc<LearnedShapes>,
     pub(super) journal: Option<Arc<RunJournal>>,
@@ -268,9 +268,9 @@ impl ScriptToolsInner {
         for argument in arguments.values_mut() {
             self.context.media.put_back(argument);
         }
-        let respondent = self.context.respondent.clone();
+        let input_handler = self.context.input_handler.clone();
         let meta = self.context.trace.clone();
-        let options = CallOptions { meta, cancel, respondent, ..CallOptions::default() };
+        let options = CallOptions { meta, cancel, input_handler, ..CallOptions::default() };
         let context = CallContext::of_run(self.context.session.context(), &self.context.run, id);
         let called = self.context.session.call_tool(name, None, arguments, &context, options).await;
         let failed = match called {

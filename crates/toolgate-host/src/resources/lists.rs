@@ -14,6 +14,7 @@ use thiserror::Error;
 use tokio::sync::watch;
 use toolgate_broker::{Broker, BrokerError};
 use toolgate_catalog::{Catalog, ExposedName, ServerEntry, ServerName, ToolId, expose};
+use toolgate_mcp::codes::METHOD_NOT_FOUND;
 use toolgate_upstream::{CallError, CallOptions};
 
 use super::{
@@ -65,7 +66,6 @@ const MAX_ITEM_BYTES: usize = 128 * 1024;
 const MAX_KEY_BYTES: usize = 8 * 1024;
 /// Why a server that is not there lists nothing.
 pub(super) const NOT_CONNECTED: &str = "it is not connected";
-const METHOD_NOT_FOUND: i32 = -32601;
 
 impl ServerList {
     /// The text that tells this entry from others.
@@ -109,7 +109,7 @@ impl ServerList {
 fn is_unsupported(error: &BrokerError) -> bool {
     let code = match error {
         BrokerError::Call(error) => match &**error {
-            CallError::Refused { error, .. } => error.code.0,
+            CallError::Refused { error, .. } => error.code,
             _ => return false,
         },
         _ => return false,

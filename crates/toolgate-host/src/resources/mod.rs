@@ -21,6 +21,7 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 use toolgate_broker::Broker;
 use toolgate_catalog::{Catalog, ServerName};
+use toolgate_mcp::meta::SUBSCRIPTION_ID;
 use toolgate_upstream::StateKind;
 
 pub(crate) use requests::{answer, instructions_of, read};
@@ -107,9 +108,6 @@ pub(crate) struct ResourceHub {
     woken: OnceCell<()>,
 }
 
-/// The key in `_meta` that says to which stream a notification belongs.
-const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
-
 impl ResourceHub {
     pub(crate) fn new() -> Self {
         let events = EventBus::new();
@@ -179,7 +177,7 @@ impl ResourceHub {
                     uris::to_client_uri(server, Some(&mut params));
                     if let Some(Value::Object(meta)) = params.get_mut("_meta") {
                         // The stream is ours, and no client knows it.
-                        meta.remove(SUBSCRIPTION);
+                        meta.remove(SUBSCRIPTION_ID);
                     }
                     self.events.send(ResourceEvent::Updated(Arc::new(subscribers), params));
                 }

@@ -6,6 +6,9 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
 use serde_json::{Map, Value, json};
 use toolgate_broker::{BrokerError, CallContext};
 use toolgate_catalog::ServerName;
+use toolgate_mcp::codes::{
+    INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, NOT_ALLOWED, RESOURCE_NOT_FOUND,
+};
 use toolgate_policy::{Flow, ToolPolicy, Verdict};
 use toolgate_upstream::{CallError, CallOptions, StateKind};
 
@@ -22,12 +25,6 @@ use crate::{
 
 type Params = Map<String, Value>;
 
-const METHOD_NOT_FOUND: i32 = -32601;
-const INVALID_PARAMS: i32 = -32602;
-const INTERNAL_ERROR: i32 = -32603;
-/// Of the codes that are left to servers: the request was understood, but is not allowed.
-const NOT_ALLOWED: i32 = -32010;
-const RESOURCE_NOT_FOUND: i32 = -32002;
 /// The most of a name or URI that an error repeats.
 const SHOWN_CHARACTERS: usize = 200;
 
@@ -129,7 +126,7 @@ pub(super) fn not_found(uri: &str) -> CallFailure {
 }
 
 /// What is said where whoever has it is switched off.
-fn disabled(host: &Host, server: &ServerName, code: i32) -> Option<CallFailure> {
+fn disabled(host: &Host, server: &ServerName, code: i64) -> Option<CallFailure> {
     let action = host.inner.enabled.how_to_enable(server)?;
     Some(refused(code, format!("server `{server}` is disabled; {action}"), None))
 }
@@ -293,7 +290,7 @@ fn text<'a>(params: &'a Params, field: &str) -> Result<&'a str, CallFailure> {
     text.ok_or_else(|| invalid(format!("`{field}` is missing or no string")))
 }
 
-fn refused(code: i32, message: String, data: Option<Value>) -> CallFailure {
+fn refused(code: i64, message: String, data: Option<Value>) -> CallFailure {
     CallFailure::Refused { code, message, data }
 }
 
@@ -346,7 +343,7 @@ pub(super) fn failure(server: &ServerName, error: BrokerError) -> CallFailure {
             CallError::Cancelled => CallFailure::Cancelled,
             CallError::Refused { mut error, .. } => {
                 uris::to_client_uri(server, error.data.as_mut());
-                refused(error.code.0, error.message.into_owned(), error.data)
+                refused(error.code, error.message, error.data)
             }
             other => refused(INTERNAL_ERROR, other.to_string(), None),
         },

@@ -17,7 +17,8 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio_util::sync::CancellationToken;
 use toolgate_broker::{Admitted, Broker, BrokerError, CallContext, Outgoing, SessionContext};
-use toolgate_catalog::{Era, ServerName};
+use toolgate_catalog::ServerName;
+use toolgate_mcp::Era;
 use toolgate_upstream::{CallError, CallOptions};
 
 use super::{ListKind, ResourceHub, requests, uris, uris::UriTarget};

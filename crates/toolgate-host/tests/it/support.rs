@@ -4,14 +4,14 @@ use std::{sync::Arc, time::Duration};
 
 use futures::{FutureExt as _, future::BoxFuture};
 use parking_lot::Mutex;
-use rmcp::{ErrorData, model::JsonObject};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolgate_host::{Host, HostSettings, ServerDirectory, Session};
+use toolgate_mcp::{ErrorObject, JsonObject};
 use toolgate_registry::{Registry, RegistrySettings, Source};
 use toolgate_store::{ChoiceFile, Store};
 use toolgate_testkit::{Builtin, Fixture, RegistryEndpoint, RunningHttp};
-use toolgate_upstream::{CallOptions, Question, Respondent};
+use toolgate_upstream::{CallOptions, InputHandler, InputRequest};
 
 /// Answers every question alike, and remembers them.
 #[derive(Debug)]
@@ -37,12 +37,12 @@ impl Person {
     }
 }
 
-impl Respondent for Person {
+impl InputHandler for Person {
     fn capabilities(&self) -> &JsonObject {
         &self.capabilities
     }
 
-    fn answer(&self, question: Question) -> BoxFuture<'_, Result<Value, ErrorData>> {
+    fn answer(&self, question: InputRequest) -> BoxFuture<'_, Result<Value, ErrorObject>> {
         assert_eq!(question.method, "elicitation/create");
         let params = question.params.unwrap();
         assert_eq!(params["requestedSchema"]["required"], json!(["decision"]));
@@ -108,8 +108,8 @@ pub(crate) async fn call(
     tool: &str,
     arguments: Value,
 ) -> (String, bool) {
-    let respondent = person.map(|person| Arc::clone(person) as Arc<dyn Respondent>);
-    let options = CallOptions { respondent, ..CallOptions::default() };
+    let input_handler = person.map(|person| Arc::clone(person) as Arc<dyn InputHandler>);
+    let options = CallOptions { input_handler, ..CallOptions::default() };
     let arguments = arguments.as_object().unwrap().clone();
     let result = session.call(tool, arguments, options).await.unwrap();
     let text = result["content"][0]["text"].as_str().unwrap().to_owned();

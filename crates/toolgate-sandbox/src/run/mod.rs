@@ -46,7 +46,7 @@ pub(crate) async fn run(
         let taken = tokio::select! {
             taken = pool.take() => taken,
             () = cancel.cancelled() => return never_began(started, Outcome::Cancelled),
-            () = tokio::time::sleep_until((started + limits.wall).into()) => {
+            () = clock.clone().reach(limits.wall) => {
                 let stop = Stop::Wall { limit: limits.wall };
                 return never_began(started, Outcome::Stopped(stop));
             }

@@ -32,7 +32,8 @@ async fn waiting_for_a_tool_costs_no_cpu_time() {
     let pool = pool();
     let limits = RunLimits { wall: Duration::from_millis(600), ..short() };
     let script = broken(&["print before", "call never", "wait"]);
-    let report = run(&pool, script, &limits).await;
+    let tools = TestTools::timed_after(1);
+    let report = pool.run(script, &limits, tools, CancellationToken::new()).await;
     assert_eq!(
         ending(&report),
         "stopped: the script took more than 0.6 s; codeMode.timeoutSeconds raises the limit"
@@ -45,7 +46,8 @@ async fn waiting_for_a_tool_costs_no_cpu_time() {
 #[tokio::test]
 async fn a_run_that_ends_cancels_its_calls() {
     let pool = pool();
-    let tools = TestTools::new();
+    // Three calls, of which one completes.
+    let tools = TestTools::timed_after(4);
     let limits = RunLimits { wall: Duration::from_millis(200), ..short() };
     let script = broken(&["call never", "call never", "call echo", "wait", "wait"]);
     let report = pool.run(script, &limits, tools.clone(), CancellationToken::new()).await;
@@ -99,8 +101,10 @@ async fn calls_beyond_the_number_are_exceptions() {
 async fn calls_beyond_those_in_flight_are_exceptions() {
     let pool = pool();
     let limits = RunLimits { calls_in_flight: 2, wall: Duration::from_millis(400), ..limits() };
-    let script = broken(&["call never", "call never", "call never", "wait", "wait"]);
-    let report = run(&pool, script, &limits).await;
+    let script = broken(&["call never", "call never", "call never", "wait", "call echo", "wait"]);
+    // The third call is refused, which is printed before the fourth is made.
+    let tools = TestTools::timed_after(5);
+    let report = pool.run(script, &limits, tools, CancellationToken::new()).await;
     assert!(report.output.head.contains("2 calls are in flight"), "{report:?}");
     assert!(report.output.head.contains("codeMode.maxCallsInFlight"), "{report:?}");
     assert!(matches!(report.calls[2].state, CallState::Refused(_)));

@@ -8,13 +8,15 @@ use std::{
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use serde_json::{json, value::RawValue};
 use tokio::sync::Barrier;
 use tokio_util::sync::CancellationToken;
 use toolgate_sandbox::{
-    Answer, BoxFuture, CallId, Found, Language, Outcome, Pool, PoolSettings, Report, RunLimits,
-    Script, Thrown, Tools,
+    Answer, BoxFuture, CallId, Found, Happened, Hold, Language, Outcome, Pool, PoolSettings,
+    Report, RunClock, RunLimits, Script, Thrown, Tools,
 };
+use toolgate_testkit::deadline;
 
 /// A pool of the worker that has the broken engine too.
 pub(crate) fn pool() -> Pool {
@@ -27,7 +29,7 @@ pub(crate) fn settings() -> PoolSettings {
 
 /// Limits that no well-behaved test script meets, even on a machine under load.
 pub(crate) fn limits() -> RunLimits {
-    RunLimits { wall: Duration::from_mins(1), cpu: Duration::from_secs(20), ..RunLimits::default() }
+    RunLimits { wall: deadline(), cpu: Duration::from_secs(20), ..RunLimits::default() }
 }
 
 /// Tools: `echo`, `fail`, `never`, `big`, `meet` (waits until all of a number have called it).
@@ -36,6 +38,9 @@ pub(crate) struct TestTools {
     pub(crate) calls: AtomicUsize,
     pub(crate) cancelled: Arc<AtomicUsize>,
     meeting: Arc<Barrier>,
+    clock: RunClock,
+    /// Holds the clock until so many events have happened.
+    hold: Mutex<Option<(usize, Hold)>>,
 }
 
 impl TestTools {
@@ -44,8 +49,21 @@ impl TestTools {
     }
 
     pub(crate) fn meeting(guests: usize) -> Arc<Self> {
-        let meeting = Arc::new(Barrier::new(guests));
-        Arc::new(Self { calls: AtomicUsize::new(0), cancelled: Arc::default(), meeting })
+        Arc::new(Self {
+            calls: AtomicUsize::new(0),
+            cancelled: Arc::default(),
+            meeting: Arc::new(Barrier::new(guests)),
+            clock: RunClock::new(),
+            hold: Mutex::default(),
+        })
+    }
+
+    /// The time of the run starts once so many calls have been made or completed, however long the
+    /// script takes to get there.
+    pub(crate) fn timed_after(events: usize) -> Arc<Self> {
+        let tools = Self::new();
+        *tools.hold.lock() = Some((events, tools.clock.hold()));
+        tools
     }
 }
 
@@ -98,6 +116,18 @@ impl Tools for TestTools {
             })
         })
     }
+
+    fn happened(&self, happened: &Happened<'_>) {
+        let mut hold = self.hold.lock();
+        if matches!(happened, Happened::Called { .. } | Happened::Completed { .. }) {
+            *hold = hold.take().and_then(|(left, hold)| Some((left.checked_sub(1)?, hold)));
+            hold.take_if(|(left, _)| *left == 0);
+        }
+    }
+
+    fn clock(&self) -> RunClock {
+        self.clock.clone()
+    }
 }
 
 pub(crate) fn raw(text: &str) -> Box<RawValue> {
@@ -123,7 +153,6 @@ pub(crate) async fn run(pool: &Pool, script: Script, limits: &RunLimits) -> Repo
     pool.run(script, limits, TestTools::new(), CancellationToken::new()).await
 }
 
-/// How a run ended, in one line.
 /// What a script returned.
 pub(crate) fn value_of(report: &Report) -> serde_json::Value {
     let Outcome::Value(Some(value)) = &report.outcome else { panic!("{:?}", report.outcome) };
@@ -135,6 +164,7 @@ pub(crate) fn text_of(report: &Report) -> String {
     report.output.head.clone()
 }
 
+/// How a run ended, in one line.
 pub(crate) fn ending(report: &Report) -> String {
     match &report.outcome {
         Outcome::Value(Some(value)) => format!("value: {}", value.get()),

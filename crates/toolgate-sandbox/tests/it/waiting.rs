@@ -2,25 +2,34 @@
 
 use std::{sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use serde_json::{json, value::RawValue};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use toolgate_sandbox::{
-    Answer, BoxFuture, CallId, Found, Outcome, Report, RunClock, RunLimits, Script, Stop, Thrown,
-    Tools,
+    Answer, BoxFuture, CallId, Found, Hold, Outcome, Report, RunClock, RunLimits, Script, Stop,
+    Thrown, Tools,
 };
+use toolgate_testkit::scaled;
 
 use crate::support::{ending, limits, pool, raw, typescript, value_of};
 
-/// What a run may take. It is more than a run needs on a machine under load, and less than the person.
-const WALL: Duration = Duration::from_secs(3);
+/// What a run may take from the question on. It is less than the person takes.
+fn wall() -> Duration {
+    scaled(Duration::from_secs(3))
+}
+
 /// How long the person takes.
-const THOUGHT: Duration = Duration::from_millis(3_500);
+fn thought() -> Duration {
+    wall() + Duration::from_millis(500)
+}
 
 /// Tools: `ask` waits for a person, `quick` does not, and `never` never answers.
 #[derive(Debug)]
 struct Person {
     clock: RunClock,
+    /// Holds the clock until the question, however long the script takes to get there.
+    start: Arc<Mutex<Option<Hold>>>,
     asked: Arc<Semaphore>,
     answers: Arc<Semaphore>,
 }
@@ -40,8 +49,8 @@ impl Tools for Person {
         _arguments: Box<RawValue>,
         cancel: CancellationToken,
     ) -> BoxFuture<'static, Answer> {
-        let (clock, asked, answers) =
-            (self.clock.clone(), Arc::clone(&self.asked), Arc::clone(&self.answers));
+        let (clock, start) = (self.clock.clone(), Arc::clone(&self.start));
+        let (asked, answers) = (Arc::clone(&self.asked), Arc::clone(&self.answers));
         Box::pin(async move {
             if name == "quick" {
                 return Answer::Ended(Ok(raw("null")));
@@ -51,6 +60,7 @@ impl Tools for Person {
                 return Answer::Ended(Err(Thrown { tool: name, message: "cancelled".to_owned() }));
             }
             let hold = clock.hold();
+            start.lock().take();
             asked.add_permits(1);
             let _answer = tokio::select! {
                 answer = answers.acquire() => answer,
@@ -68,15 +78,17 @@ impl Tools for Person {
 
 /// Runs a script whose question is answered after longer than the run may take.
 async fn run(script: Script, limits: &RunLimits) -> Report {
+    let clock = RunClock::new();
     let person = Arc::new(Person {
-        clock: RunClock::new(),
+        start: Arc::new(Mutex::new(Some(clock.hold()))),
+        clock,
         asked: Arc::new(Semaphore::new(0)),
         answers: Arc::new(Semaphore::new(0)),
     });
     let (asked, answers) = (Arc::clone(&person.asked), Arc::clone(&person.answers));
     let answering = tokio::spawn(async move {
         asked.acquire().await.unwrap().forget();
-        tokio::time::sleep(THOUGHT).await;
+        tokio::time::sleep(thought()).await;
         answers.add_permits(1);
     });
     let report = pool().run(script, limits, person, CancellationToken::new()).await;
@@ -86,24 +98,27 @@ async fn run(script: Script, limits: &RunLimits) -> Report {
 
 #[tokio::test]
 async fn the_time_of_a_person_is_neither_taken_from_the_script_nor_seen_by_it() {
-    let limits = RunLimits { wall: WALL, ..limits() };
-    let code = "const before = Date.now();
-        const late = new Promise((done) => setTimeout(() => done('too late'), 1500));
-        const first = await Promise.race([ask({}), late]);
-        return [first, Date.now() - before];";
-    let report = run(typescript(code), &limits).await;
-    assert!(report.wall >= THOUGHT);
+    let limits = RunLimits { wall: wall(), ..limits() };
+    let late = (wall() / 2).as_millis();
+    let code = format!(
+        "const before = Date.now();
+        const late = new Promise((done) => setTimeout(() => done('too late'), {late}));
+        const first = await Promise.race([ask({{}}), late]);
+        return [first, Date.now() - before];"
+    );
+    let report = run(typescript(&code), &limits).await;
+    assert!(report.wall >= thought());
     let value = value_of(&report);
     assert_eq!(value[0], "yes", "a timer does not go off meanwhile");
-    assert!(value[1].as_u64().unwrap() < 1_500, "{value}");
+    assert!(u128::from(value[1].as_u64().unwrap()) < late, "{value}");
 }
 
 #[tokio::test]
 async fn after_the_answer_the_clock_goes_on() {
-    let limits = RunLimits { wall: WALL, ..limits() };
+    let limits = RunLimits { wall: wall(), ..limits() };
     let report = run(typescript("await ask({}); await never({});"), &limits).await;
     assert!(matches!(report.outcome, Outcome::Stopped(Stop::Wall { .. })), "{}", ending(&report));
-    assert!(report.wall >= WALL + THOUGHT);
+    assert!(report.wall >= wall() + thought());
 }
 
 #[tokio::test]

@@ -1,20 +1,16 @@
 //! The fixture over Streamable HTTP.
 
 use std::process::Stdio;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use toolgate_testkit::{
     AnswerFault, Builtin, Era, Faults, Fixture, HttpAnswers, HttpOptions, ProbeRefusal,
-    RunningHttp, StartupExit, TestkitError, fixture_binary,
+    RunningHttp, StartupExit, TestkitError, fixture_binary, within,
 };
 
 use crate::http_client::HttpClient;
 use crate::protocol::modern_meta;
-
-/// How long anything may take before it counts as hanging.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 async fn serve(fixture: Fixture) -> RunningHttp {
     fixture.serve_http("127.0.0.1:0".parse().unwrap()).await.unwrap()
@@ -172,7 +168,7 @@ async fn a_modern_client_cancels_by_hanging_up() {
                 tokio::task::yield_now().await;
             }
         };
-        tokio::time::timeout(PATIENCE, called).await.expect("the call arrives");
+        within("the call", called).await;
         sleeping.abort();
         let reporter = modern(&running, "tools/call").with_header("mcp-name", "last_cancelled");
         // The server notices when it notices; what it reports then is certain.
@@ -190,7 +186,7 @@ async fn a_modern_client_cancels_by_hanging_up() {
                 }
             }
         };
-        let report = tokio::time::timeout(PATIENCE, report).await.expect("the server notices");
+        let report = within("the notice of the cancellation", report).await;
         assert_eq!(report, json!({ "requestId": 1, "reason": "disconnected" }));
     }
 }

@@ -1,12 +1,9 @@
 //! A tiny HTTP client. It speaks HTTP/1.0, whose bodies simply end with the connection.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
-
-const PATIENCE: Duration = Duration::from_secs(20);
+use toolgate_testkit::within;
 
 /// Where to send requests, and the headers that each of them has.
 #[derive(Debug, Clone)]
@@ -87,7 +84,7 @@ impl Response {
         assert_eq!(self.header("content-type"), Some("application/json"));
         let mut bytes = Vec::new();
         let read = self.body.read_to_end(&mut bytes);
-        tokio::time::timeout(PATIENCE, read).await.expect("the body ends").unwrap();
+        within("the end of the body", read).await.unwrap();
         serde_json::from_slice(&bytes).unwrap()
     }
 
@@ -106,11 +103,7 @@ impl Response {
     }
 
     async fn ended(&mut self) -> bool {
-        tokio::time::timeout(PATIENCE, self.body.fill_buf())
-            .await
-            .expect("an event")
-            .unwrap()
-            .is_empty()
+        within("an event", self.body.fill_buf()).await.unwrap().is_empty()
     }
 }
 
@@ -118,6 +111,6 @@ impl Response {
 async fn line(reader: &mut BufReader<TcpStream>) -> String {
     let mut line = String::new();
     let read = reader.read_line(&mut line);
-    let _ = tokio::time::timeout(PATIENCE, read).await.expect("a line in time");
+    let _ = within("a line", read).await;
     line.trim_end().to_owned()
 }

@@ -9,13 +9,13 @@ use toolgate_catalog::ServerName;
 use url::Url;
 
 use super::{
-    credentials::{Credentials, now},
+    credentials::{LoginCredentials, now},
     error::{LoginError, Trouble},
     guard::Guarded,
-    keeper::{CredentialKeeper, KeeperError, KeeperLock},
+    keeper::{CredentialLock, CredentialStore, CredentialStoreError},
     renew::{self, RenewError},
 };
-use crate::{error::Failure, redact::Redactor, spec::place};
+use crate::{error::ConnectFailure, redact::Redactor, spec::place};
 
 /// What a person can say about logins at a server. The secret is not shown.
 #[derive(Clone, Default)]
@@ -35,7 +35,7 @@ pub struct Authorizer {
     pub(super) server: ServerName,
     pub(super) url: Url,
     pub(super) settings: AuthorizationSettings,
-    pub(super) keeper: Arc<dyn CredentialKeeper>,
+    pub(super) keeper: Arc<dyn CredentialStore>,
     pub(super) http: Guarded,
     redactor: Redactor,
     /// Locked while tokens are renewed: one renewal at a time, whose outcome is everybody's.
@@ -51,7 +51,7 @@ enum Held {
     /// Nobody has looked.
     #[default]
     Unread,
-    Read(Option<Box<Credentials>>),
+    Read(Option<Box<LoginCredentials>>),
 }
 
 /// How it stands with a login.
@@ -84,7 +84,7 @@ impl Authorizer {
         server: impl Into<ServerName>,
         url: &str,
         settings: AuthorizationSettings,
-        keeper: Arc<dyn CredentialKeeper>,
+        keeper: Arc<dyn CredentialStore>,
     ) -> Result<Self, LoginError> {
         let url = Url::parse(url).map_err(|_| LoginError::NoUrl)?;
         let http = Guarded::new(&url).map_err(|error| LoginError::Client(error.to_string()))?;
@@ -266,7 +266,7 @@ impl Authorizer {
     }
 
     /// Keeps other processes from renewing at the same time.
-    async fn lock(&self) -> Result<KeeperLock, Trouble> {
+    async fn lock(&self) -> Result<CredentialLock, Trouble> {
         let lock = self.with_keeper(|keeper, name| keeper.lock(name)).await;
         lock.map_err(|error| self.unreadable(&error.into()))
     }
@@ -287,10 +287,10 @@ impl Authorizer {
     }
 
     /// What is kept for this server at this URL.
-    pub(super) async fn kept(&self) -> Result<Option<Credentials>, LoginError> {
+    pub(super) async fn kept(&self) -> Result<Option<LoginCredentials>, LoginError> {
         let text = self.with_keeper(|keeper, name| keeper.load(name)).await?;
         // What cannot be read is of an older version, or of no use: a login replaces it.
-        let kept: Option<Credentials> = text.and_then(|text| serde_json::from_str(&text).ok());
+        let kept: Option<LoginCredentials> = text.and_then(|text| serde_json::from_str(&text).ok());
         let kept = kept.filter(|kept| kept.url == self.url.as_str());
         if let Some(kept) = &kept {
             self.hide(kept);
@@ -299,27 +299,27 @@ impl Authorizer {
     }
 
     /// Keeps credentials from now on.
-    pub(super) async fn keep(&self, credentials: &Credentials) -> Result<(), LoginError> {
+    pub(super) async fn keep(&self, credentials: &LoginCredentials) -> Result<(), LoginError> {
         let text = serde_json::to_string(credentials)
-            .map_err(|_| KeeperError("the credentials cannot be written".to_owned()))?;
+            .map_err(|_| CredentialStoreError("the credentials cannot be written".to_owned()))?;
         Ok(self.with_keeper(move |keeper, name| keeper.save(name, &text)).await?)
     }
 
     /// Sees to it that nothing of the credentials is shown.
-    pub(super) fn hide(&self, credentials: &Credentials) {
+    pub(super) fn hide(&self, credentials: &LoginCredentials) {
         self.redactor.hide(credentials.secrets());
     }
 
     /// Asks the keeper, which may block.
     pub(super) async fn with_keeper<T: Send + 'static>(
         &self,
-        ask: impl FnOnce(&dyn CredentialKeeper, &str) -> Result<T, KeeperError> + Send + 'static,
-    ) -> Result<T, KeeperError> {
+        ask: impl FnOnce(&dyn CredentialStore, &str) -> Result<T, CredentialStoreError> + Send + 'static,
+    ) -> Result<T, CredentialStoreError> {
         let keeper = Arc::clone(&self.keeper);
         // Two configurations can have servers of one name at different URLs.
         let name = format!("{}\n{}", self.server, self.url);
         let asked = tokio::task::spawn_blocking(move || ask(keeper.as_ref(), &name)).await;
-        asked.unwrap_or_else(|_| Err(KeeperError("the keeper did not answer".to_owned())))
+        asked.unwrap_or_else(|_| Err(CredentialStoreError("the keeper did not answer".to_owned())))
     }
 
     fn needs_login(&self, what: &str) -> Trouble {
@@ -345,7 +345,7 @@ impl Authorizer {
 
     fn trouble(&self, reason: &str, action: String) -> Trouble {
         let reason = self.redactor.line(reason);
-        Trouble { failure: Failure { reason, action }, only_this_request: false }
+        Trouble { failure: ConnectFailure { reason, action }, only_this_request: false }
     }
 }
 

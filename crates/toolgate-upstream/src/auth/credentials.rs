@@ -11,7 +11,7 @@ use serde_json::Value;
 /// A login at the authorization server of one MCP server. Nothing of it is shown.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Credentials {
+pub struct LoginCredentials {
     /// The MCP endpoint that they are for, and for no other.
     pub(super) url: String,
     /// Who gave them, where it said who it is.
@@ -54,7 +54,7 @@ pub(super) enum ClientMethod {
 /// Tokens are renewed this long before they expire, so that none expires on its way.
 const MARGIN: u64 = 30;
 
-impl Credentials {
+impl LoginCredentials {
     /// Whether the access token is good for a while.
     pub(super) fn is_fresh(&self) -> bool {
         self.expires_at.is_none_or(|end| now() + MARGIN < end)
@@ -125,10 +125,10 @@ pub(super) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-impl fmt::Debug for Credentials {
+impl fmt::Debug for LoginCredentials {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("Credentials")
+            .debug_struct("LoginCredentials")
             .field("issuer", &self.issuer)
             .field("scopes", &self.scopes)
             .field("expires_at", &self.expires_at)

@@ -3,8 +3,8 @@
 use rmcp::transport::auth::AuthError;
 use thiserror::Error;
 
-use super::keeper::KeeperError;
-use crate::error::Failure;
+use super::keeper::CredentialStoreError;
+use crate::error::ConnectFailure;
 
 /// Why there is no login, or no end of one. What was kept before is as it was.
 #[derive(Debug, Error)]
@@ -38,7 +38,7 @@ pub enum LoginError {
     Listen(std::io::Error),
     /// The credentials cannot be kept or read.
     #[error(transparent)]
-    Keeper(#[from] KeeperError),
+    Keeper(#[from] CredentialStoreError),
     /// There is no HTTP client.
     #[error("no HTTP client: {0}")]
     Client(String),
@@ -49,7 +49,7 @@ pub enum LoginError {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}; {}", failure.reason, failure.action)]
 pub(crate) struct Trouble {
-    pub(crate) failure: Failure,
+    pub(crate) failure: ConnectFailure,
     /// Whether it is about one request and not about the server.
     pub(crate) only_this_request: bool,
 }

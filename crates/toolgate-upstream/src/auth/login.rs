@@ -7,12 +7,13 @@ use rmcp::transport::auth::{
     AuthorizationManager, AuthorizationMetadata, AuthorizationMetadataSource, OAuthClientConfig,
 };
 use serde_json::{Value, json};
+use toolgate_mcp::{meta, versions};
 use tracing::{instrument::WithSubscriber, subscriber::NoSubscriber};
 use url::Url;
 
 use super::{
     authorizer::Authorizer,
-    credentials::{Client, ClientMethod, Credentials, Granted},
+    credentials::{Client, ClientMethod, Granted, LoginCredentials},
     error::{LoginError, plain, shortened},
     guard::{Guarded, Request},
     renew,
@@ -174,7 +175,7 @@ impl Login {
     }
 
     /// Takes the URL that the browser came back with, gets tokens for its code, and keeps them.
-    pub async fn finish(self, answer: &Url) -> Result<Credentials, LoginError> {
+    pub async fn finish(self, answer: &Url) -> Result<LoginCredentials, LoginError> {
         let foreign = |text: &str| LoginError::Foreign(text.to_owned());
         if !self.is_answered_by(answer) {
             return Err(foreign("its `state` is another one"));
@@ -205,9 +206,9 @@ impl Login {
         Ok(credentials)
     }
 
-    fn credentials(&self, granted: Granted) -> Credentials {
+    fn credentials(&self, granted: Granted) -> LoginCredentials {
         let revocation = field(&self.metadata, "revocation_endpoint").and_then(Value::as_str);
-        let blank = Credentials {
+        let blank = LoginCredentials {
             url: self.authorizer.url.to_string(),
             issuer: self.metadata.issuer.clone(),
             // What rmcp found it to be is in the URL alone.
@@ -249,16 +250,15 @@ async fn probe(
     headers: &BTreeMap<String, String>,
 ) -> Result<Probe, LoginError> {
     let client = json!({ "name": CLIENT_NAME, "version": env!("CARGO_PKG_VERSION") });
-    let hello =
-        json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
-    let meta = json!({
-        "io.modelcontextprotocol/protocolVersion": NEWER_VERSION,
-        "io.modelcontextprotocol/clientInfo": client,
-        "io.modelcontextprotocol/clientCapabilities": {},
+    let hello = json!({ "protocolVersion": versions::LATEST_LEGACY, "capabilities": {}, "clientInfo": client });
+    let own_meta = json!({
+        meta::PROTOCOL_VERSION: versions::MODERN,
+        meta::CLIENT_INFO: client,
+        meta::CLIENT_CAPABILITIES: {},
     });
     let first = knock(http, url, headers, "initialize", &hello).await?;
     for (method, params) in
-        [("server/discover", json!({ "_meta": meta })), ("tools/list", json!({}))]
+        [("server/discover", json!({ "_meta": own_meta })), ("tools/list", json!({}))]
     {
         if first.refused {
             break;
@@ -272,9 +272,6 @@ async fn probe(
     }
     Ok(first)
 }
-
-/// The version of the protocol that knows no sessions.
-const NEWER_VERSION: &str = "2026-07-28";
 
 /// Sends one request without a token.
 async fn knock(
@@ -294,7 +291,7 @@ async fn knock(
         Some((name, header::HeaderValue::try_from(value).ok()?))
     });
     request.headers_mut().extend(headers);
-    let newer = [("mcp-protocol-version", NEWER_VERSION), ("mcp-method", method)];
+    let newer = [("mcp-protocol-version", versions::MODERN), ("mcp-method", method)];
     let newer = newer.into_iter().filter(|_| method == "server/discover");
     let always =
         [("content-type", "application/json"), ("accept", "application/json, text/event-stream")];

@@ -13,7 +13,7 @@
 //! - **renewal and revocation** (`renew`): rmcp forgets the secret of a registered client and the
 //!   resource with the process, and asks for metadata anew, so that whoever answers for the server
 //!   later could name another place for the refresh token. Here it goes where the login was, only;
-//! - **what is kept** ([`Credentials`]): bound to the server's name and URL, and to the issuer.
+//! - **what is kept** ([`LoginCredentials`]): bound to the server's name and URL, and to the issuer.
 //!
 //! > **Invariant:** tokens, codes and client secrets are in no `Debug`, log or error.
 
@@ -29,8 +29,8 @@ mod renew;
 pub(crate) use authorizer::Verdict;
 pub use authorizer::{AuthorizationSettings, Authorizer, LoginState};
 pub use callback::CallbackListener;
-pub use credentials::Credentials;
+pub use credentials::LoginCredentials;
 pub use error::LoginError;
 pub(crate) use error::Trouble;
-pub use keeper::{CredentialKeeper, KeeperError, KeeperLock, MemoryKeeper};
+pub use keeper::{CredentialLock, CredentialStore, CredentialStoreError, MemoryCredentialStore};
 pub use login::{Login, LogoutOutcome};

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use url::{Url, form_urlencoded};
 
 use super::{
-    credentials::{Client, ClientMethod, Credentials, Granted},
+    credentials::{Client, ClientMethod, Granted, LoginCredentials},
     error::shortened,
     guard::{Guarded, Request, Response},
 };
@@ -28,8 +28,8 @@ struct ErrorBody {
 /// Gets a new access token for a refresh token.
 pub(super) async fn renew(
     http: &Guarded,
-    credentials: &Credentials,
-) -> Result<Credentials, RenewError> {
+    credentials: &LoginCredentials,
+) -> Result<LoginCredentials, RenewError> {
     let refresh_token = credentials.refresh_token.as_deref().ok_or(RenewError::Over)?;
     let fields = [
         ("grant_type", "refresh_token"),
@@ -56,7 +56,7 @@ pub(super) async fn renew(
 /// first, and with it, at most servers, all that was given for it.
 pub(super) async fn revoke(
     http: &Guarded,
-    credentials: &Credentials,
+    credentials: &LoginCredentials,
 ) -> Option<Result<(), String>> {
     let endpoint = credentials.revocation_endpoint.as_deref()?;
     let tokens = [

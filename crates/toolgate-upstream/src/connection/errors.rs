@@ -7,7 +7,7 @@ use toolgate_catalog::ServerName;
 
 use super::{CallFailure, Connection};
 use crate::{
-    error::{CallError, Failure},
+    error::{CallError, ConnectFailure},
     input::{self, Unanswered},
     raw, reasons,
 };
@@ -67,16 +67,21 @@ impl Connection {
         let (server, tool) = (self.about.server.clone(), tool.to_owned());
         let redactor = &self.about.redactor;
         match error {
-            ServiceError::McpError(error) if raw::is_unreadable(&error) => CallError::Transport {
-                server,
-                tool,
-                message: format!(
-                    "its answer cannot be used: {}; the call itself was made",
-                    redactor.line(&error.message)
-                ),
-            },
-            ServiceError::McpError(mut error) => {
-                error.message = redactor.clean(&error.message).into();
+            ServiceError::McpError(error)
+                if raw::is_unreadable(&raw::error_object(error.clone())) =>
+            {
+                CallError::Transport {
+                    server,
+                    tool,
+                    message: format!(
+                        "its answer cannot be used: {}; the call itself was made",
+                        redactor.line(&error.message)
+                    ),
+                }
+            }
+            ServiceError::McpError(error) => {
+                let mut error = raw::error_object(error);
+                error.message = redactor.clean(&error.message);
                 if let Some(data) = &mut error.data {
                     redactor.clean_value(data);
                 }
@@ -114,7 +119,7 @@ impl Connection {
         }
         if let Some(reason) = reasons::unreachable(error, place) {
             let reason = self.about.redactor.line(&reason);
-            let failure = Failure { reason, action: reasons::START_OR_CORRECT.to_owned() };
+            let failure = ConnectFailure { reason, action: reasons::START_OR_CORRECT.to_owned() };
             return CallError::NotConnected { server, failure };
         }
         let message = match status {

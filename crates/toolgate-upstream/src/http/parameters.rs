@@ -11,14 +11,13 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
+use toolgate_mcp::versions;
 
 use super::marks;
 
 pub(super) const ANNOTATION: &str = "x-mcp-header";
 const PREFIX: &str = "mcp-param-";
 pub(super) const VERSION_HEADER: &str = "mcp-protocol-version";
-/// The first version that has this.
-const SINCE: &str = "2026-07-28";
 const MAX_TOOLS: usize = 50_000;
 const MAX_DEPTH: usize = 16;
 
@@ -84,7 +83,9 @@ impl ParameterHeaders {
 
 /// Whether the protocol version of a message has marked arguments.
 pub(super) fn are_spoken(version: Option<&HeaderValue>) -> bool {
-    version.and_then(|version| version.to_str().ok()).is_some_and(|version| version >= SINCE)
+    version
+        .and_then(|version| version.to_str().ok())
+        .is_some_and(|version| version >= versions::MODERN)
 }
 
 fn collect(properties: Option<&Value>, path: &mut Vec<String>, marked: &mut Vec<Marked>) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{exchange::Exchange, pipes::Pipes, post::Post, web::Web, wire::Wire};
 use crate::{
-    error::Failure,
+    error::ConnectFailure,
     http::RawHttp,
     reasons,
     server::read_headers,
@@ -23,15 +23,15 @@ pub(super) enum Way {
 
 /// Why there is no line.
 pub(super) struct Refused {
-    pub(super) failure: Failure,
+    pub(super) failure: ConnectFailure,
     /// Whether the URL may speak the older transport: it took no handshake by POST.
     pub(super) perhaps_older: bool,
     /// Whether the server wants to know who asks.
     pub(super) asks_who: bool,
 }
 
-impl From<Failure> for Refused {
-    fn from(failure: Failure) -> Self {
+impl From<ConnectFailure> for Refused {
+    fn from(failure: ConnectFailure) -> Self {
         Self { failure, perhaps_older: false, asks_who: false }
     }
 }
@@ -48,7 +48,7 @@ pub(super) async fn connect(
             let pipes = Pipes::start(endpoint, redactor.clone(), limit, exchange).await;
             pipes.map(Wire::Pipes).map_err(|error| {
                 let failure = reasons::spawn_failure(endpoint, &error);
-                Failure { reason: redactor.line(&failure.reason), ..failure }.into()
+                ConnectFailure { reason: redactor.line(&failure.reason), ..failure }.into()
             })
         }
         Endpoint::Http(endpoint) if way == Way::Older => {
@@ -56,7 +56,7 @@ pub(super) async fn connect(
             let post = Post::open(endpoint, headers, limit, exchange).await;
             post.map(Wire::Post).map_err(|error| {
                 let failure = reasons::url_failure(endpoint, &error);
-                let failure = Failure { reason: redactor.line(&failure.reason), ..failure };
+                let failure = ConnectFailure { reason: redactor.line(&failure.reason), ..failure };
                 let asks_who = reasons::wants_authorization(&error);
                 Refused { asks_who, ..failure.into() }
             })
@@ -65,15 +65,19 @@ pub(super) async fn connect(
     }
 }
 
-fn web(endpoint: &HttpEndpoint, limit: usize, exchange: &Arc<Exchange>) -> Result<Web, Failure> {
+fn web(
+    endpoint: &HttpEndpoint,
+    limit: usize,
+    exchange: &Arc<Exchange>,
+) -> Result<Web, ConnectFailure> {
     if let Err(error) = reqwest::Url::parse(&endpoint.url) {
-        return Err(Failure {
+        return Err(ConnectFailure {
             reason: format!("its `url` is no URL: {error}"),
             action: "correct `url` of the server".to_owned(),
         });
     }
     let heard = Arc::new(Heard::new(Arc::default(), |_, _| {}));
-    let client = RawHttp::new(endpoint, limit, heard).map_err(|error| Failure {
+    let client = RawHttp::new(endpoint, limit, heard).map_err(|error| ConnectFailure {
         reason: format!("no HTTP client: {}", reasons::plain(&error)),
         action: "check `url` of the server".to_owned(),
     })?;

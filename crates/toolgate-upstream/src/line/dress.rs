@@ -1,15 +1,13 @@
 //! What a message must carry for the era of its server.
 
-use rmcp::{ErrorData, model::JsonObject};
 use serde_json::{Map, Value, json};
-use toolgate_catalog::Era;
+use toolgate_mcp::{
+    Era, ErrorObject, JsonObject,
+    meta::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION},
+    versions,
+};
 
-use super::LineClient;
-
-pub(super) const MODERN_VERSION: &str = "2026-07-28";
-pub(super) const VERSION_META: &str = "io.modelcontextprotocol/protocolVersion";
-const INFO_META: &str = "io.modelcontextprotocol/clientInfo";
-const CAPABILITIES_META: &str = "io.modelcontextprotocol/clientCapabilities";
+use super::ConnectionClient;
 
 /// How a client's messages are dressed for a server.
 #[derive(Debug, Clone)]
@@ -20,16 +18,16 @@ pub(super) struct Dress {
 }
 
 impl Dress {
-    pub(super) fn new(era: Era, client: &LineClient) -> Self {
+    pub(super) fn new(era: Era, client: &ConnectionClient) -> Self {
         let mut capabilities = client.capabilities.clone();
         // The newer protocol has no word for it: who wants to know the roots asks in a request.
         if let Some(Value::Object(roots)) = capabilities.get_mut("roots") {
             roots.shift_remove("listChanged");
         }
         let introduction = [
-            (VERSION_META, json!(MODERN_VERSION)),
-            (INFO_META, client.info.clone()),
-            (CAPABILITIES_META, Value::Object(capabilities)),
+            (PROTOCOL_VERSION, json!(versions::MODERN)),
+            (CLIENT_INFO, client.info.clone()),
+            (CLIENT_CAPABILITIES, Value::Object(capabilities)),
         ];
         Self { era, introduction }
     }
@@ -37,7 +35,7 @@ impl Dress {
     /// The parameters of a request. To a modern server each says who speaks; a client that does not
     /// say it, or says it once in its own handshake, is introduced. To a legacy server none does: it
     /// would be taken for a request of the other lifecycle.
-    pub(super) fn request(&self, params: Option<Value>) -> Result<Option<Value>, ErrorData> {
+    pub(super) fn request(&self, params: Option<Value>) -> Result<Option<Value>, ErrorObject> {
         let mut params = match params {
             None | Some(Value::Null) => None,
             Some(Value::Object(params)) => Some(params),
@@ -63,7 +61,7 @@ impl Dress {
     }
 
     /// The parameters of a notification.
-    pub(super) fn notification(&self, params: Option<Value>) -> Result<Option<Value>, ErrorData> {
+    pub(super) fn notification(&self, params: Option<Value>) -> Result<Option<Value>, ErrorObject> {
         match (self.era, params) {
             (Era::Legacy, params) => self.request(params),
             (Era::Modern, None | Some(Value::Null)) => Ok(None),
@@ -76,7 +74,9 @@ impl Dress {
 fn strip(params: &mut JsonObject) {
     if let Some(Value::Object(meta)) = params.get_mut("_meta") {
         let before = meta.len();
-        meta.retain(|key, _| ![VERSION_META, INFO_META, CAPABILITIES_META].contains(&key.as_str()));
+        meta.retain(|key, _| {
+            ![PROTOCOL_VERSION, CLIENT_INFO, CLIENT_CAPABILITIES].contains(&key.as_str())
+        });
         // What was there for the lifecycle alone is no `_meta` of the request.
         if meta.is_empty() && before > 0 {
             params.remove("_meta");
@@ -84,8 +84,8 @@ fn strip(params: &mut JsonObject) {
     }
 }
 
-fn invalid(why: &str) -> ErrorData {
-    ErrorData::invalid_params(why.to_owned(), None)
+fn invalid(why: &str) -> ErrorObject {
+    ErrorObject::invalid_params(why.to_owned(), None)
 }
 
 #[cfg(test)]
@@ -95,20 +95,23 @@ mod tests {
     fn dress(era: Era) -> Dress {
         let capabilities = json!({ "roots": { "listChanged": true } });
         let capabilities = capabilities.as_object().unwrap().clone();
-        Dress::new(era, &LineClient { info: json!({ "name": "ada", "odd": 1 }), capabilities })
+        Dress::new(
+            era,
+            &ConnectionClient { info: json!({ "name": "ada", "odd": 1 }), capabilities },
+        )
     }
 
     #[test]
     fn a_modern_server_is_told_who_speaks_by_the_request_or_for_it() {
         let dress = dress(Era::Modern);
         let introduced = json!({ "_meta": {
-            VERSION_META: MODERN_VERSION,
-            INFO_META: { "name": "ada", "odd": 1 },
-            CAPABILITIES_META: { "roots": {} },
+            PROTOCOL_VERSION: versions::MODERN,
+            CLIENT_INFO: { "name": "ada", "odd": 1 },
+            CLIENT_CAPABILITIES: { "roots": {} },
         } });
         assert_eq!(dress.request(None).unwrap(), Some(introduced));
         let own = json!({ "a": 1, "_meta": {
-            VERSION_META: "2027-01-01", INFO_META: {}, CAPABILITIES_META: {}, "progressToken": "t",
+            PROTOCOL_VERSION: "2027-01-01", CLIENT_INFO: {}, CLIENT_CAPABILITIES: {}, "progressToken": "t",
         } });
         assert_eq!(dress.request(Some(own.clone())).unwrap(), Some(own));
         assert!(dress.request(Some(json!([1]))).is_err());
@@ -119,9 +122,9 @@ mod tests {
     fn a_legacy_server_hears_nothing_of_the_other_lifecycle() {
         let dress = dress(Era::Legacy);
         assert_eq!(dress.request(None).unwrap(), None);
-        let own = json!({ "a": 1, "_meta": { VERSION_META: MODERN_VERSION, "x": 1 } });
+        let own = json!({ "a": 1, "_meta": { PROTOCOL_VERSION: versions::MODERN, "x": 1 } });
         assert_eq!(dress.request(Some(own)).unwrap(), Some(json!({ "a": 1, "_meta": { "x": 1 } })));
-        let own = json!({ "a": 1, "_meta": { VERSION_META: MODERN_VERSION } });
+        let own = json!({ "a": 1, "_meta": { PROTOCOL_VERSION: versions::MODERN } });
         assert_eq!(dress.request(Some(own)).unwrap(), Some(json!({ "a": 1 })));
         let empty = json!({ "_meta": {} });
         assert_eq!(dress.request(Some(empty.clone())).unwrap(), Some(empty));

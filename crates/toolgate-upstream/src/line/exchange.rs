@@ -10,29 +10,28 @@ use std::{
 
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
-use rmcp::ErrorData;
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
+use toolgate_mcp::{ErrorObject, meta::SUBSCRIPTION_ID, methods};
 
-use super::{LineSink, trouble::Trouble};
+use super::{ConnectionHandler, trouble::Trouble};
 use crate::{
     clock::{Asking, PERSON_PATIENCE},
+    input_handler::InputRequest,
     raw,
-    respondent::Question,
 };
 
 /// More questions than this at a time are not answered: a server that asks without end and never
 /// reads would fill the memory with answers.
 const MAX_QUESTIONS: usize = 64;
-const SUBSCRIPTION_META: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// How answers to a server's questions get there.
 pub(super) type Outlet = Arc<dyn Fn(Value) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// The requests and questions of one line.
 pub(super) struct Exchange {
-    sink: Arc<dyn LineSink>,
+    sink: Arc<dyn ConnectionHandler>,
     next_id: AtomicI64,
     pending: Mutex<HashMap<i64, Pending>>,
     /// By the text of their ids; each can be withdrawn.
@@ -57,7 +56,7 @@ pub(super) struct Waiting<'a> {
 }
 
 impl Exchange {
-    pub(super) fn new(sink: Arc<dyn LineSink>) -> Arc<Self> {
+    pub(super) fn new(sink: Arc<dyn ConnectionHandler>) -> Arc<Self> {
         Arc::new(Self {
             sink,
             next_id: AtomicI64::new(1),
@@ -74,7 +73,7 @@ impl Exchange {
         let (sender, answer) = oneshot::channel();
         let meta = params.and_then(|params| params.get("_meta"));
         let progress_token = meta.and_then(|meta| meta.get("progressToken")).cloned();
-        let is_subscription = method == "subscriptions/listen";
+        let is_subscription = method == methods::LISTEN;
         let pending = Pending { key, progress_token, is_subscription, answer: sender };
         self.pending.lock().insert(id, pending);
         // Whoever closed the line in the meantime did not see this one.
@@ -100,7 +99,7 @@ impl Exchange {
         let method = message.remove("method");
         match (method, id) {
             (Some(Value::String(method)), Some(id)) => {
-                let question = Question { method, params: message.remove("params") };
+                let question = InputRequest { method, params: message.remove("params") };
                 self.question(id, question, stream, outlet);
             }
             (Some(Value::String(method)), None) => {
@@ -145,7 +144,7 @@ impl Exchange {
 
     fn notification(&self, method: &str, params: Option<Value>, stream: Option<i64>) {
         let param = |name: &str| params.as_ref().and_then(|params| params.get(name));
-        if method == "notifications/cancelled"
+        if method == methods::CANCELLED
             && let Some(id) = param("requestId")
         {
             let withdrawn = self.questions.lock().remove(&id.to_string());
@@ -161,12 +160,11 @@ impl Exchange {
         let about = {
             let pending = self.pending.lock();
             let by_token = || {
-                let token =
-                    param("progressToken").filter(|_| method == "notifications/progress")?;
+                let token = param("progressToken").filter(|_| method == methods::PROGRESS)?;
                 pending.values().find(|request| request.progress_token.as_ref() == Some(token))
             };
             let by_subscription = || {
-                let id = number(param("_meta")?.get(SUBSCRIPTION_META)?)?;
+                let id = number(param("_meta")?.get(SUBSCRIPTION_ID)?)?;
                 pending.get(&id)
             };
             let by_stream = || pending.get(&stream?);
@@ -183,7 +181,7 @@ impl Exchange {
     fn question(
         self: &Arc<Self>,
         id: Value,
-        question: Question,
+        question: InputRequest,
         stream: Option<i64>,
         outlet: &Outlet,
     ) {
@@ -198,7 +196,7 @@ impl Exchange {
         }
         let about = self.whose(stream);
         // Asked here and not in the task, so that the order of all that comes is kept.
-        let answering = if question.method == "ping" {
+        let answering = if question.method == methods::PING {
             Box::pin(async { Ok(json!({})) })
         } else {
             self.sink.question(about.as_ref(), question)
@@ -207,7 +205,7 @@ impl Exchange {
         tokio::spawn(async move {
             let answering = async {
                 let _open = exchange.asking.open();
-                let late = || ErrorData::internal_error("nobody answered in time", None);
+                let late = || ErrorObject::internal_error("nobody answered in time", None);
                 let answer = tokio::time::timeout(PERSON_PATIENCE, answering).await;
                 let answer = answer.unwrap_or_else(|_| Err(late()));
                 let (part, content) = match answer {
@@ -250,7 +248,7 @@ impl Drop for Waiting<'_> {
 
 fn read_answer(mut message: Map<String, Value>) -> Result<Value, Trouble> {
     if let Some(error) = message.get("error") {
-        return Err(Trouble::Refused(raw::read_error(error)));
+        return Err(Trouble::Refused(ErrorObject::from_any(error)));
     }
     message.remove("result").ok_or_else(|| {
         Trouble::Refused(raw::unreadable_error("it has neither a result nor an error"))
@@ -275,7 +273,7 @@ mod tests {
     /// Answers no question but that of the method `now`.
     struct Sink(mpsc::UnboundedSender<(Option<Value>, String)>);
 
-    impl LineSink for Sink {
+    impl ConnectionHandler for Sink {
         fn notification(&self, about: Option<&Value>, method: &str, _params: Option<Value>) {
             self.0.send((about.cloned(), method.to_owned())).unwrap();
         }
@@ -283,8 +281,8 @@ mod tests {
         fn question(
             &self,
             about: Option<&Value>,
-            question: Question,
-        ) -> BoxFuture<'static, Result<Value, ErrorData>> {
+            question: InputRequest,
+        ) -> BoxFuture<'static, Result<Value, ErrorObject>> {
             self.0.send((about.cloned(), question.method.clone())).unwrap();
             Box::pin(async move {
                 if question.method == "now" { Ok(json!(1)) } else { std::future::pending().await }
@@ -350,7 +348,7 @@ mod tests {
                 Some("a"),
             ),
             (
-                json!({ "method": "n", "params": { "_meta": { SUBSCRIPTION_META: listen.id().to_string() } } }),
+                json!({ "method": "n", "params": { "_meta": { SUBSCRIPTION_ID: listen.id().to_string() } } }),
                 None,
                 Some("b"),
             ),

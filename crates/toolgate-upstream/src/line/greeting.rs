@@ -2,27 +2,23 @@
 
 use std::sync::Arc;
 
-use rmcp::{
-    ErrorData,
-    model::{ErrorCode, ProtocolVersion},
-};
 use serde_json::{Value, json};
-use toolgate_catalog::Era;
+use toolgate_mcp::{Era, ErrorObject, HttpDialect, codes, methods, versions};
 
 use super::{
-    Line, LineClient, LineSink,
+    ConnectionClient, ConnectionHandler, RawConnection,
     connect::{Refused, Way, connect},
-    dress::{Dress, MODERN_VERSION},
+    dress::Dress,
     exchange::Exchange,
     trouble::Trouble,
     wire::Wire,
 };
 use crate::{
-    error::Failure,
+    error::ConnectFailure,
     process::Process,
     reasons,
     server::{probe_patience, with_words},
-    spec::{Endpoint, HttpDialect, ServerSpec},
+    spec::{Endpoint, ServerSpec},
 };
 
 /// How long a child that closed its output may take to end.
@@ -41,9 +37,9 @@ enum Ungreeted {
 /// with a URL; if it comes to nothing, what was wrong before is what is wrong.
 pub(super) async fn open(
     spec: &ServerSpec,
-    client: LineClient,
-    sink: Arc<dyn LineSink>,
-) -> Result<Line, Failure> {
+    client: ConnectionClient,
+    sink: Arc<dyn ConnectionHandler>,
+) -> Result<RawConnection, ConnectFailure> {
     if matches!(&spec.endpoint, Endpoint::Http(endpoint) if endpoint.dialect == HttpDialect::Sse) {
         return open_by(Way::Older, spec, &client, &sink).await.map_err(|refused| refused.failure);
     }
@@ -65,9 +61,9 @@ pub(super) async fn open(
 async fn open_by(
     way: Way,
     spec: &ServerSpec,
-    client: &LineClient,
-    sink: &Arc<dyn LineSink>,
-) -> Result<Line, Refused> {
+    client: &ConnectionClient,
+    sink: &Arc<dyn ConnectionHandler>,
+) -> Result<RawConnection, Refused> {
     let mut eras = match (way, spec.remembered_era) {
         (Way::Older, _) => vec![Era::Legacy],
         (Way::Usual, Some(Era::Legacy)) => vec![Era::Legacy, Era::Modern],
@@ -86,7 +82,14 @@ async fn open_by(
                 Ok(greeting) => {
                     let dress = Dress::new(era, client);
                     closing.disarm();
-                    return Ok(Line { spec: spec.clone(), era, greeting, dress, exchange, wire });
+                    return Ok(RawConnection {
+                        spec: spec.clone(),
+                        era,
+                        greeting,
+                        dress,
+                        exchange,
+                        wire,
+                    });
                 }
                 Err(ungreeted) => {
                     let stuck = is_stuck(&ungreeted);
@@ -119,7 +122,7 @@ async fn open_by(
             }
         }
         let unknown =
-            || Failure { reason: "the handshake failed".to_owned(), action: String::new() };
+            || ConnectFailure { reason: "the handshake failed".to_owned(), action: String::new() };
         return Err(refusal.unwrap_or_else(|| unknown().into()));
     }
 }
@@ -145,7 +148,7 @@ impl Drop for CloseOnDrop {
 async fn greet(
     era: Era,
     spec: &ServerSpec,
-    client: &LineClient,
+    client: &ConnectionClient,
     exchange: &Arc<Exchange>,
     wire: &Wire,
 ) -> Result<Value, Ungreeted> {
@@ -153,15 +156,15 @@ async fn greet(
         Era::Modern => {
             let params = Dress::new(era, client).request(None);
             let params = params.map_err(|error| Ungreeted::Trouble(Trouble::Refused(error)))?;
-            ("server/discover", params, probe_patience(&spec.limits))
+            (methods::DISCOVER, params, probe_patience(&spec.limits))
         }
         Era::Legacy => {
             let params = json!({
-                "protocolVersion": ProtocolVersion::LATEST_WITH_INITIALIZE.as_str(),
+                "protocolVersion": versions::LATEST_LEGACY,
                 "capabilities": client.capabilities,
                 "clientInfo": client.info,
             });
-            ("initialize", Some(params), spec.limits.connect)
+            (methods::INITIALIZE, Some(params), spec.limits.connect)
         }
     };
     let ask = async || {
@@ -182,7 +185,7 @@ async fn greet(
     match era {
         Era::Modern => {
             let versions = greeting["supportedVersions"].as_array().into_iter().flatten();
-            if !versions.into_iter().any(|version| version == MODERN_VERSION) {
+            if !versions.into_iter().any(|version| version == versions::MODERN) {
                 return Err(Ungreeted::Odd("it speaks no protocol version that is known here"));
             }
         }
@@ -195,7 +198,7 @@ async fn greet(
         web.greeted(era, &greeting, params);
     }
     if era == Era::Legacy {
-        let told = wire.notify("notifications/initialized", None).await;
+        let told = wire.notify(methods::INITIALIZED, None).await;
         told.map_err(Ungreeted::Trouble)?;
         if let Wire::Web(web) = wire {
             web.listen();
@@ -205,10 +208,10 @@ async fn greet(
 }
 
 /// Whether a server that refuses a version says that it speaks ours.
-fn offers_ours(error: &ErrorData) -> bool {
+fn offers_ours(error: &ErrorObject) -> bool {
     let offered = error.data.as_ref().and_then(|data| data.get("supported")?.as_array());
-    error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
-        && offered.into_iter().flatten().any(|version| version == MODERN_VERSION)
+    error.code == codes::UNSUPPORTED_PROTOCOL_VERSION
+        && offered.into_iter().flatten().any(|version| version == versions::MODERN)
 }
 
 /// Whether the other era would fare no better.
@@ -222,8 +225,8 @@ fn is_stuck(ungreeted: &Ungreeted) -> bool {
     }
 }
 
-async fn explain(spec: &ServerSpec, wire: &Wire, ungreeted: Ungreeted) -> Failure {
-    let failed = |why: String| Failure {
+async fn explain(spec: &ServerSpec, wire: &Wire, ungreeted: Ungreeted) -> ConnectFailure {
+    let failed = |why: String| ConnectFailure {
         reason: format!("the handshake failed: {why}"),
         action: "check that it is an MCP server".to_owned(),
     };
@@ -232,20 +235,20 @@ async fn explain(spec: &ServerSpec, wire: &Wire, ungreeted: Ungreeted) -> Failur
         (Ungreeted::Trouble(Trouble::Http(error)), _, Endpoint::Http(endpoint)) => {
             reasons::url_failure(endpoint, error.as_ref())
         }
-        (Ungreeted::Trouble(Trouble::Refused(error)), ..) => failed(error.message.into_owned()),
+        (Ungreeted::Trouble(Trouble::Refused(error)), ..) => failed(error.message),
         (Ungreeted::Trouble(_), ..) => failed("the connection ended".to_owned()),
         (Ungreeted::Silence, ..) => failed("no answer in time".to_owned()),
         (Ungreeted::Odd(why), ..) => failed(why.to_owned()),
     };
-    Failure { reason: spec.endpoint.redactor().line(&failure.reason), ..failure }
+    ConnectFailure { reason: spec.endpoint.redactor().line(&failure.reason), ..failure }
 }
 
-async fn ended(process: &Process) -> Failure {
+async fn ended(process: &Process) -> ConnectFailure {
     let how = match process.exited_within(EXIT_PATIENCE).await {
         Some(status) => format!("the process ended before it answered ({status})"),
         None => "the process closed its output before it answered".to_owned(),
     };
-    Failure {
+    ConnectFailure {
         reason: with_words(how, &process.last_words().await),
         action: "correct `command` and `args` of the server".to_owned(),
     }
@@ -258,13 +261,13 @@ mod tests {
     #[test]
     fn only_who_offers_our_version_is_asked_again() {
         let refusal = |code, versions: Value| {
-            offers_ours(&ErrorData::new(code, "no", Some(json!({ "supported": versions }))))
+            offers_ours(&ErrorObject::new(code, "no", Some(json!({ "supported": versions }))))
         };
-        let unsupported = ErrorCode::UNSUPPORTED_PROTOCOL_VERSION;
-        assert!(refusal(unsupported, json!(["2030-01-01", MODERN_VERSION])));
+        let unsupported = codes::UNSUPPORTED_PROTOCOL_VERSION;
+        assert!(refusal(unsupported, json!(["2030-01-01", versions::MODERN])));
         assert!(!refusal(unsupported, json!(["2025-11-25"])));
-        assert!(!refusal(unsupported, json!(MODERN_VERSION)));
-        assert!(!refusal(ErrorCode::INVALID_PARAMS, json!([MODERN_VERSION])));
-        assert!(!offers_ours(&ErrorData::new(unsupported, "no", None)));
+        assert!(!refusal(unsupported, json!(versions::MODERN)));
+        assert!(!refusal(codes::INVALID_PARAMS, json!([versions::MODERN])));
+        assert!(!offers_ours(&ErrorObject::new(unsupported, "no", None)));
     }
 }

@@ -20,10 +20,9 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 use tokio::sync::Notify;
-use toolgate_catalog::Era;
+use toolgate_mcp::{Era, meta::PROTOCOL_VERSION, methods, versions};
 
 use super::{
-    dress::{MODERN_VERSION, VERSION_META},
     exchange::{Exchange, Outlet},
     trouble::Trouble,
 };
@@ -89,7 +88,7 @@ impl Web {
     pub(super) fn greeted(&self, era: Era, greeting: &Value, introduction: Option<Value>) {
         let mut session = self.session.lock();
         session.era = Some(era);
-        session.version = Some(MODERN_VERSION.to_owned());
+        session.version = Some(versions::MODERN.to_owned());
         if era == Era::Legacy {
             session.version = greeting["protocolVersion"].as_str().map(str::to_owned);
             session.introduction = introduction;
@@ -167,7 +166,7 @@ impl Web {
     }
 
     fn keep_session(&self, method: &str, session: Option<String>) {
-        if method == "initialize" {
+        if method == methods::INITIALIZE {
             self.session.lock().id = session.map(Into::into);
         }
     }
@@ -184,12 +183,12 @@ impl Web {
             session.id = None;
             session.introduction.clone()
         };
-        let mut waiting = self.exchange.begin(Value::Null, "initialize", None);
+        let mut waiting = self.exchange.begin(Value::Null, methods::INITIALIZE, None);
         // No deeper than this: a server that forgets a session that it has just opened is no server.
-        Box::pin(self.ask(waiting.id(), "initialize", introduction)).await?;
+        Box::pin(self.ask(waiting.id(), methods::INITIALIZE, introduction)).await?;
         waiting.answered().await?;
         self.renewed.notify_one();
-        self.notify("notifications/initialized", None).await
+        self.notify(methods::INITIALIZED, None).await
     }
 
     /// Reads the stream of an answer, and takes it up again where it breaks off.
@@ -276,7 +275,7 @@ impl Web {
                 self.exchange.answer(id, Ok(raw::result(response.result)));
             }
             ServerJsonRpcMessage::Error(error) => {
-                self.exchange.answer(id, Err(Trouble::Refused(error.error)));
+                self.exchange.answer(id, Err(Trouble::Refused(raw::error_object(error.error))));
             }
             ServerJsonRpcMessage::Request(_) | ServerJsonRpcMessage::Notification(_) => {}
         }
@@ -315,7 +314,7 @@ impl Web {
         };
         let Session { era, version: agreed, .. } = self.session.lock().clone();
         // A request of the newer protocol says it for itself.
-        let own = params.and_then(|params| params.get("_meta")?.get(VERSION_META)?.as_str());
+        let own = params.and_then(|params| params.get("_meta")?.get(PROTOCOL_VERSION)?.as_str());
         let is_modern = era.map_or(own.is_some(), |era| era == Era::Modern);
         let version = own.or(agreed.as_deref());
         insert(

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use toolgate_catalog::Era;
+use toolgate_mcp::Era;
 
 use super::{pipes::Pipes, post::Post, trouble::Trouble, web::Web};
 

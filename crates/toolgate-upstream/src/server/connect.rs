@@ -12,18 +12,18 @@ use rmcp::{
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-use toolgate_catalog::Era;
+use toolgate_mcp::{Era, HttpDialect};
 
 use super::{Server, supervise::with_words};
 use crate::{
     connection::{About, Connection},
-    error::Failure,
+    error::ConnectFailure,
     handshake::{self, Approach, GreetError, Handshake, Manner, Running},
     http::RawHttp,
     listing::Listing,
     process::{self, Process, Started},
     reasons,
-    spec::{Endpoint, HttpDialect, HttpEndpoint, Limits, StdioEndpoint, place},
+    spec::{Endpoint, HttpEndpoint, ServerLimits, StdioEndpoint, place},
     sse::SseTransport,
     stdio::StdioTransport,
     tap::Heard,
@@ -45,7 +45,7 @@ struct Greeted {
 
 /// Why an attempt went wrong, and what else is worth trying.
 struct Ungreeted {
-    failure: Failure,
+    failure: ConnectFailure,
     next: Option<Approach>,
     /// Whether the URL may speak the older transport: it took no handshake by POST.
     perhaps_sse: bool,
@@ -55,13 +55,16 @@ struct Ungreeted {
 
 impl Ungreeted {
     /// Nothing else is worth trying.
-    fn stuck(failure: Failure) -> Self {
+    fn stuck(failure: ConnectFailure) -> Self {
         Self { failure, next: None, perhaps_sse: false, asks_who: false }
     }
 }
 
 impl Server {
-    pub(super) async fn connect(&self, era: Option<Era>) -> Result<(Connection, Listing), Failure> {
+    pub(super) async fn connect(
+        &self,
+        era: Option<Era>,
+    ) -> Result<(Connection, Listing), ConnectFailure> {
         let greeted = self.greet(era.map_or(Approach::Probe, Approach::Known)).await?;
         let about = About {
             server: self.spec.name.clone(),
@@ -88,10 +91,10 @@ impl Server {
     }
 
     /// Tries the approaches that are worth it, each once.
-    async fn greet(&self, first: Approach) -> Result<Greeted, Failure> {
+    async fn greet(&self, first: Approach) -> Result<Greeted, ConnectFailure> {
         let mut tried = vec![first];
         let mut approach = first;
-        let mut earlier: Option<Failure> = None;
+        let mut earlier: Option<ConnectFailure> = None;
         loop {
             *self.stage.lock() = "the handshake";
             let greeted = match &self.spec.endpoint {
@@ -126,7 +129,7 @@ impl Server {
 
     /// The last thing to try with a URL. If it comes to nothing, what was wrong before is what is
     /// wrong.
-    async fn greet_older(&self, failure: Failure) -> Result<Greeted, Failure> {
+    async fn greet_older(&self, failure: ConnectFailure) -> Result<Greeted, ConnectFailure> {
         let Endpoint::Http(endpoint) = &self.spec.endpoint else { return Err(failure) };
         self.note(&format!("{}; trying the older HTTP+SSE", failure.reason));
         let greeting =
@@ -186,7 +189,7 @@ impl Server {
     ) -> Result<Greeted, Ungreeted> {
         let stuck = Ungreeted::stuck;
         if let Err(error) = reqwest::Url::parse(&endpoint.url) {
-            return Err(stuck(Failure {
+            return Err(stuck(ConnectFailure {
                 reason: format!("its `url` is no URL: {error}"),
                 action: "correct `url` of the server".to_owned(),
             }));
@@ -260,11 +263,11 @@ impl Server {
         }
     }
 
-    fn failure(&self, reason: &str) -> Failure {
-        Failure { reason: self.redactor.line(reason), action: self.see_logs() }
+    fn failure(&self, reason: &str) -> ConnectFailure {
+        ConnectFailure { reason: self.redactor.line(reason), action: self.see_logs() }
     }
 
-    async fn exit_failure(&self, process: &Process) -> Failure {
+    async fn exit_failure(&self, process: &Process) -> ConnectFailure {
         let how = match process.exited_within(Duration::from_secs(1)).await {
             Some(status) => format!("the process ended before it answered ({status})"),
             None => "the process closed its output before it answered".to_owned(),
@@ -289,7 +292,7 @@ impl Server {
 }
 
 /// What is left of the time to connect must do for the older handshake.
-pub(crate) fn probe_patience(limits: &Limits) -> Duration {
+pub(crate) fn probe_patience(limits: &ServerLimits) -> Duration {
     limits.probe.min(limits.connect / 2)
 }
 
@@ -324,7 +327,7 @@ fn next_approach(
 
 pub(crate) fn read_headers(
     endpoint: &HttpEndpoint,
-) -> Result<HashMap<HeaderName, HeaderValue>, Failure> {
+) -> Result<HashMap<HeaderName, HeaderValue>, ConnectFailure> {
     endpoint
         .headers
         .iter()
@@ -334,7 +337,7 @@ pub(crate) fn read_headers(
                 // Kept out of what libraries log.
                 value.set_sensitive(true);
             }
-            parsed.ok_or_else(|| Failure {
+            parsed.ok_or_else(|| ConnectFailure {
                 reason: format!("the header `{name}` is not a valid HTTP header"),
                 action: "correct it under `headers` of the server".to_owned(),
             })

@@ -6,16 +6,16 @@ use std::{
 };
 
 use rmcp::service::ServiceError;
-use toolgate_catalog::Era;
+use toolgate_mcp::Era;
 
 use super::{Failed, SHORTEST_RETRY, Server, StateKind};
 use crate::{
     backoff::Backoff,
     connection::Connection,
-    error::Failure,
+    error::ConnectFailure,
     listing::Listing,
     reasons,
-    spec::{Endpoint, Start, place},
+    spec::{Endpoint, StartMode, place},
 };
 
 /// The least time between two lists after the first change: some servers announce all the time.
@@ -26,7 +26,7 @@ enum End {
     /// It is over, or we are stopped.
     Closed,
     /// Nobody is at the other end.
-    Gone(Failure),
+    Gone(ConnectFailure),
     /// Nobody needs it.
     Unneeded,
 }
@@ -36,7 +36,7 @@ impl Server {
     pub(crate) async fn supervise(self: Arc<Self>) {
         let mut backoff = Backoff::new();
         let mut era = self.spec.remembered_era;
-        let mut resting = self.spec.start == Start::OnDemand;
+        let mut resting = self.spec.start == StartMode::OnDemand;
         loop {
             if std::mem::take(&mut resting) {
                 tokio::select! {
@@ -159,11 +159,14 @@ impl Server {
         tokio::time::sleep_until((started + SHORTEST_RETRY).into()).await;
     }
 
-    async fn connect_in_time(&self, era: Option<Era>) -> Result<(Connection, Listing), Failure> {
+    async fn connect_in_time(
+        &self,
+        era: Option<Era>,
+    ) -> Result<(Connection, Listing), ConnectFailure> {
         let limit = self.spec.limits.connect;
         match tokio::time::timeout(limit, self.connect(era)).await {
             Ok(outcome) => outcome,
-            Err(_) => Err(Failure {
+            Err(_) => Err(ConnectFailure {
                 reason: format!(
                     "no answer to {} within {} s",
                     self.stage.lock(),
@@ -254,7 +257,7 @@ impl Server {
     }
 
     /// Says that nobody is at the URL any more, or nobody for us, if that is what the error means.
-    fn gone(&self, error: &ServiceError) -> Option<Failure> {
+    fn gone(&self, error: &ServiceError) -> Option<ConnectFailure> {
         let Endpoint::Http(endpoint) = &self.spec.endpoint else { return None };
         if let Some(trouble) = reasons::trouble(error).filter(|trouble| !trouble.only_this_request)
         {
@@ -262,11 +265,11 @@ impl Server {
         }
         let reason = reasons::unreachable(error, &place(&endpoint.url))?;
         let action = reasons::START_OR_CORRECT.to_owned();
-        Some(Failure { reason: self.redactor.line(&reason), action })
+        Some(ConnectFailure { reason: self.redactor.line(&reason), action })
     }
 
     /// Why a connection that had been made is over.
-    async fn end_of(&self, connection: &Connection) -> Failure {
+    async fn end_of(&self, connection: &Connection) -> ConnectFailure {
         let reason = match &connection.process {
             Some(process) => match process.exited_within(Duration::from_millis(500)).await {
                 Some(status) => {
@@ -279,7 +282,7 @@ impl Server {
         };
         // A child that only closed its pipes would stay behind.
         connection.close().await;
-        Failure { reason: self.redactor.line(&reason), action: self.see_logs() }
+        ConnectFailure { reason: self.redactor.line(&reason), action: self.see_logs() }
     }
 }
 

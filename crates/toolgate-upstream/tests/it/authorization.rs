@@ -9,8 +9,8 @@ use toolgate_testkit::{
     AuthorizationOptions, AuthorizationServer, Builtin, Fixture, RunningHttp, visit,
 };
 use toolgate_upstream::{
-    AuthorizationSettings, Authorizer, CallbackListener, Credentials, Endpoint, HttpEndpoint,
-    LoginError, MemoryKeeper, ServerSpec,
+    AuthorizationSettings, Authorizer, CallbackListener, Endpoint, HttpEndpoint, LoginCredentials,
+    LoginError, MemoryCredentialStore, ServerSpec,
 };
 
 use crate::support::{NAME, within};
@@ -19,7 +19,7 @@ use crate::support::{NAME, within};
 struct Guarded {
     authorization: AuthorizationServer,
     server: RunningHttp,
-    keeper: MemoryKeeper,
+    keeper: MemoryCredentialStore,
     settings: AuthorizationSettings,
 }
 
@@ -34,7 +34,7 @@ impl Guarded {
         let address = ([127, 0, 0, 1], 0).into();
         let server = fixture.serve_http_for(address, &authorization).await.unwrap();
         let settings = AuthorizationSettings::default();
-        Self { authorization, server, keeper: MemoryKeeper::default(), settings }
+        Self { authorization, server, keeper: MemoryCredentialStore::default(), settings }
     }
 
     /// As a process of its own would see it.
@@ -57,12 +57,12 @@ impl Guarded {
         ServerSpec::new(NAME, Endpoint::Http(endpoint))
     }
 
-    async fn login(&self) -> Result<Credentials, LoginError> {
+    async fn login(&self) -> Result<LoginCredentials, LoginError> {
         self.login_for(&[]).await
     }
 
     /// A person logs in, with a browser that follows wherever it is sent.
-    async fn login_for(&self, scopes: &[&str]) -> Result<Credentials, LoginError> {
+    async fn login_for(&self, scopes: &[&str]) -> Result<LoginCredentials, LoginError> {
         let scopes: Vec<String> = scopes.iter().map(ToString::to_string).collect();
         let listener = CallbackListener::bind(None).await?;
         let authorizer = self.authorizer();

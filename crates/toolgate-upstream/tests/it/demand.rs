@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolgate_testkit::{Builtin, Fixture};
-use toolgate_upstream::{CallError, CallOptions, ServerSpec, Start, StateKind};
+use toolgate_upstream::{CallError, CallOptions, ServerSpec, StartMode, StateKind};
 
 use crate::support::{Gate, NAME, lines, logged, millis, stdio, until, within};
 
 fn on_demand(log: &std::path::Path) -> ServerSpec {
     let fixture = Fixture::new("lazy").with_builtins([Builtin::Add]);
-    ServerSpec { start: Start::OnDemand, ..logged(&fixture, log, "") }
+    ServerSpec { start: StartMode::OnDemand, ..logged(&fixture, log, "") }
 }
 
 #[tokio::test]

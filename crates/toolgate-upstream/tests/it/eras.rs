@@ -1,7 +1,7 @@
 //! Both lifecycles, and servers that take the question badly.
 
 use serde_json::json;
-use toolgate_catalog::Era;
+use toolgate_mcp::Era;
 use toolgate_testkit::{Builtin, Era as FixtureEra, Faults, Fixture, ProbeRefusal};
 use toolgate_upstream::{ServerSpec, StateKind};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 use toolgate_testkit::{AnswerFault, Builtin, Faults, Fixture, HttpOptions, StartupExit};
-use toolgate_upstream::{CallError, Endpoint, Failure, OutputSource, ServerSpec};
+use toolgate_upstream::{CallError, ConnectFailure, Endpoint, OutputSource, ServerSpec};
 
 use crate::support::{Gate, NAME, Over, command, millis, serve, stdio, url, with_limits};
 
@@ -14,7 +14,7 @@ async fn failure_of(spec: ServerSpec) -> String {
     shown(&failure)
 }
 
-fn shown(failure: &Failure) -> String {
+fn shown(failure: &ConnectFailure) -> String {
     let text = format!("{}\n-> {}", failure.reason, failure.action);
     let mut shown = String::new();
     let mut rest = text.as_str();

@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use rmcp::ErrorData;
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, mpsc, watch};
 use tokio_util::sync::CancellationToken;
-use toolgate_catalog::Era as KnownEra;
+use toolgate_mcp::Era as KnownEra;
+use toolgate_mcp::ErrorObject;
 use toolgate_testkit::{Builtin, Era, Faults, Fixture, StartupExit};
-use toolgate_upstream::{Line, LineClient, LineError, LineRequest, LineSink, Question, ServerSpec};
+use toolgate_upstream::{
+    ConnectionClient, ConnectionHandler, InputRequest, RawConnection, RawRequest, RequestError,
+    ServerSpec,
+};
 
 use crate::support::{
     Over, command, lines, logged, millis, serve, stdio, until, url, with_limits, within,
@@ -22,7 +25,7 @@ type Told = (Option<Value>, (String, Option<Value>));
 #[derive(Debug)]
 pub(crate) struct Heard {
     notifications: Mutex<mpsc::UnboundedReceiver<Told>>,
-    questions: Mutex<mpsc::UnboundedReceiver<(Option<Value>, Question)>>,
+    questions: Mutex<mpsc::UnboundedReceiver<(Option<Value>, InputRequest)>>,
     /// How many questions are being thought about.
     thinking: watch::Receiver<usize>,
 }
@@ -32,7 +35,7 @@ impl Heard {
         within("a notification", self.notifications.lock().await.recv()).await.unwrap()
     }
 
-    pub(crate) async fn next_question(&self) -> (Option<Value>, Question) {
+    pub(crate) async fn next_question(&self) -> (Option<Value>, InputRequest) {
         within("a question", self.questions.lock().await.recv()).await.unwrap()
     }
 
@@ -44,9 +47,9 @@ impl Heard {
 
 struct Sink {
     notifications: mpsc::UnboundedSender<Told>,
-    questions: mpsc::UnboundedSender<(Option<Value>, Question)>,
+    questions: mpsc::UnboundedSender<(Option<Value>, InputRequest)>,
     /// `None` never comes.
-    answer: Option<Result<Value, ErrorData>>,
+    answer: Option<Result<Value, ErrorObject>>,
     thinking: Arc<watch::Sender<usize>>,
 }
 
@@ -58,7 +61,7 @@ impl Drop for Thinking {
     }
 }
 
-impl LineSink for Sink {
+impl ConnectionHandler for Sink {
     fn notification(&self, about: Option<&Value>, method: &str, params: Option<Value>) {
         let _ = self.notifications.send((about.cloned(), (method.to_owned(), params)));
     }
@@ -66,8 +69,8 @@ impl LineSink for Sink {
     fn question(
         &self,
         about: Option<&Value>,
-        question: Question,
-    ) -> BoxFuture<'static, Result<Value, ErrorData>> {
+        question: InputRequest,
+    ) -> BoxFuture<'static, Result<Value, ErrorObject>> {
         let _ = self.questions.send((about.cloned(), question));
         let answer = self.answer.clone();
         self.thinking.send_modify(|thinking| *thinking += 1);
@@ -89,39 +92,39 @@ pub(crate) trait Call {
         &self,
         method: &str,
         params: Value,
-    ) -> impl Future<Output = Result<Value, LineError>> + Send;
+    ) -> impl Future<Output = Result<Value, RequestError>> + Send;
 }
 
-impl Call for Line {
-    async fn ask(&self, method: &str, params: Value) -> Result<Value, LineError> {
+impl Call for RawConnection {
+    async fn ask(&self, method: &str, params: Value) -> Result<Value, RequestError> {
         within(method, self.request(request(json!("key"), method, params))).await
     }
 }
 
-fn request(key: Value, method: &str, params: Value) -> LineRequest {
+fn request(key: Value, method: &str, params: Value) -> RawRequest {
     let cancel = CancellationToken::new();
-    LineRequest { key, method: method.to_owned(), params: Some(params), cancel }
+    RawRequest { key, method: method.to_owned(), params: Some(params), cancel }
 }
 
-fn call(tool: &str, arguments: &Value) -> LineRequest {
+fn call(tool: &str, arguments: &Value) -> RawRequest {
     request(json!("key"), "tools/call", json!({ "name": tool, "arguments": arguments }))
 }
 
-fn client() -> LineClient {
+fn client() -> ConnectionClient {
     let capabilities = json!({ "roots": { "odd": 1 }, "odd": {} }).as_object().unwrap().clone();
-    LineClient { info: json!({ "name": "ada", "version": "1", "odd": [1] }), capabilities }
+    ConnectionClient { info: json!({ "name": "ada", "version": "1", "odd": [1] }), capabilities }
 }
 
 /// The same, where it may fail.
 pub(crate) async fn try_open(
     spec: &ServerSpec,
-    answer: Option<Result<Value, ErrorData>>,
-) -> Result<(Line, Heard), toolgate_upstream::Failure> {
+    answer: Option<Result<Value, ErrorObject>>,
+) -> Result<(RawConnection, Heard), toolgate_upstream::ConnectFailure> {
     let (notifications, told) = mpsc::unbounded_channel();
     let (questions, asked) = mpsc::unbounded_channel();
     let (thinking, thought) = watch::channel(0);
     let sink = Sink { notifications, questions, answer, thinking: Arc::new(thinking) };
-    let line = within("the line", Line::open(spec, client(), Arc::new(sink))).await?;
+    let line = within("the line", RawConnection::open(spec, client(), Arc::new(sink))).await?;
     let (notifications, questions) = (Mutex::new(told), Mutex::new(asked));
     Ok((line, Heard { notifications, questions, thinking: thought }))
 }
@@ -129,13 +132,13 @@ pub(crate) async fn try_open(
 /// A line that answers every question in the same way.
 pub(crate) async fn answering(
     spec: &ServerSpec,
-    answer: Result<Value, ErrorData>,
-) -> (Line, Heard) {
+    answer: Result<Value, ErrorObject>,
+) -> (RawConnection, Heard) {
     try_open(spec, Some(answer)).await.unwrap()
 }
 
 /// A line whose questions are never answered.
-pub(crate) async fn open(spec: &ServerSpec) -> (Line, Heard) {
+pub(crate) async fn open(spec: &ServerSpec) -> (RawConnection, Heard) {
     try_open(spec, None).await.unwrap()
 }
 
@@ -244,7 +247,7 @@ async fn a_cancellation_reaches_the_server() {
                 until("the call", || lines(&log).len() == 1).await;
                 cancel.cancel();
             });
-            assert_eq!(outcome, Err(LineError::Cancelled), "{era:?} {over:?}");
+            assert_eq!(outcome, Err(RequestError::Cancelled), "{era:?} {over:?}");
             within("the cancellation", async {
                 loop {
                     let result = line.request(call("last_cancelled", &json!({}))).await.unwrap();
@@ -279,7 +282,7 @@ async fn subscriptions_live_until_they_are_cancelled() {
             cancel.cancel();
         };
         let (outcome, ()) = tokio::join!(line.request(listening), changing);
-        assert_eq!(outcome, Err(LineError::Cancelled), "{over:?}");
+        assert_eq!(outcome, Err(RequestError::Cancelled), "{over:?}");
     }
 }
 
@@ -295,7 +298,7 @@ async fn a_process_ends_with_its_line() {
             within("the end", line.close()).await;
             within("the end", line.closed()).await;
             let outcome = line.request(call("echo", &json!({}))).await;
-            assert!(matches!(outcome, Err(LineError::Transport(_))), "{outcome:?}");
+            assert!(matches!(outcome, Err(RequestError::Transport(_))), "{outcome:?}");
         } else {
             drop(line);
         }
@@ -312,7 +315,7 @@ async fn a_crash_ends_requests_questions_and_the_line() {
         line.request(call("crash", &json!({}))).await
     };
     let (asked, crashed) = within("the end", async { tokio::join!(asking, crashing) }).await;
-    let ended = LineError::Transport("the connection to the server ended".to_owned());
+    let ended = RequestError::Transport("the connection to the server ended".to_owned());
     assert_eq!((asked, crashed), (Err(ended.clone()), Err(ended)));
     within("the end", line.closed()).await;
     heard.until_thinking(0).await;
@@ -333,7 +336,7 @@ async fn time_and_size_are_limited() {
             let said = error.to_string();
             assert!(said.contains("100000 bytes") && said.contains("cannot be used"), "{said}");
             let outcome = line.request(call("sleep", &json!({ "ms": 60_000 }))).await;
-            assert_eq!(outcome, Err(LineError::TimedOut(millis(2000))), "{era:?} {over:?}");
+            assert_eq!(outcome, Err(RequestError::TimedOut(millis(2000))), "{era:?} {over:?}");
             line.request(call("echo", &json!({}))).await.unwrap();
         }
     }
@@ -351,7 +354,7 @@ async fn a_person_has_more_time_than_a_server() {
         cancel.cancel();
     };
     let (outcome, ()) = tokio::join!(line.request(asking), thinking);
-    assert_eq!(outcome, Err(LineError::Cancelled));
+    assert_eq!(outcome, Err(RequestError::Cancelled));
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use toolgate_testkit::{Era, Fixture};
-use toolgate_upstream::LineError;
+use toolgate_upstream::RequestError;
 
 use crate::{
     line::{Call, answering, open},
@@ -94,11 +94,14 @@ async fn errors_are_equal_on_the_other_side() {
         for data in odd_values() {
             let sent = json!({ "code": -32042, "message": "no \u{1F980}", "data": data });
             let error = line.ask("fixture/fail", sent.clone()).await.unwrap_err();
-            let LineError::Refused(error) = error else { panic!("{error:?}") };
+            let RequestError::Refused(error) = error else { panic!("{error:?}") };
             assert_eq!(serde_json::to_value(error).unwrap(), sent, "{era:?} {over:?}");
         }
         let error = line.ask("no/such/method", json!({})).await.unwrap_err();
-        assert!(matches!(&error, LineError::Refused(error) if error.code.0 == -32601), "{error:?}");
+        assert!(
+            matches!(&error, RequestError::Refused(error) if error.code == -32601),
+            "{error:?}"
+        );
     }
 }
 

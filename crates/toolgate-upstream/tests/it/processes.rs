@@ -4,7 +4,7 @@ use std::{
     io::{BufRead, BufReader},
     path::Path,
     process::{Command, Stdio},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use serde_json::json;
@@ -33,7 +33,7 @@ async fn start(
 ) -> (Gate, [String; 2]) {
     let log = folder.join("starts");
     let mut spec = logged(fixture, &log, "");
-    spec.remembered_era = Some(toolgate_catalog::Era::Legacy);
+    spec.remembered_era = Some(toolgate_mcp::Era::Legacy);
     let gate = Gate::ready(spec).await;
     let grandchild = gate.structured("spawn_grandchild", grandchild).await["pid"].to_string();
     let child = lines(&log)[0].clone();
@@ -63,9 +63,7 @@ async fn a_child_that_ignores_everything_is_killed() {
     let faults = Faults { ignores_shutdown: true, ..Faults::default() };
     let grandchild = json!({ "ignoresTerminate": true });
     let (gate, pids) = start(&family().with_faults(faults), folder.path(), grandchild).await;
-    let begun = Instant::now();
     within("the shutdown", gate.upstream.shutdown()).await;
-    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
     assert!(!is_alive(&pids[0]));
     gone(&pids).await;
 }

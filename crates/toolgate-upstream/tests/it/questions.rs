@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
-use rmcp::{ErrorData, model::JsonObject};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
+use toolgate_mcp::{ErrorObject, JsonObject};
 use toolgate_testkit::{Builtin, Era, Fixture};
-use toolgate_upstream::{CallError, CallOptions, Question, Respondent};
+use toolgate_upstream::{CallError, CallOptions, InputHandler, InputRequest};
 
 use crate::support::{Gate, Over, lines, millis, serve, stdio, until, with_limits, within};
 
@@ -17,7 +17,7 @@ use crate::support::{Gate, Over, lines, millis, serve, stdio, until, with_limits
 pub(crate) struct Person {
     name: &'static str,
     capabilities: JsonObject,
-    asked: watch::Sender<Vec<Question>>,
+    asked: watch::Sender<Vec<InputRequest>>,
     /// Waited for before each answer.
     gate: Option<Arc<Notify>>,
     /// How many answers are being waited for.
@@ -60,7 +60,7 @@ impl Person {
         self
     }
 
-    pub(crate) fn asked(&self) -> Vec<Question> {
+    pub(crate) fn asked(&self) -> Vec<InputRequest> {
         self.asked.borrow().clone()
     }
 
@@ -70,12 +70,12 @@ impl Person {
     }
 }
 
-impl Respondent for Person {
+impl InputHandler for Person {
     fn capabilities(&self) -> &JsonObject {
         &self.capabilities
     }
 
-    fn answer(&self, question: Question) -> BoxFuture<'_, Result<Value, ErrorData>> {
+    fn answer(&self, question: InputRequest) -> BoxFuture<'_, Result<Value, ErrorObject>> {
         Box::pin(async move {
             *self.thinking.lock() += 1;
             let _thinking = Thinking(Arc::clone(&self.thinking));
@@ -90,7 +90,7 @@ impl Respondent for Person {
 }
 
 /// What a person says, with a field that no SDK knows.
-fn said(name: &str, question: &Question) -> Value {
+fn said(name: &str, question: &InputRequest) -> Value {
     match question.method.as_str() {
         "elicitation/create" => {
             json!({ "action": "accept", "content": { "name": name }, "odd": 1 })
@@ -117,8 +117,8 @@ fn asking() -> Fixture {
 }
 
 pub(crate) fn by(person: &Arc<Person>) -> CallOptions {
-    let respondent: Arc<dyn Respondent> = Arc::clone(person) as Arc<dyn Respondent>;
-    CallOptions { respondent: Some(respondent), ..CallOptions::default() }
+    let input_handler: Arc<dyn InputHandler> = Arc::clone(person) as Arc<dyn InputHandler>;
+    CallOptions { input_handler: Some(input_handler), ..CallOptions::default() }
 }
 
 /// The answers that a tool got, round by round.
@@ -151,7 +151,8 @@ async fn every_kind_of_question_in_both_eras_over_every_transport() {
                 let round: Value = keys
                     .iter()
                     .map(|key| {
-                        let question = Question { method: method(key).to_owned(), params: None };
+                        let question =
+                            InputRequest { method: method(key).to_owned(), params: None };
                         ((*key).to_owned(), said("ada", &question))
                     })
                     .collect::<serde_json::Map<_, _>>()

@@ -95,7 +95,7 @@ async fn a_refusal_is_passed_on_with_its_code() {
         let gate = Gate::ready(spec).await;
         let error = gate.call("rpc_error", json!({ "code": -32099, "message": "not today" })).await;
         let Err(CallError::Refused { error, .. }) = error else { panic!("{over:?}: {error:?}") };
-        assert_eq!((error.code.0, error.message.as_ref()), (-32099, "not today"));
+        assert_eq!((error.code, error.message.as_str()), (-32099, "not today"));
         let error = gate.call("missing", json!({})).await.unwrap_err();
         assert_eq!(error.to_string(), "server `fixture` refused `missing`: Unknown tool: missing");
     }

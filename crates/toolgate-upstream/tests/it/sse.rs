@@ -1,12 +1,13 @@
 //! The older HTTP+SSE.
 
 use serde_json::json;
-use toolgate_catalog::Era;
+use toolgate_mcp::Era;
 use toolgate_testkit::{
     AuthorizationOptions, AuthorizationServer, Builtin, Faults, Fixture, PostAddress, RunningHttp,
 };
 use toolgate_upstream::{
-    CallError, Endpoint, HttpDialect, HttpEndpoint, LineError, OutputSource, ServerSpec, StateKind,
+    CallError, Endpoint, HttpDialect, HttpEndpoint, OutputSource, RequestError, ServerSpec,
+    StateKind,
 };
 
 use crate::{
@@ -153,7 +154,7 @@ async fn a_line_ends_with_its_stream() {
     server.shutdown().await;
     within("the end", line.closed()).await;
     let lost = line.ask("tools/list", json!({})).await.unwrap_err();
-    assert!(matches!(lost, LineError::Transport(_)), "{lost}");
+    assert!(matches!(lost, RequestError::Transport(_)), "{lost}");
 }
 
 #[tokio::test]

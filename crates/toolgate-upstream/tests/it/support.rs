@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    future::Future,
     path::Path,
     sync::Arc,
     time::{Duration, Instant},
@@ -11,29 +10,17 @@ use std::{
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use toolgate_catalog::ServerName;
-use toolgate_testkit::{Fixture, HttpAnswers, HttpOptions, RunningHttp};
+pub(crate) use toolgate_testkit::within;
+use toolgate_testkit::{Fixture, HttpAnswers, HttpOptions, RunningHttp, deadline};
 use toolgate_upstream::{
-    CallError, CallOptions, Endpoint, Failure, Handshake, HttpEndpoint, Limits, Listing, Observer,
-    OutputSource, ServerSpec, ServerState, StateKind, StdioEndpoint, Upstream,
+    CallError, CallOptions, ConnectFailure, Endpoint, Handshake, HttpEndpoint, Listing,
+    OutputSource, ServerLimits, ServerObserver, ServerSpec, ServerState, StateKind, StdioEndpoint,
+    Upstream,
 };
-
-/// How long anything may take before a test is told that it hangs.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Waits for `future`, but not for ever.
-pub(crate) async fn within<F: Future>(what: &str, future: F) -> F::Output {
-    let outcome = tokio::time::timeout(PATIENCE, future).await;
-    outcome.unwrap_or_else(|_| panic!("{what} did not happen"))
-}
 
 /// Asks `condition` again and again, for what nobody announces: processes and files.
 pub(crate) async fn until(what: &str, condition: impl Fn() -> bool) {
-    let polling = async {
-        while !condition() {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    within(what, polling).await;
+    toolgate_testkit::until(what, async || condition().then_some(())).await;
 }
 
 /// An upstream and what its observer was told.
@@ -54,7 +41,7 @@ pub(crate) struct Record {
     pub(crate) notifications: Vec<(String, Option<Value>)>,
 }
 
-impl Observer for Recorder {
+impl ServerObserver for Recorder {
     fn listed(&self, server: &ServerName, handshake: &Handshake, listing: Listing) {
         let entry = (server.clone(), handshake.clone(), listing);
         self.0.send_modify(|record| record.listings.push(entry));
@@ -110,7 +97,7 @@ impl Recorder {
 impl Gate {
     pub(crate) fn start(specs: Vec<ServerSpec>) -> Self {
         let told = Arc::new(Recorder::default());
-        let observer: Arc<dyn Observer> = Arc::clone(&told) as Arc<dyn Observer>;
+        let observer: Arc<dyn ServerObserver> = Arc::clone(&told) as Arc<dyn ServerObserver>;
         Self { upstream: Upstream::start(specs, &observer), told }
     }
 
@@ -123,7 +110,7 @@ impl Gate {
     }
 
     /// Starts one server that cannot be connected to.
-    pub(crate) async fn failure(spec: ServerSpec) -> (Self, Failure) {
+    pub(crate) async fn failure(spec: ServerSpec) -> (Self, ConnectFailure) {
         let name = spec.name.clone();
         let gate = Self::start(vec![spec]);
         within("the end of the attempt", gate.upstream.settled(name.as_str())).await;
@@ -150,7 +137,7 @@ impl Gate {
                 told.changed().await.unwrap();
             }
         };
-        let met = tokio::time::timeout(PATIENCE, waiting).await.is_ok();
+        let met = tokio::time::timeout(deadline(), waiting).await.is_ok();
         assert!(met, "{what} did not happen: {:?}", self.told.output(OutputSource::Toolgate));
     }
 
@@ -253,8 +240,8 @@ pub(crate) fn definition(name: &str) -> Value {
 }
 
 /// Short limits for what should not be waited for.
-pub(crate) fn with_limits(spec: ServerSpec, change: impl FnOnce(&mut Limits)) -> ServerSpec {
-    let mut limits = Limits::default();
+pub(crate) fn with_limits(spec: ServerSpec, change: impl FnOnce(&mut ServerLimits)) -> ServerSpec {
+    let mut limits = ServerLimits::default();
     change(&mut limits);
     ServerSpec { limits, ..spec }
 }

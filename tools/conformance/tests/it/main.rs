@@ -6,12 +6,10 @@
 )]
 
 use std::process::Stdio;
-use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
-
-const PATIENCE: Duration = Duration::from_mins(1);
+use toolgate_testkit::within;
 
 fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolgate-conformance"));
@@ -25,7 +23,7 @@ async fn server() -> (Child, String) {
     command.args(["server", "--http", "127.0.0.1:0"]).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let first = tokio::time::timeout(PATIENCE, lines.next_line()).await.unwrap();
+    let first = within("the address of the server", lines.next_line()).await;
     (child, first.unwrap().unwrap())
 }
 
@@ -37,7 +35,7 @@ async fn use_everything(version: &str, tools: &str) {
         .args(["client", &url])
         .env("MCP_CONFORMANCE_PROTOCOL_VERSION", version)
         .env("MCP_CONFORMANCE_CONTEXT", format!(r#"{{"toolCalls":[{tools}]}}"#));
-    let output = tokio::time::timeout(PATIENCE, command.output()).await.unwrap().unwrap();
+    let output = within("the end of the client", command.output()).await.unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
@@ -61,7 +59,7 @@ async fn a_client_that_asks_for_what_is_not_there_fails() {
     let mut command = program();
     command.args(["client", &url]);
     command.env("MCP_CONFORMANCE_CONTEXT", r#"{"toolCalls":[{"name":"no_such_tool"}]}"#);
-    let output = tokio::time::timeout(PATIENCE, command.output()).await.unwrap().unwrap();
+    let output = within("the end of the client", command.output()).await.unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("unknown tool"));
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
+use toolgate_testkit::scaled;
 
 use super::{
     called, ids, said,
@@ -15,25 +16,31 @@ use crate::support::text;
 const SCRIPT: &str = "const sum = (await kit_add({ a: 1, b: 2 })).sum;
 const before = Date.now();
 let timer;
-const late = new Promise((done) => { timer = setTimeout(() => done('too late'), 2500); });
+const late = new Promise((done) => { timer = setTimeout(() => done('too late'), LATE); });
 const counted = await Promise.race([kit_counter({}), late]);
 clearTimeout(timer);
-return [sum, counted.count, Date.now() - before < 2500];";
+return [sum, counted.count, Date.now() - before < LATE];";
 
 /// What the run may take: more than it needs on a machine under load, and less than the person.
-const SECONDS: u64 = 5;
+fn limit() -> Duration {
+    scaled(Duration::from_secs(5))
+}
+
+fn script() -> String {
+    SCRIPT.replace("LATE", &(limit() / 2).as_millis().to_string())
+}
 
 async fn answered_late(way: Way) {
-    let (workplace, log) = workplace(&json!({ "timeoutSeconds": SECONDS }));
+    let (workplace, log) = workplace(&json!({ "timeoutSeconds": limit().as_secs_f64() }));
     let (mut client, _gateway) = Talk::start(&workplace, way, Manners::ASKED).await;
     let person = async |question: serde_json::Value| {
         let message = question["message"].as_str().unwrap().to_owned();
         assert!(message.starts_with("A script of \"kind 1\" (local) wants"), "{message}");
         assert_eq!(called(&log), ["add"], "what came before was done, and nothing else");
-        tokio::time::sleep(Duration::from_millis(SECONDS * 1_000 + 500)).await;
+        tokio::time::sleep(limit() + Duration::from_millis(500)).await;
         said("allow once")
     };
-    let done = client.call("run_code", json!({ "code": SCRIPT }), person).await;
+    let done = client.call("run_code", json!({ "code": script() }), person).await;
     assert!(text(&done).starts_with("[3,1,true]"), "{way:?}: {done}");
     assert_eq!(called(&log), ["add", "counter"], "{way:?}");
 }
@@ -63,7 +70,7 @@ async fn where_nobody_can_be_asked_a_run_waits_and_goes_on_after_the_approval() 
     for way in Way::ALL {
         let (workplace, log) = workplace(&json!({}));
         let (mut client, _gateway) = Talk::start(&workplace, way, Manners::ALONE).await;
-        let waits = client.call_alone("run_code", json!({ "code": SCRIPT })).await;
+        let waits = client.call_alone("run_code", json!({ "code": script() })).await;
         let (run, approval) = ids(&waits);
         let shown = text(&waits).replace(&run, "RUN").replace(&approval, "APPROVAL");
         insta::allow_duplicates! {
@@ -89,7 +96,7 @@ async fn a_run_whose_question_was_denied_says_so() {
     for way in Way::ALL {
         let (workplace, log) = workplace(&json!({}));
         let (mut client, _gateway) = Talk::start(&workplace, way, Manners::ALONE).await;
-        let waits = client.call_alone("run_code", json!({ "code": SCRIPT })).await;
+        let waits = client.call_alone("run_code", json!({ "code": script() })).await;
         let (run, approval) = ids(&waits);
         let denied = workplace.run(&["approve", &approval, "--deny"]).await;
         assert_eq!(denied.code, Some(0), "{denied:?}");

@@ -21,12 +21,10 @@ use tokio::{
     process::{Child, Command},
     sync::mpsc,
 };
+use toolgate_testkit::{deadline, scaled};
 
 use super::{called, workplace};
 use crate::support::{Outcome, Workplace, signal};
-
-/// How long anything may take before a test is told that it hangs.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A command at a terminal of its own: stdin and stderr are the terminal, stdout is not.
 struct Typist {
@@ -74,7 +72,7 @@ impl Typist {
     /// Waits until the screen ends with this, after what was typed last.
     async fn sees(&mut self, text: &str) -> &mut Self {
         while !self.screen[self.seen..].ends_with(text) {
-            let more = tokio::time::timeout(PATIENCE, self.heard.recv()).await;
+            let more = tokio::time::timeout(deadline(), self.heard.recv()).await;
             let Ok(Some(more)) = more else { panic!("never {text:?}: {:?}", self.screen) };
             self.screen.push_str(&more);
         }
@@ -93,9 +91,9 @@ impl Typist {
 
     /// Waits for the end; what is on the screen is what went to stderr.
     async fn end(mut self) -> Outcome {
-        let ended = tokio::time::timeout(PATIENCE, self.child.wait_with_output()).await;
+        let ended = tokio::time::timeout(deadline(), self.child.wait_with_output()).await;
         let output = ended.unwrap_or_else(|_| panic!("hangs: {:?}", self.screen)).unwrap();
-        while let Ok(Some(more)) = tokio::time::timeout(PATIENCE, self.heard.recv()).await {
+        while let Ok(Some(more)) = tokio::time::timeout(deadline(), self.heard.recv()).await {
             self.screen.push_str(&more);
         }
         let stdout = String::from_utf8(output.stdout).unwrap();
@@ -201,7 +199,8 @@ async fn interrupted_at_the_terminal_nothing_is_called() {
 
 #[tokio::test]
 async fn a_script_at_the_terminal_asks_and_waits() {
-    let (workplace, log) = workplace(&json!({ "timeoutSeconds": 3 }));
+    let limit = scaled(Duration::from_secs(3));
+    let (workplace, log) = workplace(&json!({ "timeoutSeconds": limit.as_secs_f64() }));
     let code = "const all = await Promise.all([1, 2].map((n) => kit_counter({ n })));
         return all.length";
     std::fs::write(workplace.path().join("count.ts"), code).unwrap();
@@ -209,7 +208,7 @@ async fn a_script_at_the_terminal_asks_and_waits() {
     let mut typist = Typist::start(&workplace, &["run", "count.ts"]);
     typist.sees(prompt).await;
     // Longer than the script may take.
-    tokio::time::sleep(Duration::from_millis(3_500)).await;
+    tokio::time::sleep(limit + Duration::from_millis(500)).await;
     // Two calls at once are two questions, one after the other.
     typist.types("o\n").sees(prompt).await.types("o\n");
     let outcome = typist.end().await;

@@ -12,7 +12,7 @@ use super::*;
 
 /// A guard of the server `s`, and where it keeps things.
 struct Place {
-    guard: Arc<ServerGuard>,
+    guard: Arc<PassthroughGuard>,
     folder: TempDir,
 }
 
@@ -24,11 +24,11 @@ impl Place {
         let setup = ServerSetup::new(ServerSpec::new("s", endpoint));
         let store = Some(Store::new(folder.path()));
         let settings = HostSettings { policy, lock, store, ..HostSettings::new(vec![setup]) };
-        Self { guard: Arc::new(ServerGuard::new(&settings, &"s".into())), folder }
+        Self { guard: Arc::new(PassthroughGuard::new(&settings, &"s".into())), folder }
     }
 
     fn log(&self) -> Vec<AuditRecord> {
-        self.guard.flush();
+        self.guard.broker().flush();
         let mut records: Vec<AuditRecord> = Vec::new();
         let audit = Store::new(self.folder.path()).audit();
         audit.read(&mut |line| records.push(line.unwrap().1)).unwrap();
@@ -94,7 +94,7 @@ async fn what_is_denied_is_not_listed_and_not_called() {
         assert_eq!(names(&listed, "tools", "name"), ["ask", "late"]);
         let heard = server.heard.lock().len();
         let error = client.ask("tools/call", json!({ "name": "erase" })).await.unwrap_err();
-        assert_eq!((error.code.0, &*error.message), (-32602, "there is no tool `erase`"));
+        assert_eq!((error.code, &*error.message), (-32602, "there is no tool `erase`"));
         assert_eq!(server.heard.lock().len(), heard, "nothing was sent");
         let call = json!({ "name": "read", "arguments": { "odd": 1e3 }, "odd": [1] });
         let got = client.ask("tools/call", call.clone()).await.unwrap();
@@ -134,7 +134,7 @@ async fn what_is_asked_for_is_asked_of_the_client_or_waits() {
     // What only reads goes through, and what nobody knows is asked for.
     assert!(client.ask("resources/read", json!({ "uri": "x:1" })).await.is_ok());
     let error = client.ask("vendor/erase", json!({})).await.unwrap_err();
-    assert!(error.code.0 == -32010 && error.message.contains("waiting"), "{error:?}");
+    assert!(error.code == -32010 && error.message.contains("waiting"), "{error:?}");
 
     // This one does: the call is made once it has answered.
     let face = open_guarded(&server, Era::Modern, None, Some(Arc::clone(&place.guard))).await;
@@ -214,7 +214,7 @@ async fn resources_and_prompts_are_left_out_and_refused() {
         ("prompts/get", json!({ "name": "greet" })),
     ] {
         let error = client.ask(method, params).await.unwrap_err();
-        assert!(error.code.0 == -32010 && error.message.contains("denies"), "{error:?}");
+        assert!(error.code == -32010 && error.message.contains("denies"), "{error:?}");
     }
     let face = open_guarded(&server, Era::Modern, None, Some(Arc::clone(&place.guard))).await;
     let wanted = json!({ "notifications": { "resourceSubscriptions": ["x:1", "y:1"] } });

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolgate_testkit::{Issuer, SigningKey};
 
 use super::{METADATA, RESOURCE, answer, ask, signed};
-use crate::support::{Events, PATIENCE, call, initialize, status};
+use crate::support::{Events, call, deadline, initialize, status};
 
 fn expected(error: &str) -> String {
     let error = if error.is_empty() { String::new() } else { format!("error=\"{error}\", ") };
@@ -227,6 +227,6 @@ async fn a_stream_ends_with_the_signed_token_it_was_opened_by() {
     let id = begun.headers()["mcp-session-id"].clone();
     let stream = endpoint.client.get(endpoint.url()).header("accept", "text/event-stream");
     let stream = stream.header("mcp-session-id", id).bearer_auth(&token).send().await.unwrap();
-    tokio::time::timeout(PATIENCE, Events::new(stream).rest()).await.expect("the stream ends");
+    tokio::time::timeout(deadline(), Events::new(stream).rest()).await.expect("the stream ends");
     assert_eq!(answer(ask(&endpoint).bearer_auth(&token)).await.0, 401);
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolgate_gateway::Credentials;
 
 use super::{Guarded, answer};
-use crate::support::{Events, PATIENCE, call, initialize, refused, status};
+use crate::support::{Events, call, deadline, initialize, refused, status};
 
 #[tokio::test]
 async fn without_a_token_nobody_comes_in() {
@@ -143,7 +143,7 @@ async fn a_stream_ends_with_the_token_it_was_opened_by() {
     let stream = stream.header("mcp-session-id", id).bearer_auth(&token).send().await.unwrap();
     let events = Events::new(stream);
     guarded.tokens.revoke("ada").unwrap();
-    tokio::time::timeout(PATIENCE, events.rest()).await.expect("the stream ends");
+    tokio::time::timeout(deadline(), events.rest()).await.expect("the stream ends");
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::{Map, Value, json};
 use toolgate_testkit::{AnswerFault, Builtin, Faults, Fixture};
-use toolgate_upstream::{CallOptions, Endpoint, ServerSpec, Start, StateKind, StdioEndpoint};
+use toolgate_upstream::{CallOptions, Endpoint, ServerSpec, StartMode, StateKind, StdioEndpoint};
 
 use super::*;
 use crate::{HostSettings, ServerSetup, Session, session::CallFailure};
@@ -51,7 +51,7 @@ async fn ask(session: &Session, method: &str, params: Value) -> Value {
     try_ask(session, method, params).await.unwrap_or_else(|error| panic!("{method}: {error:?}"))
 }
 
-async fn refusal(session: &Session, method: &str, params: Value) -> (i32, String) {
+async fn refusal(session: &Session, method: &str, params: Value) -> (i64, String) {
     match try_ask(session, method, params).await {
         Err(CallFailure::Refused { code, message, .. }) => (code, message),
         other => panic!("{method}: {other:?}"),
@@ -244,7 +244,7 @@ async fn dead_and_silent_servers_cost_only_themselves() {
 #[tokio::test]
 async fn who_sleeps_is_woken_by_reading_and_not_by_listing() {
     let mut lazy = setup("lazy", &notes("lazy"));
-    lazy.spec.start = Start::OnDemand;
+    lazy.spec.start = StartMode::OnDemand;
     let settings = HostSettings {
         usage_memory: false,
         connect: crate::Connect::WhenNeeded,
@@ -270,7 +270,7 @@ async fn who_sleeps_is_woken_by_reading_and_not_by_listing() {
 #[tokio::test]
 async fn a_prompt_known_from_before_wakes_its_server() {
     let mut lazy = setup("lazy", &notes("lazy"));
-    lazy.spec.start = Start::OnDemand;
+    lazy.spec.start = StartMode::OnDemand;
     let settings = HostSettings {
         usage_memory: false,
         connect: crate::Connect::WhenNeeded,

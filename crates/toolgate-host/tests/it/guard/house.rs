@@ -4,17 +4,19 @@ use std::{collections::VecDeque, sync::Arc};
 
 use futures::{FutureExt as _, future::BoxFuture};
 use parking_lot::Mutex;
-use rmcp::{ErrorData, model::JsonObject};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolgate_broker::{ApprovalRequest, PersonAnswer, now, write_grant};
 use toolgate_host::{Host, HostSettings, ServerSetup, Session};
+use toolgate_mcp::{ErrorObject, JsonObject};
 use toolgate_policy::{
     FlowMode, Label, LabelSet, Mode, Origin, PolicySettings, Rule, ServerPolicy, Target, Verdict,
 };
 use toolgate_store::{ApprovalState, Store};
 use toolgate_testkit::{Fixture, RunningHttp};
-use toolgate_upstream::{CallOptions, Endpoint, HttpEndpoint, Question, Respondent, ServerSpec};
+use toolgate_upstream::{
+    CallOptions, Endpoint, HttpEndpoint, InputHandler, InputRequest, ServerSpec,
+};
 
 /// Answers question after question, and remembers them. After the last answer it fails.
 #[derive(Debug)]
@@ -87,17 +89,17 @@ impl Voice {
     }
 }
 
-impl Respondent for Voice {
+impl InputHandler for Voice {
     fn capabilities(&self) -> &JsonObject {
         &self.capabilities
     }
 
-    fn answer(&self, question: Question) -> BoxFuture<'_, Result<Value, ErrorData>> {
+    fn answer(&self, question: InputRequest) -> BoxFuture<'_, Result<Value, ErrorObject>> {
         assert_eq!(question.method, "elicitation/create");
         let params = question.params.unwrap();
         self.asked.lock().push(params["message"].as_str().unwrap().to_owned());
         let answer = self.answers.lock().pop_front();
-        async { answer.ok_or_else(|| ErrorData::internal_error("nobody is there", None)) }.boxed()
+        async { answer.ok_or_else(|| ErrorObject::internal_error("nobody is there", None)) }.boxed()
     }
 }
 
@@ -171,8 +173,8 @@ impl House {
         tool: &str,
         arguments: Value,
     ) -> (String, bool) {
-        let respondent = voice.map(|voice| Arc::clone(voice) as Arc<dyn Respondent>);
-        let options = CallOptions { respondent, ..CallOptions::default() };
+        let input_handler = voice.map(|voice| Arc::clone(voice) as Arc<dyn InputHandler>);
+        let options = CallOptions { input_handler, ..CallOptions::default() };
         let arguments = arguments.as_object().unwrap().clone();
         match session.call(tool, arguments, options).await {
             Ok(result) => {

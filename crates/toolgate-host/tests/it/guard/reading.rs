@@ -10,7 +10,7 @@ use toolgate_policy::{
 };
 use toolgate_store::AuditRecord;
 use toolgate_testkit::{Builtin, Fixture};
-use toolgate_upstream::{CallOptions, Respondent};
+use toolgate_upstream::{CallOptions, InputHandler};
 
 use super::house::{House, Voice, labelled, rule, said};
 
@@ -43,10 +43,10 @@ async fn ask(
     voice: Option<&Arc<Voice>>,
     method: &str,
     params: Value,
-) -> Result<Value, (i32, String)> {
+) -> Result<Value, (i64, String)> {
     let params: Map<String, Value> = params.as_object().unwrap().clone();
-    let respondent = voice.map(|voice| Arc::clone(voice) as Arc<dyn Respondent>);
-    let options = CallOptions { respondent, ..CallOptions::default() };
+    let input_handler = voice.map(|voice| Arc::clone(voice) as Arc<dyn InputHandler>);
+    let options = CallOptions { input_handler, ..CallOptions::default() };
     session.request(method, params, options).await.map_err(|failure| match failure {
         CallFailure::Refused { code, message, .. } => (code, message),
         other => panic!("{other:?}"),
@@ -93,7 +93,7 @@ async fn what_a_server_may_not_be_asked_is_neither_listed_nor_read() {
     let found = ask(&session, None, "resources/read", lunch).await.unwrap();
     assert_eq!(found["contents"][0]["text"], "mail has note:///lunch");
     // What it says of itself is heard by nobody either.
-    let instructions = session.server_words();
+    let instructions = session.server_instructions();
     assert!(
         instructions.contains("Words of mail") && !instructions.contains("Words of crm"),
         "{words}"

@@ -2,9 +2,9 @@
 
 use super::{
     CPU, Case, FAILED, FLOOD, MEMORY, MEMORY_OR_CPU, MEMORY_OR_ERROR, STACK, STACK_OR_ERROR,
-    STALLED, TIME, WALL, WRONG, contains, little, little_but_time,
+    STALLED, WALL, WRONG, contains, little, little_cpu, little_time,
 };
-use crate::support::typescript;
+use crate::support::{ending, run, typescript};
 
 const LOOPS: &[Case] = &[
     ("while (true) {}", CPU),
@@ -15,9 +15,6 @@ const LOOPS: &[Case] = &[
     ("while (true) await null;", CPU),
     ("const f = () => Promise.resolve().then(f); await f();", CPU),
     ("const f = () => queueMicrotask(f); f(); await new Promise(() => {});", CPU),
-    ("const f = () => setTimeout(f, 0); f();", TIME),
-    ("setInterval(() => {}, 100);", WALL),
-    ("setTimeout(() => {}, 2 ** 31 - 1);", WALL),
     ("new Function('while (true) {}')();", CPU),
     ("eval('for (;;) ;');", CPU),
     ("[3, 2, 1].sort(() => { while (true) {} });", CPU),
@@ -29,12 +26,10 @@ const LOOPS: &[Case] = &[
     ("for await (const x of (async function* () { while (true) yield 1 })()) ;", CPU),
     ("new Proxy({}, { get() { while (true) {} } }).a;", CPU),
     ("console.log(new Proxy({}, { ownKeys() { while (true) {} } }));", CPU),
-    ("for (;;) try { await echo({}) } catch {}", TIME),
+    ("for (;;) try { await echo({}) } catch {}", CPU),
     ("for (;;) console.log('');", &[CPU[0], FLOOD[0]]),
     ("for (;;) console.error('x');", &[CPU[0], FLOOD[0]]),
-    ("await never({});", WALL),
     ("const p = never({}); for (;;) ; await p;", CPU),
-    ("await Promise.allSettled(Array.from({ length: 300 }, () => never({})));", TIME),
     ("return { toJSON() { while (true) {} } };", CPU),
     ("class E extends Error { get message() { while (true) {} } } throw new E();", CPU),
     ("await echo({ get a() { while (true) {} } });", CPU),
@@ -43,7 +38,20 @@ const LOOPS: &[Case] = &[
 
 #[tokio::test]
 async fn loops() {
-    contains(LOOPS, typescript, &little()).await;
+    contains(LOOPS, typescript, &little_cpu()).await;
+}
+
+const WAITS: &[Case] = &[
+    ("await never({});", WALL),
+    ("await Promise.allSettled(Array.from({ length: 300 }, () => never({})));", WALL),
+    ("const f = () => setTimeout(f, 0); f();", WALL),
+    ("setInterval(() => {}, 100);", WALL),
+    ("setTimeout(() => {}, 2 ** 31 - 1);", WALL),
+];
+
+#[tokio::test]
+async fn waits() {
+    contains(WAITS, typescript, &little_time()).await;
 }
 
 /// What QuickJS itself cannot interrupt.
@@ -68,7 +76,7 @@ const NATIVE_LOOPS: &[Case] = &[
 
 #[tokio::test]
 async fn loops_inside_the_engine() {
-    contains(NATIVE_LOOPS, typescript, &little()).await;
+    contains(NATIVE_LOOPS, typescript, &little_cpu()).await;
 }
 
 const MEMORY_BOMBS: &[Case] = &[
@@ -99,7 +107,7 @@ const MEMORY_BOMBS: &[Case] = &[
 
 #[tokio::test]
 async fn memory_bombs() {
-    contains(MEMORY_BOMBS, typescript, &little_but_time()).await;
+    contains(MEMORY_BOMBS, typescript, &little()).await;
 }
 
 const DEPTHS: &[Case] = &[
@@ -121,7 +129,7 @@ const DEPTHS: &[Case] = &[
 
 #[tokio::test]
 async fn depths() {
-    contains(DEPTHS, typescript, &little_but_time()).await;
+    contains(DEPTHS, typescript, &little()).await;
 }
 
 const TAMPERING: &[Case] = &[
@@ -179,7 +187,7 @@ const TAMPERING: &[Case] = &[
 
 #[tokio::test]
 async fn tampering() {
-    contains(TAMPERING, typescript, &little_but_time()).await;
+    contains(TAMPERING, typescript, &little()).await;
 }
 
 const FLOODS: &[Case] = &[
@@ -214,7 +222,7 @@ const FLOODS: &[Case] = &[
 
 #[tokio::test]
 async fn floods_and_ends() {
-    contains(FLOODS, typescript, &little_but_time()).await;
+    contains(FLOODS, typescript, &little()).await;
 }
 
 #[tokio::test]
@@ -237,7 +245,7 @@ async fn sources() {
         (String::from("```ts\nreturn 1\n```"), ""),
     ];
     for (code, expected) in cases {
-        let ending = super::attempt(&pool, typescript(&code), &little_but_time()).await;
+        let ending = ending(&run(&pool, typescript(&code), &little()).await);
         let start: String = code.chars().take(20).collect();
         assert!(ending.starts_with(expected), "{start:?}: {ending:.300}");
         println!("{start:?}: {ending:.200}");

@@ -224,7 +224,11 @@ async fn a_silent_client_does_not_hold_the_listener() {
     let _silent = tokio::net::TcpStream::connect(&host).await.unwrap();
     let back = visit(login.url().as_str()).await.unwrap().location.unwrap();
     let browser = tokio::spawn(async move { visit(&back).await.unwrap() });
-    let answer = tokio::time::timeout(Duration::from_secs(5), listener.answer(&login)).await;
+    let answer = tokio::time::timeout(
+        toolgate_testkit::scaled(Duration::from_secs(5)),
+        listener.answer(&login),
+    )
+    .await;
     answer.expect("the silent client was waited for").unwrap();
     browser.await.unwrap();
 }

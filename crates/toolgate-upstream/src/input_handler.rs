@@ -6,18 +6,16 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use rmcp::{
-    ErrorData,
-    model::{
-        ClientCapabilities, ElicitationCapability, FormElicitationCapability, JsonObject,
-        RootsCapabilities, SamplingCapability, UrlElicitationCapability,
-    },
+use rmcp::model::{
+    ClientCapabilities, ElicitationCapability, FormElicitationCapability, RootsCapabilities,
+    SamplingCapability, UrlElicitationCapability,
 };
 use serde_json::Value;
+use toolgate_mcp::{ErrorObject, JsonObject};
 
 /// What a server asks of a client: `elicitation/create`, `sampling/createMessage`, `roots/list`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Question {
+pub struct InputRequest {
     /// The method.
     pub method: String,
     /// Its parameters, as they were sent.
@@ -30,13 +28,13 @@ pub struct Question {
 /// A server of the older protocol sends a request of its own and waits; one of 2026-07-28 gives an
 /// `input_required` result and is called again with the answers. Both end here, so that who calls a
 /// tool need not know which it was.
-pub trait Respondent: fmt::Debug + Send + Sync {
+pub trait InputHandler: fmt::Debug + Send + Sync {
     /// What can be asked, as the client declared it: the `capabilities` of its `initialize`, or of
     /// the request. What is not in it is refused without asking.
     fn capabilities(&self) -> &JsonObject;
 
     /// Asks, and gives the answer as it was sent.
-    fn answer(&self, question: Question) -> BoxFuture<'_, Result<Value, ErrorData>>;
+    fn answer(&self, question: InputRequest) -> BoxFuture<'_, Result<Value, ErrorObject>>;
 
     /// Who answers in the end. Respondents that answer for one client say the same; one that says
     /// nothing is a client of its own.
@@ -77,14 +75,14 @@ pub(crate) fn everything() -> ClientCapabilities {
 }
 
 /// What a server of the newer protocol is told with a call: what its respondent can be asked.
-pub(crate) fn askable(respondent: &dyn Respondent) -> JsonObject {
+pub(crate) fn askable(respondent: &dyn InputHandler) -> JsonObject {
     let declared = respondent.capabilities().iter();
     let askable = declared.filter(|(name, _)| ASKABLE.contains(&name.as_str()));
     askable.map(|(name, capability)| (name.clone(), capability.clone())).collect()
 }
 
 /// Whether somebody with these capabilities can be asked this.
-pub fn can_answer(capabilities: &JsonObject, question: &Question) -> bool {
+pub fn can_answer(capabilities: &JsonObject, question: &InputRequest) -> bool {
     let param = |name: &str| question.params.as_ref().and_then(|params| params.get(name));
     let has = |capability: &Value, part: &str| capability.get(part).is_some_and(|it| !it.is_null());
     let declared = |name: &str| capabilities.get(name).filter(|capability| !capability.is_null());
@@ -115,7 +113,7 @@ mod tests {
     #[test]
     fn what_was_not_declared_is_not_asked() {
         let can = |capabilities: Value, method: &str, params: Value| {
-            let question = Question { method: method.to_owned(), params: Some(params) };
+            let question = InputRequest { method: method.to_owned(), params: Some(params) };
             can_answer(capabilities.as_object().unwrap(), &question)
         };
         let (form, url) = (json!({"message": "?"}), json!({"mode": "url", "url": "x:y"}));

@@ -1,0 +1,28 @@
+//! The Model Context Protocol, as toolgate speaks it on both sides.
+//!
+//! This crate has the JSON-RPC messages, the two eras of the protocol and the names that the
+//! specification fixes: methods, `_meta` keys, error codes, protocol versions.
+//!
+//! > **Invariant:** a message keeps every field that was sent. Parameters and results are JSON
+//! > values; no type of ours decides what a server or a client may say.
+
+mod dialect;
+mod era;
+mod error;
+mod message;
+
+pub mod codes;
+pub mod meta;
+pub mod methods;
+pub mod versions;
+
+pub use dialect::HttpDialect;
+pub use era::Era;
+pub use error::ErrorObject;
+pub use message::{
+    JsonRpcInput, JsonRpcMessage, JsonRpcNotification, JsonRpcRequest, JsonRpcResponse,
+    MalformedMessage, notification_message, request_message, response_message,
+};
+
+/// A JSON object. The order of its fields is the order in which they were sent.
+pub type JsonObject = serde_json::Map<String, serde_json::Value>;

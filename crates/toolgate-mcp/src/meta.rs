@@ -1,0 +1,16 @@
+//! Keys of `_meta`.
+
+/// The protocol version of a request, in the modern era.
+pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+/// The `Implementation` of the client, in the modern era.
+pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+/// The capabilities of the client, in the modern era.
+pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// The least severe log message that the client wants, in the modern era.
+pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+/// The `Implementation` of the server, in the modern era.
+pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+/// The id of the `subscriptions/listen` request that a notification belongs to.
+pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+/// The token that notifications of progress repeat.
+pub const PROGRESS_TOKEN: &str = "progressToken";

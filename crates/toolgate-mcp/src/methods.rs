@@ -1,0 +1,59 @@
+//! Methods of requests and notifications.
+
+/// Opens a connection of the legacy era.
+pub const INITIALIZE: &str = "initialize";
+/// Asks a server of the modern era what it speaks and offers.
+pub const DISCOVER: &str = "server/discover";
+/// Checks that the other end answers.
+pub const PING: &str = "ping";
+/// Lists tools.
+pub const TOOLS_LIST: &str = "tools/list";
+/// Calls a tool.
+pub const TOOLS_CALL: &str = "tools/call";
+/// Lists prompts.
+pub const PROMPTS_LIST: &str = "prompts/list";
+/// Gets a prompt.
+pub const PROMPTS_GET: &str = "prompts/get";
+/// Lists resources.
+pub const RESOURCES_LIST: &str = "resources/list";
+/// Lists templates of resources.
+pub const RESOURCE_TEMPLATES_LIST: &str = "resources/templates/list";
+/// Reads a resource.
+pub const RESOURCES_READ: &str = "resources/read";
+/// Subscribes to a resource, in the legacy era.
+pub const RESOURCES_SUBSCRIBE: &str = "resources/subscribe";
+/// Ends such a subscription.
+pub const RESOURCES_UNSUBSCRIBE: &str = "resources/unsubscribe";
+/// Completes an argument.
+pub const COMPLETE: &str = "completion/complete";
+/// Sets the least severe log message, in the legacy era.
+pub const SET_LOG_LEVEL: &str = "logging/setLevel";
+/// Subscribes to notifications, in the modern era. It is answered when it ends.
+pub const LISTEN: &str = "subscriptions/listen";
+/// Asks the person for input.
+pub const ELICITATION_CREATE: &str = "elicitation/create";
+/// Asks the model of the client.
+pub const SAMPLING_CREATE: &str = "sampling/createMessage";
+/// Asks for the folders of the client.
+pub const ROOTS_LIST: &str = "roots/list";
+
+/// Ends the handshake of the legacy era.
+pub const INITIALIZED: &str = "notifications/initialized";
+/// Ends a request that is under way.
+pub const CANCELLED: &str = "notifications/cancelled";
+/// Reports progress of a request.
+pub const PROGRESS: &str = "notifications/progress";
+/// Carries a log message.
+pub const LOG_MESSAGE: &str = "notifications/message";
+/// Says that the list of tools changed.
+pub const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
+/// Says that the list of prompts changed.
+pub const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
+/// Says that the list of resources changed.
+pub const RESOURCES_CHANGED: &str = "notifications/resources/list_changed";
+/// Says that a resource changed.
+pub const RESOURCE_UPDATED: &str = "notifications/resources/updated";
+/// Says that the roots of the client changed.
+pub const ROOTS_CHANGED: &str = "notifications/roots/list_changed";
+/// Confirms `subscriptions/listen`.
+pub const LISTEN_ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
