@@ -38,5 +38,5 @@ pub(crate) fn setup(configured: &Embeddings, file: &Path) -> Result<EncoderSetup
         // The configuration knows no other kind today.
         _ => return Err("this kind of encoder is not known".to_owned()),
     };
-    Ok(EncoderSetup { encoder, patience: configured.timeout, tools: EncodeTools::Missing })
+    Ok(EncoderSetup { encoder, timeout: configured.timeout, tools: EncodeTools::Missing })
 }

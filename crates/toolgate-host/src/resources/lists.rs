@@ -403,7 +403,7 @@ impl PromptNames {
 mod tests {
     use super::*;
 
-    fn take_all(values: impl IntoIterator<ListItem = Value>) -> ServerList {
+    fn take_all(values: impl IntoIterator<Item = Value>) -> ServerList {
         let (mut list, mut total) = (ServerList::default(), 0);
         for value in values {
             if !list.take(value, ListKind::Resources, &mut total) {

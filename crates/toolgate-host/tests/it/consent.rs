@@ -199,7 +199,7 @@ async fn a_consent_that_was_tampered_with_is_none() {
     place.choices().change(tamper).unwrap();
     let later = place.host();
     later.session().list_tools().await;
-    assert!(later.state(NAME).is_none());
+    assert!(later.servers().state(NAME).is_none());
     later.shutdown().await;
 }
 

@@ -1,4 +1,12 @@
-//! What servers tell, and who hears it.
+//! Subscriptions, and the notifications that they lead to.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures::future::BoxFuture;
+use toolgate_broker::{
+    ApprovalPrompt, ApprovalRequest, CallContext, Caller, PersonAnswer, SessionContext,
+};
+use toolgate_policy::{Mode, Origin, PolicySettings, Rule, Target, Verdict};
 
 use super::*;
 
@@ -35,7 +43,7 @@ async fn a_server_hears_of_the_first_subscription_and_the_end_of_the_last() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(LIST_TIMEOUT, unsubscribed).await.expect("the last one ended");
+    tokio::time::timeout(TIMEOUT, unsubscribed).await.expect("the last one ended");
     host.shutdown().await;
 }
 
@@ -60,7 +68,7 @@ async fn servers_of_either_era_tell_of_what_was_subscribed_to() {
                 }
             }
         };
-        let told = tokio::time::timeout(LIST_TIMEOUT, told).await.expect("no news");
+        let told = tokio::time::timeout(TIMEOUT, told).await.expect("no news");
         assert_eq!(told.params.unwrap()["uri"], uri);
     }
     host.shutdown().await;
@@ -78,7 +86,51 @@ async fn a_server_that_comes_back_is_subscribed_to_again() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(LIST_TIMEOUT, subscribed).await.expect("it is told anew");
+    tokio::time::timeout(TIMEOUT, subscribed).await.expect("it is told anew");
+    host.shutdown().await;
+}
+
+/// Allows the first request, and denies all others.
+#[derive(Debug, Default)]
+struct AllowsOnce(AtomicUsize);
+
+impl ApprovalPrompt for AllowsOnce {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Option<PersonAnswer>> {
+        assert_eq!(&*request.tool.tool, "resources/subscribe");
+        let answer = match self.0.fetch_add(1, Ordering::Relaxed) {
+            0 => PersonAnswer::ONCE,
+            _ => PersonAnswer::Deny,
+        };
+        Box::pin(std::future::ready(Some(answer)))
+    }
+}
+
+#[tokio::test]
+async fn a_subscription_is_judged_again_when_its_server_comes_back() {
+    let servers = vec![setup("one", &notes("one").with_builtins([Builtin::Crash]))];
+    let target = Target::read(Some("one"), Some("resources/subscribe")).unwrap();
+    let origin = Origin::Configured { path: "policy.rules[0]".into(), place: None };
+    let rules = vec![Rule::new(target, Verdict::Ask, origin)];
+    let policy = PolicySettings { rules, ..PolicySettings::of_mode(Mode::Allow) };
+    let settings = HostSettings { usage_memory: false, policy, ..HostSettings::new(servers) };
+    let host = Host::start(settings);
+    host.all_known().await;
+    let person = Arc::new(AllowsOnce::default());
+    let context = SessionContext::new(Caller::model("local"));
+    let session = host.session_of(context.with_prompt(Arc::clone(&person) as _));
+    ask(&session, "resources/subscribe", json!({ "uri": "file:///notes" })).await;
+    assert_eq!(heard(&host, "one", "resources/subscribe").await, ["file:///notes"]);
+
+    let _ = session.call("one_crash", Map::new(), CallOptions::default()).await;
+    let refused = async {
+        while person.0.load(Ordering::Relaxed) < 2 {
+            // A request, so that the server is connected again.
+            let _ = heard(&host, "one", "resources/subscribe").await;
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(TIMEOUT, refused).await.expect("nobody was asked again");
+    assert!(heard(&host, "one", "resources/subscribe").await.is_empty(), "it was refused");
     host.shutdown().await;
 }
 
@@ -105,10 +157,7 @@ async fn announce(session: &Session, prompt: &str, method: &str, params: &str) {
 }
 
 pub(super) async fn next(notifications: &mut NotificationStream) -> ServerNotification {
-    tokio::time::timeout(LIST_TIMEOUT, notifications.next())
-        .await
-        .expect("no news")
-        .expect("the end")
+    tokio::time::timeout(TIMEOUT, notifications.next()).await.expect("no news").expect("the end")
 }
 
 /// What a fixture was told, by method.
@@ -116,7 +165,7 @@ async fn heard(host: &Host, server: &str, method: &str) -> Vec<Value> {
     let (server, options) = (server.into(), CallOptions::default());
     let context = CallContext::direct(host.session().context());
     let asked = host.broker().request(&server, "fixture/heard", json!({}), &context, options);
-    let told = asked.await.unwrap();
+    let told = asked.await.unwrap_or_else(|error| panic!("{error}"));
     let of_method = told["heard"].as_array().unwrap().iter().filter(|one| one["method"] == method);
     of_method.map(|one| one["params"]["uri"].clone()).collect()
 }

@@ -11,7 +11,7 @@ use toolgate_upstream::{CallOptions, Endpoint, ServerSpec, StartMode, StateKind,
 use super::*;
 use crate::{HostSettings, ServerSetup, Session, session::CallFailure};
 
-const LIST_TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 fn setup(name: &str, fixture: &Fixture) -> ServerSetup {
     let entry = fixture.entry().unwrap();
@@ -44,7 +44,7 @@ fn notes(name: &str) -> Fixture {
 async fn try_ask(session: &Session, method: &str, params: Value) -> Result<Value, CallFailure> {
     let Value::Object(params) = params else { panic!("parameters are an object") };
     let asked = session.request(method, params, CallOptions::default());
-    tokio::time::timeout(LIST_TIMEOUT, asked).await.expect("it hangs")
+    tokio::time::timeout(TIMEOUT, asked).await.expect("it hangs")
 }
 
 async fn ask(session: &Session, method: &str, params: Value) -> Value {
@@ -231,10 +231,8 @@ async fn dead_and_silent_servers_cost_only_themselves() {
         *problems,
         json!({ "missing": "it is not connected", "silent": "no answer in 3 s" }),
     );
-    let again = tokio::time::timeout(
-        list_cache::LIST_TIMEOUT / 2,
-        ask(&session, "resources/list", json!({})),
-    );
+    let again =
+        tokio::time::timeout(lists::LIST_TIMEOUT / 2, ask(&session, "resources/list", json!({})));
     assert_eq!(again.await.expect("a second list waits no more"), listed);
     let uri = "toolgate://silent/file:///notes";
     assert_eq!(read(&session, uri).await["contents"][0]["text"], "silent has file:///notes");
@@ -256,7 +254,7 @@ async fn who_sleeps_is_woken_by_reading_and_not_by_listing() {
     let listed = ask(&session, "resources/list", json!({})).await;
     assert_eq!(listed, json!({ "resources": [] }));
     assert_eq!(refusal(&session, "prompts/get", json!({ "name": "other_greet" })).await.0, -32602);
-    assert_eq!(host.state("lazy").unwrap().kind, StateKind::Idle);
+    assert_eq!(host.servers().state("lazy").unwrap().kind, StateKind::Idle);
 
     let uri = "toolgate://lazy/file:///notes";
     assert_eq!(read(&session, uri).await["contents"][0]["text"], "lazy has file:///notes");

@@ -96,7 +96,7 @@ async fn what_a_server_may_not_be_asked_is_neither_listed_nor_read() {
     let instructions = session.server_instructions();
     assert!(
         instructions.contains("Words of mail") && !instructions.contains("Words of crm"),
-        "{words}"
+        "{instructions}"
     );
     let said = ask(&session, None, "resources/read", json!({ "uri": "toolgate://crm" })).await;
     assert!(said.is_err(), "{said:?}");
@@ -223,7 +223,7 @@ async fn what_a_server_refuses_with_is_known_too() {
     let refuse = json!({ "code": -32000, "message": instructions });
     let (text, failed) = house.call(&session, None, "crm_rpc_error", refuse).await;
     assert!(failed && text.contains(instructions), "{text}");
-    let body = json!({ "body": format!("By the way: {words}") });
+    let body = json!({ "body": format!("By the way: {instructions}") });
     let (text, failed) = house.call(&session, None, "mail_send", body).await;
     assert!(failed && text.contains("waiting for approval"), "{text}");
     house.end().await;
