@@ -1,4 +1,4 @@
-//! What can be had beside what is connected: servers that are not in use, and skills.
+//! Servers that are not in use, and skills.
 
 use std::{collections::HashMap, fmt, sync::Arc};
 
@@ -9,21 +9,21 @@ use toolgate_search::{Query, SearchIndex, ServerText, StrategyName, ToolKey, Too
 
 use crate::settings::ServerSetup;
 
-/// What a host can offer beside its servers. Nothing, by default.
+/// Servers and skills that a session can find and enable. Empty by default.
 #[derive(Clone)]
 pub struct ServerDirectory {
     /// Servers that are not configured.
     pub registry: Option<Arc<Registry>>,
-    /// Skills.
+    /// The skills.
     pub skills: Arc<Skills>,
-    /// Whether an environment variable is set for the programs that are started.
-    pub is_set: fn(&str) -> bool,
+    /// Whether an environment variable is set for the servers that are started.
+    pub is_set: Arc<dyn Fn(&str) -> bool + Send + Sync>,
 }
 
-/// Everything that can be had, ready to be searched.
+/// The search index over the directory.
 pub(crate) struct DirectoryIndex {
     indexed: RwLock<IndexedEntries>,
-    /// What registries had last.
+    /// The latest entries of the registries.
     listed: Mutex<Arc<Vec<Entry>>>,
 }
 
@@ -32,7 +32,7 @@ struct IndexedEntries {
     items: HashMap<ToolKey, DirectoryEntry>,
 }
 
-/// One thing that can be had.
+/// An entry of the directory.
 #[derive(Debug, Clone)]
 pub(crate) enum DirectoryEntry {
     /// A server of the configuration, or one that a person has consented to.
@@ -43,7 +43,7 @@ pub(crate) enum DirectoryEntry {
     Skill(Arc<Skill>),
 }
 
-/// Which things are looked for.
+/// The kinds of entries to search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DirectoryKind {
     Servers,
@@ -52,7 +52,8 @@ pub(crate) enum DirectoryKind {
 }
 
 impl DirectoryKind {
-    /// The group of the index. A group's own words count for all in it, so it has none.
+    /// The group in the index. Groups have no text of their own, because it would count for each
+    /// entry.
     fn group(self) -> &'static str {
         match self {
             Self::Servers => "servers",
@@ -83,8 +84,8 @@ impl DirectoryIndex {
         index
     }
 
-    /// Takes in what registries have now, if it is something else than before. With a large one that
-    /// takes a while.
+    /// Updates the entries of the registries, if they have changed. Takes a while for a large
+    /// registry.
     pub(crate) fn list(&self, entries: &Arc<Vec<Entry>>) {
         let mut listed = self.listed.lock();
         if Arc::ptr_eq(&listed, entries) {
@@ -119,7 +120,7 @@ impl DirectoryIndex {
         indexed.items.extend(keys.into_iter().zip(items.into_iter().map(|(.., item)| item)));
     }
 
-    /// The best of these kinds, best first.
+    /// The best matches of these kinds, best first.
     pub(crate) fn search(
         &self,
         query: &str,
@@ -135,7 +136,7 @@ impl DirectoryIndex {
 }
 
 impl ServerDirectory {
-    /// Whether there is anything.
+    /// Whether there is neither a registry nor a skill.
     pub fn is_empty(&self) -> bool {
         self.registry.is_none() && self.skills.skills.is_empty()
     }
@@ -143,7 +144,7 @@ impl ServerDirectory {
 
 impl Default for ServerDirectory {
     fn default() -> Self {
-        Self { registry: None, skills: Arc::default(), is_set: |_| false }
+        Self { registry: None, skills: Arc::default(), is_set: Arc::new(|_| false) }
     }
 }
 

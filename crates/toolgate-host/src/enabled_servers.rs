@@ -1,4 +1,4 @@
-//! Servers that are switched off and on while the host runs.
+//! Servers that are enabled and disabled while the host runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,22 +9,23 @@ use toolgate_store::{ChoiceFile, Choices, FileStamp, StoreError, SwitchedBy};
 
 use crate::{enabling::plan_of, host::Host};
 
-/// Which servers are off, here and in the file that other processes read and change too.
+/// The disabled servers, and the file with them that other processes read and change too.
 #[derive(Debug)]
 pub(crate) struct EnabledServers {
     file: Option<ChoiceFile>,
-    /// What the file was when it was read last.
+    /// The stamp of the file when it was last read.
     seen: Mutex<Option<FileStamp>>,
     off: RwLock<BTreeMap<ServerName, SwitchedBy>>,
-    /// Servers of registries that are in use, with the fingerprint of what a person agreed to.
+    /// The servers of registries in use, with the fingerprint that a person consented to.
     used: RwLock<BTreeMap<ServerName, String>>,
-    /// Held while servers are put to use and taken out of it.
+    /// Locked while servers are added and removed.
     pub(crate) changing: tokio::sync::Mutex<()>,
 }
 
 impl EnabledServers {
-    /// As the file says, and what people agreed to use. Reads it at once: it is small, and what is off
-    /// must not be connected. Where it cannot be read, all of `servers` are off: any of them may be.
+    /// Reads the file, with the consents of people. Reads it synchronously: it is small, and
+    /// disabled servers must not connect. If it is unreadable, all of `servers` are disabled,
+    /// because any of them may be.
     pub(crate) fn read<'s>(
         file: Option<ChoiceFile>,
         servers: impl Iterator<Item = &'s ServerName>,
@@ -41,7 +42,7 @@ impl EnabledServers {
         (Self { file, seen, off, used: RwLock::default(), changing }, plans(&choices))
     }
 
-    /// The fingerprint of what a person agreed to of a server of a registry that is in use.
+    /// The fingerprint that a person consented to, for a server of a registry that is in use.
     pub(crate) fn consented(&self, server: &ServerName) -> Option<String> {
         self.used.read().get(server).cloned()
     }
@@ -50,7 +51,7 @@ impl EnabledServers {
         self.used.write().insert(server, fingerprint);
     }
 
-    /// Says whether it was in use.
+    /// Returns whether the server was in use.
     pub(crate) fn unused(&self, server: &ServerName) -> bool {
         self.used.write().remove(server).is_some()
     }
@@ -63,12 +64,12 @@ impl EnabledServers {
         self.off.read().keys().cloned().collect()
     }
 
-    /// Who switched a server off; nobody where it is on.
+    /// Who disabled a server; `None` if it is enabled.
     pub(crate) fn switched_off_by(&self, server: &ServerName) -> Option<SwitchedBy> {
         self.off.read().get(server).copied()
     }
 
-    /// How a server that is off is switched on. What a person switched off no model switches on.
+    /// How to enable a disabled server. A model cannot enable what a person has disabled.
     pub(crate) fn how_to_enable(&self, server: &ServerName) -> Option<String> {
         Some(match self.switched_off_by(server)? {
             SwitchedBy::Person => {
@@ -80,13 +81,13 @@ impl EnabledServers {
         })
     }
 
-    /// What the file is now; `None` where there is none.
+    /// The current stamp of the file.
     fn stamp(&self) -> Option<FileStamp> {
         self.file.as_ref().and_then(ChoiceFile::stamp)
     }
 
-    /// What the file says now; nothing where there is none, or it cannot be read: then all stays as it
-    /// is.
+    /// The content of the file. `None` if there is no file or it is unreadable: then nothing
+    /// changes.
     pub(crate) async fn choices(&self) -> Option<Choices> {
         let file = self.file.clone()?;
         let read = tokio::task::spawn_blocking(move || file.read()).await.ok()?;
@@ -104,17 +105,17 @@ impl EnabledServers {
 }
 
 impl Host {
-    /// Takes in what other processes switched on and off, and what people approved of and no longer.
+    /// Reads what other processes have enabled and disabled, and the consents of people.
     pub(crate) async fn refresh_choices(&self) {
         let _changing = self.inner.enabled.changing.lock().await;
-        // Before the file is read: what comes between makes for one reading too many at worst.
+        // Taken before the file is read: a change in between costs one more read at worst.
         let stamp = self.inner.enabled.stamp();
         self.take_in_choices().await;
-        // Not before all of it holds: until then, others have to wait for it too.
+        // Set last, because others must wait until all changes are in effect.
         *self.inner.enabled.seen.lock() = stamp;
     }
 
-    /// The same where the file is another than it was: one look at the folder.
+    /// Reads the file again if its stamp has changed.
     pub(crate) async fn notice_choices(&self) {
         let enabled = &self.inner.enabled;
         let changed = *enabled.seen.lock() != enabled.stamp();
@@ -152,32 +153,32 @@ impl Host {
         }
     }
 
-    /// Whether there are servers to enable beside those that are connected by themselves.
+    /// Whether there are servers that a session could enable.
     pub(crate) fn offers_servers(&self) -> bool {
         let settings = self.settings();
         !settings.directory.is_empty() || settings.servers.iter().any(|setup| setup.lazy)
     }
 
-    /// Whether a server is left alone until it is needed.
+    /// Whether a server connects only when it is needed.
     pub fn is_lazy(&self, server: &ServerName) -> bool {
         let setup = self.settings().servers.iter().find(|setup| setup.spec.name == *server);
         setup.map_or_else(|| self.inner.enabled.consented(server).is_some(), |setup| setup.lazy)
     }
 
-    /// Whether a server is switched off.
+    /// Whether a server is disabled.
     pub fn is_off(&self, server: &ServerName) -> bool {
         self.inner.enabled.is_off(server)
     }
 
-    /// Switches a server off or on for a model, here and for whoever starts later. A call under way is not
-    /// interrupted; those that come are refused while it is off.
+    /// Enables or disables a server for a model, for this host and later ones. Calls under way are
+    /// not interrupted.
     pub(crate) async fn switch(&self, server: &ServerName, on: bool) {
         let name = server.as_str().to_owned();
         let change = move |choices: &mut Choices| {
             if on {
                 choices.disabled.remove(&name);
             } else {
-                // What a person switched off stays theirs.
+                // What a person has disabled stays so.
                 choices.disabled.entry(name).or_insert(SwitchedBy::Model);
             }
         };
@@ -195,7 +196,7 @@ impl Host {
         self.inner.live_catalog.announce();
     }
 
-    /// Takes no calls of a server that is off.
+    /// Refuses calls of a server if it is disabled.
     pub(crate) fn refuse_disabled(&self, server: &ServerName) {
         if let Some(how) = self.inner.enabled.how_to_enable(server) {
             self.servers().disable(server.as_str(), &how);

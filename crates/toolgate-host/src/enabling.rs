@@ -1,4 +1,4 @@
-//! Servers that are put to use: those of the configuration at once, others with a person's consent.
+//! Enables servers: configured ones at once, others with the consent of a person.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -14,26 +14,26 @@ use toolgate_upstream::{
 
 use crate::{host::Host, settings::ServerSetup};
 
-/// What came of enabling a server.
+/// The outcome of enabling a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum EnableOutcome {
     /// It is connected.
     Connected,
-    /// It is enabled and could not be connected.
+    /// It is enabled, but could not be connected.
     Failed { reason: String, action: String },
-    /// A person was asked and did not agree.
+    /// A person was asked and denied it.
     Declined,
     /// A person has to run `toolgate approve`.
     Waits { id: String },
-    /// It can only be used once a person has done something about it.
+    /// A person has to do something first.
     Unusable(String),
-    /// There is no such server.
+    /// No server has this name.
     Unknown { nearest: Vec<String> },
-    /// Whoever asked for it is gone.
+    /// The caller cancelled.
     Cancelled,
 }
 
-/// What a person said.
+/// The answer of a person.
 enum ConsentAnswer {
     Yes,
     No,
@@ -42,13 +42,13 @@ enum ConsentAnswer {
 }
 
 /// How long a person has to answer.
-const ASKING_PATIENCE: Duration = Duration::from_mins(10);
+const CONSENT_TIMEOUT: Duration = Duration::from_mins(10);
 /// After how long without a call a server of a registry is stopped.
-const REST_AFTER: Duration = Duration::from_mins(30);
+const STOP_IDLE_AFTER: Duration = Duration::from_mins(30);
 
 impl Host {
-    /// Enables and connects a server: of the configuration, or of a registry as `name` or
-    /// `name@version`, if a person consents.
+    /// Enables and connects a server: one of the configuration, or one of a registry as `name` or
+    /// `name@version` if a person consents.
     pub(crate) async fn enable(
         &self,
         name: &str,
@@ -71,7 +71,7 @@ impl Host {
         };
         let consented = self.inner.enabled.consented(&server);
         let Some(entry) = listed else {
-            // What a person once agreed to does not depend on a registry that answers.
+            // A consent does not depend on whether the registry answers.
             return match consented {
                 Some(_) => self.connect_enabled(&server, caller).await,
                 None => EnableOutcome::Unknown { nearest: self.nearest_servers(name).await },
@@ -84,7 +84,7 @@ impl Host {
         if consented.as_deref() == Some(plan.fingerprint().as_str()) {
             return self.connect_enabled(&server, caller).await;
         }
-        let missing = plan.missing(self.settings().directory.is_set);
+        let missing = plan.missing(&*self.settings().directory.is_set);
         if !missing.is_empty() {
             return EnableOutcome::Unusable(format!(
                 "it needs the environment variable{} {}: a person sets {} where toolgate is started, \
@@ -101,7 +101,7 @@ impl Host {
                 if let Some(Err(error)) = self.inner.enabled.change(record).await {
                     tracing::warn!(%server, "the consent is not kept: {error}");
                 }
-                // Who agrees to it also wants it on.
+                // A consent also enables the server.
                 self.refresh_choices().await;
                 let changing = self.inner.enabled.changing.lock().await;
                 self.use_plan(&plan).await;
@@ -120,7 +120,7 @@ impl Host {
                 let reason = "a person switched it off, and switches it on: `toolgate enable";
                 return EnableOutcome::Unusable(format!("{reason} {server}`"));
             }
-            // For them it would be on for all others too.
+            // It would be enabled for all other callers too.
             Some(SwitchedBy::Model) if caller.location == CallerLocation::Remote => {
                 let reason = "it was disabled for all, and is enabled where toolgate runs";
                 return EnableOutcome::Unusable(format!("{reason}: `toolgate enable {server}`"));
@@ -143,8 +143,8 @@ impl Host {
         }
     }
 
-    /// Asks the person at the other end, if there is a way to, and what they say is theirs to say: what
-    /// is run is run with the rights of whoever runs this. Only an outright yes is one.
+    /// Asks the person at the client. Only a local caller may consent, because the server runs with
+    /// the rights of this process. Anything but an explicit "allow" is a denial.
     async fn ask(&self, plan: &Plan, caller: &Caller, options: &CallOptions) -> ConsentAnswer {
         if caller.location == CallerLocation::Remote {
             return ConsentAnswer::NobodyToAsk;
@@ -175,7 +175,7 @@ impl Host {
         let answer = tokio::select! {
             answer = input_handler.answer(question) => answer,
             () = options.cancel.cancelled() => return ConsentAnswer::Cancelled,
-            () = tokio::time::sleep(ASKING_PATIENCE) => return ConsentAnswer::NobodyToAsk,
+            () = tokio::time::sleep(CONSENT_TIMEOUT) => return ConsentAnswer::NobodyToAsk,
         };
         let Ok(answer) = answer else { return ConsentAnswer::NobodyToAsk };
         let said = |pointer: &str| answer.pointer(pointer).and_then(Value::as_str);
@@ -202,7 +202,7 @@ impl Host {
         }
     }
 
-    /// Makes a server that a person has consented to one of this host's.
+    /// Adds a server that a person has consented to.
     pub(crate) async fn use_plan(&self, plan: &Plan) {
         let server = ServerName::from(plan.server.as_str());
         if self.inner.enabled.consented(&server) == Some(plan.fingerprint()) {
@@ -212,7 +212,7 @@ impl Host {
         self.use_at_start(plan);
     }
 
-    /// The same where nothing of it is in use yet.
+    /// The same at the start, when no server is in use yet.
     pub(crate) fn use_at_start(&self, plan: &Plan) {
         let mut setup = setup_of(plan);
         let (server, fingerprint) = (setup.spec.name.clone(), plan.fingerprint());
@@ -230,7 +230,7 @@ impl Host {
         self.refuse_disabled(&server);
     }
 
-    /// Ends the use of a server that a person no longer consents to, or only to something else of it.
+    /// Removes a server whose consent was withdrawn or replaced.
     pub(crate) async fn drop_plan(&self, server: &ServerName) {
         if self.inner.enabled.unused(server) {
             self.servers().remove(server.as_str()).await;
@@ -249,13 +249,13 @@ impl Host {
     }
 }
 
-/// The plan that a consent is about, if it is what it was when it was given.
+/// The plan of a consent, if it has not been changed since.
 pub(crate) fn plan_of(server: &str, consent: &Consent) -> Option<Plan> {
     let plan: Plan = serde_json::from_value(consent.plan.clone()).ok()?;
     (plan.server == server && plan.fingerprint() == consent.fingerprint).then_some(plan)
 }
 
-/// That a person agreed to this plan, now.
+/// The consent of a person to this plan, given now.
 fn consent_to(plan: &Plan) -> Consent {
     Consent::now(plan.fingerprint(), serde_json::to_value(plan).unwrap_or_default())
 }
@@ -272,7 +272,7 @@ pub(crate) fn setup_of(plan: &Plan) -> ServerSetup {
     };
     let spec = ServerSpec {
         start: StartMode::OnDemand,
-        rest_after: Some(REST_AFTER),
+        rest_after: Some(STOP_IDLE_AFTER),
         ..ServerSpec::new(plan.server.as_str(), endpoint)
     };
     let entry = ServerEntry {

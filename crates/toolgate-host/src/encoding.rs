@@ -34,44 +34,45 @@ pub struct EncoderSetup {
     pub encoder: Arc<dyn Encoder>,
     /// How long a search waits for the vectors of its queries.
     pub timeout: Duration,
-    /// What is encoded.
+    /// Which tools are encoded.
     pub tools: EncodeTools,
 }
 
-/// Which tools an encoder is asked about.
+/// Which tools the encoder is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EncodeTools {
-    /// Those whose vectors are not in the store.
+    /// Tools whose vectors are not in the store.
     #[default]
     Missing,
-    /// None: the vectors in the store are all there are.
+    /// None: only the vectors in the store are used.
     Never,
 }
 
-/// The vectors of queries, and what to tell of them.
+/// The vectors of queries, and a note about them.
 #[derive(Debug, Default)]
 pub(crate) struct EncodedQueries {
-    /// In the order of the queries; none where they are to be ranked without.
+    /// In the order of the queries; empty if the queries are ranked without vectors.
     pub(crate) vectors: Vec<QueryVector>,
-    /// A sentence, where something is not as it should be.
+    /// A sentence for the model if something failed.
     pub(crate) note: Option<String>,
 }
 
-/// The encoder at work.
+/// The running encoder.
 pub(crate) struct Encoding {
     setup: EncoderSetup,
     pub(crate) queue: Arc<EncodingQueue>,
     worker: JoinHandle<()>,
-    /// When a query last got no vector, and why: the next ones need not wait for the same.
+    /// When the last query failed to get a vector, and why. The next queries need not wait for the
+    /// same.
     failed: Mutex<Option<(Instant, String)>>,
 }
 
-/// How long queries do without the encoder after it failed one.
+/// How long queries do without the encoder after a failure.
 const RETRY_AFTER_FAILURE: Duration = Duration::from_secs(5);
 const REASON_CHARACTERS: usize = 160;
 
 impl Encoding {
-    /// Starts to look for the vectors of all tools that `knowledge` has and will have.
+    /// Starts to encode all tools that `live_catalog` has and will have.
     pub(crate) fn start(
         setup: EncoderSetup,
         queue: Arc<EncodingQueue>,
@@ -90,15 +91,15 @@ impl Encoding {
         Self { setup, queue, worker, failed: Mutex::default() }
     }
 
-    /// Asks the encoder for nothing more. Texts that are being encoded are encoded again some time.
+    /// Stops the encoder. Unfinished texts are encoded another time.
     pub(crate) fn stop(&self) {
         self.worker.abort();
     }
 
-    /// The vectors of queries and of the hint that goes with all of them, in the time there is.
+    /// The vectors of the queries and of their common hint, within the timeout.
     pub(crate) async fn queries(&self, queries: &[String], hint: Option<&str>) -> EncodedQueries {
         let deadline = Instant::now() + self.setup.timeout;
-        // Right after a start, what is kept is still being read.
+        // Right after the start, stored vectors are still being read.
         let mut unseen = |_: &VectorProgress| {};
         let kept_is_read = self.queue.reached(EncodingPhase::Encoding, &mut unseen);
         let _ = tokio::time::timeout_at(deadline, kept_is_read).await;
@@ -160,7 +161,7 @@ fn incomplete(progress: &VectorProgress) -> Option<String> {
     })
 }
 
-/// The task that does it.
+/// The task that encodes tools.
 struct EncodingWorker {
     setup: EncoderSetup,
     queue: Arc<EncodingQueue>,
@@ -168,16 +169,16 @@ struct EncodingWorker {
     cache: Arc<VectorIndexCache>,
 }
 
-/// Texts that are encoded and kept at a time. What was kept is not lost when the program ends.
+/// How many texts are encoded and stored at a time. Stored vectors survive the end of the program.
 const BATCH: usize = 64;
-/// How long the encoder is left alone after it failed; doubled each time.
+/// How long the encoder is left alone after a failure; doubled each time.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 
 impl EncodingWorker {
-    /// Never ends by itself.
+    /// Runs until it is aborted.
     async fn run(self) {
-        // Servers that have tools without a vector.
+        // Servers with tools that have no vector.
         let mut unfinished = BTreeSet::new();
         let mut pause = FIRST_PAUSE;
         let mut failure: Option<(Instant, String)> = None;
@@ -189,7 +190,7 @@ impl EncodingWorker {
                     BTreeSet::new()
                 }
             };
-            // First what is kept, for all servers, then what is to be made.
+            // Stored vectors first, for all servers. Then the missing ones are made.
             for server in changed {
                 if self.apply(&server).await.is_empty() {
                     unfinished.remove(&server);
@@ -219,8 +220,8 @@ impl EncodingWorker {
         }
     }
 
-    /// Makes the vectors that these servers' tools lack, in batches that may cross servers. Those
-    /// that are finished are taken out.
+    /// Makes the missing vectors of these servers' tools, in batches that may cross servers.
+    /// Finished servers are removed.
     async fn make_missing(&self, unfinished: &mut BTreeSet<ServerName>) -> Result<(), EncodeError> {
         if self.setup.tools == EncodeTools::Never {
             unfinished.clear();
@@ -240,7 +241,7 @@ impl EncodingWorker {
                 self.apply(server).await;
             }
         }
-        // Where servers have texts in common, only one of them was touched.
+        // If servers have texts in common, only one of them was updated.
         for server in std::mem::take(unfinished) {
             self.apply(&server).await;
         }
@@ -266,7 +267,7 @@ impl EncodingWorker {
         Ok(())
     }
 
-    /// Gives the index what is kept of a server's texts; returns the texts of which nothing is.
+    /// Gives the stored vectors of a server's texts to the index. Returns the texts that have none.
     async fn apply(&self, server: &ServerName) -> Vec<String> {
         let (live_catalog, kept) = (Arc::clone(&self.live_catalog), Arc::clone(&self.cache));
         let (name, expected) = (server.clone(), self.queue.dimensions());
@@ -275,7 +276,7 @@ impl EncodingWorker {
             let mut tool_text = vec![documents.server.as_str()];
             tool_text.extend(documents.tools.iter().map(|(_, text)| text.as_str()));
             let mut vectors = kept.get(&tool_text);
-            // Of an encoder that changed its mind, the old ones are of no use.
+            // Vectors of another length are from an earlier version of the encoder and useless.
             for vector in &mut vectors {
                 let fits = |dimensions| expected.is_none_or(|expected| expected == dimensions);
                 *vector = vector.take().filter(|vector| fits(vector.dimensions()));
@@ -301,14 +302,14 @@ impl EncodingWorker {
     }
 }
 
-/// The store, and memory for what it does not take.
+/// The store, and memory for what cannot be stored.
 #[derive(Debug)]
 struct VectorIndexCache {
     cache: Option<VectorCache>,
     memory: Mutex<HashMap<String, UnitVector>>,
 }
 
-/// Without a store, this many vectors are held.
+/// How many vectors are held in memory.
 const MAX_IN_MEMORY: usize = 100_000;
 
 impl VectorIndexCache {

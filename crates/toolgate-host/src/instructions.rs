@@ -1,4 +1,4 @@
-//! What servers say of themselves to models, within a budget.
+//! The instructions of servers for models, within a budget.
 
 use std::fmt::Write;
 
@@ -6,14 +6,14 @@ use toolgate_catalog::{ServerName, TokenCounter};
 
 use crate::{code::budget, host::Host, meta::is_invisible, resources};
 
-/// More than this is not even looked at: the budget is far below it.
+/// Longer texts are cut before they are processed: the budget is far smaller.
 const MAX_BYTES: usize = 64 * 1024;
-/// Less of a text than this is not worth its place.
+/// A shorter excerpt is useless.
 const FEWEST_TOKENS: usize = 24;
 
 const OPENING: &str = "What servers say of themselves (their words, quoted):";
 
-/// The words of all servers of a host, in the order of the configuration.
+/// The instructions of all servers of a host, in the order of the configuration.
 pub(crate) fn quoted(host: &Host) -> String {
     let budget = host.settings().instructions_budget;
     if budget == 0 {
@@ -28,8 +28,8 @@ pub(crate) fn quoted(host: &Host) -> String {
     quote(said, budget)
 }
 
-/// Quotes what fits: short texts whole, and an equal share of the rest of the budget for each of
-/// the long ones. Every line of a server's begins with `>`, so that none passes for ours.
+/// Quotes what fits: short texts in full, and long ones with an equal share of the remaining
+/// budget. Every line of a server begins with `>`, so that none looks like a line of toolgate.
 fn quote(said: impl Iterator<Item = (ServerName, String)>, budget: usize) -> String {
     let tool_text: Vec<(ServerName, String)> = said
         .map(|(server, instructions)| (server, made_safe(&instructions)))
@@ -61,7 +61,7 @@ fn quote(said: impl Iterator<Item = (ServerName, String)>, budget: usize) -> Str
     if blocks.is_empty() { blocks } else { format!("{OPENING}{blocks}") }
 }
 
-/// A server's name, and its words below it.
+/// The name of a server, and its instructions below.
 fn block(server: &ServerName, instructions: &str) -> String {
     let mut block = format!("\n\n{}:", made_safe(server.as_str()).replace('\n', " "));
     for line in instructions.lines() {
@@ -70,11 +70,12 @@ fn block(server: &ServerName, instructions: &str) -> String {
     block
 }
 
-/// The beginning of a server's words, up to the end of a sentence, and where the rest is.
+/// The beginning of a server's instructions, up to the end of a sentence, and where to read the
+/// rest.
 fn cut(server: &ServerName, instructions: &str, share: usize) -> Option<String> {
     let whole = resources::instructions_uri(server);
     let mut room = share;
-    // The marks before the lines cost too, how much depends on the lines: tried until it fits.
+    // The `>` marks cost tokens too, depending on the number of lines, so it tries until it fits.
     while room >= FEWEST_TOKENS {
         let head = budget::head(instructions, room);
         let end = sentence_end(head);
@@ -88,7 +89,7 @@ fn cut(server: &ServerName, instructions: &str, share: usize) -> Option<String> 
     None
 }
 
-/// Where the last whole sentence ends; else the last whole word.
+/// The end of the last whole sentence, or else of the last whole word.
 fn sentence_end(text: &str) -> usize {
     let mut ends = text.char_indices().filter(|(place, character)| {
         let rest = &text[place + character.len_utf8()..];
@@ -102,12 +103,12 @@ fn sentence_end(text: &str) -> usize {
     last.or_else(|| text.rfind(char::is_whitespace)).unwrap_or(text.len())
 }
 
-/// Lines without what a terminal or a model could trip over, and never two empty ones.
+/// Removes control characters, invisible characters and repeated empty lines.
 fn made_safe(instructions: &str) -> String {
     let instructions = &instructions[..instructions.floor_char_boundary(MAX_BYTES)];
     let mut text = String::with_capacity(instructions.len());
     let mut gap = false;
-    // Characters that some take for the end of a line end one here too.
+    // All characters that some programs treat as the end of a line.
     for line in instructions.split(['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'])
     {
         let line: String = line
@@ -153,7 +154,7 @@ mod tests {
             1_000,
         );
         insta::assert_snapshot!(shown, @r"
-        What servers say of themselves (their instructions, quoted):
+        What servers say of themselves (their words, quoted):
 
         b:
         > Read first.
@@ -173,7 +174,7 @@ mod tests {
             1_000,
         );
         insta::assert_snapshot!(shown, @r"
-        What servers say of themselves (their instructions, quoted):
+        What servers say of themselves (their words, quoted):
 
         evil:
         > Hello.

@@ -1,8 +1,8 @@
-//! Everything put together: the crate that the author of an agent embeds.
+//! The assembly of servers, catalog, search, broker and sandbox.
 //!
-//! A [`Host`] connects to servers and knows their tools. A [`Session`] is one conversation with
-//! it: what that conversation is shown, what it has loaded, and the meta-tools through which it
-//! finds and calls the rest. The MCP gateway and the command line are thin faces over these two.
+//! A [`Host`] connects to servers and knows their tools. A [`Session`] is one session of a client with
+//! it: what the session is shown, what it has loaded, and the meta-tools that find and call the rest.
+//! The MCP gateway and the command line are thin layers over these two.
 //!
 //! ```no_run
 //! use toolgate_host::{Host, HostSettings, ServerSetup};

@@ -1,4 +1,4 @@
-//! What is known of the servers' tools, kept up to date while they come and go.
+//! The catalog and the search index, updated while servers come and go.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -25,54 +25,54 @@ use crate::{
     usage::{CatalogTools, Usage},
 };
 
-/// The catalogue and the index over it. Implements [`ServerObserver`]: servers tell it what they have.
+/// The catalog and the index over it. Implements [`ServerObserver`], so that servers update it.
 pub(crate) struct LiveCatalog {
     catalog: SharedCatalog,
     index: RwLock<SearchIndex>,
-    /// Servers whose tools are known, from the cache or from themselves.
+    /// Servers whose tools are known, from the cache or from the server.
     known: Mutex<HashSet<ServerName>>,
     servers: RwLock<HashMap<ServerName, Arc<ServerRecord>>>,
     store: Option<Store>,
     logs: Option<Arc<LogWriter>>,
-    /// What was of use before; nothing where nothing is kept.
+    /// Which calls were useful for which queries.
     usage: Option<Arc<Usage>>,
-    /// One write to the store at a time.
+    /// Serializes writes to the store.
     writing: Arc<Mutex<()>>,
-    /// The writes that are still to be done.
+    /// The pending writes.
     writes: Mutex<JoinSet<()>>,
     /// How many servers are still being read from the cache.
     recalling: watch::Sender<usize>,
     changes: watch::Sender<u64>,
-    /// Told which servers' tools are to be encoded.
+    /// The servers whose tools have to be encoded.
     wanted: Option<Arc<EncodingQueue>>,
-    /// Says which tools nobody is shown.
+    /// Decides which tools are hidden.
     tool_filter: ToolFilter,
     hidden: Mutex<HashMap<ServerName, Vec<HiddenTool>>>,
-    /// What servers listed, where they may have to be filtered again.
+    /// The lists of servers, if they may have to be filtered again.
     listed: Mutex<HashMap<ServerName, Vec<Definition>>>,
 }
 
-/// The texts of a server that an encoder is given.
+/// The texts of a server for an encoder.
 pub(crate) struct Documents {
-    /// Of the server itself.
+    /// The text of the server itself.
     pub(crate) server: String,
-    /// Of its tools.
+    /// The texts of its tools.
     pub(crate) tools: Vec<(ToolKey, String)>,
-    /// What they were made of.
+    /// The tools that the texts were made from.
     origin: Vec<Tool>,
 }
 
-/// How long an end waits for the cache to be written.
+/// How long a shutdown waits until the cache is written.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
-/// And for the logs.
+/// How long a shutdown waits until the logs are written.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What is needed to deal with a server's news.
+/// What is needed to update the tools of a server.
 struct ServerRecord {
     key: ServerKey,
     admits: Arc<dyn Fn(&str) -> bool + Send + Sync>,
-    /// Whether the server has spoken for itself. Held while its tools are put in place, so that
-    /// the cache never comes after it.
+    /// Whether the server itself has listed its tools. Locked while its tools are replaced, so that
+    /// the cache never overwrites them.
     spoken: Mutex<bool>,
 }
 
@@ -126,12 +126,12 @@ impl LiveCatalog {
         &self.catalog
     }
 
-    /// Told after each change of the tools.
+    /// Changes with each change of the tools.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
-    /// The tools that nobody is shown.
+    /// The hidden tools.
     pub(crate) fn hidden_tools(&self) -> Vec<HiddenTool> {
         let mut all: Vec<HiddenTool> = self.hidden.lock().values().flatten().cloned().collect();
         all.sort_by(|left, right| left.id.cmp(&right.id));
@@ -142,8 +142,7 @@ impl LiveCatalog {
         self.known.lock().contains(server)
     }
 
-    /// Adds a server of which nothing is known yet. A name that is taken stays with who has it; says
-    /// whether it was added.
+    /// Adds a server. Returns `false` if the name is taken.
     pub(crate) fn add(&self, setup: &ServerSetup) -> bool {
         let added = self.catalog.write().add_server(setup.entry.clone());
         if added {
@@ -155,10 +154,10 @@ impl LiveCatalog {
         added
     }
 
-    /// Forgets a server and its tools.
+    /// Removes a server and its tools.
     pub(crate) fn remove(&self, server: &ServerName) {
         let Some(record) = self.servers.write().remove(server) else { return };
-        // Who is about to put its tools in place is waited for, and nobody comes after.
+        // Waits for an update that is under way. None can follow.
         let spoken = record.spoken.lock();
         let replaced = self.catalog.write().remove_server(server);
         self.index.write().remove_server(server.as_str());
@@ -179,12 +178,12 @@ impl LiveCatalog {
         self.changes.send_modify(|count| *count += 1);
     }
 
-    /// Tells that the lists of sessions may be others than before.
+    /// Announces that the lists of sessions may have changed.
     pub(crate) fn announce(&self) {
         self.changes.send_modify(|count| *count += 1);
     }
 
-    /// The best tools for a query, best first, with those lifted that were of use before.
+    /// The best tools for a query. Tools that were useful before rank higher.
     pub(crate) fn search(&self, query: &Query<'_>) -> Result<Vec<Hit>, SearchError> {
         let index = self.index.read();
         let Some(usage) = &self.usage else { return index.search(query) };
@@ -193,35 +192,34 @@ impl LiveCatalog {
         usage.with_memory(|memory| index.search_remembering(query, memory, &present))
     }
 
-    /// Takes in what other sessions and processes have found useful since the last time.
+    /// Reads which calls other sessions and processes found useful since the last time.
     pub(crate) async fn read_usage(&self) {
         if let Some(usage) = self.usage.clone() {
-            // That it cannot be read costs nothing but the order of tools.
+            // If that fails, only the order of tools is affected.
             let _ = tokio::task::spawn_blocking(move || usage.refresh()).await;
         }
     }
 
-    /// Keeps that `tool` was called for these queries, aside.
+    /// Remembers in the background that `tool` was called for these queries.
     pub(crate) fn remember_use(&self, queries: Vec<String>, tool: &ToolId) {
         let Some(usage) = self.usage.clone().filter(|_| !queries.is_empty()) else { return };
         let uses: Vec<PastUse> = usage.keepable(queries, tool);
         self.write_aside(move || usage.write(&uses));
     }
 
-    /// How to talk to a server, if it is in the cache.
+    /// What the cache knows about a server's connection.
     pub(crate) fn memory(&self, server: &ServerName) -> Option<ServerMemory> {
         self.store.as_ref()?.definitions().memory(&self.record(server)?.key)
     }
 
-    /// Reads the cached definitions of `servers`, aside: the first words of a client need not wait
-    /// for it.
+    /// Reads cached definitions in the background: the first requests of a client need not wait.
     pub(crate) fn recall(self: &Arc<Self>, servers: Vec<ServerName>) {
         let Some(store) = &self.store else { return };
         self.recalling.send_modify(|left| *left += servers.len());
         for server in servers {
             let (live_catalog, cache) = (Arc::clone(self), store.definitions());
             tokio::task::spawn_blocking(move || {
-                // Counted down however this ends: everybody waits for the last one.
+                // Counts down however this ends, because everybody waits for the last one.
                 let _done = CountDownOnDrop(&live_catalog.recalling);
                 let record = live_catalog.record(&server);
                 if let Some(cached) = record.and_then(|record| cache.load(&record.key)) {
@@ -233,13 +231,13 @@ impl LiveCatalog {
         }
     }
 
-    /// Waits until everything that is in the cache is known.
+    /// Waits until the cache is read.
     pub(crate) async fn recalled(&self) {
         let _ = self.recalling.subscribe().wait_for(|left| *left == 0).await;
     }
 
-    /// Waits for what is still to be written: a command that asks one question is over before that,
-    /// and would leave nothing for the next one.
+    /// Waits for pending writes. A command that sends one request ends before they are done, and
+    /// would leave nothing in the cache for the next command.
     pub(crate) async fn written(&self) {
         let mut writes = std::mem::take(&mut *self.writes.lock());
         let all = async { while writes.join_next().await.is_some() {} };
@@ -274,8 +272,8 @@ impl LiveCatalog {
         }
     }
 
-    /// Puts what a server lists in place, without what nobody is shown. Gives the servers of which that
-    /// may be something else now.
+    /// Replaces the tools of a server, without hidden ones. Returns the servers that have to be
+    /// filtered again.
     fn put(&self, server: &ServerName, mut definitions: Vec<Definition>) -> BTreeSet<ServerName> {
         let prefix =
             self.catalog.read().server(server.as_str()).and_then(|entry| entry.prefix.clone());
@@ -295,13 +293,13 @@ impl LiveCatalog {
         filtered.touched
     }
 
-    /// Another server's names have changed, which some of this one's can be taken for.
+    /// Filters a server again, because similar names of another server have changed.
     fn filter_again(&self, server: &ServerName) {
         let Some(record) = self.record(server) else { return };
         let _spoken = record.spoken.lock();
         let listed = self.listed.lock().get(server).cloned();
         if let Some(definitions) = listed {
-            // The same names touch nobody.
+            // The names are the same, so no other server is affected.
             self.put(server, definitions);
         }
     }
@@ -309,7 +307,7 @@ impl LiveCatalog {
     fn index_server(&self, server: &ServerName) {
         let name = server.as_str();
         loop {
-            // Parsed outside of all locks: a search must not wait for it.
+            // Parsed outside of all locks, so that searches do not wait.
             let (tools, description) = {
                 let catalog = self.catalog.read();
                 let description = catalog.server(name).and_then(|entry| entry.description.clone());
@@ -328,7 +326,7 @@ impl LiveCatalog {
                 indexables.iter().map(|(key, indexable)| (key.clone(), indexable.text())).collect();
             let text = ServerText { name, description: &description };
             let mut index = self.index.write();
-            // Another server's news may have given these tools other names in the meantime.
+            // A change of another server may have renamed these tools meanwhile.
             if same_tools(self.catalog.read().tools_of(name), &tools) {
                 index.replace_server(name, text, &tool_text);
                 break;
@@ -339,7 +337,7 @@ impl LiveCatalog {
         }
     }
 
-    /// The texts of a server and its tools, as an encoder is given them.
+    /// The texts of a server and its tools, for an encoder.
     pub(crate) fn documents(&self, server: &ServerName) -> Documents {
         let name = server.as_str();
         let (origin, description) = {
@@ -356,8 +354,8 @@ impl LiveCatalog {
         Documents { server, tools, origin }
     }
 
-    /// Gives the index the vectors of these texts. Where the server has other tools by now it does
-    /// nothing: those are looked at next.
+    /// Sets the vectors of these texts. Does nothing if the server's tools have changed: they are
+    /// encoded next.
     pub(crate) fn set_vectors(
         &self,
         server: &ServerName,
@@ -371,8 +369,8 @@ impl LiveCatalog {
         }
     }
 
-    /// Writes what a server said into the cache, aside: counting tokens and writing files takes
-    /// time that the server's task does not have.
+    /// Writes what a server sent to the cache, in the background: counting tokens and writing files
+    /// would delay the server's task.
     fn remember(&self, server: &ServerName, handshake: &Handshake, definitions: Vec<Definition>) {
         let (Some(store), Some(record)) = (&self.store, self.record(server)) else { return };
         let (cache, key) = (store.definitions(), record.key.clone());
@@ -396,7 +394,7 @@ impl LiveCatalog {
         self.servers.read().get(server).cloned()
     }
 
-    /// Does what takes time off the way of whoever waits; the end waits for it.
+    /// Writes in the background; a shutdown waits for it.
     fn write_aside(&self, write: impl FnOnce() + Send + 'static) {
         let mut writes = self.writes.lock();
         while writes.try_join_next().is_some() {}
@@ -404,7 +402,7 @@ impl LiveCatalog {
     }
 }
 
-/// One less to wait for, when dropped.
+/// Decrements a counter when dropped.
 struct CountDownOnDrop<'a>(&'a watch::Sender<usize>);
 
 impl Drop for CountDownOnDrop<'_> {

@@ -1,4 +1,4 @@
-//! From queries to tools.
+//! Ranks tools for queries.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,13 +13,13 @@ use crate::{
     settings::SubagentSettings,
 };
 
-/// What a search gives.
+/// The tools that a search found.
 pub(crate) struct RankedTools {
     /// The tools, best first.
     pub(crate) hits: Vec<Hit>,
     /// Which query found which of them.
     pub(crate) searched: Vec<SearchedQuery>,
-    /// A word about how they were ranked, where it is not as it should be.
+    /// A note for the model if the ranking is degraded.
     pub(crate) note: Option<String>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) async fn rank(
     choose(catalog, queries, limit, settings.subagent.as_ref()).await
 }
 
-/// Ranks tools for queries that are merged fairly, with those first that were of use before.
+/// Merges the results of all queries fairly. Tools that were useful before come first.
 fn find(
     live_catalog: &LiveCatalog,
     queries: &[Query<'_>],
@@ -52,8 +52,8 @@ fn find(
     Ok(RankedTools { hits, searched, note: None })
 }
 
-/// The same with a model that chooses from more candidates. Where it does not, they stand as they
-/// were found, and the note says why.
+/// The same with a model that chooses from more candidates. If it fails, the order stays, and the
+/// note says why.
 async fn choose(
     live_catalog: &LiveCatalog,
     queries: &[Query<'_>],
@@ -72,7 +72,7 @@ async fn choose(
         .collect::<Result<_, _>>()?;
     let mut hits = round_robin(lists.clone(), many);
     let mut note = None;
-    // There is nothing to choose from one.
+    // A single tool needs no choice.
     if hits.len() > 1 {
         let request = request(live_catalog, queries, &hits, limit);
         match chosen(&request, subagent).await {
@@ -98,7 +98,7 @@ enum ChooseError {
     NoCandidate,
 }
 
-/// The order that the model gives, or what it failed to do.
+/// The order from the model.
 async fn chosen(
     request: &ChoiceRequest,
     subagent: &SubagentSettings,
@@ -118,7 +118,7 @@ fn request(
     limit: usize,
 ) -> ChoiceRequest {
     let catalog = live_catalog.catalog().read();
-    // Gone in the meantime, a tool keeps its place: places are what the answer is about.
+    // A tool that is gone meanwhile keeps its number, because the model answers with numbers.
     let candidate = |hit: &Hit| {
         let tool: Option<&Tool> = catalog.resolve(hit.key.as_str());
         let definition = tool.map(|tool| Arc::clone(&tool.definition));
@@ -137,7 +137,7 @@ fn request(
     }
 }
 
-/// Which query found which of the tools that are given.
+/// Which query found which of the returned tools.
 fn searched(
     live_catalog: &LiveCatalog,
     queries: &[Query<'_>],

@@ -1,4 +1,4 @@
-//! What a session has searched for lately, and which of it a call answers.
+//! The recent searches of a session, and which of them a call answers.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -11,7 +11,7 @@ pub(crate) struct RecentSearches {
     searches: Mutex<VecDeque<Search>>,
 }
 
-/// One query of a search, and what it found of what the search gave, best first.
+/// One query of a search, and the tools it found, best first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SearchedQuery {
     pub(crate) query: String,
@@ -21,15 +21,15 @@ pub(crate) struct SearchedQuery {
 #[derive(Debug)]
 struct Search {
     asked: Vec<SearchedQuery>,
-    /// How many calls there were since.
+    /// How many calls were made since.
     calls: usize,
-    /// The tools that were called for it.
+    /// The tools that were called for this search.
     answered: HashSet<ToolId>,
 }
 
 /// How many searches are remembered.
 const SEARCHES: usize = 8;
-/// For how many calls. Later ones have other reasons.
+/// After how many calls a search is forgotten. Later calls have other reasons.
 const CALLS: usize = 16;
 
 impl RecentSearches {
@@ -39,10 +39,10 @@ impl RecentSearches {
         searches.push_front(Search { asked, calls: 0, answered: HashSet::new() });
     }
 
-    /// A tool was called with success: gives the queries that led to it.
+    /// Returns the queries that led to a successful call of a tool.
     ///
-    /// That is the query of the last search that gave the tool which ranked it best, and those of
-    /// searches right before that found nothing: the model asked again in other words.
+    /// These are the query of the latest search with this tool that ranked it best, and the queries
+    /// of searches right before it that found nothing: there the model tried other words.
     pub(crate) fn called(&self, tool: &ToolId) -> Vec<String> {
         let mut searches = self.searches.lock();
         let mut queries = Vec::new();

@@ -1,4 +1,4 @@
-//! One conversation with a host.
+//! One session of a client with a host.
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -27,23 +27,23 @@ use crate::{
     spans,
 };
 
-/// What a conversation is shown, what it has loaded, and how it calls tools.
+/// What a session is shown, what it has loaded, and how it calls tools.
 ///
-/// What it is shown is decided once, at its first question, and stays.
+/// What it is shown is decided once, at its first request.
 #[derive(Debug)]
 pub struct Session {
     host: Host,
     context: Arc<SessionContext>,
-    /// Whether what was granted for the conversation ends with it; a script's calls are made within
-    /// the one that started it.
+    /// Whether grants for the session end with it. The calls of a script are made in a part of the
+    /// session that started it.
     ends: bool,
     exposure: OnceCell<Exposure>,
-    /// The servers that were switched off when it began. What is switched off later stays in its
-    /// list, so that prompt caches hold.
+    /// The servers that were disabled when the session began. Servers that are disabled later stay
+    /// in its list, so that prompt caches stay valid.
     hidden: OnceLock<BTreeSet<ServerName>>,
-    /// The list of a stable session, which never changes once it was given.
+    /// The list of a stable session, which never changes once the client has it.
     frozen: OnceCell<Vec<Value>>,
-    /// Tools that a dynamic session found, in the order found.
+    /// The tools that a dynamic session has found, in order.
     found: Mutex<Vec<ExposedName>>,
     found_changes: watch::Sender<u64>,
     fixed_list: AtomicBool,
@@ -52,18 +52,18 @@ pub struct Session {
     instructions: OnceLock<String>,
 }
 
-/// Why a call has no result that could be shown to a model.
+/// Why a call has no result for the model.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallFailure {
-    /// There is no such tool.
+    /// No tool has this name.
     UnknownTool(String),
-    /// The server answered with a JSON-RPC error, which is passed on.
+    /// The server answered with a JSON-RPC error.
     Refused {
-        /// Its code.
+        /// The error code.
         code: i64,
-        /// Its message.
+        /// The error message.
         message: String,
-        /// What it carried.
+        /// The error data.
         data: Option<Value>,
     },
     /// The caller cancelled.
@@ -77,7 +77,7 @@ impl Session {
         session
     }
 
-    /// A part of a conversation that goes on after it.
+    /// A part of a session, for the calls of a script.
     pub(crate) fn within(host: Host, context: Arc<SessionContext>) -> Self {
         Self {
             host,
@@ -95,24 +95,24 @@ impl Session {
         }
     }
 
-    /// The host it talks to.
+    /// The host of the session.
     pub fn host(&self) -> &Host {
         &self.host
     }
 
-    /// What it is to the broker.
+    /// The session as the broker sees it.
     pub fn context(&self) -> &Arc<SessionContext> {
         &self.context
     }
 
-    /// Makes the list of tools the same for the whole session, as protocol version 2026-07-28
-    /// wants it: `dynamic` becomes `stable`. Has to come before the first question.
+    /// Makes the list of tools constant for the whole session, as protocol version 2026-07-28
+    /// requires: `dynamic` becomes `stable`. Must be called before the first request.
     pub fn fix_list(&self) {
         self.fixed_list.store(true, Ordering::Relaxed);
     }
 
-    /// What the session is shown. Decided at the first question; waits a short time for servers of
-    /// which nothing is known yet, unless the decision does not depend on them.
+    /// What the session is shown. It is decided at the first request, and waits a short time for
+    /// servers whose tools are unknown, unless the decision does not depend on them.
     pub async fn exposure(&self) -> &Exposure {
         self.exposure
             .get_or_init(|| async {
@@ -121,7 +121,7 @@ impl Session {
                 let mut exposure = self.host.exposure();
                 let mut changes = self.host.changes();
                 let mut waiting = std::pin::pin!(self.host.first_lists());
-                // Each server that answers may settle it.
+                // Each list of a server may settle the decision.
                 while matches!(exposure.reason, Reason::Unknown { .. })
                     || exposure.kind == ExposureKind::Direct
                 {
@@ -182,8 +182,8 @@ impl Session {
         outcome
     }
 
-    /// Answers a request about what servers have beside tools: `resources/…`, `prompts/…`,
-    /// `completion/complete`. A result is as the server sent it, with names and URIs of ours.
+    /// Answers a request for resources, prompts or completions. The result is as the server sent
+    /// it, with names and URIs that the client can use.
     pub async fn request(
         &self,
         method: &str,
@@ -197,19 +197,19 @@ impl Session {
         outcome
     }
 
-    /// What servers tell from now on that concerns this session: lists that changed, and resources
-    /// that it subscribed to.
+    /// The notifications for this session from now on: changed lists, and resources that it
+    /// subscribed to.
     pub fn notifications(&self) -> NotificationStream {
         self.subscriber().notifications()
     }
 
-    /// One more who hears news and subscribes, for a session that has several streams.
+    /// Adds a subscriber, for a session with several streams.
     pub fn new_subscriber(&self) -> Subscriber {
         Subscriber::new(self.host.clone(), Arc::clone(&self.context))
     }
 
-    /// What the servers say of themselves to models, within the budget for it, marked as theirs;
-    /// empty where they say nothing. The same for the whole session.
+    /// The instructions of the servers, quoted and within the budget; empty if there are none.
+    /// Constant for the whole session.
     pub fn server_instructions(&self) -> &str {
         self.instructions.get_or_init(|| instructions::quoted(&self.host))
     }
@@ -283,7 +283,7 @@ impl Session {
         Ok((tool, result))
     }
 
-    /// Forgets the tools that were found, where `keepLoadedTools` is off.
+    /// Unloads the found tools, if `keepLoadedTools` is off.
     pub fn unload_found(&self) {
         if self.host.settings().keep_loaded_tools {
             return;
@@ -295,12 +295,12 @@ impl Session {
         }
     }
 
-    /// Told when the session's own list changed, beside what the host's changes do to it.
+    /// Changes with the session's own list, in addition to the changes of the host.
     pub fn list_changes(&self) -> watch::Receiver<u64> {
         self.found_changes.subscribe()
     }
 
-    /// Makes found tools callable by name, in a dynamic session. Says how many are new.
+    /// Makes found tools callable by name in a dynamic session. Returns how many are new.
     pub(crate) fn load<'a>(&self, names: impl Iterator<Item = &'a ExposedName>) -> usize {
         let dynamic = self.exposure.get().is_some_and(|given| given.kind == ExposureKind::Dynamic);
         if !dynamic {
@@ -321,7 +321,7 @@ impl Session {
         added
     }
 
-    /// Whether the model has the tool's definition.
+    /// Whether the model has the definition of the tool.
     pub(crate) fn is_loaded(&self, tool: &Tool, catalog: &Catalog) -> bool {
         if let Some(frozen) = self.frozen.get() {
             return frozen.iter().any(|given| given["name"] == tool.name.as_str());
@@ -358,7 +358,7 @@ impl Session {
         own.into_iter().chain(tools.into_iter().map(exposed_definition)).collect()
     }
 
-    /// Sees, once, which servers are switched off.
+    /// Notes the disabled servers, once.
     pub(crate) async fn begin(&self) {
         if self.hidden.get().is_none() {
             self.host.refresh_choices().await;
@@ -366,13 +366,13 @@ impl Session {
         }
     }
 
-    /// Whether a server is there for this session, with its tools and all else.
+    /// Whether the session can use a server.
     pub(crate) fn sees(&self, server: &ServerName) -> bool {
         let hidden = self.hidden.get().is_some_and(|hidden| hidden.contains(server));
         !hidden || !self.host.is_off(server)
     }
 
-    /// What the session's own tools depend on.
+    /// The options for the session's meta-tools.
     fn offer(&self) -> MetaToolOptions {
         let settings = self.host.settings();
         let something_off = self.hidden.get().is_some_and(|hidden| !hidden.is_empty());
@@ -394,7 +394,7 @@ impl Session {
         seen.any(|server| self.host.declares(server, ListKind::Resources) == Some(true))
     }
 
-    /// Whether a meta-tool may be called. Those that are merely not worth listing may.
+    /// Whether a meta-tool may be called. Some are not listed and may be called all the same.
     pub(crate) fn takes(&self, tool: MetaTool) -> bool {
         match tool {
             MetaTool::FindServers | MetaTool::Enable | MetaTool::Disable => self.offer().servers,
@@ -403,7 +403,8 @@ impl Session {
         }
     }
 
-    /// Whether tools that are always loaded may be missing because their server is unknown yet.
+    /// Whether tools that are always loaded may be missing because their server is not connected
+    /// yet.
     fn awaits_always_loaded(&self) -> bool {
         let waited_for = self.host.settings().servers.iter().filter(|setup| !setup.lazy);
         waited_for.into_iter().any(|setup| {
@@ -421,7 +422,7 @@ impl Drop for Session {
     }
 }
 
-/// A definition as the server sent it, under the one name of the tool.
+/// The definition as the server sent it, under the exposed name.
 fn exposed_definition(tool: &Tool) -> Value {
     let mut definition = tool.definition.to_value();
     if let Some(name) = definition.get_mut("name") {
@@ -430,7 +431,7 @@ fn exposed_definition(tool: &Tool) -> Value {
     definition
 }
 
-/// A result that says what went wrong, in the form that models are shown.
+/// A result that reports an error to the model.
 pub(crate) fn error_result(message: &str) -> Value {
     json!({ "content": [{ "type": "text", "text": message }], "isError": true })
 }

@@ -1,4 +1,4 @@
-//! Requests and runs, as telemetry is told of them.
+//! The spans of requests and runs.
 
 use serde_json::Value;
 use toolgate_broker::RunContext;
@@ -11,7 +11,8 @@ use crate::{
     session::{CallFailure, Session},
 };
 
-/// The methods that are known beside `tools/call`. What else a client asks for has no name here.
+/// The methods with a span name of their own. Other methods are named `_OTHER`: clients may send
+/// any text.
 const METHODS: [&str; 9] = [
     "completion/complete",
     "logging/setLevel",
@@ -33,13 +34,13 @@ pub(crate) fn call(
     begin(session, "tools/call", name, options)
 }
 
-/// Another request of a client begins.
+/// Starts the span of a request that is no call.
 pub(crate) fn request(session: &Session, method: &str, options: &mut CallOptions) -> RequestSpan {
     let known = METHODS.iter().find(|known| **known == method);
     begin(session, known.copied().unwrap_or("_OTHER"), None, options)
 }
 
-/// A run begins. Its calls are parts of it.
+/// Starts the span of a run, which contains the spans of its calls.
 pub(crate) fn run(
     session: &Session,
     run: &RunContext,
@@ -57,7 +58,7 @@ pub(crate) fn run(
     span
 }
 
-/// A run is over.
+/// Ends the span of a run.
 pub(crate) fn end_run(span: RunSpan, run: &CodeRun) {
     let error = match run.report.outcome {
         Outcome::Value(_) => None,
@@ -68,7 +69,7 @@ pub(crate) fn end_run(span: RunSpan, run: &CodeRun) {
     span.end(error, run.report.calls.len() as u64 + run.report.calls_left_out);
 }
 
-/// In which way a request failed, in one word of a few.
+/// The name of a failure in telemetry.
 pub(crate) fn failure(outcome: &Result<Value, CallFailure>) -> Option<&'static str> {
     match outcome {
         Ok(result) if result.get("isError").and_then(Value::as_bool) == Some(true) => {

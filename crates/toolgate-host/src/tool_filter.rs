@@ -1,8 +1,7 @@
-//! Which of a server's tools nobody is shown, and why.
+//! Hides tools: denied ones, ones that differ from their pins, and suspicious ones.
 //!
-//! What the policy denies whatever the arguments, what is not as it was approved, and what is suspicious
-//! where that is held back, is taken out before the catalogue sees it: no search, no list, no script and
-//! no suggestion knows of it.
+//! Hidden tools are removed before they reach the catalog, so that no search, list, script or
+//! suggestion contains them.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -18,40 +17,40 @@ use toolgate_policy::{
     is_reading,
 };
 
-/// A tool that nobody is shown.
+/// A tool that is shown to nobody.
 #[derive(Debug, Clone)]
 pub struct HiddenTool {
     /// The tool.
     pub id: ToolId,
-    /// The name that it would have.
+    /// The exposed name that it would have.
     pub name: String,
-    /// Stands in for its server's name in the names that it could have.
+    /// Replaces the name of its server in exposed names.
     pub prefix: Option<Arc<str>>,
-    /// What its server says of it.
+    /// The definition from its server.
     pub definition: Arc<Definition>,
-    /// Why.
+    /// Why it is hidden.
     pub why: HiddenReason,
 }
 
-/// Why a tool is shown to nobody.
+/// Why a tool is hidden.
 #[derive(Debug, Clone)]
 pub enum HiddenReason {
-    /// The policy denies every call of it, or it has the name of a request that is no call.
+    /// The policy denies every call of it, or it has the name of a method.
     Denied,
-    /// It is not as it was approved, or was never.
+    /// It differs from its pin, or was never approved.
     Held(Change),
-    /// Something in its definition is suspicious, in words, and nobody has approved it for all that.
+    /// Its definition is suspicious, and nobody has approved it anyway.
     Suspicious(Vec<String>),
 }
 
-/// Is told which definitions of a server are new and let in, to keep them as approved.
+/// Stores new definitions that were let in as approved.
 #[derive(Clone)]
 pub struct PinWriter(pub Arc<WritePins>);
 
-/// Keeps definitions of a server.
+/// Stores definitions of a server.
 pub type WritePins = dyn Fn(&ServerName, &[Definition]) + Send + Sync;
 
-/// Sorts out the tools of a server.
+/// Decides which tools are hidden.
 pub(crate) struct ToolFilter {
     policy: Policy,
     lock: Option<RwLock<Lock>>,
@@ -59,34 +58,35 @@ pub(crate) struct ToolFilter {
     names: Mutex<Names>,
 }
 
-/// What was outcome out.
+/// What the filter found.
 #[derive(Debug, Default)]
 pub(crate) struct FilterOutcome {
-    /// What nobody is shown.
+    /// The hidden tools.
     pub(crate) hidden: Vec<HiddenTool>,
-    /// Other servers that have to be outcome again, since their tools shadow these, or no longer do.
+    /// Other servers whose tools have to be filtered again, because they shadow these tools or no
+    /// longer do.
     pub(crate) touched: BTreeSet<ServerName>,
 }
 
-/// The names of all tools, in the order of trust: that of the configuration.
+/// The names of all tools, in the order of trust, which is the order of the configuration.
 #[derive(Default)]
 struct Names {
     ranks: HashMap<ServerName, usize>,
     index: ShadowIndex,
 }
 
-/// How many findings are told of one tool.
+/// How many findings are reported for one tool.
 const MOST_FINDINGS: usize = 8;
 
 impl HiddenTool {
-    /// The tool, as rules see it.
+    /// The tool, as the policy sees it.
     pub fn tool(&self) -> Tool {
         Tool::alone(&self.id.server, self.prefix.clone(), Arc::clone(&self.definition))
     }
 }
 
 impl ToolFilter {
-    /// For these servers, in the order of trust.
+    /// A filter for these servers, in the order of trust.
     pub(crate) fn new<'s>(
         policy: Policy,
         lock: Option<Lock>,
@@ -98,12 +98,12 @@ impl ToolFilter {
         Self { policy, lock: lock.map(RwLock::new), pin, names: Mutex::new(names) }
     }
 
-    /// Whether what is suspicious is held back, so that a server may have to be outcome again.
+    /// Whether suspicious tools are held back, so that a server may have to be filtered again.
     pub(crate) fn holds_findings(&self) -> bool {
         self.policy.findings() == Findings::Hold
     }
 
-    /// Takes out of `definitions` what nobody is shown. `prefix` is that of the server's names.
+    /// Removes hidden tools from `definitions`.
     pub(crate) fn filter(
         &self,
         server: &ServerName,
@@ -136,12 +136,12 @@ impl ToolFilter {
         outcome
     }
 
-    /// Forgets a server's tools; gives the servers that have to be outcome again.
+    /// Removes the tools of a server; returns the servers that have to be filtered again.
     pub(crate) fn forget(&self, server: &ServerName) -> BTreeSet<ServerName> {
         self.note(server, &[])
     }
 
-    /// Notes which names a server has.
+    /// Notes the names of a server's tools.
     fn note(&self, server: &ServerName, definitions: &[Definition]) -> BTreeSet<ServerName> {
         if !self.holds_findings() {
             return BTreeSet::new();
@@ -153,7 +153,7 @@ impl ToolFilter {
         names.index.replace(server, rank, definitions.iter().map(id).collect())
     }
 
-    /// What a tool is held back for, unless a person has approved it for all that.
+    /// Why a tool is suspicious, unless a person has approved it anyway.
     fn suspicions(&self, tool: &Tool) -> Vec<String> {
         if !self.holds_findings() {
             return Vec::new();
@@ -175,7 +175,7 @@ impl ToolFilter {
         })
     }
 
-    /// Pins what is new and let in, so that it cannot change unnoticed from now on.
+    /// Pins new definitions that were let in, so that later changes are noticed.
     fn pin(&self, server: &ServerName, changes: &[Change], offered: &[Definition]) {
         let Some(lock) = &self.lock else { return };
         let is_new = |definition: &&Definition| {

@@ -1,4 +1,4 @@
-//! From a definition to the words it is found by.
+//! The text of a definition that search looks at.
 
 use serde_json::Value;
 use toolgate_search::{ParameterText, ToolText};
@@ -11,7 +11,7 @@ pub(crate) struct DefinitionText {
 
 const MAX_DEPTH: usize = 4;
 const MAX_PARAMETERS: usize = 200;
-/// Schemas that refer to themselves in many ways would be walked through for ever.
+/// Bounds the walk through schemas that refer to themselves.
 const MAX_VISITS: usize = 2_000;
 
 impl DefinitionText {
@@ -36,7 +36,7 @@ impl DefinitionText {
     }
 }
 
-/// The properties of a schema and of the objects in it, the outer ones first.
+/// Collects the properties of a schema and of the objects in it, outer ones first.
 fn collect<'a>(
     schema: &'a Value,
     root: &'a Value,

@@ -1,4 +1,4 @@
-//! What a run does and is told, in the journal before it happens.
+//! Writes what a run does to the journal, before it happens.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -9,7 +9,7 @@ use toolgate_broker::{CallJournal, CallJournalError, PriorRead, ResultOrigin};
 use toolgate_sandbox::{CallId, Happened, Language};
 use toolgate_store::{CallDecision, CallEnd, Journal, JournalError, NewCall, NewRun, RunState};
 
-/// Who writes down one run.
+/// The journal of one run.
 #[derive(Debug)]
 pub(super) struct RunJournal {
     journal: Arc<Journal>,
@@ -17,37 +17,37 @@ pub(super) struct RunJournal {
     language: Language,
     code: String,
     caller: String,
-    /// What was read before it began, as JSON.
+    /// What was read before the run began, as JSON.
     before: String,
     /// The namespace that the run belongs to; empty for none.
     namespace: String,
-    /// The calls of an earlier run: whether they may have reached their servers.
+    /// The calls of the earlier part of a resumed run.
     past: HashMap<CallId, PastCallState>,
-    /// Ends the run where it cannot be written down.
+    /// Ends the run if the journal cannot be written.
     stop: CancellationToken,
     state: Mutex<JournalState>,
 }
 
-/// What is known of a call of an earlier run.
+/// A call of the earlier part of a resumed run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PastCallState {
     pub(super) name: String,
     pub(super) arguments: String,
     pub(super) sent: bool,
-    /// Whether the script was told that nobody knows what came of it.
+    /// Whether the script was told that the outcome is unknown.
     pub(super) unknown: bool,
-    /// What the script was told of it: a value as JSON, or why there is none.
+    /// What the script got: a value as JSON, or an error.
     pub(super) answer: Option<Result<String, String>>,
-    /// Where that comes from, where it was written down.
+    /// Where the value comes from, if the journal says it.
     pub(super) origin: Option<ResultOrigin>,
 }
 
-/// A call of which nobody knows what came of it.
+/// A call whose outcome is unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownCall {
-    /// Its number in the run.
+    /// The number of the call in the run.
     pub number: u64,
-    /// The tool.
+    /// The name of the tool.
     pub name: String,
 }
 
@@ -56,25 +56,24 @@ struct JournalState {
     began: bool,
     ended: bool,
     bytes: u64,
-    /// Other code, until something happens that it did.
+    /// Whether the code was corrected and the corrected code has not done anything yet.
     code_changed: bool,
     broken: Option<String>,
     unknown: Vec<UnknownCall>,
-    /// The calls under way.
     under_way: HashMap<CallId, CallUnderWay>,
 }
 
-/// A call under way.
+/// A call that has not ended.
 #[derive(Debug, Clone)]
 struct CallUnderWay {
     name: String,
     arguments: String,
     written: bool,
-    /// Whether it may have reached its server.
+    /// Whether the call may have reached its server.
     sent: bool,
 }
 
-/// What one run may write. It is there to protect the disk; no honest run comes near it.
+/// The most that one run may write. It protects the disk; no honest run comes near it.
 const MAX_BYTES: u64 = 512 * 1024 * 1024;
 
 impl PastCallState {
@@ -85,7 +84,7 @@ impl PastCallState {
 }
 
 impl RunJournal {
-    /// For a run that begins.
+    /// A journal for a run that begins.
     pub(super) fn new(
         journal: Arc<Journal>,
         id: String,
@@ -106,15 +105,15 @@ impl RunJournal {
         self
     }
 
-    /// For a run that goes on, with these calls behind it.
+    /// Continues the journal of a resumed run with these earlier calls.
     pub(super) fn resumes(
         mut self,
         past: HashMap<CallId, PastCallState>,
         code_changed: bool,
     ) -> Self {
         let state = self.state.get_mut();
-        // The script comes to these again, and nothing more is said of it. That one was sent must not be
-        // forgotten meanwhile, or it could be sent twice.
+        // The script makes these calls again without a new entry. That a call was sent must stay
+        // known meanwhile, or it could be sent twice.
         state.under_way = past
             .iter()
             .filter(|(_, past)| past.answer.is_none())
@@ -129,22 +128,22 @@ impl RunJournal {
         self
     }
 
-    /// The run's id.
+    /// The id of the run.
     pub(super) fn id(&self) -> &str {
         &self.id
     }
 
-    /// What was known of a call when the run went on.
+    /// The state of a call when the run resumed.
     pub(super) fn past(&self, call: CallId) -> Option<&PastCallState> {
         self.past.get(&call)
     }
 
-    /// Why nothing more may happen in this run.
+    /// Why the run must stop.
     pub(super) fn broken(&self) -> Option<String> {
         self.state.lock().broken.clone()
     }
 
-    /// The calls of which nobody knows what came of them.
+    /// The calls whose outcome is unknown.
     pub(super) fn unknown(&self) -> Vec<UnknownCall> {
         let mut unknown = self.state.lock().unknown.clone();
         unknown.sort_by_key(|call| call.number);
@@ -156,17 +155,17 @@ impl RunJournal {
         self.state.lock().under_way.get(&call).is_some_and(|under_way| !under_way.sent)
     }
 
-    /// Notes that nobody knows what came of a call, and that it is not repeated.
+    /// Notes that the outcome of a call is unknown and that it is not repeated.
     pub(super) fn is_unknown(&self, number: CallId, name: &str) {
         self.state.lock().unknown.push(UnknownCall { number, name: name.to_owned() });
     }
 
-    /// Keeps what a handle stands for.
+    /// Stores the data of a media handle.
     pub(super) fn media(&self, handle: &str, data: &str) {
         self.write(data.len(), || self.journal.keep_media(&self.id, handle, data));
     }
 
-    /// Writes down what happens.
+    /// Writes an event of the run.
     pub(super) fn happened(&self, happened: &Happened<'_>) {
         let id = &self.id;
         match happened {
@@ -186,7 +185,7 @@ impl RunJournal {
             }
             Happened::Called { id: call, name, arguments } => {
                 if self.past.contains_key(call) {
-                    // Another call in the place of one that failed.
+                    // Another call replaces one that failed.
                     self.write(0, || self.journal.forget_end(id, *call).map(|_| ()));
                 }
                 let (name, arguments) = ((*name).to_owned(), arguments.get().to_owned());
@@ -223,7 +222,7 @@ impl RunJournal {
         }
     }
 
-    /// Writes down how the run ended.
+    /// Writes how the run ended.
     pub(super) fn end(&self, state: RunState, output: &str, error: Option<&str>) {
         if state == RunState::Done {
             self.take_code();
@@ -238,12 +237,12 @@ impl RunJournal {
             return;
         }
         drop(known);
-        // Where it cannot be written, the run is one that was interrupted.
+        // If this fails, the run counts as interrupted.
         let _ = self.journal.end_run(&self.id, state, output, error);
     }
 
-    /// Writes down a call that was made: together with what was decided of it, right before it is sent, or
-    /// else when it is over. Until then it has done nothing, and whoever goes on with the run makes it anew.
+    /// Writes a call: with its decision right before it is sent, or else when it has ended. A call
+    /// without an entry has done nothing and is made again by a resumed run.
     fn write_call(&self, call: CallId, decision: Option<CallDecision<'_>>) {
         let under_way = {
             let mut state = self.state.lock();
@@ -263,7 +262,7 @@ impl RunJournal {
         self.write(arguments.len() + flow, || self.journal.call_made(&self.id, &new));
     }
 
-    /// Writes, unless an earlier write failed: nothing may happen after that.
+    /// Writes, unless an earlier write failed: after that nothing may happen.
     fn write(&self, bytes: usize, work: impl FnOnce() -> Result<(), JournalError>) {
         self.take_code();
         let mut state = self.state.lock();
@@ -282,8 +281,8 @@ impl RunJournal {
         }
     }
 
-    /// Other code counts from the first thing on that it did beyond the history: until then, the
-    /// history may turn out not to be its own.
+    /// Stores corrected code with its first new event. Until then the earlier calls may turn out
+    /// not to match it.
     fn take_code(&self) {
         let changed = std::mem::take(&mut self.state.lock().code_changed);
         if changed {
@@ -310,12 +309,12 @@ impl Drop for RunJournal {
     }
 }
 
-/// What was read before a run, in the journal.
+/// What was read before a run, in the format of the journal.
 pub(super) fn in_journal(read: &[PriorRead]) -> String {
     if read.is_empty() { String::new() } else { serde_json::to_string(read).unwrap_or_default() }
 }
 
-/// A language in the journal.
+/// The name of a language in the journal.
 pub(super) fn language_name(language: Language) -> &'static str {
     match language {
         Language::TypeScript => "typescript",

@@ -1,8 +1,8 @@
-//! Images and other media of one run, which scripts pass on without ever holding them.
+//! The images and other media of one run, which scripts pass on without holding the data.
 //!
-//! A script gets a short handle in place of the data. Where it gives the handle to another tool, the
-//! data is put back; where it returns or emits the block, the client gets the data as content. So
-//! media neither passes the sandbox's pipe nor ends up as text in a model's context.
+//! A script gets a short handle instead of the data. If it passes the handle to another tool, the
+//! data is put back. If it returns or emits the block, the client gets the data as content. So
+//! media neither crosses the sandbox's pipe nor becomes text in a model's context.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -12,11 +12,11 @@ use serde_json::{Map, Value, json};
 
 use super::journal::RunJournal;
 
-/// The media that one run has met.
+/// The media of one run.
 #[derive(Debug, Default)]
 pub(super) struct Media {
     stored: Mutex<StoredMedia>,
-    /// Who keeps it for a run that goes on later.
+    /// Stores the data for a resumed run.
     journal: Option<Arc<RunJournal>>,
 }
 
@@ -26,24 +26,24 @@ struct StoredMedia {
     bytes: usize,
 }
 
-/// What every handle begins with.
+/// The prefix of every handle.
 const HANDLE: &str = "toolgate-media:";
-/// What the media of one run may take together; what comes later is left out.
+/// The most bytes of media in one run. Further media is left out.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
-/// The smallest picture there is has more base64 than this.
+/// The smallest image has more base64 than this.
 const SHORTEST_DATA: usize = 32;
-/// How deep values are looked through. The sandbox lets nothing deeper through.
+/// How deep values are searched. The sandbox lets nothing deeper through.
 const MAX_DEPTH: usize = 128;
 
 impl Media {
-    /// With what a run met before, and who is told of what it meets.
+    /// Starts with the media of the earlier part of a run.
     pub(super) fn new(journal: Option<Arc<RunJournal>>, before: Vec<(String, String)>) -> Self {
         let bytes = before.iter().map(|(_, data)| data.len()).sum();
         let stored = Mutex::new(StoredMedia { data: before.into_iter().collect(), bytes });
         Self { stored, journal }
     }
 
-    /// Replaces the data of media blocks by handles.
+    /// Replaces the data of media blocks with handles.
     pub(super) fn put_away(&self, block: &mut Value) {
         let Some(fields) = block.as_object_mut() else { return };
         match fields.get("type").and_then(Value::as_str) {
@@ -75,7 +75,7 @@ impl Media {
         fields.insert("bytes".to_owned(), json!(size / 4 * 3));
     }
 
-    /// Puts the data back where a handle stands as a whole text.
+    /// Replaces handles with the data.
     pub(super) fn put_back(&self, value: &mut Value) {
         let stored = self.stored.lock();
         if !stored.data.is_empty() {
@@ -83,16 +83,16 @@ impl Media {
         }
     }
 
-    /// Takes the media blocks out of a value that is about to become text, with a word in their
-    /// place. They are content for the client, with their data.
+    /// Removes media blocks from a value that becomes text, and leaves a note in their place. The
+    /// blocks become content for the client.
     pub(super) fn take_out(&self, value: &mut Value) -> Vec<Value> {
         let mut taken = Vec::new();
         self.take_out_into(value, 0, &mut taken);
         taken
     }
 
-    /// What stands in the text for a media block; `None` for any other value. Records that only
-    /// look like one, a row of type `image` with a file's name in `data`, are no media.
+    /// The note for a media block; `None` for any other value. A record that only looks like one,
+    /// such as a row of type `image` with a file name in `data`, is no media.
     fn note(&self, value: &Value) -> Option<String> {
         let field =
             |of: &Value, name: &str| of.get(name).and_then(Value::as_str).map(str::to_owned);

@@ -85,35 +85,35 @@ pub struct SandboxUnavailable(String);
 /// Old runs are removed from the journal at the first run, and after this many.
 const PRUNED_EVERY: u64 = 100;
 
-/// What came of a script, as it is shown and as data.
+/// The outcome of a script, as text and as data.
 #[derive(Debug)]
 pub struct CodeRun {
-    /// What a model is shown.
+    /// The text for the model.
     pub text: String,
-    /// All that the script wrote, as far as it was kept.
+    /// The output of the script, as far as it was captured.
     pub output: String,
-    /// The end of the text: the error, if there is one, and the calls that were made.
+    /// The end of the text: the error, and the calls that were made.
     pub closing: String,
-    /// Whether the script did not run to its end.
+    /// Whether the script failed or was stopped.
     pub is_error: bool,
-    /// What the script returned, with words in the place of media.
+    /// The returned value, with notes in place of media.
     pub value: Option<Value>,
-    /// The same as text, safe to be shown; there even where the value is nested too deeply to be
-    /// read.
+    /// The value as text without control characters. It exists even if the value is nested too
+    /// deeply to be parsed.
     pub value_text: Option<String>,
-    /// Images and other content that it returned or emitted, as MCP content blocks.
+    /// Media and other content that the script returned or emitted, as MCP content blocks.
     pub content: Vec<Value>,
-    /// With what `read_output` reads what was left out of the text.
+    /// The id for `read_output`, if a part of the text was left out.
     pub output_id: Option<String>,
-    /// With what the run can be resumed; nothing where runs are not kept.
+    /// The id for `resume_run`; `None` if runs are not kept.
     pub id: Option<String>,
-    /// Whether it can go on from where it is, and has done something that need not be repeated.
+    /// Whether the run can resume, and has made calls that need not be repeated.
     pub is_resumable: bool,
-    /// The calls of which nobody knows what came of them.
+    /// The calls whose outcome is unknown.
     pub unknown: Vec<UnknownCall>,
-    /// The calls that wait for a person.
+    /// The calls that wait for an approval.
     pub waiting: Vec<WaitingCall>,
-    /// The details.
+    /// The report of the sandbox.
     pub report: Report,
 }
 
@@ -394,7 +394,7 @@ impl Pause for ClockPause {
 }
 
 impl CodeRun {
-    /// The run as the result of a tool.
+    /// The run as the result of a tool call.
     pub fn to_result(&self) -> Value {
         let mut content = Vec::new();
         if !self.text.is_empty() || self.content.is_empty() {
@@ -409,7 +409,7 @@ impl CodeRun {
         result
     }
 
-    /// Whether it was rejected, and a tool that does not exist may be why.
+    /// Whether the script was rejected, possibly because of an unknown tool.
     pub(crate) fn is_unknown_tool(&self) -> bool {
         matches!(self.report.outcome, Outcome::Rejected(_))
     }
@@ -462,7 +462,7 @@ impl CodeRun {
     }
 }
 
-/// A run that did not begin.
+/// The report of a run that did not start.
 fn no_report(outcome: Outcome) -> Report {
     Report {
         outcome,

@@ -1,4 +1,4 @@
-//! Texts that were too long to show, kept so that the rest can be read.
+//! Stores texts that were too long to show, so that the rest can be read.
 
 use std::{
     collections::{VecDeque, hash_map::RandomState},
@@ -13,13 +13,13 @@ use toolgate_broker::{PriorRead, SessionContext};
 
 use super::budget;
 
-/// The long texts of the last runs. Each is its owner's alone.
+/// The long texts of the last runs. Each belongs to one caller.
 #[derive(Debug, Default)]
 pub(crate) struct OutputStore {
     stored: Mutex<VecDeque<StoredOutput>>,
 }
 
-/// The texts of one owner.
+/// The texts of one caller.
 #[derive(Clone, Copy)]
 pub(crate) struct SessionOutputs<'o> {
     outputs: &'o OutputStore,
@@ -31,54 +31,54 @@ struct StoredOutput {
     owner: Arc<str>,
     id: String,
     text: Arc<str>,
-    /// In which session it was made, and what that had read then: the text is made of it.
+    /// The session that made it, and what that session had read: the text may contain it.
     session: Arc<str>,
     read: Arc<[PriorRead]>,
 }
 
-/// A part of a kept text.
+/// A part of a stored text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct OutputPage {
-    /// What is shown.
+    /// The text of the page.
     pub(crate) text: String,
-    /// Where the next page begins, unless this was the last.
+    /// Where the next page begins; `None` for the last page.
     pub(crate) next: Option<usize>,
-    /// How long the whole is, in bytes.
+    /// The length of the whole text, in bytes.
     pub(crate) total: usize,
 }
 
 /// Why there is no page.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum OutputError {
-    /// Nothing is kept under this id, or no longer.
+    /// No text has this id, or it was dropped.
     Unknown,
-    /// It is no regular expression that can be used.
+    /// The regular expression is invalid or too large.
     Pattern(String),
 }
 
-/// What is kept together at most; the oldest goes first.
+/// How many bytes and texts are stored. The oldest is dropped first.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 const MAX_STORED: usize = 200;
-/// The most of one line that a pattern's match shows.
+/// The most characters of a line that are shown around a match.
 const LINE_CHARACTERS: usize = 400;
 const PATTERN_SIZE: usize = 1 << 20;
 
 impl OutputStore {
-    /// What is kept of whoever is at the other end of a session.
+    /// The texts of a session's caller.
     pub(crate) fn of<'o>(&'o self, session: &'o SessionContext) -> SessionOutputs<'o> {
         SessionOutputs { outputs: self, session }
     }
 }
 
 impl SessionOutputs<'_> {
-    /// Keeps a text; the id is what reads it, and cannot be guessed.
+    /// Stores a text and returns its id, which cannot be guessed.
     pub(crate) fn store(&self, text: &str) -> String {
         let id = format!("out_{:016x}", RandomState::new().build_hasher().finish());
         self.store_as(&id, text);
         id
     }
 
-    /// Keeps a text under this id, in the place of what was there.
+    /// Stores a text under an id, in place of the earlier one.
     pub(crate) fn store_as(&self, id: &str, text: &str) {
         let text: Arc<str> = text[..text.floor_char_boundary(MAX_BYTES)].into();
         let new = StoredOutput {
@@ -107,7 +107,7 @@ impl SessionOutputs<'_> {
         let text = self.text(id)?;
         let start = text.ceil_char_boundary(offset.min(text.len()));
         let mut shown = budget::head(&text[start..], tokens);
-        // The first character always comes, so that reading goes on.
+        // At least one character is returned, so that reading makes progress.
         if shown.is_empty() {
             let end = text.ceil_char_boundary((start + 1).min(text.len()));
             shown = &text[start..end];
@@ -117,7 +117,7 @@ impl SessionOutputs<'_> {
         Ok(OutputPage { text: shown.to_owned(), next, total: text.len() })
     }
 
-    /// The lines from `offset` on in which the pattern is found, each with its offset.
+    /// The lines from `offset` on that match the pattern, each with its offset.
     pub(crate) fn matches(
         &self,
         id: &str,
@@ -155,8 +155,8 @@ impl SessionOutputs<'_> {
         Ok(OutputPage { text: budget::head(&found, tokens).to_owned(), next, total: text_length })
     }
 
-    /// Notes that the session reads a part of a text, which may have been made in another: what that had
-    /// read, this one has read too.
+    /// Notes that the session reads a part of a text that another session may have made: what that
+    /// session had read, this one has read too.
     pub(crate) fn mark_read(&self, id: &str, part: &str) {
         let stored = self.outputs.stored.lock();
         let found = stored.iter().find(|each| self.has(each, id));

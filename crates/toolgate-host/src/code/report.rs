@@ -1,4 +1,4 @@
-//! What a model is told of a run.
+//! The report of a run for the model.
 
 use std::fmt::Write;
 
@@ -9,35 +9,35 @@ use super::{
     budget, journal::UnknownCall, media::Media, outputs::SessionOutputs, script_tools::WaitingCall,
 };
 
-/// A run, ready to be shown.
+/// A rendered run.
 #[derive(Debug)]
 pub(super) struct RenderedRun {
     pub(super) text: String,
-    /// All that the script wrote, as far as it was kept.
+    /// The output of the script, as far as it was captured.
     pub(super) output: String,
     /// The end of the text.
     pub(super) closing: String,
     pub(super) is_error: bool,
     /// Images and other content for the client.
     pub(super) content: Vec<Value>,
-    /// What the script returned, with words in the place of media.
+    /// The returned value, with notes in place of media.
     pub(super) value: Option<Value>,
-    /// The same as text.
+    /// The value as text.
     pub(super) value_text: Option<String>,
-    /// Where the rest can be read.
+    /// The id for `read_output`.
     pub(super) output_id: Option<String>,
 }
 
-/// The share of the budget that errors and the ledger may take.
+/// The share of the budget for errors and the list of calls.
 const CLOSING_SHARE: usize = 4;
 const STACK_FRAMES: usize = 8;
-/// What the note of what was left out costs.
+/// The tokens of the note about omitted text.
 const NOTE_TOKENS: usize = 60;
 const FINDINGS: usize = 10;
 const WARNINGS: usize = 3;
-/// Names of tools that are told of each state.
+/// How many tools are named for each state.
 const NAMES: usize = 12;
-/// Calls that are told one by one, of those that did not complete.
+/// How many incomplete calls are described one by one.
 const EACH: usize = 5;
 const ARGUMENT_CHARACTERS: usize = 120;
 const MESSAGE_CHARACTERS: usize = 160;
@@ -45,7 +45,7 @@ const MESSAGE_CHARACTERS: usize = 160;
 const NAMED: usize = 10;
 const SOURCE_CHARACTERS: usize = 160;
 
-/// Renders a report within `tokens`. What does not fit is kept in the drawer.
+/// Renders a report within `tokens`. Longer text is stored in `outputs`.
 pub(super) fn render(
     report: &Report,
     code: &str,
@@ -69,7 +69,7 @@ pub(super) fn render(
                 content.append(&mut taken);
                 value = Some(read);
             }
-            // Nested too deeply to be looked through, not to be shown.
+            // Nested too deeply to be parsed, but it can be shown.
             Err(_) => value_text = Some(safe_json(raw.get())),
         }
     }
@@ -117,7 +117,7 @@ pub(super) fn render(
     RenderedRun { text, output, closing, is_error, content, value, value_text, output_id }
 }
 
-/// The content blocks that the script emitted, and how many of them were none.
+/// The content blocks that the script emitted, and how many values were no content blocks.
 fn emitted(report: &Report, media: &Media) -> (Vec<Value>, usize) {
     let mut content = Vec::new();
     let mut refused = 0;
@@ -140,7 +140,7 @@ fn emitted(report: &Report, media: &Media) -> (Vec<Value>, usize) {
     (content, refused)
 }
 
-/// Everything after the output: the error, if any, and the calls that were made.
+/// The end of the text: the error, and the calls that were made.
 fn closing(report: &Report, code: &str, silent: bool) -> String {
     let mut text = match &report.outcome {
         Outcome::Value(_) if silent => {
@@ -149,7 +149,7 @@ fn closing(report: &Report, code: &str, silent: bool) -> String {
         Outcome::Value(_) => String::new(),
         Outcome::Rejected(findings) => rejected(findings),
         Outcome::Failed(failure) => failed(failure, code),
-        // Whether it was read or run when the stack was full, nobody can tell any more.
+        // It is unknown whether the stack overflowed while the script was parsed or while it ran.
         Outcome::Stopped(Stop::Stack { failure: None, .. })
             if report.calls.is_empty() && report.output.total == 0 =>
         {
@@ -243,7 +243,7 @@ fn line_break(text: &str) -> &'static str {
     if text.is_empty() || text.ends_with('\n') { "" } else { "\n" }
 }
 
-/// JSON without what [`safe`] takes out, which JSON has escapes for.
+/// JSON in which the characters that [`safe`] removes are escaped.
 fn safe_json(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     for character in text.chars() {
@@ -259,7 +259,7 @@ fn safe_json(text: &str) -> String {
     clean
 }
 
-/// Characters that change how text reads and are not seen themselves.
+/// Invisible characters that change how a text reads.
 fn is_hidden(character: char) -> bool {
     matches!(
         character,
@@ -271,8 +271,8 @@ fn is_hidden(character: char) -> bool {
     )
 }
 
-/// A script's text without what a terminal or a model could trip over: control characters are
-/// spelled out, invisible ones that change how text reads are left out.
+/// A script's text with control characters escaped, and without invisible characters that change
+/// how it reads.
 pub(super) fn safe(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
@@ -290,7 +290,7 @@ pub(super) fn safe(text: &str) -> String {
     clean
 }
 
-/// One line for a run that went well. After an error one for each state, so that a model knows
+/// One line for a successful run. After an error, one line for each state, so that the model knows
 /// what must not be done again.
 pub(super) fn call_report(report: &Report) -> String {
     let of = |wanted: fn(&CallState) -> bool| -> Vec<&CallRecord> {
@@ -343,7 +343,7 @@ fn names(calls: &[&CallRecord]) -> String {
 
 fn each(what: &str, calls: &[&CallRecord], outcome: &Outcome) -> String {
     let mut text = format!("{what}: {}.", names(calls));
-    // A script that went well has dealt with it.
+    // A successful script has handled it.
     if matches!(outcome, Outcome::Value(_)) {
         return text;
     }
@@ -373,7 +373,7 @@ fn beginning(text: &str, characters: usize) -> String {
     line.chars().take(characters).chain(['…']).collect()
 }
 
-/// Whether there is something left to do, and something done that need not be done again.
+/// Whether the run has something left to do, and calls that need not be repeated.
 pub(super) fn is_resumable(report: &Report) -> bool {
     match report.outcome {
         Outcome::Value(_) | Outcome::Rejected(_) => false,
@@ -382,7 +382,7 @@ pub(super) fn is_resumable(report: &Report) -> bool {
     }
 }
 
-/// Says how the run goes on, and of which calls nobody knows what came of them.
+/// Says how to resume the run, and which calls have an unknown outcome.
 pub(super) fn add_note(
     text: &mut String,
     report: &Report,

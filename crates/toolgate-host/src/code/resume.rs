@@ -1,4 +1,4 @@
-//! From the journal of a run to a run that goes on.
+//! Restores a run from its journal.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -10,43 +10,43 @@ use toolgate_store::{Journal, JournalError, NewRun, PastCallRow, RunHistory, Run
 
 use super::journal::{PastCallState, in_journal};
 
-/// How a run is to go on.
+/// How a run resumes.
 #[derive(Debug, Clone, Default)]
 pub struct Resume {
-    /// Other code than before; its calls have to be those that were made.
+    /// Corrected code. Its first calls must be those that were made.
     pub code: Option<String>,
-    /// What is done about calls of which nobody knows what came of them.
+    /// What to do with calls whose outcome is unknown.
     pub unknown: UnknownCalls,
 }
 
-/// What is done about calls that were sent, and of which nobody knows what came of them. Those that can
-/// be repeated without harm, as their servers say, are made again in any case.
+/// What to do with calls that were sent and whose outcome is unknown. Calls that are safe to
+/// repeat, as their servers say, are repeated in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum UnknownCalls {
-    /// The script is told so.
+    /// The script gets an error.
     #[default]
     Report,
-    /// They are made again. Only a person can want that.
+    /// The calls are repeated. Only a person can choose this.
     Repeat,
 }
 
-/// Why a run does not go on. Nothing was done.
+/// Why a run does not resume. Nothing was done.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ResumeError {
-    /// There is none of this id, or it is somebody else's.
+    /// No run has this id, or it belongs to another caller.
     #[error("There is no run `{0}`, or no longer.")]
     Unknown(String),
-    /// It runs.
+    /// The run has not ended.
     #[error("Run `{0}` is still running.")]
     Running(String),
-    /// It has nothing more to do.
+    /// The run has completed.
     #[error("Run `{0}` has run to its end; there is nothing to resume.")]
     Done(String),
-    /// What was written down of it cannot be read.
+    /// The journal of the run is unreadable.
     #[error("Run `{0}` cannot be resumed: what was written down of it is damaged.")]
     Damaged(String),
-    /// There is no journal here.
+    /// There is no journal.
     #[error("Runs are not kept here, so that none can be resumed.")]
     NotKept,
     /// The journal cannot be used.
@@ -54,28 +54,28 @@ pub enum ResumeError {
     Journal(String),
 }
 
-/// A run, ready to go on.
+/// A run, ready to resume.
 #[derive(Debug)]
 pub(super) struct ResumedRun {
     pub(super) language: Language,
     pub(super) code: String,
-    /// Whose it is.
+    /// The identity that the run belongs to.
     pub(super) caller: String,
     pub(super) history: History,
     pub(super) past: HashMap<CallId, PastCallState>,
     pub(super) earlier: EarlierRun,
 }
 
-/// What a run has from before.
+/// What a run has from its earlier part.
 #[derive(Debug, Default)]
 pub(super) struct EarlierRun {
-    /// What handles stand for.
+    /// The data of media handles.
     pub(super) media: Vec<(String, String)>,
-    /// What was read before it.
+    /// What was read before.
     pub(super) before: Vec<PriorRead>,
-    /// Who began it; who runs it now, where unset.
+    /// The identity that began the run; `None` for the caller who runs it.
     pub(super) owner: Option<Arc<str>>,
-    /// The script that it began with, where it has begun.
+    /// The script that the run began with.
     pub(super) first_code: Option<String>,
 }
 
@@ -85,8 +85,9 @@ impl From<JournalError> for ResumeError {
     }
 }
 
-/// Takes a run over, so that nobody else does. A person at a shell can take over any; others their own, of
-/// the same namespace. `is_repeatable` says whether a call can be made twice.
+/// Takes over a run, so that nobody else resumes it. A person at a shell can take over any run;
+/// others only their own, in the same namespace. `is_repeatable` says whether a call can be made
+/// twice.
 pub(super) fn take(
     journal: &Journal,
     id: &str,
@@ -111,7 +112,7 @@ pub(super) fn take(
     let run = read(journal, id, state, resume.unknown, is_repeatable)
         .and_then(|run| after_reading(journal, id, session, resume, run));
     if let Err(error) = &run {
-        // It is nobody's again.
+        // Others can resume it again.
         journal.end_run(id, RunState::Failed, "", Some(&error.to_string()))?;
     }
     run
@@ -152,7 +153,7 @@ fn read(
     Ok(ResumedRun { language, code, caller, history, past, earlier })
 }
 
-/// Whoever has a run go on has read what is in their session, and may have written other code.
+/// Adds what the caller's session has read, because the caller may have written the corrected code.
 fn after_reading(
     journal: &Journal,
     id: &str,
@@ -165,7 +166,8 @@ fn after_reading(
     if resume.code.as_ref().is_some_and(|new| *new != run.code) {
         run.earlier.before.extend(read_by_the_author(session, &run));
     }
-    // Of sessions that are gone, each tool once: so it does not grow with each time.
+    // Only one entry a tool for sessions that are gone, so that the list does not grow with each
+    // resume.
     for known in run.earlier.before.into_iter().filter(|known| known.session != *here) {
         match all.iter_mut().find(|other| other.tool == known.tool) {
             Some(other) => other.labels = other.labels.union(known.labels),
@@ -178,7 +180,7 @@ fn after_reading(
     Ok(run)
 }
 
-/// Whoever corrects a script may have read what it was told, in a session that is not this one.
+/// The author of corrected code may have read the results of the script in another session.
 fn read_by_the_author(session: &SessionContext, run: &ResumedRun) -> Vec<PriorRead> {
     if session.caller().made_by == MadeBy::Person {
         return Vec::new();
@@ -196,8 +198,8 @@ fn read_by_the_author(session: &SessionContext, run: &ResumedRun) -> Vec<PriorRe
         .collect()
 }
 
-/// The calls whose end is forgotten: the failure that the run ended with, where it can be tried again
-/// without harm, and what a person wants to be repeated.
+/// The calls to repeat: the failure that the run ended with, if it is safe to retry, and what a
+/// person wants to be repeated.
 fn to_be_made_again(
     known: &RunHistory,
     unknown: UnknownCalls,
@@ -214,7 +216,7 @@ fn to_be_made_again(
         matches!(call.outcome, Some(Err(_))).then_some(call)
     });
     if let Some(call) = failure {
-        // What the script did in answer to the failure would not fit a success.
+        // The calls that followed the failure would not follow a success.
         let answered = known.calls.iter().any(|later| later.number > call.number && later.sent);
         let harmless = !call.sent || is_repeatable(&call.name, &call.arguments);
         if harmless && !answered {

@@ -1,4 +1,4 @@
-//! What a script's calls reach: the broker, by way of a session of its own.
+//! The tools that a script can call: through a session of its own, and so through the broker.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(super) struct ScriptTools {
     inner: Arc<ScriptToolsInner>,
 }
 
-/// What a run reaches, and who is told of it.
+/// What the calls of a run need.
 pub(super) struct ScriptContext {
     pub(super) session: Session,
     pub(super) clock: RunClock,
@@ -40,7 +40,7 @@ pub(super) struct ScriptContext {
     pub(super) shapes: Arc<LearnedShapes>,
     pub(super) journal: Option<Arc<RunJournal>>,
     pub(super) progress: Option<mpsc::Sender<Progress>>,
-    /// Which trace the run belongs to; in `_meta`, as it is passed on.
+    /// The trace of the run, as `_meta`.
     pub(super) trace: Option<Map<String, Value>>,
 }
 
@@ -51,35 +51,35 @@ struct ScriptToolsInner {
     waiting: Mutex<Vec<WaitingCall>>,
 }
 
-/// A call that waits for a person.
+/// A call that waits for an approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingCall {
-    /// Its number in the run.
+    /// The number of the call in the run.
     pub number: u64,
-    /// The tool.
+    /// The name of the tool.
     pub name: String,
-    /// The id of the question.
+    /// The id of the approval.
     pub approval: String,
 }
 
 /// Why a call has no value.
 enum ScriptCallError {
-    /// This is thrown in the script.
+    /// An exception in the script.
     Thrown(String),
-    /// A person has to be asked first; the question's id.
+    /// The call waits for the approval with this id.
     Waiting(String),
 }
 
-/// Gives a content block to the client.
+/// The function that gives a content block to the client.
 const EMIT: &str = "emit";
-/// What may be given in that way.
+/// The most bytes of such content.
 const MAX_EMITTED: usize = 16 * 1024 * 1024;
-/// For how many unknown names servers are asked.
+/// For how many unknown names servers are connected.
 const MAX_MISSING: usize = 20;
-/// Comparing a name with all others costs; a script with more unknown names has other problems.
+/// For how many unknown names similar ones are searched, which is expensive.
 const MAX_SUGGESTED: usize = 20;
 const SUGGESTIONS: usize = 3;
-/// What a script is told of a call that may or may not have happened.
+/// The error of a call that may or may not have happened.
 const UNKNOWN: &str = "the outcome of this call is unknown: it was sent before the run was \
                        interrupted; it is not repeated";
 
@@ -94,7 +94,7 @@ impl ScriptTools {
         Self { inner: Arc::new(inner) }
     }
 
-    /// The calls that wait for a person.
+    /// The calls that wait for an approval.
     pub(super) fn waiting(&self) -> Vec<WaitingCall> {
         let mut waiting = self.inner.waiting.lock().clone();
         waiting.sort_by_key(|call| call.number);
@@ -194,19 +194,19 @@ impl ScriptToolsInner {
             .collect()
     }
 
-    /// Does what a call of an earlier run left behind here, beside its result.
+    /// Repeats the side effects of a call of an earlier part of the run.
     fn recall(&self, id: CallId, past: &PastCallState) {
         if past.name == EMIT
             && let Ok(arguments) = serde_json::from_str(&past.arguments)
         {
-            // What the client is given is given again; that it was too much was said before.
+            // The client gets the content again. The script already knows if it was too much.
             let _ = self.emit(arguments);
         }
         let answer = past.answer.as_ref().map(|answer| match answer {
             Ok(value) => serde_json::from_str(value).unwrap_or_else(|_| json!(value)),
             Err(message) => json!(message),
         });
-        // What was not sent has nothing of a server.
+        // Only a call that was sent has data of a server.
         if let Some(mut result) = answer.filter(|_| past.sent) {
             let context =
                 CallContext::of_run(self.context.session.context(), &self.context.run, id);
@@ -219,7 +219,7 @@ impl ScriptToolsInner {
         }
     }
 
-    /// Makes a call, unless it was sent before the run was interrupted and may not be repeated.
+    /// Makes a call, unless it was sent before the run was interrupted and must not be repeated.
     async fn call_unless_sent(
         &self,
         id: CallId,
@@ -256,7 +256,7 @@ impl ScriptToolsInner {
                 }
             })?;
         match MetaTool::named(name) {
-            // By a name that the script found out: what it calls is what is called.
+            // The script chose the tool at run time: the inner call counts.
             Some(MetaTool::Call) => {
                 let request = named_call(arguments)?;
                 return Box::pin(self.call(id, &request.0, &request.1, cancel)).await;
@@ -291,7 +291,7 @@ impl ScriptToolsInner {
         self.value(None, failed)
     }
 
-    /// Nobody knows what came of a call, unless it can be made again without harm.
+    /// Notes an unknown outcome, unless the call is safe to repeat.
     fn mark_unknown(&self, id: CallId, name: &str) {
         if let Some(journal) = &self.context.journal
             && !is_repeatable(self.context.session.host(), name, "{}")
@@ -310,7 +310,7 @@ impl ScriptToolsInner {
         raw(&value)
     }
 
-    /// Takes a content block for the client, from a language that has no other way to give one.
+    /// Takes a content block for the client, for languages without another way.
     fn emit(&self, mut arguments: Map<String, Value>) -> Result<Box<RawValue>, ScriptCallError> {
         let block = arguments.remove("block").unwrap_or_default();
         let block = raw(&block)?;
@@ -323,7 +323,7 @@ impl ScriptToolsInner {
         raw(&Value::Null)
     }
 
-    /// Discovery from within a script: the same meta-tools, their answers as data.
+    /// Calls a meta-tool for the script, and returns its result as data.
     async fn meta_call(
         &self,
         tool: MetaTool,
@@ -340,25 +340,25 @@ impl ScriptToolsInner {
         raw(&value)
     }
 
-    /// A sign of life for a client that waits: how many calls have been answered.
+    /// Reports progress to a waiting client: the number of answered calls.
     fn report_progress(&self, name: &str) {
         let done = self.done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
         if let Some(progress) = &self.context.progress {
             let message = Some(format!("{done} calls answered, the last of {name}"));
-            // A client that does not keep up loses some of it.
+            // A slow client misses some reports.
             let _ = progress.try_send(Progress { progress: f64::from(done), total: None, message });
         }
     }
 }
 
-/// Whether a call can be made twice without harm, as the tool's server says and where it is believed.
+/// Whether a call is safe to repeat, as the tool's annotations say and if the policy trusts them.
 pub(super) fn is_repeatable(host: &Host, name: &str, arguments: &str) -> bool {
     let name = called_name(name, arguments);
     let Some(tool) = host.catalog().read().resolve(&name).cloned() else { return false };
     host.broker().policy_of(&tool).is_repeatable()
 }
 
-/// The tool that a call is of, where that is an argument of `call_tool`.
+/// The called tool, which is an argument in the case of `call_tool`.
 fn called_name(name: &str, arguments: &str) -> String {
     let named = || named_call(serde_json::from_str(arguments).ok()?).ok();
     match MetaTool::named(name) {

@@ -1,4 +1,4 @@
-//! What tools return, where their servers do not say: learned from the results seen.
+//! Learns the shapes of results from the results themselves, for tools without an output schema.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -13,19 +13,19 @@ use toolgate_store::ShapeStore;
 
 use super::value::{self, Wrapping};
 
-/// The shapes of results, by server and definition. A definition that changes is learned anew.
+/// The shapes of results, by server and definition. A changed definition is learned again.
 #[derive(Debug)]
 pub(crate) struct LearnedShapes {
     known: Mutex<ShapeTable>,
     store: Option<ShapeStore>,
-    /// One write of a server's shapes at a time, the last one last.
+    /// Serializes the writes, so that the last one wins.
     writing: Arc<Mutex<()>>,
 }
 
 #[derive(Debug, Default)]
 struct ShapeTable {
     shapes: HashMap<ServerName, BTreeMap<String, Shape>>,
-    /// What definitions say of their results, so that no call has to read one again.
+    /// What definitions declare about their results, so that each is read once.
     declared: HashMap<Fingerprint, Option<Wrapping>>,
     loaded: HashSet<ServerName>,
 }
@@ -40,7 +40,7 @@ impl LearnedShapes {
         Self { known: Mutex::default(), store, writing: Arc::default() }
     }
 
-    /// Whether a tool declares its result, and how that is wrapped.
+    /// How a tool's declared result is wrapped; `None` if it declares none.
     pub(super) fn declared(&self, tool: &Tool) -> Option<Wrapping> {
         let fingerprint = tool.definition.fingerprint();
         if let Some(declared) = self.known.lock().declared.get(&fingerprint) {
@@ -58,14 +58,14 @@ impl LearnedShapes {
         declared
     }
 
-    /// What is known of the results of a tool that does not declare them.
+    /// The learned shape of a tool's results.
     pub(crate) fn shape(&self, tool: &Tool) -> Option<Shape> {
         let mut known = self.known.lock();
         self.load(&mut known, &tool.id.server);
         known.shapes.get(&tool.id.server)?.get(&key(tool)).cloned()
     }
 
-    /// Takes in what a direct call returned.
+    /// Learns from the result of a direct call.
     pub(crate) fn learn_from_result(&self, tool: &Tool, result: &Value) {
         if self.declared(tool).is_none()
             && let Some(value) = value::data_of(result)
@@ -74,7 +74,7 @@ impl LearnedShapes {
         }
     }
 
-    /// Takes in one more result.
+    /// Learns from one more result.
     pub(super) fn learn(&self, tool: &Tool, value: &Value) {
         let server = &tool.id.server;
         let mut known = self.known.lock();
@@ -101,7 +101,7 @@ impl LearnedShapes {
         });
     }
 
-    /// Reads what was kept of a server, once.
+    /// Reads the stored shapes of a server, once.
     fn load(&self, known: &mut ShapeTable, server: &ServerName) {
         if !known.loaded.insert(server.clone()) {
             return;

@@ -1,17 +1,17 @@
-//! What a tool's result is in a script.
+//! Converts the result of a tool to a value of a script.
 
 use serde_json::Value;
 use thiserror::Error;
 
 use super::media::Media;
 
-/// Whether structured content only holds what a tool returns. Up to 2025-11-25 it has to be an
-/// object, so that SDKs wrap a list or a text: `{"result": […]}`.
+/// Whether structured content wraps the value. Up to 2025-11-25 it has to be an object, so that
+/// SDKs wrap a list or a text: `{"result": […]}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wrapping {
-    /// It is what the tool returns.
+    /// The structured content is the value.
     None,
-    /// What the tool returns is in `result`.
+    /// The value is in `result`.
     Result,
 }
 
@@ -20,13 +20,11 @@ pub(super) enum Wrapping {
 #[error("{0}")]
 pub(super) struct ToolError(pub(super) String);
 
-/// The most of an error that a script is shown.
+/// The most characters of an error that a script gets.
 const ERROR_CHARACTERS: usize = 4_000;
 
-/// A result as a value: structured content where there is any; else text, parsed if it is JSON;
-/// other or several blocks as a list of blocks. The error is what an exception says.
-///
-/// Where the structured content is `wrapped`, it is what it holds.
+/// The value of a result: its structured content; or else its text, parsed if it is JSON; or else
+/// its list of blocks. A result that is an error becomes an exception.
 pub(super) fn of_result(
     mut result: Value,
     wrapping: Wrapping,
@@ -52,7 +50,7 @@ pub(super) fn of_result(
     Ok(of_blocks(blocks, media))
 }
 
-/// The data of a result that a script would get, where it is data and no error.
+/// The value that a script would get, if the result is data and no error.
 pub(super) fn data_of(result: &Value) -> Option<Value> {
     let is_error = result.get("isError").and_then(Value::as_bool) == Some(true);
     let blocks = result.get("content").and_then(Value::as_array)?;

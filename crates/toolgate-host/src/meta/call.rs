@@ -17,7 +17,7 @@ pub(super) struct CallRequest {
     arguments: Arguments,
 }
 
-/// Models often write the arguments down as text. What they mean is clear, so it is taken.
+/// Models often write the arguments as text. The meaning is clear, so it is accepted.
 #[derive(Debug, Deserialize)]
 #[serde(untagged, expecting = "`arguments` has to be an object")]
 enum Arguments {
@@ -26,8 +26,8 @@ enum Arguments {
     None(()),
 }
 
-/// Calls the tool. Whatever goes wrong is told to the model as a result; only a cancellation is
-/// not, since nobody waits for it.
+/// Calls the tool. Errors become results for the model, except a cancellation, because nobody waits
+/// for its result.
 pub(super) async fn call(
     session: &Session,
     request: CallRequest,

@@ -1,15 +1,15 @@
-//! The definitions of the meta-tools. They are all that a deferred session pays for.
+//! The definitions of the meta-tools. A session with deferred tools pays for nothing else.
 
 use serde_json::{Value, json};
 use toolgate_catalog::ExposureKind;
 
 use super::MetaTool;
 
-/// What the definitions depend on, beside the kind of session.
+/// What the definitions depend on, apart from the exposure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a thing of its own")]
 pub(crate) struct MetaToolOptions {
-    /// Whether tools that were found stay loaded.
+    /// Whether found tools stay loaded.
     pub(crate) keep_loaded_tools: bool,
     /// Whether scripts may run.
     pub(crate) scripts: bool,
@@ -19,7 +19,7 @@ pub(crate) struct MetaToolOptions {
     pub(crate) servers: bool,
     /// Whether there are skills.
     pub(crate) skills: bool,
-    /// Whether there are resources, which results link to.
+    /// Whether there are resources, which results may link to.
     pub(crate) resources: bool,
 }
 
@@ -30,11 +30,11 @@ pub(crate) fn meta_definitions(kind: ExposureKind, offer: MetaToolOptions) -> Ve
         .into_iter()
         .filter(|tool| match tool {
             MetaTool::Search | MetaTool::Details => offer.deferred,
-            // Where nothing may run, a session for scripts still has to call tools.
+            // A session for scripts has to call tools if scripts are off.
             MetaTool::Call => offer.deferred && (kind != ExposureKind::Code || !offer.scripts),
             MetaTool::Run | MetaTool::Resume => offer.deferred && offer.scripts,
-            // Long outputs, skills and resources. Where tools are deferred the list is the same
-            // whatever servers turn out to have.
+            // For long outputs, skills and resources. With deferred tools, the list must not depend
+            // on what servers have.
             MetaTool::Read => offer.deferred || offer.skills || offer.resources,
             MetaTool::FindServers | MetaTool::Enable | MetaTool::Disable => offer.servers,
             MetaTool::LoadSkill => offer.skills,
@@ -207,7 +207,7 @@ fn annotations(tool: MetaTool) -> Value {
         MetaTool::Enable => json!({ "openWorldHint": true, "idempotentHint": true }),
         MetaTool::Disable => json!({ "destructiveHint": false, "idempotentHint": true }),
         MetaTool::LoadSkill => json!({ "destructiveHint": false }),
-        // What a call does depends on the tool that is called.
+        // The effect depends on the tool that is called.
         MetaTool::Call | MetaTool::Run | MetaTool::Resume => json!({ "openWorldHint": true }),
     }
 }

@@ -16,7 +16,7 @@ use crate::session::Session;
 pub(super) struct DetailsRequest {
     #[serde(default)]
     names: Vec<String>,
-    /// Another spelling that models come up with.
+    /// A spelling that models use.
     #[serde(default)]
     name: Option<String>,
     #[serde(default)]
@@ -37,7 +37,7 @@ enum DetailFormat {
 
 const MAX_NAMES: usize = 20;
 const SUGGESTIONS: usize = 3;
-/// A definition on its own is always given whole. Further ones only as far as there is room.
+/// A single definition is always shown in full. Further ones are shown while there is room.
 const ROOM_CHARACTERS: usize = 200_000;
 
 pub(super) async fn details(session: &Session, request: &DetailsRequest) -> Value {
@@ -96,7 +96,7 @@ pub(super) async fn details(session: &Session, request: &DetailsRequest) -> Valu
     result(&text, &json!({ "tools": tools }))
 }
 
-/// A tool as a function of a language; `None` for the definition itself.
+/// The tool as a function of a language; `None` for the JSON format.
 fn declaration(session: &Session, tool: &Tool, format: DetailFormat) -> Option<String> {
     let render = match format {
         DetailFormat::Json => return None,

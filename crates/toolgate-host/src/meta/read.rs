@@ -27,16 +27,20 @@ pub(super) struct ReadRequest {
 const URI_CHARACTERS: usize = 200;
 const TYPE_CHARACTERS: usize = 80;
 
-/// A part of what is kept under an id, or of a resource.
+/// Reads a part of an output, or of a resource.
 pub(super) async fn read(session: &Session, request: &ReadRequest, options: CallOptions) -> Value {
     let ReadRequest { id, offset: Whole(offset), pattern } = request;
     let (host, outputs) = (session.host(), session.host().code().outputs(session.context()));
-    // From the beginning on it is read anew; an offset is one in what was read last.
+    // A read from the beginning fetches the resource again. An offset refers to what was fetched
+    // last.
     let is_kept = *offset > 0 && outputs.page(id, 0, 0).is_ok();
     if resources::is_ours(id) && !is_kept {
         match resource_text(session, id, options).await {
             Ok(text) => outputs.store_as(id, &text),
-            Err(problem) => return error_result(&problem),
+            Err(CallFailure::Refused { message, .. } | CallFailure::UnknownTool(message)) => {
+                return error_result(&message);
+            }
+            Err(CallFailure::Cancelled) => return error_result("The call was cancelled."),
         }
     }
     let tokens = host.code().output_tokens();
@@ -70,12 +74,13 @@ pub(super) async fn read(session: &Session, request: &ReadRequest, options: Call
     json!({ "content": [{ "type": "text", "text": text }] })
 }
 
-/// A resource as text: a model whose client knows nothing of resources can follow a link all the same.
+/// Reads a resource as text, so that a model can follow a link even if its client does not support
+/// resources.
 async fn resource_text(
     session: &Session,
     uri: &str,
     options: CallOptions,
-) -> Result<String, String> {
+) -> Result<String, CallFailure> {
     let params = Map::from_iter([("uri".to_owned(), json!(uri))]);
     let result =
         resources::read(session, params, options).await.map_err(|failure| match failure {

@@ -8,7 +8,7 @@ use toolgate_catalog::{Catalog, Exposure, ExposureKind, Tool, nearest};
 use toolgate_search::{MAX_QUERIES, Query};
 use toolgate_upstream::StateKind;
 
-use super::{Whole, absent, elsewhere, one_line, result};
+use super::{Whole, notes, one_line, result};
 use crate::{
     encoding::EncodedQueries,
     host::Host,
@@ -20,22 +20,17 @@ use crate::{
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct SearchRequest {
-    /// One query.
     query: Option<String>,
-    /// Several queries.
     #[serde(deserialize_with = "one_or_several")]
     queries: Vec<String>,
-    /// Only this server.
     server: Option<String>,
-    /// How many tools at most.
     limit: Option<Whole<1>>,
-    /// How much of each.
     detail: SearchDetail,
-    /// Unload what was found so far first, where that is possible.
+    /// Unloads the tools found so far first, if that is possible.
     unload: bool,
 }
 
-/// Models write one query where several are asked for, and `null` for none.
+/// Models send one query instead of a list, and `null` for none.
 fn one_or_several<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged, expecting = "expected a list of queries")]
@@ -51,16 +46,15 @@ fn one_or_several<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Stri
     })
 }
 
-/// How much is shown of a tool that was found.
+/// How much of a found tool is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum SearchDetail {
-    /// Its name.
     Name,
-    /// And its description.
+    /// The name and the description.
     #[default]
     Description,
-    /// And its input schema.
+    /// The name, the description and the input schema.
     Schema,
 }
 
@@ -68,12 +62,12 @@ const MAX_LIMIT: usize = 50;
 const MAX_QUERY_CHARACTERS: usize = 1_000;
 const DESCRIPTION_CHARACTERS: usize = 300;
 const SERVER_CHARACTERS: usize = 120;
-/// How many servers are named where nothing matched.
+/// How many servers are named if nothing matched.
 const LISTED_SERVERS: usize = 30;
-/// Schemas are shown as far as there is room for them.
+/// How many characters of schemas are shown.
 const SCHEMA_ROOM_CHARACTERS: usize = 60_000;
 
-/// What was found, and how to say it.
+/// The result of a search, while it is written.
 struct SearchReport<'a> {
     session: &'a Session,
     catalog: &'a Catalog,
@@ -103,7 +97,7 @@ pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value 
         .server
         .as_deref()
         .map(|server| host.catalog().read().server(server).map(|entry| entry.name.to_string()));
-    // What is switched off cannot be called, so that it is not found.
+    // Tools of disabled servers cannot be called, so they are not searched.
     let on = match &known {
         Some(Some(name)) => Some(vec![name.clone()]),
         _ => servers_that_are_on(host),
@@ -145,7 +139,7 @@ pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value 
     if let Some(None) = known {
         report.note_unknown_server();
     }
-    // Only what the model did not have before is marked as it was before.
+    // Taken before the tools are loaded, so that new ones are not marked.
     let loaded: Vec<bool> = tools.iter().map(|tool| session.is_loaded(tool, &catalog)).collect();
     let groups = if tools.is_empty() {
         report.nothing_found(&queries)
@@ -156,8 +150,8 @@ pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value 
     report.notes.extend(note);
     report.closing_notes(exposure, tools.is_empty(), added);
     report.notes.extend(encoded.note);
-    report.notes.extend(absent::notes(host, &catalog));
-    report.notes.extend(elsewhere::notes(session, &catalog, &queries));
+    report.notes.extend(notes::absent_servers(host, &catalog));
+    report.notes.extend(notes::other_servers(session, &catalog, &queries));
     let SearchReport { mut text, notes, .. } = report;
     for note in &notes {
         let _ = write!(text, "\n{note}");
@@ -167,7 +161,7 @@ pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value 
 }
 
 impl SearchReport<'_> {
-    /// Groups by server; the server of the best hit first, each server's tools by rank.
+    /// Groups by server. The server of the best tool comes first.
     fn found(&mut self, queries: &[String], tools: &[&Tool], loaded: &[bool]) -> Vec<Value> {
         let _ = writeln!(
             self.text,
@@ -230,7 +224,7 @@ impl SearchReport<'_> {
         row
     }
 
-    /// A bounded list of servers and counts, never a dump.
+    /// A bounded list of servers and counts.
     fn nothing_found(&mut self, queries: &[String]) -> Vec<Value> {
         if queries.is_empty() {
             self.text.push_str("Say what to search for. The servers:\n");
@@ -263,7 +257,7 @@ impl SearchReport<'_> {
         let tools = format!("{count} tool{plural}");
         let state = match (host.is_off(&server.into()), self.waits(server), count) {
             (true, ..) => "disabled".to_owned(),
-            // How many it has is unknown.
+            // The number of its tools is unknown.
             (false, true, 0) => "not connected".to_owned(),
             (false, true, _) => format!("{tools}; not connected, a call connects it"),
             (false, false, _) => tools,
@@ -277,7 +271,7 @@ impl SearchReport<'_> {
         format!("{server} ({state}){description}")
     }
 
-    /// Whether a server is left alone until it is needed, and is not connected.
+    /// Whether a lazy server is not connected.
     fn waits(&self, server: &str) -> bool {
         let host = self.session.host();
         let idle = host.servers().state(server).is_some_and(|state| state.kind == StateKind::Idle);
@@ -301,7 +295,7 @@ impl SearchReport<'_> {
 
     fn closing_notes(&mut self, exposure: &Exposure, nothing: bool, added: usize) {
         let kind = exposure.kind;
-        // Ends at the first deferred tool, so that only a small, direct set is looked at whole.
+        // Stops at the first deferred tool, so that only a small direct set is checked completely.
         let all_loaded = exposure.loads_everything()
             || self
                 .catalog
@@ -325,7 +319,7 @@ impl SearchReport<'_> {
     }
 }
 
-/// The servers that are not switched off; `None` where all are on.
+/// The enabled servers; `None` if all are.
 fn servers_that_are_on(host: &Host) -> Option<Vec<String>> {
     let off = host.inner.enabled.off();
     if off.is_empty() {
@@ -336,7 +330,7 @@ fn servers_that_are_on(host: &Host) -> Option<Vec<String>> {
     Some(names.map(ToString::to_string).collect())
 }
 
-/// An error's text as a sentence of its own.
+/// The text as a sentence.
 fn capitalised(text: &str) -> String {
     let mut characters = text.chars();
     let first = characters.next().map(|first| first.to_uppercase().to_string());

@@ -1,4 +1,4 @@
-//! `search_available_servers`, `enable_server` and `disable_server`.
+//! `search_available_servers`, `enable_server`, `disable_server` and `load_skill`.
 
 use std::{fmt::Write, sync::Arc};
 
@@ -39,7 +39,7 @@ const MAX_FOUND: usize = 20;
 const QUERY_CHARACTERS: usize = 1_000;
 const DESCRIPTION_CHARACTERS: usize = 200;
 const NOTE_CHARACTERS: usize = 200;
-/// How many of a server's tools are named.
+/// How many tools of a server are named.
 const NAMED_TOOLS: usize = 10;
 
 pub(super) async fn find(session: &Session, request: &FindRequest) -> Value {
@@ -53,7 +53,7 @@ pub(super) async fn find(session: &Session, request: &FindRequest) -> Value {
     if let Some(registry) = &host.settings().directory.registry {
         let known = registry.known().await;
         let (inner, entries) = (Arc::clone(&host.inner), known.entries);
-        // Where that fails, what was known before is searched.
+        // If that fails, the earlier entries are searched.
         let _ = tokio::task::spawn_blocking(move || inner.directory.list(&entries)).await;
         notes.extend(known.notes.iter().map(|note| one_line(note, NOTE_CHARACTERS)));
     }
@@ -84,7 +84,7 @@ pub(super) async fn find(session: &Session, request: &FindRequest) -> Value {
     result(text.trim_end(), &json!({ "found": rows, "notes": notes }))
 }
 
-/// A line and a row about something that can be had.
+/// A line and a row about an entry of the directory.
 fn described(host: &Host, item: &DirectoryEntry) -> (String, Value) {
     let (kind, name, state, description) = match item {
         DirectoryEntry::Server(server) => {
@@ -114,8 +114,8 @@ fn described(host: &Host, item: &DirectoryEntry) -> (String, Value) {
     (line, json!({ "kind": kind, "name": name, "state": state, "description": description }))
 }
 
-/// How it stands with a server, for a model.
-pub(super) fn state_of(host: &Host, server: &ServerName) -> String {
+/// The state of a server, for a model.
+fn state_of(host: &Host, server: &ServerName) -> String {
     match host.servers().state(server.as_str()).unwrap_or_default().kind {
         StateKind::Ready => "connected",
         StateKind::Connecting => "starting",
@@ -154,14 +154,14 @@ pub(super) async fn enable(
     Ok(result(&text, &data))
 }
 
-/// What a model is told of an attempt to enable a server.
-pub(super) enum EnableReport {
+/// What a model is told about an attempt to enable a server.
+enum EnableReport {
     Text { text: String, data: Value },
     Problem(String),
     Cancelled,
 }
 
-pub(super) fn enable_report(host: &Host, name: &str, enabled: EnableOutcome) -> EnableReport {
+fn enable_report(host: &Host, name: &str, enabled: EnableOutcome) -> EnableReport {
     let shown = one_line(name, 200);
     let plain = name.split('@').next().unwrap_or(name);
     EnableReport::Problem(match enabled {
@@ -209,7 +209,7 @@ pub(super) fn enable_report(host: &Host, name: &str, enabled: EnableOutcome) -> 
     })
 }
 
-/// Records what was decided of a server, and for whom.
+/// Records a decision about a server.
 fn note(session: &Session, server: &str, verdict: &str, rule: String) {
     let context = session.context();
     session.host().broker().record(AuditRecord {
@@ -252,4 +252,59 @@ pub(super) async fn disable(session: &Session, request: &ServerRequest) -> Value
          refused until enable_server; new conversations do not see them."
     );
     result(&text, &json!({ "server": server, "state": "disabled" }))
+}
+
+/// The arguments of `load_skill`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SkillRequest {
+    name: String,
+}
+
+/// How many bytes of a skill's text are shown at once.
+const BODY_BYTES: usize = 24_000;
+
+/// Returns the text of a skill, and connects the servers it declares. If a server cannot be
+/// connected, the result says so, and has the text anyway.
+pub(super) async fn load(
+    session: &Session,
+    request: &SkillRequest,
+    options: &CallOptions,
+) -> Result<Value, CallFailure> {
+    let host = session.host();
+    let skills = &host.settings().directory.skills;
+    let Some(skill) = skills.named(&request.name) else {
+        let names = skills.skills.iter().map(|skill| skill.name.as_str());
+        let nearest = nearest(&request.name, names, 3);
+        let hint = if nearest.is_empty() {
+            "search_available_servers finds those there are.".to_owned()
+        } else {
+            format!("Nearest: {}.", nearest.join(", "))
+        };
+        let shown = one_line(&request.name, 64);
+        return Ok(error_result(&format!("There is no skill `{shown}`. {hint}")));
+    };
+    let mut remarks = Vec::new();
+    for server in &skill.servers {
+        let enabled = host.enable(server, session.context().caller(), options).await;
+        match enable_report(host, server, enabled) {
+            EnableReport::Text { text, .. } | EnableReport::Problem(text) => remarks.push(text),
+            EnableReport::Cancelled => return Err(CallFailure::Cancelled),
+        }
+    }
+    let shown = &skill.body[..skill.body.floor_char_boundary(BODY_BYTES)];
+    let mut text = format!("Skill {}\n\n{shown}", skill.name);
+    if shown.len() < skill.body.len() {
+        let id = session.host().code().outputs(session.context()).store(&skill.body);
+        let (next, total) = (shown.len(), skill.body.len());
+        let _ = write!(
+            text,
+            "\n[{total} bytes in all; the rest: read_output with id: {id}, offset: {next}]"
+        );
+    }
+    for remark in &remarks {
+        let _ = write!(text, "\n\n{remark}");
+    }
+    let data = json!({ "skill": skill.name, "servers": skill.servers, "remarks": remarks });
+    Ok(result(&text, &data))
 }

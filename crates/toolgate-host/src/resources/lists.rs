@@ -22,14 +22,14 @@ use super::{
     subscriptions::{EventBus, ResourceEvent},
 };
 
-/// What a server listed.
+/// The list of one server.
 #[derive(Debug, Default)]
 pub(super) struct ServerList {
     /// The entries, in the server's order.
     pub(super) items: Vec<ListItem>,
     /// Their URIs or names.
     pub(super) keys: HashSet<Box<str>>,
-    /// What of it is missing, and why.
+    /// What is missing, and why.
     pub(super) cut: Option<String>,
 }
 
@@ -50,31 +50,30 @@ pub(super) enum ListError {
 /// An entry, as the server sent it.
 #[derive(Debug)]
 pub(super) struct ListItem {
-    /// The entry.
     pub(super) value: Value,
-    /// How long it is as text.
+    /// The length as text.
     pub(super) bytes: usize,
 }
 
 const MAX_PAGES: usize = 200;
 const MAX_ITEMS: usize = 10_000;
-/// What one server's list may take, as text.
+/// The most bytes of one server's list, as text.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
-/// What one entry may take. Icons are data in it at times.
+/// The most bytes of one entry. Some contain icons as data.
 const MAX_ITEM_BYTES: usize = 128 * 1024;
-/// The longest URI. A name has less.
+/// The longest URI. Names are shorter.
 const MAX_KEY_BYTES: usize = 8 * 1024;
-/// Why a server that is not there lists nothing.
+/// Why an absent server lists nothing.
 pub(super) const NOT_CONNECTED: &str = "it is not connected";
 
 impl ServerList {
-    /// The text that tells this entry from others.
+    /// The URI or name of an entry.
     pub(super) fn key(&self, index: usize, kind: ListKind) -> &str {
         let value = self.items.get(index).map(|item| &item.value);
         value.and_then(|value| value.get(kind.key())?.as_str()).unwrap_or_default()
     }
 
-    /// Takes an entry; says whether there is room for more.
+    /// Adds an entry. Returns whether there is room for more.
     fn take(&mut self, value: Value, kind: ListKind, total: &mut usize) -> bool {
         let Some(key) = value.get(kind.key()).and_then(Value::as_str) else {
             return self.leave_out("entries that cannot be read");
@@ -91,7 +90,7 @@ impl ServerList {
             self.leave_out("what comes after the first entries: there are too many");
             return false;
         }
-        // Where two are one, the first is used.
+        // Of two equal entries the first is used.
         if self.keys.insert(key) {
             *total += bytes;
             self.items.push(ListItem { value, bytes });
@@ -121,7 +120,7 @@ fn is_not_connected(error: &BrokerError) -> bool {
     matches!(error, BrokerError::Call(error) if matches!(**error, CallError::NotConnected { .. }))
 }
 
-/// Asks a server for everything of a kind. A server that does not know the method has nothing.
+/// Reads all pages of a list. A server that does not support the method has an empty list.
 pub(super) async fn list_all(
     broker: &Arc<Broker>,
     server: &ServerName,
@@ -155,7 +154,7 @@ pub(super) async fn list_all(
         }
         cursor = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
         let Some(next) = &cursor else { return Ok(list) };
-        // A cursor that leads back to itself would be followed for ever.
+        // A repeated cursor would be followed for ever.
         if next.len() > MAX_KEY_BYTES || !seen.insert(next.clone()) {
             list.leave_out("pages that lead in a circle");
             return Ok(list);
@@ -172,22 +171,22 @@ pub(super) struct ListCache {
     events: EventBus,
 }
 
-/// What is known of one list.
+/// A cached list.
 #[derive(Debug, Clone, Default)]
 pub(super) struct CachedList {
-    /// What was listed last; empty where nothing was yet.
+    /// The last list; empty if there was none.
     pub(super) list: Arc<ServerList>,
-    /// Why it may not be all.
+    /// Why it may be incomplete.
     pub(super) problem: Option<String>,
 }
 
 #[derive(Debug, Default)]
 struct CacheEntry {
     known: CachedList,
-    /// When it is asked for again.
+    /// When it is requested again.
     good_until: Option<Instant>,
     asking: Option<PendingList>,
-    /// Grows with each change, so that an answer from before is not taken for the present.
+    /// Grows with each change, so that an earlier answer is not used.
     round: u64,
 }
 
@@ -197,13 +196,13 @@ struct PendingList {
     done: watch::Receiver<bool>,
 }
 
-/// How long a list waits for a server. Who is later is announced.
+/// How long a request waits for the list of a server. A later list is announced.
 pub(super) const LIST_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long a server has for all its pages.
+/// How long a server has for all pages.
 const LIST_READ_LIMIT: Duration = Duration::from_mins(1);
-/// Servers that announce nothing are asked again after this time.
+/// Lists are requested again after this time, because some servers announce no changes.
 const GOOD_FOR: Duration = Duration::from_mins(5);
-/// And those that failed after this.
+/// The same after a failure.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
 
 impl ListCache {
@@ -211,8 +210,8 @@ impl ListCache {
         Self { entries: Mutex::default(), events }
     }
 
-    /// Asks those of `servers` whose list is not known or no longer good, all at once, and waits for
-    /// them a short time.
+    /// Requests the lists of `servers` that are missing or outdated, all at once, and waits a short
+    /// time for them.
     pub(super) async fn refresh(
         self: &Arc<Self>,
         broker: &Arc<Broker>,
@@ -221,12 +220,12 @@ impl ListCache {
     ) {
         join_all(servers.iter().map(|server| async move {
             let mut deadline = None;
-            // Again, where the list became another one while it was asked for: so it is with a server
-            // that was about to be connected.
+            // Repeated if the list changed meanwhile, as it does with a server that has just
+            // connected.
             while let Some(mut asking) = self.request(broker, server, kind) {
                 let until = *deadline.get_or_insert(asking.since + LIST_TIMEOUT);
                 let done = asking.done.wait_for(|done| *done);
-                // Late ones go on, and are announced when they are done.
+                // A late list is announced when it is complete.
                 if !matches!(tokio::time::timeout_at(until.into(), done).await, Ok(Ok(_))) {
                     break;
                 }
@@ -235,7 +234,7 @@ impl ListCache {
         .await;
     }
 
-    /// What is known of a server's list.
+    /// The cached list of a server.
     pub(super) fn known(&self, server: &ServerName, kind: ListKind) -> CachedList {
         let entries = self.entries.lock();
         let Some(entry) = entries.get(&(server.clone(), kind)) else {
@@ -249,13 +248,13 @@ impl ListCache {
         known
     }
 
-    /// Whether a server has been asked for its list since it last changed.
+    /// Whether a server's list was requested since it last changed.
     pub(super) fn is_known(&self, server: &ServerName, kind: ListKind) -> bool {
         let entries = self.entries.lock();
         entries.get(&(server.clone(), kind)).is_some_and(|entry| entry.good_until.is_some())
     }
 
-    /// The list is another one now: it is asked for when it is needed next.
+    /// Marks a list as outdated: it is requested when it is needed next.
     pub(super) fn outdated(&self, server: &ServerName, kind: ListKind) {
         if let Some(entry) = self.entries.lock().get_mut(&(server.clone(), kind)) {
             entry.round += 1;
@@ -264,7 +263,7 @@ impl ListCache {
         }
     }
 
-    /// Sees to it that a list is asked for, unless it is good.
+    /// Requests a list unless it is current. Returns the pending request.
     fn request(
         self: &Arc<Self>,
         broker: &Arc<Broker>,
@@ -298,7 +297,7 @@ impl ListCache {
         Some(asking)
     }
 
-    /// Keeps what came of asking. Says whether there is anything new in it.
+    /// Stores the outcome of a request. Returns whether the list may have changed.
     fn put(
         &self,
         server: &ServerName,
@@ -320,7 +319,7 @@ impl ListCache {
                 entry.good_until = Some(now + GOOD_FOR);
                 changed
             }
-            // What it listed before is the best that there is.
+            // The earlier list is the best there is.
             Err(error) => {
                 entry.known.problem = Some(error.to_string());
                 entry.good_until = Some(now + RETRY_AFTER);
@@ -331,24 +330,24 @@ impl ListCache {
 }
 
 impl PendingList {
-    /// Whether somebody still works on it.
+    /// Whether the request is still pending.
     fn goes_on(&self) -> bool {
         !*self.done.borrow() && self.done.has_changed().is_ok()
     }
 }
 
-/// The names of all prompts that are known.
+/// The exposed names of all known prompts.
 #[derive(Debug, Default)]
 pub(super) struct PromptNames {
     lists: Vec<(ServerName, Arc<ServerList>)>,
-    /// By server and place in its list, as in `lists`.
+    /// By server and index, as in `lists`.
     names: Vec<Vec<ExposedName>>,
     by_name: HashMap<ExposedName, (usize, usize)>,
 }
 
-/// Whether a prompt of this name could be the server's.
+/// Whether a prompt of this name could belong to the server.
 pub(super) fn could_name(server: &ServerEntry, prompt: &str) -> bool {
-    // What stands before a name shows in any name.
+    // The prefix of any exposed name of the server.
     let example = (ToolId::new(server.name.clone(), "x"), server.prefix.as_deref());
     expose([example])
         .first()
@@ -357,7 +356,7 @@ pub(super) fn could_name(server: &ServerEntry, prompt: &str) -> bool {
 }
 
 impl PromptNames {
-    /// The names of what these servers list, with the prefixes that the catalogue has for them.
+    /// Names the prompts in these lists, with the prefixes from the catalog.
     pub(super) fn new(lists: Vec<(ServerName, Arc<ServerList>)>, catalog: &Catalog) -> Self {
         let ids = lists.iter().flat_map(|(server, list)| {
             let prefix = catalog.server(server.as_str()).and_then(|entry| entry.prefix.as_deref());
@@ -375,7 +374,7 @@ impl PromptNames {
         Self { lists, names, by_name }
     }
 
-    /// Whether these are the names of these very lists.
+    /// Whether these names belong to exactly these lists.
     pub(super) fn are_of(&self, lists: &[(ServerName, Arc<ServerList>)]) -> bool {
         self.lists.len() == lists.len()
             && self
@@ -385,13 +384,13 @@ impl PromptNames {
                 .all(|(old, new)| old.0 == new.0 && Arc::ptr_eq(&old.1, &new.1))
     }
 
-    /// The name of one prompt of a server.
+    /// The exposed name of one prompt.
     pub(super) fn name(&self, server: &ServerName, index: usize) -> Option<&ExposedName> {
         let place = self.lists.iter().position(|(name, _)| name == server)?;
         self.names.get(place)?.get(index)
     }
 
-    /// Whose prompt it is, and its own name.
+    /// The server of a prompt, and the prompt's own name.
     pub(super) fn resolve(&self, name: &str) -> Option<(ServerName, String)> {
         let (place, index) = *self.by_name.get(name)?;
         let (server, list) = self.lists.get(place)?;

@@ -49,7 +49,7 @@ impl ListKind {
     /// All of them.
     pub(crate) const ALL: [Self; 3] = [Self::Resources, Self::Templates, Self::Prompts];
 
-    /// The method that lists them.
+    /// The method that lists the entries.
     pub(crate) fn method(self) -> &'static str {
         match self {
             Self::Resources => "resources/list",
@@ -63,7 +63,7 @@ impl ListKind {
         Self::ALL.into_iter().find(|kind| kind.method() == method)
     }
 
-    /// Where they are in the result.
+    /// The field of the list in the result.
     pub(crate) fn field(self) -> &'static str {
         match self {
             Self::Resources => "resources",
@@ -72,7 +72,7 @@ impl ListKind {
         }
     }
 
-    /// What tells one from the other.
+    /// The field that identifies an entry.
     pub(crate) fn key(self) -> &'static str {
         match self {
             Self::Resources => "uri",
@@ -81,7 +81,7 @@ impl ListKind {
         }
     }
 
-    /// What a server declares that has them.
+    /// The capability of servers that have such entries.
     pub(crate) fn capability(self) -> &'static str {
         match self {
             Self::Resources | Self::Templates => "resources",
@@ -90,7 +90,7 @@ impl ListKind {
     }
 }
 
-/// What is known of the servers' resources and prompts, and who wants to hear of them.
+/// The resources and prompts of all servers, and the subscriptions to them.
 #[derive(Debug)]
 pub(crate) struct ResourceHub {
     lists: Arc<ListCache>,
@@ -99,12 +99,12 @@ pub(crate) struct ResourceHub {
     streams: ListenStreams,
     prompts: Mutex<Arc<PromptNames>>,
     broker: OnceLock<Weak<Broker>>,
-    /// Servers that were connected when last looked at.
+    /// The servers that were connected at their last change of state.
     connected: Mutex<HashSet<ServerName>>,
-    /// The lists that somebody has been given since they were last said to have changed, by what
-    /// servers declare. Nobody need be told twice: a server could say it a thousand times a second.
+    /// The capabilities whose lists a client has received since their last announcement. A change
+    /// is announced once, however often a server repeats it.
     given: Mutex<HashSet<&'static str>>,
-    /// Set once the servers of the start are on their way.
+    /// Set once the servers are connecting that connect at the start.
     woken: OnceCell<()>,
 }
 
@@ -156,7 +156,7 @@ impl ResourceHub {
         });
     }
 
-    /// A server told something.
+    /// Handles a notification of a server.
     pub(crate) fn notified(&self, server: &ServerName, method: &str, params: Option<&Value>) {
         match method {
             "notifications/resources/list_changed" => {
@@ -176,7 +176,7 @@ impl ResourceHub {
                     let mut params = params.clone();
                     uris::to_client_uri(server, Some(&mut params));
                     if let Some(Value::Object(meta)) = params.get_mut("_meta") {
-                        // The stream is ours, and no client knows it.
+                        // The listen request is ours, and clients do not know its id.
                         meta.remove(SUBSCRIPTION_ID);
                     }
                     self.events.send(ResourceEvent::Updated(Arc::new(subscribers), params));
@@ -186,8 +186,8 @@ impl ResourceHub {
         }
     }
 
-    /// Sees to it, once, that the servers which are connected at the start are on their way: a client's
-    /// first list would come before them, and many clients make no second one.
+    /// Starts to connect the servers that connect at the start, once: otherwise the first list of a
+    /// client would be incomplete, and many clients request no second one.
     async fn at_start(&self, host: &Host) {
         let wake = async || {
             if host.settings().connect == Connect::AtStart {
@@ -197,19 +197,19 @@ impl ResourceHub {
         self.woken.get_or_init(wake).await;
     }
 
-    /// Notes that somebody has a list, or waits for news of it, and is to be told when it changes.
+    /// Notes that a client has a list, or waits for its changes.
     fn list_given(&self, kind: ListKind) {
         self.given.lock().insert(kind.capability());
     }
 
-    /// Says that a list changed.
+    /// Announces the change of a list.
     fn announce(&self, kind: ListKind) {
         if self.given.lock().remove(kind.capability()) {
             self.events.send(ResourceEvent::ListChanged(kind));
         }
     }
 
-    /// The names of all prompts in these lists.
+    /// The exposed names of all prompts in these lists.
     fn prompt_names(
         &self,
         lists: Vec<(ServerName, Arc<ServerList>)>,
@@ -222,7 +222,7 @@ impl ResourceHub {
         Arc::clone(&names)
     }
 
-    /// Servers that may have a prompt of this name and were never asked.
+    /// The servers that may have a prompt of this name and were never asked for their prompts.
     fn may_name(&self, host: &Host, prompt: &str) -> Vec<ServerName> {
         let catalog = host.catalog().read();
         let named = catalog.servers().filter(|entry| lists::could_name(entry, prompt));

@@ -25,7 +25,7 @@ use crate::{
 
 type Params = Map<String, Value>;
 
-/// The most of a name or URI that an error repeats.
+/// The most characters of a name or URI that an error repeats.
 const SHOWN_CHARACTERS: usize = 200;
 
 /// Answers a request of a session.
@@ -35,7 +35,7 @@ pub(crate) async fn answer(
     mut params: Params,
     mut options: CallOptions,
 ) -> Result<Value, CallFailure> {
-    // It travels with the options.
+    // The options carry it.
     if let Some(Value::Object(meta)) = params.remove("_meta") {
         options.meta.get_or_insert(meta);
     }
@@ -63,7 +63,7 @@ pub(crate) async fn answer(
     }
 }
 
-/// Reads a resource by a URI of ours, or by one that a single server lists.
+/// Reads a resource by its toolgate URI, or by a URI that only one server lists.
 pub(crate) async fn read(
     session: &Session,
     mut params: Params,
@@ -90,7 +90,7 @@ pub(crate) async fn read(
     Ok(result)
 }
 
-/// Whose resource it is, and how its server calls it.
+/// The server of a resource, and the server's own URI.
 pub(super) async fn locate(
     host: &Host,
     given: &str,
@@ -118,20 +118,20 @@ pub(super) async fn locate(
     }
 }
 
-/// There is no such resource.
+/// The error for an unknown resource.
 pub(super) fn not_found(uri: &str) -> CallFailure {
     let shown = one_line(uri, SHOWN_CHARACTERS);
     let message = format!("there is no resource {shown}");
     refused(RESOURCE_NOT_FOUND, message, Some(json!({ "uri": shown })))
 }
 
-/// What is said where whoever has it is switched off.
+/// The error for a disabled server.
 fn disabled(host: &Host, server: &ServerName, code: i64) -> Option<CallFailure> {
     let action = host.inner.enabled.how_to_enable(server)?;
     Some(refused(code, format!("server `{server}` is disabled; {action}"), None))
 }
 
-/// The request cannot be understood.
+/// The error for invalid parameters.
 pub(super) fn invalid(message: String) -> CallFailure {
     refused(INVALID_PARAMS, message, None)
 }
@@ -150,7 +150,7 @@ async fn list(
         Some(cursor) => Some(cursor.as_str().and_then(ListCursor::read).ok_or_else(unknown)?),
     };
     let mut lists = lists(host, kind, options).await?;
-    // Names are what they are, whether or not a server is off.
+    // The names must not depend on which servers are enabled.
     let names = (kind == ListKind::Prompts).then(|| prompt_names(host, &lists));
     lists.retain(|(server, _)| session.sees(server));
     let shown: HashMap<&ServerName, _> =
@@ -175,8 +175,8 @@ async fn list(
     result.ok_or_else(unknown)
 }
 
-/// What all servers have of a kind, in the order of the configuration. Those that are connected, or
-/// about to be, are asked; what the others listed before is still theirs.
+/// The lists of all servers, in the order of the configuration. Servers that are connected or
+/// connecting are asked; for the others the last list is used.
 async fn lists(
     host: &Host,
     kind: ListKind,
@@ -213,7 +213,7 @@ async fn lists(
     Ok(known.collect())
 }
 
-/// Whose prompt it is, and how its server calls it.
+/// The server of a prompt, and the prompt's own name.
 async fn prompt(
     host: &Host,
     name: &str,
@@ -224,7 +224,8 @@ async fn prompt(
     if let Some(found) = known.resolve(name).filter(may_be) {
         return disabled(host, &found.0, INVALID_PARAMS).map_or(Ok(found), Err);
     }
-    // A client may know it from an earlier conversation: who could have it is woken for it.
+    // A client may know the name from an earlier session, so the servers that could have it are
+    // connected.
     let asleep = host.inner.resources.may_name(host, name);
     if !asleep.is_empty() {
         host.inner.resources.lists.refresh(host.broker(), &asleep, ListKind::Prompts).await;
@@ -265,7 +266,7 @@ async fn complete(
     send(session, &server, "completion/complete", Value::Object(params), options).await
 }
 
-/// Whose template it is, and how its server wrote it.
+/// The server of a template, and the server's own text of it.
 async fn template(
     host: &Host,
     ours: &str,
@@ -307,7 +308,7 @@ async fn send(
     sent.map_err(|error| failure(server, error))
 }
 
-/// Whether nothing at all of a server is let through.
+/// Whether the policy denies everything of a server.
 pub(crate) fn is_denied(host: &Host, server: &ServerName) -> bool {
     let is_hidden = |kind| is_hidden(host, server, kind);
     is_hidden(ListKind::Resources)
@@ -315,13 +316,12 @@ pub(crate) fn is_denied(host: &Host, server: &ServerName) -> bool {
         && host.catalog().read().tools_of(server.as_str()).is_empty()
 }
 
-/// Whether nothing of a kind may ever be read of a server: then nobody is shown it.
+/// Whether the policy denies all entries of a kind, so that they are hidden.
 pub(super) fn is_hidden(host: &Host, server: &ServerName, kind: ListKind) -> bool {
     policy(host, server, kind).is_some_and(|policy| policy.is_hidden())
 }
 
-/// Says of an entry of a server's list whether it may be shown: not where reading it is denied
-/// whatever comes with it.
+/// Whether an entry of a server's list is shown: not if reading it is denied in any case.
 fn shows(host: &Host, server: &ServerName, kind: ListKind) -> impl Fn(&str) -> bool {
     let policy = policy(host, server, kind).map(|policy| (policy.is_hidden(), policy));
     move |key: &str| {
@@ -329,14 +329,14 @@ fn shows(host: &Host, server: &ServerName, kind: ListKind) -> impl Fn(&str) -> b
         let arguments = match kind {
             ListKind::Resources => json!({ "uri": key }),
             ListKind::Prompts => json!({ "name": key }),
-            // Which resource it will be is not known.
+            // The resource is not known yet.
             ListKind::Templates => return !is_hidden,
         };
         !is_hidden && policy.decide(&arguments, &Flow::NONE).verdict != Verdict::Deny
     }
 }
 
-/// Why a request has no result, in the words of the protocol.
+/// Converts an error of the broker to one of the protocol.
 pub(super) fn failure(server: &ServerName, error: BrokerError) -> CallFailure {
     match error {
         BrokerError::Call(error) => match *error {
@@ -372,23 +372,23 @@ pub(crate) fn instructions_of(host: &Host, server: &ServerName) -> Option<String
     }
 }
 
-/// Where a page begins: an entry of a server. Other servers' changes do not move it.
+/// Where a page begins: at an entry of a server. Changes of other servers do not move it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ListCursor {
     server: ServerName,
     index: usize,
 }
 
-/// The key in `_meta` of a list that says which servers' entries are missing, and why.
+/// The key in the `_meta` of a list that names servers whose entries are missing, and why.
 const INCOMPLETE: &str = "toolgate/incomplete";
 const PAGE_ITEMS: usize = 500;
 /// Large entries come in smaller pages.
 const PAGE_BYTES: usize = 2 * 1024 * 1024;
-/// The most of a problem that is told.
+/// The most characters of a problem that are shown.
 const PROBLEM_CHARACTERS: usize = 300;
 
 impl ListCursor {
-    /// The cursor as clients send it back; `None` for what we never gave.
+    /// Reads a cursor from a client; `None` if it is not one of ours.
     fn read(text: &str) -> Option<Self> {
         let (server, index): (String, usize) =
             serde_json::from_slice(&BASE64.decode(text).ok()?).ok()?;
@@ -400,8 +400,8 @@ impl ListCursor {
     }
 }
 
-/// The result of a list, from a cursor on. `rename` makes an entry of a server ours, or says that it is
-/// left out. `None` where the cursor's server is gone.
+/// The page of a list from a cursor on. `rename` gives an entry its exposed name, or omits it.
+/// `None` if the cursor's server is gone.
 fn page(
     kind: ListKind,
     lists: &[(ServerName, CachedList)],

@@ -1,18 +1,17 @@
-//! URIs of servers' resources, as clients see them.
+//! The URIs of resources, as clients see them.
 //!
-//! Two servers may both have `file:///notes`, and a client must never be led from one to the other.
-//! So a client sees the owner in the URI:
+//! Two servers may both have `file:///notes`, and a client must never read one instead of the other.
+//! So the URI for clients names the server:
 //!
-//! | ours | what it means |
+//! | URI for clients | meaning |
 //! |---|---|
-//! | `toolgate://SERVER/URI` | the server's URI, as it is |
-//! | `toolgate://SERVER?URI` | the server's URI, percent-encoded: it could not stand in a path as it is |
-//! | `toolgate://SERVER` | the server's own words about itself |
+//! | `toolgate://SERVER/URI` | the server's URI, unchanged |
+//! | `toolgate://SERVER?URI` | the server's URI, percent-encoded, if it cannot be part of a path |
+//! | `toolgate://SERVER` | the server's instructions |
 //!
-//! In the first form nothing is encoded, so that a client can expand a template in it (RFC 6570) and
-//! what it gets is the expansion of the server's own template, with the owner before it. What a
-//! server says after its own name can be anything, `toolgate://other/…` too: it stays behind its
-//! owner.
+//! The first form is not encoded, so that a client can expand a template in it (RFC 6570). The result
+//! is the expansion of the server's own template, after the name of the server. A server's URI may be
+//! anything, even `toolgate://other/…`: the first name in the URI decides.
 
 use std::borrow::Cow;
 
@@ -20,21 +19,21 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 use serde_json::{Map, Value};
 use toolgate_catalog::ServerName;
 
-/// What a URI of ours leads to.
+/// What a URI for clients refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum UriTarget {
-    /// A resource, by the URI that its server knows.
+    /// A resource, by the server's own URI.
     Resource(String),
-    /// What the server says of itself.
+    /// The instructions of the server.
     Instructions,
 }
 
 const SCHEME: &str = "toolgate://";
 
-/// All but the unreserved characters: what a server's name is written with.
+/// Encodes a server's name: all but the unreserved characters.
 const NAME: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// What a query may not have (RFC 3986), and the percent sign.
+/// Encodes a query (RFC 3986), with the percent sign.
 const QUERY: &AsciiSet = &NAME
     .remove(b'!')
     .remove(b'$')
@@ -52,12 +51,12 @@ const QUERY: &AsciiSet = &NAME
     .remove(b'/')
     .remove(b'?');
 
-/// Whether a URI is of ours.
+/// Whether a URI names a server of ours.
 pub(crate) fn is_ours(uri: &str) -> bool {
     uri.starts_with(SCHEME)
 }
 
-/// The URI of a resource of `server`.
+/// The URI for clients of a resource.
 pub(crate) fn ours(server: &ServerName, uri: &str) -> String {
     if stands_in_a_path(uri) {
         format!("{}/{uri}", instructions_uri(server))
@@ -66,13 +65,13 @@ pub(crate) fn ours(server: &ServerName, uri: &str) -> String {
     }
 }
 
-/// The URI of what a server says of itself.
+/// The URI for clients of a server's instructions.
 pub(crate) fn instructions_uri(server: &ServerName) -> String {
     format!("{SCHEME}{}", utf8_percent_encode(server.as_str(), NAME))
 }
 
-/// The template for resources of `server`. Its expressions stay; what is around them is written as
-/// its expansion would write it.
+/// The template for clients. Its expressions stay; the text around them is written as an expansion
+/// writes it.
 pub(crate) fn ours_template(server: &ServerName, template: &str) -> String {
     let mut text = format!("{}/", instructions_uri(server));
     let mut rest = template;
@@ -96,7 +95,7 @@ pub(crate) fn ours_template(server: &ServerName, template: &str) -> String {
     text
 }
 
-/// Whose URI it is, and what it leads to; `None` for what is no URI of ours.
+/// The server and the target of a URI for clients; `None` for other URIs.
 pub(crate) fn theirs(uri: &str) -> Option<(ServerName, UriTarget)> {
     let rest = uri.strip_prefix(SCHEME)?;
     let (name, target) = match rest.find(['/', '?', '#']) {
@@ -116,15 +115,15 @@ fn decoded(text: &str) -> Option<Cow<'_, str>> {
     percent_decode_str(text).decode_utf8().ok()
 }
 
-/// Whether a URI can follow a slash so that the whole is a URI, and stays what it is in a client that
-/// resolves `..`.
+/// Whether a URI can follow a slash so that the whole is a URI, and survives a client that resolves
+/// `..`.
 fn stands_in_a_path(uri: &str) -> bool {
     let (before, fragment) = uri.split_once('#').unwrap_or((uri, ""));
     let path = before.split('?').next().unwrap_or_default();
     is_written_plainly(before) && is_written_plainly(fragment) && !path.split('/').any(is_dots)
 }
 
-/// Whether a text has only characters of paths, queries and fragments.
+/// Whether a text only has characters of paths, queries and fragments.
 fn is_written_plainly(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.iter().enumerate().all(|(place, byte)| match byte {
@@ -147,13 +146,13 @@ fn is_dots(segment: &str) -> bool {
     dots == "." || dots == ".."
 }
 
-/// What stands between the braces of a template: an operator, names, modifiers.
+/// Whether a text can stand between the braces of a template.
 fn is_expression(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_.,:*%+#/;?&=!@|-".contains(&byte);
     !text.is_empty() && text.bytes().all(fits)
 }
 
-/// Text outside of a template's expressions, as its expansion has it (RFC 6570, section 3.1).
+/// Adds text outside of expressions as an expansion writes it (RFC 6570, section 3.1).
 fn push_literal(text: &mut String, literal: &str) {
     for (place, character) in literal.char_indices() {
         let is_kept = match character {
@@ -169,10 +168,10 @@ fn push_literal(text: &mut String, literal: &str) {
     }
 }
 
-/// How deep arguments are looked through.
+/// How deep arguments are searched.
 const MAX_DEPTH: usize = 128;
 
-/// Gives the links and resources in a tool's result URIs of ours.
+/// Converts the links and resources in a tool's result to URIs for clients.
 pub(crate) fn to_client_uris(server: &ServerName, result: &mut Value) {
     to_client_blocks(server, result.get_mut("content"));
 }
@@ -193,8 +192,8 @@ pub(crate) fn to_client_contents(server: &ServerName, result: &mut Value) {
     }
 }
 
-/// Takes the owner out of the URIs among a call's arguments, where it is the server that is called:
-/// a model hands on what it saw, and the server knows only what it wrote.
+/// Converts URIs for clients in a call's arguments back to the server's own, if they name the
+/// called server: a model passes on what it saw, and the server knows only its own URIs.
 pub(crate) fn to_server_uris(server: &ServerName, arguments: &mut Map<String, Value>) {
     for argument in arguments.values_mut() {
         to_server_uri(server, argument, 0);
@@ -224,7 +223,7 @@ fn to_server_uri(server: &ServerName, value: &mut Value, depth: usize) {
     }
 }
 
-/// Content is a block, or a list of blocks.
+/// Content is one block or a list of blocks.
 fn to_client_blocks(server: &ServerName, content: Option<&mut Value>) {
     let blocks = match content {
         Some(Value::Array(blocks)) => blocks.as_mut_slice(),
@@ -240,7 +239,7 @@ fn to_client_blocks(server: &ServerName, content: Option<&mut Value>) {
     }
 }
 
-/// Makes the `uri` of an object ours.
+/// Converts the `uri` of an object.
 pub(crate) fn to_client_uri(server: &ServerName, holder: Option<&mut Value>) {
     if let Some(Value::String(text)) = holder.and_then(|holder| holder.get_mut("uri")) {
         *text = ours(server, text);

@@ -27,7 +27,7 @@ async fn a_person_is_asked_with_all_they_need_and_their_yes_counts_once() {
     insta::assert_snapshot!(voice.asked()[0], @r#"
     a model wants to call store_delete of the server store
     with {"id":"4711"}
-    SearchedQuery because of the default "ask"
+    Asked because of the default "ask"
     "#);
     let again = house.call(&session, Some(&voice), "store_delete", json!({ "id": "4711" })).await;
     insta::assert_snapshot!(again.0, @"`store_delete` was not called: a person said no");
@@ -173,7 +173,7 @@ async fn private_data_does_not_leave_and_the_question_shows_where_it_came_from()
     insta::assert_snapshot!(voice.asked()[0], @r#"
     a model wants to call mail_send of the server mail
     with {"body":"By the way: OWES US 48,200 eur since the spring of last year"}
-    SearchedQuery because private data would leave the house (the built-in rule "private data to an egress tool")
+    Asked because private data would leave the house (the built-in rule "private data to an egress tool")
     - /body has data of crm/get (result 1), which is private
     "#);
     let harmless = json!({ "body": "Lunch is at noon today." });

@@ -72,7 +72,7 @@ fn output_and_value() {
     insta::assert_snapshot!(text(&called), @r"
     ok
     Calls completed: a_b ×2, c_d.
-    ScriptCallError: c_d.
+    Failed: c_d.
     ");
 }
 
@@ -102,7 +102,7 @@ fn an_error_says_where_and_what_already_happened() {
       at helper line 9
     hint: list the tickets first
     Calls completed: tickets_open.
-    ScriptCallError: tickets_close.
+    Failed: tickets_close.
       tickets_close({"id":7}): no such ticket
     In flight at the end, effect unknown: mail_send.
       mail_send({"id":7})
