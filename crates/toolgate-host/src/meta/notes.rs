@@ -70,7 +70,7 @@ pub(super) fn other_servers(
         for item in host.inner.directory.search(
             query,
             &[DirectoryKind::Servers, DirectoryKind::Skills],
-            2 * SHOWN,
+            2 * SHOWN_EACH,
         ) {
             let (name, description, list) = match &item {
                 DirectoryEntry::Server(server) => {

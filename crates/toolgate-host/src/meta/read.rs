@@ -82,11 +82,7 @@ async fn resource_text(
     options: CallOptions,
 ) -> Result<String, CallFailure> {
     let params = Map::from_iter([("uri".to_owned(), json!(uri))]);
-    let result =
-        resources::read(session, params, options).await.map_err(|failure| match failure {
-            CallFailure::Refused { message, .. } | CallFailure::UnknownTool(message) => message,
-            CallFailure::Cancelled => "The call was cancelled.".to_owned(),
-        })?;
+    let result = resources::read(session, params, options).await?;
     let contents = result.get("contents").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let field =
         |content: &Value, name: &str| content.get(name).and_then(Value::as_str).map(str::to_owned);
