@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolgate_catalog::{Fingerprint, Tool, ToolId};
 use toolgate_policy::{
-    ArgumentConditions, Contact, Decision, Evidence, Grant, GrantId, GrantedArguments, Ground,
-    LabelSet, Moment, Scope, Verdict, definitions::shown,
+    ArgumentConditions, Contact, Decision, Evidence, Grant, GrantId, GrantScope, GrantedArguments,
+    Ground, LabelSet, Timestamp, Verdict, definitions::shown,
 };
 use toolgate_upstream::{InputHandler, InputRequest, can_answer};
 
@@ -221,17 +221,17 @@ impl ApprovalRequest {
         &self,
         answer: &PersonAnswer,
         by: &str,
-        now: Moment,
+        now: Timestamp,
         expires: Option<Duration>,
     ) -> Option<Grant> {
         let PersonAnswer::Allow { lasts, extent } = answer else { return None };
         let (scope, at_most) = match lasts {
-            GrantDuration::Once => (Scope::Once, Some(ONCE_EXPIRES)),
-            GrantDuration::Run => (Scope::Run(self.run.clone()?), Some(SCOPED_EXPIRES)),
+            GrantDuration::Once => (GrantScope::Once, Some(ONCE_EXPIRES)),
+            GrantDuration::Run => (GrantScope::Run(self.run.clone()?), Some(SCOPED_EXPIRES)),
             GrantDuration::Session => {
-                (Scope::Session(Arc::clone(&self.session)), Some(SCOPED_EXPIRES))
+                (GrantScope::Session(Arc::clone(&self.session)), Some(SCOPED_EXPIRES))
             }
-            GrantDuration::Always => (Scope::Always, None),
+            GrantDuration::Always => (GrantScope::Always, None),
         };
         let arguments = match extent {
             _ if *lasts == GrantDuration::Once => GrantedArguments::Exactly(self.arguments_hash),
@@ -241,7 +241,7 @@ impl ApprovalRequest {
         };
         let ends = expires.into_iter().chain(at_most).min();
         let until = |length: Duration| {
-            Moment(now.0.saturating_add(u64::try_from(length.as_millis()).unwrap_or(u64::MAX)))
+            Timestamp(now.0.saturating_add(u64::try_from(length.as_millis()).unwrap_or(u64::MAX)))
         };
         Some(Grant {
             id: GrantId(new_id("g")),

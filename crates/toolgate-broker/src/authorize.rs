@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use parking_lot::RwLock;
 use serde_json::Value;
 use toolgate_catalog::{Definition, Fingerprint, ServerName, Tool, ToolId};
-use toolgate_policy::{Decision, Policy, Request, Scope, ToolPolicy, Verdict};
+use toolgate_policy::{Decision, GrantRequest, GrantScope, Policy, ToolPolicy, Verdict};
 use toolgate_store::{Approval, ApprovalState, Journal, JournalError};
 use toolgate_upstream::{CallError, CallOptions};
 
@@ -154,7 +154,7 @@ impl CallAuthorizer {
     }
 
     /// Removes the grants of a session or a run that has ended.
-    pub(crate) fn end(&self, ended: &Scope) {
+    pub(crate) fn end(&self, ended: &GrantScope) {
         if let Err(error) = self.grants.end(ended) {
             tracing::warn!("{error}");
         }
@@ -167,7 +167,7 @@ impl CallAuthorizer {
     ) -> Result<Option<String>, JournalError> {
         let (grants, asked) = (Arc::clone(&self.grants), request.clone());
         in_background(move || {
-            let request = Request {
+            let request = GrantRequest {
                 caller: &asked.identity,
                 tool: &asked.tool,
                 endpoint: asked.endpoint,

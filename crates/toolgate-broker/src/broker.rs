@@ -6,7 +6,7 @@ use parking_lot::RwLock;
 use serde_json::{Map, Value};
 use toolgate_catalog::{Catalog, Definition, ServerName, Tool, ToolId, nearest};
 use toolgate_policy::{
-    FlowMode, LabelSet, Policy, PolicySettings, Scope, ToolPolicy, request_as_tool,
+    FlowMode, GrantScope, LabelSet, Policy, PolicySettings, ToolPolicy, request_as_tool,
 };
 use toolgate_store::{AuditRecord, Journal};
 use toolgate_telemetry::Telemetry;
@@ -266,12 +266,12 @@ impl Broker {
 
     /// Removes the grants of a session. Touches the disk.
     pub fn end_session(&self, session: &SessionContext) {
-        self.authorizer.end(&Scope::Session(Arc::clone(session.id())));
+        self.authorizer.end(&GrantScope::Session(Arc::clone(session.id())));
     }
 
     /// Removes the grants of a run. Touches the disk.
     pub fn end_run(&self, run: &RunContext) {
-        self.authorizer.end(&Scope::Run(Arc::clone(run.id())));
+        self.authorizer.end(&GrantScope::Run(Arc::clone(run.id())));
     }
 
     /// Records a decision that is not about a request.

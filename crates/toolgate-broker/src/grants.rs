@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::SystemTime};
 
 use parking_lot::Mutex;
-use toolgate_policy::{Grant, GrantId, Grants, Moment, Request, Scope};
+use toolgate_policy::{Grant, GrantId, GrantRequest, GrantScope, Grants, Timestamp};
 use toolgate_store::{GrantRow, Journal, JournalError};
 
 /// The grants in force. They are read again whenever the journal has changed. Without a journal
@@ -27,13 +27,13 @@ impl GrantStore {
 
     /// Takes a grant that covers the call. A grant for a single call is used up once, by whichever
     /// process comes first. Touches the disk.
-    pub(crate) fn take(&self, request: &Request<'_>) -> Result<Option<GrantId>, JournalError> {
+    pub(crate) fn take(&self, request: &GrantRequest<'_>) -> Result<Option<GrantId>, JournalError> {
         let mut cached = self.cached.lock();
         self.refresh(&mut cached)?;
         loop {
             let Some(grant) = cached.grants.covers(request) else { return Ok(None) };
             let id = grant.id.clone();
-            if grant.scope != Scope::Once {
+            if grant.scope != GrantScope::Once {
                 return Ok(Some(id));
             }
             cached.grants.revoke(&id);
@@ -58,7 +58,7 @@ impl GrantStore {
     }
 
     /// Removes the grants of a session or a run that has ended. Touches the disk.
-    pub(crate) fn end(&self, ended: &Scope) -> Result<(), JournalError> {
+    pub(crate) fn end(&self, ended: &GrantScope) -> Result<(), JournalError> {
         let mut cached = self.cached.lock();
         self.refresh(&mut cached)?;
         let ids: Vec<GrantId> = cached
@@ -103,9 +103,9 @@ pub fn write_grant(journal: &Journal, grant: &Grant) -> Result<(), JournalError>
 }
 
 /// The current time.
-pub fn now() -> Moment {
+pub fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Moment(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
 fn row(grant: &Grant) -> GrantRow {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use toolgate_broker::RunContext;
-use toolgate_sandbox::{Language, Outcome};
+use toolgate_sandbox::{Language, RunOutcome};
 use toolgate_telemetry::{Operation, RequestSpan, RunSpan};
 use toolgate_upstream::CallOptions;
 
@@ -61,9 +61,9 @@ pub(crate) fn run(
 /// Ends the span of a run.
 pub(crate) fn end_run(span: RunSpan, run: &CodeRun) {
     let error = match run.report.outcome {
-        Outcome::Value(_) => None,
-        Outcome::Suspended => Some("waiting_for_approval"),
-        Outcome::Rejected(_) => Some("rejected"),
+        RunOutcome::Value(_) => None,
+        RunOutcome::Suspended => Some("waiting_for_approval"),
+        RunOutcome::Rejected(_) => Some("rejected"),
         _ => Some("failed"),
     };
     span.end(error, run.report.calls.len() as u64 + run.report.calls_left_out);

@@ -27,8 +27,8 @@ use serde_json::{Value, json};
 use thiserror::Error;
 use toolgate_broker::{CallJournal, Pause, RunContext, SessionContext, new_id};
 use toolgate_sandbox::{
-    CallState, Captured, Language, Outcome, Pool, PoolSettings, Report, RunClock, RunLimits,
-    Script, lockdown::LockdownReport,
+    CallState, CapturedOutput, Language, Pool, PoolSettings, RunClock, RunLimits, RunOutcome,
+    RunReport, SandboxScript, lockdown::LockdownReport,
 };
 use toolgate_store::{Journal, Retention, RunState, Store};
 use toolgate_upstream::CallOptions;
@@ -114,7 +114,7 @@ pub struct CodeRun {
     /// The calls that wait for an approval.
     pub waiting: Vec<WaitingCall>,
     /// The report of the sandbox.
-    pub report: Report,
+    pub report: RunReport,
 }
 
 impl CodeSettings {
@@ -207,7 +207,7 @@ impl Session {
         options: CallOptions,
     ) -> Option<CodeRun> {
         let settings = self.host().code().settings.as_ref()?;
-        let script = Script::new(code, language);
+        let script = SandboxScript::new(code, language);
         let stop = options.cancel.child_token();
         let journal = match self.host().code().journal(settings.retention) {
             None => None,
@@ -219,7 +219,7 @@ impl Session {
                 Some(journal.begins_in(&self.context().read(), namespace))
             }
             Some(Err(error)) => {
-                let report = no_report(Outcome::Crashed(error.to_string()));
+                let report = no_report(RunOutcome::Crashed(error.to_string()));
                 return Some(self.finish_run(report, code, &Media::default(), None, Vec::new()));
             }
         };
@@ -258,7 +258,7 @@ impl Session {
         let ResumedRun { language, code, caller, history, past, earlier } = run;
         let changed = resume.code.as_ref().is_some_and(|new| *new != code);
         let code = resume.code.unwrap_or(code);
-        let script = Script { code: code.clone(), language, history: Some(history) };
+        let script = SandboxScript { code: code.clone(), language, journal: Some(history) };
         let stop = options.cancel.child_token();
         let journal = RunJournal::new(journal, id.to_owned(), language, code, caller, stop.clone());
         let journal = Some(journal.resumes(past, changed));
@@ -269,7 +269,7 @@ impl Session {
     async fn drive(
         &self,
         settings: &CodeSettings,
-        script: Script,
+        script: SandboxScript,
         journal: Option<RunJournal>,
         earlier: EarlierRun,
         mut options: CallOptions,
@@ -306,7 +306,7 @@ impl Session {
                 pool.run(script, &settings.limits, tools, options.cancel).await
             }
             Err(error) => {
-                no_report(Outcome::Crashed(format!("no worker could be started: {error}")))
+                no_report(RunOutcome::Crashed(format!("no worker could be started: {error}")))
             }
         };
         report.emitted.append(&mut tools.take_emitted());
@@ -318,10 +318,10 @@ impl Session {
                 call.state = CallState::Refused("the run ended before it was sent".to_owned());
             }
             if let Some(problem) = journal.broken() {
-                report.outcome = Outcome::Crashed(problem);
+                report.outcome = RunOutcome::Crashed(problem);
             }
         }
-        if matches!(report.outcome, Outcome::Value(_)) {
+        if matches!(report.outcome, RunOutcome::Value(_)) {
             // Other runs may resume, and their grants with them.
             self.host().broker().end_run(&run);
         }
@@ -333,7 +333,7 @@ impl Session {
     /// Renders a run for the model, and writes its end to the journal.
     fn finish_run(
         &self,
-        report: Report,
+        report: RunReport,
         code: &str,
         media: &Media,
         journal: Option<&RunJournal>,
@@ -358,8 +358,8 @@ impl Session {
         let is_resumable = is_kept && report::is_resumable(&report);
         if let Some(journal) = journal {
             let state = match report.outcome {
-                Outcome::Value(_) => RunState::Done,
-                Outcome::Suspended => RunState::Waiting,
+                RunOutcome::Value(_) => RunState::Done,
+                RunOutcome::Suspended => RunState::Waiting,
                 _ => RunState::Failed,
             };
             journal.end(state, &text, is_error.then_some(&closing));
@@ -411,13 +411,13 @@ impl CodeRun {
 
     /// Whether the script was rejected, possibly because of an unknown tool.
     pub(crate) fn is_unknown_tool(&self) -> bool {
-        matches!(self.report.outcome, Outcome::Rejected(_))
+        matches!(self.report.outcome, RunOutcome::Rejected(_))
     }
 
     /// The figures of the run, for programs.
     pub fn figures(&self) -> Value {
         const LISTED: usize = 500;
-        let Report { calls, cpu, wall, output, calls_left_out, .. } = &self.report;
+        let RunReport { calls, cpu, wall, output, calls_left_out, .. } = &self.report;
         let rows: Vec<Value> = calls
             .iter()
             .take(LISTED)
@@ -463,10 +463,10 @@ impl CodeRun {
 }
 
 /// The report of a run that did not start.
-fn no_report(outcome: Outcome) -> Report {
-    Report {
+fn no_report(outcome: RunOutcome) -> RunReport {
+    RunReport {
         outcome,
-        output: Captured::default(),
+        output: CapturedOutput::default(),
         emitted: Vec::new(),
         warnings: Vec::new(),
         calls: Vec::new(),

@@ -3,7 +3,10 @@
 use std::fmt::Write;
 
 use serde_json::Value;
-use toolgate_sandbox::{CallRecord, CallState, Captured, Failure, Finding, Outcome, Report, Stop};
+use toolgate_sandbox::{
+    CallRecord, CallState, CapturedOutput, CheckFinding, LimitReached, RunOutcome, RunReport,
+    ScriptFailure,
+};
 
 use super::{
     budget, journal::UnknownCall, media::Media, outputs::SessionOutputs, script_tools::WaitingCall,
@@ -47,7 +50,7 @@ const SOURCE_CHARACTERS: usize = 160;
 
 /// Renders a report within `tokens`. Longer text is stored in `outputs`.
 pub(super) fn render(
-    report: &Report,
+    report: &RunReport,
     code: &str,
     tokens: usize,
     media: &Media,
@@ -56,7 +59,7 @@ pub(super) fn render(
     let (mut content, refused) = emitted(report, media);
     let mut value = None;
     let mut value_text = None;
-    if let Outcome::Value(Some(raw)) = &report.outcome {
+    if let RunOutcome::Value(Some(raw)) = &report.outcome {
         match serde_json::from_str::<Value>(raw.get()) {
             Ok(mut read) => {
                 let mut taken = media.take_out(&mut read);
@@ -100,7 +103,7 @@ pub(super) fn render(
     if let Some(gap) = gap {
         let id = outputs.store(&body);
         let ended = match report.outcome {
-            Outcome::Value(_) => "the script ran to the end; ",
+            RunOutcome::Value(_) => "the script ran to the end; ",
             _ => "",
         };
         let note = format!(
@@ -113,12 +116,12 @@ pub(super) fn render(
     }
     let separator = if closing.is_empty() { "" } else { line_break(&body) };
     let text = format!("{body}{separator}{closing}");
-    let is_error = !matches!(report.outcome, Outcome::Value(_));
+    let is_error = !matches!(report.outcome, RunOutcome::Value(_));
     RenderedRun { text, output, closing, is_error, content, value, value_text, output_id }
 }
 
 /// The content blocks that the script emitted, and how many values were no content blocks.
-fn emitted(report: &Report, media: &Media) -> (Vec<Value>, usize) {
+fn emitted(report: &RunReport, media: &Media) -> (Vec<Value>, usize) {
     let mut content = Vec::new();
     let mut refused = 0;
     for raw in &report.emitted {
@@ -141,27 +144,27 @@ fn emitted(report: &Report, media: &Media) -> (Vec<Value>, usize) {
 }
 
 /// The end of the text: the error, and the calls that were made.
-fn closing(report: &Report, code: &str, silent: bool) -> String {
+fn closing(report: &RunReport, code: &str, silent: bool) -> String {
     let mut text = match &report.outcome {
-        Outcome::Value(_) if silent => {
+        RunOutcome::Value(_) if silent => {
             "The script ran to its end without output: print, or return a value.".to_owned()
         }
-        Outcome::Value(_) => String::new(),
-        Outcome::Rejected(findings) => rejected(findings),
-        Outcome::Failed(failure) => failed(failure, code),
+        RunOutcome::Value(_) => String::new(),
+        RunOutcome::Rejected(findings) => rejected(findings),
+        RunOutcome::Failed(failure) => failed(failure, code),
         // It is unknown whether the stack overflowed while the script was parsed or while it ran.
-        Outcome::Stopped(Stop::Stack { failure: None, .. })
+        RunOutcome::Stopped(LimitReached::Stack { failure: None, .. })
             if report.calls.is_empty() && report.output.total == 0 =>
         {
             "The script is nested too deeply to be read, or calls itself too deeply; \
              codeMode.stackKb raises the limit."
                 .to_owned()
         }
-        Outcome::Stopped(stop) => stopped(stop, code),
-        Outcome::Cancelled => "The run was cancelled.".to_owned(),
-        Outcome::Suspended => "The run waits for approval.".to_owned(),
-        Outcome::Diverged(what) => format!("The script does not do what it did before: {what}."),
-        Outcome::Crashed(what) => format!("The run was ended: {what}."),
+        RunOutcome::Stopped(stop) => stopped(stop, code),
+        RunOutcome::Cancelled => "The run was cancelled.".to_owned(),
+        RunOutcome::Suspended => "The run waits for approval.".to_owned(),
+        RunOutcome::Diverged(what) => format!("The script does not do what it did before: {what}."),
+        RunOutcome::Crashed(what) => format!("The run was ended: {what}."),
     };
     for warning in report.warnings.iter().take(WARNINGS) {
         let separator = line_break(&text);
@@ -177,7 +180,7 @@ fn closing(report: &Report, code: &str, silent: bool) -> String {
     text
 }
 
-fn rejected(findings: &[Finding]) -> String {
+fn rejected(findings: &[CheckFinding]) -> String {
     let mut text = "The script did not run:".to_owned();
     for finding in findings.iter().take(FINDINGS) {
         let _ = write!(text, "\n{}", safe(&finding.to_string()));
@@ -188,7 +191,7 @@ fn rejected(findings: &[Finding]) -> String {
     text
 }
 
-fn failed(failure: &Failure, code: &str) -> String {
+fn failed(failure: &ScriptFailure, code: &str) -> String {
     let mut text = safe(&failure.message);
     for frame in failure.stack.iter().take(STACK_FRAMES) {
         let _ = write!(text, "\n  at ");
@@ -213,11 +216,13 @@ fn failed(failure: &Failure, code: &str) -> String {
     text
 }
 
-fn stopped(stop: &Stop, code: &str) -> String {
+fn stopped(stop: &LimitReached, code: &str) -> String {
     let mut text = format!("The run was ended: {stop}.");
     let failure = match stop {
-        Stop::Stalled(failure) => Some(failure),
-        Stop::Memory { failure, .. } | Stop::Stack { failure, .. } => failure.as_ref(),
+        LimitReached::Stalled(failure) => Some(failure),
+        LimitReached::Memory { failure, .. } | LimitReached::Stack { failure, .. } => {
+            failure.as_ref()
+        }
         _ => None,
     };
     if let Some(failure) = failure {
@@ -226,7 +231,7 @@ fn stopped(stop: &Stop, code: &str) -> String {
     text
 }
 
-fn output_text(output: &Captured) -> String {
+fn output_text(output: &CapturedOutput) -> String {
     let mut text = safe(&output.head);
     if output.left_out > 0 {
         let _ = write!(
@@ -292,7 +297,7 @@ pub(super) fn safe(text: &str) -> String {
 
 /// One line for a successful run. After an error, one line for each state, so that the model knows
 /// what must not be done again.
-pub(super) fn call_report(report: &Report) -> String {
+pub(super) fn call_report(report: &RunReport) -> String {
     let of = |wanted: fn(&CallState) -> bool| -> Vec<&CallRecord> {
         report.calls.iter().filter(|call| wanted(&call.state)).collect()
     };
@@ -315,7 +320,8 @@ pub(super) fn call_report(report: &Report) -> String {
     if report.calls_left_out > 0 {
         lines.push(format!("{} more calls were refused.", report.calls_left_out));
     }
-    if lines.is_empty() && !matches!(report.outcome, Outcome::Value(_) | Outcome::Rejected(_)) {
+    if lines.is_empty() && !matches!(report.outcome, RunOutcome::Value(_) | RunOutcome::Rejected(_))
+    {
         lines.push("No call was made.".to_owned());
     }
     lines.join("\n")
@@ -341,10 +347,10 @@ fn names(calls: &[&CallRecord]) -> String {
     text
 }
 
-fn each(what: &str, calls: &[&CallRecord], outcome: &Outcome) -> String {
+fn each(what: &str, calls: &[&CallRecord], outcome: &RunOutcome) -> String {
     let mut text = format!("{what}: {}.", names(calls));
     // A successful script has handled it.
-    if matches!(outcome, Outcome::Value(_)) {
+    if matches!(outcome, RunOutcome::Value(_)) {
         return text;
     }
     for call in calls.iter().take(EACH) {
@@ -374,10 +380,10 @@ fn beginning(text: &str, characters: usize) -> String {
 }
 
 /// Whether the run has something left to do, and calls that need not be repeated.
-pub(super) fn is_resumable(report: &Report) -> bool {
+pub(super) fn is_resumable(report: &RunReport) -> bool {
     match report.outcome {
-        Outcome::Value(_) | Outcome::Rejected(_) => false,
-        Outcome::Suspended | Outcome::Diverged(_) => true,
+        RunOutcome::Value(_) | RunOutcome::Rejected(_) => false,
+        RunOutcome::Suspended | RunOutcome::Diverged(_) => true,
         _ => report.calls.iter().any(|call| !matches!(call.state, CallState::Refused(_))),
     }
 }
@@ -385,7 +391,7 @@ pub(super) fn is_resumable(report: &Report) -> bool {
 /// Says how to resume the run, and which calls have an unknown outcome.
 pub(super) fn add_note(
     text: &mut String,
-    report: &Report,
+    report: &RunReport,
     id: &str,
     unknown: &[UnknownCall],
     waiting: &[WaitingCall],
@@ -414,8 +420,10 @@ pub(super) fn add_note(
         return;
     }
     let note = match report.outcome {
-        Outcome::Suspended => format!("Once it is approved, resume_run(run_id: \"{id}\") goes on."),
-        Outcome::Diverged(_) => format!(
+        RunOutcome::Suspended => {
+            format!("Once it is approved, resume_run(run_id: \"{id}\") goes on.")
+        }
+        RunOutcome::Diverged(_) => format!(
             "resume_run(run_id: \"{id}\") takes code that makes the same calls first; \
              run_code begins anew."
         ),

@@ -5,7 +5,9 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use serde_json::value::RawValue;
 use thiserror::Error;
 use toolgate_broker::{MadeBy, PriorRead, ResultOrigin, SessionContext};
-use toolgate_sandbox::{Beginning, CallId, Event, History, Language, PastCall, Thrown};
+use toolgate_sandbox::{
+    CallId, JournalEvent, JournaledCall, Language, RunJournalRecord, RunSeed, ToolException,
+};
 use toolgate_store::{Journal, JournalError, NewRun, PastCallRow, RunHistory, RunState};
 
 use super::journal::{PastCallState, in_journal};
@@ -25,7 +27,7 @@ pub struct Resume {
 pub enum UnknownCalls {
     /// The script gets an error.
     #[default]
-    Report,
+    RunReport,
     /// The calls are repeated. Only a person can choose this.
     Repeat,
 }
@@ -61,7 +63,7 @@ pub(super) struct ResumedRun {
     pub(super) code: String,
     /// The identity that the run belongs to.
     pub(super) caller: String,
-    pub(super) history: History,
+    pub(super) history: RunJournalRecord,
     pub(super) past: HashMap<CallId, PastCallState>,
     pub(super) earlier: EarlierRun,
 }
@@ -238,31 +240,30 @@ fn past_state(call: &PastCallRow) -> PastCallState {
     }
 }
 
-fn history(known: RunHistory) -> Option<History> {
-    let beginning =
-        Beginning { unix: Duration::from_micros(known.run.began), seed: known.run.seed };
+fn history(known: RunHistory) -> Option<RunJournalRecord> {
+    let beginning = RunSeed { unix: Duration::from_micros(known.run.began), seed: known.run.seed };
     let calls = known.calls.into_iter().map(past_call).collect::<Option<Vec<_>>>()?;
     let events = known
         .events
         .into_iter()
         .map(|event| {
             let at = Duration::from_micros(event.at);
-            event.call.map_or(Event::Time { at }, |id| Event::Completed { id, at })
+            event.call.map_or(JournalEvent::Time { at }, |id| JournalEvent::Completed { id, at })
         })
         .collect();
-    Some(History { beginning, calls, events })
+    Some(RunJournalRecord { beginning, calls, events })
 }
 
-fn past_call(call: PastCallRow) -> Option<PastCall> {
+fn past_call(call: PastCallRow) -> Option<JournaledCall> {
     let outcome = match call.outcome {
         None => None,
         Some(Ok(value)) => Some(Ok(RawValue::from_string(value).ok()?)),
-        Some(Err((tool, message))) => Some(Err(Thrown { tool, message })),
+        Some(Err((tool, message))) => Some(Err(ToolException { tool, message })),
     };
     let binds = match &outcome {
         None => call.sent,
         Some(outcome) => outcome.is_ok(),
     };
     let arguments = RawValue::from_string(call.arguments).ok()?;
-    Some(PastCall { id: call.number, name: call.name, arguments, outcome, binds })
+    Some(JournaledCall { id: call.number, name: call.name, arguments, outcome, binds })
 }

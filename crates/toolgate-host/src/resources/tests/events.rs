@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 use toolgate_broker::{
     ApprovalPrompt, ApprovalRequest, CallContext, Caller, PersonAnswer, SessionContext,
 };
-use toolgate_policy::{Mode, Origin, PolicySettings, Rule, Target, Verdict};
+use toolgate_policy::{Mode, PolicySettings, Rule, RuleOrigin, RuleTarget, Verdict};
 
 use super::*;
 
@@ -49,7 +49,7 @@ async fn a_server_hears_of_the_first_subscription_and_the_end_of_the_last() {
 
 #[tokio::test]
 async fn servers_of_either_era_tell_of_what_was_subscribed_to() {
-    let modern = notes("new").with_era(toolgate_testkit::Era::Modern);
+    let modern = notes("new").with_era(toolgate_testkit::FixtureEra::Modern);
     let host = host(vec![setup("new", &modern), setup("old", &notes("old"))]).await;
     let session = host.session();
     let mut notifications = session.notifications();
@@ -108,8 +108,8 @@ impl ApprovalPrompt for AllowsOnce {
 #[tokio::test]
 async fn a_subscription_is_judged_again_when_its_server_comes_back() {
     let servers = vec![setup("one", &notes("one").with_builtins([Builtin::Crash]))];
-    let target = Target::read(Some("one"), Some("resources/subscribe")).unwrap();
-    let origin = Origin::Configured { path: "policy.rules[0]".into(), place: None };
+    let target = RuleTarget::read(Some("one"), Some("resources/subscribe")).unwrap();
+    let origin = RuleOrigin::Configured { path: "policy.rules[0]".into(), place: None };
     let rules = vec![Rule::new(target, Verdict::Ask, origin)];
     let policy = PolicySettings { rules, ..PolicySettings::of_mode(Mode::Allow) };
     let settings = HostSettings { usage_memory: false, policy, ..HostSettings::new(servers) };
