@@ -27,7 +27,7 @@ pub struct Resume {
 pub enum UnknownCalls {
     /// The script gets an error.
     #[default]
-    RunReport,
+    Report,
     /// The calls are repeated. Only a person can choose this.
     Repeat,
 }
