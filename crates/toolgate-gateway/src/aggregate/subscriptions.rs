@@ -80,7 +80,7 @@ pub(crate) fn notify(
     sent_list: Arc<SentList>,
     channel: ClientChannel,
 ) -> impl Future<Output = ()> + Send + use<> {
-    let (mut changes, mut events) = (ListChanges::new(session), session.news());
+    let (mut changes, mut events) = (ListChanges::new(session), session.notifications());
     let (session, list_channel) = (Arc::downgrade(session), channel.clone());
     let list_changes = async move {
         while changes.next().await {
