@@ -406,7 +406,7 @@ fn endpoint(server: &toolgate_config::ServerEntry, transport: &Transport) -> Opt
                 HttpDialect::Sse => toolgate_upstream::HttpDialect::Sse,
             },
             // Where nothing can be kept, nobody can have logged in.
-            authorizer: logins::authorizer(server, url).ok(),
+            authorizer: logins::authorizer(server, url).ok().map(|authorizer| authorizer as _),
         }),
         // The configuration knows no other kind today.
         _ => return None,

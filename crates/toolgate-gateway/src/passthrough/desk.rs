@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use toolgate_mcp::ErrorObject;
-use toolgate_upstream::{ConnectionHandler, InputRequest};
+use toolgate_upstream::{ConnectionHandler, InputRequest, RelatedRequest};
 
 use super::bridge;
 use crate::{
@@ -179,12 +179,13 @@ impl ConnectionHandler for Desk {
         }
     }
 
-    fn question(
+    fn input_request(
         &self,
-        about: Option<&Value>,
+        about: Option<RelatedRequest>,
         question: InputRequest,
     ) -> BoxFuture<'static, Result<Value, ErrorObject>> {
-        let link = match self.find(about, &question.method, None) {
+        let about = about.map(|about| about.key);
+        let link = match self.find(about.as_ref(), &question.method, None) {
             Some(Ticket::Request { link, .. }) => Some(link),
             _ => self.outlet.clone(),
         };

@@ -80,7 +80,11 @@ impl Source for PassthroughSource {
         Box::pin(async move {
             let caller = Caller::model(client.caller.as_str()).calling_itself(&client.own_name());
             let desk = Arc::new(Desk::new(client.outlet));
-            let whom = ConnectionClient { info: client.info, capabilities: client.capabilities };
+            let whom = ConnectionClient {
+                info: client.info,
+                legacy_capabilities: client.capabilities.clone(),
+                modern_capabilities: client.capabilities,
+            };
             let line = self.server.dial(client.era, whom, Arc::clone(&desk) as _).await?;
             let schemas = Schemas::new(desk.changes.subscribe());
             let held = Held::default();

@@ -15,7 +15,9 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use toolgate_host::ServerGuard;
 use toolgate_mcp::ErrorObject;
-use toolgate_upstream::{ConnectionClient, ConnectionHandler, InputRequest, RawRequest};
+use toolgate_upstream::{
+    ConnectionClient, ConnectionHandler, InputRequest, RawRequest, RelatedRequest,
+};
 
 use super::{
     PassthroughSource,
@@ -101,7 +103,8 @@ impl Server {
         }
         match (method.as_str(), self.era) {
             ("tools/call", Era::Legacy) if params["name"] == "ask" => {
-                let asked = self.sink().question(Some(&key), question()).await?;
+                let related = Some(RelatedRequest { key, is_certain: true });
+                let asked = self.sink().input_request(related, question()).await?;
                 Ok(json!({ "asked": asked }))
             }
             ("tools/call", Era::Modern) if params["name"] == "ask" => {

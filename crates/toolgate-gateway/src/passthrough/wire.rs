@@ -52,7 +52,7 @@ impl Dial for ServerSpec {
     ) -> BoxFuture<'_, Result<Arc<dyn Wire>, ErrorObject>> {
         Box::pin(async move {
             let spec = Self { remembered_era: Some(era), ..self.clone() };
-            let line = RawConnection::open(&spec, client, sink).await.map_err(|failure| {
+            let line = spec.connect(&client, sink).await.map_err(|failure| {
                 let message = format!(
                     "server `{}` is not connected: {}; {}",
                     self.name, failure.reason, failure.action
@@ -70,7 +70,7 @@ impl Wire for RawConnection {
     }
 
     fn greeting(&self) -> &Value {
-        RawConnection::greeting(self)
+        RawConnection::handshake(self)
     }
 
     fn request(&self, request: RawRequest) -> BoxFuture<'_, Result<Value, ErrorObject>> {
