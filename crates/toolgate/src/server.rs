@@ -104,7 +104,7 @@ impl HostConfig {
                     HttpDialect::Sse => toolgate_upstream::HttpDialect::Sse,
                 },
                 // Without a state folder nobody can have logged in.
-                authorizer: self.authorizer(server, url).ok(),
+                authorizer: self.authorizer(server, url).ok().map(|authorizer| authorizer as _),
             }),
         })
     }
