@@ -4,7 +4,7 @@
 //! a slow or dead server is a [`ServerState`] and never a delay for another. A [`ServerObserver`] is
 //! told of events.
 //!
-//! The connection itself is [`toolgate_mcp::client`]. [`ServerSpec::connect`] opens one that nothing
+//! The connection itself is [`toolgate_mcp::client`]. [`ServerSpec::open_connection`] opens one that nothing
 //! supervises, for pass-through.
 //!
 //! > **Invariant:** a call that may have had an effect is never repeated.

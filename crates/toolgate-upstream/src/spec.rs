@@ -58,7 +58,7 @@ impl ServerSpec {
     }
 
     /// Opens a connection for one client, which nothing supervises.
-    pub async fn connect(
+    pub async fn open_connection(
         &self,
         client: &ConnectionClient,
         handler: Arc<dyn ConnectionHandler>,

@@ -127,7 +127,7 @@ pub(crate) async fn try_open(
     let (questions, asked) = mpsc::unbounded_channel();
     let (thinking, thought) = watch::channel(0);
     let sink = Sink { notifications, questions, answer, thinking: Arc::new(thinking) };
-    let line = within("the line", spec.connect(&client(), Arc::new(sink))).await?;
+    let line = within("the line", spec.open_connection(&client(), Arc::new(sink))).await?;
     let (notifications, questions) = (Mutex::new(told), Mutex::new(asked));
     Ok((line, Heard { notifications, questions, thinking: thought }))
 }
