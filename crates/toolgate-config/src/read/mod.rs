@@ -22,7 +22,7 @@ mod transport;
 
 use std::collections::{BTreeMap, HashSet};
 
-use toolgate_policy::{PolicySettings, Rule, ServerName, ServerPolicy, Target};
+use toolgate_policy::{PolicySettings, Rule, RuleTarget, ServerName, ServerPolicy};
 
 use report::{Path, Report};
 
@@ -106,7 +106,12 @@ pub(crate) fn read<'c>(
             (key, _) => {
                 servers.misspelt |= report_misspelt(&mut context, &path, key, member);
                 if keys::nearest(key, TOP_LEVEL) == Some("policy") {
-                    denials.push(rule::denial(&context, &path, &member.node, Target::default()));
+                    denials.push(rule::denial(
+                        &context,
+                        &path,
+                        &member.node,
+                        RuleTarget::default(),
+                    ));
                 }
             }
         }
@@ -234,7 +239,7 @@ fn report_replaced(context: &mut Context<'_>, root: &Object<'_>) -> Option<Rule>
         let path = Path::Key(&Path::Root, key);
         if let Some(member) = root.get(key).filter(|_| key == "policy") {
             context.report.refuse_replaced(&path, replaced.later_offset);
-            denial = Some(rule::denial(context, &path, &member.node, Target::default()));
+            denial = Some(rule::denial(context, &path, &member.node, RuleTarget::default()));
         } else if TOP_LEVEL.contains(&key) || keys::CONTAINERS.contains(&key) {
             context.report.add_replaced(&path, replaced.later_offset);
         }

@@ -1,8 +1,8 @@
 //! The `policy` key, and what servers say of who may call what.
 
 use toolgate_policy::{
-    Claims, Findings, FlowMode, Label, LabelSet, Mode, NewTools, Origin, PolicySettings,
-    ServerPolicy, Target, ToolSettings, Trust,
+    Claims, Findings, FlowMode, Label, LabelSet, Mode, NewTools, PolicySettings, RuleOrigin,
+    RuleTarget, ServerPolicy, ToolPolicySettings, Trust,
 };
 
 use super::report::Path;
@@ -38,7 +38,7 @@ pub(super) fn read(
             let hint = "to be asked before a tool changes something, write `\"policy\": \"ask\"`";
             let offset = member.node.offset;
             context.report.add(Severity::Error, path, offset, &predicate, Some(hint.into()));
-            let denial = rule::denial(context, path, &member.node, Target::default());
+            let denial = rule::denial(context, path, &member.node, RuleTarget::default());
             inherited.rules.push(denial);
             return PolicySettings { mode: Mode::Deny, ..inherited };
         }
@@ -50,7 +50,12 @@ pub(super) fn read(
     let is_misspelt = scope.first_error.is_some();
     inherited.rules.extend(rule::read_all(&mut scope));
     if is_misspelt {
-        inherited.rules.push(rule::denial(scope.context, path, &member.node, Target::default()));
+        inherited.rules.push(rule::denial(
+            scope.context,
+            path,
+            &member.node,
+            RuleTarget::default(),
+        ));
     }
     inherited.labels.extend(labels(&mut scope));
     PolicySettings {
@@ -71,13 +76,13 @@ pub(super) fn of_server(
     settings: &ServerSettings,
 ) -> Option<ServerPolicy> {
     let tools = settings.tools.iter().map(|(name, tool)| {
-        let settings = ToolSettings { approval: tool.approval, labels: tool.labels };
+        let settings = ToolPolicySettings { approval: tool.approval, labels: tool.labels };
         (name.as_str().into(), settings)
     });
     let said = ServerPolicy {
         trust: settings.trust,
         labels: settings.labels,
-        tools: tools.filter(|(_, tool)| *tool != ToolSettings::default()).collect(),
+        tools: tools.filter(|(_, tool)| *tool != ToolPolicySettings::default()).collect(),
         origin: None,
     };
     let is_silent = said.trust == Trust::Unknown && said.labels.is_empty() && said.tools.is_empty();
@@ -86,9 +91,9 @@ pub(super) fn of_server(
 }
 
 /// Where something is written.
-pub(super) fn origin(context: &Context<'_>, path: &Path<'_>, offset: usize) -> Origin {
+pub(super) fn origin(context: &Context<'_>, path: &Path<'_>, offset: usize) -> RuleOrigin {
     let place = Some(context.report.place(offset).into());
-    Origin::Configured { path: path.to_string().into(), place }
+    RuleOrigin::Configured { path: path.to_string().into(), place }
 }
 
 /// A choice with what holds where it is missing, and what where it is not understood.
@@ -100,25 +105,25 @@ fn closed<C: Choice>(scope: &mut Scope<'_, '_>, key: &str, missing: C, wrong: C)
 }
 
 /// Labels by pattern. A tool whose labels cannot be read has them all.
-fn labels(scope: &mut Scope<'_, '_>) -> Vec<(Target, LabelSet)> {
+fn labels(scope: &mut Scope<'_, '_>) -> Vec<(RuleTarget, LabelSet)> {
     let Some(member) = scope.object.get("labels") else { return Vec::new() };
     let all: LabelSet = Label::ALL.into_iter().collect();
     let hint = "write `\"labels\": { \"crm_*\": [\"private\"] }`";
     let Some(object) = scope.members(member, hint) else {
-        return vec![(Target::default(), all)];
+        return vec![(RuleTarget::default(), all)];
     };
     let path = Path::Key(scope.path, &member.key);
     let mut labels = Vec::with_capacity(object.members.len());
     for member in &object.members {
         let found = scope.within(object, &path, |inner| inner.choices::<Label>(&member.key));
         let found = found.map_or(all, |found| found.into_iter().collect());
-        match Target::read(None, Some(&member.key)) {
+        match RuleTarget::read(None, Some(&member.key)) {
             Ok(target) => labels.push((target, found)),
             Err(error) => {
                 let path = Path::Key(&path, &member.key);
                 let offset = member.key_offset;
                 scope.complain(Severity::Error, &path, offset, &error.to_string(), None);
-                labels.push((Target::default(), found));
+                labels.push((RuleTarget::default(), found));
             }
         }
     }

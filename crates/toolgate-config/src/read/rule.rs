@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use toolgate_policy::{
-    ArgumentConditions, FlowCondition, Hint, Label, LabelSet, MAX_RULES, Rule, Target, Trust,
+    ArgumentConditions, FlowCondition, Hint, Label, LabelSet, MAX_RULES, Rule, RuleTarget, Trust,
     Verdict,
 };
 
@@ -38,7 +38,7 @@ pub(super) fn read_all(scope: &mut Scope<'_, '_>) -> Vec<Rule> {
     let Value::Array(elements) = &member.node.value else {
         let hint = "write `\"rules\": [{ \"tool\": \"github_*\", \"verdict\": \"ask\" }]`";
         scope.mismatch(Severity::Error, &path, &member.node, "a list", Some(hint.into()));
-        return vec![denial(scope.context, &path, &member.node, Target::default())];
+        return vec![denial(scope.context, &path, &member.node, RuleTarget::default())];
     };
     let mut rules = Vec::with_capacity(elements.len().min(MAX_RULES));
     for (index, element) in elements.iter().enumerate() {
@@ -48,7 +48,7 @@ pub(super) fn read_all(scope: &mut Scope<'_, '_>) -> Vec<Rule> {
             let predicate = "is one rule too many: a policy may have at most 10,000";
             scope.complain(Severity::Error, &path, element.offset, predicate, None);
             rules.truncate(MAX_RULES);
-            rules.push(denial(scope.context, &path, element, Target::default()));
+            rules.push(denial(scope.context, &path, element, RuleTarget::default()));
             break;
         }
     }
@@ -58,7 +58,7 @@ pub(super) fn read_all(scope: &mut Scope<'_, '_>) -> Vec<Rule> {
 fn read(scope: &mut Scope<'_, '_>, path: &Path<'_>, node: &Node<'_>, rules: &mut Vec<Rule>) {
     let Value::Object(object) = &node.value else {
         scope.mismatch(Severity::Error, path, node, "an object", None);
-        rules.push(denial(scope.context, path, node, Target::default()));
+        rules.push(denial(scope.context, path, node, RuleTarget::default()));
         return;
     };
     let outer_error = scope.first_error.take();
@@ -72,7 +72,7 @@ fn read(scope: &mut Scope<'_, '_>, path: &Path<'_>, node: &Node<'_>, rules: &mut
         let when = when(inner);
         let reason = reason(inner);
         let is_sound = inner.first_error.is_none();
-        let targets = targets.unwrap_or_else(|| vec![Target::default()]);
+        let targets = targets.unwrap_or_else(|| vec![RuleTarget::default()]);
         for mut target in targets {
             match verdict {
                 Some(verdict) if is_sound => {
@@ -98,7 +98,7 @@ pub(super) fn denial(
     context: &Context<'_>,
     path: &Path<'_>,
     node: &Node<'_>,
-    target: Target,
+    target: RuleTarget,
 ) -> Rule {
     let origin = origin(context, path, node.offset);
     let reason = Some("a part of the policy cannot be read".into());
@@ -106,7 +106,7 @@ pub(super) fn denial(
 }
 
 /// Which tools the rule is about: one target for each pattern. None where that cannot be read.
-fn targets(scope: &mut Scope<'_, '_>) -> Option<Vec<Target>> {
+fn targets(scope: &mut Scope<'_, '_>) -> Option<Vec<RuleTarget>> {
     let server = scope.object.get("server");
     let name = match server.map(|member| (member, &member.node.value)) {
         None => None,
@@ -139,9 +139,9 @@ fn targets(scope: &mut Scope<'_, '_>) -> Option<Vec<Target>> {
                 return None;
             }
         };
-        match Target::read(name, tool.map(|(name, _)| name)) {
+        match RuleTarget::read(name, tool.map(|(name, _)| name)) {
             Ok(target) => {
-                targets.push(Target { annotations: annotations.clone(), trust, ..target });
+                targets.push(RuleTarget { annotations: annotations.clone(), trust, ..target });
             }
             Err(error) => {
                 let key = if tool.is_some() { "tool" } else { "server" };

@@ -17,12 +17,12 @@ use tokio::sync::oneshot;
 
 use super::{
     PoolSettings,
-    worker::{Burial, Worker},
+    worker::{ReapRequest, Worker},
 };
 
 /// Where workers come from.
 #[derive(Debug)]
-pub(super) struct Nursery {
+pub(super) struct Spawner {
     shared: Arc<Shared>,
 }
 
@@ -70,16 +70,16 @@ impl State {
 /// How long the start of a replacement waits, where another worker still does.
 const REST: Duration = Duration::from_millis(20);
 
-impl Nursery {
+impl Spawner {
     pub(super) fn new(settings: PoolSettings) -> io::Result<Self> {
         let shared = Arc::new(Shared { state: Mutex::default(), changed: Condvar::new() });
-        let (reaper, burials) = mpsc::channel::<Burial>();
-        thread::Builder::new().name("toolgate-reaper".into()).spawn(move || reap(&burials))?;
-        let nursery = Self { shared: Arc::clone(&shared) };
+        let (reaper, requests) = mpsc::channel::<ReapRequest>();
+        thread::Builder::new().name("toolgate-reaper".into()).spawn(move || reap(&requests))?;
+        let spawner = Self { shared: Arc::clone(&shared) };
         thread::Builder::new()
             .name("toolgate-spawner".into())
             .spawn(move || shared.start_workers(&settings, &reaper))?;
-        Ok(nursery)
+        Ok(spawner)
     }
 
     pub(super) fn warm_up(&self) {
@@ -114,7 +114,7 @@ impl Nursery {
     }
 }
 
-impl Drop for Nursery {
+impl Drop for Spawner {
     fn drop(&mut self) {
         let mut state = self.shared.state.lock();
         state.closed = true;
@@ -127,7 +127,7 @@ impl Drop for Nursery {
 }
 
 impl Shared {
-    fn start_workers(&self, settings: &PoolSettings, reaper: &mpsc::Sender<Burial>) {
+    fn start_workers(&self, settings: &PoolSettings, reaper: &mpsc::Sender<ReapRequest>) {
         loop {
             let mut state = self.state.lock();
             while let Some(pause) = state.pause(settings.warm) {
@@ -176,8 +176,8 @@ impl Shared {
 }
 
 /// Waits for the end of processes that were killed.
-fn reap(burials: &mpsc::Receiver<Burial>) {
-    for (mut child, answer) in burials {
+fn reap(requests: &mpsc::Receiver<ReapRequest>) {
+    for (mut child, answer) in requests {
         if let Ok(status) = child.wait()
             && let Some(answer) = answer
         {

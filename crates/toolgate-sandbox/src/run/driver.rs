@@ -1,7 +1,6 @@
 //! The conversation with one worker.
 
 mod answers;
-mod pending;
 
 use std::{
     io,
@@ -14,29 +13,25 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use serde_json::value::RawValue;
 use tokio::time::{Sleep, sleep_until};
 use tokio_util::sync::{CancellationToken, DropGuard};
-use toolgate_bindings::check::Finding;
-use toolgate_engines::{Call, Thrown};
+use toolgate_bindings::check::CheckFinding;
+use toolgate_engines::{EngineCall, ToolException};
 
-use self::{
-    answers::bytes_of,
-    pending::{Describing, Ended, InFlight, maybe},
-};
+use self::answers::{Describing, Ended, InFlight, bytes_of, maybe};
 use super::{
-    ledger::Ledger,
-    timeline::{Past, Timeline},
+    call_table::CallTable,
+    replay::{JournalReplay, ReplayedCall},
     wire::Wire,
 };
 use crate::{
-    captured::Capture,
+    captured::OutputCapture,
     clock::RunClock,
-    frame::{Done, FromWorker, Start, ToWorker, Wait, cut},
-    history::{Happened, PastCall},
-    limits::{RunLimits, Stop},
+    frame::{Done, FromWorker, RunStart, ToWorker, Wait, cut},
+    journal::{JournaledCall, RunEvent, SandboxScript},
+    limits::{LimitReached, RunLimits},
     pool::Worker,
     report::CallState,
-    script::Script,
     system::clock::CpuClock,
-    tools::{Answer, Tools},
+    tools::{CallResponse, Tools},
 };
 
 /// A moment that is after every run.
@@ -44,11 +39,11 @@ const NEVER: Duration = Duration::from_hours(24 * 365);
 
 /// How a conversation ended.
 #[derive(Debug)]
-pub(super) enum Ending {
+pub(super) enum RunEnding {
     /// The worker said so.
     Done(Done),
     /// A limit was met.
-    Stop(Stop),
+    Stop(LimitReached),
     /// Nobody wants the result any more.
     Cancelled,
     /// Nothing more can happen before calls are made that may not be made yet.
@@ -62,7 +57,7 @@ pub(super) enum Ending {
 }
 
 /// One run.
-pub(super) struct Drive<'a> {
+pub(super) struct RunDriver<'a> {
     pub(super) worker: Worker,
     pub(super) wire: Wire,
     pub(super) limits: &'a RunLimits,
@@ -72,20 +67,20 @@ pub(super) struct Drive<'a> {
     pub(super) has_begun: bool,
     /// Whether the script runs: before that, the worker has questions of its own.
     runs: bool,
-    pub(super) ledger: Ledger,
-    pub(super) capture: Capture,
+    pub(super) call_table: CallTable,
+    pub(super) capture: OutputCapture,
     pub(super) emitted: Vec<Box<RawValue>>,
     emitted_bytes: u64,
-    pub(super) warnings: Vec<Finding>,
+    pub(super) warnings: Vec<CheckFinding>,
     pub(super) calls: FuturesUnordered<InFlight>,
     describing: Option<Describing>,
-    timeline: Timeline,
+    replay: JournalReplay,
     /// Calls that ended before the script was told all of its past.
-    held: Vec<Ended>,
+    deferred: Vec<Ended>,
     /// Calls that may not be made yet.
     suspended: usize,
     /// How often the script was told something.
-    told: u64,
+    delivered: u64,
     tools: Arc<dyn Tools>,
     cancel: &'a CancellationToken,
     /// What calls are cancelled by.
@@ -97,10 +92,10 @@ pub(super) struct Drive<'a> {
     before: Duration,
 }
 
-impl<'a> Drive<'a> {
+impl<'a> RunDriver<'a> {
     pub(super) fn new(
         mut worker: Worker,
-        script: &Script,
+        script: &SandboxScript,
         limits: &'a RunLimits,
         tools: Arc<dyn Tools>,
         cancel: &'a CancellationToken,
@@ -110,11 +105,11 @@ impl<'a> Drive<'a> {
         let cpu_clock = worker.clock();
         let before = cpu_clock.and_then(CpuClock::used).unwrap_or_default();
         let mut wire = Wire::new(worker.stream()?);
-        let timeline = Timeline::new(script.history.clone(), clock.clone());
-        if script.history.is_none() {
-            tools.happened(&Happened::Began(timeline.beginning));
+        let replay = JournalReplay::new(script.journal.clone(), clock.clone());
+        if script.journal.is_none() {
+            tools.on_event(&RunEvent::Began(replay.beginning));
         }
-        wire.send(&ToWorker::Start(start(script, &timeline, limits)));
+        wire.send(&ToWorker::Start(start(script, &replay, limits)));
         wire.try_send();
         let token = cancel.child_token();
         Ok(Self {
@@ -125,17 +120,17 @@ impl<'a> Drive<'a> {
             is_ready: false,
             has_begun: false,
             runs: false,
-            ledger: Ledger::new(started),
-            capture: Capture::new(limits.output_bytes),
+            call_table: CallTable::new(started),
+            capture: OutputCapture::new(limits.output_bytes),
             emitted: Vec::new(),
             emitted_bytes: 0,
             warnings: Vec::new(),
             calls: FuturesUnordered::new(),
             describing: None,
-            timeline,
-            held: Vec::new(),
+            replay,
+            deferred: Vec::new(),
             suspended: 0,
-            told: 0,
+            delivered: 0,
             tools,
             cancel,
             _guard: token.clone().drop_guard(),
@@ -146,31 +141,31 @@ impl<'a> Drive<'a> {
     }
 
     /// Talks until there is nothing more to say.
-    pub(super) async fn converse(&mut self) -> Ending {
+    pub(super) async fn exchange(&mut self) -> RunEnding {
         let cancelled = self.cancel.cancelled();
         tokio::pin!(cancelled);
-        let wall = self.timeline.clock().reach(self.limits.wall.min(NEVER));
+        let wall = self.replay.clock().reach(self.limits.wall.min(NEVER));
         tokio::pin!(wall);
         // Set when the worker is ready: what it used before is not the script's.
         let cpu = sleep_until((self.started + NEVER).into());
         tokio::pin!(cpu);
         loop {
-            if let Some(ending) = self.hear(cpu.as_mut()) {
+            if let Some(ending) = self.handle_frames(cpu.as_mut()) {
                 return ending;
             }
-            self.tell_past();
+            self.deliver_past();
             self.wire.try_send();
             let describing = self.describing.is_some();
-            let alarmed = self.timeline.alarm_at().filter(|_| !self.timeline.is_replaying());
-            let alarm = self.timeline.clock().reach(alarmed.unwrap_or(NEVER));
+            let alarmed = self.replay.alarm_at().filter(|_| !self.replay.is_replaying());
+            let alarm = self.replay.clock().reach(alarmed.unwrap_or(NEVER));
             tokio::select! {
                 biased;
-                () = &mut cancelled => return Ending::Cancelled,
-                () = &mut wall => return Ending::Stop(Stop::Wall { limit: self.limits.wall }),
+                () = &mut cancelled => return RunEnding::Cancelled,
+                () = &mut wall => return RunEnding::Stop(LimitReached::Wall { limit: self.limits.wall }),
                 () = &mut cpu => {
                     let left = self.limits.cpu.saturating_sub(self.cpu_used());
                     if left.is_zero() {
-                        return Ending::Stop(Stop::Cpu { limit: self.limits.cpu });
+                        return RunEnding::Stop(LimitReached::Cpu { limit: self.limits.cpu });
                     }
                     // One thread's time cannot pass faster than time: until then there is
                     // nothing to look at.
@@ -179,14 +174,14 @@ impl<'a> Drive<'a> {
                 Some(ended) = self.calls.next(), if !self.calls.is_empty() => {
                     self.answer_together(ended);
                 }
-                () = alarm, if alarmed.is_some() => self.tell_time(),
+                () = alarm, if alarmed.is_some() => self.deliver_time(),
                 Some(found) = maybe(&mut self.describing), if describing => {
                     self.describing = None;
                     self.wire.send(&ToWorker::Described(found));
                 }
                 open = self.wire.progress() => {
                     if !open {
-                        return Ending::Gone;
+                        return RunEnding::Gone;
                     }
                 }
             }
@@ -200,17 +195,19 @@ impl<'a> Drive<'a> {
     }
 
     /// Takes a content block, unless they are too much together.
-    pub(super) fn take_block(&mut self, block: Box<RawValue>) -> Option<Ending> {
+    pub(super) fn take_block(&mut self, block: Box<RawValue>) -> Option<RunEnding> {
         self.emitted_bytes = self.emitted_bytes.saturating_add(bytes_of(&block));
         if self.emitted_bytes > self.limits.result_bytes {
-            return Some(Ending::Stop(Stop::Emitted { limit: self.limits.result_bytes }));
+            return Some(RunEnding::Stop(LimitReached::Emitted {
+                limit: self.limits.result_bytes,
+            }));
         }
         self.emitted.push(block);
         None
     }
 
     /// Acts on what the worker said, as far as it has come.
-    fn hear(&mut self, mut cpu: Pin<&mut Sleep>) -> Option<Ending> {
+    fn handle_frames(&mut self, mut cpu: Pin<&mut Sleep>) -> Option<RunEnding> {
         // A worker that does not read its answers gets no further ones.
         while self.wire.has_room() {
             let frame = match self.wire.next_frame() {
@@ -220,7 +217,7 @@ impl<'a> Drive<'a> {
             match frame {
                 FromWorker::Ready(report) if !self.is_ready => {
                     if let Some(lacking) = report.lacking() {
-                        return Some(Ending::Broke(format!(
+                        return Some(RunEnding::Broke(format!(
                             "the worker cannot give up what it must on this system: {lacking}"
                         )));
                     }
@@ -249,7 +246,7 @@ impl<'a> Drive<'a> {
     }
 
     /// Acts on one frame.
-    fn act_on(&mut self, frame: FromWorker) -> Option<Ending> {
+    fn act_on(&mut self, frame: FromWorker) -> Option<RunEnding> {
         self.runs |= !matches!(frame, FromWorker::Describe(_) | FromWorker::Warned(_));
         match frame {
             FromWorker::Ready(_) => return Some(broke(&"ready a second time")),
@@ -259,7 +256,7 @@ impl<'a> Drive<'a> {
             FromWorker::Describe(names) => {
                 self.describing = Some(Describing(self.tools.describe(names)));
             }
-            FromWorker::Call(call) if !self.ledger.is_new(call.id) => {
+            FromWorker::Call(call) if !self.call_table.is_new(call.id) => {
                 return Some(broke(&"the number of an earlier call"));
             }
             FromWorker::Call(call) => return self.call(call),
@@ -268,7 +265,7 @@ impl<'a> Drive<'a> {
                 self.capture.push(&text);
                 let limit = self.limits.flood_bytes();
                 if self.capture.total() > limit {
-                    return Some(Ending::Stop(Stop::Output { limit }));
+                    return Some(RunEnding::Stop(LimitReached::Output { limit }));
                 }
             }
             FromWorker::Emit(block) => return self.take_block(block),
@@ -276,53 +273,57 @@ impl<'a> Drive<'a> {
                 return Some(broke(&"warnings a second time"));
             }
             FromWorker::Warned(findings) => self.warnings = findings,
-            FromWorker::Done(done) => return Some(Ending::Done(done)),
+            FromWorker::Done(done) => return Some(RunEnding::Done(done)),
             FromWorker::Panicked(message) => {
-                return Some(Ending::Broke(format!("the engine failed: {message}")));
+                return Some(RunEnding::Broke(format!("the engine failed: {message}")));
             }
         }
         None
     }
 
-    fn call(&mut self, call: Call) -> Option<Ending> {
-        let past = self.timeline.look_up(&call);
-        if let Past::Differs(past) = &past {
-            return Some(Ending::Diverged(difference(past, &call)));
+    fn call(&mut self, call: EngineCall) -> Option<RunEnding> {
+        let past = self.replay.look_up(&call);
+        if let ReplayedCall::Differs(past) = &past {
+            return Some(RunEnding::Diverged(difference(past, &call)));
         }
         let arguments = call.arguments.get();
-        let entry = match self.ledger.begin(&call.name, arguments, self.calls.len(), self.limits) {
-            Ok(entry) => entry,
-            Err(refusal) => {
-                let thrown = Thrown { tool: call.name.clone(), message: refusal.to_string() };
-                if matches!(past, Past::New) {
-                    self.note_call(&call);
+        let entry =
+            match self.call_table.begin(&call.name, arguments, self.calls.len(), self.limits) {
+                Ok(entry) => entry,
+                Err(refusal) => {
+                    let thrown =
+                        ToolException { tool: call.name.clone(), message: refusal.to_string() };
+                    if matches!(past, ReplayedCall::New) {
+                        self.note_call(&call);
+                    }
+                    let outcome = match past {
+                        // What came of it before is told again in its turn.
+                        ReplayedCall::Answered { .. } => return None,
+                        ReplayedCall::Overdue(outcome) => outcome,
+                        ReplayedCall::New | ReplayedCall::Unknown | ReplayedCall::Differs(_) => {
+                            Err(thrown)
+                        }
+                    };
+                    let at = self.replay.stamp();
+                    self.complete(call.id, at, false, outcome);
+                    return None;
                 }
-                let outcome = match past {
-                    // What came of it before is told again in its turn.
-                    Past::Answered { .. } => return None,
-                    Past::Overdue(outcome) => outcome,
-                    Past::New | Past::Unknown | Past::Differs(_) => Err(thrown),
-                };
-                let at = self.timeline.stamp();
-                self.complete(call.id, at, false, outcome);
-                return None;
-            }
-        };
+            };
         match past {
-            Past::Answered { failed } => {
+            ReplayedCall::Answered { failed } => {
                 let state = failed.map_or(CallState::Completed, CallState::Failed);
-                self.ledger.end(entry, state, 0);
-                self.tools.happened(&Happened::Repeated { id: call.id });
+                self.call_table.end(entry, state, 0);
+                self.tools.on_event(&RunEvent::Repeated { id: call.id });
                 return None;
             }
-            Past::Overdue(outcome) => {
-                self.tools.happened(&Happened::Repeated { id: call.id });
-                let (id, name, answer) = (call.id, call.name, Answer::Ended(outcome));
-                self.held.push(Ended { id, entry, name, answer });
+            ReplayedCall::Overdue(outcome) => {
+                self.tools.on_event(&RunEvent::Repeated { id: call.id });
+                let (id, name, answer) = (call.id, call.name, CallResponse::Ended(outcome));
+                self.deferred.push(Ended { id, entry, name, answer });
                 return None;
             }
-            Past::New => self.note_call(&call),
-            Past::Unknown | Past::Differs(_) => {}
+            ReplayedCall::New => self.note_call(&call),
+            ReplayedCall::Unknown | ReplayedCall::Differs(_) => {}
         }
         let token = self.token.child_token();
         let future = self.tools.call(call.id, call.name.clone(), call.arguments, token);
@@ -330,24 +331,24 @@ impl<'a> Drive<'a> {
         None
     }
 
-    fn note_call(&self, call: &Call) {
-        let Call { id, name, arguments } = call;
-        self.tools.happened(&Happened::Called { id: *id, name, arguments });
+    fn note_call(&self, call: &EngineCall) {
+        let EngineCall { id, name, arguments } = call;
+        self.tools.on_event(&RunEvent::Called { id: *id, name, arguments });
     }
 
     /// The script can do nothing more until it is told something.
-    fn waits(&mut self, wait: Wait) -> Option<Ending> {
-        self.timeline.alarm = wait.until.map(Duration::from_micros);
-        self.tell_past();
-        if wait.told < self.told {
+    fn waits(&mut self, wait: Wait) -> Option<RunEnding> {
+        self.replay.alarm = wait.until.map(Duration::from_micros);
+        self.deliver_past();
+        if wait.delivered < self.delivered {
             // There is something on its way to it.
             return None;
         }
-        self.timeline.skip_absent();
-        self.tell_past();
+        self.replay.skip_absent();
+        self.deliver_past();
         // Timers do not go off while a person is waited for, so that they cannot change its course.
-        let nothing_comes = self.told == wait.told && self.calls.is_empty();
-        (self.suspended > 0 && nothing_comes).then_some(Ending::Suspended)
+        let nothing_comes = self.delivered == wait.delivered && self.calls.is_empty();
+        (self.suspended > 0 && nothing_comes).then_some(RunEnding::Suspended)
     }
 }
 
@@ -355,7 +356,7 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
-fn difference(past: &PastCall, call: &Call) -> String {
+fn difference(past: &JournaledCall, call: &EngineCall) -> String {
     let shown = |name: &str, arguments: &str| format!("{name}({})", cut(arguments, SHOWN_BYTES));
     format!(
         "call {} was {} and is now {}",
@@ -368,22 +369,22 @@ fn difference(past: &PastCall, call: &Call) -> String {
 /// What is shown of a call's arguments.
 const SHOWN_BYTES: usize = 200;
 
-fn start(script: &Script, timeline: &Timeline, limits: &RunLimits) -> Start {
+fn start(script: &SandboxScript, replay: &JournalReplay, limits: &RunLimits) -> RunStart {
     // The system counts in seconds, and from the start of the worker.
     let cpu_seconds = limits.cpu.as_secs().saturating_add(2);
-    Start {
+    RunStart {
         code: script.code.clone(),
         language: script.language,
         memory_bytes: limits.memory_bytes,
         stack_bytes: limits.stack_bytes,
         cpu_seconds,
         value_bytes: limits.result_bytes,
-        began: micros(timeline.beginning.unix),
-        seed: timeline.beginning.seed,
-        tells: script.history.is_some(),
+        began: micros(replay.beginning.unix),
+        seed: replay.beginning.seed,
+        reports_waits: script.journal.is_some(),
     }
 }
 
-fn broke(what: &dyn std::fmt::Display) -> Ending {
-    Ending::Broke(format!("the worker broke the protocol: {what}"))
+fn broke(what: &dyn std::fmt::Display) -> RunEnding {
+    RunEnding::Broke(format!("the worker broke the protocol: {what}"))
 }

@@ -18,11 +18,11 @@ const MOST_REFUSED: u64 = 100;
 
 /// The place of a call in the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Entry(usize);
+pub(super) struct CallIndex(usize);
 
 /// The calls of one run.
 #[derive(Debug)]
-pub(super) struct Ledger {
+pub(super) struct CallTable {
     started: Instant,
     calls: Vec<CallRecord>,
     made: u64,
@@ -30,7 +30,7 @@ pub(super) struct Ledger {
     last: Option<CallId>,
 }
 
-impl Ledger {
+impl CallTable {
     pub(super) fn new(started: Instant) -> Self {
         Self { started, calls: Vec::new(), made: 0, refused: 0, last: None }
     }
@@ -49,7 +49,7 @@ impl Ledger {
         arguments: &str,
         in_flight: usize,
         limits: &RunLimits,
-    ) -> Result<Entry, Refusal> {
+    ) -> Result<CallIndex, Refusal> {
         let refusal = if self.made >= limits.calls {
             Some(Refusal::Calls { limit: limits.calls })
         } else if in_flight >= limits.calls_in_flight {
@@ -63,7 +63,7 @@ impl Ledger {
         }
         self.made += 1;
         self.push(name, arguments, CallState::InFlight);
-        Ok(Entry(self.calls.len() - 1))
+        Ok(CallIndex(self.calls.len() - 1))
     }
 
     /// Notes that a call is not made.
@@ -75,7 +75,7 @@ impl Ledger {
     }
 
     /// Notes what became of a call.
-    pub(super) fn end(&mut self, entry: Entry, state: CallState, result_bytes: u64) {
+    pub(super) fn end(&mut self, entry: CallIndex, state: CallState, result_bytes: u64) {
         let now = self.started.elapsed();
         if let Some(call) = self.calls.get_mut(entry.0) {
             call.duration = now.saturating_sub(call.started);
@@ -118,11 +118,11 @@ mod tests {
     #[test]
     fn refused_calls_are_listed_and_then_counted() {
         let limits = RunLimits { calls: 2, ..RunLimits::default() };
-        let mut ledger = Ledger::new(Instant::now());
+        let mut call_table = CallTable::new(Instant::now());
         for _ in 0..1_000 {
-            let _ = ledger.begin("tool", "{}", 0, &limits);
+            let _ = call_table.begin("tool", "{}", 0, &limits);
         }
-        let (calls, left_out) = ledger.finish();
+        let (calls, left_out) = call_table.finish();
         assert_eq!((calls.len(), left_out), (102, 898));
         assert_eq!(calls[1].state, CallState::InFlight);
         let CallState::Refused(why) = &calls[2].state else { panic!("{:?}", calls[2]) };
@@ -131,10 +131,10 @@ mod tests {
 
     #[test]
     fn a_number_is_used_once() {
-        let mut ledger = Ledger::new(Instant::now());
-        assert!(ledger.is_new(0));
-        assert!(ledger.is_new(7));
-        assert!(!ledger.is_new(7));
-        assert!(!ledger.is_new(3));
+        let mut call_table = CallTable::new(Instant::now());
+        assert!(call_table.is_new(0));
+        assert!(call_table.is_new(7));
+        assert!(!call_table.is_new(7));
+        assert!(!call_table.is_new(3));
     }
 }

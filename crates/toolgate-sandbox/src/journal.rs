@@ -8,22 +8,23 @@
 use std::time::Duration;
 
 use serde_json::value::RawValue;
-use toolgate_engines::{Beginning, CallId, Thrown};
+use toolgate_bindings::check::Language;
+use toolgate_engines::{CallId, RunSeed, ToolException};
 
 /// An earlier run of a script, up to some point.
 #[derive(Debug, Clone, Default)]
-pub struct History {
+pub struct RunJournalRecord {
     /// How it began.
-    pub beginning: Beginning,
+    pub beginning: RunSeed,
     /// The calls that it made, in their order.
-    pub calls: Vec<PastCall>,
+    pub calls: Vec<JournaledCall>,
     /// What it was told, in the order of telling.
-    pub events: Vec<Event>,
+    pub events: Vec<JournalEvent>,
 }
 
 /// A call of an earlier run.
 #[derive(Debug, Clone)]
-pub struct PastCall {
+pub struct JournaledCall {
     /// Its number.
     pub id: CallId,
     /// The tool.
@@ -32,7 +33,7 @@ pub struct PastCall {
     pub arguments: Box<RawValue>,
     /// What came of it; nothing where the run ended first, so that it is not known whether it had an
     /// effect. Such a call is handed to [`Tools`](crate::Tools) again, under its number.
-    pub outcome: Option<Result<Box<RawValue>, Thrown>>,
+    pub outcome: Option<Result<Box<RawValue>, ToolException>>,
     /// Whether the script has to make the same call again. One that failed, or was never sent, may be
     /// made in another way.
     pub binds: bool,
@@ -40,7 +41,7 @@ pub struct PastCall {
 
 /// Something that a script was told. Events of the same time were told together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Event {
+pub enum JournalEvent {
     /// What came of a call.
     Completed {
         /// Which.
@@ -56,12 +57,12 @@ pub enum Event {
 }
 
 /// What a run tells about itself while it runs, before it has any effect on the script: who writes it
-/// down has the [`History`] of the run.
+/// down has the [`RunJournalRecord`] of the run.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Happened<'a> {
+pub enum RunEvent<'a> {
     /// It begins. Not told of a run that has a history.
-    Began(Beginning),
+    Began(RunSeed),
     /// A call is about to be made.
     Called {
         /// Its number.
@@ -83,7 +84,7 @@ pub enum Happened<'a> {
         /// When, from the beginning of the run on.
         at: Duration,
         /// What came of it.
-        outcome: &'a Result<Box<RawValue>, Thrown>,
+        outcome: &'a Result<Box<RawValue>, ToolException>,
     },
     /// The script is about to be told the time.
     Time {
@@ -92,11 +93,29 @@ pub enum Happened<'a> {
     },
 }
 
-impl Event {
+impl JournalEvent {
     /// When it was.
     pub fn at(self) -> Duration {
         match self {
             Self::Completed { at, .. } | Self::Time { at } => at,
         }
+    }
+}
+
+/// A script that is to run.
+#[derive(Debug, Clone)]
+pub struct SandboxScript {
+    /// Its text, as it was written.
+    pub code: String,
+    /// What it is written in.
+    pub language: Language,
+    /// What happened when it ran before, where it is to go on.
+    pub journal: Option<RunJournalRecord>,
+}
+
+impl SandboxScript {
+    /// A script that runs for the first time.
+    pub fn new(code: impl Into<String>, language: Language) -> Self {
+        Self { code: code.into(), language, journal: None }
     }
 }
