@@ -28,6 +28,7 @@ pub(super) async fn show(
     let loaded = load::load(globals)?;
     load::report(&loaded, printer);
     let settings = loaded.policy();
+    let audit = &loaded.configuration.audit;
     let labels = labels(settings);
     let policy = Policy::new(settings.clone());
     let known = Known::of(&loaded, &policy).await;
@@ -48,7 +49,13 @@ pub(super) async fn show(
             "default": settings.mode, "claims": settings.claims, "flow": settings.flow,
             "newTools": settings.new_tools, "findings": settings.findings, "rules": rules,
             "labels": labels.collect::<Vec<_>>(), "trusted": trusted(settings),
-            "audit": loaded.configuration.audit,
+            "audit": {
+                "enabled": audit.enabled,
+                "arguments": audit.arguments,
+                "required": audit.required,
+                "maxMegabytes": audit.max_megabytes,
+                "keepFiles": audit.keep_files,
+            },
         }))?;
         return Ok(ExitCode::SUCCESS);
     }
