@@ -224,7 +224,7 @@ impl Host {
             setup.spec.remembered_era = Some(memory.era);
             self.inner.live_catalog.recall(vec![server.clone()]);
         }
-        self.inner.endpoints.set(server.clone(), setup.spec.endpoint.fingerprint());
+        self.inner.endpoints.set(server.clone(), setup.spec.fingerprint());
         self.servers().add(setup.spec);
         self.inner.enabled.used(server.clone(), fingerprint);
         self.refuse_disabled(&server);

@@ -155,7 +155,7 @@ impl HostSettings {
         };
         let endpoints = EndpointFingerprints::default();
         for ServerSetup { spec, .. } in &self.servers {
-            endpoints.set(spec.name.clone(), spec.endpoint.fingerprint());
+            endpoints.set(spec.name.clone(), spec.fingerprint());
         }
         let audit = self.audit.filter(|audit| audit.required || self.store.is_some());
         let audit = audit.map(|audit| AuditOptions {
