@@ -15,7 +15,7 @@ use toolgate_config::{
 };
 use toolgate_host::{AuditSettings, CodeSettings, EncoderSetup, HostSettings, ServerSetup, Supply};
 use toolgate_policy::{NewTools, PolicySettings, definitions::Lock};
-use toolgate_registry::{Registry, RegistrySettings, Skills, Source, read_skills};
+use toolgate_registry::{Registry, RegistrySettings, RegistrySource as Source, Skills, read_skills};
 use toolgate_sandbox::{PoolSettings, RunLimits};
 use toolgate_search::StrategyName;
 use toolgate_store::{AuditLimits, ChoiceFile, DamagedChoices, Retention, Store, WRITABLE};
