@@ -45,7 +45,6 @@ use crate::{
     failure::{Failure, INTERRUPTED},
     load::{self, Loaded},
     printer::Printer,
-    subagent,
 };
 
 pub(crate) async fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode, Failure> {
@@ -109,7 +108,7 @@ async fn start_when_needed(
     let mut settings = HostSettings { connect: Connect::WhenNeeded, ..loaded.settings(None) };
     if let Some(strategy) = strategy {
         settings.strategy = strategy;
-        subagent::check(&settings)?;
+        check_subagent(&settings)?;
     }
     if !names.is_empty() {
         // Nothing is searched for.
@@ -246,4 +245,15 @@ fn block_text(block: &Value) -> String {
         Some("resource_link") => format!("[resource {}]", field("uri").unwrap_or_default()),
         _ => block.to_string(),
     }
+}
+
+/// Refuses the strategy `subagent` without a model.
+fn check_subagent(settings: &HostSettings) -> Result<(), Failure> {
+    if settings.strategy != StrategyName::Subagent || settings.subagent.is_some() {
+        return Ok(());
+    }
+    Err(Failure::usage("there is no model to ask, which the strategy `subagent` needs").hint(
+        "name one in the configuration: \"toolSearch\": { \"subagent\": { \"endpoint\": \
+         \"http://localhost:11434/v1\", \"model\": \"…\" } }; docs/search.md has more",
+    ))
 }

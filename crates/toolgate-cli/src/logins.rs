@@ -1,16 +1,13 @@
 //! Who is logged in where.
 
-use std::{env, fmt, sync::Arc};
+use std::fmt;
 
 use serde::Serialize;
-use toolgate_config::{Configuration, ServerEntry, Transport};
-use toolgate_store::{Vault, VaultError, VaultKey};
-use toolgate_upstream::{
-    AuthorizationSettings, Authorizer, CredentialLock, CredentialStore, CredentialStoreError,
-    LoginError, LoginState,
-};
+use toolgate::AuthorizerError;
+use toolgate_config::Transport;
+use toolgate_upstream::{LoginError, LoginState};
 
-use crate::{failure::Failure, load};
+use crate::{failure::Failure, load::Loaded};
 
 /// A login, for people and programs. Nothing of it is secret.
 #[derive(Debug, Serialize)]
@@ -67,11 +64,11 @@ impl fmt::Display for LoginOverview {
 }
 
 /// The logins of all servers that can have any.
-pub(crate) async fn of_all(configuration: &Configuration) -> Vec<LoginOverview> {
+pub(crate) async fn of_all(loaded: &Loaded) -> Vec<LoginOverview> {
     let mut logins = Vec::new();
-    for server in configuration.servers.iter().filter(|server| server.settings.enabled) {
+    for server in loaded.configuration.servers.iter().filter(|server| server.settings.enabled) {
         let Ok(Transport::Http { url, .. }) = &server.transport else { continue };
-        let Ok(authorizer) = authorizer(server, url) else { continue };
+        let Ok(authorizer) = loaded.authorizer(server, url) else { continue };
         // What cannot be read is said by the server's own row.
         if let Ok(Some(state)) = authorizer.state().await {
             logins.push(LoginOverview::new(&server.name, state));
@@ -80,22 +77,15 @@ pub(crate) async fn of_all(configuration: &Configuration) -> Vec<LoginOverview> 
     logins
 }
 
-/// Who logs in at a server with this URL.
-pub(crate) fn authorizer(server: &ServerEntry, url: &str) -> Result<Arc<Authorizer>, Failure> {
-    let store = load::store().ok_or_else(|| {
-        Failure::new("there is no place for logins on this system")
-            .hint("set TOOLGATE_HOME to a folder")
-    })?;
-    let oauth = &server.settings.oauth;
-    let settings = AuthorizationSettings {
-        client_id: oauth.client_id.clone(),
-        client_secret: oauth.client_secret.as_ref().map(|secret| secret.expose().to_owned()),
-        client_metadata_url: oauth.client_metadata_url.clone(),
-        scopes: oauth.scopes.clone(),
-    };
-    let keeper = Arc::new(VaultKeeper(store.vault(vault_key())));
-    let authorizer = Authorizer::new(server.name.as_str(), url, settings, keeper);
-    Ok(authorizer.map(Arc::new)?)
+impl From<AuthorizerError> for Failure {
+    fn from(error: AuthorizerError) -> Self {
+        match error {
+            AuthorizerError::NoStateFolder => {
+                Failure::new(error.to_string()).hint("set TOOLGATE_HOME to a folder")
+            }
+            AuthorizerError::Login(error) => error.into(),
+        }
+    }
 }
 
 impl From<LoginError> for Failure {
@@ -112,43 +102,6 @@ impl From<LoginError> for Failure {
             LoginError::TimedOut => failure.hint("--timeout gives you more time"),
             _ => failure,
         }
-    }
-}
-
-/// The vault as upstream wants it.
-#[derive(Debug)]
-struct VaultKeeper(Vault);
-
-impl CredentialStore for VaultKeeper {
-    fn load(&self, name: &str) -> Result<Option<String>, CredentialStoreError> {
-        self.0.load(name).map_err(unkept)
-    }
-
-    fn save(&self, name: &str, secret: &str) -> Result<(), CredentialStoreError> {
-        self.0.save(name, secret).map_err(unkept)
-    }
-
-    fn forget(&self, name: &str) -> Result<(), CredentialStoreError> {
-        self.0.forget(name).map_err(unkept)
-    }
-
-    fn lock(&self, name: &str) -> Result<CredentialLock, CredentialStoreError> {
-        self.0.lock(name).map(CredentialLock::new).map_err(unkept)
-    }
-}
-
-fn unkept(error: VaultError) -> CredentialStoreError {
-    CredentialStoreError(match error {
-        VaultError::ShortKey => format!("TOOLGATE_VAULT_KEY: {error}"),
-        error => error.to_string(),
-    })
-}
-
-fn vault_key() -> VaultKey {
-    match env::var("TOOLGATE_VAULT_KEY") {
-        Ok(key) if !key.is_empty() => VaultKey::Given(key),
-        _ if env::var_os("TOOLGATE_VAULT").is_some_and(|place| place == "file") => VaultKey::File,
-        _ => VaultKey::Keychain,
     }
 }
 

@@ -4,16 +4,12 @@ mod cli;
 mod commands;
 mod decisions;
 mod door;
-mod encoder;
 mod failure;
 mod folders;
 mod load;
 mod logins;
-mod pins;
 mod printer;
-mod subagent;
 mod table;
-mod telemetry;
 mod terminal;
 
 use std::{io::IsTerminal, process::ExitCode};
@@ -39,7 +35,7 @@ fn main() -> ExitCode {
         .and_then(|runtime| {
             let outcome = runtime.block_on(async {
                 let outcome = commands::run(cli, &mut printer).await;
-                telemetry::end().await;
+                load::flush_telemetry().await;
                 outcome
             });
             // A read of stdin cannot be interrupted; it must not keep the process alive.

@@ -59,7 +59,6 @@ pub struct ServerEntry {
 /// `Debug` shows neither arguments nor the URL's path and query, which may hold credentials that
 /// came from variables.
 #[derive(Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Transport {
     /// A process that speaks MCP on its standard input and output.
     Stdio {

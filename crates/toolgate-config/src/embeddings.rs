@@ -22,7 +22,6 @@ pub struct Embeddings {
 
 /// What makes vectors.
 #[derive(Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum EmbeddingSource {
     /// An endpoint of OpenAI's embeddings API.
     Endpoint {

@@ -64,7 +64,7 @@ pub use configuration::{
 pub use embeddings::{EmbeddingSource, Embeddings};
 pub use error::ConfigError;
 pub use gateway::{Gateway, GatewayOauth};
-pub use namespace::Namespace;
+pub use namespace::{ExposureMode, Namespace};
 pub use problem::{Position, Problem, Severity};
 pub use registry::{Registry, RegistrySource};
 pub use schema::json_schema;

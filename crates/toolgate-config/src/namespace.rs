@@ -2,8 +2,8 @@
 
 use toolgate_policy::PolicySettings;
 
-use crate::ToolSearch;
 use crate::choice::choice;
+use crate::{DeferredMode, ToolSearch, ToolSearchMode};
 
 /// Some of the servers, served at a path of their own: an entry of the `namespaces` key.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,19 +22,25 @@ pub struct Namespace {
     pub policy: PolicySettings,
 }
 
-/// What an agent is shown in a namespace, in one word.
+/// What a session lists, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NamespaceMode {
+pub enum ExposureMode {
+    /// The meta-tools once a threshold of `toolSearch` is passed, else every tool.
     Auto,
+    /// Every tool.
     Direct,
+    /// The meta-tools, in the style of `toolSearch.deferred`.
     Deferred,
+    /// The meta-tools, in a list that never changes.
     Stable,
+    /// The meta-tools, in a list that found tools are added to.
     Dynamic,
+    /// Search, details and scripts.
     Code,
 }
 
 choice!(
-    NamespaceMode,
+    ExposureMode,
     "auto" => Auto,
     "direct" => Direct,
     "deferred" => Deferred,
@@ -42,3 +48,20 @@ choice!(
     "dynamic" => Dynamic,
     "code" => Code,
 );
+
+impl ExposureMode {
+    /// Writes the mode into the settings that it stands for.
+    pub fn apply(self, search: &mut ToolSearch) {
+        search.enabled = match self {
+            Self::Auto => ToolSearchMode::Auto,
+            Self::Direct => ToolSearchMode::Off,
+            Self::Code => ToolSearchMode::Code,
+            Self::Deferred | Self::Stable | Self::Dynamic => ToolSearchMode::On,
+        };
+        match self {
+            Self::Stable => search.deferred = DeferredMode::Stable,
+            Self::Dynamic => search.deferred = DeferredMode::Dynamic,
+            _ => {}
+        }
+    }
+}

@@ -11,9 +11,11 @@ use toolgate_policy::Label;
 
 use crate::choice::Named;
 use crate::choice::choice;
-use crate::namespace::NamespaceMode;
 use crate::policy::{OneOrMany, PolicyFile};
-use crate::{Approval, AuditLogging, ChatProviderName, CodeMode, Gateway, MAX_SERVERS, ToolSearch};
+use crate::{
+    Approval, AuditLogging, ChatProviderName, CodeMode, ExposureMode, Gateway, MAX_SERVERS,
+    ToolSearch,
+};
 
 /// The JSON Schema of `toolgate.json`, by which editors complete and check it.
 ///
@@ -101,7 +103,7 @@ struct NamespaceFile {
     exclusive: Option<bool>,
     /// What an agent is shown: every tool (`direct`), the meta-tools with a list that is fixed
     /// (`stable`) or grows (`dynamic`), scripts (`code`). Unless set, as `toolSearch` says.
-    mode: Option<NamespaceMode>,
+    mode: Option<ExposureMode>,
     /// What differs from the `toolSearch` of the file.
     tool_search: Option<ToolSearch>,
     /// What differs from the `policy` of the file. Rules and labels are added to those of the file, so

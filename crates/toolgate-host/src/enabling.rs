@@ -84,7 +84,7 @@ impl Host {
         if consented.as_deref() == Some(plan.fingerprint().as_str()) {
             return self.connect_enabled(&server, caller).await;
         }
-        let missing = plan.missing(self.settings().supply.is_set);
+        let missing = plan.missing(&*self.settings().supply.is_set);
         if !missing.is_empty() {
             return Enabled::Unusable(format!(
                 "it needs the environment variable{} {}: a person sets {} where toolgate is started, \

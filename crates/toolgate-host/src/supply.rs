@@ -17,7 +17,7 @@ pub struct Supply {
     /// Skills.
     pub skills: Arc<Skills>,
     /// Whether an environment variable is set for the programs that are started.
-    pub is_set: fn(&str) -> bool,
+    pub is_set: Arc<dyn Fn(&str) -> bool + Send + Sync>,
 }
 
 /// Everything that can be had, ready to be searched.
@@ -136,7 +136,7 @@ impl Supply {
 
 impl Default for Supply {
     fn default() -> Self {
-        Self { registry: None, skills: Arc::default(), is_set: |_| false }
+        Self { registry: None, skills: Arc::default(), is_set: Arc::new(|_| false) }
     }
 }
 

@@ -47,21 +47,21 @@ impl Fixture {
 /// Test runs of the whole workspace have built it. A run of one crate's tests may not have, or not
 /// since its sources changed; then this builds it, once.
 pub fn fixture_binary() -> Result<PathBuf, TestkitError> {
-    binary("toolgate-testkit", "crates/toolgate-testkit", "toolgate-fixture")
+    binary("crates/toolgate-testkit", "toolgate-fixture")
 }
 
 /// The path of the `toolgate-conformance` binary, found like [`fixture_binary`]: a server and a
 /// client with all that the protocol has.
 pub fn conformance_binary() -> Result<PathBuf, TestkitError> {
-    binary("toolgate-conformance", "tools/conformance", "toolgate-conformance")
+    binary("tools/conformance", "toolgate-conformance")
 }
 
 /// The path of the `toolgate` program, found like [`fixture_binary`].
 pub fn program_binary() -> Result<PathBuf, TestkitError> {
-    binary("toolgate-cli", "crates/toolgate-cli", "toolgate")
+    binary("crates/toolgate-cli", "toolgate")
 }
 
-fn binary(package: &str, folder: &str, name: &str) -> Result<PathBuf, TestkitError> {
+fn binary(folder: &str, name: &str) -> Result<PathBuf, TestkitError> {
     // Held during the build, so that the tests of one process do not start several.
     static BUILDING: Mutex<()> = Mutex::new(());
     let _guard = BUILDING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -75,7 +75,7 @@ fn binary(package: &str, folder: &str, name: &str) -> Result<PathBuf, TestkitErr
     let path = directory.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder).join("src");
     if !is_current(&path, &sources) {
-        build(&path, directory, package, name)?;
+        build(&path, directory, name)?;
     }
     Ok(path)
 }
@@ -103,13 +103,14 @@ fn entry(args: Vec<String>) -> Result<Entry, TestkitError> {
 }
 
 /// Builds the binary into the target directory whose profile folder is `directory`.
-fn build(path: &Path, directory: &Path, package: &str, name: &str) -> Result<(), TestkitError> {
+fn build(path: &Path, directory: &Path, name: &str) -> Result<(), TestkitError> {
     let failure = |reason: String| TestkitError::FixtureBinary { path: path.to_owned(), reason };
     let target = directory.parent().ok_or_else(|| failure("no target directory".to_owned()))?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command
-        .args(["build", "--quiet", "-p", package, "--bin", name])
+        // The whole workspace, so that dependencies have the features that they were built with before.
+        .args(["build", "--quiet", "--workspace", "--bin", name])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .env("CARGO_TARGET_DIR", target);
     if directory.ends_with("release") {

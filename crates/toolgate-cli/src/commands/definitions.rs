@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, process::ExitCode};
 
 use serde_json::{Value, json};
+use toolgate::{HostConfigError, PinFile};
 use toolgate_catalog::{Definition, ServerName, Tool, ToolId};
 use toolgate_host::{Host, Withheld, Withholding};
 use toolgate_policy::{
@@ -17,7 +18,6 @@ use crate::{
     decisions,
     failure::Failure,
     load::{self, Loaded},
-    pins::Pins,
     printer::Printer,
 };
 
@@ -102,8 +102,8 @@ fn approve(
     all: bool,
     printer: &mut Printer,
 ) -> Result<ExitCode, Failure> {
-    let pins = Pins::beside(&loaded.path);
-    let mut lock = pins.read(NewTools::Hold)?.unwrap_or_default();
+    let pins = PinFile::beside(&loaded.path);
+    let mut lock = pins.read(NewTools::Hold).map_err(HostConfigError::Pins)?.unwrap_or_default();
     let chosen: Vec<&Withheld> = if all {
         held.iter().collect()
     } else {

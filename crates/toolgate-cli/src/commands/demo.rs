@@ -7,7 +7,6 @@ use std::{collections::BTreeMap, env, fmt::Write, io, process::ExitCode};
 use serde::Serialize;
 use serde_json::{Value, json};
 use toolgate_catalog::{RequestedMode, TokenCounter};
-use toolgate_config::CodeMode;
 use toolgate_host::{Host, HostSettings, ServerSetup, Session};
 use toolgate_upstream::{Endpoint, ServerSpec, StdioEndpoint};
 
@@ -238,6 +237,6 @@ fn settings() -> Result<HostSettings, Failure> {
     });
     let mut settings = HostSettings::new(servers.collect());
     settings.exposure.mode = RequestedMode::Auto;
-    settings.code = load::code(&CodeMode::default());
+    settings.code = load::code();
     Ok(settings)
 }

@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use toolgate_config::CodeMode;
 use toolgate_host::{Host, HostSettings};
 use toolgate_sandbox::lockdown::MeasureState;
 
@@ -12,7 +11,7 @@ use crate::{cli::Doctor, failure::Failure, load, printer::Printer};
 /// Starts a worker of the sandbox and tells what holds it. Needs no configuration.
 pub(crate) async fn run(arguments: &Doctor, printer: &mut Printer) -> Result<ExitCode, Failure> {
     let mut settings = HostSettings::new(Vec::new());
-    settings.code = load::code(&CodeMode::default());
+    settings.code = load::code();
     let host = Host::start(settings);
     let lockdown = host.lockdown().await;
     host.shutdown().await;

@@ -121,7 +121,7 @@ fn encoder(globals: &Globals) -> Result<Option<Arc<dyn Encoder>>, Failure> {
     match load::load(globals)?.encoder() {
         None => Ok(None),
         Some(Ok(setup)) => Ok(Some(setup.encoder)),
-        Some(Err(reason)) => Err(Failure::usage(reason)),
+        Some(Err(reason)) => Err(Failure::usage(reason.to_string())),
     }
 }
 

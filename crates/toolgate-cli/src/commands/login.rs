@@ -18,7 +18,7 @@ use crate::{
     decisions,
     failure::Failure,
     load,
-    logins::{self, LoginOverview},
+    logins::LoginOverview,
     printer::Printer,
 };
 
@@ -44,7 +44,7 @@ pub(crate) async fn run(
     }
     let headers =
         headers.iter().map(|(key, value)| (key.clone(), value.expose().to_owned())).collect();
-    let authorizer = logins::authorizer(server, url)?;
+    let authorizer = loaded.authorizer(server, url)?;
     let listener = CallbackListener::bind(server.settings.oauth.redirect_port).await?;
     let bar = Printer::progress(1, "asking where to log in");
     let started = authorizer.begin(&listener.redirect_uri(), &arguments.scope, &headers).await;

@@ -9,7 +9,7 @@ use crate::{
     cli::{Globals, Logout},
     decisions,
     failure::Failure,
-    load, logins,
+    load,
     printer::Printer,
 };
 
@@ -24,7 +24,7 @@ pub(crate) async fn run(
     let Ok(Transport::Http { url, .. }) = &server.transport else {
         return Err(Failure::usage(format!("`{name}` has no URL, and so no login")));
     };
-    let outcome = logins::authorizer(server, url)?.logout().await?;
+    let outcome = loaded.authorizer(server, url)?.logout().await?;
     if !matches!(outcome, LogoutOutcome::NotLoggedIn) {
         decisions::about_server("logout", name, false, "logged out")?;
     }

@@ -38,7 +38,7 @@ pub(crate) async fn run(
     }
     let findings = Findings::of(&host);
     let vectors = host.vectors().await;
-    let logins = logins::of_all(&loaded.configuration).await;
+    let logins = logins::of_all(&loaded).await;
     host.shutdown().await;
     let unusable = unusable(&loaded.configuration);
     let modes = modes(exposure.kind);

@@ -7,8 +7,7 @@ use super::scope::Scope;
 use super::{Context, policy, tool_search};
 use crate::document::{Member, Value};
 use crate::keys::NAMESPACE;
-use crate::namespace::NamespaceMode;
-use crate::{Configuration, DeferredMode, Namespace, Severity, ToolSearch, ToolSearchMode};
+use crate::{Configuration, ExposureMode, Namespace, Severity};
 
 /// How many namespaces are read.
 const MOST: usize = 100;
@@ -98,7 +97,7 @@ fn namespace(
         Some(_) => scope.boolean("exclusive", Severity::Error).unwrap_or(true),
         None => false,
     };
-    let mode = scope.choice::<NamespaceMode>("mode", Severity::Warning);
+    let mode = scope.choice::<ExposureMode>("mode", Severity::Warning);
     let inherited = configuration.tool_search.clone();
     let mut tool_search = match object.get("toolSearch") {
         Some(member) => {
@@ -108,7 +107,7 @@ fn namespace(
         None => inherited,
     };
     if let Some(mode) = mode {
-        apply(mode, &mut tool_search);
+        mode.apply(&mut tool_search);
     }
     let policy = match object.get("policy") {
         Some(member) if !matches!(member.node.value, Value::Null) => {
@@ -120,20 +119,4 @@ fn namespace(
         _ => configuration.policy.clone(),
     };
     Some(Namespace { name: member.key.to_string(), servers, exclusive, tool_search, policy })
-}
-
-fn apply(mode: NamespaceMode, search: &mut ToolSearch) {
-    search.enabled = match mode {
-        NamespaceMode::Auto => ToolSearchMode::Auto,
-        NamespaceMode::Direct => ToolSearchMode::Off,
-        NamespaceMode::Code => ToolSearchMode::Code,
-        NamespaceMode::Deferred | NamespaceMode::Stable | NamespaceMode::Dynamic => {
-            ToolSearchMode::On
-        }
-    };
-    match mode {
-        NamespaceMode::Stable => search.deferred = DeferredMode::Stable,
-        NamespaceMode::Dynamic => search.deferred = DeferredMode::Dynamic,
-        _ => {}
-    }
 }

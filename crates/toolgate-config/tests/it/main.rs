@@ -76,6 +76,5 @@ fn transport(server: &ServerEntry) -> String {
             let dialect = if *dialect == HttpDialect::Sse { "sse " } else { "" };
             format!("{dialect}{url} {headers:?}")
         }
-        other => format!("{other:?}"),
     }
 }

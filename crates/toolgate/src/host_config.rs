@@ -1,0 +1,473 @@
+//! A configuration, and the settings of the hosts that it describes.
+
+use std::{
+    fmt, fs, io,
+    path::{Component, Path, PathBuf},
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use toolgate_catalog::{CostUnit, DeferredStyle, ExposureSettings, RequestedMode};
+use toolgate_config::{
+    AuditLogging, ChatProviderName, CodeMode, ConfigError, Configuration, DeferredMode,
+    EmbeddingSource, Embeddings, ExposureMode, Format, RegistrySource, SearchStrategy,
+    TelemetryKey, TokenCounter, ToolSearch, ToolSearchMode,
+};
+use toolgate_host::{
+    AuditSettings, CodeSettings, EncodeTools, EncoderSetup, HostSettings, Subagent, Supply,
+};
+use toolgate_models::chat::{ChatApi, ChatEndpoint, ChatSettings, ModelChooser};
+use toolgate_models::embeddings::{
+    ApiKey, EndpointEncoder, EndpointError, EndpointSettings, FolderEncoder, FolderError, Prefixes,
+};
+use toolgate_policy::{NewTools, PolicySettings, definitions::Lock};
+use toolgate_registry::{Registry, RegistrySettings, RegistrySource as Source, Skills, read_skills};
+use toolgate_sandbox::{PoolSettings, RunLimits};
+use toolgate_search::StrategyName;
+use toolgate_store::{
+    AuditLimits, ChoiceFile, DamagedChoices, Retention, Store, StoreError, VaultKey,
+};
+use toolgate_telemetry::{Telemetry, Unsettled};
+
+use crate::pins::{PinFile, PinFileError};
+use crate::server::exposed;
+
+/// How long one request for the vectors of tools may take. A query has a timeout of its own.
+const ENCODE_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// Looks up an environment variable by its name.
+pub type Variables = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// What a configuration may use of the computer that it is used on.
+///
+/// The library takes nothing from the process by itself; the default has nothing.
+#[derive(Clone)]
+pub struct HostEnvironment {
+    /// The folder for caches, logs, logins, the journal and the audit log.
+    pub store: Option<Store>,
+    /// The environment variables.
+    pub variables: Variables,
+    /// The key that encrypts stored logins.
+    pub vault_key: VaultKey,
+    /// How the processes start that run scripts. Without it no script runs.
+    pub worker: Option<PoolSettings>,
+}
+
+/// A configuration, with the files that belong to it.
+pub struct HostConfig {
+    /// What the configuration says, and its problems.
+    pub configuration: Configuration,
+    /// The skills in the folders that it names.
+    pub skills: Arc<Skills>,
+    /// The approved definitions. Without them no tool is held back.
+    pub lock: Option<Lock>,
+    path: Option<PathBuf>,
+    environment: HostEnvironment,
+    /// Whether the state folder can be written, which is tried once.
+    writable: OnceLock<Result<(), StateFolderError>>,
+    /// Namespaces share it, so that a process has one connection to the collector.
+    telemetry: OnceLock<Telemetry>,
+}
+
+/// Why a configuration cannot be used at all.
+#[derive(Debug, thiserror::Error)]
+pub enum HostConfigError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// The text is not a configuration.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The approved definitions cannot be read.
+    #[error(transparent)]
+    Pins(#[from] PinFileError),
+    /// The audit log is required, and cannot be written.
+    #[error("`audit.required` is set, and {0}")]
+    Audit(StateFolderError),
+    /// The file cannot be read that says which servers are enabled and approved.
+    #[error(transparent)]
+    Choices(#[from] DamagedChoices),
+    /// The configuration has no such namespace.
+    #[error("the configuration has no namespace `{0}`")]
+    UnknownNamespace(String),
+}
+
+/// Why nothing can be stored.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum StateFolderError {
+    /// No folder was passed.
+    #[error("there is no folder to write to")]
+    Unset,
+    /// The folder cannot be written.
+    #[error(transparent)]
+    Unwritable(Arc<StoreError>),
+}
+
+/// Why the configured encoder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum EncoderSetupError {
+    /// The settings of the endpoint are wrong.
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
+    /// The folder has no model that can be used.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+}
+
+impl Default for HostEnvironment {
+    fn default() -> Self {
+        Self {
+            store: None,
+            variables: Arc::new(|_| None),
+            vault_key: VaultKey::default(),
+            worker: None,
+        }
+    }
+}
+
+impl fmt::Debug for HostConfig {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("HostConfig").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl HostConfig {
+    /// Reads a configuration, its skills and its approved definitions.
+    ///
+    /// `path` is the file that the text comes from: relative paths start at its folder, messages name
+    /// it, and choices and approved definitions are stored for it.
+    pub fn parse(
+        text: &str,
+        format: Format,
+        path: Option<PathBuf>,
+        environment: HostEnvironment,
+    ) -> Result<Self, HostConfigError> {
+        let name = path.as_ref().map_or("configuration".into(), |path| path.to_string_lossy());
+        let configuration = toolgate_config::parse(text, format, &name, &*environment.variables)?;
+        Self::new(configuration, path, environment)
+    }
+
+    /// Takes a configuration that was read before. See [`HostConfig::parse`].
+    pub fn new(
+        configuration: Configuration,
+        path: Option<PathBuf>,
+        environment: HostEnvironment,
+    ) -> Result<Self, HostConfigError> {
+        let folders = configuration.skills.iter().map(|folder| resolve(path.as_deref(), folder));
+        let skills = Arc::new(read_skills(&folders.collect::<Vec<_>>()));
+        let new_tools = configuration.policy.new_tools;
+        let lock = match &path {
+            Some(path) => PinFile::beside(path).read(new_tools)?,
+            None => (new_tools == NewTools::Hold).then(Lock::default),
+        };
+        let config = Self {
+            configuration,
+            skills,
+            lock,
+            path,
+            environment,
+            writable: OnceLock::new(),
+            telemetry: OnceLock::new(),
+        };
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Refuses a required audit log that cannot be written, and choices that cannot be read.
+    fn check(&self) -> Result<(), HostConfigError> {
+        let audit = &self.configuration.audit;
+        if audit.enabled && audit.required {
+            self.writable_store().map_err(HostConfigError::Audit)?;
+        }
+        let namespaces = self.configuration.namespaces.iter().map(|it| Some(it.name.as_str()));
+        for file in std::iter::once(None).chain(namespaces).filter_map(|name| self.choices(name)) {
+            file.read()?;
+        }
+        Ok(())
+    }
+
+    /// Refuses a namespace that the configuration does not have.
+    pub fn check_namespace(&self, name: &str) -> Result<(), HostConfigError> {
+        let is_known = self.configuration.namespaces.iter().any(|known| known.name == name);
+        is_known.then_some(()).ok_or_else(|| HostConfigError::UnknownNamespace(name.to_owned()))
+    }
+
+    /// The state folder, if it can be written. A folder that cannot be written is not used at all.
+    pub fn writable_store(&self) -> Result<Store, StateFolderError> {
+        let store = self.environment.store.clone().ok_or(StateFolderError::Unset)?;
+        let tried = self.writable.get_or_init(|| {
+            store.try_writing().map_err(|error| StateFolderError::Unwritable(Arc::new(error)))
+        });
+        tried.clone().map(|()| store)
+    }
+
+    /// The policy of a namespace, or of the servers outside of all namespaces.
+    pub fn policy(&self, namespace: Option<&str>) -> &PolicySettings {
+        let mut namespaces = self.configuration.namespaces.iter();
+        let chosen = namespaces.find(|known| Some(known.name.as_str()) == namespace);
+        chosen.map_or(&self.configuration.policy, |chosen| &chosen.policy)
+    }
+
+    /// The file that says which servers are enabled and which were approved. Each namespace has its
+    /// own.
+    pub fn choices(&self, namespace: Option<&str>) -> Option<ChoiceFile> {
+        let path = self.path.as_ref()?;
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+        let namespace = namespace.map(|name| format!("#{name}")).unwrap_or_default();
+        let store = self.environment.store.as_ref()?;
+        Some(store.choices(&format!("{}{namespace}", path.display())))
+    }
+
+    /// The directory of servers that are not configured.
+    pub fn registry(&self) -> Option<Registry> {
+        let configured = &self.configuration.registry;
+        let sources = configured.sources.iter().map(|source| match source {
+            RegistrySource::Url(url) => Source::Url(url.clone()),
+            RegistrySource::Path(path) => Source::Path(resolve(self.path.as_deref(), path)),
+        });
+        let sources: Vec<Source> = sources.collect();
+        let cache = self.environment.store.as_ref().map(|store| store.fetched("registry"));
+        let settings = RegistrySettings { sources, max_age: configured.cache, cache };
+        (!settings.sources.is_empty()).then(|| Registry::new(settings))
+    }
+
+    /// The configured encoder, or why it cannot be used.
+    pub fn encoder(&self) -> Option<Result<EncoderSetup, EncoderSetupError>> {
+        self.encoder_of(&self.configuration.tool_search)
+    }
+
+    /// The settings of a host with the usable servers of a namespace. Without a namespace these are
+    /// the servers that no namespace has for itself. `mode` replaces what the configuration says of
+    /// exposure.
+    pub fn settings(&self, namespace: Option<&str>, mode: Option<ExposureMode>) -> HostSettings {
+        let configuration = &self.configuration;
+        let mut namespaces = configuration.namespaces.iter();
+        let chosen = namespaces.find(|known| Some(known.name.as_str()) == namespace);
+        let mut search =
+            chosen.map_or(&configuration.tool_search, |chosen| &chosen.tool_search).clone();
+        if let Some(mode) = mode {
+            mode.apply(&mut search);
+        }
+        let policy = self.policy(namespace).clone();
+        let servers = configuration
+            .servers
+            .iter()
+            .filter(|server| server.settings.enabled && self.is_in(&server.name, namespace))
+            .filter_map(|server| self.server_setup(server))
+            .collect();
+        // One namespace may hold back new tools where the others do not.
+        let holds = policy.new_tools == NewTools::Hold;
+        let lock = self.lock.clone().or_else(|| holds.then(Lock::default));
+        let pins = self.path.as_ref().filter(|_| lock.is_some());
+        let variables = Arc::clone(&self.environment.variables);
+        HostSettings {
+            exposure: exposure(&search),
+            namespace: namespace.map(str::to_owned),
+            max_results: search.max_results,
+            keep_loaded_tools: search.keep_loaded_tools,
+            instructions_budget: search.instructions_budget,
+            strategy: strategy(search.strategy),
+            subagent: search.subagent.as_ref().and_then(subagent),
+            usage_memory: search.usage_memory,
+            encoder: self.encoder_of(&search).and_then(Result::ok),
+            store: self.writable_store().ok(),
+            choices: self.choices(namespace),
+            supply: Supply {
+                registry: self.registry().map(Arc::new),
+                skills: Arc::clone(&self.skills),
+                is_set: Arc::new(move |name| variables(name).is_some_and(|it| !it.is_empty())),
+            },
+            code: self.environment.worker.clone().and_then(|worker| {
+                let code_mode = &configuration.code_mode;
+                code_mode.enabled.then(|| code_settings(code_mode, worker))
+            }),
+            pin: pins.map(|path| PinFile::beside(path).pin()),
+            lock,
+            policy,
+            audit: configuration.audit.enabled.then_some(AuditSettings {
+                arguments: configuration.audit.arguments,
+                required: configuration.audit.required,
+                limits: audit_limits(&configuration.audit),
+            }),
+            telemetry: self.telemetry(),
+            ..HostSettings::new(servers)
+        }
+    }
+
+    /// The environment that the configuration is used in.
+    pub(crate) fn environment(&self) -> &HostEnvironment {
+        &self.environment
+    }
+
+    /// Whether a server is served in a namespace. Without one, servers of exclusive namespaces are
+    /// not.
+    fn is_in(&self, server: &str, namespace: Option<&str>) -> bool {
+        let mut holders = self
+            .configuration
+            .namespaces
+            .iter()
+            .filter(|known| known.servers.iter().any(|name| name == server));
+        match namespace {
+            Some(wanted) => holders.any(|holder| holder.name == wanted),
+            None => !holders.any(|holder| holder.exclusive),
+        }
+    }
+
+    fn encoder_of(&self, search: &ToolSearch) -> Option<Result<EncoderSetup, EncoderSetupError>> {
+        Some(encoder(search.embeddings.as_ref()?, self.path.as_deref()))
+    }
+
+    fn telemetry(&self) -> Telemetry {
+        let start = || telemetry(&self.configuration.telemetry, &self.environment.variables);
+        self.telemetry.get_or_init(start).clone()
+    }
+}
+
+/// How much of the audit log is stored.
+pub fn audit_limits(audit: &AuditLogging) -> AuditLimits {
+    AuditLimits {
+        file_bytes: audit.max_megabytes.saturating_mul(1024 * 1024),
+        files: usize::try_from(audit.keep_files).unwrap_or(usize::MAX),
+    }
+}
+
+/// The limits of scripts that run in processes of `worker`.
+pub fn code_settings(settings: &CodeMode, worker: PoolSettings) -> CodeSettings {
+    let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    CodeSettings {
+        pool: PoolSettings {
+            warm: size(settings.warm_workers),
+            runs: size(settings.max_runs),
+            ..worker
+        },
+        limits: RunLimits {
+            wall: Duration::from_secs_f64(settings.timeout_seconds),
+            cpu: Duration::from_secs_f64(settings.cpu_seconds),
+            memory_bytes: settings.memory_mb * 1024 * 1024,
+            stack_bytes: settings.stack_kb * 1024,
+            calls: settings.max_calls,
+            calls_in_flight: size(settings.max_calls_in_flight),
+            result_bytes: settings.max_result_bytes,
+            output_bytes: size(settings.max_output_bytes),
+        },
+        max_output_tokens: size(settings.max_output_tokens),
+        max_parallel_calls: size(settings.max_parallel_calls),
+        retention: Retention {
+            runs: u32::try_from(settings.journal.runs).unwrap_or(u32::MAX),
+            days: u32::try_from(settings.journal.days).unwrap_or(u32::MAX),
+            bytes: settings.journal.megabytes.saturating_mul(1024 * 1024),
+        },
+    }
+}
+
+fn exposure(search: &ToolSearch) -> ExposureSettings {
+    ExposureSettings {
+        mode: match search.enabled {
+            ToolSearchMode::Auto => RequestedMode::Auto,
+            ToolSearchMode::On => RequestedMode::Deferred,
+            ToolSearchMode::Off => RequestedMode::Direct,
+            ToolSearchMode::Code => RequestedMode::Code,
+        },
+        deferred: match search.deferred {
+            DeferredMode::Stable => DeferredStyle::Stable,
+            DeferredMode::Dynamic => DeferredStyle::Dynamic,
+        },
+        context_window: search.context_window,
+        threshold_percent: search.threshold_percent,
+        character_threshold: search.token_threshold,
+        tool_threshold: search.tool_threshold,
+        unit: match search.token_counter {
+            TokenCounter::O200k => CostUnit::Tokens,
+            TokenCounter::Characters => CostUnit::Characters,
+        },
+    }
+}
+
+fn strategy(strategy: SearchStrategy) -> StrategyName {
+    match strategy {
+        SearchStrategy::Hybrid => StrategyName::Hybrid,
+        SearchStrategy::Bm25 => StrategyName::Bm25,
+        SearchStrategy::Embedding => StrategyName::Embedding,
+        SearchStrategy::Keyword => StrategyName::Keyword,
+        SearchStrategy::Regex => StrategyName::Regex,
+        SearchStrategy::Subagent => StrategyName::Subagent,
+    }
+}
+
+fn subagent(settings: &toolgate_config::Subagent) -> Option<Subagent> {
+    let endpoint = ChatEndpoint::new(ChatSettings {
+        api: match settings.provider {
+            ChatProviderName::OpenAi => ChatApi::OpenAi,
+            ChatProviderName::Anthropic => ChatApi::Anthropic,
+        },
+        endpoint: settings.endpoint.clone(),
+        model: settings.model.clone(),
+        api_key: settings.api_key.as_ref().map(|key| key.expose().to_owned()),
+    });
+    Some(Subagent {
+        chooser: Arc::new(ModelChooser::new(Arc::new(endpoint.ok()?))),
+        candidates: settings.candidates,
+        timeout: settings.timeout,
+    })
+}
+
+fn encoder(
+    configured: &Embeddings,
+    file: Option<&Path>,
+) -> Result<EncoderSetup, EncoderSetupError> {
+    let prefixes = Prefixes {
+        query: configured.query_prefix.clone(),
+        document: configured.document_prefix.clone(),
+    };
+    let encoder: Arc<dyn toolgate_search::encoder::Encoder> = match &configured.source {
+        EmbeddingSource::Endpoint { url, model, api_key, dimensions } => {
+            Arc::new(EndpointEncoder::new(EndpointSettings {
+                base_url: url.clone(),
+                model: model.clone(),
+                api_key: api_key.as_ref().map(|key| ApiKey::new(key.expose())),
+                dimensions: *dimensions,
+                prefixes,
+                timeout: ENCODE_TIMEOUT,
+            })?)
+        }
+        EmbeddingSource::Folder { path } => {
+            Arc::new(FolderEncoder::open(resolve(file, path), prefixes)?)
+        }
+    };
+    Ok(EncoderSetup { encoder, patience: configured.timeout, tools: EncodeTools::Missing })
+}
+
+fn telemetry(key: &TelemetryKey, variables: &Variables) -> Telemetry {
+    if key.is_off {
+        return Telemetry::off();
+    }
+    let configured = Unsettled {
+        endpoint: key.otlp_endpoint.clone(),
+        headers: exposed(&key.headers),
+        service_name: key.service_name.clone(),
+    };
+    let settings = match configured.settle(|name| variables(name)) {
+        Ok(Some(settings)) => settings,
+        Ok(None) => return Telemetry::off(),
+        Err(error) => {
+            tracing::warn!("there is no telemetry: {error}");
+            return Telemetry::off();
+        }
+    };
+    Telemetry::start(&settings).unwrap_or_else(|error| {
+        tracing::warn!("{error}");
+        Telemetry::off()
+    })
+}
+
+/// A path of the configuration. A relative one starts at the folder of the file.
+fn resolve(file: Option<&Path>, path: &Path) -> PathBuf {
+    let joined = file.and_then(Path::parent).unwrap_or_else(|| Path::new("")).join(path);
+    // Messages show the path, so `.` components go.
+    joined.components().filter(|part| *part != Component::CurDir).collect()
+}

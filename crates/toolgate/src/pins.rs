@@ -1,0 +1,87 @@
+//! `toolgate.lock`: the approved definitions, in a file beside the configuration.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use toolgate_host::Pin;
+use toolgate_policy::{
+    NewTools,
+    definitions::{Lock, LockError},
+};
+
+/// The file with the approved definitions of a configuration.
+#[derive(Debug, Clone)]
+pub struct PinFile {
+    path: PathBuf,
+}
+
+/// The file exists, and cannot be read. It is not taken for a file without approvals.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {problem}", path.display())]
+pub struct PinFileError {
+    /// The file.
+    pub path: PathBuf,
+    /// Why it cannot be read.
+    #[source]
+    pub problem: PinFileProblem,
+}
+
+/// Why a file of approved definitions cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum PinFileProblem {
+    /// The file system refuses it.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The text is not one that toolgate wrote.
+    #[error(transparent)]
+    Text(#[from] LockError),
+}
+
+impl PinFile {
+    /// The file beside this configuration.
+    pub fn beside(configuration: &Path) -> Self {
+        Self { path: configuration.with_file_name("toolgate.lock") }
+    }
+
+    /// The approved definitions. Without a file there are none, and nothing is held back unless
+    /// `new_tools` says so.
+    pub fn read(&self, new_tools: NewTools) -> Result<Option<Lock>, PinFileError> {
+        let unreadable =
+            |problem: PinFileProblem| PinFileError { path: self.path.clone(), problem };
+        match fs::read_to_string(&self.path) {
+            Ok(text) => Lock::read(&text).map(Some).map_err(|error| unreadable(error.into())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Ok((new_tools == NewTools::Hold).then(Lock::default))
+            }
+            Err(error) => Err(unreadable(error.into())),
+        }
+    }
+
+    /// Replaces the whole file at once, so that no reader gets half of it.
+    pub fn write(&self, lock: &Lock) -> io::Result<()> {
+        let written = self.path.with_extension(format!("lock.{}", std::process::id()));
+        fs::write(&written, lock.write())?;
+        fs::rename(&written, &self.path).inspect_err(|_| {
+            let _ = fs::remove_file(&written);
+        })
+    }
+
+    /// The callback that adds new definitions to the file.
+    pub(crate) fn pin(&self) -> Pin {
+        let pins = self.clone();
+        let writing = parking_lot::Mutex::new(());
+        Pin(Arc::new(move |server, definitions| {
+            let _guard = writing.lock();
+            let Ok(Some(mut lock)) = pins.read(NewTools::Hold) else { return };
+            for definition in definitions {
+                lock.approve(server, definition);
+            }
+            if let Err(error) = pins.write(&lock) {
+                tracing::warn!("cannot write {}: {error}", pins.path.display());
+            }
+        }))
+    }
+}
