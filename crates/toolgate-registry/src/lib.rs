@@ -22,6 +22,6 @@ mod skill;
 pub use entry::RegistryEntry;
 pub use error::{NoPlan, RegistryError};
 pub use plan::{Plan, PlanTarget, PlanVariable};
-pub use registry::{Registry, RegistryServers, RegistrySettings, RegistrySource};
+pub use registry::{Registry, RegistryServers, RegistrySettings, ServerSource};
 pub use show::visible;
 pub use skill::{MAX_SKILL_BYTES, Skill, SkillProblem, Skills, read_skills};

@@ -19,7 +19,7 @@ use crate::{
 
 /// A source of servers that are not configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RegistrySource {
+pub enum ServerSource {
     /// A file, or a folder of files.
     Path(PathBuf),
     /// A registry that speaks the API of the official one.
@@ -30,7 +30,7 @@ pub enum RegistrySource {
 #[derive(Debug, Clone)]
 pub struct RegistrySettings {
     /// The sources, in order. Of two servers with one name, the one of the first source counts.
-    pub sources: Vec<RegistrySource>,
+    pub sources: Vec<ServerSource>,
     /// How old the list of a remote registry may be before it is fetched again.
     pub max_age: Duration,
     /// The folder where lists are cached; without it, they are in memory only.
@@ -94,8 +94,8 @@ impl Registry {
     /// Creates a registry of these sources, without reading any of them.
     pub fn new(settings: RegistrySettings) -> Self {
         let urls = settings.sources.iter().filter_map(|source| match source {
-            RegistrySource::Url(url) => Some(url),
-            RegistrySource::Path(_) => None,
+            ServerSource::Url(url) => Some(url),
+            ServerSource::Path(_) => None,
         });
         let remotes = urls.map(|url| {
             let file = settings.cache.as_ref().map(|folder| {
@@ -119,7 +119,7 @@ impl Registry {
         let refreshed = self.remotes.iter().map(|remote| remote.refresh(self.settings.max_age));
         join_all(refreshed).await;
         let paths: Vec<PathBuf> =
-            self.settings.sources.iter().filter_map(RegistrySource::path).collect();
+            self.settings.sources.iter().filter_map(ServerSource::path).collect();
         let read = tokio::task::spawn_blocking(move || {
             let mut problems = Vec::new();
             let read: Vec<_> = paths.iter().map(|path| files::read(path, &mut problems)).collect();
@@ -150,8 +150,8 @@ impl Registry {
                 entries.extend(new.cloned());
             };
             match source {
-                RegistrySource::Path(_) => add(read.next().map_or(&[], Vec::as_slice)),
-                RegistrySource::Url(_) => {
+                ServerSource::Path(_) => add(read.next().map_or(&[], Vec::as_slice)),
+                ServerSource::Url(_) => {
                     if let Some(remote) = remotes.next() {
                         add(&remote.list.lock().entries);
                     }
@@ -178,7 +178,7 @@ impl Registry {
     }
 }
 
-impl RegistrySource {
+impl ServerSource {
     fn path(&self) -> Option<PathBuf> {
         match self {
             Self::Path(path) => Some(path.clone()),

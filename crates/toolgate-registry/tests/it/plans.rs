@@ -1,7 +1,7 @@
 //! What servers would run or contact.
 
 use serde_json::{Value, json};
-use toolgate_registry::{Plan, Registry, RegistrySettings, RegistrySource};
+use toolgate_registry::{Plan, Registry, RegistrySettings, ServerSource};
 
 /// The plan of a `server.json`, or why there is none.
 async fn plan(server: Value) -> Result<Plan, String> {
@@ -11,7 +11,7 @@ async fn plan(server: Value) -> Result<Plan, String> {
     described.as_object_mut().unwrap().extend(server.as_object().unwrap().clone());
     std::fs::write(&file, described.to_string()).unwrap();
     let settings = RegistrySettings {
-        sources: vec![RegistrySource::Path(file)],
+        sources: vec![ServerSource::Path(file)],
         max_age: std::time::Duration::ZERO,
         cache: None,
     };

@@ -3,7 +3,7 @@
 use std::{path::Path, time::Duration};
 
 use serde_json::{Value, json};
-use toolgate_registry::{Registry, RegistryServers, RegistrySettings, RegistrySource};
+use toolgate_registry::{Registry, RegistryServers, RegistrySettings, ServerSource};
 use toolgate_testkit::{RegistryEndpoint, RegistryFault};
 
 fn server(name: &str, version: &str) -> Value {
@@ -11,13 +11,13 @@ fn server(name: &str, version: &str) -> Value {
             "packages": [{ "registryType": "npm", "identifier": "x", "version": version }] })
 }
 
-fn registry(sources: Vec<RegistrySource>, cache: Option<&Path>, max_age: Duration) -> Registry {
+fn registry(sources: Vec<ServerSource>, cache: Option<&Path>, max_age: Duration) -> Registry {
     let cache = cache.map(Path::to_owned);
     Registry::new(RegistrySettings { sources, max_age, cache })
 }
 
-fn at(endpoint: &RegistryEndpoint) -> Vec<RegistrySource> {
-    vec![RegistrySource::Url(endpoint.url().to_owned())]
+fn at(endpoint: &RegistryEndpoint) -> Vec<ServerSource> {
+    vec![ServerSource::Url(endpoint.url().to_owned())]
 }
 
 fn names(known: &RegistryServers) -> Vec<String> {
@@ -82,7 +82,7 @@ async fn a_registry_that_misbehaves_costs_itself() {
     ] {
         endpoint.misbehave(Some(fault));
         let mut sources = at(&endpoint);
-        sources.push(RegistrySource::Path(folder.path().to_owned()));
+        sources.push(ServerSource::Path(folder.path().to_owned()));
         let known = registry(sources, None, DAY).servers().await;
         assert_eq!(names(&known), ["own/one 1"], "{fault:?}");
         told.push_str(&known.notes.join("\n").replace(endpoint.url(), "REGISTRY"));
@@ -123,7 +123,7 @@ async fn files_are_read_anew_and_the_first_source_counts() {
     std::fs::write(place("servers/notes.txt"), "not read").unwrap();
     let file = place("first.json");
     std::fs::write(&file, json!([server("a/one", "9")]).to_string()).unwrap();
-    let sources = vec![RegistrySource::Path(file.clone()), RegistrySource::Path(place("servers"))];
+    let sources = vec![ServerSource::Path(file.clone()), ServerSource::Path(place("servers"))];
     let registry = registry(sources, None, DAY);
     let known = registry.servers().await;
     assert_eq!(names(&known), ["a/one 9", "a/deep 1", "a/two 1"]);
