@@ -11,7 +11,6 @@ use toolgate_search::StrategyName;
 
 use crate::door;
 
-pub(crate) use contents::command;
 pub(crate) use guard::{
     Approve, Audit, Definitions, DefinitionsCommand, For, Grants, GrantsCommand, Policy,
     PolicyCommand,

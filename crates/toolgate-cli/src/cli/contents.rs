@@ -28,8 +28,7 @@ impl Cli {
     }
 }
 
-/// The command line with its help.
-pub(crate) fn command() -> Command {
+fn command() -> Command {
     let command = Cli::command();
     let groups = groups(&command);
     command.help_template(format!(

@@ -230,7 +230,7 @@ fn settings() -> Result<HostSettings, Failure> {
             env: BTreeMap::new(),
             cwd: None,
         });
-        let mut setup = ServerSetup::new(ServerSpec::new(&server.name, endpoint));
+        let mut setup = ServerSetup::new(ServerSpec::new(server.name.as_str(), endpoint));
         setup.entry.prefix = server.prefix.clone();
         setup.entry.description = Some(server.description.clone());
         setup
