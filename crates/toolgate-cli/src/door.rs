@@ -6,7 +6,9 @@ use std::{
 };
 
 use toolgate_config::Gateway;
-use toolgate_gateway::{Credentials, Door, HttpLimits, HttpSettings, IssuerSettings};
+use toolgate_gateway::{
+    AccessControl, CredentialRequirement, HttpLimits, HttpSettings, IssuerSettings,
+};
 
 use crate::{failure::Failure, load};
 
@@ -21,10 +23,14 @@ pub(crate) fn read_address(text: &str) -> Result<SocketAddr, &'static str> {
 }
 
 /// The door of an address. One that other machines reach is not opened to everybody.
-pub(crate) fn door(gateway: &Gateway, address: SocketAddr) -> Result<Door, Failure> {
+pub(crate) fn door(gateway: &Gateway, address: SocketAddr) -> Result<AccessControl, Failure> {
     let is_public = !address.ip().is_loopback();
     let is_closed = is_public || gateway.require_token;
-    let mut door = Door::new(if is_closed { Credentials::Required } else { Credentials::Optional });
+    let mut door = AccessControl::new(if is_closed {
+        CredentialRequirement::Required
+    } else {
+        CredentialRequirement::Optional
+    });
     let mut has_key = false;
     if let Some(store) = load::store() {
         let tokens = store.access_tokens();
@@ -73,9 +79,9 @@ pub(crate) fn door(gateway: &Gateway, address: SocketAddr) -> Result<Door, Failu
 }
 
 /// Puts what the configuration says into the settings of an endpoint.
-pub(crate) fn apply(gateway: &Gateway, door: Door, settings: &mut HttpSettings) {
+pub(crate) fn apply(gateway: &Gateway, door: AccessControl, settings: &mut HttpSettings) {
     let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    settings.door = door;
+    settings.access = door;
     settings.allowed_hosts.clone_from(&gateway.allowed_hosts);
     settings.allowed_origins.clone_from(&gateway.allowed_origins);
     settings.limits = HttpLimits {

@@ -1,14 +1,12 @@
-//! Lines on stdin and stdout: one client, of either era.
+//! The stdio transport: one client, of either era, and one JSON-RPC message a line.
 
-mod lines;
+use std::{sync::Arc, time::Duration};
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
-
-use futures::StreamExt as _;
+use futures::{StreamExt as _, future::BoxFuture};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::{
-    io::{AsyncRead, AsyncWrite},
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufWriter},
     sync::{OnceCell, mpsc},
 };
 use tokio_util::{
@@ -16,43 +14,48 @@ use tokio_util::{
     sync::CancellationToken,
     task::TaskTracker,
 };
-use toolgate_mcp::ErrorObject;
-
-use self::lines::{Batch, Lines, write};
-use crate::{
-    caller::Caller,
-    conversation::{Conversation, Unwelcome},
-    era::{self, Declared, Era},
-    face::{Face, Source},
-    handshake::{self, Terms},
-    link::Outbox,
-    message::{self, Incoming, Message, Notification, Request, Unreadable, stopping},
-    running::{Running, Step, Suspended},
+use toolgate_mcp::{
+    ErrorObject, JsonRpcInput, JsonRpcMessage, JsonRpcNotification, JsonRpcRequest,
+    MalformedMessage, methods, response_message,
 };
 
-/// The longest line that is read.
-const LINE_BYTES: usize = 16 * 1024 * 1024;
-/// Messages that wait for a client that does not read.
-const QUEUED: usize = 1024;
-/// Requests under way at once.
-const IN_FLIGHT: usize = 256;
-/// How long a client may take to answer a question.
-const PATIENCE: Duration = Duration::from_mins(10);
-/// How long requests have to come to an answer once the client has said its last word.
-const LAST_ANSWERS: Duration = Duration::from_millis(500);
-/// How long what is cancelled has to end, and the last answers to be read.
-const PARTING: Duration = Duration::from_millis(500);
+use crate::{
+    channel::MessageSink,
+    era::{DeclaredMeta, Era},
+    modern::{ParkedRequests, RequestEvent},
+    service::{AuthenticatedClient, ClientInfo, McpService, Owner, ServiceFactory},
+    session::{InFlightRequests, LegacySession, SessionOptions, stopping},
+};
 
-/// Serves one client on stdin and stdout until it leaves, `stop` is cancelled, or there is nothing
-/// left to serve.
-pub async fn serve_stdio(source: Arc<dyn Source>, stop: CancellationToken) {
-    let (reader, writer) = rmcp::transport::stdio_pipes();
-    serve_lines(source, reader, writer, stop).await;
+const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
+/// Messages that wait for a client that does not read.
+const MAX_QUEUED: usize = 1024;
+const MAX_IN_FLIGHT: usize = 256;
+/// How long a client may take to answer an input request.
+const INPUT_TIMEOUT: Duration = Duration::from_mins(10);
+/// How long requests may take to finish after the client closed its end.
+const FINISH_TIMEOUT: Duration = Duration::from_millis(500);
+/// How long cancelled requests may take to end, and the client to read the last responses.
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// Serves one client on stdin and stdout until it disconnects, `stop` is cancelled, or the service
+/// closes.
+pub async fn serve_stdio(factory: Arc<dyn ServiceFactory>, stop: CancellationToken) {
+    // tokio reads stdin in a thread that cannot be stopped, so pipes are opened again as such.
+    #[cfg(target_os = "linux")]
+    {
+        let options = tokio::net::unix::pipe::OpenOptions::new();
+        let reader = options.open_receiver("/proc/self/fd/0");
+        if let (Ok(reader), Ok(writer)) = (reader, options.open_sender("/proc/self/fd/1")) {
+            return serve_lines(factory, reader, writer, stop).await;
+        }
+    }
+    serve_lines(factory, tokio::io::stdin(), tokio::io::stdout(), stop).await;
 }
 
-/// [`serve_stdio`], on other pipes.
+/// [`serve_stdio`] on other pipes.
 pub async fn serve_lines<R, W>(
-    source: Arc<dyn Source>,
+    factory: Arc<dyn ServiceFactory>,
     reader: R,
     writer: W,
     stop: CancellationToken,
@@ -60,81 +63,77 @@ pub async fn serve_lines<R, W>(
     R: AsyncRead + Send + Unpin,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let gone = stop.child_token();
-    let (sender, messages) = mpsc::channel(QUEUED);
+    let disconnected = stop.child_token();
+    let (sender, messages) = mpsc::channel(MAX_QUEUED);
     let finished = CancellationToken::new();
-    let writing = tokio::spawn(write(writer, messages, gone.clone(), finished.clone()));
-    let client = Arc::new(OneClient {
-        source,
-        outbox: Arc::new(Lines(sender)),
+    let writing = tokio::spawn(write(writer, messages, disconnected.clone(), finished.clone()));
+    let connection = Arc::new(StdioConnection {
+        factory,
+        sink: Arc::new(LineSink(sender)),
         legacy: OnceCell::new(),
         modern: OnceCell::new(),
-        in_flight: Mutex::default(),
-        suspended: Suspended::new(IN_FLIGHT, IN_FLIGHT, PATIENCE),
-        place: "stdio".into(),
+        in_flight: InFlightRequests::new(MAX_IN_FLIGHT),
+        parked: ParkedRequests::new(MAX_IN_FLIGHT, MAX_IN_FLIGHT, INPUT_TIMEOUT),
+        owner: Owner { caller: AuthenticatedClient::local(), path: "stdio".into() },
         tasks: TaskTracker::new(),
-        gone: gone.clone(),
-        over: CancellationToken::new(),
+        disconnected: disconnected.clone(),
+        service_closed: CancellationToken::new(),
     });
-    let listening = async {
+    let serving = async {
         tokio::select! {
-            () = client.read(reader) => {}
-            () = client.over.cancelled() => {}
+            () = connection.read(reader) => {}
+            () = connection.service_closed.cancelled() => {}
         }
-        // It may still want to know what it asked for.
-        let _ = tokio::time::timeout(LAST_ANSWERS, client.idle()).await;
+        // The client may still read the responses to its last requests.
+        let _ = tokio::time::timeout(FINISH_TIMEOUT, connection.idle()).await;
     };
     tokio::select! {
-        () = listening => {}
-        () = gone.cancelled() => {}
+        () = serving => {}
+        () = disconnected.cancelled() => {}
     }
-    gone.cancel();
-    let _ = tokio::time::timeout(PARTING, client.end()).await;
+    disconnected.cancel();
+    let _ = tokio::time::timeout(CLOSE_TIMEOUT, connection.end()).await;
     finished.cancel();
-    let _ = tokio::time::timeout(PARTING, writing).await;
+    let _ = tokio::time::timeout(CLOSE_TIMEOUT, writing).await;
 }
 
-/// The one client.
 #[derive(Debug)]
-struct OneClient {
-    source: Arc<dyn Source>,
-    outbox: Arc<Lines>,
-    /// Once it has shaken hands.
-    legacy: OnceCell<Arc<Conversation>>,
-    /// Once it has asked something without.
-    modern: OnceCell<Arc<dyn Face>>,
-    /// What it asked without a handshake.
-    in_flight: Mutex<HashMap<String, CancellationToken>>,
-    suspended: Suspended,
-    place: Arc<str>,
+struct StdioConnection {
+    factory: Arc<dyn ServiceFactory>,
+    sink: Arc<LineSink>,
+    /// Set by `initialize`.
+    legacy: OnceCell<Arc<LegacySession>>,
+    /// Set by the first modern request.
+    modern: OnceCell<Arc<dyn McpService>>,
+    /// The modern requests in progress.
+    in_flight: Arc<InFlightRequests>,
+    parked: ParkedRequests,
+    owner: Owner,
     tasks: TaskTracker,
-    /// Cancelled when it has left, or is to be left.
-    gone: CancellationToken,
-    /// Cancelled when there is nothing left to serve.
-    over: CancellationToken,
+    /// Cancelled when the client has disconnected, or the gateway stops.
+    disconnected: CancellationToken,
+    service_closed: CancellationToken,
 }
 
-impl OneClient {
-    /// Reads to the end.
+impl StdioConnection {
+    /// Reads messages until the end of the input.
     async fn read(self: &Arc<Self>, reader: impl AsyncRead + Unpin) {
         let newline = || b"\n".to_vec();
-        let codec = AnyDelimiterCodec::new_with_max_length(newline(), newline(), LINE_BYTES);
+        let codec = AnyDelimiterCodec::new_with_max_length(newline(), newline(), MAX_LINE_BYTES);
         let mut lines = FramedRead::new(reader, codec);
         loop {
             match lines.next().await {
                 Some(Ok(line)) if line.trim_ascii().is_empty() => {}
-                Some(Ok(line)) => match Incoming::read(&line) {
-                    Ok(Incoming::One(message)) => self.accept(message, None).await,
-                    Ok(Incoming::Batch(entries)) => self.accept_batch(entries).await,
-                    Err(unreadable) => {
-                        let Unreadable { id, error } = *unreadable;
-                        self.refuse(&json!(id), error);
-                    }
+                Some(Ok(line)) => match JsonRpcInput::read(&line) {
+                    Ok(JsonRpcInput::One(message)) => self.accept(message, None).await,
+                    Ok(JsonRpcInput::Batch(entries)) => self.accept_batch(entries).await,
+                    Err(malformed) => self.sink.send(malformed_response(*malformed)),
                 },
                 Some(Err(AnyDelimiterCodecError::MaxChunkLengthExceeded)) => {
-                    let message = format!("a line has at most {LINE_BYTES} bytes");
-                    self.refuse(&Value::Null, ErrorObject::parse_error(message, None));
-                    // What is left of the line is skipped; the reader stops once and goes on.
+                    let message = format!("a line has at most {MAX_LINE_BYTES} bytes");
+                    let error = ErrorObject::parse_error(message, None);
+                    self.sink.send(response_message(&Value::Null, Err(error)));
+                    // The codec discards the rest of the line and reports the end once.
                     let _ = lines.next().await;
                 }
                 Some(Err(AnyDelimiterCodecError::Io(_))) | None => return,
@@ -142,227 +141,282 @@ impl OneClient {
         }
     }
 
-    /// What 2025-03-26 allowed. The answers come together, in the order in which they came about.
-    async fn accept_batch(self: &Arc<Self>, entries: Vec<Result<Message, Box<Unreadable>>>) {
-        let answered = |entry: &&Result<_, _>| matches!(entry, Ok(Message::Request(_)) | Err(_));
-        let answers = entries.iter().filter(answered).count();
-        let batch = Arc::new(Batch::new(Arc::clone(&self.outbox), answers));
+    /// Accepts a batch, which protocol version 2025-03-26 allowed. The responses are one batch too.
+    async fn accept_batch(
+        self: &Arc<Self>,
+        entries: Vec<Result<JsonRpcMessage, Box<MalformedMessage>>>,
+    ) {
+        let has_response =
+            |entry: &&Result<_, _>| matches!(entry, Ok(JsonRpcMessage::Request(_)) | Err(_));
+        let responses = entries.iter().filter(has_response).count();
+        let batch = Arc::new(BatchSink::new(Arc::clone(&self.sink), responses));
         for entry in entries {
             match entry {
                 Ok(message) => self.accept(message, Some(&batch)).await,
-                Err(unreadable) => {
-                    let Unreadable { id, error } = *unreadable;
-                    batch.finish(Some(message::answer(&json!(id), Err(error)))).await;
-                }
+                Err(malformed) => batch.finish(Some(malformed_response(*malformed))).await,
             }
         }
     }
 
-    async fn accept(self: &Arc<Self>, message: Message, batch: Option<&Arc<Batch>>) {
+    async fn accept(self: &Arc<Self>, message: JsonRpcMessage, batch: Option<&Arc<BatchSink>>) {
         match message {
-            Message::Response(response) => {
-                if let Some(legacy) = self.legacy.get() {
-                    legacy.response(response);
+            JsonRpcMessage::Response(response) => {
+                if let Some(session) = self.legacy.get() {
+                    session.response(response);
                 }
             }
-            Message::Notification(notification) => self.notification(notification).await,
-            Message::Request(request) => {
+            JsonRpcMessage::Notification(notification) => self.notification(notification).await,
+            JsonRpcMessage::Request(request) => {
                 let id = request.id.clone();
-                match (self.request(request, batch).await, batch) {
-                    (Ok(()), _) => {}
-                    (Err(error), None) => self.refuse(&id, error),
-                    (Err(error), Some(batch)) => {
-                        batch.finish(Some(message::answer(&id, Err(error)))).await;
+                if let Err(error) = self.request(request, batch).await {
+                    let response = response_message(&id, Err(error));
+                    match batch {
+                        Some(batch) => batch.finish(Some(response)).await,
+                        None => self.sink.send(response),
                     }
                 }
             }
         }
     }
 
-    async fn notification(&self, notification: Notification) {
-        if notification.method == "notifications/cancelled" {
-            let id = notification.params.as_ref().and_then(|params| params.get("requestId"));
-            let cancel = id.and_then(|id| self.in_flight.lock().get(&id.to_string()).cloned());
-            if let Some(cancel) = cancel {
-                cancel.cancel();
-                return;
-            }
-        }
-        if let Some(legacy) = self.legacy.get() {
-            legacy.notification(notification).await;
+    async fn notification(&self, notification: JsonRpcNotification) {
+        let is_cancelled =
+            notification.method == methods::CANCELLED && self.in_flight.cancel(&notification);
+        if let Some(session) = self.legacy.get().filter(|_| !is_cancelled) {
+            session.notification(notification).await;
         }
     }
 
+    /// Begins to answer a request, in a task.
     async fn request(
         self: &Arc<Self>,
-        request: Request,
-        batch: Option<&Arc<Batch>>,
+        request: JsonRpcRequest,
+        batch: Option<&Arc<BatchSink>>,
     ) -> Result<(), ErrorObject> {
-        if request.method == "initialize" {
-            return match batch {
-                None => self.initialize(request).await,
-                Some(_) => Err(alone("a handshake")),
-            };
+        let not_in_batch = || {
+            let message = "this request cannot be in a batch; send it alone";
+            Err(ErrorObject::invalid_request(message, None))
+        };
+        if request.method == methods::INITIALIZE {
+            return if batch.is_some() { not_in_batch() } else { self.initialize(request).await };
         }
-        let declared = Declared::of(request.params.as_ref());
-        declared.known()?;
-        let modern = declared.version().is_some_and(era::is_modern);
-        if modern || declared.complete().is_ok() {
-            declared.complete()?;
-            return match batch {
-                None => self.start(request),
-                Some(_) => Err(alone("a request of this version")),
-            };
+        let declared = DeclaredMeta::of(request.params.as_ref());
+        declared.check_version()?;
+        if declared.is_modern() {
+            declared.check_complete()?;
+            if batch.is_some() {
+                return not_in_batch();
+            }
+            let in_flight = self.in_flight.begin(&request.id, &self.disconnected)?;
+            let connection = Arc::clone(self);
+            self.tasks.spawn(async move {
+                let id = request.id.clone();
+                let outcome = connection.answer_modern(request, &in_flight.cancel).await;
+                // The id is free again before the client gets the response.
+                drop(in_flight);
+                let response = outcome.map(|outcome| response_message(&id, outcome));
+                connection.sink.finish(response).await;
+            });
+            return Ok(());
         }
-        let outbox: Arc<dyn Outbox> = match batch {
-            None => Arc::clone(&self.outbox) as _,
+        let sink: Arc<dyn MessageSink> = match batch {
+            None => Arc::clone(&self.sink) as _,
             Some(batch) => Arc::clone(batch) as _,
         };
         match self.legacy.get() {
-            Some(legacy) => legacy.request(request, outbox).map_err(ErrorObject::from),
-            None if request.method == "ping" => {
-                outbox.finish(Some(message::answer(&request.id, Ok(json!({}))))).await;
+            Some(session) => session.request(request, sink).map_err(ErrorObject::from),
+            None if request.method == methods::PING => {
+                sink.finish(Some(response_message(&request.id, Ok(json!({}))))).await;
                 Ok(())
             }
-            None => declared.complete(),
+            None => declared.check_complete(),
         }
     }
 
-    /// Shakes hands. What comes after it waits for it.
-    async fn initialize(&self, request: Request) -> Result<(), ErrorObject> {
+    /// Does the handshake. Later messages wait for it.
+    async fn initialize(&self, request: JsonRpcRequest) -> Result<(), ErrorObject> {
         if self.legacy.initialized() {
-            return Err(ErrorObject::invalid_request("the handshake is done already", None));
+            return Err(ErrorObject::invalid_request("the session is already initialized", None));
         }
-        let terms = Terms {
-            caller: Caller::local(),
-            outbox: Arc::clone(&self.outbox) as Arc<dyn Outbox>,
-            patience: PATIENCE,
-            in_flight: IN_FLIGHT,
+        let options = SessionOptions {
+            caller: self.owner.caller.clone(),
+            sink: Arc::clone(&self.sink) as Arc<dyn MessageSink>,
+            input_timeout: INPUT_TIMEOUT,
+            max_in_flight: MAX_IN_FLIGHT,
         };
-        let agreed = handshake::initialize(&*self.source, &request, terms).await?;
-        self.watch(agreed.conversation.face());
-        let _ = self.legacy.set(agreed.conversation);
-        self.outbox.finish(Some(message::answer(&request.id, Ok(agreed.greeting)))).await;
+        let (session, result) =
+            LegacySession::initialize(&*self.factory, &request, options).await?;
+        self.watch(&session.service);
+        let _ = self.legacy.set(session);
+        self.sink.finish(Some(response_message(&request.id, Ok(result)))).await;
         Ok(())
     }
 
-    /// Works on a request of the modern era, aside.
-    fn start(self: &Arc<Self>, request: Request) -> Result<(), ErrorObject> {
-        let (key, cancel) = (request.id.to_string(), self.gone.child_token());
-        {
-            let mut in_flight = self.in_flight.lock();
-            if in_flight.contains_key(&key) {
-                return Err(Unwelcome::Twice.into());
-            }
-            if in_flight.len() >= IN_FLIGHT {
-                return Err(Unwelcome::TooMany.into());
-            }
-            in_flight.insert(key.clone(), cancel.clone());
-        }
-        let client = Arc::clone(self);
-        self.tasks.spawn(async move {
-            let id = request.id.clone();
-            let outcome = client.work(request, &cancel).await;
-            client.in_flight.lock().remove(&key);
-            if let Some(outcome) = outcome {
-                client.outbox.finish(Some(message::answer(&id, outcome))).await;
-            }
-        });
-        Ok(())
-    }
-
-    /// Answers, or gives nothing for a request that the client has taken back.
-    async fn work(
+    /// The outcome of a modern request, or nothing if the client has cancelled it.
+    async fn answer_modern(
         &self,
-        request: Request,
+        request: JsonRpcRequest,
         cancel: &CancellationToken,
     ) -> Option<Result<Value, ErrorObject>> {
-        let begun = tokio::select! {
-            begun = self.begin(request) => begun,
-            () = cancel.cancelled() => return self.gone.is_cancelled().then(|| Err(stopping())),
+        let opening = async {
+            let declared = DeclaredMeta::of(request.params.as_ref());
+            let opened = self.modern.get_or_try_init(|| async {
+                let client = ClientInfo::modern(self.owner.caller.clone(), declared);
+                let service = self.factory.open(client).await?;
+                self.watch(&service);
+                Ok::<_, ErrorObject>(service)
+            });
+            let service = Arc::clone(opened.await?);
+            if request.method == methods::DISCOVER {
+                let info = service.server_info(Era::Modern).await?;
+                return Ok((service, Some(info.into_discover())));
+            }
+            Ok((service, None))
         };
-        let mut running = match begun {
-            Ok(Begun::Running(running)) => running,
-            Ok(Begun::Done(result)) => return Some(Ok(result)),
+        let opened = tokio::select! {
+            opened = opening => opened,
+            () = cancel.cancelled() => {
+                return self.disconnected.is_cancelled().then(|| Err(stopping()));
+            }
+        };
+        let mut running = match opened {
             Err(error) => return Some(Err(error)),
+            Ok((_, Some(info))) => return Some(Ok(info)),
+            Ok((service, None)) => {
+                match self.parked.resume_or_start(&self.owner, service, request) {
+                    Ok(running) => running,
+                    Err(error) => return Some(Err(error)),
+                }
+            }
         };
         loop {
-            let step = tokio::select! {
-                step = running.step() => step,
+            let event = tokio::select! {
+                event = running.next_event() => event,
                 () = cancel.cancelled() => {
-                    let ended = self.gone.is_cancelled();
-                    return if ended { Some(running.end().await) } else { None };
+                    let stops = self.disconnected.is_cancelled();
+                    return if stops { Some(running.end().await) } else { None };
                 }
             };
-            match step {
-                Step::Notification(message) => self.outbox.offer(message),
-                Step::Done(outcome) => return Some(outcome),
-                Step::Waiting => {
-                    return Some(self.suspended.park(&Caller::local(), &self.place, running));
-                }
+            match event {
+                RequestEvent::Notification(message) => self.sink.send(message),
+                RequestEvent::Finished(outcome) => return Some(outcome),
+                RequestEvent::InputRequired => return Some(self.parked.park(&self.owner, running)),
             }
         }
     }
 
-    async fn begin(&self, request: Request) -> Result<Begun, ErrorObject> {
-        let declared = Declared::of(request.params.as_ref());
-        let opening = self.modern.get_or_try_init(|| async {
-            let face = handshake::meet(&*self.source, Caller::local(), declared).await?;
-            self.watch(&face);
-            Ok::<_, ErrorObject>(face)
-        });
-        let face = Arc::clone(opening.await?);
-        if request.method == "server/discover" {
-            let greeting = face.greeting(Era::Modern).await?;
-            return Ok(Begun::Done(greeting.into_discover()));
-        }
-        let caller = Caller::local();
-        let running = self.suspended.resume_or_start(&caller, &self.place, face, request)?;
-        Ok(Begun::Running(running))
-    }
-
-    /// When a face can answer no more, neither can we.
-    fn watch(&self, face: &Arc<dyn Face>) {
-        let (face, over, gone) = (Arc::clone(face), self.over.clone(), self.gone.clone());
+    /// Ends the connection when the service closes.
+    fn watch(&self, service: &Arc<dyn McpService>) {
+        let (service, closed) = (Arc::clone(service), self.service_closed.clone());
+        let disconnected = self.disconnected.clone();
         tokio::spawn(async move {
             tokio::select! {
-                () = face.closed() => over.cancel(),
-                () = gone.cancelled() => {}
+                () = service.closed() => closed.cancel(),
+                () = disconnected.cancelled() => {}
             }
         });
-    }
-
-    fn refuse(&self, id: &Value, error: ErrorObject) {
-        self.outbox.offer(message::answer(id, Err(error)));
     }
 
     async fn idle(&self) {
-        if let Some(legacy) = self.legacy.get() {
-            legacy.idle().await;
+        if let Some(session) = self.legacy.get() {
+            session.idle().await;
         }
         self.tasks.close();
         self.tasks.wait().await;
     }
 
     async fn end(&self) {
-        if let Some(legacy) = self.legacy.get() {
-            legacy.end().await;
+        if let Some(session) = self.legacy.get() {
+            session.end().await;
         }
         self.tasks.close();
         self.tasks.wait().await;
-        if let Some(modern) = self.modern.get() {
-            modern.close().await;
+        if let Some(service) = self.modern.get() {
+            service.close().await;
         }
     }
 }
 
-/// What becomes of a request of the modern era.
-enum Begun {
-    Running(Running),
-    Done(Value),
+fn malformed_response(malformed: MalformedMessage) -> Value {
+    response_message(&json!(malformed.id), Err(malformed.error))
 }
 
-/// An error about what cannot be in a batch.
-fn alone(what: &str) -> ErrorObject {
-    ErrorObject::invalid_request(format!("{what} cannot be in a batch; send it alone"), None)
+/// Sends messages to the client, one a line.
+#[derive(Debug)]
+struct LineSink(mpsc::Sender<Value>);
+
+impl MessageSink for LineSink {
+    fn send(&self, message: Value) {
+        let _ = self.0.try_send(message);
+    }
+
+    fn finish(&self, response: Option<Value>) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            if let Some(response) = response {
+                let _ = self.0.send(response).await;
+            }
+        })
+    }
+}
+
+/// Collects the responses to a batch. Other messages are sent at once.
+#[derive(Debug)]
+struct BatchSink {
+    sink: Arc<LineSink>,
+    /// The responses so far, and how many requests are still in progress.
+    collected: Mutex<(Vec<Value>, usize)>,
+}
+
+impl BatchSink {
+    fn new(sink: Arc<LineSink>, requests: usize) -> Self {
+        Self { sink, collected: Mutex::new((Vec::with_capacity(requests), requests)) }
+    }
+}
+
+impl MessageSink for BatchSink {
+    fn send(&self, message: Value) {
+        self.sink.send(message);
+    }
+
+    fn finish(&self, response: Option<Value>) -> BoxFuture<'_, ()> {
+        let mut collected = self.collected.lock();
+        let (responses, open) = &mut *collected;
+        responses.extend(response);
+        *open = open.saturating_sub(1);
+        // If all requests were cancelled there is no response.
+        let is_complete = *open == 0 && !responses.is_empty();
+        self.sink.finish(is_complete.then(|| Value::Array(std::mem::take(responses))))
+    }
+}
+
+/// Writes until the client stops reading, or everything is written that was sent before `finished`.
+async fn write(
+    writer: impl AsyncWrite + Unpin,
+    mut messages: mpsc::Receiver<Value>,
+    disconnected: CancellationToken,
+    finished: CancellationToken,
+) {
+    let mut writer = BufWriter::new(writer);
+    loop {
+        let message = tokio::select! {
+            biased;
+            message = messages.recv() => message,
+            () = finished.cancelled(), if !messages.is_closed() => {
+                messages.close();
+                continue;
+            }
+        };
+        let Some(message) = message else { break };
+        let mut line = message.to_string();
+        line.push('\n');
+        let mut written = writer.write_all(line.as_bytes()).await;
+        if written.is_ok() && messages.is_empty() {
+            written = writer.flush().await;
+        }
+        if written.is_err() {
+            disconnected.cancel();
+            return;
+        }
+    }
+    let _ = writer.flush().await;
 }

@@ -18,7 +18,7 @@ use toolgate_host::{
 };
 use toolgate_models::chat::{ChatApi, ChatEndpoint, ChatSettings, ModelChooser};
 use toolgate_models::embeddings::{
-    ApiKey, EndpointEncoder, EndpointError, EndpointSettings, FolderEncoder, FolderError, Prefixes,
+    ApiKey, EndpointEncoder, EndpointError, EndpointSettings, FolderError, Prefixes, open_folder,
 };
 use toolgate_policy::{NewTools, PolicySettings, definitions::Lock};
 use toolgate_registry::{Registry, RegistrySettings, ServerSource as Source, Skills, read_skills};
@@ -435,9 +435,7 @@ fn encoder(
                 timeout: ENCODE_TIMEOUT,
             })?)
         }
-        EmbeddingSource::Folder { path } => {
-            Arc::new(FolderEncoder::open(resolve(file, path), prefixes)?)
-        }
+        EmbeddingSource::Folder { path } => open_folder(resolve(file, path), prefixes)?,
     };
     Ok(EncoderSetup { encoder, patience: configured.timeout, tools: EncodeTools::Missing })
 }

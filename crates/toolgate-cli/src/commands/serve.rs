@@ -10,7 +10,9 @@ use std::{
 use futures::future::join_all;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use toolgate_gateway::{AggregateSource, HttpSettings, Namespace, PassthroughSource, Source};
+use toolgate_gateway::{
+    AggregateFactory, HttpSettings, NamespaceRoute, PassthroughFactory, ServiceFactory,
+};
 use toolgate_host::{Host, HostSettings, ServerGuard};
 
 use crate::{
@@ -57,8 +59,8 @@ pub(crate) async fn run(
                 let host = Host::start(host_settings);
                 let path = format!("/mcp/{name}");
                 printer.note(format!("  namespace {name}: http://{address}{path}"));
-                let source = Arc::new(AggregateSource::new(host.clone()));
-                settings.namespaces.push(Namespace { path, source });
+                let source = Arc::new(AggregateFactory::new(host.clone()));
+                settings.namespaces.push(NamespaceRoute { path, factory: source });
                 hosts.push(host);
             }
         }
@@ -81,7 +83,7 @@ pub(crate) async fn run(
 
 /// What is served.
 struct Served {
-    source: Arc<dyn Source>,
+    source: Arc<dyn ServiceFactory>,
     hosts: Vec<Host>,
     /// Of a server that is passed through, where its requests are judged or recorded.
     guard: Option<Arc<ServerGuard>>,
@@ -93,7 +95,7 @@ fn source(loaded: &Loaded, arguments: &Serve) -> Result<Served, Failure> {
     let Some(name) = &arguments.passthrough else {
         let host = Host::start(settings);
         host.warm_up();
-        let source = Arc::new(AggregateSource::new(host.clone()));
+        let source = Arc::new(AggregateFactory::new(host.clone()));
         return Ok(Served { source, hosts: vec![host], guard: None });
     };
     if let Some(served) = passthrough(&settings, name) {
@@ -111,7 +113,7 @@ fn source(loaded: &Loaded, arguments: &Serve) -> Result<Served, Failure> {
 fn passthrough(settings: &HostSettings, name: &str) -> Option<Served> {
     let setup = settings.servers.iter().find(|setup| setup.spec.name.as_str() == name)?;
     let guard = Arc::new(ServerGuard::new(settings, &setup.spec.name));
-    let source = PassthroughSource::new(setup.spec.clone()).guarded_by(Arc::clone(&guard));
+    let source = PassthroughFactory::new(setup.spec.clone()).guarded_by(Arc::clone(&guard));
     Some(Served { source: Arc::new(source), hosts: Vec::new(), guard: Some(guard) })
 }
 

@@ -1,15 +1,15 @@
-//! What a client's model is told of the gateway at the start.
+//! The `instructions` of the handshake, which the client gives to its model.
 
 use std::fmt::Write;
 
 use toolgate_catalog::RequestedMode;
 use toolgate_host::{Session, one_line};
 
-const NAMED_SERVERS: usize = 40;
-const DESCRIPTION_CHARACTERS: usize = 80;
+const MAX_NAMED_SERVERS: usize = 40;
+const MAX_DESCRIPTION_CHARACTERS: usize = 80;
 
-/// A few sentences, the servers' names, and what they say of themselves. The same for the whole
-/// session, whatever the servers do, so that prompt caches hold.
+/// A few sentences, the names of the servers, and their own instructions. The text does not change during
+/// a session, so that prompt caches hold.
 pub(crate) fn instructions(session: &Session) -> String {
     let host = session.host();
     let mut text = String::from(
@@ -31,15 +31,15 @@ pub(crate) fn instructions(session: &Session) -> String {
         return text;
     }
     text.push_str(" Servers: ");
-    for (index, setup) in servers.iter().take(NAMED_SERVERS).enumerate() {
+    for (index, setup) in servers.iter().take(MAX_NAMED_SERVERS).enumerate() {
         let separator = if index == 0 { "" } else { ", " };
         let _ = write!(text, "{separator}{}", setup.entry.name);
         if let Some(description) = &setup.entry.description {
-            let _ = write!(text, " ({})", one_line(description, DESCRIPTION_CHARACTERS));
+            let _ = write!(text, " ({})", one_line(description, MAX_DESCRIPTION_CHARACTERS));
         }
     }
-    if servers.len() > NAMED_SERVERS {
-        let _ = write!(text, " and {} more", servers.len() - NAMED_SERVERS);
+    if servers.len() > MAX_NAMED_SERVERS {
+        let _ = write!(text, " and {} more", servers.len() - MAX_NAMED_SERVERS);
     }
     text.push('.');
     let words = session.server_words();

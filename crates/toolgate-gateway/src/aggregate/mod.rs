@@ -1,10 +1,7 @@
-//! The face of a whole host: its tools, and whatever else its servers have, as one server.
+//! The service of a whole host: the tools, resources and prompts of all servers, as one server.
 
-mod asked;
 mod instructions;
-mod listen;
-mod news;
-mod watch_list;
+mod subscriptions;
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,68 +11,65 @@ use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolgate_broker::{Caller, SessionContext};
 use toolgate_host::{CallFailure, Host, Session};
-use toolgate_mcp::{ErrorObject, JsonObject};
+use toolgate_mcp::{ErrorObject, JsonObject, meta, methods};
 use toolgate_upstream::{CallOptions, ClientId, Progress};
 
-use self::{asked::AskedClient, watch_list::Given};
+use self::subscriptions::SentList;
 use crate::{
-    era::Era,
-    face::{Asked, Client, Face, Source},
-    greeting::Greeting,
-    link::Link,
-    message::method_not_found,
-    results::{self, Cached},
+    channel::ClientChannel,
+    era::{self, Era, ServerInfo},
+    service::{ClientInfo, IncomingRequest, McpService, ServiceFactory},
 };
 
-/// Gives every client a session of one host.
+/// Creates a session of one host for every client.
 #[derive(Debug, Clone)]
-pub struct AggregateSource(Host);
+pub struct AggregateFactory(Host);
 
-/// One session, and what its client was given of it.
+/// Answers requests from one session of a host.
 #[derive(Debug)]
-struct Aggregate {
+struct AggregateService {
     session: Arc<Session>,
-    /// Whom its servers ask, in whichever of its calls.
+    /// Identifies the client to servers that send input requests, whichever call they belong to.
     client: ClientId,
-    given: Arc<Given>,
-    outlet: Option<Link>,
-    /// Watches the list for a client that has said that it is ready. Ends with this.
-    watching: OnceLock<DropGuard>,
+    sent_list: Arc<SentList>,
+    channel: Option<ClientChannel>,
+    /// Notifies a legacy client of changes, from its `notifications/initialized` on.
+    notifying: OnceLock<DropGuard>,
 }
 
-/// Progress that waits to be sent to a slow client. More is lost; a result never is.
-const QUEUED_PROGRESS: usize = 256;
+/// Progress that waits for a slow client. Further reports are lost; the result never is.
+const MAX_QUEUED_PROGRESS: usize = 256;
 
-impl AggregateSource {
-    /// For this host.
+impl AggregateFactory {
+    /// A factory for sessions of this host.
     pub fn new(host: Host) -> Self {
         Self(host)
     }
 }
 
-impl Source for AggregateSource {
-    fn open(&self, client: Client) -> BoxFuture<'_, Result<Arc<dyn Face>, ErrorObject>> {
+impl ServiceFactory for AggregateFactory {
+    fn open(&self, client: ClientInfo) -> BoxFuture<'_, Result<Arc<dyn McpService>, ErrorObject>> {
         let session = self.0.session_of(SessionContext::new(caller_of(&client)));
         if client.era == Era::Modern {
             session.fix_list();
         }
-        let face = Aggregate {
+        let service = AggregateService {
             session: Arc::new(session),
             client: ClientId::unique(),
-            given: Arc::default(),
-            outlet: client.outlet,
-            watching: OnceLock::new(),
+            sent_list: Arc::default(),
+            channel: client.channel,
+            notifying: OnceLock::new(),
         };
-        Box::pin(std::future::ready(Ok(Arc::new(face) as Arc<dyn Face>)))
+        Box::pin(std::future::ready(Ok(Arc::new(service) as Arc<dyn McpService>)))
     }
 
-    fn takes_trace_headers(&self) -> bool {
+    fn uses_trace_headers(&self) -> bool {
         true
     }
 }
 
-impl Face for Aggregate {
-    fn greeting(&self, _era: Era) -> BoxFuture<'_, Result<Greeting, ErrorObject>> {
+impl McpService for AggregateService {
+    fn server_info(&self, _era: Era) -> BoxFuture<'_, Result<ServerInfo, ErrorObject>> {
         let fields = json!({
             "capabilities": {
                 "tools": { "listChanged": true },
@@ -87,30 +81,76 @@ impl Face for Aggregate {
             "instructions": instructions::instructions(&self.session),
         });
         let Value::Object(fields) = fields else { unreachable!("it is an object") };
-        Box::pin(std::future::ready(Ok(Greeting { era: Era::Legacy, fields })))
+        Box::pin(std::future::ready(Ok(ServerInfo { era: Era::Legacy, fields })))
     }
 
-    fn request(&self, asked: Asked) -> BoxFuture<'_, Result<Value, ErrorObject>> {
-        Box::pin(async move {
-            let (era, cached) = (asked.era, Cached::of(&asked.method));
-            results::fit(era, cached, self.answer(asked).await)
-        })
+    fn request(&self, mut request: IncomingRequest) -> BoxFuture<'_, Result<Value, ErrorObject>> {
+        let (era, method) = (request.era, request.method.clone());
+        let mut params = match request.params.take() {
+            Some(Value::Object(params)) => params,
+            _ => Map::new(),
+        };
+        let answering = async move {
+            match request.method.as_str() {
+                methods::TOOLS_LIST => {
+                    let tools = self.session.list_tools().await;
+                    self.sent_list.set(&tools);
+                    return Ok(json!({ "tools": tools }));
+                }
+                methods::LISTEN if era == Era::Modern => {
+                    return subscriptions::listen(&self.session, &params, request).await;
+                }
+                method if !is_sent_to_servers(method, era) => {
+                    return Err(ErrorObject::method_not_found(method));
+                }
+                _ => {}
+            }
+            // Progress and input requests of the servers reach the client.
+            let meta = match params.remove("_meta") {
+                Some(Value::Object(meta)) if !meta.is_empty() => Some(meta),
+                _ => None,
+            };
+            let token = meta.as_ref().and_then(|meta| meta.get(meta::PROGRESS_TOKEN)).cloned();
+            let (sender, mut reports) = mpsc::channel(MAX_QUEUED_PROGRESS);
+            let options = CallOptions {
+                meta,
+                progress: token.is_some().then_some(sender),
+                cancel: request.cancel,
+                input_handler: Some(Arc::new(request.channel.of_client(self.client))),
+            };
+            let sending = async {
+                let sent = if request.method == methods::TOOLS_CALL {
+                    let (name, arguments) = call_params(params)?;
+                    self.session.call(&name, arguments, options).await
+                } else {
+                    self.session.request(&request.method, params, options).await
+                };
+                sent.map_err(error_of)
+            };
+            let forwarding = async {
+                while let Some(report) = reports.recv().await {
+                    let params = progress_params(token.as_ref(), report);
+                    request.channel.notify(methods::PROGRESS, Some(params));
+                }
+            };
+            // The call drops its sender when it ends, so no report comes after the result.
+            let (outcome, ()) = tokio::join!(sending, forwarding);
+            outcome
+        };
+        Box::pin(async move { era::adapt_outcome(era, &method, answering.await) })
     }
 
     fn notification(&self, method: String, _params: Option<Value>) -> BoxFuture<'_, ()> {
-        if method == "notifications/initialized"
-            && let Some(outlet) = self.outlet.clone()
+        if method == methods::INITIALIZED
+            && let Some(channel) = self.channel.clone()
         {
-            // Once, however often it is said.
-            self.watching.get_or_init(|| {
-                let (session, given) = (Arc::downgrade(&self.session), Arc::clone(&self.given));
-                let over = CancellationToken::new();
-                let watching = watch_list::watch(session, given, outlet.clone());
-                let forwarding = news::forward(self.session.news(), outlet);
-                tokio::spawn(over.clone().run_until_cancelled_owned(async {
-                    tokio::join!(watching, forwarding);
-                }));
-                over.drop_guard()
+            // Only the first of these notifications counts.
+            self.notifying.get_or_init(|| {
+                let notifying =
+                    subscriptions::notify(&self.session, Arc::clone(&self.sent_list), channel);
+                let stop = CancellationToken::new();
+                tokio::spawn(stop.clone().run_until_cancelled_owned(notifying));
+                stop.drop_guard()
             });
         }
         Box::pin(std::future::ready(()))
@@ -124,127 +164,63 @@ impl Face for Aggregate {
             .map(|tool| tool.definition.input_schema());
         Box::pin(std::future::ready(schema))
     }
-
-    fn close(&self) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::ready(()))
-    }
-
-    fn closed(&self) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::pending())
-    }
 }
 
-impl Aggregate {
-    async fn answer(&self, mut asked: Asked) -> Result<Value, ErrorObject> {
-        let mut params = match asked.params.take() {
-            Some(Value::Object(params)) => params,
-            _ => Map::new(),
-        };
-        match asked.method.as_str() {
-            "tools/list" => {
-                let tools = self.session.list_tools().await;
-                self.given.note(&tools);
-                Ok(json!({ "tools": tools }))
-            }
-            "tools/call" => {
-                let Some(Value::String(name)) = params.remove("name") else {
-                    return Err(ErrorObject::invalid_params("a call has a `name`", None));
-                };
-                let arguments = match params.remove("arguments") {
-                    None | Some(Value::Null) => Map::new(),
-                    Some(Value::Object(arguments)) => arguments,
-                    Some(_) => {
-                        let message = "the `arguments` of a call are an object";
-                        return Err(ErrorObject::invalid_params(message, None));
-                    }
-                };
-                self.watched(asked, params.remove("_meta"), async |options| {
-                    self.session.call(&name, arguments, options).await
-                })
-                .await
-            }
-            "subscriptions/listen" if asked.era == Era::Modern => {
-                listen::listen(&self.session, &params, asked).await
-            }
-            method if is_of_servers(method, asked.era) => {
-                let method = method.to_owned();
-                let meta = params.remove("_meta");
-                self.watched(asked, meta, async |options| {
-                    self.session.request(&method, params, options).await
-                })
-                .await
-            }
-            method => Err(method_not_found(method)),
-        }
-    }
-
-    /// Does something that a server takes part in: its progress and its questions reach the client.
-    async fn watched(
-        &self,
-        asked: Asked,
-        meta: Option<Value>,
-        work: impl AsyncFnOnce(CallOptions) -> Result<Value, CallFailure>,
-    ) -> Result<Value, ErrorObject> {
-        let meta = match meta {
-            Some(Value::Object(meta)) if !meta.is_empty() => Some(meta),
-            _ => None,
-        };
-        let token = meta.as_ref().and_then(|meta| meta.get("progressToken")).cloned();
-        let (sender, mut reports) = mpsc::channel(QUEUED_PROGRESS);
-        let options = CallOptions {
-            meta,
-            progress: token.is_some().then_some(sender),
-            cancel: asked.cancel.clone(),
-            input_handler: Some(Arc::new(AskedClient::new(self.client, asked.link.clone()))),
-        };
-        let forwarding = async {
-            while let Some(report) = reports.recv().await {
-                asked.link.notify("notifications/progress", Some(progress(token.as_ref(), report)));
-            }
-        };
-        // The sender is gone with the call, so that no report comes after the result.
-        let (outcome, ()) = tokio::join!(work(options), forwarding);
-        outcome.map_err(refusal)
-    }
-}
-
-/// What a client is to the broker. Who had to show who they are is not at this machine.
-fn caller_of(client: &Client) -> Caller {
-    let caller = Caller::model(client.caller.as_str()).calling_itself(&client.own_name());
+/// The broker's view of a client. A client that had to authenticate is not at this machine.
+fn caller_of(client: &ClientInfo) -> Caller {
+    let caller = Caller::model(client.caller.as_str()).calling_itself(&client.claimed_name());
     if client.caller.is_local() { caller } else { caller.from_elsewhere() }
 }
 
-/// Whether a method is about what servers have beside tools.
-fn is_of_servers(method: &str, era: Era) -> bool {
+/// The name and the arguments of a `tools/call`.
+fn call_params(mut params: JsonObject) -> Result<(String, JsonObject), ErrorObject> {
+    let Some(Value::String(name)) = params.remove("name") else {
+        return Err(ErrorObject::invalid_params("a call needs a `name`", None));
+    };
+    match params.remove("arguments") {
+        None | Some(Value::Null) => Ok((name, Map::new())),
+        Some(Value::Object(arguments)) => Ok((name, arguments)),
+        Some(_) => {
+            let message = "the `arguments` of a call must be an object";
+            Err(ErrorObject::invalid_params(message, None))
+        }
+    }
+}
+
+/// Whether servers take part in answering a method.
+fn is_sent_to_servers(method: &str, era: Era) -> bool {
     match method {
-        "resources/list"
-        | "resources/templates/list"
-        | "resources/read"
-        | "prompts/list"
-        | "prompts/get"
-        | "completion/complete" => true,
-        "resources/subscribe" | "resources/unsubscribe" | "logging/setLevel" => era == Era::Legacy,
+        methods::TOOLS_CALL
+        | methods::RESOURCES_LIST
+        | methods::RESOURCE_TEMPLATES_LIST
+        | methods::RESOURCES_READ
+        | methods::PROMPTS_LIST
+        | methods::PROMPTS_GET
+        | methods::COMPLETE => true,
+        methods::RESOURCES_SUBSCRIBE | methods::RESOURCES_UNSUBSCRIBE | methods::SET_LOG_LEVEL => {
+            era == Era::Legacy
+        }
         _ => false,
     }
 }
 
-fn progress(token: Option<&Value>, report: Progress) -> Value {
-    let mut params = JsonObject::new();
-    params.insert("progressToken".to_owned(), json!(token));
-    params.insert("progress".to_owned(), json!(report.progress));
+fn progress_params(token: Option<&Value>, report: Progress) -> Value {
+    let mut params = json!({ "progressToken": token, "progress": report.progress });
     if let Some(total) = report.total {
-        params.insert("total".to_owned(), json!(total));
+        params["total"] = json!(total);
     }
     if let Some(message) = report.message {
-        params.insert("message".to_owned(), json!(message));
+        params["message"] = json!(message);
     }
-    Value::Object(params)
+    params
 }
 
-fn refusal(failure: CallFailure) -> ErrorObject {
+fn error_of(failure: CallFailure) -> ErrorObject {
     match failure {
         CallFailure::UnknownTool(message) => ErrorObject::invalid_params(message, None),
-        CallFailure::Refused { code, message, data } => ErrorObject::new(code, message, data),
+        CallFailure::Refused { code, message, data } => {
+            ErrorObject::new(code.into(), message, data)
+        }
         CallFailure::Cancelled => ErrorObject::internal_error("the call was cancelled", None),
     }
 }
@@ -254,14 +230,15 @@ mod tests {
     use toolgate_broker::Seat;
 
     use super::*;
+    use crate::service::AuthenticatedClient;
 
     #[test]
-    fn whoever_has_a_token_is_elsewhere() {
-        let seat = |caller: crate::caller::Caller| {
+    fn a_client_with_a_token_is_remote() {
+        let seat = |caller: AuthenticatedClient| {
             let (era, info, capabilities) = (Era::Modern, json!({}), JsonObject::new());
-            caller_of(&Client { caller, era, info, capabilities, outlet: None }).seat
+            caller_of(&ClientInfo { caller, era, info, capabilities, channel: None }).seat
         };
-        assert_eq!(seat(crate::caller::Caller::local()), Seat::Here);
-        assert_eq!(seat(crate::caller::Caller::named("token local 0a1b")), Seat::Elsewhere);
+        assert_eq!(seat(AuthenticatedClient::local()), Seat::Here);
+        assert_eq!(seat(AuthenticatedClient::named("token local 0a1b")), Seat::Elsewhere);
     }
 }

@@ -1,150 +1,149 @@
-//! What a request's headers say of its body.
+//! Checks that the headers of a request agree with its body.
 //!
-//! Machines between client and server route by headers alone, so that a header that says other than
-//! the body is refused, and so is one that is there twice.
+//! Proxies route by headers alone. So a header that contradicts the body is refused, and so is a header
+//! that is present twice.
 
 use axum::http::{HeaderMap, StatusCode, header};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
+use toolgate_mcp::{JsonRpcMessage, JsonRpcRequest, methods, versions};
 
-use super::refusal::Refusal;
-use crate::{
-    era::{self, Declared, Era},
-    message::{Message, Request},
-};
+use super::error::HttpError;
+use crate::era::{self, DeclaredMeta, Era};
 
-pub(crate) const SESSION: &str = "mcp-session-id";
-pub(crate) const LAST_EVENT: &str = "last-event-id";
-const VERSION: &str = "mcp-protocol-version";
+pub(crate) const SESSION_ID: &str = "mcp-session-id";
+pub(crate) const LAST_EVENT_ID: &str = "last-event-id";
+const PROTOCOL_VERSION: &str = "mcp-protocol-version";
 const METHOD: &str = "mcp-method";
 const NAME: &str = "mcp-name";
-const PARAMETER: &str = "mcp-param-";
-/// How deep an annotated property may lie in a schema.
-const DEPTH: usize = 16;
+const PARAMETER_PREFIX: &str = "mcp-param-";
+/// How deep an annotated property may be in a schema.
+const MAX_SCHEMA_DEPTH: usize = 16;
 
-/// Whether the client takes what we may answer with.
-pub(crate) fn check_media(headers: &HeaderMap) -> Result<(), Refusal> {
-    let field = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+/// Checks `Accept` and `Content-Type` of a POST.
+pub(crate) fn check_media_types(headers: &HeaderMap) -> Result<(), HttpError> {
     if !accepts(headers, "application/json") || !accepts(headers, "text/event-stream") {
-        let message = "`Accept` has to have application/json and text/event-stream";
-        return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, message));
+        let message = "`Accept` must contain application/json and text/event-stream";
+        return Err(HttpError::new(StatusCode::NOT_ACCEPTABLE, message));
     }
-    let kind = field(header::CONTENT_TYPE).split(';').next().unwrap_or_default().trim();
-    if !kind.eq_ignore_ascii_case("application/json") {
-        let message = "`Content-Type` has to be application/json";
-        return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
+    let sent = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let sent = sent.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    if !sent.eq_ignore_ascii_case("application/json") {
+        let message = "`Content-Type` must be application/json";
+        return Err(HttpError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
     }
     Ok(())
 }
 
-/// Whether the client takes a stream of events.
-pub(crate) fn check_stream(headers: &HeaderMap) -> Result<(), Refusal> {
+/// Checks `Accept` of a GET.
+pub(crate) fn check_accepts_stream(headers: &HeaderMap) -> Result<(), HttpError> {
     if accepts(headers, "text/event-stream") {
         return Ok(());
     }
-    let message = "`Accept` has to have text/event-stream";
-    Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, message))
+    let message = "`Accept` must contain text/event-stream";
+    Err(HttpError::new(StatusCode::NOT_ACCEPTABLE, message))
 }
 
-fn accepts(headers: &HeaderMap, kind: &str) -> bool {
+fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
+    let (family, _) = media_type.split_once('/').unwrap_or((media_type, ""));
     let values = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    let mut kinds = values.flat_map(|value| value.split(','));
-    kinds.any(|accepted| {
+    values.flat_map(|value| value.split(',')).any(|accepted| {
         let accepted = accepted.split(';').next().unwrap_or_default().trim();
-        let (family, _) = kind.split_once('/').unwrap_or((kind, ""));
-        accepted.eq_ignore_ascii_case(kind)
+        accepted.eq_ignore_ascii_case(media_type)
             || accepted == "*/*"
             || accepted.strip_suffix("/*").is_some_and(|all| all.eq_ignore_ascii_case(family))
     })
 }
 
-/// The era that headers alone speak of, as in requests without a body.
-pub(crate) fn era(headers: &HeaderMap) -> Result<Era, Refusal> {
-    let version = sole(headers, VERSION)?;
-    if let Some(version) = version.filter(|version| !era::is_known(version)) {
-        return Err(Refusal::bad_request(era::unsupported(version)));
+/// The era that the headers alone declare, as for requests without a body.
+pub(crate) fn declared_era(headers: &HeaderMap) -> Result<Era, HttpError> {
+    let version = single(headers, PROTOCOL_VERSION, HttpError::header_mismatch)?;
+    if let Some(version) = version.filter(|version| !versions::is_known(version)) {
+        return Err(HttpError::bad_request(era::unsupported_version(version)));
     }
-    Ok(if version.is_some_and(era::is_modern) { Era::Modern } else { Era::Legacy })
+    Ok(version.map_or(Era::Legacy, Era::of_version))
 }
 
-/// The era of a message, once header and body agree about it.
-pub(crate) fn era_of(headers: &HeaderMap, message: &Message) -> Result<Era, Refusal> {
-    let Message::Request(request) = message else { return era(headers) };
-    let header = sole(headers, VERSION)?;
-    let declared = Declared::of(request.params.as_ref());
+/// The era of a message. Header and body must agree about it.
+pub(crate) fn era_of(headers: &HeaderMap, message: &JsonRpcMessage) -> Result<Era, HttpError> {
+    let JsonRpcMessage::Request(request) = message else { return declared_era(headers) };
+    let header = single(headers, PROTOCOL_VERSION, HttpError::header_mismatch)?;
+    let declared = DeclaredMeta::of(request.params.as_ref());
     let body = request.fields().and_then(|params| params.get("protocolVersion"));
-    if request.method == "initialize" && (body.is_some() || declared.version().is_none()) {
-        // The handshake is of the legacy era, whatever version it names.
+    if request.method == methods::INITIALIZE && (body.is_some() || declared.version().is_none()) {
+        // `initialize` belongs to the legacy era, whatever version it requests.
         if header.is_some_and(|header| body.is_some_and(|body| body != header)) {
-            let message = "`MCP-Protocol-Version` is not the version of the handshake";
-            return Err(Refusal::new(StatusCode::BAD_REQUEST, message));
+            let message = "`MCP-Protocol-Version` differs from the version in `initialize`";
+            return Err(HttpError::new(StatusCode::BAD_REQUEST, message));
         }
         return Ok(Era::Legacy);
     }
     match (header, declared.version()) {
         (_, None) => {
-            let era = era(headers)?;
-            if era == Era::Modern || request.method == "server/discover" {
-                declared.complete().map_err(Refusal::bad_request)?;
+            let era = declared_era(headers)?;
+            if era == Era::Modern || request.method == methods::DISCOVER {
+                declared.check_complete().map_err(HttpError::bad_request)?;
             }
             Ok(era)
         }
-        (None, Some(_)) => Err(Refusal::mismatch(
-            "a request whose _meta has a protocol version needs `MCP-Protocol-Version`",
+        (None, Some(_)) => Err(HttpError::header_mismatch(
+            "a request with a protocol version in its _meta needs `MCP-Protocol-Version`",
         )),
-        (Some(header), Some(body)) if header != body => Err(Refusal::mismatch(
-            "`MCP-Protocol-Version` is not the protocol version of the request's _meta",
+        (Some(header), Some(body)) if header != body => Err(HttpError::header_mismatch(
+            "`MCP-Protocol-Version` differs from the protocol version in the request's _meta",
         )),
-        (Some(_), Some(body)) => {
-            let modern = era::is_modern(body) || declared.complete().is_ok();
-            Ok(if modern { Era::Modern } else { Era::Legacy })
-        }
+        (Some(_), Some(_)) => Ok(if declared.is_modern() { Era::Modern } else { Era::Legacy }),
     }
 }
 
-/// Makes the trace that headers name that of the request, unless its body names one itself.
-pub(crate) fn take_trace(headers: &HeaderMap, request: &mut Request) {
+/// Copies the trace headers into the `_meta` of a request, unless it names a trace itself.
+pub(crate) fn copy_trace(headers: &HeaderMap, request: &mut JsonRpcRequest) {
     let field = |name: &str| Some(headers.get(name)?.to_str().ok()?.to_owned());
     let Some(parent) = field("traceparent") else { return };
     let params = request.params.get_or_insert_with(|| json!({}));
     let Some(params) = params.as_object_mut() else { return };
-    let meta = params.entry("_meta").or_insert_with(|| json!({}));
-    let Some(meta) = meta.as_object_mut().filter(|meta| !meta.contains_key("traceparent")) else {
+    let entry = params.entry("_meta").or_insert_with(|| json!({}));
+    let Some(fields) = entry.as_object_mut().filter(|it| !it.contains_key("traceparent")) else {
         return;
     };
-    meta.insert("traceparent".to_owned(), json!(parent));
+    fields.insert("traceparent".to_owned(), json!(parent));
     match field("tracestate") {
-        Some(state) => meta.insert("tracestate".to_owned(), json!(state)),
-        None => meta.shift_remove("tracestate"),
+        Some(state) => fields.insert("tracestate".to_owned(), json!(state)),
+        None => fields.shift_remove("tracestate"),
     };
 }
 
-/// Checks the headers of a message of the modern era that name what its body asks for.
+/// Checks `Mcp-Method` and `Mcp-Name` of a modern message.
 pub(crate) fn check_names(
     headers: &HeaderMap,
     method: &str,
     params: Option<&Value>,
-) -> Result<(), Refusal> {
-    match sole(headers, METHOD)? {
-        None => return Err(Refusal::mismatch("`Mcp-Method` is missing")),
+) -> Result<(), HttpError> {
+    match single(headers, METHOD, HttpError::header_mismatch)? {
+        None => return Err(HttpError::header_mismatch("`Mcp-Method` is missing")),
         Some(value) if value != method => {
-            return Err(Refusal::mismatch("`Mcp-Method` is not the method of the body"));
+            return Err(HttpError::header_mismatch(
+                "`Mcp-Method` differs from the method in the body",
+            ));
         }
         Some(_) => {}
     }
     let key = match method {
-        "tools/call" | "prompts/get" => "name",
-        "resources/read" | "resources/subscribe" | "resources/unsubscribe" => "uri",
+        methods::TOOLS_CALL | methods::PROMPTS_GET => "name",
+        methods::RESOURCES_READ | methods::RESOURCES_SUBSCRIBE | methods::RESOURCES_UNSUBSCRIBE => {
+            "uri"
+        }
         "tasks/get" | "tasks/update" | "tasks/cancel" => "taskId",
         _ => return Ok(()),
     };
     let Some(expected) = params.and_then(|params| params.get(key)).and_then(Value::as_str) else {
         return Ok(());
     };
-    match sole(headers, NAME)? {
-        None => Err(Refusal::mismatch(format!("`Mcp-Name` is missing for {method}"))),
+    match single(headers, NAME, HttpError::header_mismatch)? {
+        None => Err(HttpError::header_mismatch(format!("`Mcp-Name` is missing for {method}"))),
         Some(value) if decode(value).as_deref() != Some(expected) => {
-            Err(Refusal::mismatch(format!("`Mcp-Name` is not the `{key}` of the body")))
+            let message = format!("`Mcp-Name` differs from the `{key}` in the body");
+            Err(HttpError::header_mismatch(message))
         }
         Some(_) => Ok(()),
     }
@@ -153,43 +152,40 @@ pub(crate) fn check_names(
 /// Checks the arguments of a call that its tool wants repeated as headers.
 pub(crate) fn check_arguments(
     headers: &HeaderMap,
-    request: &Request,
+    request: &JsonRpcRequest,
     schema: &Value,
-) -> Result<(), Refusal> {
+) -> Result<(), HttpError> {
     let arguments = request.fields().and_then(|params| params.get("arguments"));
     let mut annotated = Vec::new();
-    annotations(schema, &mut Vec::new(), &mut annotated);
+    find_annotations(schema, &mut Vec::new(), &mut annotated);
     for (path, name) in annotated {
-        let full = format!("{PARAMETER}{}", name.to_ascii_lowercase());
+        let full = format!("{PARAMETER_PREFIX}{}", name.to_ascii_lowercase());
         let argument = arguments
             .and_then(|arguments| path.iter().try_fold(arguments, |value, key| value.get(key)))
-            .and_then(written);
-        let header = sole(headers, &full)?;
+            .and_then(header_text);
+        let header = single(headers, &full, HttpError::header_mismatch)?;
         let path = path.join(".");
-        match (header, argument) {
-            (Some(_), None) => {
-                return Err(Refusal::mismatch(format!("`{full}` is there and `{path}` is not")));
-            }
-            (None, Some(_)) => {
-                return Err(Refusal::mismatch(format!("`{full}` is missing for `{path}`")));
-            }
+        let message = match (header, argument) {
+            (Some(_), None) => format!("`{full}` is present but `{path}` is not"),
+            (None, Some(_)) => format!("`{full}` is missing for `{path}`"),
             (Some(header), Some(argument)) if decode(header).as_ref() != Some(&argument) => {
-                return Err(Refusal::mismatch(format!("`{full}` is not `{path}` of the body")));
+                format!("`{full}` differs from `{path}` in the body")
             }
-            (None, None) | (Some(_), Some(_)) => {}
-        }
+            (None, None) | (Some(_), Some(_)) => continue,
+        };
+        return Err(HttpError::header_mismatch(message));
     }
     Ok(())
 }
 
-/// The properties of a schema that are annotated with the name of a header, with their paths.
-fn annotations<'a>(
+/// Finds the properties of a schema that are annotated with the name of a header, with their paths.
+fn find_annotations<'a>(
     schema: &'a Value,
     path: &mut Vec<&'a str>,
     found: &mut Vec<(Vec<&'a str>, &'a str)>,
 ) {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
-    if path.len() >= DEPTH {
+    if path.len() >= MAX_SCHEMA_DEPTH {
         return;
     }
     for (name, property) in properties {
@@ -199,22 +195,21 @@ fn annotations<'a>(
         {
             found.push((path.clone(), header));
         }
-        annotations(property, path, found);
+        find_annotations(property, path, found);
         path.pop();
     }
 }
 
-/// An argument as a header has it.
-fn written(argument: &Value) -> Option<String> {
+/// The text of an argument in a header.
+fn header_text(argument: &Value) -> Option<String> {
     match argument {
         Value::String(text) => Some(text.clone()),
-        Value::Bool(truth) => Some(truth.to_string()),
-        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(_) | Value::Number(_) => Some(argument.to_string()),
         _ => None,
     }
 }
 
-/// What a header stands for: text that does not fit into one is wrapped.
+/// Decodes a header. Text that is not allowed in a header is wrapped in base64.
 fn decode(value: &str) -> Option<String> {
     let Some(inner) = value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?="))
     else {
@@ -223,12 +218,16 @@ fn decode(value: &str) -> Option<String> {
     String::from_utf8(BASE64_STANDARD.decode(inner).ok()?).ok()
 }
 
-/// The only value of a header.
-fn sole<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Refusal> {
+/// The only value of a header. With two, this server and a proxy could read different ones.
+pub(super) fn single<'a>(
+    headers: &'a HeaderMap,
+    name: &str,
+    refuse: impl Fn(String) -> HttpError,
+) -> Result<Option<&'a str>, HttpError> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else { return Ok(None) };
     if values.next().is_some() {
-        return Err(Refusal::mismatch(format!("`{name}` is there twice")));
+        return Err(refuse(format!("`{name}` is present twice")));
     }
-    value.to_str().map(Some).map_err(|_| Refusal::mismatch(format!("`{name}` cannot be read")))
+    value.to_str().map(Some).map_err(|_| refuse(format!("`{name}` cannot be read")))
 }

@@ -1,150 +1,150 @@
-//! Requests of the legacy era: a handshake, then a session.
+//! HTTP requests of the legacy era: a handshake, then a session.
 
 use std::sync::Arc;
 
 use axum::{
     Json,
+    body::Body,
     http::{HeaderMap, HeaderValue, StatusCode},
     response::{IntoResponse, Response},
 };
-use toolgate_mcp::{ErrorObject, codes};
+use futures::{StreamExt as _, stream};
+use toolgate_mcp::{
+    ErrorObject, JsonRpcMessage, JsonRpcRequest, codes, methods, response_message, versions,
+};
 
 use super::{
-    Here,
-    events::{Standing, Streams, read_id},
-    headers::{LAST_EVENT, SESSION},
-    refusal::Refusal,
-    sessions::Session,
+    RequestContext,
+    error::HttpError,
+    headers::{LAST_EVENT_ID, SESSION_ID},
+    sessions::HttpSession,
+    streams::{GeneralSink, SessionStreams, parse_event_id},
 };
 use crate::{
-    conversation::Unwelcome,
-    handshake::{self, Agreed, Terms},
-    link::Outbox as _,
-    message::{self, Message, Request},
+    channel::MessageSink as _,
+    session::{LegacySession, RequestRejection, SessionOptions},
 };
 
-/// The first version whose clients know an event that says nothing.
-const PRIMED: &str = "2025-11-25";
+/// The first version whose clients accept an event without a message.
+const PRIMING_VERSION: &str = versions::LATEST_LEGACY;
 
-/// Answers what was posted: a message, or a batch.
+/// Answers a POST with one message or a batch.
 pub(crate) async fn post(
-    here: &Here,
+    context: &RequestContext,
     headers: &HeaderMap,
-    messages: Vec<Message>,
-) -> Result<Response, Refusal> {
-    if let [Message::Request(request)] = messages.as_slice()
-        && request.method == "initialize"
+    messages: Vec<JsonRpcMessage>,
+) -> Result<Response, HttpError> {
+    if let [JsonRpcMessage::Request(request)] = messages.as_slice()
+        && request.method == methods::INITIALIZE
     {
-        return initialize(here, request).await.map_err(|refusal| refusal.about(&request.id));
+        return initialize(context, request).await;
     }
-    let only = match messages.as_slice() {
-        [Message::Request(request)] => Some(request.id.clone()),
-        _ => None,
-    };
-    let about = |refusal| only.iter().fold(refusal, Refusal::about);
-    let session = session(here, headers).map_err(about)?;
-    let requests = messages.iter().filter(|message| matches!(message, Message::Request(_))).count();
+    let session = session(context, headers)?;
+    let is_request = |message: &&JsonRpcMessage| matches!(message, JsonRpcMessage::Request(_));
+    let requests = messages.iter().filter(is_request).count();
     let stream = (requests > 0).then(|| session.streams.open(requests));
-    if let Some(stream) = &stream
-        && session.version >= PRIMED
-    {
-        stream.prime();
-    }
+    let priming = stream
+        .as_ref()
+        .filter(|_| session.session.version >= PRIMING_VERSION)
+        .map(|stream| stream.prime());
     for message in messages {
         match message {
-            Message::Response(response) => session.conversation.response(response),
-            Message::Notification(notification) => {
-                session.conversation.notification(notification).await;
+            JsonRpcMessage::Response(response) => session.session.response(response),
+            JsonRpcMessage::Notification(notification) => {
+                session.session.notification(notification).await;
             }
-            Message::Request(request) => {
+            JsonRpcMessage::Request(request) => {
                 let Some(stream) = &stream else { continue };
                 let id = request.id.clone();
-                if let Err(unwelcome) = session.conversation.request(request, stream.clone()) {
-                    let error = ErrorObject::from(unwelcome);
+                if let Err(rejection) = session.session.request(request, stream.clone()) {
+                    let error = ErrorObject::from(rejection);
                     if requests == 1 {
                         stream.end();
-                        let status = match unwelcome {
-                            Unwelcome::Twice => StatusCode::BAD_REQUEST,
-                            Unwelcome::TooMany => StatusCode::TOO_MANY_REQUESTS,
+                        let status = match rejection {
+                            RequestRejection::DuplicateId => StatusCode::BAD_REQUEST,
+                            RequestRejection::TooMany => StatusCode::TOO_MANY_REQUESTS,
                         };
-                        return Err(Refusal::with(status, error).about(&id));
+                        return Err(HttpError::with(status, error).for_request(Some(&id)));
                     }
-                    stream.finish(Some(message::answer(&id, Err(error)))).await;
+                    stream.finish(Some(response_message(&id, Err(error)))).await;
                 }
             }
         }
     }
     let Some(stream) = stream else { return Ok(StatusCode::ACCEPTED.into_response()) };
-    let events = stream.read(None).ok_or_else(crowded)?;
-    Ok(here.events(events))
+    let events = stream.read(None).ok_or_else(too_many_readers)?;
+    let response = context.event_stream(events);
+    let Some(priming) = priming else { return Ok(response) };
+    Ok(response.map(|body| {
+        let priming = stream::once(std::future::ready(Ok(priming.into())));
+        Body::from_stream(priming.chain(body.into_data_stream()))
+    }))
 }
 
-/// Opens the stream for what belongs to no request, or goes on with one that was lost.
-pub(crate) fn get(here: &Here, headers: &HeaderMap) -> Result<Response, Refusal> {
-    let session = session(here, headers)?;
-    let last = headers.get(LAST_EVENT).map(|value| value.to_str().ok().and_then(read_id));
-    let stream = match last {
-        None => session.streams.standing().read(None),
-        Some(last) => {
-            let found = last.and_then(|(stream, after)| {
-                session.streams.get(stream).map(|stream| (stream, after))
-            });
-            let Some((stream, after)) = found else {
-                // An error would have the client try again with the same id, and again.
-                return Ok(here.events(futures::stream::empty()));
-            };
-            stream.read(Some(after))
-        }
+/// Answers a GET: opens the general stream, or resumes a stream that was interrupted.
+pub(crate) fn get(context: &RequestContext, headers: &HeaderMap) -> Result<Response, HttpError> {
+    let session = session(context, headers)?;
+    let Some(last) = headers.get(LAST_EVENT_ID) else {
+        let events = session.streams.general.read(None).ok_or_else(too_many_readers)?;
+        return Ok(context.event_stream(events));
     };
-    Ok(here.events(stream.ok_or_else(crowded)?))
+    let last = last.to_str().ok().and_then(parse_event_id);
+    let Some((stream, after)) =
+        last.and_then(|(stream, after)| Some((session.streams.get(stream)?, after)))
+    else {
+        // After an error the client would try again with the same id, without end.
+        return Ok(context.event_stream(stream::empty()));
+    };
+    Ok(context.event_stream(stream.read(Some(after)).ok_or_else(too_many_readers)?))
 }
 
-/// Ends a session.
-pub(crate) fn delete(here: &Here, headers: &HeaderMap) -> Result<Response, Refusal> {
-    let id = session_id(headers)?;
-    here.server.sessions.remove(id, &here.caller, &here.namespace.place)?;
+/// Answers a DELETE: ends the session.
+pub(crate) fn delete(context: &RequestContext, headers: &HeaderMap) -> Result<Response, HttpError> {
+    context.server.sessions.remove(session_id(headers)?, &context.owner)?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-async fn initialize(here: &Here, request: &Request) -> Result<Response, Refusal> {
-    let room = here.server.sessions.make_room(&here.caller)?;
-    let streams = Streams::new();
-    let terms = Terms {
-        caller: here.caller.clone(),
-        outbox: Arc::new(Standing(Arc::downgrade(streams.standing()))),
-        patience: here.server.limits.patience,
-        in_flight: here.server.limits.in_flight,
+async fn initialize(
+    context: &RequestContext,
+    request: &JsonRpcRequest,
+) -> Result<Response, HttpError> {
+    let (sessions, limits) = (&context.server.sessions, &context.server.limits);
+    let reservation = sessions.reserve(&context.owner.caller)?;
+    let streams = SessionStreams::new();
+    let options = SessionOptions {
+        caller: context.owner.caller.clone(),
+        sink: Arc::new(GeneralSink(Arc::downgrade(&streams.general))),
+        input_timeout: limits.input_timeout,
+        max_in_flight: limits.in_flight,
     };
-    let agreed = handshake::initialize(&*here.namespace.source, request, terms).await;
-    let Agreed { version, conversation, greeting } = agreed.map_err(|error| match error.code {
-        codes::INVALID_PARAMS => Refusal::bad_request(error),
-        _ => Refusal::with(StatusCode::BAD_GATEWAY, error),
+    let initialized = LegacySession::initialize(&*context.endpoint.factory, request, options).await;
+    let (session, result) = initialized.map_err(|error| match error.code {
+        codes::INVALID_PARAMS => HttpError::bad_request(error),
+        _ => HttpError::with(StatusCode::BAD_GATEWAY, error),
     })?;
-    let place = Arc::clone(&here.namespace.place);
-    let session = Session::new(here.caller.clone(), place, version, conversation, streams);
-    let id = here.server.sessions.insert(session, room)?;
-    let answer = message::answer(&request.id, Ok(greeting));
-    let mut response = Json(answer).into_response();
+    let session = HttpSession::new(context.owner.clone(), session, streams);
+    let id = sessions.insert(session, reservation)?;
+    let mut response = Json(response_message(&request.id, Ok(result))).into_response();
     if let Ok(id) = HeaderValue::from_str(&id) {
-        response.headers_mut().insert(SESSION, id);
+        response.headers_mut().insert(SESSION_ID, id);
     }
     Ok(response)
 }
 
-fn session(here: &Here, headers: &HeaderMap) -> Result<Arc<Session>, Refusal> {
-    here.server.sessions.get(session_id(headers)?, &here.caller, &here.namespace.place)
+fn session(context: &RequestContext, headers: &HeaderMap) -> Result<Arc<HttpSession>, HttpError> {
+    context.server.sessions.get(session_id(headers)?, &context.owner)
 }
 
-fn session_id(headers: &HeaderMap) -> Result<&str, Refusal> {
-    let id = headers.get(SESSION).and_then(|value| value.to_str().ok());
+fn session_id(headers: &HeaderMap) -> Result<&str, HttpError> {
+    let id = headers.get(SESSION_ID).and_then(|value| value.to_str().ok());
     id.ok_or_else(|| {
-        let message = "`Mcp-Session-Id` is missing: this is an MCP endpoint, and a session begins \
+        let message = "`Mcp-Session-Id` is missing: this is an MCP endpoint, and a session starts \
                        with a POST of initialize";
-        Refusal::new(StatusCode::BAD_REQUEST, message)
+        HttpError::new(StatusCode::BAD_REQUEST, message)
     })
 }
 
-fn crowded() -> Refusal {
+fn too_many_readers() -> HttpError {
     let message = "too many connections read this stream already";
-    Refusal::new(StatusCode::TOO_MANY_REQUESTS, message)
+    HttpError::new(StatusCode::TOO_MANY_REQUESTS, message)
 }

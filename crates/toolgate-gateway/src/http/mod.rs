@@ -1,24 +1,28 @@
-//! Streamable HTTP: both eras on one endpoint.
+//! The Streamable HTTP transport: both eras at one endpoint.
+//!
+//! Connections are accepted here and not by `axum::serve`, which limits neither the size, number and
+//! arrival time of headers nor the time that a client may read nothing.
 
-mod admit;
-mod events;
+mod error;
 mod headers;
 mod legacy;
 mod modern;
-mod refusal;
+mod origin;
 mod sessions;
 mod settings;
-mod sharing;
-mod sse;
+mod streams;
 
-use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
+use std::{collections::HashMap, convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
     Json, Router,
     body::Body,
     extract::{Request as HttpRequest, State},
-    http::{Method, StatusCode, header},
-    response::{IntoResponse, Response},
+    http::{HeaderMap, Method, StatusCode, header},
+    response::{
+        IntoResponse, Response, Sse,
+        sse::{Event, KeepAlive},
+    },
     routing::any,
 };
 use futures::{Stream, StreamExt as _, future::join_all};
@@ -32,143 +36,134 @@ use tokio::{
 };
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use toolgate_mcp::{JsonRpcInput, JsonRpcMessage, MalformedMessage};
 
-use self::{admit::Guard, modern::Faces, sessions::Sessions, sse::Event};
+use self::{modern::ModernClients, origin::OriginPolicy, sessions::SessionTable};
 use crate::{
-    caller::Caller,
-    door::{Admitted, Door, Pass},
+    access::{AccessControl, AccessPass, WELL_KNOWN},
     era::Era,
-    face::Source,
-    message::{Incoming, Message, Unreadable},
-    running::Suspended,
+    modern::ParkedRequests,
+    service::{Owner, ServiceFactory},
 };
 
-pub(crate) use self::refusal::Refusal;
-pub use self::settings::{HttpLimits, HttpSettings, Namespace};
+pub(crate) use self::error::HttpError;
+pub use self::settings::{HttpLimits, HttpSettings, NamespaceRoute};
 
-/// What all requests share.
+/// The state that all requests share.
 #[derive(Debug)]
-pub(crate) struct Server {
-    guard: Guard,
-    door: Door,
-    /// The paths that are served, the default first.
-    places: Vec<Arc<str>>,
+pub(crate) struct ServerState {
+    origin_policy: OriginPolicy,
+    access: AccessControl,
+    /// By their paths.
+    endpoints: HashMap<String, Arc<HttpEndpoint>>,
+    /// The paths, the default first.
+    paths: Vec<String>,
     limits: HttpLimits,
-    sessions: Arc<Sessions>,
-    suspended: Suspended,
-    /// What is being told on streams of the modern era.
-    telling: TaskTracker,
+    sessions: Arc<SessionTable>,
+    parked: ParkedRequests,
+    /// The modern requests in progress.
+    responding: TaskTracker,
     stop: CancellationToken,
 }
 
-/// A path that is served.
 #[derive(Debug)]
-pub(crate) struct Served {
-    place: Arc<str>,
-    source: Arc<dyn Source>,
-    faces: Faces,
+pub(crate) struct HttpEndpoint {
+    path: Arc<str>,
+    factory: Arc<dyn ServiceFactory>,
+    clients: ModernClients,
 }
 
-/// All of them.
-type Namespaces = HashMap<String, Arc<Served>>;
-
-/// Where a request has arrived, and from whom.
+/// The endpoint and the caller of an HTTP request.
 #[derive(Debug, Clone)]
-pub(crate) struct Here {
-    server: Arc<Server>,
-    namespace: Arc<Served>,
-    caller: Caller,
-    pass: Pass,
+pub(crate) struct RequestContext {
+    server: Arc<ServerState>,
+    endpoint: Arc<HttpEndpoint>,
+    owner: Owner,
+    pass: AccessPass,
 }
 
-/// Where a connection comes from.
 #[derive(Debug, Clone, Copy)]
-struct Peer(SocketAddr);
+struct PeerAddress(SocketAddr);
 
-/// Where clients of OAuth look for who gives them tokens.
-const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
-const UNKNOWN_PATH: &str =
-    "nothing is served at this path; the endpoint is /mcp, and /mcp/NAME that of a namespace";
-/// How often is looked for what nobody has come back for.
-const SWEEP: Duration = Duration::from_secs(5);
-/// How long connections have to end by themselves when the server stops.
-const PARTING: Duration = Duration::from_secs(2);
+/// The interval at which expired sessions and requests are removed.
+const CLEANUP_INTERVAL: Duration = Duration::from_secs(5);
+/// How long connections may take to end when the server stops.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Serves clients on a listener until `stop` is cancelled. Then no more are accepted, what is under
-/// way gets its last word, streams end, and sessions are closed in order.
+/// Serves clients on a listener until `stop` is cancelled. Then requests in progress get a response,
+/// streams end and sessions are closed.
 pub async fn serve_http(listener: TcpListener, settings: HttpSettings, stop: CancellationToken) {
     let address = listener.local_addr().ok();
-    let limits = settings.limits;
-    let public_host = settings.door.public_host();
-    let server = Arc::new(Server {
-        guard: Guard {
+    let HttpSettings { namespaces, limits, mut allowed_hosts, allowed_origins, access } = settings;
+    allowed_hosts.extend(access.public_host().map(str::to_owned));
+    let server = Arc::new(ServerState {
+        origin_policy: OriginPolicy {
             port: address.map_or(0, |address| address.port()),
             is_public: address.is_some_and(|address| !address.ip().is_loopback()),
-            allowed_hosts: settings.allowed_hosts.into_iter().chain(public_host).collect(),
-            allowed_origins: settings.allowed_origins,
+            allowed_hosts,
+            allowed_origins,
         },
-        door: settings.door,
-        places: settings.namespaces.iter().map(|served| served.path.as_str().into()).collect(),
-        sessions: Arc::new(Sessions::new(
+        access,
+        paths: namespaces.iter().map(|route| route.path.clone()).collect(),
+        endpoints: namespaces
+            .into_iter()
+            .map(|NamespaceRoute { path, factory }| {
+                let clients = ModernClients::default();
+                let endpoint = HttpEndpoint { path: path.as_str().into(), factory, clients };
+                (path, Arc::new(endpoint))
+            })
+            .collect(),
+        sessions: SessionTable::new(
             limits.sessions,
             limits.sessions_per_caller,
             limits.session_idle,
-        )),
-        suspended: Suspended::new(limits.suspended, limits.in_flight, limits.patience),
-        telling: TaskTracker::new(),
+        ),
+        parked: ParkedRequests::new(limits.parked, limits.in_flight, limits.input_timeout),
+        responding: TaskTracker::new(),
         limits,
         stop,
     });
-    let namespaces: Namespaces = settings
-        .namespaces
-        .into_iter()
-        .map(|Namespace { path, source }| {
-            let place = path.as_str().into();
-            (path, Arc::new(Served { place, source, faces: Faces::default() }))
-        })
-        .collect();
-    let namespaces = Arc::new(namespaces);
-    let mut router =
-        Router::new().fallback(handle).with_state((Arc::clone(&server), Arc::clone(&namespaces)));
-    for path in [WELL_KNOWN.to_owned(), format!("{WELL_KNOWN}/{{*rest}}")] {
-        router = router.route(&path, any(describe).with_state(Arc::clone(&server)));
-    }
+    let router = Router::new()
+        .route(WELL_KNOWN, any(describe_resource))
+        .route(&format!("{WELL_KNOWN}/{{*rest}}"), any(describe_resource))
+        .fallback(handle)
+        .with_state(Arc::clone(&server));
     let connections = TaskTracker::new();
     tokio::select! {
         () = accept(&server, &listener, router, &connections) => {}
-        () = sweep(&server, &namespaces) => {}
+        () = clean_up(&server) => {}
         () = server.stop.cancelled() => {}
     }
     drop(listener);
-    server.telling.close();
+    server.responding.close();
     tokio::join!(server.sessions.end(), async {
-        let _ = tokio::time::timeout(PARTING, server.telling.wait()).await;
+        let _ = tokio::time::timeout(CLOSE_TIMEOUT, server.responding.wait()).await;
     });
-    join_all(namespaces.values().map(|namespace| namespace.faces.end())).await;
+    join_all(server.endpoints.values().map(|endpoint| endpoint.clients.end())).await;
     connections.close();
-    let _ = tokio::time::timeout(PARTING, connections.wait()).await;
+    let _ = tokio::time::timeout(CLOSE_TIMEOUT, connections.wait()).await;
 }
 
 async fn accept(
-    server: &Arc<Server>,
+    server: &Arc<ServerState>,
     listener: &TcpListener,
     router: Router,
     connections: &TaskTracker,
 ) {
-    let room = Arc::new(Semaphore::new(server.limits.connections));
+    let capacity = Arc::new(Semaphore::new(server.limits.connections));
     loop {
-        // Whoever comes when there is no room waits in the queue of the system.
-        let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
+        // At the limit, further connections wait in the queue of the operating system.
+        let Ok(permit) = Arc::clone(&capacity).acquire_owned().await else { return };
         match listener.accept().await {
             Ok((stream, peer)) => {
                 let (server, router) = (Arc::clone(server), router.clone());
                 connections.spawn(async move {
-                    connect(&server, stream, peer, router).await;
+                    serve_connection(&server, stream, peer, router).await;
                     drop(permit);
                 });
             }
             Err(error) => {
-                // Out of descriptors, most likely; others may be given back.
+                // Usually the process has too many open files, and some are closed soon.
                 tracing::warn!(%error, "a connection could not be accepted");
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
@@ -176,16 +171,21 @@ async fn accept(
     }
 }
 
-async fn connect(server: &Server, stream: TcpStream, peer: SocketAddr, router: Router) {
+async fn serve_connection(
+    server: &ServerState,
+    stream: TcpStream,
+    peer: SocketAddr,
+    router: Router,
+) {
     let _ = stream.set_nodelay(true);
-    let router = router.layer(axum::Extension(Peer(peer)));
+    let router = router.layer(axum::Extension(PeerAddress(peer)));
     let limits = &server.limits;
     let mut stream = TimeoutStream::new(stream);
-    // Whoever does not read what they asked for must not keep the place of others.
-    stream.set_write_timeout(Some(limits.arrival));
+    // A client that does not read its response must not hold a connection for ever.
+    stream.set_write_timeout(Some(limits.io_timeout));
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(limits.arrival)
+        .header_read_timeout(limits.io_timeout)
         .max_headers(limits.headers)
         .max_buf_size(limits.header_bytes.max(8192))
         .serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(router));
@@ -202,142 +202,150 @@ async fn connect(server: &Server, stream: TcpStream, peer: SocketAddr, router: R
     }
 }
 
-async fn sweep(server: &Server, namespaces: &Namespaces) {
+async fn clean_up(server: &ServerState) {
     let limits = &server.limits;
-    let mut ticks = tokio::time::interval(SWEEP.min(limits.session_idle).min(limits.patience));
+    let interval = CLEANUP_INTERVAL.min(limits.session_idle).min(limits.input_timeout);
+    let mut ticks = tokio::time::interval(interval);
     loop {
         ticks.tick().await;
-        server.sessions.sweep();
-        server.suspended.sweep();
-        for namespace in namespaces.values() {
-            namespace.faces.sweep(limits.session_idle);
+        server.sessions.remove_idle();
+        server.parked.remove_expired();
+        for endpoint in server.endpoints.values() {
+            endpoint.clients.remove_idle(limits.session_idle);
         }
     }
 }
 
+/// Answers every HTTP request except those for OAuth metadata.
 async fn handle(
-    State((server, namespaces)): State<(Arc<Server>, Arc<Namespaces>)>,
-    axum::Extension(Peer(peer)): axum::Extension<Peer>,
+    State(server): State<Arc<ServerState>>,
+    axum::Extension(PeerAddress(peer)): axum::Extension<PeerAddress>,
     request: HttpRequest,
 ) -> Response {
     let (parts, body) = request.into_parts();
-    if let Err(refusal) = server.guard.check(&parts) {
-        return refusal.into_response();
+    if let Err(error) = server.origin_policy.check(&parts) {
+        return error.into_response();
     }
     let origin = parts.headers.get(header::ORIGIN).cloned();
-    let answered = async {
-        if let Some(permission) = sharing::permission(&parts) {
-            return Ok(permission);
+    let answering = async {
+        if let Some(response) = origin::preflight(&parts) {
+            return Ok(response);
         }
-        let Some(namespace) = namespaces.get(parts.uri.path()).cloned() else {
-            return Err(Refusal::new(StatusCode::NOT_FOUND, UNKNOWN_PATH));
+        let Some(endpoint) = server.endpoints.get(parts.uri.path()).cloned() else {
+            let message = "nothing is served at this path; the endpoint is /mcp, or /mcp/NAME for a \
+                           namespace";
+            return Err(HttpError::new(StatusCode::NOT_FOUND, message));
         };
-        let admitted = server.door.admit(&parts.headers, &namespace.place, peer.ip()).await;
-        let Admitted { caller, pass } = match admitted {
-            Ok(admitted) => admitted,
-            Err(denial) => return Ok(denial.into_response()),
-        };
-        let here = Here { server, namespace, caller, pass };
+        let headers = &parts.headers;
+        let access = server.access.authenticate(headers, &endpoint.path, peer.ip()).await?;
+        let owner = Owner { caller: access.caller, path: Arc::clone(&endpoint.path) };
+        let context = RequestContext { server, endpoint, owner, pass: access.pass };
         match parts.method {
-            Method::POST => here.post(&parts.headers, body).await,
+            Method::POST => context.post(headers, body).await,
             Method::GET => {
-                headers::check_stream(&parts.headers)?;
-                match headers::era(&parts.headers)? {
-                    Era::Legacy => legacy::get(&here, &parts.headers),
-                    Era::Modern => Ok(not_allowed("POST")),
+                headers::check_accepts_stream(headers)?;
+                match headers::declared_era(headers)? {
+                    Era::Legacy => legacy::get(&context, headers),
+                    Era::Modern => Ok(method_not_allowed("POST")),
                 }
             }
-            Method::DELETE => match headers::era(&parts.headers)? {
-                Era::Legacy => legacy::delete(&here, &parts.headers),
-                Era::Modern => Ok(not_allowed("POST")),
+            Method::DELETE => match headers::declared_era(headers)? {
+                Era::Legacy => legacy::delete(&context, headers),
+                Era::Modern => Ok(method_not_allowed("POST")),
             },
-            _ => Ok(not_allowed("GET, POST, DELETE")),
+            _ => Ok(method_not_allowed("GET, POST, DELETE")),
         }
     };
-    sharing::shared(origin, answered.await.unwrap_or_else(IntoResponse::into_response))
+    origin::with_cors(origin, answering.await.unwrap_or_else(IntoResponse::into_response))
 }
 
-/// Says where tokens for what is served here come from.
-async fn describe(State(server): State<Arc<Server>>, request: HttpRequest) -> Response {
+/// Answers requests for the OAuth protected resource metadata.
+async fn describe_resource(
+    State(server): State<Arc<ServerState>>,
+    request: HttpRequest,
+) -> Response {
     let (parts, _) = request.into_parts();
-    if let Err(refusal) = server.guard.check(&parts) {
-        return refusal.into_response();
+    if let Err(error) = server.origin_policy.check(&parts) {
+        return error.into_response();
     }
-    let places: Vec<&str> = server.places.iter().map(|place| &**place).collect();
-    let response = match (parts.method.clone(), server.door.metadata(parts.uri.path(), &places)) {
+    let metadata = server.access.resource_metadata(parts.uri.path(), &server.paths);
+    let response = match (parts.method.clone(), metadata) {
         (_, None) => StatusCode::NOT_FOUND.into_response(),
         (Method::GET | Method::HEAD, Some(document)) => Json(document).into_response(),
-        _ => sharing::permission(&parts).unwrap_or_else(|| not_allowed("GET")),
+        _ => origin::preflight(&parts).unwrap_or_else(|| method_not_allowed("GET")),
     };
-    sharing::shared(parts.headers.get(header::ORIGIN).cloned(), response)
+    origin::with_cors(parts.headers.get(header::ORIGIN).cloned(), response)
 }
 
-impl Here {
-    async fn post(&self, headers: &header::HeaderMap, body: Body) -> Result<Response, Refusal> {
-        headers::check_media(headers)?;
+impl RequestContext {
+    async fn post(&self, headers: &HeaderMap, body: Body) -> Result<Response, HttpError> {
+        headers::check_media_types(headers)?;
         let limits = &self.server.limits;
         let reading = axum::body::to_bytes(body, limits.body_bytes);
-        let Ok(read) = tokio::time::timeout(limits.arrival, reading).await else {
-            let message = "the request's body took too long to arrive";
-            return Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, message));
+        let Ok(read) = tokio::time::timeout(limits.io_timeout, reading).await else {
+            let message = "the body of the request did not arrive in time";
+            return Err(HttpError::new(StatusCode::REQUEST_TIMEOUT, message));
         };
         let bytes = read.map_err(|_| {
-            // The other cause, a lost connection, has nobody to tell.
+            // The other cause is a lost connection, on which no response arrives.
             let message = format!(
                 "a request has at most {} bytes; send less, or set `gateway.maxBodyBytes`",
                 limits.body_bytes
             );
-            Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, message)
+            HttpError::new(StatusCode::PAYLOAD_TOO_LARGE, message)
         })?;
-        let refuse = |unreadable: Box<Unreadable>| {
-            let Unreadable { id, error } = *unreadable;
-            let refusal = Refusal::bad_request(error);
-            id.iter().fold(refusal, Refusal::about)
+        let refuse = |malformed: Box<MalformedMessage>| {
+            HttpError::bad_request(malformed.error).for_request(malformed.id.as_ref())
         };
-        let incoming = Incoming::read(&bytes).map_err(refuse)?;
+        let input = JsonRpcInput::read(&bytes).map_err(refuse)?;
         drop(bytes);
-        match incoming {
-            Incoming::One(mut message) => {
-                let era = headers::era_of(headers, &message).map_err(|refusal| match &message {
-                    Message::Request(request) => refusal.about(&request.id),
-                    _ => refusal,
-                })?;
-                if let Message::Request(request) = &mut message
-                    && self.namespace.source.takes_trace_headers()
-                {
-                    headers::take_trace(headers, request);
-                }
-                match era {
-                    Era::Legacy => legacy::post(self, headers, vec![message]).await,
-                    Era::Modern => modern::post(self, headers, message).await,
-                }
+        match input {
+            JsonRpcInput::One(mut message) => {
+                let id = match &message {
+                    JsonRpcMessage::Request(request) => Some(request.id.clone()),
+                    _ => None,
+                };
+                let answering = async {
+                    let era = headers::era_of(headers, &message)?;
+                    if let JsonRpcMessage::Request(request) = &mut message
+                        && self.endpoint.factory.uses_trace_headers()
+                    {
+                        headers::copy_trace(headers, request);
+                    }
+                    match era {
+                        Era::Legacy => legacy::post(self, headers, vec![message]).await,
+                        Era::Modern => modern::post(self, headers, message).await,
+                    }
+                };
+                answering.await.map_err(|error| error.for_request(id.as_ref()))
             }
-            Incoming::Batch(entries) => match headers::era(headers)? {
+            JsonRpcInput::Batch(entries) => match headers::declared_era(headers)? {
                 Era::Legacy => {
-                    // A body that is read in part is no good request: nothing of it is done.
+                    // Nothing of a batch with a malformed message is done.
                     let messages: Result<_, _> = entries.into_iter().collect();
                     legacy::post(self, headers, messages.map_err(refuse)?).await
                 }
                 Era::Modern => {
-                    let message = "this version of the protocol has no batches";
-                    Err(Refusal::new(StatusCode::BAD_REQUEST, message))
+                    let message = "this protocol version has no batches";
+                    Err(HttpError::new(StatusCode::BAD_REQUEST, message))
                 }
             },
         }
     }
-}
 
-impl Here {
-    /// A stream of events, which shows that it lives, and ends with what the caller came in by.
-    fn events(&self, events: impl Stream<Item = Event> + Send + 'static) -> Response {
+    /// A response with a stream of events. It ends when the caller's access expires.
+    fn event_stream(&self, events: impl Stream<Item = Event> + Send + 'static) -> Response {
         let (server, pass) = (Arc::clone(&self.server), self.pass);
-        let events = events.take_until(async move { server.door.closed_for(pass).await });
-        sse::response(events, self.server.limits.keep_alive)
+        let events = events
+            .take_until(Box::pin(async move { server.access.expired(pass).await }))
+            .map(Ok::<_, Infallible>);
+        let keep_alive = KeepAlive::new().interval(self.server.limits.keep_alive);
+        // Proxies such as nginx would buffer the events.
+        ([("x-accel-buffering", "no")], Sse::new(events).keep_alive(keep_alive)).into_response()
     }
 }
 
-fn not_allowed(allowed: &'static str) -> Response {
-    let message = format!("use {allowed} here");
-    let refusal = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, message);
-    ([(header::ALLOW, allowed)], refusal).into_response()
+fn method_not_allowed(allowed: &'static str) -> Response {
+    let error = HttpError::new(StatusCode::METHOD_NOT_ALLOWED, format!("use {allowed} here"));
+    ([(header::ALLOW, allowed)], error).into_response()
 }

@@ -1,4 +1,4 @@
-//! Requests of the modern era: each says all there is to know.
+//! HTTP requests of the modern era. Each request is complete in itself.
 
 use std::{
     collections::HashMap,
@@ -9,279 +9,275 @@ use std::{
 use axum::{
     Json,
     http::{HeaderMap, StatusCode},
-    response::{IntoResponse, Response},
+    response::{IntoResponse, Response, sse::Event},
 };
+use futures::{Stream, StreamExt as _};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
+    sync::{OnceCell, OwnedSemaphorePermit, Semaphore},
     time::Instant,
 };
 use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
-use toolgate_mcp::ErrorObject;
+use toolgate_mcp::{ErrorObject, JsonRpcMessage, methods, response_message};
 
 use super::{
-    Here, headers,
-    refusal::{Refusal, status},
-    sse::Event,
+    RequestContext,
+    error::{HttpError, status_of},
+    headers,
 };
 use crate::{
-    caller::Caller,
-    era::{Declared, Era},
-    face::{Face, own_name},
-    greeting::Greeting,
-    handshake,
-    message::{self, Message, Request},
-    running::{Running, Step},
+    era::{DeclaredMeta, Era, ServerInfo},
+    modern::{ModernRequest, RequestEvent},
+    service::{AuthenticatedClient, ClientInfo, McpService, claimed_name},
 };
 
-/// The faces of one place: one a caller and client, so that nothing is made anew for a request.
-#[derive(Debug, Default)]
-pub(crate) struct Faces {
-    /// By the caller, and what tells its clients apart: what they can, or what they call themselves.
-    table: Mutex<HashMap<(Caller, String), Arc<Place>>>,
-}
-
-#[derive(Debug)]
-pub(crate) struct Place {
-    face: tokio::sync::OnceCell<Arc<dyn Face>>,
-    under_way: Arc<Semaphore>,
-    used: Mutex<Instant>,
-    /// Cancelled when it is dropped.
-    dropped: CancellationToken,
-}
-
-/// Clients that are remembered at once.
-const FACES: usize = 1024;
-/// Clients of one caller that are told apart by what they call themselves. Further ones share a face.
-const CLIENTS: usize = 32;
-/// The same where each has a connection of its own, and maybe a process.
-const COSTLY_FACES: usize = 16;
-
-/// Answers what was posted.
+/// Answers a POST with one message.
 pub(crate) async fn post(
-    here: &Here,
+    context: &RequestContext,
     headers: &HeaderMap,
-    message: Message,
-) -> Result<Response, Refusal> {
-    match message {
-        Message::Request(request) => {
-            let id = request.id.clone();
-            answer(here, headers, request).await.map_err(|refusal| refusal.about(&id))
-        }
-        // What notifications there are in this era say nothing that a lost connection does not.
-        Message::Notification(notification) => {
+    message: JsonRpcMessage,
+) -> Result<Response, HttpError> {
+    let request = match message {
+        JsonRpcMessage::Request(request) => request,
+        // A modern client cancels a request by closing its connection, so there is nothing to do.
+        JsonRpcMessage::Notification(notification) => {
             let params = notification.params.as_ref();
             headers::check_names(headers, &notification.method, params)?;
-            Ok(StatusCode::ACCEPTED.into_response())
+            return Ok(StatusCode::ACCEPTED.into_response());
         }
-        Message::Response(_) => {
-            let message = "nothing was asked: in this version answers come with the request";
-            Err(Refusal::new(StatusCode::BAD_REQUEST, message))
+        JsonRpcMessage::Response(_) => {
+            let message = "in this protocol version, responses are sent within the next request";
+            return Err(HttpError::new(StatusCode::BAD_REQUEST, message));
         }
-    }
-}
-
-async fn answer(here: &Here, headers: &HeaderMap, request: Request) -> Result<Response, Refusal> {
-    headers::check_names(headers, &request.method, request.params.as_ref())?;
-    let declared = Declared::of(request.params.as_ref());
-    declared.known().and_then(|()| declared.complete()).map_err(Refusal::bad_request)?;
-    if request.method == "initialize" {
-        let error = message::method_not_found(&request.method);
-        return Err(Refusal::with(StatusCode::NOT_FOUND, error));
-    }
-    let place = here.namespace.faces.place(here, &request)?;
-    let Ok(permit) = Arc::clone(&place.under_way).try_acquire_owned() else {
-        let message = "too many requests are under way already";
-        return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, message));
     };
-    let face = place
-        .face(here, declared)
+    headers::check_names(headers, &request.method, request.params.as_ref())?;
+    let declared = DeclaredMeta::of(request.params.as_ref());
+    let checked = declared.check_version().and_then(|()| declared.check_complete());
+    checked.map_err(HttpError::bad_request)?;
+    if request.method == methods::INITIALIZE {
+        let error = ErrorObject::method_not_found(&request.method);
+        return Err(HttpError::with(StatusCode::NOT_FOUND, error));
+    }
+    let client = context.endpoint.clients.get(context, declared)?;
+    let Ok(permit) = Arc::clone(&client.in_flight).try_acquire_owned() else {
+        let message = "too many requests are already in progress";
+        return Err(HttpError::new(StatusCode::TOO_MANY_REQUESTS, message));
+    };
+    let service = client
+        .service(context, declared)
         .await
-        .map_err(|error| Refusal::with(StatusCode::BAD_GATEWAY, error))?;
-    if request.method == "tools/call"
+        .map_err(|error| HttpError::with(StatusCode::BAD_GATEWAY, error))?;
+    if request.method == methods::TOOLS_CALL
         && let Some(Value::String(tool)) = request.fields().and_then(|params| params.get("name"))
-        && let Some(schema) = face.header_schema(tool).await
+        && let Some(schema) = service.header_schema(tool).await
     {
         headers::check_arguments(headers, &request, &schema)?;
     }
     let id = request.id.clone();
-    if request.method == "server/discover" {
-        let outcome = face.greeting(Era::Modern).await.map(Greeting::into_discover);
-        return Ok(whole(&id, outcome));
+    if request.method == methods::DISCOVER {
+        let info = service.server_info(Era::Modern).await;
+        return Ok(json_response(&id, info.map(ServerInfo::into_discover)));
     }
-    let (suspended, caller) = (&here.server.suspended, &here.caller);
-    let begun = suspended.resume_or_start(caller, &here.namespace.place, face, request);
-    let mut running = match begun {
+    let (parked, owner) = (&context.server.parked, &context.owner);
+    let mut running = match parked.resume_or_start(owner, service, request) {
         Ok(running) => running,
-        Err(error) => return Ok(whole(&id, Err(error))),
+        Err(error) => return Ok(json_response(&id, Err(error))),
     };
-    // Also while it waits for answers: what it asks on behalf of would end with the face.
-    running.keep(place);
-    let kept = (permit, here.server.telling.token());
-    // Whoever leaves drops this, and with it the request.
-    let step = tokio::select! {
-        step = running.step() => step,
-        () = here.server.stop.cancelled() => {
+    // A parked request needs its service, which ends with the client's entry.
+    running.attach(client);
+    let guards = (permit, context.server.responding.token());
+    // When the client disconnects, this future is dropped, and with it the request.
+    let event = tokio::select! {
+        event = running.next_event() => event,
+        () = context.server.stop.cancelled() => {
             let ended = running.end().await;
-            let gone = |error| Refusal::with(StatusCode::SERVICE_UNAVAILABLE, error);
-            return ended.map(|result| whole(&id, Ok(result))).map_err(gone);
+            let stopped = |error| HttpError::with(StatusCode::SERVICE_UNAVAILABLE, error);
+            return ended.map(|result| json_response(&id, Ok(result))).map_err(stopped);
         }
     };
-    match step {
-        Step::Done(outcome) => Ok(whole(&id, outcome)),
-        Step::Waiting => Ok(whole(&id, suspended.park(caller, &here.namespace.place, running))),
-        Step::Notification(first) => {
-            let telling = Telling { here: here.clone(), id, running, _kept: kept };
-            Ok(here.events(telling.events(&first)))
+    match event {
+        RequestEvent::Finished(outcome) => Ok(json_response(&id, outcome)),
+        RequestEvent::InputRequired => Ok(json_response(&id, parked.park(owner, running))),
+        RequestEvent::Notification(first) => {
+            let rest = ResponseStream { context: context.clone(), id, running, _guards: guards };
+            let first = futures::stream::once(std::future::ready(message_event(&first)));
+            Ok(context.event_stream(first.chain(rest.events())))
         }
     }
 }
 
-fn whole(id: &Value, outcome: Result<Value, ErrorObject>) -> Response {
-    let status = status(&outcome);
-    (status, Json(message::answer(id, outcome))).into_response()
+fn json_response(id: &Value, outcome: Result<Value, ErrorObject>) -> Response {
+    let status = status_of(&outcome);
+    (status, Json(response_message(id, outcome))).into_response()
 }
 
-/// A request that has said something before its end, so that its answer is a stream.
-struct Telling {
-    here: Here,
+fn message_event(message: &Value) -> Event {
+    Event::default().data(message.to_string())
+}
+
+/// A request that sent a notification before its response, so that the HTTP response is a stream.
+struct ResponseStream {
+    context: RequestContext,
     id: Value,
-    running: Running,
-    _kept: (OwnedSemaphorePermit, TaskTrackerToken),
+    running: ModernRequest,
+    _guards: (OwnedSemaphorePermit, TaskTrackerToken),
 }
 
-impl Telling {
-    fn events(self, first: &Value) -> impl futures::Stream<Item = Event> + Send + use<> {
-        let first = Event::message(first);
-        let rest = futures::stream::unfold(Some(self), |telling| async move {
-            let mut telling = telling?;
-            let step = tokio::select! {
-                step = telling.running.step() => step,
-                () = telling.here.server.stop.cancelled() => {
-                    Step::Done(telling.running.end().await)
+impl ResponseStream {
+    fn events(self) -> impl Stream<Item = Event> + Send + use<> {
+        futures::stream::unfold(Some(self), |stream| async move {
+            let mut stream = stream?;
+            let event = tokio::select! {
+                event = stream.running.next_event() => event,
+                () = stream.context.server.stop.cancelled() => {
+                    RequestEvent::Finished(stream.running.end().await)
                 }
             };
-            let outcome = match step {
-                Step::Notification(message) => {
-                    return Some((Event::message(&message), Some(telling)));
+            let outcome = match event {
+                RequestEvent::Notification(message) => {
+                    return Some((message_event(&message), Some(stream)));
                 }
-                Step::Done(outcome) => outcome,
-                Step::Waiting => {
-                    let Here { server, caller, namespace, .. } = &telling.here;
-                    server.suspended.park(caller, &namespace.place, telling.running)
+                RequestEvent::Finished(outcome) => outcome,
+                RequestEvent::InputRequired => {
+                    let RequestContext { server, owner, .. } = &stream.context;
+                    server.parked.park(owner, stream.running)
                 }
             };
-            Some((Event::message(&message::answer(&telling.id, outcome)), None))
-        });
-        futures::StreamExt::chain(futures::stream::once(std::future::ready(first)), rest)
+            Some((message_event(&response_message(&stream.id, outcome)), None))
+        })
     }
 }
 
-impl Faces {
-    fn place(&self, here: &Here, request: &Request) -> Result<Arc<Place>, Refusal> {
-        let declared = Declared::of(request.params.as_ref());
-        let (limit, client) = if here.namespace.source.minds_capabilities() {
-            let capabilities = declared.capabilities();
-            (COSTLY_FACES, capabilities.map(|all| json!(all).to_string()).unwrap_or_default())
+/// The clients of one endpoint, so that a service is not created for every request.
+#[derive(Debug, Default)]
+pub(crate) struct ModernClients {
+    /// By the caller, and by the client's capabilities or claimed name.
+    table: Mutex<HashMap<(AuthenticatedClient, String), Arc<ModernClient>>>,
+}
+
+#[derive(Debug)]
+struct ModernClient {
+    service: OnceCell<Arc<dyn McpService>>,
+    /// Shared by all clients of a caller.
+    in_flight: Arc<Semaphore>,
+    last_used: Mutex<Instant>,
+    dropped: CancellationToken,
+}
+
+const MAX_CLIENTS: usize = 1024;
+/// The limit where each client has a connection of its own, and perhaps a process.
+const MAX_CONNECTED_CLIENTS: usize = 16;
+/// Clients of one caller with a service of their own. Further ones share a service.
+const MAX_CLIENTS_PER_CALLER: usize = 32;
+
+impl ModernClients {
+    fn get(
+        &self,
+        context: &RequestContext,
+        declared: DeclaredMeta<'_>,
+    ) -> Result<Arc<ModernClient>, HttpError> {
+        let (limit, name) = if context.endpoint.factory.depends_on_capabilities() {
+            (MAX_CONNECTED_CLIENTS, declared.capabilities().map(|all| json!(all).to_string()))
         } else {
-            (FACES, declared.client_info().map(own_name).unwrap_or_default())
+            (MAX_CLIENTS, declared.client_info().map(claimed_name))
         };
-        let mut key = (here.caller.clone(), client);
+        let caller = &context.owner.caller;
+        let mut key = (caller.clone(), name.unwrap_or_default());
         let now = Instant::now();
         let mut table = self.table.lock();
-        let clients = || table.keys().filter(|(caller, _)| *caller == here.caller).count();
-        if !table.contains_key(&key) && clients() >= CLIENTS {
+        let own_clients = || table.keys().filter(|(other, _)| other == caller).count();
+        if !table.contains_key(&key) && own_clients() >= MAX_CLIENTS_PER_CALLER {
             key.1.clear();
         }
-        if let Some(place) = table.get(&key) {
-            *place.used.lock() = now;
-            return Ok(Arc::clone(place));
+        if let Some(client) = table.get(&key) {
+            *client.last_used.lock() = now;
+            return Ok(Arc::clone(client));
         }
         if table.len() >= limit {
-            let unused = table.iter().filter(|(_, place)| Arc::strong_count(place) == 1);
-            let oldest = unused.min_by_key(|(_, place)| *place.used.lock());
+            let unused = table.iter().filter(|(_, client)| Arc::strong_count(client) == 1);
+            let oldest = unused.min_by_key(|(_, client)| *client.last_used.lock());
             let Some(oldest) = oldest.map(|(key, _)| key.clone()) else {
-                let message = "too many clients are served already; try again later";
-                return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message));
+                let message = "too many clients are connected; try again later";
+                return Err(HttpError::new(StatusCode::SERVICE_UNAVAILABLE, message));
             };
-            table.remove(&oldest).into_iter().for_each(Place::close);
+            table.remove(&oldest).into_iter().for_each(ModernClient::close);
         }
-        // However many clients a caller has, they are one caller.
-        let same = table.iter().find(|((caller, _), _)| *caller == here.caller);
-        let under_way = same.map_or_else(
-            || Arc::new(Semaphore::new(here.server.limits.in_flight)),
-            |(_, place)| Arc::clone(&place.under_way),
+        let same_caller = table.iter().find(|((other, _), _)| other == caller);
+        let in_flight = same_caller.map_or_else(
+            || Arc::new(Semaphore::new(context.server.limits.in_flight)),
+            |(_, client)| Arc::clone(&client.in_flight),
         );
-        let place = Arc::new(Place {
-            face: tokio::sync::OnceCell::new(),
-            under_way,
-            used: Mutex::new(now),
+        let client = Arc::new(ModernClient {
+            service: OnceCell::new(),
+            in_flight,
+            last_used: Mutex::new(now),
             dropped: CancellationToken::new(),
         });
-        table.insert(key, Arc::clone(&place));
-        Ok(place)
+        table.insert(key, Arc::clone(&client));
+        Ok(client)
     }
 
-    /// Closes those that nobody has used for long.
-    pub(crate) fn sweep(&self, idle: Duration) {
+    /// Closes the clients that are idle for too long.
+    pub(crate) fn remove_idle(&self, idle: Duration) {
         let now = Instant::now();
-        let unused = |place: &Arc<Place>| {
-            Arc::strong_count(place) == 1
-                && now.saturating_duration_since(*place.used.lock()) >= idle
+        let is_idle = |client: &Arc<ModernClient>| {
+            Arc::strong_count(client) == 1
+                && now.saturating_duration_since(*client.last_used.lock()) >= idle
         };
         let mut table = self.table.lock();
-        table.extract_if(|_, place| unused(place)).for_each(|(_, place)| Place::close(place));
+        table.extract_if(|_, client| is_idle(client)).for_each(|(_, client)| client.close());
     }
 
-    /// Forgets a face that can answer no more.
-    fn forget(&self, gone: &Weak<Place>) {
-        self.table.lock().retain(|_, place| Arc::as_ptr(place) != gone.as_ptr());
+    /// Removes a client whose service has closed.
+    fn remove(&self, closed: &Weak<ModernClient>) {
+        self.table.lock().retain(|_, client| Arc::as_ptr(client) != closed.as_ptr());
     }
 
     pub(crate) async fn end(&self) {
-        let all: Vec<_> = self.table.lock().drain().map(|(_, place)| place).collect();
-        let faces = all.iter().filter_map(|place| place.face.get());
-        futures::future::join_all(faces.map(|face| face.close())).await;
+        let all: Vec<_> = self.table.lock().drain().map(|(_, client)| client).collect();
+        let services = all.iter().filter_map(|client| client.service.get());
+        futures::future::join_all(services.map(|service| service.close())).await;
     }
 }
 
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.dropped.cancel();
-    }
-}
-
-impl Place {
+impl ModernClient {
     fn close(self: Arc<Self>) {
         tokio::spawn(async move {
-            if let Some(face) = self.face.get() {
-                face.close().await;
+            if let Some(service) = self.service.get() {
+                service.close().await;
             }
         });
     }
 
-    async fn face(
+    /// The service, which the first request creates.
+    async fn service(
         self: &Arc<Self>,
-        here: &Here,
-        declared: Declared<'_>,
-    ) -> Result<Arc<dyn Face>, ErrorObject> {
-        let opened = self.face.get_or_try_init(|| async {
-            let source = &*here.namespace.source;
-            let face = handshake::meet(source, here.caller.clone(), declared).await?;
-            let (watched, dropped) = (Arc::clone(&face), self.dropped.clone());
-            let (namespace, place) = (Arc::downgrade(&here.namespace), Arc::downgrade(self));
+        context: &RequestContext,
+        declared: DeclaredMeta<'_>,
+    ) -> Result<Arc<dyn McpService>, ErrorObject> {
+        let opened = self.service.get_or_try_init(|| async {
+            let client = ClientInfo::modern(context.owner.caller.clone(), declared);
+            let service = context.endpoint.factory.open(client).await?;
+            let (watched, dropped) = (Arc::clone(&service), self.dropped.clone());
+            let (endpoint, client) = (Arc::downgrade(&context.endpoint), Arc::downgrade(self));
             tokio::spawn(async move {
                 tokio::select! {
                     () = watched.closed() => {}
                     () = dropped.cancelled() => return,
                 }
-                if let Some(namespace) = namespace.upgrade() {
-                    namespace.faces.forget(&place);
+                if let Some(endpoint) = endpoint.upgrade() {
+                    endpoint.clients.remove(&client);
                 }
             });
-            Ok(face)
+            Ok(service)
         });
         opened.await.cloned()
+    }
+}
+
+impl Drop for ModernClient {
+    fn drop(&mut self) {
+        self.dropped.cancel();
     }
 }

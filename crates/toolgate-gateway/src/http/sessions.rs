@@ -1,4 +1,4 @@
-//! The sessions of the legacy era.
+//! The legacy sessions of an HTTP endpoint.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -6,258 +6,227 @@ use axum::http::StatusCode;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::{events::Streams, refusal::Refusal};
-use crate::{caller::Caller, conversation::Conversation, token};
+use super::{error::HttpError, streams::SessionStreams};
+use crate::{
+    modern::random_id,
+    service::{AuthenticatedClient, Owner},
+    session::LegacySession,
+};
 
-/// One session.
 #[derive(Debug)]
-pub(crate) struct Session {
-    pub(crate) caller: Caller,
-    /// Where it was begun; it is known nowhere else.
-    pub(crate) place: Arc<str>,
-    pub(crate) version: &'static str,
-    pub(crate) conversation: Arc<Conversation>,
-    pub(crate) streams: Streams,
-    used: Mutex<Instant>,
+pub(crate) struct HttpSession {
+    pub(crate) owner: Owner,
+    pub(crate) session: Arc<LegacySession>,
+    pub(crate) streams: SessionStreams,
+    last_used: Mutex<Instant>,
 }
 
-/// All sessions.
+/// All sessions, by their ids.
 #[derive(Debug)]
-pub(crate) struct Sessions {
-    table: Mutex<Table>,
+pub(crate) struct SessionTable {
+    entries: Mutex<SessionEntries>,
     limit: usize,
     limit_per_caller: usize,
+    /// After this time an unused session ends.
     idle: Duration,
 }
 
 #[derive(Debug, Default)]
-struct Table {
-    sessions: HashMap<String, Arc<Session>>,
-    /// For whom a place is kept while what is to take it is being made.
-    promised: Vec<Caller>,
+struct SessionEntries {
+    sessions: HashMap<String, Arc<HttpSession>>,
+    /// The callers whose sessions are being created. They count towards the limits.
+    reserved: Vec<AuthenticatedClient>,
 }
 
-/// A place for a session. Dropping it gives it up.
+/// Reserves capacity for a session. Dropping it releases the capacity.
 #[derive(Debug)]
-pub(crate) struct Room {
-    sessions: Arc<Sessions>,
-    caller: Caller,
-    taken: bool,
+pub(crate) struct SessionReservation {
+    table: Arc<SessionTable>,
+    caller: AuthenticatedClient,
+    is_used: bool,
 }
 
-/// A session that was used within this time is not ended to make room for another.
-const SPARED: Duration = Duration::from_mins(1);
+/// A session that was used within this time is not ended in favour of another.
+const MIN_IDLE: Duration = Duration::from_mins(1);
+/// How long requests may take to finish after their service closed.
+const FINISH_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How long requests have to come to an answer when what answers them has ended.
-const LAST_ANSWERS: Duration = Duration::from_millis(500);
-
-impl Session {
-    pub(crate) fn new(
-        caller: Caller,
-        place: Arc<str>,
-        version: &'static str,
-        conversation: Arc<Conversation>,
-        streams: Streams,
-    ) -> Self {
-        let used = Mutex::new(Instant::now());
-        Self { caller, place, version, conversation, streams, used }
-    }
-
-    fn is_in_use(&self) -> bool {
-        self.conversation.is_busy() || self.streams.standing().is_read()
+impl HttpSession {
+    pub(crate) fn new(owner: Owner, session: Arc<LegacySession>, streams: SessionStreams) -> Self {
+        Self { owner, session, streams, last_used: Mutex::new(Instant::now()) }
     }
 
     fn unused_for(&self, now: Instant) -> Duration {
-        if self.is_in_use() {
-            *self.used.lock() = now;
+        let mut last_used = self.last_used.lock();
+        if self.session.is_busy() || self.streams.general.is_read() {
+            *last_used = now;
         }
-        now.saturating_duration_since(*self.used.lock())
+        now.saturating_duration_since(*last_used)
     }
 
     fn end(self: Arc<Self>) {
         self.streams.end();
-        tokio::spawn(async move { self.conversation.end().await });
+        tokio::spawn(async move { self.session.end().await });
     }
 }
 
-impl Sessions {
-    pub(crate) fn new(limit: usize, limit_per_caller: usize, idle: Duration) -> Self {
-        Self { table: Mutex::default(), limit, limit_per_caller, idle }
+impl SessionTable {
+    pub(crate) fn new(limit: usize, limit_per_caller: usize, idle: Duration) -> Arc<Self> {
+        Arc::new(Self { entries: Mutex::default(), limit, limit_per_caller, idle })
     }
 
-    /// Keeps a place for one more, before anything is made for it. Where there is none, the longest
-    /// unused may have to go.
-    pub(crate) fn make_room(self: &Arc<Self>, caller: &Caller) -> Result<Room, Refusal> {
+    /// Reserves capacity before anything is created for the session. If a limit is reached, the session
+    /// that was unused for the longest time may be ended.
+    pub(crate) fn reserve(
+        self: &Arc<Self>,
+        caller: &AuthenticatedClient,
+    ) -> Result<SessionReservation, HttpError> {
         let now = Instant::now();
-        let room = || Room { sessions: Arc::clone(self), caller: caller.clone(), taken: false };
-        let mut table = self.table.lock();
-        let own = table.sessions.values().filter(|session| session.caller == *caller).count()
-            + table.promised.iter().filter(|promised| *promised == caller).count();
-        let has_own_room = own < self.limit_per_caller;
-        if has_own_room && table.sessions.len() + table.promised.len() < self.limit {
-            table.promised.push(caller.clone());
-            return Ok(room());
-        }
-        let oldest = table
-            .sessions
-            .iter()
-            .filter(|(_, session)| has_own_room || session.caller == *caller)
-            .map(|(id, session)| (session.unused_for(now), id))
-            .max()
-            .filter(|(unused, _)| *unused > SPARED.min(self.idle))
-            .map(|(_, id)| id.clone());
-        let Some(session) = oldest.and_then(|id| table.sessions.remove(&id)) else {
-            return Err(full());
-        };
-        table.promised.push(caller.clone());
-        drop(table);
-        session.end();
-        Ok(room())
+        let mut entries = self.entries.lock();
+        let own = entries.sessions.values().filter(|it| it.owner.caller == *caller).count()
+            + entries.reserved.iter().filter(|reserved| *reserved == caller).count();
+        let is_below_own_limit = own < self.limit_per_caller;
+        let evicted =
+            if is_below_own_limit && entries.sessions.len() + entries.reserved.len() < self.limit {
+                None
+            } else {
+                let oldest = entries
+                    .sessions
+                    .iter()
+                    .filter(|(_, session)| is_below_own_limit || session.owner.caller == *caller)
+                    .map(|(id, session)| (session.unused_for(now), id))
+                    .max()
+                    .filter(|(unused, _)| *unused > MIN_IDLE.min(self.idle))
+                    .map(|(_, id)| id.clone());
+                let evicted = oldest.and_then(|id| entries.sessions.remove(&id));
+                Some(evicted.ok_or_else(|| {
+                    let message = "there are too many sessions; end one, or try again later";
+                    HttpError::new(StatusCode::SERVICE_UNAVAILABLE, message)
+                })?)
+            };
+        entries.reserved.push(caller.clone());
+        drop(entries);
+        evicted.into_iter().for_each(HttpSession::end);
+        Ok(SessionReservation { table: Arc::clone(self), caller: caller.clone(), is_used: false })
     }
 
-    /// Takes a session in, and gives its id. It ends when its face can answer no more.
+    /// Adds a session and returns its id. The session ends when its service closes.
     pub(crate) fn insert(
         self: &Arc<Self>,
-        session: Session,
-        mut room: Room,
-    ) -> Result<String, Refusal> {
+        session: HttpSession,
+        mut reservation: SessionReservation,
+    ) -> Result<String, HttpError> {
         let session = Arc::new(session);
-        let id = match token::unguessable() {
+        let id = match random_id() {
             Ok(id) => id,
             Err(error) => {
                 session.end();
-                return Err(Refusal::with(StatusCode::INTERNAL_SERVER_ERROR, error));
+                return Err(HttpError::with(StatusCode::INTERNAL_SERVER_ERROR, error));
             }
         };
         {
-            let mut table = self.table.lock();
-            table.give_up(&room.caller);
-            room.taken = true;
-            table.sessions.insert(id.clone(), Arc::clone(&session));
+            let mut entries = self.entries.lock();
+            entries.release(&reservation.caller);
+            reservation.is_used = true;
+            entries.sessions.insert(id.clone(), Arc::clone(&session));
         }
-        let (sessions, ended) = (Arc::downgrade(self), id.clone());
+        let (table, session_id) = (Arc::downgrade(self), id.clone());
         tokio::spawn(async move {
             tokio::select! {
-                () = session.conversation.face().closed() => {}
-                () = session.conversation.ended() => return,
+                () = session.session.service.closed() => {}
+                () = session.session.ended() => return,
             }
-            if let Some(sessions) = sessions.upgrade() {
-                sessions.table.lock().sessions.remove(&ended);
+            if let Some(table) = table.upgrade() {
+                table.entries.lock().sessions.remove(&session_id);
             }
-            // What was under way is told why.
-            let _ = tokio::time::timeout(LAST_ANSWERS, session.conversation.idle()).await;
+            // Requests in progress get an error from the service.
+            let _ = tokio::time::timeout(FINISH_TIMEOUT, session.session.idle()).await;
             session.end();
         });
         Ok(id)
     }
 
-    /// The session of this id, if it is the caller's and was begun here. That there is one of
-    /// somebody else is not told.
-    pub(crate) fn get(
-        &self,
-        id: &str,
-        caller: &Caller,
-        place: &Arc<str>,
-    ) -> Result<Arc<Session>, Refusal> {
-        let session = self.table.lock().sessions.get(id).cloned();
-        let session =
-            session.filter(|session| session.caller == *caller && session.place == *place);
-        let Some(session) = session else {
-            let message = "there is no such session; begin anew with initialize";
-            return Err(Refusal::new(StatusCode::NOT_FOUND, message));
+    /// The session with this id. The error does not reveal that another owner has such a session.
+    pub(crate) fn get(&self, id: &str, owner: &Owner) -> Result<Arc<HttpSession>, HttpError> {
+        let session = self.entries.lock().sessions.get(id).cloned();
+        let Some(session) = session.filter(|session| session.owner == *owner) else {
+            let message = "there is no such session; start a new one with initialize";
+            return Err(HttpError::new(StatusCode::NOT_FOUND, message));
         };
-        *session.used.lock() = Instant::now();
+        *session.last_used.lock() = Instant::now();
         Ok(session)
     }
 
     /// Ends a session.
-    pub(crate) fn remove(
-        &self,
-        id: &str,
-        caller: &Caller,
-        place: &Arc<str>,
-    ) -> Result<(), Refusal> {
-        self.get(id, caller, place)?;
-        let session = self.table.lock().sessions.remove(id);
-        if let Some(session) = session {
-            session.end();
-        }
+    pub(crate) fn remove(&self, id: &str, owner: &Owner) -> Result<(), HttpError> {
+        self.get(id, owner)?;
+        let session = self.entries.lock().sessions.remove(id);
+        session.into_iter().for_each(HttpSession::end);
         Ok(())
     }
 
-    /// Ends what nobody has used for long.
-    pub(crate) fn sweep(&self) {
+    /// Ends the sessions that are idle for too long.
+    pub(crate) fn remove_idle(&self) {
         let now = Instant::now();
-        let mut ended = Vec::new();
-        self.table.lock().sessions.retain(|_, session| {
-            let keep = session.unused_for(now) < self.idle;
-            if !keep {
-                ended.push(Arc::clone(session));
-            }
-            keep
-        });
-        for session in ended {
-            session.end();
-        }
+        let is_idle = |session: &HttpSession| session.unused_for(now) >= self.idle;
+        let mut entries = self.entries.lock();
+        let removed: Vec<_> = entries.sessions.extract_if(|_, session| is_idle(session)).collect();
+        drop(entries);
+        removed.into_iter().for_each(|(_, session)| session.end());
     }
 
-    /// Ends all, and waits for it. Requests that are under way are told on their streams.
+    /// Ends all sessions. Requests in progress get an error on their streams first.
     pub(crate) async fn end(&self) {
-        let all: Vec<_> = self.table.lock().sessions.drain().map(|(_, session)| session).collect();
+        let all: Vec<_> = self.entries.lock().sessions.drain().map(|(_, it)| it).collect();
         let ending = all.iter().map(|session| async {
-            session.streams.standing().end();
-            session.conversation.end().await;
+            session.streams.general.end();
+            session.session.end().await;
             session.streams.end();
         });
         futures::future::join_all(ending).await;
     }
 }
 
-impl Table {
-    fn give_up(&mut self, caller: &Caller) {
-        if let Some(index) = self.promised.iter().position(|promised| promised == caller) {
-            self.promised.swap_remove(index);
+impl SessionEntries {
+    fn release(&mut self, caller: &AuthenticatedClient) {
+        if let Some(index) = self.reserved.iter().position(|reserved| reserved == caller) {
+            self.reserved.swap_remove(index);
         }
     }
 }
 
-impl Drop for Room {
+impl Drop for SessionReservation {
     fn drop(&mut self) {
-        if !self.taken {
-            self.sessions.table.lock().give_up(&self.caller);
+        if !self.is_used {
+            self.table.entries.lock().release(&self.caller);
         }
     }
-}
-
-fn full() -> Refusal {
-    let message = "there are too many sessions; end one, or try again later";
-    Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message)
 }
 
 #[cfg(test)]
 mod tests {
     use futures::future::BoxFuture;
-    use serde_json::Value;
-    use toolgate_mcp::ErrorObject;
+    use serde_json::{Value, json};
+    use toolgate_mcp::{ErrorObject, JsonObject, JsonRpcRequest};
 
     use super::*;
     use crate::{
-        era::Era,
-        face::{Asked, Face},
-        greeting::Greeting,
-        link::Questions,
+        era::{Era, ServerInfo},
+        http::streams::GeneralSink,
+        service::{ClientInfo, IncomingRequest, McpService, ServiceFactory},
+        session::SessionOptions,
     };
 
-    /// A face that is never spoken to.
+    /// A service that gets no requests.
     #[derive(Debug)]
-    struct Silent;
+    struct UnusedService;
 
-    impl Face for Silent {
-        fn greeting(&self, _era: Era) -> BoxFuture<'_, Result<Greeting, ErrorObject>> {
-            Box::pin(std::future::pending())
+    impl McpService for UnusedService {
+        fn server_info(&self, era: Era) -> BoxFuture<'_, Result<ServerInfo, ErrorObject>> {
+            Box::pin(std::future::ready(Ok(ServerInfo { era, fields: JsonObject::new() })))
         }
 
-        fn request(&self, _asked: Asked) -> BoxFuture<'_, Result<Value, ErrorObject>> {
+        fn request(&self, _request: IncomingRequest) -> BoxFuture<'_, Result<Value, ErrorObject>> {
             Box::pin(std::future::pending())
         }
 
@@ -268,55 +237,62 @@ mod tests {
         fn header_schema<'a>(&'a self, _tool: &'a str) -> BoxFuture<'a, Option<Value>> {
             Box::pin(std::future::ready(None))
         }
+    }
 
-        fn close(&self) -> BoxFuture<'_, ()> {
-            Box::pin(std::future::ready(()))
-        }
-
-        fn closed(&self) -> BoxFuture<'_, ()> {
-            Box::pin(std::future::pending())
+    impl ServiceFactory for UnusedService {
+        fn open(&self, _: ClientInfo) -> BoxFuture<'_, Result<Arc<dyn McpService>, ErrorObject>> {
+            Box::pin(std::future::ready(Ok(Arc::new(Self) as Arc<dyn McpService>)))
         }
     }
 
+    fn owner(name: &str, path: &str) -> Owner {
+        Owner { caller: AuthenticatedClient::named(name), path: path.into() }
+    }
+
+    async fn session(owner: &Owner) -> HttpSession {
+        let streams = SessionStreams::new();
+        let options = SessionOptions {
+            caller: owner.caller.clone(),
+            sink: Arc::new(GeneralSink(Arc::downgrade(&streams.general))),
+            input_timeout: Duration::from_mins(1),
+            max_in_flight: 8,
+        };
+        let params = Some(json!({ "protocolVersion": "2025-11-25" }));
+        let request = JsonRpcRequest { id: json!(1), method: "initialize".to_owned(), params };
+        let opened = LegacySession::initialize(&UnusedService, &request, options).await;
+        HttpSession::new(owner.clone(), opened.unwrap().0, streams)
+    }
+
     #[tokio::test]
-    async fn a_place_is_kept_while_a_session_is_made() {
-        let sessions = Arc::new(Sessions::new(3, 2, Duration::from_mins(1)));
-        let (greedy, other) = (Caller::named("greedy"), Caller::named("other"));
-        let first = sessions.make_room(&greedy).unwrap();
-        let second = sessions.make_room(&greedy).unwrap();
-        assert!(sessions.make_room(&greedy).is_err(), "it has what one may have");
-        let third = sessions.make_room(&other).unwrap();
-        assert!(sessions.make_room(&other).is_err(), "there are as many as there may be");
-        let questions = Questions::new(Duration::from_mins(1));
-        let conversation = Conversation::new(Arc::new(Silent), Arc::default(), questions, 8);
-        let place: Arc<str> = "/mcp".into();
-        let session =
-            Session::new(greedy.clone(), place, "2025-11-25", conversation, Streams::new());
-        sessions.insert(session, first).unwrap();
-        assert!(sessions.make_room(&greedy).is_err() && sessions.make_room(&other).is_err());
+    async fn capacity_is_reserved_while_a_session_is_created() {
+        let sessions = SessionTable::new(3, 2, Duration::from_mins(1));
+        let (greedy, other) = (owner("greedy", "/mcp"), owner("other", "/mcp"));
+        let first = sessions.reserve(&greedy.caller).unwrap();
+        let second = sessions.reserve(&greedy.caller).unwrap();
+        assert!(sessions.reserve(&greedy.caller).is_err(), "the limit of a caller");
+        let third = sessions.reserve(&other.caller).unwrap();
+        assert!(sessions.reserve(&other.caller).is_err(), "the limit of all callers");
+        sessions.insert(session(&greedy).await, first).unwrap();
+        assert!(sessions.reserve(&greedy.caller).is_err());
+        assert!(sessions.reserve(&other.caller).is_err());
         drop(second);
-        assert!(sessions.make_room(&greedy).is_ok(), "what came to nothing takes no place");
+        assert!(sessions.reserve(&greedy.caller).is_ok(), "an unused reservation is released");
         drop(third);
-        assert!(sessions.make_room(&other).is_ok());
-        assert!(sessions.table.lock().promised.is_empty());
+        assert!(sessions.reserve(&other.caller).is_ok());
+        assert!(sessions.entries.lock().reserved.is_empty());
     }
 
     #[tokio::test]
-    async fn a_session_is_its_callers_and_known_where_it_began() {
-        let sessions = Arc::new(Sessions::new(8, 8, Duration::from_mins(1)));
-        let questions = Questions::new(Duration::from_mins(1));
-        let conversation = Conversation::new(Arc::new(Silent), Arc::default(), questions, 8);
-        let (mine, other) = (Caller::named("me"), Caller::named("other"));
-        let (here, there): (Arc<str>, Arc<str>) = ("/mcp".into(), "/mcp/work".into());
-        let place = Arc::clone(&here);
-        let session = Session::new(mine.clone(), place, "2025-11-25", conversation, Streams::new());
-        let room = sessions.make_room(&mine).unwrap();
-        let id = sessions.insert(session, room).unwrap();
-        assert!(sessions.get(&id, &other, &here).is_err());
-        assert!(sessions.get(&id, &mine, &there).is_err());
-        assert!(sessions.remove(&id, &other, &here).is_err(), "nor can another end it");
-        assert!(sessions.get(&id, &mine, &here).is_ok());
-        sessions.remove(&id, &mine, &here).unwrap();
-        assert!(sessions.get(&id, &mine, &here).is_err());
+    async fn a_session_belongs_to_its_caller_and_endpoint() {
+        let sessions = SessionTable::new(8, 8, Duration::from_mins(1));
+        let (mine, other) = (owner("me", "/mcp"), owner("other", "/mcp"));
+        let reservation = sessions.reserve(&mine.caller).unwrap();
+        let id = sessions.insert(session(&mine).await, reservation).unwrap();
+        assert!(sessions.get(&id, &other).is_err());
+        assert!(sessions.get(&id, &owner("me", "/mcp/work")).is_err());
+        assert!(sessions.remove(&id, &other).is_err(), "another caller cannot end it");
+        assert!(sessions.get(&id, &mine).is_ok());
+        sessions.remove(&id, &mine).unwrap();
+        assert!(sessions.get(&id, &mine).is_err());
     }
 }

@@ -1,76 +1,76 @@
-//! What an endpoint is, and what it bears.
+//! The settings of an HTTP endpoint.
 
 use std::{sync::Arc, time::Duration};
 
 use crate::{
-    door::{Credentials, Door},
-    face::Source,
+    access::{AccessControl, CredentialRequirement},
+    service::ServiceFactory,
 };
 
-/// An endpoint.
+/// The settings of an HTTP endpoint.
 #[derive(Debug)]
 pub struct HttpSettings {
-    /// What is served where.
-    pub namespaces: Vec<Namespace>,
-    /// What clients may ask of it.
+    /// The paths that are served, the default first.
+    pub namespaces: Vec<NamespaceRoute>,
+    /// Limits on what clients may use.
     pub limits: HttpLimits,
-    /// Hosts that may be named in `Host` beside those of loopback, with or without a port.
+    /// Accepted values of `Host` besides those of loopback, with or without a port.
     pub allowed_hosts: Vec<String>,
-    /// Origins of web pages that may talk to it beside those of loopback, as browsers write them.
+    /// Origins of web pages that may use the endpoint besides those of loopback, as browsers write them.
     pub allowed_origins: Vec<String>,
-    /// What decides who may come in.
-    pub door: Door,
+    /// Decides who may connect.
+    pub access: AccessControl,
 }
 
-/// A path, and what stands behind it.
+/// A path and its services.
 #[derive(Debug, Clone)]
-pub struct Namespace {
-    /// Such as `/mcp`.
+pub struct NamespaceRoute {
+    /// The path, such as `/mcp`.
     pub path: String,
-    /// Makes the faces of its clients.
-    pub source: Arc<dyn Source>,
+    /// Creates the services of the clients at this path.
+    pub factory: Arc<dyn ServiceFactory>,
 }
 
-/// What clients may ask of an endpoint.
+/// Limits on what clients may use.
 #[derive(Debug, Clone)]
 pub struct HttpLimits {
     /// Connections at once.
     pub connections: usize,
-    /// Bytes of a request's body.
+    /// Bytes of a request body.
     pub body_bytes: usize,
     /// Headers of a request.
     pub headers: usize,
-    /// Bytes of a request's head.
+    /// Bytes of the headers of a request.
     pub header_bytes: usize,
-    /// How long a request's head may take to arrive, and then its body; and how long a client may read
-    /// nothing of what it is sent.
-    pub arrival: Duration,
-    /// Sessions of the legacy era at once.
+    /// How long the headers may take to arrive, then the body, and how long a client may read nothing of
+    /// the response.
+    pub io_timeout: Duration,
+    /// Legacy sessions at once.
     pub sessions: usize,
-    /// Those of one caller.
+    /// Legacy sessions of one caller.
     pub sessions_per_caller: usize,
-    /// After how long a session that nobody uses ends.
+    /// After this time an unused session ends.
     pub session_idle: Duration,
-    /// Requests under way in a session, and of a caller of the modern era; of the latter, as many may wait
-    /// for answers beside them.
+    /// Requests in progress in a legacy session or of a modern caller. A modern caller may have as many
+    /// parked requests besides.
     pub in_flight: usize,
-    /// Requests that wait for answers of their clients.
-    pub suspended: usize,
-    /// How long a client may take to answer a question.
-    pub patience: Duration,
-    /// How often a silent stream shows that it lives.
+    /// Requests that wait for input from their clients.
+    pub parked: usize,
+    /// How long a client may take to answer an input request.
+    pub input_timeout: Duration,
+    /// The interval of keep-alive comments on a silent stream.
     pub keep_alive: Duration,
 }
 
 impl HttpSettings {
-    /// One source at `/mcp`, for clients on this machine.
-    pub fn new(source: Arc<dyn Source>) -> Self {
+    /// Serves `/mcp` for clients on this machine.
+    pub fn new(factory: Arc<dyn ServiceFactory>) -> Self {
         Self {
-            namespaces: vec![Namespace { path: "/mcp".to_owned(), source }],
+            namespaces: vec![NamespaceRoute { path: "/mcp".to_owned(), factory }],
             limits: HttpLimits::default(),
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
-            door: Door::new(Credentials::Optional),
+            access: AccessControl::new(CredentialRequirement::Optional),
         }
     }
 }
@@ -82,13 +82,13 @@ impl Default for HttpLimits {
             body_bytes: 4 * 1024 * 1024,
             headers: 100,
             header_bytes: 64 * 1024,
-            arrival: Duration::from_secs(30),
+            io_timeout: Duration::from_secs(30),
             sessions: 4000,
             sessions_per_caller: 1000,
             session_idle: Duration::from_mins(30),
             in_flight: 256,
-            suspended: 1000,
-            patience: Duration::from_mins(10),
+            parked: 1000,
+            input_timeout: Duration::from_mins(10),
             keep_alive: Duration::from_secs(15),
         }
     }

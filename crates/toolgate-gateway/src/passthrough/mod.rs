@@ -1,15 +1,12 @@
-//! The face of one server: everything of the protocol, as it is, whatever the eras of both sides.
+//! The service of one server: the whole protocol, unchanged, whatever the eras of both sides.
 
-mod bridge;
-mod desk;
-mod guarded;
-mod held;
-mod listen;
-mod roster;
-mod schemas;
+mod connection;
+mod policy;
+mod router;
+mod subscriptions;
 #[cfg(test)]
 mod tests;
-mod wire;
+mod tools;
 
 use std::sync::Arc;
 
@@ -18,219 +15,210 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use toolgate_broker::Caller;
 use toolgate_host::ServerGuard;
-use toolgate_mcp::{ErrorObject, JsonObject};
+use toolgate_mcp::{ErrorObject, JsonObject, meta, methods};
 use toolgate_upstream::{ConnectionClient, InputRequest, RawRequest, ServerSpec};
 
 use self::{
-    desk::Desk,
-    guarded::Guarded,
-    held::Held,
-    schemas::Schemas,
-    wire::{Dial, Wire},
+    connection::{ServerConnection, ServerConnector},
+    policy::PolicyCheck,
+    router::MessageRouter,
+    subscriptions::OwnSubscription,
+    tools::ToolList,
 };
 use crate::{
-    era::{Era, META_LOG_LEVEL, META_SUBSCRIPTION},
-    face::{Asked, Client, Face, Source},
-    greeting::Greeting,
-    message::method_not_found,
-    results::{self, Cached},
+    era::{Era, ServerInfo, adapt_outcome, get_meta, remove_meta, set_meta},
+    service::{ClientInfo, IncomingRequest, McpService, ServiceFactory},
 };
 
-/// Gives clients connections of their own to one server; those of the modern era share theirs where
-/// they can be asked the same.
+/// Connects clients to one server. Each legacy client has a connection of its own; modern clients with
+/// the same capabilities share one.
 #[derive(Debug)]
-pub struct PassthroughSource {
-    server: Arc<dyn Dial>,
+pub struct PassthroughFactory {
+    server: Arc<dyn ServerConnector>,
     guard: Option<Arc<ServerGuard>>,
 }
 
-/// One connection, and those who talk over it.
+/// Passes requests to a server over one connection.
 #[derive(Debug)]
-struct Passthrough {
-    line: Arc<dyn Wire>,
-    desk: Arc<Desk>,
-    held: Held,
-    schemas: Schemas,
-    /// Who may ask what, where that is limited or recorded.
-    guarded: Option<Guarded>,
-    /// The level at which the client wants the server's logs, where one side has no word for it.
-    level: Mutex<Option<Value>>,
+struct PassthroughService {
+    connection: Arc<dyn ServerConnection>,
+    router: Arc<MessageRouter>,
+    subscription: OwnSubscription,
+    tools: ToolList,
+    /// Decides on requests and records them.
+    policy: Option<PolicyCheck>,
+    /// The log level that the client wants, where only one of the two eras has a way to say it.
+    log_level: Mutex<Option<Value>>,
 }
 
-/// How often a server may ask before it has a result.
-const ROUNDS: usize = 16;
-/// How much it may ask at once.
-const QUESTIONS: usize = 32;
+/// How often a server may ask for input before it has a result.
+const MAX_INPUT_ROUNDS: usize = 16;
+/// How many input requests it may send at once.
+const MAX_INPUT_REQUESTS: usize = 32;
 
-impl PassthroughSource {
-    /// For the server that this describes.
+impl PassthroughFactory {
+    /// Passes requests to this server.
     pub fn new(server: ServerSpec) -> Self {
         Self { server: Arc::new(server), guard: None }
     }
 
-    /// With somebody who decides on requests and records them. What is let through stays as it is.
+    /// Applies the policy to requests and records them. Allowed requests are passed on unchanged.
     #[must_use]
     pub fn guarded_by(self, guard: Arc<ServerGuard>) -> Self {
         Self { guard: Some(guard), ..self }
     }
 }
 
-impl Source for PassthroughSource {
-    fn open(&self, client: Client) -> BoxFuture<'_, Result<Arc<dyn Face>, ErrorObject>> {
+impl ServiceFactory for PassthroughFactory {
+    fn open(&self, client: ClientInfo) -> BoxFuture<'_, Result<Arc<dyn McpService>, ErrorObject>> {
         Box::pin(async move {
-            let caller = Caller::model(client.caller.as_str()).calling_itself(&client.own_name());
-            let desk = Arc::new(Desk::new(client.outlet));
-            let whom = ConnectionClient { info: client.info, capabilities: client.capabilities };
-            let line = self.server.dial(client.era, whom, Arc::clone(&desk) as _).await?;
-            let schemas = Schemas::new(desk.changes.subscribe());
-            let held = Held::default();
-            let guard = self.guard.clone();
-            let guarded = guard.map(|guard| Guarded::new(guard, caller, desk.changes.subscribe()));
-            let level = Mutex::default();
-            let face = Passthrough { line, desk, held, schemas, guarded, level };
-            Ok(Arc::new(face) as Arc<dyn Face>)
+            let caller =
+                Caller::model(client.caller.as_str()).calling_itself(&client.claimed_name());
+            let router = Arc::new(MessageRouter::new(client.channel));
+            let introduced =
+                ConnectionClient { info: client.info, capabilities: client.capabilities };
+            let handler = Arc::clone(&router) as _;
+            let connection = self.server.connect(client.era, introduced, handler).await?;
+            let changes = router.list_changes.subscribe();
+            let tools = ToolList::new(Arc::clone(&connection), self.guard.clone(), changes);
+            let service = PassthroughService {
+                connection,
+                router,
+                subscription: OwnSubscription::default(),
+                tools,
+                policy: self.guard.clone().map(|guard| PolicyCheck::new(guard, caller)),
+                log_level: Mutex::default(),
+            };
+            Ok(Arc::new(service) as Arc<dyn McpService>)
         })
     }
 
-    fn minds_capabilities(&self) -> bool {
+    fn depends_on_capabilities(&self) -> bool {
         true
     }
 }
 
-impl Face for Passthrough {
-    fn greeting(&self, _era: Era) -> BoxFuture<'_, Result<Greeting, ErrorObject>> {
-        let fields = self.line.greeting().as_object().cloned().unwrap_or_default();
-        let greeting = Greeting { era: self.line.era(), fields };
-        Box::pin(std::future::ready(Ok(greeting)))
+impl McpService for PassthroughService {
+    fn server_info(&self, _era: Era) -> BoxFuture<'_, Result<ServerInfo, ErrorObject>> {
+        let fields = self.connection.server_info().as_object().cloned().unwrap_or_default();
+        let info = ServerInfo { era: self.connection.era(), fields };
+        Box::pin(std::future::ready(Ok(info)))
     }
 
-    fn request(&self, asked: Asked) -> BoxFuture<'_, Result<Value, ErrorObject>> {
+    fn request(&self, request: IncomingRequest) -> BoxFuture<'_, Result<Value, ErrorObject>> {
         Box::pin(async move {
-            match &self.guarded {
-                Some(guarded) => guarded.answer(self, asked).await,
-                None => self.route(asked).await,
+            match &self.policy {
+                Some(policy) => policy.answer(self, request).await,
+                None => self.forward(request).await,
             }
         })
     }
 
     fn notification(&self, method: String, params: Option<Value>) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            match (method.as_str(), self.line.era()) {
-                // The connection has said that it is initialised when it was.
-                ("notifications/initialized", Era::Modern) => {
-                    let held = self.held.hold(&self.line, &self.desk, self.capabilities()).await;
-                    if let Err(error) = held {
-                        tracing::warn!(%error, "the server cannot be listened to");
+            match (method.as_str(), self.connection.era()) {
+                (methods::INITIALIZED, Era::Modern) => {
+                    if let Err(error) = self.renew_subscription().await {
+                        tracing::warn!(%error, "the server accepts no subscription");
                     }
                 }
-                // The modern era has no notifications of clients: what its servers want to know of
-                // roots, they ask for in the request that needs them.
-                ("notifications/initialized", Era::Legacy) | (_, Era::Modern) => {}
-                // A request without an id is none that is judged, and a server might heed it all the same.
+                // The connection sent its own `notifications/initialized`. Modern servers get no
+                // notifications of clients: they request the roots when they need them.
+                (methods::INITIALIZED, Era::Legacy) | (_, Era::Modern) => {}
                 (method, Era::Legacy) if method.starts_with("notifications/") => {
-                    self.line.notify(method, params).await;
+                    self.connection.notify(method, params).await;
                 }
+                // It would avoid the policy, and a server might act on it.
                 (_, Era::Legacy) => tracing::debug!("a request without an id is not passed on"),
             }
         })
     }
 
     fn header_schema<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, Option<Value>> {
-        Box::pin(self.schemas.of(tool, &self.line))
+        Box::pin(self.tools.header_schema(tool))
     }
 
-    fn has_states(&self) -> bool {
-        self.line.era() == Era::Modern
+    fn has_request_states(&self) -> bool {
+        self.connection.era() == Era::Modern
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
-        self.line.close()
+        self.connection.close()
     }
 
     fn closed(&self) -> BoxFuture<'_, ()> {
-        self.line.closed()
+        self.connection.closed()
     }
 }
 
-impl Passthrough {
-    fn capabilities(&self) -> Option<&Value> {
-        self.line.greeting().get("capabilities")
-    }
-
-    /// Sends a request that may be sent, in the words of the server's era.
-    async fn route(&self, asked: Asked) -> Result<Value, ErrorObject> {
-        match (asked.era, self.line.era()) {
-            (Era::Legacy, Era::Legacy) => self.pass(&asked, asked.params.clone()).await,
-            (Era::Modern, Era::Modern) => self.pass_shared(asked).await,
-            (Era::Legacy, Era::Modern) => self.to_modern(asked).await,
-            (Era::Modern, Era::Legacy) => self.to_legacy(asked).await,
+impl PassthroughService {
+    /// Sends a request that the policy allows, converted to the era of the server.
+    async fn forward(&self, request: IncomingRequest) -> Result<Value, ErrorObject> {
+        match (request.era, self.connection.era()) {
+            (Era::Legacy, Era::Legacy) => self.send(&request, request.params.clone()).await,
+            (Era::Modern, Era::Modern) => {
+                let outcome = self.send(&request, request.params.clone()).await;
+                if request.method == methods::LISTEN && request.cancel.is_cancelled() {
+                    return Ok(subscriptions::ended_subscription(&request.id));
+                }
+                let mut result = outcome?;
+                if get_meta(Some(&result), meta::SUBSCRIPTION_ID).is_some() {
+                    set_meta(&mut result, meta::SUBSCRIPTION_ID, request.id);
+                }
+                Ok(result)
+            }
+            (Era::Legacy, Era::Modern) => self.forward_to_modern(request).await,
+            (Era::Modern, Era::Legacy) => self.forward_to_legacy(request).await,
         }
     }
 
-    /// Sends a request as it is.
-    async fn pass(&self, asked: &Asked, params: Option<Value>) -> Result<Value, ErrorObject> {
-        let ticket = Desk::ticket(&asked.link, &asked.id, params.as_ref());
-        let place = self.desk.enter(ticket);
-        let (method, cancel) = (asked.method.clone(), asked.cancel.clone());
-        self.line.request(RawRequest { key: json!(place.key), method, params, cancel }).await
-    }
-
-    /// The same where others use the connection too, who may have chosen the same progress token.
-    async fn pass_shared(&self, asked: Asked) -> Result<Value, ErrorObject> {
-        let ticket = Desk::ticket(&asked.link, &asked.id, asked.params.as_ref());
-        let place = self.desk.enter(ticket);
-        let mut params = asked.params;
-        if bridge::meta(params.as_ref(), "progressToken").is_some()
+    async fn send(
+        &self,
+        request: &IncomingRequest,
+        mut params: Option<Value>,
+    ) -> Result<Value, ErrorObject> {
+        let route = self.router.register_request(request);
+        // Modern clients share the connection and may have chosen the same progress token.
+        if request.era == Era::Modern
+            && get_meta(params.as_ref(), meta::PROGRESS_TOKEN).is_some()
             && let Some(params) = &mut params
         {
-            bridge::set_meta(params, "progressToken", json!(place.key));
+            set_meta(params, meta::PROGRESS_TOKEN, json!(route.key));
         }
-        let listens = asked.method == "subscriptions/listen";
-        let (key, method, cancel) = (json!(place.key), asked.method, asked.cancel.clone());
-        let outcome = self.line.request(RawRequest { key, method, params, cancel }).await;
-        if listens && asked.cancel.is_cancelled() {
-            return Ok(listen::over(&asked.id));
-        }
-        let mut result = outcome?;
-        if bridge::meta(Some(&result), META_SUBSCRIPTION).is_some() {
-            bridge::set_meta(&mut result, META_SUBSCRIPTION, asked.id);
-        }
-        Ok(result)
+        let (method, cancel) = (request.method.clone(), request.cancel.clone());
+        let request = RawRequest { key: json!(route.key), method, params, cancel };
+        self.connection.request(request).await
     }
 
-    /// A client of the legacy era asks a server of the modern. What the server wants to know is asked
-    /// of the client, and the request made again with its answers.
-    async fn to_modern(&self, asked: Asked) -> Result<Value, ErrorObject> {
-        let uri = asked.params.as_ref().and_then(|params| params.get("uri"));
-        let uri = uri.and_then(Value::as_str);
-        match (asked.method.as_str(), uri) {
-            ("logging/setLevel", _) => {
-                let level = asked.params.as_ref().and_then(|params| params.get("level"));
-                *self.level.lock() = level.cloned();
+    /// Sends a request of a legacy client to a modern server. If the server asks for input, the client
+    /// is asked and the request is sent again with the responses.
+    async fn forward_to_modern(&self, request: IncomingRequest) -> Result<Value, ErrorObject> {
+        let field = |name: &str| request.params.as_ref().and_then(|params| params.get(name));
+        match (request.method.as_str(), field("uri").and_then(Value::as_str)) {
+            (methods::SET_LOG_LEVEL, _) => {
+                *self.log_level.lock() = field("level").cloned();
                 return Ok(json!({}));
             }
-            ("resources/subscribe", Some(uri)) => {
-                self.held.subscribe(uri);
-                self.held.hold(&self.line, &self.desk, self.capabilities()).await?;
-                return Ok(json!({}));
+            (methods::RESOURCES_SUBSCRIBE, Some(uri)) => {
+                self.subscription.add(uri);
+                return self.renew_subscription().await;
             }
-            ("resources/unsubscribe", Some(uri)) => {
-                self.held.unsubscribe(uri);
-                self.held.hold(&self.line, &self.desk, self.capabilities()).await?;
-                return Ok(json!({}));
+            (methods::RESOURCES_UNSUBSCRIBE, Some(uri)) => {
+                self.subscription.remove(uri);
+                return self.renew_subscription().await;
             }
             _ => {}
         }
-        let mut params = asked.params.clone().unwrap_or_else(|| json!({}));
-        if let Some(level) = self.level.lock().clone() {
-            bridge::set_meta(&mut params, META_LOG_LEVEL, level);
+        let mut params = request.params.clone().unwrap_or_else(|| json!({}));
+        if let Some(level) = self.log_level.lock().clone() {
+            set_meta(&mut params, meta::LOG_LEVEL, level);
         }
-        for _ in 0..ROUNDS {
-            let result = self.pass(&asked, Some(params.clone())).await?;
+        for _ in 0..MAX_INPUT_ROUNDS {
+            let result = self.send(&request, Some(params.clone())).await?;
             if result.get("resultType") != Some(&json!("input_required")) {
-                return results::fit(Era::Legacy, Cached::No, Ok(result));
+                return adapt_outcome(Era::Legacy, &request.method, Ok(result));
             }
-            let responses = ask_all(&asked, result.get("inputRequests")).await?;
+            let responses = collect_input(&request, result.get("inputRequests")).await?;
             params["inputResponses"] = Value::Object(responses);
             match result.get("requestState") {
                 Some(state) => params["requestState"] = state.clone(),
@@ -239,74 +227,76 @@ impl Passthrough {
                 }
             }
         }
-        Err(ErrorObject::internal_error("the server asked again and again", None))
+        Err(ErrorObject::internal_error("the server asked for input too often", None))
     }
 
-    /// A client of the modern era asks a server of the legacy.
-    async fn to_legacy(&self, asked: Asked) -> Result<Value, ErrorObject> {
-        match asked.method.as_str() {
-            "subscriptions/listen" => {
-                return listen::listen(&self.line, &self.desk, self.capabilities(), asked).await;
+    /// Sends a request of a modern client to a legacy server.
+    async fn forward_to_legacy(&self, request: IncomingRequest) -> Result<Value, ErrorObject> {
+        match request.method.as_str() {
+            methods::LISTEN => {
+                return subscriptions::listen(&self.connection, &self.router, request).await;
             }
-            "ping" | "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe" => {
-                return Err(method_not_found(&asked.method));
+            methods::PING
+            | methods::SET_LOG_LEVEL
+            | methods::RESOURCES_SUBSCRIBE
+            | methods::RESOURCES_UNSUBSCRIBE => {
+                return Err(ErrorObject::method_not_found(&request.method));
             }
             _ => {}
         }
-        self.set_level(&asked).await;
-        let cached = Cached::of(&asked.method);
-        let ticket = Desk::ticket(&asked.link, &asked.id, asked.params.as_ref());
-        let place = self.desk.enter(ticket);
-        let mut params = asked.params;
-        bridge::without_declaration(&mut params);
-        if bridge::meta(params.as_ref(), "progressToken").is_some()
-            && let Some(params) = &mut params
-        {
-            bridge::set_meta(params, "progressToken", json!(place.key));
-        }
-        let (key, method, cancel) = (json!(place.key), asked.method, asked.cancel);
-        let outcome = self.line.request(RawRequest { key, method, params, cancel }).await;
-        results::fit(Era::Modern, cached, outcome)
+        self.set_log_level(&request).await;
+        let mut params = request.params.clone();
+        let modern_keys =
+            [meta::PROTOCOL_VERSION, meta::CLIENT_CAPABILITIES, meta::CLIENT_INFO, meta::LOG_LEVEL];
+        remove_meta(&mut params, &modern_keys);
+        let outcome = self.send(&request, params).await;
+        adapt_outcome(Era::Modern, &request.method, outcome)
     }
 
-    /// Tells the server what the request says of logs, unless it was told last.
-    async fn set_level(&self, asked: &Asked) {
-        let Some(level) = bridge::meta(asked.params.as_ref(), META_LOG_LEVEL) else { return };
-        let logs = self.capabilities().is_some_and(|all| all.get("logging").is_some());
-        if !logs || self.level.lock().replace(level.clone()).as_ref() == Some(level) {
+    /// Sends the log level of a request to a legacy server, unless it is the current one.
+    async fn set_log_level(&self, request: &IncomingRequest) {
+        let Some(level) = get_meta(request.params.as_ref(), meta::LOG_LEVEL) else { return };
+        let has_logs = self.connection.server_info().pointer("/capabilities/logging").is_some();
+        if !has_logs || self.log_level.lock().replace(level.clone()).as_ref() == Some(level) {
             return;
         }
         let request = RawRequest {
             key: Value::Null,
-            method: "logging/setLevel".to_owned(),
+            method: methods::SET_LOG_LEVEL.to_owned(),
             params: Some(json!({ "level": level })),
-            cancel: asked.cancel.clone(),
+            cancel: request.cancel.clone(),
         };
-        if let Err(error) = self.line.request(request).await {
-            tracing::debug!(%error, "the server would not have its level of logs set");
+        if let Err(error) = self.connection.request(request).await {
+            tracing::debug!(%error, "the server refused the log level");
         }
+    }
+
+    async fn renew_subscription(&self) -> Result<Value, ErrorObject> {
+        self.subscription.renew(&self.connection, &self.router).await?;
+        Ok(json!({}))
     }
 }
 
-/// Asks a client of the legacy era what a server of the modern wants to know.
-async fn ask_all(asked: &Asked, requests: Option<&Value>) -> Result<JsonObject, ErrorObject> {
-    let Some(requests) = requests.and_then(Value::as_object) else {
-        return Ok(JsonObject::new());
-    };
-    if requests.len() > QUESTIONS {
-        return Err(ErrorObject::internal_error("the server asks too much at once", None));
+/// Sends the input requests of a modern server to a legacy client.
+async fn collect_input(
+    request: &IncomingRequest,
+    inputs: Option<&Value>,
+) -> Result<JsonObject, ErrorObject> {
+    let Some(inputs) = inputs.and_then(Value::as_object) else { return Ok(JsonObject::new()) };
+    if inputs.len() > MAX_INPUT_REQUESTS {
+        let message = "the server sent too many input requests at once";
+        return Err(ErrorObject::internal_error(message, None));
     }
-    let asking = requests.iter().map(|(key, request)| async move {
-        let method = request.get("method").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let params = request.get("params").cloned();
-        let answer = asked.link.ask(InputRequest { method, params }).await?;
-        Ok::<_, ErrorObject>((key.clone(), answer))
+    let requesting = inputs.iter().map(|(key, input)| async move {
+        let method = input.get("method").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let params = input.get("params").cloned();
+        let response = request.channel.request_input(InputRequest { method, params }).await?;
+        Ok::<_, ErrorObject>((key.clone(), response))
     });
-    let answers = tokio::select! {
-        answers = try_join_all(asking) => answers?,
-        () = asked.cancel.cancelled() => {
-            return Err(ErrorObject::internal_error("the request was cancelled", None));
+    tokio::select! {
+        responses = try_join_all(requesting) => Ok(responses?.into_iter().collect()),
+        () = request.cancel.cancelled() => {
+            Err(ErrorObject::internal_error("the request was cancelled", None))
         }
-    };
-    Ok(answers.into_iter().collect())
+    }
 }

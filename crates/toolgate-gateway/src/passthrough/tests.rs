@@ -1,6 +1,6 @@
 //! Every pair of eras, against a server that does what a test wants.
 
-mod guarded;
+mod policy;
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -14,36 +14,30 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use toolgate_host::ServerGuard;
-use toolgate_mcp::ErrorObject;
+use toolgate_mcp::{ErrorObject, JsonRpcRequest, JsonRpcResponse, meta};
 use toolgate_upstream::{ConnectionClient, ConnectionHandler, InputRequest, RawRequest};
 
 use super::{
-    PassthroughSource,
-    wire::{Dial, Wire},
+    PassthroughFactory,
+    connection::{ServerConnection, ServerConnector},
 };
 use crate::{
-    caller::Caller,
+    channel::{ClientChannel, MessageSink, PendingInputRequests},
     era::Era,
-    face::{Asked, Client, Face, Source},
-    link::{Link, Outbox, Questions},
-    message::{Request, Response},
-    running::{Running, Step},
+    modern::{ModernRequest, RequestEvent},
+    service::{AuthenticatedClient, ClientInfo, IncomingRequest, McpService, ServiceFactory},
 };
 
-const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+type ReceivedMessage = (String, Option<Value>);
 
-type Heard = (String, Option<Value>);
-
-/// A server.
+/// A server with results for tests.
 #[derive(Clone)]
 struct Server {
     era: Era,
-    greeting: Arc<Value>,
-    sink: Arc<Mutex<Option<Arc<dyn ConnectionHandler>>>>,
+    info: Arc<Value>,
+    handler: Arc<Mutex<Option<Arc<dyn ConnectionHandler>>>>,
     /// Requests and notifications that came, in their order.
-    heard: Arc<Mutex<Vec<Heard>>>,
+    received: Arc<Mutex<Vec<ReceivedMessage>>>,
     /// What it answers, by the method and the cursor.
     results: Arc<Mutex<HashMap<String, Value>>>,
     closed: CancellationToken,
@@ -60,7 +54,7 @@ impl Server {
         let listed = json!({ "listChanged": true });
         let capabilities = json!({ "tools": listed, "logging": {},
                                    "resources": { "subscribe": true }, "odd": [1] });
-        let greeting = match era {
+        let info = match era {
             Era::Legacy => json!({ "protocolVersion": "2025-06-18", "capabilities": capabilities,
                                    "serverInfo": { "name": "s", "icons": [] }, "odd": 1 }),
             Era::Modern => json!({ "supportedVersions": ["2026-07-28"], "resultType": "complete",
@@ -69,31 +63,31 @@ impl Server {
         };
         Self {
             era,
-            greeting: Arc::new(greeting),
-            sink: Arc::default(),
-            heard: Arc::default(),
+            info: Arc::new(info),
+            handler: Arc::default(),
+            received: Arc::default(),
             results: Arc::default(),
             closed: CancellationToken::new(),
         }
     }
 
-    fn sink(&self) -> Arc<dyn ConnectionHandler> {
-        self.sink.lock().clone().unwrap()
+    fn handler(&self) -> Arc<dyn ConnectionHandler> {
+        self.handler.lock().clone().unwrap()
     }
 
     fn methods(&self) -> Vec<String> {
-        self.heard.lock().iter().map(|(method, _)| method.clone()).collect()
+        self.received.lock().iter().map(|(method, _)| method.clone()).collect()
     }
 
     fn last(&self, method: &str) -> Value {
-        let heard = self.heard.lock();
-        let last = heard.iter().rev().find(|(heard, _)| heard == method);
+        let received = self.received.lock();
+        let last = received.iter().rev().find(|(received, _)| received == method);
         last.unwrap_or_else(|| panic!("no {method}")).1.clone().unwrap()
     }
 
     async fn answer(&self, request: RawRequest) -> Result<Value, ErrorObject> {
         let RawRequest { key, method, params, cancel } = request;
-        self.heard.lock().push((method.clone(), params.clone()));
+        self.received.lock().push((method.clone(), params.clone()));
         let params = params.unwrap_or_default();
         let page = params.get("cursor").and_then(Value::as_str).unwrap_or_default();
         if let Some(result) = self.results.lock().get(&format!("{method}{page}")) {
@@ -101,7 +95,7 @@ impl Server {
         }
         match (method.as_str(), self.era) {
             ("tools/call", Era::Legacy) if params["name"] == "ask" => {
-                let asked = self.sink().question(Some(&key), question()).await?;
+                let asked = self.handler().question(Some(&key), input_request()).await?;
                 Ok(json!({ "asked": asked }))
             }
             ("tools/call", Era::Modern) if params["name"] == "ask" => {
@@ -109,7 +103,7 @@ impl Server {
                     assert_eq!(params["requestState"], "of the server");
                     return Ok(json!({ "resultType": "complete", "asked": responses["q"] }));
                 }
-                let InputRequest { method, params } = question();
+                let InputRequest { method, params } = input_request();
                 let requests = json!({ "q": { "method": method, "params": params } });
                 Ok(json!({ "resultType": "input_required", "inputRequests": requests,
                            "requestState": "of the server" }))
@@ -117,18 +111,18 @@ impl Server {
             ("tools/call", _) if params["name"] == "progress" => {
                 let token = &params["_meta"]["progressToken"];
                 let report = json!({ "progressToken": token, "progress": params["n"] });
-                self.sink().notification(None, "notifications/progress", Some(report));
+                self.handler().notification(None, "notifications/progress", Some(report));
                 Ok(json!({}))
             }
             ("subscriptions/listen", Era::Modern) => {
-                let told = json!({ "_meta": { SUBSCRIPTION: 99 } });
+                let params = json!({ "_meta": { meta::SUBSCRIPTION_ID: 99 } });
                 let method = "notifications/subscriptions/acknowledged";
-                self.sink().notification(Some(&key), method, Some(told.clone()));
+                self.handler().notification(Some(&key), method, Some(params.clone()));
                 let method = "notifications/tools/list_changed";
-                self.sink().notification(Some(&key), method, Some(told.clone()));
+                self.handler().notification(Some(&key), method, Some(params.clone()));
                 cancel.cancelled().await;
-                self.heard.lock().push(("cancelled".to_owned(), Some(params)));
-                Ok(told)
+                self.received.lock().push(("cancelled".to_owned(), None));
+                Ok(params)
             }
             ("resources/read", _) if params["uri"] == "x:words" => {
                 let words = "not for strangers: Ada Lovelace owes us 48,200 EUR since the spring";
@@ -140,25 +134,25 @@ impl Server {
     }
 }
 
-impl Dial for Server {
-    fn dial(
+impl ServerConnector for Server {
+    fn connect(
         &self,
         _era: Era,
         _client: ConnectionClient,
-        sink: Arc<dyn ConnectionHandler>,
-    ) -> BoxFuture<'_, Result<Arc<dyn Wire>, ErrorObject>> {
-        *self.sink.lock() = Some(sink);
-        Box::pin(std::future::ready(Ok(Arc::new(self.clone()) as Arc<dyn Wire>)))
+        handler: Arc<dyn ConnectionHandler>,
+    ) -> BoxFuture<'_, Result<Arc<dyn ServerConnection>, ErrorObject>> {
+        *self.handler.lock() = Some(handler);
+        Box::pin(std::future::ready(Ok(Arc::new(self.clone()) as Arc<dyn ServerConnection>)))
     }
 }
 
-impl Wire for Server {
+impl ServerConnection for Server {
     fn era(&self) -> Era {
         self.era
     }
 
-    fn greeting(&self) -> &Value {
-        &self.greeting
+    fn server_info(&self) -> &Value {
+        &self.info
     }
 
     fn request(&self, request: RawRequest) -> BoxFuture<'_, Result<Value, ErrorObject>> {
@@ -166,7 +160,7 @@ impl Wire for Server {
     }
 
     fn notify<'a>(&'a self, method: &'a str, params: Option<Value>) -> BoxFuture<'a, ()> {
-        self.heard.lock().push((method.to_owned(), params));
+        self.received.lock().push((method.to_owned(), params));
         Box::pin(std::future::ready(()))
     }
 
@@ -180,15 +174,15 @@ impl Wire for Server {
     }
 }
 
-/// A client of the legacy era: what it is told, and how it answers.
+/// Records the messages to a legacy client.
 #[derive(Debug, Default)]
-struct Told {
+struct RecordingSink {
     messages: Mutex<VecDeque<Value>>,
     more: Notify,
 }
 
-impl Outbox for Told {
-    fn offer(&self, message: Value) {
+impl MessageSink for RecordingSink {
+    fn send(&self, message: Value) {
         self.messages.lock().push_back(message);
         self.more.notify_one();
     }
@@ -198,7 +192,7 @@ impl Outbox for Told {
     }
 }
 
-impl Told {
+impl RecordingSink {
     async fn next(&self) -> Value {
         loop {
             if let Some(message) = self.messages.lock().pop_front() {
@@ -211,9 +205,9 @@ impl Told {
 }
 
 struct Legacy {
-    face: Arc<dyn Face>,
-    told: Arc<Told>,
-    questions: Arc<Questions>,
+    service: Arc<dyn McpService>,
+    sink: Arc<RecordingSink>,
+    pending: Arc<PendingInputRequests>,
 }
 
 impl Legacy {
@@ -222,67 +216,76 @@ impl Legacy {
     }
 
     async fn guarded(server: &Server, guard: Option<Arc<ServerGuard>>) -> Self {
-        let (told, questions) =
-            (Arc::new(Told::default()), Questions::new(Duration::from_secs(10)));
-        let outlet = Link::legacy(Arc::default(), Arc::clone(&told) as _, Arc::clone(&questions));
-        let face = open_guarded(server, Era::Legacy, Some(outlet), guard).await;
-        face.notification("notifications/initialized".to_owned(), None).await;
-        Self { face, told, questions }
+        let (sink, pending) = (
+            Arc::new(RecordingSink::default()),
+            PendingInputRequests::new(Duration::from_secs(10)),
+        );
+        let channel =
+            ClientChannel::legacy(Arc::default(), Arc::clone(&sink) as _, Arc::clone(&pending));
+        let service = open_guarded(server, Era::Legacy, Some(channel), guard).await;
+        service.notification("notifications/initialized".to_owned(), None).await;
+        Self { service, sink, pending }
     }
 
     async fn ask(&self, method: &str, params: Value) -> Result<Value, ErrorObject> {
-        let outbox = Arc::clone(&self.told) as Arc<dyn Outbox>;
-        let link = Link::legacy(Arc::default(), outbox, Arc::clone(&self.questions));
-        let asked = Asked {
+        let outbox = Arc::clone(&self.sink) as Arc<dyn MessageSink>;
+        let channel = ClientChannel::legacy(Arc::default(), outbox, Arc::clone(&self.pending));
+        let asked = IncomingRequest {
             id: json!("id"),
             method: method.to_owned(),
             params: Some(params),
             era: Era::Legacy,
-            link,
+            channel,
             cancel: CancellationToken::new(),
         };
-        self.face.request(asked).await
+        self.service.request(asked).await
     }
 }
 
-async fn open(server: &Server, era: Era, outlet: Option<Link>) -> Arc<dyn Face> {
-    open_guarded(server, era, outlet, None).await
+async fn open(server: &Server, era: Era, channel: Option<ClientChannel>) -> Arc<dyn McpService> {
+    open_guarded(server, era, channel, None).await
 }
 
 async fn open_guarded(
     server: &Server,
     era: Era,
-    outlet: Option<Link>,
+    channel: Option<ClientChannel>,
     guard: Option<Arc<ServerGuard>>,
-) -> Arc<dyn Face> {
+) -> Arc<dyn McpService> {
     let (info, capabilities) = (json!({}), serde_json::Map::new());
-    let client = Client { caller: Caller::local(), era, info, capabilities, outlet };
+    let client =
+        ClientInfo { caller: AuthenticatedClient::local(), era, info, capabilities, channel };
     let server = Arc::new(server.clone());
-    PassthroughSource { server, guard }.open(client).await.unwrap()
+    PassthroughFactory { server, guard }.open(client).await.unwrap()
 }
 
-fn modern(face: &Arc<dyn Face>, id: Value, method: &str, mut params: Value) -> Running {
-    params["_meta"][VERSION] = json!("2026-07-28");
-    params["_meta"][CAPABILITIES] = json!({});
-    let request = Request { id, method: method.to_owned(), params: Some(params) };
-    Running::start(Arc::clone(face), request)
+fn modern(
+    service: &Arc<dyn McpService>,
+    id: Value,
+    method: &str,
+    mut params: Value,
+) -> ModernRequest {
+    params["_meta"][meta::PROTOCOL_VERSION] = json!("2026-07-28");
+    params["_meta"][meta::CLIENT_CAPABILITIES] = json!({});
+    let request = JsonRpcRequest { id, method: method.to_owned(), params: Some(params) };
+    ModernRequest::start(Arc::clone(service), request)
 }
 
-async fn told(running: &mut Running) -> Value {
-    match running.step().await {
-        Step::Notification(message) => message,
+async fn notification(running: &mut ModernRequest) -> Value {
+    match running.next_event().await {
+        RequestEvent::Notification(message) => message,
         other => panic!("{other:?}"),
     }
 }
 
-async fn done(running: &mut Running) -> Result<Value, ErrorObject> {
-    match running.step().await {
-        Step::Done(outcome) => outcome,
+async fn done(running: &mut ModernRequest) -> Result<Value, ErrorObject> {
+    match running.next_event().await {
+        RequestEvent::Finished(outcome) => outcome,
         other => panic!("{other:?}"),
     }
 }
 
-fn question() -> InputRequest {
+fn input_request() -> InputRequest {
     let params = Some(json!({ "message": "well?", "odd": 1 }));
     InputRequest { method: "elicitation/create".to_owned(), params }
 }
@@ -291,7 +294,8 @@ fn question() -> InputRequest {
 async fn between_legacy_and_legacy_all_passes() {
     let server = Server::new(Era::Legacy);
     let client = Legacy::of(&server).await;
-    let greeting = client.face.greeting(Era::Legacy).await.unwrap().into_initialize("2025-03-26");
+    let greeting =
+        client.service.server_info(Era::Legacy).await.unwrap().into_initialize("2025-03-26");
     assert_eq!(greeting["protocolVersion"], "2025-03-26");
     assert_eq!((&greeting["serverInfo"]["icons"], &greeting["odd"]), (&json!([]), &json!(1)));
     assert_eq!(greeting["capabilities"]["odd"], json!([1]));
@@ -302,17 +306,19 @@ async fn between_legacy_and_legacy_all_passes() {
     let error = client.ask("missing", json!({})).await.unwrap_err();
     assert_eq!((error.code, error.data), (-32002, Some(json!(1))));
     for method in ["notifications/odd", "notifications/roots/list_changed"] {
-        client.face.notification(method.to_owned(), Some(json!({ "a": 1 }))).await;
+        client.service.notification(method.to_owned(), Some(json!({ "a": 1 }))).await;
         assert_eq!(server.last(method), json!({ "a": 1 }));
     }
-    server.sink().notification(None, "notifications/odd", Some(json!({ "b": 1 })));
-    assert_eq!(client.told.next().await["params"]["b"], 1);
+    server.handler().notification(None, "notifications/odd", Some(json!({ "b": 1 })));
+    assert_eq!(client.sink.next().await["params"]["b"], 1);
 
     let asking = client.ask("tools/call", json!({ "name": "ask" }));
     let answering = async {
-        let asked = client.told.next().await;
-        assert_eq!(asked["params"], question().params.unwrap());
-        client.questions.answer(Response { id: asked["id"].clone(), outcome: Ok(json!("yes")) });
+        let asked = client.sink.next().await;
+        assert_eq!(asked["params"], input_request().params.unwrap());
+        client
+            .pending
+            .respond(JsonRpcResponse { id: asked["id"].clone(), outcome: Ok(json!("yes")) });
     };
     let (result, ()) = tokio::join!(asking, answering);
     assert_eq!(result.unwrap()["asked"], "yes");
@@ -322,42 +328,42 @@ async fn between_legacy_and_legacy_all_passes() {
 #[tokio::test]
 async fn a_modern_client_at_a_legacy_server() {
     let server = Server::new(Era::Legacy);
-    let face = open(&server, Era::Modern, None).await;
-    let greeting = face.greeting(Era::Modern).await.unwrap().into_discover();
+    let service = open(&server, Era::Modern, None).await;
+    let greeting = service.server_info(Era::Modern).await.unwrap().into_discover();
     assert_eq!(greeting["_meta"]["io.modelcontextprotocol/serverInfo"]["icons"], json!([]));
     assert!(greeting.get("protocolVersion").is_none() && greeting.get("serverInfo").is_none());
 
-    let mut running = modern(&face, json!(1), "tools/list", json!({ "cursor": "c" }));
+    let mut running = modern(&service, json!(1), "tools/list", json!({ "cursor": "c" }));
     let result = done(&mut running).await.unwrap();
     assert_eq!(result["got"], json!({ "cursor": "c" }), "what only its era knows is left out");
     assert_eq!((&result["resultType"], &result["ttlMs"]), (&json!("complete"), &json!(0)));
-    let error = done(&mut modern(&face, json!(1), "missing", json!({}))).await.unwrap_err();
+    let error = done(&mut modern(&service, json!(1), "missing", json!({}))).await.unwrap_err();
     assert_eq!(error.code, -32602);
-    let refused = done(&mut modern(&face, json!(1), "ping", json!({}))).await.unwrap_err();
+    let refused = done(&mut modern(&service, json!(1), "ping", json!({}))).await.unwrap_err();
     assert_eq!(refused.code, -32601);
 
-    let mut running = modern(&face, json!(1), "tools/call", json!({ "name": "ask" }));
-    assert!(matches!(running.step().await, Step::Waiting));
+    let mut running = modern(&service, json!(1), "tools/call", json!({ "name": "ask" }));
+    assert!(matches!(running.next_event().await, RequestEvent::InputRequired));
     let asked = running.input_required("state");
-    assert_eq!(asked["inputRequests"]["1"]["params"], question().params.unwrap());
-    running.answer(json!({ "1": "yes" }).as_object().unwrap());
+    assert_eq!(asked["inputRequests"]["1"]["params"], input_request().params.unwrap());
+    running.respond(json!({ "1": "yes" }).as_object().unwrap());
     assert_eq!(done(&mut running).await.unwrap()["asked"], "yes");
 
     let level = json!({ "_meta": { "io.modelcontextprotocol/logLevel": "debug" } });
-    done(&mut modern(&face, json!(1), "tools/list", level)).await.unwrap();
+    done(&mut modern(&service, json!(1), "tools/list", level)).await.unwrap();
     assert_eq!(server.last("logging/setLevel"), json!({ "level": "debug" }));
 }
 
 #[tokio::test]
-async fn the_same_ids_and_tokens_of_two_clients_are_told_apart() {
+async fn the_same_ids_and_tokens_of_two_clients_are_kept_apart() {
     for era in [Era::Legacy, Era::Modern] {
         let server = Server::new(era);
-        let face = open(&server, Era::Modern, None).await;
+        let service = open(&server, Era::Modern, None).await;
         let params = |n| json!({ "name": "progress", "n": n, "_meta": { "progressToken": "t" } });
-        let mut one = modern(&face, json!(1), "tools/call", params(1));
-        let mut two = modern(&face, json!(1), "tools/call", params(2));
+        let mut one = modern(&service, json!(1), "tools/call", params(1));
+        let mut two = modern(&service, json!(1), "tools/call", params(2));
         for (running, n) in [(&mut one, 1), (&mut two, 2)] {
-            let message = told(running).await;
+            let message = notification(running).await;
             assert_eq!(message["params"], json!({ "progressToken": "t", "progress": n }));
             done(running).await.unwrap();
         }
@@ -367,28 +373,31 @@ async fn the_same_ids_and_tokens_of_two_clients_are_told_apart() {
 #[tokio::test]
 async fn a_modern_client_listens_at_a_legacy_server() {
     let server = Server::new(Era::Legacy);
-    let face = open(&server, Era::Modern, None).await;
+    let service = open(&server, Era::Modern, None).await;
     let filter = json!({ "toolsListChanged": true, "promptsListChanged": true,
                          "resourceSubscriptions": ["a:1"] });
     let listen = |id: &str| {
-        modern(&face, json!(id), "subscriptions/listen", json!({ "notifications": filter }))
+        modern(&service, json!(id), "subscriptions/listen", json!({ "notifications": filter }))
     };
     let (mut one, mut two) = (listen("one"), listen("two"));
     for (running, id) in [(&mut one, "one"), (&mut two, "two")] {
-        let acknowledged = told(running).await;
-        assert_eq!(acknowledged["params"]["_meta"][SUBSCRIPTION], id);
+        let acknowledged = notification(running).await;
+        assert_eq!(acknowledged["params"]["_meta"][meta::SUBSCRIPTION_ID], id);
         let accepted = json!({ "toolsListChanged": true, "resourceSubscriptions": ["a:1"] });
         assert_eq!(acknowledged["params"]["notifications"], accepted, "what the server offers");
     }
-    let sink = server.sink();
-    sink.notification(None, "notifications/prompts/list_changed", None);
-    sink.notification(None, "notifications/resources/updated", Some(json!({ "uri": "a:2" })));
-    sink.notification(None, "notifications/resources/updated", Some(json!({ "uri": "a:1" })));
-    sink.notification(None, "notifications/tools/list_changed", None);
+    let handler = server.handler();
+    handler.notification(None, "notifications/prompts/list_changed", None);
+    handler.notification(None, "notifications/resources/updated", Some(json!({ "uri": "a:2" })));
+    handler.notification(None, "notifications/resources/updated", Some(json!({ "uri": "a:1" })));
+    handler.notification(None, "notifications/tools/list_changed", None);
     for (running, id) in [(&mut one, "one"), (&mut two, "two")] {
-        let updated = told(running).await;
-        assert_eq!(updated["params"], json!({ "uri": "a:1", "_meta": { SUBSCRIPTION: id } }));
-        assert_eq!(told(running).await["method"], "notifications/tools/list_changed");
+        let updated = notification(running).await;
+        assert_eq!(
+            updated["params"],
+            json!({ "uri": "a:1", "_meta": { meta::SUBSCRIPTION_ID: id } })
+        );
+        assert_eq!(notification(running).await["method"], "notifications/tools/list_changed");
     }
     drop(one);
     let until = |expected: bool| {
@@ -409,22 +418,25 @@ async fn a_modern_client_listens_at_a_legacy_server() {
 async fn a_legacy_client_at_a_modern_server() {
     let server = Server::new(Era::Modern);
     let client = Legacy::of(&server).await;
-    let greeting = client.face.greeting(Era::Legacy).await.unwrap().into_initialize("2025-11-25");
+    let greeting =
+        client.service.server_info(Era::Legacy).await.unwrap().into_initialize("2025-11-25");
     assert_eq!(greeting["serverInfo"]["name"], "s");
     assert!(["ttlMs", "supportedVersions", "_meta"].iter().all(|key| greeting.get(key).is_none()));
 
     // What the server announces is listened to, as soon as the client is ready.
     let listened = server.last("subscriptions/listen");
     assert_eq!(listened, json!({ "notifications": { "toolsListChanged": true } }));
-    let told = client.told.next().await;
-    assert_eq!(told["method"], "notifications/tools/list_changed");
-    assert!(told["params"].get("_meta").is_none(), "{told}");
+    let changed = client.sink.next().await;
+    assert_eq!(changed["method"], "notifications/tools/list_changed");
+    assert!(changed["params"].get("_meta").is_none(), "{changed}");
 
     let asking = client.ask("tools/call", json!({ "name": "ask" }));
     let answering = async {
-        let asked = client.told.next().await;
-        assert_eq!(asked["params"], question().params.unwrap());
-        client.questions.answer(Response { id: asked["id"].clone(), outcome: Ok(json!("yes")) });
+        let asked = client.sink.next().await;
+        assert_eq!(asked["params"], input_request().params.unwrap());
+        client
+            .pending
+            .respond(JsonRpcResponse { id: asked["id"].clone(), outcome: Ok(json!("yes")) });
     };
     let (result, ()) = tokio::join!(asking, answering);
     assert_eq!(result.unwrap(), json!({ "asked": "yes" }), "without a resultType");
@@ -443,24 +455,31 @@ async fn a_legacy_client_at_a_modern_server() {
 #[tokio::test]
 async fn between_modern_and_modern_all_passes() {
     let server = Server::new(Era::Modern);
-    let face = open(&server, Era::Modern, None).await;
-    let mut running = modern(&face, json!(1), "odd/method", json!({ "odd": 1 }));
+    let service = open(&server, Era::Modern, None).await;
+    let mut running = modern(&service, json!(1), "odd/method", json!({ "odd": 1 }));
     let got = &done(&mut running).await.unwrap()["got"];
-    assert_eq!((&got["odd"], &got["_meta"][VERSION]), (&json!(1), &json!("2026-07-28")));
+    assert_eq!(
+        (&got["odd"], &got["_meta"][meta::PROTOCOL_VERSION]),
+        (&json!(1), &json!("2026-07-28"))
+    );
 
-    let mut running = modern(&face, json!(1), "tools/call", json!({ "name": "ask" }));
+    let mut running = modern(&service, json!(1), "tools/call", json!({ "name": "ask" }));
     let asked = done(&mut running).await.unwrap();
     assert_eq!(asked["requestState"], "of the server");
     let retry = json!({ "name": "ask", "requestState": "of the server",
                         "inputResponses": { "q": "yes" } });
-    let mut running = modern(&face, json!(2), "tools/call", retry);
+    let mut running = modern(&service, json!(2), "tools/call", retry);
     assert_eq!(done(&mut running).await.unwrap()["asked"], "yes");
 
     let params = json!({ "notifications": { "toolsListChanged": true } });
-    let mut running = modern(&face, json!("l"), "subscriptions/listen", params);
+    let mut running = modern(&service, json!("l"), "subscriptions/listen", params);
     for method in ["subscriptions/acknowledged", "tools/list_changed"] {
-        let message = told(&mut running).await;
+        let message = notification(&mut running).await;
         assert_eq!(message["method"], format!("notifications/{method}"));
-        assert_eq!(message["params"]["_meta"][SUBSCRIPTION], "l", "by the client's own id");
+        assert_eq!(
+            message["params"]["_meta"][meta::SUBSCRIPTION_ID],
+            "l",
+            "by the client's own id"
+        );
     }
 }

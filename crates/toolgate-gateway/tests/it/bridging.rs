@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use toolgate_gateway::{AggregateSource, PassthroughSource, Source};
+use toolgate_gateway::{AggregateFactory, PassthroughFactory, ServiceFactory};
 use toolgate_testkit::{Builtin, Era, Fixture, PostAddress};
 use toolgate_upstream::{Endpoint as Address, HttpEndpoint, ServerSpec};
 
@@ -73,8 +73,8 @@ async fn call_modern(endpoint: &Endpoint, tool: &str, arguments: &Value) -> Valu
 }
 
 /// Whatever the eras of both sides.
-async fn asks_and_answers(source: Arc<dyn Source>, tool: &str) {
-    let endpoint = Endpoint::of(source, Arc::default(), |_| {}).await;
+async fn asks_and_answers(factory: Arc<dyn ServiceFactory>, tool: &str) {
+    let endpoint = Endpoint::of(factory, Arc::default(), |_| {}).await;
     let arguments = json!({ "rounds": 2 });
     let round = |number: u32| {
         let form = json!({ "method": "elicitation/create",
@@ -96,7 +96,7 @@ async fn asks_and_answers(source: Arc<dyn Source>, tool: &str) {
 async fn questions_of_all_servers_reach_any_client() {
     for era in ERAS {
         let host = host_of([spec("kit", &fixture(era))]);
-        asks_and_answers(Arc::new(AggregateSource::new(host.clone())), "kit_ask_all").await;
+        asks_and_answers(Arc::new(AggregateFactory::new(host.clone())), "kit_ask_all").await;
         host.shutdown().await;
     }
 }
@@ -104,8 +104,8 @@ async fn questions_of_all_servers_reach_any_client() {
 #[tokio::test]
 async fn questions_of_one_server_reach_any_client() {
     for era in ERAS {
-        let source = PassthroughSource::new(spec("kit", &fixture(era)));
-        asks_and_answers(Arc::new(source), "ask_all").await;
+        let factory = PassthroughFactory::new(spec("kit", &fixture(era)));
+        asks_and_answers(Arc::new(factory), "ask_all").await;
     }
 }
 
@@ -115,14 +115,14 @@ async fn questions_of_one_server_reach_any_client_over_the_older_transport() {
         fixture(Era::Legacy).serve_sse(([127, 0, 0, 1], 0).into(), PostAddress::Path, None);
     let server = serving.await.unwrap();
     let spec = ServerSpec::new("kit", Address::Http(HttpEndpoint::new(server.url())));
-    asks_and_answers(Arc::new(PassthroughSource::new(spec)), "ask_all").await;
+    asks_and_answers(Arc::new(PassthroughFactory::new(spec)), "ask_all").await;
 }
 
 #[tokio::test]
 async fn one_server_is_as_it_is() {
     for era in ERAS {
-        let source = Arc::new(PassthroughSource::new(spec("kit", &fixture(era))));
-        let endpoint = Endpoint::of(source, Arc::default(), |_| {}).await;
+        let factory = Arc::new(PassthroughFactory::new(spec("kit", &fixture(era))));
+        let endpoint = Endpoint::of(factory, Arc::default(), |_| {}).await;
         let listed = body(endpoint.modern("tools/list", json!({}))).await;
         let names: Vec<_> = listed["result"]["tools"]
             .as_array()
@@ -151,8 +151,8 @@ async fn one_server_is_as_it_is() {
 #[tokio::test]
 async fn a_server_that_ends_is_started_again_for_the_next_session() {
     let fixture = Fixture::new("kit").with_builtins([Builtin::Crash, Builtin::Echo]);
-    let source = Arc::new(PassthroughSource::new(spec("kit", &fixture)));
-    let endpoint = Endpoint::of(source, Arc::default(), |_| {}).await;
+    let factory = Arc::new(PassthroughFactory::new(spec("kit", &fixture)));
+    let endpoint = Endpoint::of(factory, Arc::default(), |_| {}).await;
     let session = endpoint.session().await;
     let answer = session.call(1, "crash").await.message().await;
     assert!(answer["error"]["message"].as_str().unwrap().contains("ended"), "{answer}");

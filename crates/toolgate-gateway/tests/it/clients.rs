@@ -9,7 +9,7 @@ use rmcp::{
     transport::StreamableHttpClientTransport,
 };
 use serde_json::{Value, json};
-use toolgate_gateway::AggregateSource;
+use toolgate_gateway::AggregateFactory;
 use toolgate_host::{Host, HostSettings, ServerSetup};
 use toolgate_testkit::{Builtin, Era, Fixture};
 use toolgate_upstream::{Endpoint as Address, ServerSpec, StdioEndpoint};
@@ -41,8 +41,8 @@ pub(crate) fn spec(name: &str, fixture: &Fixture) -> ServerSpec {
 }
 
 async fn endpoint(host: &Host) -> Endpoint {
-    let source = Arc::new(AggregateSource::new(host.clone()));
-    Endpoint::of(source, Arc::default(), |_| {}).await
+    let factory = Arc::new(AggregateFactory::new(host.clone()));
+    Endpoint::of(factory, Arc::default(), |_| {}).await
 }
 
 #[tokio::test]

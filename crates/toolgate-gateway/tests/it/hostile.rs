@@ -200,17 +200,17 @@ async fn every_refusal_says_what_to_do() {
     nothing: 400, id null: this is no JSON (EOF while parsing a value at line 1 column 0); send one JSON-RPC message
     no JSON-RPC: 400, id null: this is no JSON-RPC message: `jsonrpc` has to be "2.0"
     too much: 413, id null: a request has at most 1000 bytes; send less, or set `gateway.maxBodyBytes`
-    Accept: 406, id null: `Accept` has to have application/json and text/event-stream
-    Content-Type: 415, id null: `Content-Type` has to be application/json
-    Origin: 403, id null: pages of this `Origin` may not talk to this server; `gateway.allowedOrigins` lets them
+    Accept: 406, id null: `Accept` must contain application/json and text/event-stream
+    Content-Type: 415, id null: `Content-Type` must be application/json
+    Origin: 403, id null: web pages of this `Origin` may not use this server; add the origin to `gateway.allowedOrigins` to allow them
     Host: 403, id null: this `Host` is not served here; use the address that toolgate listens on, or add the host to `gateway.allowedHosts`
-    path: 404, id null: nothing is served at this path; the endpoint is /mcp, and /mcp/NAME that of a namespace
+    path: 404, id null: nothing is served at this path; the endpoint is /mcp, or /mcp/NAME for a namespace
     method: 405, id null: use GET, POST, DELETE here
-    a browser: 400, id null: `Mcp-Session-Id` is missing: this is an MCP endpoint, and a session begins with a POST of initialize
-    no session: 400, id 1: `Mcp-Session-Id` is missing: this is an MCP endpoint, and a session begins with a POST of initialize
-    unknown session: 404, id 1: there is no such session; begin anew with initialize
-    end of none: 404, id null: there is no such session; begin anew with initialize
+    a browser: 400, id null: `Mcp-Session-Id` is missing: this is an MCP endpoint, and a session starts with a POST of initialize
+    no session: 400, id 1: `Mcp-Session-Id` is missing: this is an MCP endpoint, and a session starts with a POST of initialize
+    unknown session: 404, id 1: there is no such session; start a new one with initialize
+    end of none: 404, id null: there is no such session; start a new one with initialize
     version: 400, id 1: this protocol version is not supported; use one of 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28
-    token: 401, id null: this token opens nothing here: it is wrong, has expired or was revoked; ask for another
+    token: 401, id null: this token is not valid here: it is wrong, has expired or was revoked; ask for another one
     "#);
 }

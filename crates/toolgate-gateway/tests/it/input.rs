@@ -52,7 +52,7 @@ async fn a_legacy_client_that_refuses_is_heard() {
 #[tokio::test]
 async fn a_legacy_client_that_gives_no_answer_is_not_waited_for_forever() {
     let endpoint = Endpoint::with(|settings| {
-        settings.limits.patience = Duration::from_millis(50);
+        settings.limits.input_timeout = Duration::from_millis(50);
     })
     .await;
     let session = endpoint.session().await;
@@ -134,7 +134,7 @@ async fn a_lost_state_is_an_error_and_no_new_call() {
     let responses = json!({ "1": accepted("x") });
     let unknown = body(again(&endpoint, "echo", &json!("gone"), &responses)).await;
     assert_eq!(unknown["error"]["code"], -32602);
-    insta::assert_snapshot!(unknown["error"]["message"].as_str().unwrap(), @"this `requestState` is unknown, expired or not yours, so that nothing was called; start the call again without `requestState` and `inputResponses`");
+    insta::assert_snapshot!(unknown["error"]["message"].as_str().unwrap(), @"this `requestState` is unknown, has expired or belongs to another client; nothing was called; send the call again without `requestState` and `inputResponses`");
     for lost in [
         json!({ "name": "echo", "inputResponses": responses }),
         json!({ "name": "echo", "requestState": 7 }),
@@ -150,8 +150,8 @@ async fn a_lost_state_is_an_error_and_no_new_call() {
 #[tokio::test]
 async fn a_client_that_does_not_come_back_is_forgotten() {
     let endpoint = Endpoint::with(|settings| {
-        settings.limits.patience = Duration::from_millis(50);
-        settings.limits.suspended = 1;
+        settings.limits.input_timeout = Duration::from_millis(50);
+        settings.limits.parked = 1;
     })
     .await;
     let first = body(endpoint.modern("tools/call", json!({ "name": "ask" }))).await;
@@ -185,7 +185,7 @@ async fn a_call_that_is_taken_back_takes_its_question_back() {
 }
 
 #[tokio::test]
-async fn what_waits_for_its_client_keeps_its_face() {
+async fn what_waits_for_its_client_keeps_its_service() {
     let idle = Duration::from_millis(100);
     let endpoint = Endpoint::with(|settings| settings.limits.session_idle = idle).await;
     let asked = body(endpoint.modern("tools/call", json!({ "name": "ask" }))).await;

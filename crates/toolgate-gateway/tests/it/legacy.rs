@@ -25,7 +25,7 @@ async fn a_session_begins_and_ends() {
     let noted = session.post(&note).send().await.unwrap();
     assert_eq!(noted.status(), StatusCode::ACCEPTED);
     assert_eq!(noted.text().await.unwrap(), "");
-    assert_eq!(*endpoint.probe.heard.lock(), ["notifications/initialized"]);
+    assert_eq!(*endpoint.probe.notifications.lock(), ["notifications/initialized"]);
 
     let messages = session.call(7, "echo").await.rest().await;
     assert_eq!(messages, [json!({ "jsonrpc": "2.0", "id": 7, "result": { "echo": { "n": 7 } } })]);
@@ -120,7 +120,7 @@ async fn what_cannot_be_resumed_ends_at_once() {
 async fn what_belongs_to_no_request_goes_to_the_open_stream() {
     let endpoint = Endpoint::start().await;
     let session = endpoint.session().await;
-    let outlet = endpoint.probe.outlet.lock().clone().unwrap();
+    let outlet = endpoint.probe.channel.lock().clone().unwrap();
     outlet.notify("notifications/message", Some(json!({ "data": "early" })));
     let mut events = Events::new(session.get().send().await.unwrap());
     assert_eq!(events.message().await["params"]["data"], "early", "kept until somebody listens");
@@ -151,7 +151,7 @@ async fn a_client_takes_its_request_back() {
     assert_eq!(status(session.post(&note)).await, StatusCode::ACCEPTED);
     assert_eq!(events.rest().await, [json!(null); 0], "there is no answer");
     assert_eq!(*endpoint.probe.cancelled.borrow(), 1);
-    assert!(endpoint.probe.heard.lock().is_empty());
+    assert!(endpoint.probe.notifications.lock().is_empty());
 }
 
 #[tokio::test]

@@ -96,7 +96,7 @@ async fn a_silent_stream_shows_that_it_lives() {
 #[tokio::test]
 async fn who_speaks_too_slowly_is_not_listened_to() {
     let arrival = Duration::from_millis(100);
-    let endpoint = Endpoint::with(|settings| settings.limits.arrival = arrival).await;
+    let endpoint = Endpoint::with(|settings| settings.limits.io_timeout = arrival).await;
     let host = endpoint.address;
     let head = format!(
         "POST /mcp HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\n\
@@ -115,7 +115,7 @@ async fn who_speaks_too_slowly_is_not_listened_to() {
 #[tokio::test]
 async fn who_reads_nothing_keeps_no_place() {
     let endpoint = Endpoint::with(|settings| {
-        settings.limits.arrival = Duration::from_millis(200);
+        settings.limits.io_timeout = Duration::from_millis(200);
         settings.limits.connections = 1;
     })
     .await;

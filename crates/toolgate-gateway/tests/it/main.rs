@@ -2,15 +2,15 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::missing_panics_doc)]
 
+mod access;
 mod bridging;
 mod clients;
-mod door;
 mod hostile;
 mod input;
 mod legacy;
 mod limits;
-mod lines;
 mod modern;
 mod probe;
+mod stdio;
 mod stopping;
 mod support;

@@ -27,7 +27,7 @@ async fn a_client_discovers_and_calls_without_a_session() {
         let answer = body(endpoint.modern("tools/call", params)).await;
         assert_eq!(answer, json!({ "jsonrpc": "2.0", "id": 1, "result": { "echo": { "n": n } } }));
     }
-    assert_eq!(endpoint.probe.opened.load(Ordering::SeqCst), 1, "one face for one caller");
+    assert_eq!(endpoint.probe.opened.load(Ordering::SeqCst), 1, "one service for one caller");
 }
 
 #[tokio::test]

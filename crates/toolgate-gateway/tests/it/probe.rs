@@ -1,4 +1,4 @@
-//! A face that does what a test wants to see.
+//! A service with tools for tests.
 
 use std::sync::{
     Arc,
@@ -8,16 +8,18 @@ use std::sync::{
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
-use toolgate_gateway::{Asked, Client, Era, Face, Greeting, Link, Source};
+use toolgate_gateway::{
+    ClientChannel, ClientInfo, Era, IncomingRequest, McpService, ServerInfo, ServiceFactory,
+};
 use toolgate_mcp::{ErrorObject, codes};
 use toolgate_upstream::InputRequest;
 
-/// What tests look at, and pull at.
+/// Counters and controls for tests.
 #[derive(Debug, Default)]
 pub(crate) struct Probe {
-    /// Faces that were made.
+    /// Services that were created.
     pub(crate) opened: AtomicUsize,
-    /// Faces that were closed.
+    /// Services that were closed.
     pub(crate) closed: AtomicUsize,
     /// Calls of tools that were begun.
     pub(crate) calls: AtomicUsize,
@@ -26,46 +28,46 @@ pub(crate) struct Probe {
     pub(crate) cancelled: watch::Sender<usize>,
     /// Lets calls of `wait` come to their end.
     pub(crate) release: Notify,
-    /// The way to the newest client of the legacy era, outside of requests.
-    pub(crate) outlet: parking_lot::Mutex<Option<Link>>,
+    /// The channel to the newest legacy client, outside of requests.
+    pub(crate) channel: parking_lot::Mutex<Option<ClientChannel>>,
     /// Notifications that came.
-    pub(crate) heard: parking_lot::Mutex<Vec<String>>,
+    pub(crate) notifications: parking_lot::Mutex<Vec<String>>,
 }
 
 #[derive(Debug)]
-pub(crate) struct ProbeSource(pub(crate) Arc<Probe>);
+pub(crate) struct ProbeFactory(pub(crate) Arc<Probe>);
 
 #[derive(Debug)]
-struct ProbeFace(Arc<Probe>);
+struct ProbeService(Arc<Probe>);
 
-impl Source for ProbeSource {
-    fn open(&self, client: Client) -> BoxFuture<'_, Result<Arc<dyn Face>, ErrorObject>> {
+impl ServiceFactory for ProbeFactory {
+    fn open(&self, client: ClientInfo) -> BoxFuture<'_, Result<Arc<dyn McpService>, ErrorObject>> {
         self.0.opened.fetch_add(1, Ordering::SeqCst);
-        if client.outlet.is_some() {
-            *self.0.outlet.lock() = client.outlet;
+        if client.channel.is_some() {
+            *self.0.channel.lock() = client.channel;
         }
-        let face = Arc::new(ProbeFace(Arc::clone(&self.0)));
-        Box::pin(std::future::ready(Ok(face as Arc<dyn Face>)))
+        let service = Arc::new(ProbeService(Arc::clone(&self.0)));
+        Box::pin(std::future::ready(Ok(service as Arc<dyn McpService>)))
     }
 }
 
-impl Face for ProbeFace {
-    fn greeting(&self, _era: Era) -> BoxFuture<'_, Result<Greeting, ErrorObject>> {
+impl McpService for ProbeService {
+    fn server_info(&self, _era: Era) -> BoxFuture<'_, Result<ServerInfo, ErrorObject>> {
         let fields = json!({
             "capabilities": { "tools": {} },
             "serverInfo": { "name": "probe", "version": "1", "futureField": 1 },
             "futureField": { "kept": true },
         });
         let fields = fields.as_object().unwrap().clone();
-        Box::pin(std::future::ready(Ok(Greeting { era: Era::Legacy, fields })))
+        Box::pin(std::future::ready(Ok(ServerInfo { era: Era::Legacy, fields })))
     }
 
-    fn request(&self, asked: Asked) -> BoxFuture<'_, Result<Value, ErrorObject>> {
-        Box::pin(self.answer(asked))
+    fn request(&self, request: IncomingRequest) -> BoxFuture<'_, Result<Value, ErrorObject>> {
+        Box::pin(self.answer(request))
     }
 
     fn notification(&self, method: String, _params: Option<Value>) -> BoxFuture<'_, ()> {
-        self.0.heard.lock().push(method);
+        self.0.notifications.lock().push(method);
         Box::pin(std::future::ready(()))
     }
 
@@ -89,19 +91,19 @@ impl Face for ProbeFace {
     }
 }
 
-impl ProbeFace {
-    async fn answer(&self, asked: Asked) -> Result<Value, ErrorObject> {
-        let params = asked.params.clone().unwrap_or_default();
-        if asked.method == "tools/call" {
+impl ProbeService {
+    async fn answer(&self, request: IncomingRequest) -> Result<Value, ErrorObject> {
+        let params = request.params.clone().unwrap_or_default();
+        if request.method == "tools/call" {
             self.0.calls.fetch_add(1, Ordering::SeqCst);
         }
-        match (asked.method.as_str(), params["name"].as_str().unwrap_or_default()) {
+        match (request.method.as_str(), params["name"].as_str().unwrap_or_default()) {
             ("tools/list", _) => Ok(json!({ "tools": [], "futureField": [1.5] })),
             ("tools/call", "annotated" | "echo") => Ok(json!({ "echo": params["arguments"] })),
             ("tools/call", "progress") => {
                 for step in 1..=3 {
                     let params = json!({ "progressToken": "t", "progress": step });
-                    asked.link.notify("notifications/progress", Some(params));
+                    request.channel.notify("notifications/progress", Some(params));
                 }
                 Ok(json!({ "done": true }))
             }
@@ -109,27 +111,29 @@ impl ProbeFace {
                 self.0.waiting.send_modify(|count| *count += 1);
                 tokio::select! {
                     () = self.0.release.notified() => Ok(json!({ "released": true })),
-                    () = asked.cancel.cancelled() => {
+                    () = request.cancel.cancelled() => {
                         self.0.cancelled.send_modify(|count| *count += 1);
                         Err(ErrorObject::internal_error("cancelled", None))
                     }
                 }
             }
             ("tools/call", "ask") => {
-                let first = asked.link.ask(question("first")).await?;
-                let second = asked.link.ask(question("second")).await?;
+                let first = request.channel.request_input(question("first")).await?;
+                let second = request.channel.request_input(question("second")).await?;
                 Ok(json!({ "answers": [first, second] }))
             }
             ("tools/call", "ask_both") => {
                 let (first, second) = tokio::join!(
-                    asked.link.ask(question("first")),
-                    asked.link.ask(question("second"))
+                    request.channel.request_input(question("first")),
+                    request.channel.request_input(question("second"))
                 );
                 Ok(json!({ "answers": [first?, second?] }))
             }
             ("tools/call", "ask_late") => {
-                asked.link.notify("notifications/message", Some(json!({ "data": "thinking" })));
-                Ok(json!({ "answers": [asked.link.ask(question("only")).await?] }))
+                request
+                    .channel
+                    .notify("notifications/message", Some(json!({ "data": "thinking" })));
+                Ok(json!({ "answers": [request.channel.request_input(question("only")).await?] }))
             }
             ("tools/call", _) => Err(ErrorObject::invalid_params("no such tool", None)),
             (method, _) => Err(ErrorObject::new(

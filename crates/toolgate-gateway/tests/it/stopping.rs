@@ -4,12 +4,12 @@ use std::sync::{Arc, atomic::Ordering};
 
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
-use toolgate_gateway::{AggregateSource, PassthroughSource, Source};
+use toolgate_gateway::{AggregateFactory, PassthroughFactory, ServiceFactory};
 use toolgate_testkit::{Builtin, Era, Fixture};
 
 use crate::{
     clients::{host_of, spec},
-    lines::Client,
+    stdio::Client,
     support::{Endpoint, Events, call, deadline, initialize, modern, reaches},
 };
 
@@ -50,9 +50,9 @@ async fn a_call_of_the_modern_era_is_told_why() {
     assert_eq!(*endpoint.probe.cancelled.borrow(), 1);
 }
 
-/// A subscription through `source` ends with its result.
-async fn ends_with_a_result(source: Arc<dyn Source>) {
-    let mut endpoint = Endpoint::of(source, Arc::default(), |_| {}).await;
+/// A subscription through `factory` ends with its result.
+async fn ends_with_a_result(factory: Arc<dyn ServiceFactory>) {
+    let mut endpoint = Endpoint::of(factory, Arc::default(), |_| {}).await;
     let mut events = Events::new(listen(&endpoint).send().await.unwrap());
     let first = events.message().await;
     assert_eq!(first["method"], "notifications/subscriptions/acknowledged", "{first}");
@@ -70,21 +70,21 @@ fn fixture(era: Era) -> Fixture {
 #[tokio::test]
 async fn a_subscription_to_all_servers_ends_with_its_result() {
     let host = host_of([spec("kit", &fixture(Era::Legacy))]);
-    ends_with_a_result(Arc::new(AggregateSource::new(host.clone()))).await;
+    ends_with_a_result(Arc::new(AggregateFactory::new(host.clone()))).await;
     host.shutdown().await;
 }
 
 #[tokio::test]
 async fn a_subscription_to_one_server_ends_with_its_result() {
     for era in [Era::Legacy, Era::Modern] {
-        ends_with_a_result(Arc::new(PassthroughSource::new(spec("kit", &fixture(era))))).await;
+        ends_with_a_result(Arc::new(PassthroughFactory::new(spec("kit", &fixture(era))))).await;
     }
 }
 
 #[tokio::test]
 async fn on_lines_everything_gets_its_last_word() {
     let host = host_of([spec("kit", &fixture(Era::Legacy))]);
-    let mut client = Client::of(Arc::new(AggregateSource::new(host.clone())), Arc::default());
+    let mut client = Client::of(Arc::new(AggregateFactory::new(host.clone())), Arc::default());
     let params = modern(json!({ "notifications": { "toolsListChanged": true } }));
     let listening = json!({ "jsonrpc": "2.0", "id": "l", "method": "subscriptions/listen",
                             "params": params });

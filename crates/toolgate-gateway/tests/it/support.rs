@@ -6,9 +6,9 @@ use reqwest::{RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
-use toolgate_gateway::{HttpSettings, Source, serve_http};
+use toolgate_gateway::{HttpSettings, ServiceFactory, serve_http};
 
-use crate::probe::{Probe, ProbeSource};
+use crate::probe::{Probe, ProbeFactory};
 
 pub(crate) use toolgate_testkit::deadline;
 
@@ -50,19 +50,19 @@ impl Endpoint {
     /// With other settings.
     pub(crate) async fn with(change: impl FnOnce(&mut HttpSettings)) -> Self {
         let probe = Arc::new(Probe::default());
-        let source = Arc::new(ProbeSource(Arc::clone(&probe)));
-        Self::of(source, probe, change).await
+        let factory = Arc::new(ProbeFactory(Arc::clone(&probe)));
+        Self::of(factory, probe, change).await
     }
 
     /// In front of something else.
     pub(crate) async fn of(
-        source: Arc<dyn Source>,
+        factory: Arc<dyn ServiceFactory>,
         probe: Arc<Probe>,
         change: impl FnOnce(&mut HttpSettings),
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let mut settings = HttpSettings::new(source);
+        let mut settings = HttpSettings::new(factory);
         change(&mut settings);
         let stop = CancellationToken::new();
         let serving = Some(tokio::spawn(serve_http(listener, settings, stop.clone())));

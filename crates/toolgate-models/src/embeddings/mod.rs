@@ -1,25 +1,42 @@
-//! Encoders beside the table in the program, both a [`toolgate_search::encoder::Encoder`]:
+//! Encoders that replace the embedding table of the program, both a [`toolgate_search::encoder::Encoder`]:
 //!
 //! - [`EndpointEncoder`] asks an endpoint that speaks OpenAI's embeddings API: OpenAI, Ollama, vLLM
 //!   and many others.
-//! - [`FolderEncoder`] runs a model from a folder, on the processor: models of the BERT family and
-//!   static tables of `Model2Vec`.
+//! - [`open_folder`] runs a model from a folder, on the processor: models of the BERT family and
+//!   static tables of `Model2Vec`. It needs the cargo feature `folder-encoder`.
 
 mod endpoint;
+#[cfg(feature = "folder-encoder")]
 mod folder;
+mod folder_error;
+
+use std::{path::PathBuf, sync::Arc};
 
 pub use endpoint::{ApiKey, EndpointEncoder, EndpointError, EndpointSettings};
-pub use folder::{FolderEncoder, FolderError, SUPPORTED};
-use toolgate_search::encoder::TextKind;
+#[cfg(feature = "folder-encoder")]
+pub use folder::FolderEncoder;
+pub use folder_error::{FolderError, SUPPORTED};
+use toolgate_search::encoder::{Encoder, TextKind};
 
-/// What is put before texts. Some models are trained with `query: ` and `passage: `, or with an
-/// instruction.
+/// The texts that go before each query and each document. Some models are trained with `query: ` and `passage: `, or
+/// with an instruction.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Prefixes {
-    /// Before what is looked for.
+    /// The prefix of queries.
     pub query: String,
-    /// Before what can be found.
+    /// The prefix of tools' descriptions.
     pub document: String,
+}
+
+/// Opens the model in a folder. Without the feature `folder-encoder` this is an error that says how to build with it.
+pub fn open_folder(path: PathBuf, prefixes: Prefixes) -> Result<Arc<dyn Encoder>, FolderError> {
+    #[cfg(feature = "folder-encoder")]
+    return Ok(Arc::new(FolderEncoder::open(path, prefixes)?));
+    #[cfg(not(feature = "folder-encoder"))]
+    {
+        drop(prefixes);
+        Err(FolderError::NotBuilt { folder: path })
+    }
 }
 
 impl Prefixes {

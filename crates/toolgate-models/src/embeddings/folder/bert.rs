@@ -6,7 +6,7 @@
 use ndarray::{Array1, Array2, Axis, Zip, s};
 
 use super::{
-    error::FolderError,
+    FolderError,
     files::{Activation, BertConfig, Folder, Pooling},
     weights::Weights,
 };

@@ -8,7 +8,7 @@ use std::{
 
 use serde::{Deserialize, de::DeserializeOwned};
 
-use super::error::FolderError;
+use super::FolderError;
 
 /// A folder, and what its small files say.
 #[derive(Debug)]

@@ -1,7 +1,6 @@
 //! A model in a folder, as model hubs give it out.
 
 mod bert;
-mod error;
 mod files;
 mod static_table;
 mod tokens;
@@ -23,9 +22,7 @@ use self::{
     static_table::StaticTable,
     tokens::Tokens,
 };
-use super::Prefixes;
-
-pub use self::error::{FolderError, SUPPORTED};
+use super::{FolderError, Prefixes};
 
 /// Runs a model from a folder, on the processor.
 ///

@@ -2,7 +2,7 @@
 
 use ndarray::{Array1, Array2};
 
-use super::{error::FolderError, files::Folder, weights::Weights};
+use super::{FolderError, files::Folder, weights::Weights};
 
 /// The rows of all tokens.
 #[derive(Debug)]

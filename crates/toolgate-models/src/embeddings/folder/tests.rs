@@ -3,7 +3,7 @@ use std::{fs, path::PathBuf};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::*;
+use super::{super::SUPPORTED, *};
 
 /// What an implementation in numpy gives for a text.
 #[derive(Deserialize)]

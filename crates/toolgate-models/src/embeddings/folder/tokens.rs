@@ -3,7 +3,7 @@
 use tokenizers::{Tokenizer, TruncationParams};
 
 use super::{
-    error::FolderError,
+    FolderError,
     files::{Architecture, Folder},
 };
 

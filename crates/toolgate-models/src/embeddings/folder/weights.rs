@@ -4,7 +4,7 @@ use half::{bf16, f16};
 use ndarray::{Array1, Array2};
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 
-use super::{error::FolderError, files::Folder};
+use super::{FolderError, files::Folder};
 
 /// The tensors of `model.safetensors`.
 pub(super) struct Weights<'f> {

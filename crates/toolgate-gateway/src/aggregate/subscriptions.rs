@@ -1,0 +1,190 @@
+//! Tells clients of changes to lists and resources.
+
+use std::{
+    collections::hash_map::DefaultHasher,
+    hash::{Hash, Hasher},
+    sync::Arc,
+    time::Duration,
+};
+
+use futures::{FutureExt as _, StreamExt as _, stream};
+use parking_lot::Mutex;
+use serde_json::{Map, Value, json};
+use tokio::sync::watch;
+use toolgate_host::{News, Notification, Session};
+use toolgate_mcp::{ErrorObject, JsonObject, meta, methods};
+use toolgate_upstream::CallOptions;
+
+use crate::{channel::ClientChannel, era::set_meta, service::IncomingRequest};
+
+/// Servers that start together change the list many times. One notification is sent for all changes
+/// within this time.
+const SETTLE_TIME: Duration = Duration::from_millis(50);
+/// Resources that one `subscriptions/listen` may name. The acknowledgement does not list further ones.
+const MAX_SUBSCRIPTIONS: usize = 1_000;
+const CONCURRENT_SUBSCRIPTIONS: usize = 32;
+
+/// A hash of the tool list that the client has.
+#[derive(Debug, Default)]
+pub(crate) struct SentList(Mutex<Option<u64>>);
+
+impl SentList {
+    pub(crate) fn set(&self, tools: &[Value]) {
+        *self.0.lock() = Some(hash(tools));
+    }
+
+    /// Whether the client has a list and it differs from `tools`.
+    fn differs(&self, tools: &[Value]) -> bool {
+        self.0.lock().is_some_and(|sent| sent != hash(tools))
+    }
+}
+
+fn hash(tools: &[Value]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for tool in tools {
+        tool.to_string().hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// Changes that may affect the tool list of a session.
+#[derive(Debug)]
+struct ListChanges {
+    of_host: watch::Receiver<u64>,
+    of_session: watch::Receiver<u64>,
+}
+
+impl ListChanges {
+    fn new(session: &Session) -> Self {
+        Self { of_host: session.host().changes(), of_session: session.list_changes() }
+    }
+
+    /// Waits for a change, and until the changes settle. Returns false if there can be none.
+    async fn next(&mut self) -> bool {
+        let is_alive = tokio::select! {
+            change = self.of_host.changed() => change.is_ok(),
+            change = self.of_session.changed() => change.is_ok(),
+        };
+        if is_alive {
+            tokio::time::sleep(SETTLE_TIME).await;
+            self.of_host.mark_unchanged();
+            self.of_session.mark_unchanged();
+        }
+        is_alive
+    }
+}
+
+/// Notifies a legacy client until its session ends. Does not keep the session alive.
+pub(crate) fn notify(
+    session: &Arc<Session>,
+    sent_list: Arc<SentList>,
+    channel: ClientChannel,
+) -> impl Future<Output = ()> + Send + use<> {
+    let (mut changes, mut events) = (ListChanges::new(session), session.news());
+    let (session, list_channel) = (Arc::downgrade(session), channel.clone());
+    let list_changes = async move {
+        while changes.next().await {
+            let Some(session) = session.upgrade() else { return };
+            if sent_list.differs(&session.list_tools().await) {
+                list_channel.notify(methods::TOOLS_CHANGED, None);
+            }
+        }
+    };
+    let server_events = async move {
+        while let Some(Notification { method, params }) = events.next().await {
+            channel.notify(method, params);
+        }
+    };
+    futures::future::join(list_changes, server_events).map(|_| ())
+}
+
+/// Answers `subscriptions/listen`: notifies a modern client until it cancels the request.
+pub(crate) async fn listen(
+    session: &Arc<Session>,
+    params: &JsonObject,
+    request: IncomingRequest,
+) -> Result<Value, ErrorObject> {
+    let Some(filter) = params.get("notifications").and_then(Value::as_object) else {
+        let message = "`notifications` is missing: it says what to listen to";
+        return Err(ErrorObject::invalid_params(message, None));
+    };
+    let wants = |key: &str| filter.get(key) == Some(&json!(true));
+    let (tools, prompts, resources) =
+        (wants("toolsListChanged"), wants("promptsListChanged"), wants("resourcesListChanged"));
+    let subscription_meta = json!({ meta::SUBSCRIPTION_ID: request.id });
+    // The client may know the list as it is now.
+    let (mut changes, sent_list) = (ListChanges::new(session), SentList::default());
+    if tools {
+        sent_list.set(&session.list_tools().await);
+    }
+    let watcher = session.new_watcher();
+    // Events are collected from before the first subscription on, so that none is missed.
+    let mut events: News = watcher.news();
+    let uris = filter.get("resourceSubscriptions").and_then(Value::as_array);
+    let subscribing: Vec<_> = uris
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .take(MAX_SUBSCRIPTIONS)
+        .map(|uri| {
+            let options = CallOptions { cancel: request.cancel.clone(), ..CallOptions::default() };
+            let subscribed = watcher.subscribe(uri, options);
+            async move { subscribed.await.is_ok().then(|| uri.to_owned()) }.boxed()
+        })
+        .collect();
+    // Concurrently, so that one slow server hardly delays the others.
+    let subscribed: Vec<String> = stream::iter(subscribing)
+        .buffered(CONCURRENT_SUBSCRIPTIONS)
+        .filter_map(std::future::ready)
+        .collect()
+        .await;
+    let mut accepted = Map::new();
+    for (key, is_accepted) in [
+        ("toolsListChanged", tools),
+        ("promptsListChanged", prompts),
+        ("resourcesListChanged", resources),
+    ] {
+        if is_accepted {
+            accepted.insert(key.to_owned(), json!(true));
+        }
+    }
+    if !subscribed.is_empty() {
+        accepted.insert("resourceSubscriptions".to_owned(), json!(subscribed));
+    }
+    let params = json!({ "_meta": subscription_meta, "notifications": accepted });
+    request.channel.notify(methods::LISTEN_ACKNOWLEDGED, Some(params));
+    let list_changes = async {
+        if !tools {
+            return std::future::pending().await;
+        }
+        while changes.next().await {
+            let list = session.list_tools().await;
+            if sent_list.differs(&list) {
+                sent_list.set(&list);
+                let params = json!({ "_meta": subscription_meta });
+                request.channel.notify(methods::TOOLS_CHANGED, Some(params));
+            }
+        }
+    };
+    let server_events = async {
+        while let Some(Notification { method, params }) = events.next().await {
+            let is_wanted = match method {
+                methods::RESOURCES_CHANGED => resources,
+                methods::PROMPTS_CHANGED => prompts,
+                // Updates of resources come only to subscribers.
+                _ => true,
+            };
+            if is_wanted {
+                let mut params = params.filter(Value::is_object).unwrap_or_else(|| json!({}));
+                set_meta(&mut params, meta::SUBSCRIPTION_ID, request.id.clone());
+                request.channel.notify(method, Some(params));
+            }
+        }
+    };
+    tokio::select! {
+        () = list_changes => {}
+        () = server_events => {}
+        () = request.cancel.cancelled() => {}
+    }
+    Ok(json!({ "_meta": subscription_meta }))
+}

@@ -1,0 +1,259 @@
+//! Applies the policy to requests. Allowed requests are passed on unchanged.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use toolgate_broker::{Admitted, BrokerError, CallContext, Caller, SessionContext};
+use toolgate_catalog::{Fingerprint, Tool};
+use toolgate_host::ServerGuard;
+use toolgate_mcp::{ErrorObject, codes, methods};
+use toolgate_upstream::{CallError, CallOptions};
+
+use super::PassthroughService;
+use crate::{era::adapt_outcome, service::IncomingRequest};
+
+/// Decides on the requests of a connection's clients, and records them.
+#[derive(Debug)]
+pub(crate) struct PolicyCheck {
+    guard: Arc<ServerGuard>,
+    session: Arc<SessionContext>,
+    /// Admitted calls for which the server asked for input. They continue without another decision.
+    waiting_for_input: Mutex<VecDeque<(Fingerprint, Admitted)>>,
+}
+
+/// How the policy treats a method.
+enum MethodKind {
+    /// It neither reveals nor changes data.
+    Unrestricted,
+    /// Hidden tools are removed from its result.
+    ToolList,
+    /// Entries are removed from the list in `field` of its result. An entry is identified by `key`, and
+    /// read with `method`, whose parameter has the same name.
+    List { field: &'static str, key: Option<&'static str>, method: &'static str },
+    /// Its resource subscriptions are judged one by one.
+    Listen,
+    /// It is judged as a whole.
+    Judged,
+}
+
+/// Further calls that wait for input are judged again when they continue.
+const MAX_WAITING: usize = 256;
+
+impl PolicyCheck {
+    pub(crate) fn new(guard: Arc<ServerGuard>, caller: Caller) -> Self {
+        let session = Arc::new(SessionContext::new(caller));
+        Self { guard, session, waiting_for_input: Mutex::default() }
+    }
+
+    /// Answers a request if the policy allows it.
+    pub(crate) async fn answer(
+        &self,
+        service: &PassthroughService,
+        mut request: IncomingRequest,
+    ) -> Result<Value, ErrorObject> {
+        match MethodKind::of(&request.method) {
+            MethodKind::Judged => self.judge(service, request).await,
+            MethodKind::Unrestricted => service.forward(request).await,
+            _ if !self.guard.judges() => service.forward(request).await,
+            MethodKind::ToolList => {
+                let mut result = service.forward(request).await?;
+                if let Some(Value::Array(tools)) = result.get_mut("tools") {
+                    service.tools.filter(tools, &self.guard).await;
+                }
+                Ok(result)
+            }
+            MethodKind::List { field, key, method } => {
+                let mut result = service.forward(request).await?;
+                if let Some(Value::Array(entries)) = result.get_mut(field) {
+                    entries.retain(|entry| {
+                        let params = key.map(|key| json!({ key: entry.get(key) }));
+                        self.guard.shows(method, params.as_ref())
+                    });
+                }
+                Ok(result)
+            }
+            MethodKind::Listen => {
+                self.remove_denied_resources(&mut request).await;
+                service.forward(request).await
+            }
+        }
+    }
+
+    async fn judge(
+        &self,
+        service: &PassthroughService,
+        request: IncomingRequest,
+    ) -> Result<Value, ErrorObject> {
+        let (tool, arguments) = match self.target(service, &request).await {
+            Ok(target) => target,
+            // Without a policy, the server refuses what is not a valid request.
+            Err(_) if !self.guard.judges() => return service.forward(request).await,
+            Err(error) => return Err(error),
+        };
+        let (era, method) = (request.era, request.method.clone());
+        let state = continuation(&method, &arguments, request.params.as_ref());
+        let admitted = match self.take_waiting(state) {
+            Some(admitted) => admitted,
+            None => match self.admit(&tool, &arguments, &request).await {
+                Ok(admitted) => admitted,
+                Err(error) => return adapt_outcome(era, &method, refusal(&method, &error)),
+            },
+        };
+        let outcome = service.forward(request).await;
+        match &outcome {
+            Ok(result) if result.get("resultType") == Some(&json!("input_required")) => {
+                admitted.take_in(result);
+                self.add_waiting(continuation(&method, &arguments, Some(result)), admitted);
+            }
+            Ok(result) => admitted.finish(Ok(result)),
+            Err(error) => admitted.failed(&json!([error.message, error.data])),
+        }
+        outcome
+    }
+
+    /// The tool that a request calls, or the method as a tool, and the arguments.
+    async fn target(
+        &self,
+        service: &PassthroughService,
+        request: &IncomingRequest,
+    ) -> Result<(Tool, Value), ErrorObject> {
+        let params = request.params.as_ref();
+        if request.method != methods::TOOLS_CALL {
+            let tool = self.guard.request(&request.method);
+            let tool = tool.ok_or_else(|| ErrorObject::method_not_found(&request.method))?;
+            let mut arguments = params.cloned().unwrap_or_else(|| json!({}));
+            if let Some(arguments) = arguments.as_object_mut() {
+                for key in ["_meta", "inputResponses", "requestState"] {
+                    arguments.shift_remove(key);
+                }
+            }
+            return Ok((tool, arguments));
+        }
+        let field = |name: &str| params.and_then(|params| params.get(name)).cloned();
+        let Some(Value::String(name)) = field("name") else {
+            return Err(ErrorObject::invalid_params("a call needs a `name`", None));
+        };
+        let tool = if self.guard.judges() {
+            let definition = service.tools.find(&name).await;
+            definition.map(|definition| self.guard.tool(&definition))
+        } else {
+            self.guard.unlisted(&name)
+        };
+        let arguments = field("arguments").filter(|arguments| !arguments.is_null());
+        let arguments = arguments.unwrap_or_else(|| json!({}));
+        let Some(tool) = tool else {
+            self.guard.note_unknown(&name, &arguments, &CallContext::direct(&self.session));
+            let name: String = name.chars().take(128).collect();
+            return Err(ErrorObject::invalid_params(format!("there is no tool `{name}`"), None));
+        };
+        Ok((tool, arguments))
+    }
+
+    async fn admit(
+        &self,
+        tool: &Tool,
+        arguments: &Value,
+        request: &IncomingRequest,
+    ) -> Result<Admitted, BrokerError> {
+        let meta = request.params.as_ref().and_then(|params| params.get("_meta")?.as_object());
+        let options = CallOptions {
+            // It names the trace that the request belongs to.
+            meta: meta.cloned(),
+            cancel: request.cancel.clone(),
+            input_handler: Some(Arc::new(request.channel.clone())),
+            ..CallOptions::default()
+        };
+        let context = CallContext::direct(&self.session);
+        let admitted = self.guard.admit(tool, arguments, &context, &options).await;
+        // The client knows the server's own names.
+        admitted.map_err(|error| error.of_tool(&tool.id.tool))
+    }
+
+    /// Removes the resources from `subscriptions/listen` that the client may not subscribe to. The
+    /// acknowledgement lists the others.
+    async fn remove_denied_resources(&self, request: &mut IncomingRequest) {
+        let Some(mut params) = request.params.take() else { return };
+        let uris = params.pointer_mut("/notifications/resourceSubscriptions");
+        if let Some(Value::Array(uris)) = uris
+            && let Some(tool) = self.guard.request(methods::RESOURCES_SUBSCRIBE)
+        {
+            let mut allowed = Vec::new();
+            for uri in std::mem::take(uris) {
+                if let Ok(admitted) = self.admit(&tool, &json!({ "uri": uri }), request).await {
+                    admitted.finish(Ok(&Value::Null));
+                    allowed.push(uri);
+                }
+            }
+            *uris = allowed;
+        }
+        request.params = Some(params);
+    }
+
+    fn take_waiting(&self, state: Option<Fingerprint>) -> Option<Admitted> {
+        let state = state?;
+        let mut waiting = self.waiting_for_input.lock();
+        let index = waiting.iter().position(|(other, _)| *other == state)?;
+        waiting.remove(index).map(|(_, admitted)| admitted)
+    }
+
+    fn add_waiting(&self, state: Option<Fingerprint>, admitted: Admitted) {
+        let Some(state) = state else { return };
+        let mut waiting = self.waiting_for_input.lock();
+        if waiting.len() >= MAX_WAITING {
+            waiting.pop_front();
+        }
+        waiting.push_back((state, admitted));
+    }
+}
+
+impl Drop for PolicyCheck {
+    fn drop(&mut self) {
+        self.guard.end_session(&self.session);
+    }
+}
+
+impl MethodKind {
+    fn of(method: &str) -> Self {
+        let list = |field, key, method| Self::List { field, key, method };
+        match method {
+            methods::TOOLS_LIST => Self::ToolList,
+            methods::RESOURCES_LIST => list("resources", Some("uri"), methods::RESOURCES_READ),
+            // Which resource it will be is not known.
+            methods::RESOURCE_TEMPLATES_LIST => {
+                list("resourceTemplates", None, methods::RESOURCES_READ)
+            }
+            methods::PROMPTS_LIST => list("prompts", Some("name"), methods::PROMPTS_GET),
+            methods::LISTEN => Self::Listen,
+            methods::PING
+            | methods::INITIALIZE
+            | methods::DISCOVER
+            | methods::SET_LOG_LEVEL
+            | methods::RESOURCES_UNSUBSCRIBE
+            | "tasks/list"
+            | "tasks/cancel"
+            | "tasks/update" => Self::Unrestricted,
+            _ => Self::Judged,
+        }
+    }
+}
+
+/// Identifies a call that continues: the call itself, and the state that the server gave it.
+fn continuation(method: &str, arguments: &Value, state: Option<&Value>) -> Option<Fingerprint> {
+    let state = state?.get("requestState")?;
+    Some(Fingerprint::of(&json!([method, arguments, state])))
+}
+
+/// The response to a request that may not be sent. For a call it is a result that the model sees.
+fn refusal(method: &str, error: &BrokerError) -> Result<Value, ErrorObject> {
+    match error {
+        BrokerError::Call(call) if matches!(**call, CallError::Cancelled) => {
+            Err(ErrorObject::internal_error("the call was cancelled", None))
+        }
+        error if method == methods::TOOLS_CALL && !matches!(error, BrokerError::Call(_)) => {
+            let content = json!([{ "type": "text", "text": error.to_string() }]);
+            Ok(json!({ "content": content, "isError": true }))
+        }
+        _ => Err(ErrorObject::new(codes::NOT_ALLOWED, error.to_string(), None)),
+    }
+}

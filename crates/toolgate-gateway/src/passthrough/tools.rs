@@ -1,0 +1,152 @@
+//! The tools of the server: which of them are visible, and which want arguments as HTTP headers.
+
+use std::{collections::HashMap, sync::Arc};
+
+use serde_json::{Value, json};
+use tokio::sync::{Mutex, watch};
+use tokio_util::sync::CancellationToken;
+use toolgate_catalog::{Definition, Fingerprint, read_list};
+use toolgate_host::ServerGuard;
+use toolgate_mcp::methods;
+use toolgate_upstream::RawRequest;
+
+use super::connection::ServerConnection;
+
+/// The server's tool list. It is read when it is first needed, and again after each change.
+#[derive(Debug)]
+pub(crate) struct ToolList {
+    connection: Arc<dyn ServerConnection>,
+    guard: Option<Arc<ServerGuard>>,
+    cache: Mutex<Option<CachedTools>>,
+    changes: parking_lot::Mutex<watch::Receiver<u64>>,
+}
+
+#[derive(Debug, Default)]
+struct CachedTools {
+    /// The input schemas of tools that want arguments as headers.
+    header_schemas: HashMap<String, Value>,
+    /// The visible tools, by name.
+    visible: HashMap<Arc<str>, Arc<Definition>>,
+    /// Whether each known definition is visible.
+    verdicts: HashMap<Fingerprint, bool>,
+}
+
+const MAX_PAGES: usize = 50;
+/// With more verdicts than this, the server lists other definitions each time, and the cache is cleared.
+const MAX_VERDICTS: usize = 20_000;
+
+impl ToolList {
+    pub(crate) fn new(
+        connection: Arc<dyn ServerConnection>,
+        guard: Option<Arc<ServerGuard>>,
+        changes: watch::Receiver<u64>,
+    ) -> Self {
+        let changes = parking_lot::Mutex::new(changes);
+        Self { connection, guard, cache: Mutex::default(), changes }
+    }
+
+    /// The input schema of a tool that wants arguments as headers.
+    pub(crate) async fn header_schema(&self, tool: &str) -> Option<Value> {
+        let mut cache = self.cache.lock().await;
+        self.current(&mut cache).await.header_schemas.get(tool).cloned()
+    }
+
+    /// The definition of a visible tool.
+    pub(crate) async fn find(&self, name: &str) -> Option<Arc<Definition>> {
+        let mut cache = self.cache.lock().await;
+        self.current(&mut cache).await.visible.get(name).cloned()
+    }
+
+    /// Removes hidden tools from a list. Each entry is judged as it is, because a server may list other
+    /// definitions than before.
+    pub(crate) async fn filter(&self, entries: &mut Vec<Value>, guard: &ServerGuard) {
+        let mut cache = self.cache.lock().await;
+        let tools = self.current(&mut cache).await;
+        entries.retain(|entry| tools.is_visible(entry, guard));
+    }
+
+    async fn current<'c>(&self, cache: &'c mut Option<CachedTools>) -> &'c mut CachedTools {
+        let is_stale = {
+            let mut changes = self.changes.lock();
+            let has_changed = changes.has_changed().unwrap_or_default();
+            changes.mark_unchanged();
+            has_changed
+        };
+        if is_stale || cache.as_ref().is_some_and(|tools| tools.verdicts.len() > MAX_VERDICTS) {
+            *cache = None;
+        }
+        if cache.is_none() {
+            *cache = Some(CachedTools::new(self.read().await, self.guard.as_deref()));
+        }
+        cache.get_or_insert_default()
+    }
+
+    /// Reads the list as far as possible.
+    async fn read(&self) -> Vec<Value> {
+        let mut tools = Vec::new();
+        let mut cursor: Option<Value> = None;
+        for _ in 0..MAX_PAGES {
+            let params = cursor.as_ref().map_or(json!({}), |cursor| json!({ "cursor": cursor }));
+            let request = RawRequest {
+                key: Value::Null,
+                method: methods::TOOLS_LIST.to_owned(),
+                params: Some(params),
+                cancel: CancellationToken::new(),
+            };
+            let Ok(mut page) = self.connection.request(request).await else { return tools };
+            if let Some(Value::Array(entries)) = page.get_mut("tools").map(Value::take) {
+                tools.extend(entries);
+            }
+            cursor = page.get("nextCursor").filter(|cursor| cursor.is_string()).cloned();
+            if cursor.is_none() {
+                break;
+            }
+        }
+        tools
+    }
+}
+
+impl CachedTools {
+    fn new(tools: Vec<Value>, guard: Option<&ServerGuard>) -> Self {
+        let mut cached = Self::default();
+        if let Some(guard) = guard.filter(|guard| guard.judges()) {
+            // The whole list at once: only so the guard can tell which tools of a known server are new.
+            let (mut definitions, _) = read_list(&tools);
+            let hidden = definitions.iter().map(|definition| (definition.fingerprint(), false));
+            cached.verdicts = hidden.collect();
+            guard.sort(&mut definitions);
+            for definition in definitions {
+                cached.verdicts.insert(definition.fingerprint(), true);
+                cached.visible.insert(Arc::clone(definition.name()), Arc::new(definition));
+            }
+        }
+        for mut tool in tools {
+            let Some(schema) = tool.get_mut("inputSchema").map(Value::take) else { continue };
+            if let Some(name) = tool.get("name").and_then(Value::as_str)
+                && schema.to_string().contains("x-mcp-header")
+            {
+                cached.header_schemas.insert(name.to_owned(), schema);
+            }
+        }
+        cached
+    }
+
+    fn is_visible(&mut self, entry: &Value, guard: &ServerGuard) -> bool {
+        // A definition that cannot be parsed cannot be judged.
+        let Ok(definition) = Definition::from_value(entry) else { return false };
+        let (name, fingerprint) = (Arc::clone(definition.name()), definition.fingerprint());
+        if let Some(is_visible) = self.verdicts.get(&fingerprint) {
+            return *is_visible;
+        }
+        let mut definitions = vec![definition];
+        guard.sort(&mut definitions);
+        let visible = definitions.pop().map(Arc::new);
+        let is_visible = visible.is_some();
+        match visible {
+            Some(definition) => self.visible.insert(name, definition),
+            None => self.visible.remove(&name),
+        };
+        self.verdicts.insert(fingerprint, is_visible);
+        is_visible
+    }
+}
