@@ -19,7 +19,7 @@ pub(crate) use guard::{
 /// One MCP server in front of all of yours.
 ///
 /// Your agent sees a handful of tools instead of hundreds: it searches for tools, inspects them, calls
-/// them, and runs scripts that call them. Give toolgate your `mcpServers` file, and your agent toolgate.
+/// them, and runs scripts that call them. Point toolgate at your `mcpServers` file, and your agent at toolgate.
 #[derive(Debug, Parser)]
 #[command(
     name = "toolgate",
