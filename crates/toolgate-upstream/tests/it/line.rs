@@ -8,7 +8,7 @@ use tokio::sync::{Mutex, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use toolgate_mcp::Era as KnownEra;
 use toolgate_mcp::ErrorObject;
-use toolgate_testkit::{Builtin, Era, Faults, Fixture, StartupExit};
+use toolgate_testkit::{Builtin, Faults, Fixture, FixtureEra, StartupExit};
 use toolgate_upstream::{
     ConnectionClient, ConnectionHandler, InputRequest, RawConnection, RawRequest, RequestError,
     ServerSpec,
@@ -160,12 +160,12 @@ fn tools() -> Fixture {
 async fn a_greeting_is_given_as_it_was_sent_in_either_era() {
     for over in Over::ALL {
         for (offered, remembered, expected) in [
-            (Era::Legacy, None, KnownEra::Legacy),
-            (Era::Modern, None, KnownEra::Modern),
-            (Era::Both, None, KnownEra::Modern),
-            (Era::Both, Some(KnownEra::Legacy), KnownEra::Legacy),
-            (Era::Modern, Some(KnownEra::Legacy), KnownEra::Modern),
-            (Era::Legacy, Some(KnownEra::Modern), KnownEra::Legacy),
+            (FixtureEra::Legacy, None, KnownEra::Legacy),
+            (FixtureEra::Modern, None, KnownEra::Modern),
+            (FixtureEra::Both, None, KnownEra::Modern),
+            (FixtureEra::Both, Some(KnownEra::Legacy), KnownEra::Legacy),
+            (FixtureEra::Modern, Some(KnownEra::Legacy), KnownEra::Modern),
+            (FixtureEra::Legacy, Some(KnownEra::Modern), KnownEra::Legacy),
         ] {
             let odd = json!({ "listChanged": "odd", "x": [1] });
             let fixture = tools().with_era(offered).with_capability("odd", odd.clone());
@@ -191,7 +191,7 @@ async fn a_greeting_is_given_as_it_was_sent_in_either_era() {
 
 #[tokio::test]
 async fn servers_that_take_the_question_badly_are_greeted_all_the_same() {
-    for era in [Era::SilentOnProbe, Era::SilentThenDies, Era::DiesOfProbe] {
+    for era in [FixtureEra::SilentOnProbe, FixtureEra::SilentThenDies, FixtureEra::DiesOfProbe] {
         let spec = with_limits(stdio(&tools().with_era(era)), |limits| limits.probe = millis(200));
         let (line, _heard) = open(&spec).await;
         assert_eq!(line.era(), KnownEra::Legacy, "{era:?}");
@@ -201,7 +201,7 @@ async fn servers_that_take_the_question_badly_are_greeted_all_the_same() {
 #[tokio::test]
 async fn a_client_gets_its_own_progress_token_back() {
     for over in [Over::Stdio, Over::HttpSse] {
-        for era in [Era::Legacy, Era::Modern] {
+        for era in [FixtureEra::Legacy, FixtureEra::Modern] {
             let (spec, _running) = serve(tools().with_era(era), over).await;
             let (line, heard) = open(&spec).await;
             let asking = ["a", "b"].map(|key| {
@@ -236,7 +236,7 @@ async fn a_client_gets_its_own_progress_token_back() {
 #[tokio::test]
 async fn a_cancellation_reaches_the_server() {
     for over in Over::ALL {
-        for era in [Era::Legacy, Era::Modern] {
+        for era in [FixtureEra::Legacy, FixtureEra::Modern] {
             let folder = tempfile::tempdir().unwrap();
             let log = folder.path().join("calls");
             let (spec, _running) = serve(tools().with_era(era).with_call_log(&log), over).await;
@@ -264,7 +264,7 @@ async fn a_cancellation_reaches_the_server() {
 #[tokio::test]
 async fn subscriptions_live_until_they_are_cancelled() {
     for over in Over::ALL {
-        let (spec, _running) = serve(tools().with_era(Era::Modern), over).await;
+        let (spec, _running) = serve(tools().with_era(FixtureEra::Modern), over).await;
         let spec = with_limits(spec, |limits| limits.total = millis(5000));
         let (line, heard) = open(&spec).await;
         let wanted = json!({ "notifications": { "toolsListChanged": true, "odd": 1 } });
@@ -324,7 +324,7 @@ async fn a_crash_ends_requests_questions_and_the_line() {
 #[tokio::test]
 async fn time_and_size_are_limited() {
     for over in Over::ALL {
-        for era in [Era::Legacy, Era::Modern] {
+        for era in [FixtureEra::Legacy, FixtureEra::Modern] {
             let (spec, _running) = serve(tools().with_era(era), over).await;
             let spec = with_limits(spec, |limits| {
                 limits.total = millis(2000);
