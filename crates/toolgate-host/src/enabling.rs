@@ -224,7 +224,7 @@ impl Host {
             setup.spec.remembered_era = Some(memory.era);
             self.inner.knowledge.recall(vec![server.clone()]);
         }
-        self.inner.endpoints.set(server.clone(), setup.spec.endpoint.fingerprint());
+        self.inner.endpoints.set(server.clone(), setup.spec.fingerprint());
         self.inner.upstream.add(setup.spec);
         self.inner.switches.used(server.clone(), fingerprint);
         self.refuse_disabled(&server);

@@ -98,7 +98,7 @@ impl HostConfig {
                 headers: exposed(headers),
                 dialect: *dialect,
                 // Without a state folder nobody can have logged in.
-                authorizer: self.authorizer(server, url).ok(),
+                authorizer: self.authorizer(server, url).ok().map(|authorizer| authorizer as _),
             }),
         })
     }

@@ -8,20 +8,15 @@
 use std::{
     io::Write,
     process::{ChildStdin, Command, Stdio},
-    sync::Arc,
 };
 
 use parking_lot::Mutex;
 
-/// Kills the process groups that are registered with it when this process ends.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Watchdog {
-    pipe: Arc<Mutex<Pipe>>,
-}
+/// One for all connections: it costs a process.
+static PIPE: Mutex<Pipe> = Mutex::new(Pipe::NotStarted);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 enum Pipe {
-    #[default]
     NotStarted,
     Open(ChildStdin),
     Unavailable,
@@ -44,26 +39,26 @@ for group in $groups; do
 done
 "#;
 
-impl Watchdog {
-    pub(crate) fn watch(&self, group: u32) {
-        self.write(&format!("+ {group}\n"), true);
-    }
+/// Has the group killed when this process ends.
+pub(super) fn watch(group: u32) {
+    write(&format!("+ {group}\n"), true);
+}
 
-    pub(crate) fn release(&self, group: u32) {
-        self.write(&format!("- {group}\n"), false);
-    }
+/// Forgets a group.
+pub(super) fn release(group: u32) {
+    write(&format!("- {group}\n"), false);
+}
 
-    fn write(&self, line: &str, start: bool) {
-        let mut pipe = self.pipe.lock();
-        if start && matches!(*pipe, Pipe::NotStarted) {
-            *pipe = spawn().map_or(Pipe::Unavailable, Pipe::Open);
-        }
-        if let Pipe::Open(stdin) = &mut *pipe
-            && stdin.write_all(line.as_bytes()).is_err()
-        {
-            tracing::warn!("the watchdog is gone; servers may outlive a killed toolgate");
-            *pipe = Pipe::Unavailable;
-        }
+fn write(line: &str, start: bool) {
+    let mut pipe = PIPE.lock();
+    if start && matches!(*pipe, Pipe::NotStarted) {
+        *pipe = spawn().map_or(Pipe::Unavailable, Pipe::Open);
+    }
+    if let Pipe::Open(stdin) = &mut *pipe
+        && stdin.write_all(line.as_bytes()).is_err()
+    {
+        tracing::warn!("the watchdog is gone; servers may outlive a killed toolgate");
+        *pipe = Pipe::Unavailable;
     }
 }
 
@@ -83,14 +78,8 @@ fn spawn() -> Option<ChildStdin> {
         .process_group(0)
         .spawn();
     match child {
-        Ok(mut child) => {
-            let stdin = child.stdin.take();
-            // It ends when the pipe closes. Somebody has to wait for it, or it stays a zombie in a
-            // program that drops its `Upstream` and lives on.
-            let waiting = std::thread::Builder::new().name("toolgate-watchdog".into());
-            let _ = waiting.spawn(move || child.wait());
-            stdin
-        }
+        // It ends when the pipe closes, which is at our own end: nobody has to wait for it.
+        Ok(child) => child.stdin,
         Err(error) => {
             tracing::warn!(%error, "no watchdog; servers may outlive a killed toolgate");
             None

@@ -9,21 +9,21 @@ use serde_json::Value;
 #[derive(Clone, Default)]
 pub struct Redactor {
     secrets: Vec<String>,
-    /// What became known later. All clones share it.
+    /// Secrets that became known later. All clones share them.
     later: Arc<RwLock<VecDeque<String>>>,
 }
 
-/// What stands in a secret's place.
+/// Replaces a secret.
 const HIDDEN: &str = "[hidden]";
-/// How many later secrets are remembered: tokens are renewed for as long as we run, and the oldest
-/// are worth nothing any more.
+/// How many later secrets are remembered. Tokens are renewed all the time, and the oldest are no
+/// longer valid.
 const LATER: usize = 32;
 /// The longest text that is shown of an error.
-const SHOWN: usize = 1000;
+const MAX_SHOWN: usize = 1000;
 
 impl Redactor {
-    /// Values shorter than this are settings, not secrets: hiding every `1` or `true` would make
-    /// a log unreadable and protect nothing.
+    /// Shorter values are settings, not secrets: hiding every `1` or `true` would make a log
+    /// unreadable and protect nothing.
     const SHORTEST_SECRET: usize = 8;
 
     /// Hides `values`. Of a header such as `Bearer abc…` the credential alone is hidden too.
@@ -43,15 +43,15 @@ impl Redactor {
         Self { secrets, later: Arc::default() }
     }
 
-    /// Hides what `other` hides too, now and later.
-    pub(crate) fn with(mut self, other: &Self) -> Self {
+    /// Also hides what `other` hides, now and later.
+    pub fn with(mut self, other: &Self) -> Self {
         self.secrets.extend(other.secrets.iter().cloned());
         self.secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         Self { later: Arc::clone(&other.later), ..self }
     }
 
     /// Hides `values` from now on, in all clones.
-    pub(crate) fn hide(&self, values: impl IntoIterator<Item = String>) {
+    pub fn hide(&self, values: impl IntoIterator<Item = String>) {
         let mut later = self.later.write();
         for value in values.into_iter().filter(|value| value.len() >= Self::SHORTEST_SECRET) {
             if !later.contains(&value) {
@@ -72,12 +72,12 @@ impl Redactor {
             .fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), HIDDEN))
     }
 
-    /// `text` as it can be shown in a line: without secrets, without control characters, and cut
-    /// only after both, so that no part of a secret is left at the end.
-    pub(crate) fn line(&self, text: &str) -> String {
+    /// `text` for one line of output: without secrets, without control characters, and cut only
+    /// after both, so that no part of a secret is left at the end.
+    pub fn line(&self, text: &str) -> String {
         let clean = self.clean(text);
         let calm = |character: char| if character.is_control() { ' ' } else { character };
-        clean.chars().map(calm).take(SHOWN).collect()
+        clean.chars().map(calm).take(MAX_SHOWN).collect()
     }
 
     /// `value` without the secrets in its texts.
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn a_cut_leaves_no_half_of_a_secret() {
         let redactor = Redactor::new(["abcdefgh12".into()]);
-        let line = redactor.line(&format!("{}\u{1b}abcdefgh12", "x".repeat(SHOWN - 5)));
+        let line = redactor.line(&format!("{}\u{1b}abcdefgh12", "x".repeat(MAX_SHOWN - 5)));
         assert!(line.ends_with("[hid") && !line.contains("abc"), "{line}");
     }
 }

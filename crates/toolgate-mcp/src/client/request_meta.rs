@@ -1,40 +1,39 @@
-//! What a message must carry for the era of its server.
+//! What `_meta` must carry for the era of a server.
 
 use serde_json::{Map, Value, json};
-use toolgate_mcp::{
+
+use super::connection::ConnectionClient;
+use crate::{
     Era, ErrorObject, JsonObject,
     meta::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION},
     versions,
 };
 
-use super::ConnectionClient;
-
-/// How a client's messages are dressed for a server.
+/// Adapts the `_meta` of a client's messages to a server.
 #[derive(Debug, Clone)]
-pub(super) struct Dress {
+pub(super) struct RequestMeta {
     era: Era,
-    /// Who speaks, unless a request says so itself.
-    introduction: [(&'static str, Value); 3],
+    /// Who the client is, unless a request says so itself.
+    defaults: [(&'static str, Value); 3],
 }
 
-impl Dress {
+impl RequestMeta {
     pub(super) fn new(era: Era, client: &ConnectionClient) -> Self {
-        let mut capabilities = client.capabilities.clone();
-        // The newer protocol has no word for it: who wants to know the roots asks in a request.
+        let mut capabilities = client.modern_capabilities.clone();
+        // The modern era does not have it: a server asks for roots in a result.
         if let Some(Value::Object(roots)) = capabilities.get_mut("roots") {
             roots.shift_remove("listChanged");
         }
-        let introduction = [
+        let defaults = [
             (PROTOCOL_VERSION, json!(versions::MODERN)),
             (CLIENT_INFO, client.info.clone()),
             (CLIENT_CAPABILITIES, Value::Object(capabilities)),
         ];
-        Self { era, introduction }
+        Self { era, defaults }
     }
 
-    /// The parameters of a request. To a modern server each says who speaks; a client that does not
-    /// say it, or says it once in its own handshake, is introduced. To a legacy server none does: it
-    /// would be taken for a request of the other lifecycle.
+    /// The parameters of a request. To a modern server each says who the client is; where it does
+    /// not, the defaults do. To a legacy server none does: it would take it for a modern request.
     pub(super) fn request(&self, params: Option<Value>) -> Result<Option<Value>, ErrorObject> {
         let mut params = match params {
             None | Some(Value::Null) => None,
@@ -47,7 +46,7 @@ impl Dress {
                 let meta = params.entry("_meta").or_insert_with(|| json!({}));
                 let meta =
                     meta.as_object_mut().ok_or_else(|| invalid("`_meta` must be an object"))?;
-                for (key, value) in &self.introduction {
+                for (key, value) in &self.defaults {
                     meta.entry(*key).or_insert_with(|| value.clone());
                 }
             }
@@ -77,7 +76,7 @@ fn strip(params: &mut JsonObject) {
         meta.retain(|key, _| {
             ![PROTOCOL_VERSION, CLIENT_INFO, CLIENT_CAPABILITIES].contains(&key.as_str())
         });
-        // What was there for the lifecycle alone is no `_meta` of the request.
+        // The `_meta` was there for the era alone.
         if meta.is_empty() && before > 0 {
             params.remove("_meta");
         }
@@ -92,41 +91,48 @@ fn invalid(why: &str) -> ErrorObject {
 mod tests {
     use super::*;
 
-    fn dress(era: Era) -> Dress {
+    fn request_meta(era: Era) -> RequestMeta {
         let capabilities = json!({ "roots": { "listChanged": true } });
         let capabilities = capabilities.as_object().unwrap().clone();
-        Dress::new(
+        RequestMeta::new(
             era,
-            &ConnectionClient { info: json!({ "name": "ada", "odd": 1 }), capabilities },
+            &ConnectionClient {
+                info: json!({ "name": "ada", "odd": 1 }),
+                legacy_capabilities: JsonObject::new(),
+                modern_capabilities: capabilities,
+            },
         )
     }
 
     #[test]
     fn a_modern_server_is_told_who_speaks_by_the_request_or_for_it() {
-        let dress = dress(Era::Modern);
+        let request_meta = request_meta(Era::Modern);
         let introduced = json!({ "_meta": {
             PROTOCOL_VERSION: versions::MODERN,
             CLIENT_INFO: { "name": "ada", "odd": 1 },
             CLIENT_CAPABILITIES: { "roots": {} },
         } });
-        assert_eq!(dress.request(None).unwrap(), Some(introduced));
+        assert_eq!(request_meta.request(None).unwrap(), Some(introduced));
         let own = json!({ "a": 1, "_meta": {
             PROTOCOL_VERSION: "2027-01-01", CLIENT_INFO: {}, CLIENT_CAPABILITIES: {}, "progressToken": "t",
         } });
-        assert_eq!(dress.request(Some(own.clone())).unwrap(), Some(own));
-        assert!(dress.request(Some(json!([1]))).is_err());
-        assert!(dress.request(Some(json!({ "_meta": 1 }))).is_err());
+        assert_eq!(request_meta.request(Some(own.clone())).unwrap(), Some(own));
+        assert!(request_meta.request(Some(json!([1]))).is_err());
+        assert!(request_meta.request(Some(json!({ "_meta": 1 }))).is_err());
     }
 
     #[test]
-    fn a_legacy_server_hears_nothing_of_the_other_lifecycle() {
-        let dress = dress(Era::Legacy);
-        assert_eq!(dress.request(None).unwrap(), None);
+    fn a_legacy_server_gets_nothing_of_the_modern_era() {
+        let request_meta = request_meta(Era::Legacy);
+        assert_eq!(request_meta.request(None).unwrap(), None);
         let own = json!({ "a": 1, "_meta": { PROTOCOL_VERSION: versions::MODERN, "x": 1 } });
-        assert_eq!(dress.request(Some(own)).unwrap(), Some(json!({ "a": 1, "_meta": { "x": 1 } })));
+        assert_eq!(
+            request_meta.request(Some(own)).unwrap(),
+            Some(json!({ "a": 1, "_meta": { "x": 1 } }))
+        );
         let own = json!({ "a": 1, "_meta": { PROTOCOL_VERSION: versions::MODERN } });
-        assert_eq!(dress.request(Some(own)).unwrap(), Some(json!({ "a": 1 })));
+        assert_eq!(request_meta.request(Some(own)).unwrap(), Some(json!({ "a": 1 })));
         let empty = json!({ "_meta": {} });
-        assert_eq!(dress.request(Some(empty.clone())).unwrap(), Some(empty));
+        assert_eq!(request_meta.request(Some(empty.clone())).unwrap(), Some(empty));
     }
 }
