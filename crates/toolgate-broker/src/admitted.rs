@@ -72,7 +72,7 @@ pub trait RawChannel: fmt::Debug + Send + Sync + 'static {
     fn era(&self) -> Era;
 
     /// The result of `initialize` or `server/discover`, as the server sent it.
-    fn greeting(&self) -> &Value;
+    fn server_info(&self) -> &Value;
 
     /// Sends a request, and returns the result as the server sent it.
     fn request(
@@ -267,7 +267,7 @@ impl Broker {
         handler: Arc<dyn ConnectionHandler>,
     ) -> Result<Arc<dyn RawChannel>, ConnectFailure> {
         let spec = ServerSpec { remembered_era: Some(era), ..spec.clone() };
-        Ok(Arc::new(RawConnection::open(&spec, client, handler).await?))
+        Ok(Arc::new(spec.open_connection(&client, handler).await?))
     }
 
     /// Passes a notification of a client on. Requests without an id are not passed on: they would
@@ -286,8 +286,8 @@ impl RawChannel for RawConnection {
         Self::era(self)
     }
 
-    fn greeting(&self) -> &Value {
-        Self::greeting(self)
+    fn server_info(&self) -> &Value {
+        Self::handshake(self)
     }
 
     fn request(

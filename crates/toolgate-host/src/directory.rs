@@ -4,7 +4,7 @@ use std::{collections::HashMap, fmt, sync::Arc};
 
 use parking_lot::{Mutex, RwLock};
 use toolgate_catalog::ServerName;
-use toolgate_registry::{Entry, Registry, Skill, Skills};
+use toolgate_registry::{Registry, RegistryEntry, Skill, Skills};
 use toolgate_search::{Query, SearchIndex, ServerText, StrategyName, ToolKey, ToolText};
 
 use crate::settings::ServerSetup;
@@ -24,7 +24,7 @@ pub struct ServerDirectory {
 pub(crate) struct DirectoryIndex {
     indexed: RwLock<IndexedEntries>,
     /// The latest entries of the registries.
-    listed: Mutex<Arc<Vec<Entry>>>,
+    listed: Mutex<Arc<Vec<RegistryEntry>>>,
 }
 
 struct IndexedEntries {
@@ -38,7 +38,7 @@ pub(crate) enum DirectoryEntry {
     /// A server of the configuration, or one that a person has consented to.
     Server(ServerName),
     /// A server of a registry.
-    Listed(Arc<Entry>),
+    Listed(Arc<RegistryEntry>),
     /// A skill.
     Skill(Arc<Skill>),
 }
@@ -86,7 +86,7 @@ impl DirectoryIndex {
 
     /// Updates the entries of the registries, if they have changed. Takes a while for a large
     /// registry.
-    pub(crate) fn list(&self, entries: &Arc<Vec<Entry>>) {
+    pub(crate) fn list(&self, entries: &Arc<Vec<RegistryEntry>>) {
         let mut listed = self.listed.lock();
         if Arc::ptr_eq(&listed, entries) {
             return;

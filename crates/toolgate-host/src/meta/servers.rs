@@ -51,7 +51,7 @@ pub(super) async fn find(session: &Session, request: &FindRequest) -> Value {
     let limit = request.limit.map_or(FOUND, |Whole(limit)| limit).clamp(1, MAX_FOUND);
     let mut notes = Vec::new();
     if let Some(registry) = &host.settings().directory.registry {
-        let known = registry.known().await;
+        let known = registry.servers().await;
         let (inner, entries) = (Arc::clone(&host.inner), known.entries);
         // If that fails, the earlier entries are searched.
         let _ = tokio::task::spawn_blocking(move || inner.directory.list(&entries)).await;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolgate_host::{Host, HostSettings, ServerDirectory, Session};
 use toolgate_mcp::{ErrorObject, JsonObject};
-use toolgate_registry::{Registry, RegistrySettings, Source};
+use toolgate_registry::{Registry, RegistrySettings, ServerSource};
 use toolgate_store::{ChoiceFile, Store};
 use toolgate_testkit::{Builtin, Fixture, RegistryEndpoint, RunningHttp};
 use toolgate_upstream::{CallOptions, InputHandler, InputRequest};
@@ -84,7 +84,7 @@ impl Place {
     }
 
     pub(crate) fn host(&self) -> Host {
-        let sources = vec![Source::Url(self.registry.url().to_owned())];
+        let sources = vec![ServerSource::Url(self.registry.url().to_owned())];
         let settings = RegistrySettings { sources, max_age: Duration::ZERO, cache: None };
         let registry = Some(Arc::new(Registry::new(settings)));
         Host::start(HostSettings {
