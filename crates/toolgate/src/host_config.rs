@@ -20,7 +20,7 @@ use toolgate_models::embeddings::{
     ApiKey, EndpointEncoder, EndpointError, EndpointSettings, FolderError, Prefixes, open_folder,
 };
 use toolgate_policy::{NewTools, PolicySettings, definitions::Lock};
-use toolgate_registry::{Registry, RegistrySettings, Skills, Source, read_skills};
+use toolgate_registry::{Registry, RegistrySettings, ServerSource as Source, Skills, read_skills};
 use toolgate_sandbox::{PoolSettings, RunLimits};
 use toolgate_search::encoder::Encoder;
 use toolgate_store::{
