@@ -18,7 +18,7 @@ use crate::{
     spec::ServerSpec,
 };
 
-/// Is told what happens. Called from the servers' tasks: it must return soon.
+/// Is told of events. Called from the tasks of the servers: it must return soon.
 pub trait ServerObserver: Send + Sync + 'static {
     /// A server listed its tools, at its start or after a change.
     fn listed(&self, server: &ServerName, handshake: &Handshake, listing: Listing);
@@ -177,7 +177,7 @@ impl ServerPool {
         }
     }
 
-    /// How it stands with a server.
+    /// The state of a server.
     pub fn state(&self, server: &str) -> Option<ServerState> {
         self.server(server).map(|server| server.state())
     }

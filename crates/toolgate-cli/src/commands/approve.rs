@@ -34,7 +34,7 @@ pub(crate) fn run(
 ) -> Result<ExitCode, Failure> {
     let loaded = load::load(globals)?;
     let files = files(&loaded)?;
-    let store = load::store().ok_or_else(super::no_place)?;
+    let store = load::store().ok_or_else(super::no_data_folder)?;
     let journal = store.journal().map_err(approvals::unusable)?;
     let Some(id) = &arguments.id else { return list(&files, &journal, arguments, printer) };
     if let Some(call) = approvals::find(&journal, id)? {
@@ -214,5 +214,5 @@ fn files(loaded: &Loaded) -> Result<Vec<(Option<String>, ChoiceFile)>, Failure> 
     let names: Vec<Option<String>> = all.filter(wanted).collect();
     let files =
         names.into_iter().map(|name| Some((name.clone(), loaded.choices(name.as_deref())?)));
-    files.collect::<Option<_>>().ok_or_else(super::no_place)
+    files.collect::<Option<_>>().ok_or_else(super::no_data_folder)
 }
