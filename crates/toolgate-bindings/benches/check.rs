@@ -1,7 +1,7 @@
 //! What it costs to read a script before it runs.
 
 use serde_json::{json, value::to_raw_value};
-use toolgate_bindings::check::{Found, Language, Lookup, check};
+use toolgate_bindings::check::{Language, Lookup, LookupResult, check};
 
 fn main() {
     divan::main();
@@ -10,7 +10,7 @@ fn main() {
 struct Tools;
 
 impl Lookup for Tools {
-    fn look_up(&mut self, names: &[String]) -> Vec<Found> {
+    fn look_up(&mut self, names: &[String]) -> Vec<LookupResult> {
         let schema = json!({
             "type": "object",
             "properties": {"since": {"type": "string"}, "level": {"enum": ["error", "warning"]}},
@@ -19,7 +19,7 @@ impl Lookup for Tools {
         });
         let tool = |name: &String| {
             let input_schema = to_raw_value(&schema).ok()?;
-            Some(Found::Tool { name: name.clone(), input_schema })
+            Some(LookupResult::Tool { name: name.clone(), input_schema })
         };
         names.iter().filter_map(tool).collect()
     }

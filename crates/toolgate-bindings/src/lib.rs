@@ -42,14 +42,13 @@ mod reader;
 mod shape;
 mod text;
 mod typescript;
-mod wrapped;
 
 use serde_json::Value;
 
 pub use limits::MAX_DECLARATION_BYTES;
+pub use module::wraps_result;
 pub use python::PYTHON_PREAMBLE;
 pub use shape::Shape;
-pub use wrapped::wraps_result;
 
 /// A tool, as far as its declaration needs it.
 #[derive(Debug, Clone, Copy)]

@@ -7,7 +7,6 @@
 mod documentation;
 mod object;
 mod reference;
-mod scalar;
 
 use std::collections::HashMap;
 

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::SystemTime};
 
 use parking_lot::Mutex;
-use toolgate_policy::{Grant, GrantId, Grants, Moment, Request, Scope};
+use toolgate_policy::{Grant, GrantId, GrantRequest, GrantScope, Grants, Timestamp};
 use toolgate_store::{GrantRow, Journal, JournalError};
 
 /// The grants in force. Read again whenever the journal has changed; without a journal they live as
@@ -27,13 +27,13 @@ impl GrantBook {
 
     /// A grant that covers the call. One that is good for a single call is used up, once, whichever
     /// process comes first. Touches the disk.
-    pub(crate) fn take(&self, request: &Request<'_>) -> Result<Option<GrantId>, JournalError> {
+    pub(crate) fn take(&self, request: &GrantRequest<'_>) -> Result<Option<GrantId>, JournalError> {
         let mut kept = self.kept.lock();
         self.refresh(&mut kept)?;
         loop {
             let Some(grant) = kept.grants.covers(request) else { return Ok(None) };
             let id = grant.id.clone();
-            if grant.scope != Scope::Once {
+            if grant.scope != GrantScope::Once {
                 return Ok(Some(id));
             }
             kept.grants.revoke(&id);
@@ -58,7 +58,7 @@ impl GrantBook {
     }
 
     /// Forgets the grants of a session or a run that is over. Touches the disk.
-    pub(crate) fn end(&self, over: &Scope) -> Result<(), JournalError> {
+    pub(crate) fn end(&self, over: &GrantScope) -> Result<(), JournalError> {
         let mut kept = self.kept.lock();
         self.refresh(&mut kept)?;
         let ids: Vec<GrantId> = kept
@@ -103,9 +103,9 @@ pub fn write_grant(journal: &Journal, grant: &Grant) -> Result<(), JournalError>
 }
 
 /// What time it is.
-pub fn now() -> Moment {
+pub fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Moment(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
 fn row(grant: &Grant) -> GrantRow {

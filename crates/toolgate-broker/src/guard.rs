@@ -5,7 +5,9 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use parking_lot::RwLock;
 use serde_json::Value;
 use toolgate_catalog::{Definition, Fingerprint, ServerName, Tool, ToolId};
-use toolgate_policy::{Decision, Policy, PolicySettings, Request, Scope, ToolPolicy, Verdict};
+use toolgate_policy::{
+    Decision, GrantRequest, GrantScope, Policy, PolicySettings, ToolPolicy, Verdict,
+};
 use toolgate_store::{Approval, ApprovalState, Journal, JournalError};
 use toolgate_telemetry::Telemetry;
 use toolgate_upstream::{CallError, CallOptions};
@@ -169,15 +171,15 @@ impl Guard {
 
     /// Forgets what was granted for a session.
     pub(crate) fn end_session(&self, session: &SessionContext) {
-        self.end(&Scope::Session(Arc::clone(session.id())));
+        self.end(&GrantScope::Session(Arc::clone(session.id())));
     }
 
     /// Forgets what was granted for a run.
     pub(crate) fn end_run(&self, run: &RunContext) {
-        self.end(&Scope::Run(Arc::clone(run.id())));
+        self.end(&GrantScope::Run(Arc::clone(run.id())));
     }
 
-    fn end(&self, over: &Scope) {
+    fn end(&self, over: &GrantScope) {
         if let Err(error) = self.grants.end(over) {
             tracing::warn!("{error}");
         }
@@ -190,7 +192,7 @@ impl Guard {
     ) -> Result<Option<String>, JournalError> {
         let (grants, inquiry) = (Arc::clone(&self.grants), inquiry.clone());
         aside(move || {
-            let request = Request {
+            let request = GrantRequest {
                 caller: &inquiry.identity,
                 tool: &inquiry.tool,
                 endpoint: inquiry.endpoint,

@@ -22,7 +22,7 @@ use std::{
 use serde_json::{Map, Value, json};
 use toolgate_catalog::ServerName;
 use toolgate_host::{AuditSettings, CodeSettings, Host, HostSettings, ServerSetup, Session};
-use toolgate_policy::{Label, LabelSet, Mode, Origin, Rule, ServerPolicy, Target, Verdict};
+use toolgate_policy::{Label, LabelSet, Mode, Rule, RuleOrigin, RuleTarget, ServerPolicy, Verdict};
 use toolgate_sandbox::{Language, PoolSettings};
 use toolgate_store::Store;
 use toolgate_testkit::{Builtin, Fixture};
@@ -203,12 +203,12 @@ fn host(part: Part, folder: &Path) -> Host {
 
 /// Twenty, of all kinds; the last of them lets the calls through.
 fn rules() -> Vec<Rule> {
-    let origin = |number: usize| Origin::Configured {
+    let origin = |number: usize| RuleOrigin::Configured {
         path: format!("policy.rules[{number}]").into(),
         place: None,
     };
     let rule = |number: usize, server: Option<&str>, tool: Option<&str>, verdict: Verdict| {
-        Rule::new(Target::read(server, tool).expect("a pattern"), verdict, origin(number))
+        Rule::new(RuleTarget::read(server, tool).expect("a pattern"), verdict, origin(number))
     };
     let mut rules: Vec<Rule> = (0..9)
         .map(|number| rule(number, None, Some(&format!("other{number}_delete_*")), Verdict::Deny))

@@ -13,6 +13,7 @@ mod eval;
 mod findings;
 mod grants;
 mod inspect;
+mod install;
 mod login;
 mod logout;
 mod logs;
@@ -75,6 +76,8 @@ pub(crate) async fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode, Fai
         Command::Config(arguments) => config::run(globals, &arguments, printer),
         Command::Eval(arguments) => eval::run(globals, &arguments, printer).await,
         Command::Demo(arguments) => demo::run(&arguments, printer).await,
+        Command::Completions(arguments) => Ok(install::completions(&arguments, printer)),
+        Command::Man(arguments) => install::man(&arguments, printer),
         // Answered before anything else is started.
         Command::SandboxWorker => Err(Failure::usage("a worker takes no other arguments")),
         Command::DemoServer { name } => demo::serve(&name),

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use toolgate_config::Gateway;
+use toolgate_config::GatewayConfig;
 use toolgate_gateway::{
     AccessControl, CredentialRequirement, HttpLimits, HttpSettings, IssuerSettings,
 };
@@ -23,7 +23,7 @@ pub(crate) fn read_address(text: &str) -> Result<SocketAddr, &'static str> {
 }
 
 /// The door of an address. One that other machines reach is not opened to everybody.
-pub(crate) fn door(gateway: &Gateway, address: SocketAddr) -> Result<AccessControl, Failure> {
+pub(crate) fn door(gateway: &GatewayConfig, address: SocketAddr) -> Result<AccessControl, Failure> {
     let is_public = !address.ip().is_loopback();
     let is_closed = is_public || gateway.require_token;
     let mut door = AccessControl::new(if is_closed {
@@ -79,18 +79,17 @@ pub(crate) fn door(gateway: &Gateway, address: SocketAddr) -> Result<AccessContr
 }
 
 /// Puts what the configuration says into the settings of an endpoint.
-pub(crate) fn apply(gateway: &Gateway, door: AccessControl, settings: &mut HttpSettings) {
-    let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+pub(crate) fn apply(gateway: &GatewayConfig, door: AccessControl, settings: &mut HttpSettings) {
     settings.access = door;
     settings.allowed_hosts.clone_from(&gateway.allowed_hosts);
     settings.allowed_origins.clone_from(&gateway.allowed_origins);
     settings.limits = HttpLimits {
-        connections: size(gateway.max_connections),
-        body_bytes: size(gateway.max_body_bytes),
-        header_bytes: size(gateway.max_header_bytes),
-        sessions: size(gateway.max_sessions),
-        sessions_per_caller: size(gateway.max_sessions_per_caller),
-        in_flight: size(gateway.max_requests_in_flight),
+        connections: gateway.max_connections,
+        body_bytes: gateway.max_body_bytes,
+        header_bytes: gateway.max_header_bytes,
+        sessions: gateway.max_sessions,
+        sessions_per_caller: gateway.max_sessions_per_caller,
+        in_flight: gateway.max_requests_in_flight,
         session_idle: Duration::from_secs(gateway.session_idle_seconds),
         ..settings.limits.clone()
     };

@@ -11,7 +11,7 @@ use toolgate::{
     ExposureMode, Format, HostConfig, HostConfigError, HostEnvironment, HostSettings, PoolSettings,
     Store, VaultKey,
 };
-use toolgate_config::{CodeMode, Problem, ServerEntry, Severity};
+use toolgate_config::{CodeModeConfig, Problem, ProblemSeverity, ServerConfig};
 use toolgate_host::CodeSettings;
 use toolgate_policy::PolicySettings;
 use toolgate_store::{DamagedChoices, WRITABLE};
@@ -99,7 +99,7 @@ fn worker() -> Option<PoolSettings> {
 
 /// The default limits of scripts.
 pub(crate) fn code() -> Option<CodeSettings> {
-    Some(toolgate::code_settings(&CodeMode::default(), worker()?))
+    Some(toolgate::code_settings(&CodeModeConfig::default(), worker()?))
 }
 
 /// Sends the telemetry that is still queued, for a short time.
@@ -167,12 +167,12 @@ pub(crate) fn report(loaded: &Loaded, printer: &mut Printer) {
 
 /// Whether something in the configuration costs a server.
 pub(crate) fn has_errors(problems: &[Problem]) -> bool {
-    problems.iter().any(|problem| problem.severity == Severity::Error)
+    problems.iter().any(|problem| problem.severity == ProblemSeverity::Error)
 }
 
 impl Loaded {
     /// The server called `name`, or what may have been meant.
-    pub(crate) fn server(&self, name: &str) -> Result<&ServerEntry, Failure> {
+    pub(crate) fn server(&self, name: &str) -> Result<&ServerConfig, Failure> {
         let servers = &self.configuration.servers;
         if let Some(found) = servers.iter().find(|server| server.name == name) {
             return Ok(found);

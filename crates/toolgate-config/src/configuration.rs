@@ -1,229 +1,364 @@
-//! The settings that the rest of toolgate works with.
+//! The configuration as a whole.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
-use std::time::Duration;
 
-use toolgate_policy::{LabelSet, PolicySettings, Trust};
+use serde_json::{Value as Json, json};
+use toolgate_policy::{PolicySettings, Rule, RuleTarget, ServerName, ServerPolicy};
 
-use crate::{
-    Approval, AuditLogging, CodeMode, Gateway, Namespace, Problem, Registry, Secret, TelemetryKey,
-    ToolSearch,
-};
+use crate::code_mode::{self, CodeModeConfig};
+use crate::document::{Member, Object, Value};
+use crate::gateway::{self, GatewayConfig};
+use crate::namespace::{self, NamespaceConfig, NamespaceKeys};
+use crate::position::printable;
+use crate::rule;
+use crate::scope::{FileReader, Location, Scope};
+use crate::section::{Definitions, Section, map_schema, section, strings_schema};
+use crate::server::{self, ServerConfig, ServerSettings};
+use crate::services::{self, AuditConfig, RegistryConfig, TelemetryConfig};
+use crate::tool_search::{self, ToolSearchConfig};
+use crate::{Format, MAX_SERVERS, Problem, ProblemSeverity, keys, policy};
 
 /// What a configuration file says, as far as it can be used.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Configuration {
     /// The servers in the order of the file, the unusable and the disabled ones included, so that
     /// a status page can show them.
-    pub servers: Vec<ServerEntry>,
+    pub servers: Vec<ServerConfig>,
     /// When tools are deferred and how they are found.
-    pub tool_search: ToolSearch,
+    pub tool_search: ToolSearchConfig,
     /// Whether scripts may run, and what they may use.
-    pub code_mode: CodeMode,
+    pub code_mode: CodeModeConfig,
     /// Who may call what: the `policy` key, and what the servers and their tools say of approvals,
-    /// labels and trust. What is not understood of it denies.
+    /// labels and trust. What cannot be read of it denies.
     pub policy: PolicySettings,
     /// How decisions and calls are recorded.
-    pub audit: AuditLogging,
-    /// Where traces and metrics go.
-    pub telemetry: TelemetryKey,
-    /// Who may come in over the network, and what they may ask.
-    pub gateway: Gateway,
-    /// Where servers that are not in the file can be found.
-    pub registry: Registry,
-    /// Folders of skills, as they are written; relative ones are meant from the file's own folder.
+    pub audit: AuditConfig,
+    /// Where traces and metrics go. What is not set is taken from the standard environment variables,
+    /// by the program that starts telemetry. `None` sends nothing, whatever the environment says.
+    pub telemetry: Option<TelemetryConfig>,
+    /// Who may connect over the network, and how much they may ask.
+    pub gateway: GatewayConfig,
+    /// Where servers are found that are not in the file.
+    pub registry: RegistryConfig,
+    /// Folders of skills, as they are written. Relative ones start at the folder of the file.
     pub skills: Vec<PathBuf>,
     /// Sets of servers that are served apart, in the order of the file.
-    pub namespaces: Vec<Namespace>,
+    pub namespaces: Vec<NamespaceConfig>,
     /// What is wrong with the file, in the order of the file; at most
     /// [`MAX_PROBLEMS`](crate::MAX_PROBLEMS).
     pub problems: Vec<Problem>,
 }
 
-/// One server of the file.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ServerEntry {
-    /// Its key in the file: 1 to 128 characters, none of them a control character, unique.
-    pub name: String,
-    /// How to reach it, or the first problem that prevents it. That problem is in
-    /// [`Configuration::problems`] too, unless there are too many.
-    pub transport: Result<Transport, Problem>,
-    /// Everything else.
-    pub settings: ServerSettings,
+section! {
+    /// The configuration of toolgate: the MCP servers behind it, and how their tools are shown.
+    pub(crate) struct ConfigurationKeys as "Configuration" keys {
+        /// Where editors find this schema.
+        "$schema" => |_| json!({ "type": "string" });
+        /// The servers, by name.
+        "mcpServers" => |definitions| bounded::<ServerSettings>(definitions, MAX_SERVERS);
+        /// When tools are deferred and how they are found.
+        "toolSearch" => Definitions::reference::<ToolSearchConfig>;
+        /// Whether agents may run scripts, and what these may use; `false` for no scripts.
+        "codeMode" => or_false::<CodeModeConfig>;
+        /// Who may connect over the network, and how much they may ask.
+        "gateway" => Definitions::reference::<GatewayConfig>;
+        /// Where servers are found that are not in this file. Nowhere, unless it is set.
+        "registry" => Definitions::reference::<RegistryConfig>;
+        /// Folders of skills: each a folder with a `SKILL.md`, of which the front matter has `name`,
+        /// `description` and `mcp-servers`. Relative ones start at the folder of this file.
+        "skills" => |definitions| {
+            let mut schema = strings_schema(definitions);
+            schema["maxItems"] = services::MOST.into();
+            schema
+        };
+        /// Sets of servers that `toolgate serve --http` serves apart, at `/mcp/NAME`, by name.
+        "namespaces" => |definitions| bounded::<NamespaceKeys>(definitions, namespace::MOST);
+        /// Who may call what.
+        "policy" => policy::schema;
+        /// How decisions and calls are recorded; `false` for not at all.
+        "audit" => or_false::<AuditConfig>;
+        /// Where traces and metrics go, by OpenTelemetry. What is not set is taken from the environment
+        /// (`OTEL_EXPORTER_OTLP_ENDPOINT` and so on); `false` for nowhere.
+        "telemetry" => or_false::<TelemetryConfig>;
+    }
 }
 
-/// How to reach a server.
+/// The JSON Schema of `toolgate.json`, by which editors complete and check it.
 ///
-/// `Debug` shows neither arguments nor the URL's path and query, which may hold credentials that
-/// came from variables.
-#[derive(Clone, PartialEq, Eq)]
-pub enum Transport {
-    /// A process that speaks MCP on its standard input and output.
-    Stdio {
-        /// The program, a path or a name to look up in `PATH`.
-        command: String,
-        /// Its arguments.
-        args: Vec<String>,
-        /// Variables to set for it, beside those it inherits.
-        env: BTreeMap<String, Secret>,
-        /// The folder to start it in.
-        cwd: Option<PathBuf>,
-    },
-    /// An endpoint.
-    Http {
-        /// A valid `http` or `https` URL with a host.
-        url: String,
-        /// Headers to send with every request; names are valid and values fit for a header.
-        headers: BTreeMap<String, Secret>,
-        /// What it speaks.
-        dialect: HttpDialect,
-    },
+/// It describes toolgate's own keys. Those of other clients are allowed, as they are in the file.
+pub fn json_schema() -> Json {
+    let mut definitions = Definitions::default();
+    let mut schema = ConfigurationKeys::schema(&mut definitions);
+    schema["title"] = "toolgate configuration".into();
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
+    schema["$defs"] = definitions.0.into();
+    schema
 }
 
-/// What an endpoint speaks.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum HttpDialect {
-    /// Streamable HTTP, or HTTP+SSE where it does not take that.
-    #[default]
-    Any,
-    /// HTTP+SSE, the older transport.
-    Sse,
+/// At most so many objects of one kind by name.
+fn bounded<S: Section>(definitions: &mut Definitions, most: usize) -> Json {
+    let mut schema = map_schema::<S>(definitions);
+    schema["maxProperties"] = most.into();
+    schema
 }
 
-/// The settings of a server beside its transport.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ServerSettings {
-    /// What its tools' names begin with; empty for nothing. Unless set, the server's name.
-    pub prefix: Option<String>,
-    /// What the server is for, shown where its own text would be.
-    pub description: Option<String>,
-    /// Whether its tools are deferred, whatever the thresholds say.
-    pub defer_loading: Option<bool>,
-    /// Whether the server is started only when it is needed.
-    pub lazy: bool,
-    /// How long nobody calls the server before it is stopped, to be started again with the next
-    /// call. Never, if `None`.
-    pub idle_timeout: Option<Duration>,
-    /// Whether the server is served at all.
-    pub enabled: bool,
-    /// How long the server may take to start and answer the handshake.
-    pub connect_timeout: Duration,
-    /// How long a call may take without a sign of progress.
-    pub call_idle_timeout: Duration,
-    /// How long a call may take at all.
-    pub call_total_timeout: Duration,
-    /// The largest result that is accepted from a call.
-    pub max_result_bytes: usize,
-    /// Whether arguments are checked against a tool's schema before the call.
-    pub validate_arguments: bool,
-    /// Which of its tools exist for toolgate.
-    pub tool_filter: ToolFilter,
-    /// Whether what it says of its tools is believed.
-    pub trust: Trust,
-    /// What is said of the data of its tools, unless they have their own labels.
-    pub labels: LabelSet,
-    /// Settings of single tools, by the name that the server gives them.
-    pub tools: BTreeMap<String, ToolSettings>,
-    /// How to log in, where the server asks for it.
-    pub oauth: OAuth,
+/// A section that a boolean switches.
+fn or_false<S: Section>(definitions: &mut Definitions) -> Json {
+    json!({ "anyOf": [definitions.reference::<S>(), { "type": "boolean" }] })
 }
 
-/// How to log in at a server. Nothing of it is needed where the server's authorization server
-/// registers whoever comes.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct OAuth {
-    /// Who we are, where that was agreed beforehand.
-    pub client_id: Option<String>,
-    /// The secret that goes with it.
-    pub client_secret: Option<Secret>,
-    /// The `https` URL of a document that says who we are.
-    pub client_metadata_url: Option<String>,
-    /// What to ask for, in place of what the server says that it needs.
-    pub scopes: Vec<String>,
-    /// The port of 127.0.0.1 that the browser comes back to; a free one where unset.
-    pub redirect_port: Option<u16>,
+/// The servers read so far.
+#[derive(Default)]
+struct ServerList {
+    servers: Vec<ServerConfig>,
+    names: HashSet<String>,
+    /// What they say of who may call what.
+    policies: BTreeMap<ServerName, ServerPolicy>,
+    /// Whether there is a key that must have been meant to hold servers.
+    is_misspelt: bool,
+    is_full: bool,
 }
 
-/// Which tools of a server exist for toolgate: the others are neither listed nor callable.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ToolFilter {
-    /// Only these, if set.
-    pub include: Option<BTreeSet<String>>,
-    /// Not these, even if included.
-    pub exclude: BTreeSet<String>,
-}
-
-/// The settings of one tool.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ToolSettings {
-    /// Whether the tool is deferred, whatever its server says.
-    pub defer_loading: Option<bool>,
-    /// Whether its arguments are checked, whatever its server says.
-    pub validate_arguments: Option<bool>,
-    /// Whether its calls need an approval.
-    pub approval: Option<Approval>,
-    /// What is said of its data, whatever its server says.
-    pub labels: Option<LabelSet>,
-}
-
-impl ToolFilter {
-    /// Whether a tool exists for toolgate, by the name that the server gives it.
-    pub fn admits(&self, tool: &str) -> bool {
-        !self.exclude.contains(tool)
-            && self.include.as_ref().is_none_or(|include| include.contains(tool))
-    }
-}
-
-impl ServerSettings {
-    /// After how long a lazy server is stopped, unless it is said.
-    pub const LAZY_IDLE_TIMEOUT: Duration = Duration::from_mins(30);
-}
-
-impl Default for ServerSettings {
-    fn default() -> Self {
-        Self {
-            prefix: None,
-            description: None,
-            defer_loading: None,
-            lazy: false,
-            idle_timeout: None,
-            enabled: true,
-            connect_timeout: Duration::from_secs(30),
-            call_idle_timeout: Duration::from_mins(1),
-            call_total_timeout: Duration::from_mins(10),
-            max_result_bytes: 16 * 1024 * 1024,
-            validate_arguments: true,
-            tool_filter: ToolFilter::default(),
-            trust: Trust::default(),
-            labels: LabelSet::EMPTY,
-            tools: BTreeMap::new(),
-            oauth: OAuth::default(),
-        }
-    }
-}
-
-impl fmt::Debug for Transport {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Stdio { command, args, env, cwd } => formatter
-                .debug_struct("Stdio")
-                .field("command", command)
-                .field("args", &format_args!("[{} arguments]", args.len()))
-                .field("env", env)
-                .field("cwd", cwd)
-                .finish(),
-            Self::Http { url, headers, dialect } => {
-                let parsed = url::Url::parse(url).ok();
-                let host = parsed.as_ref().and_then(url::Url::host_str).unwrap_or("?");
-                formatter
-                    .debug_struct("Http")
-                    .field("host", &host)
-                    .field("headers", headers)
-                    .field("dialect", dialect)
-                    .finish_non_exhaustive()
+/// Reads the settings of a file.
+pub(crate) fn read(root: &Object<'_>, format: Format, mut file: FileReader<'_>) -> Configuration {
+    let mut scope = Scope::new(root, Location::default(), &mut file);
+    let scope = &mut scope;
+    let mut list = ServerList::default();
+    let mut configuration =
+        Configuration { telemetry: Some(TelemetryConfig::default()), ..Configuration::default() };
+    let (mut namespaces, mut policy) = (None, None);
+    // The rules that deny every call where the policy cannot be read.
+    let mut denials = Vec::new();
+    for member in &root.members {
+        match (&*member.key, &member.node.value) {
+            (_, Value::Null) | ("$schema", _) => {}
+            (key, _) if keys::CONTAINERS.contains(&key) => list.read(scope, member),
+            // The settings of VS Code hold the servers one level down; Gemini CLI has an `mcp` of
+            // its own without servers.
+            ("mcp", Value::Object(object)) => {
+                if let Some(inner) = object.get("servers") {
+                    scope.within(object, scope.at.value(member), |scope| list.read(scope, inner));
+                }
+            }
+            ("toolSearch", _) => {
+                configuration.tool_search =
+                    tool_search::read(scope, member, ToolSearchConfig::default());
+            }
+            ("codeMode", _) => configuration.code_mode = code_mode::read(scope, member),
+            ("gateway", _) => configuration.gateway = gateway::read(scope, member),
+            ("registry", _) => configuration.registry = services::read_registry(scope, member),
+            ("skills", _) => configuration.skills = services::read_skills(scope, member),
+            // Read below: they build on the rest, wherever that is in the file.
+            ("namespaces", _) => namespaces = Some(member),
+            ("policy", _) => policy = Some(policy::read(scope, member, policy::base())),
+            ("audit", _) => configuration.audit = services::read_audit(scope, member),
+            ("telemetry", _) => configuration.telemetry = services::read_telemetry(scope, member),
+            (key, _) => {
+                let near = keys::nearest(key, ConfigurationKeys::KEYS);
+                report_misspelt(scope, member, near);
+                list.is_misspelt |= near == Some("mcpServers");
+                if near == Some("policy") {
+                    denials.push(denial(scope, member));
+                }
             }
         }
+    }
+    denials.extend(report_replaced(scope));
+    if !denials.is_empty() {
+        policy.get_or_insert_with(policy::base).rules.append(&mut denials);
+    }
+    let has_sources = !configuration.registry.sources.is_empty();
+    if list.servers.is_empty() && !has_sources && !list.is_misspelt && !list.is_full {
+        let hint = no_servers_hint(root, format);
+        scope.file.complain_of_file("the file has no MCP servers", hint);
+    }
+    let base = policy.clone().unwrap_or_else(policy::base);
+    configuration.policy = PolicySettings { servers: list.policies, ..policy.unwrap_or_default() };
+    configuration.servers = list.servers;
+    if let Some(member) = namespaces {
+        configuration.namespaces = namespace::read(scope, member, &configuration, &base);
+    }
+    configuration.problems = file.finish();
+    configuration
+}
+
+impl ServerList {
+    /// Reads the servers of one key.
+    fn read(&mut self, scope: &mut Scope<'_, '_>, container: &Member<'_>) {
+        let Value::Object(object) = &container.node.value else {
+            let kind = container.node.value.kind();
+            let predicate = format!("must be an object with a key for each server, but is {kind}");
+            scope.error(container, &predicate, "");
+            self.is_misspelt = true;
+            return;
+        };
+        let is_gemini = object.members.iter().any(|member| {
+            matches!(&member.node.value, Value::Object(entry) if entry.get("httpUrl").is_some())
+        });
+        scope.within(object, scope.at.value(container), |scope| {
+            for replaced in &object.replaced {
+                scope.report_replaced_key(&replaced.key, replaced.later_offset);
+            }
+            for member in &object.members {
+                let is_text = matches!(member.node.value, Value::String(_));
+                if is_text && keys::is_comment(&member.key) {
+                    continue;
+                }
+                let at = scope.at.key(member);
+                if let Some(predicate) = self.refusal(&member.key) {
+                    scope.complain(ProblemSeverity::Error, &at, &predicate, "");
+                    if self.is_full {
+                        return;
+                    }
+                    continue;
+                }
+                self.names.insert(member.key.to_string());
+                let server = server::read(scope, member, is_gemini);
+                if let Some(policy) = server.settings.policy(scope.file, &at) {
+                    self.policies.insert(server.name.as_str().into(), policy);
+                }
+                self.servers.push(server);
+            }
+        });
+    }
+
+    /// Why a server of this name cannot be added.
+    fn refusal(&mut self, name: &str) -> Option<String> {
+        const LONGEST_NAME: usize = 128;
+        if self.servers.len() >= MAX_SERVERS {
+            self.is_full = true;
+            return Some(format!(
+                "is one server too many: this one and those after it are ignored, since a file \
+                 may have at most {MAX_SERVERS}"
+            ));
+        }
+        if name.is_empty() || name.chars().nth(LONGEST_NAME).is_some() {
+            return Some(format!(
+                "is ignored: the name of a server must have 1 to {LONGEST_NAME} characters"
+            ));
+        }
+        let refusal = if name.chars().any(char::is_control) {
+            "is ignored: the name of a server must not have control characters"
+        } else if self.names.contains(name) {
+            "is ignored: a server of this name is already defined further up"
+        } else {
+            return None;
+        };
+        Some(refusal.to_owned())
+    }
+}
+
+/// Reports a key at the top that is near to one of toolgate's own; the others belong to the client
+/// whose file this is.
+fn report_misspelt(scope: &mut Scope<'_, '_>, member: &Member<'_>, near: Option<&str>) {
+    let Some(near) = near else { return };
+    // Without these two, there is nothing to serve or nothing to hold it back.
+    let is_grave = matches!(near, "mcpServers" | "policy");
+    let severity = if is_grave { ProblemSeverity::Error } else { ProblemSeverity::Warning };
+    let predicate = match near {
+        "policy" => "is not a known key; every call is denied",
+        _ => "is not a known key; it is ignored",
+    };
+    let at = scope.at.key(member);
+    scope.complain(severity, &at, predicate, &format!("did you mean `{near}`?"));
+}
+
+/// Reports those keys at the top that are written twice and mean something to toolgate. Of two
+/// policies none is to be chosen: every call is denied.
+fn report_replaced(scope: &mut Scope<'_, '_>) -> Option<Rule> {
+    let mut rule = None;
+    let object = scope.object;
+    for replaced in &object.replaced {
+        let (key, offset) = (&*replaced.key, replaced.later_offset);
+        if let Some(member) = object.get(key).filter(|_| key == "policy") {
+            scope.refuse_replaced_key(key, offset, "remove the others");
+            rule = Some(denial(scope, member));
+        } else if ConfigurationKeys::KEYS.contains(&key) || keys::CONTAINERS.contains(&key) {
+            scope.report_replaced_key(key, offset);
+        }
+    }
+    rule
+}
+
+/// The rule that denies every call, since a policy cannot be read.
+fn denial(scope: &Scope<'_, '_>, member: &Member<'_>) -> Rule {
+    rule::denial(scope.file, &scope.at.value(member), RuleTarget::default())
+}
+
+/// What to do about a file without servers, by what the file looks like.
+fn no_servers_hint(root: &Object<'_>, format: Format) -> String {
+    let is_server = |value: &Value<'_>| {
+        matches!(value, Value::Object(entry)
+            if ["command", "url", "serverUrl", "httpUrl"].iter().any(|key| entry.get(key).is_some()))
+    };
+    if let Some(member) = root.members.iter().find(|member| is_server(&member.node.value)) {
+        let name = printable(&member.key);
+        return format!("put `{name}` and the other servers under a key `mcpServers`");
+    }
+    if let Some(Value::Object(projects)) = root.get("projects").map(|member| &member.node.value) {
+        let has_servers = projects.members.iter().any(|project| {
+            matches!(&project.node.value, Value::Object(project)
+                if matches!(project.get("mcpServers"), Some(Member { node, .. })
+                    if matches!(&node.value, Value::Object(servers) if !servers.members.is_empty())))
+        });
+        if has_servers {
+            return "the servers under `projects` belong to one folder each; copy those you want \
+                    to `mcpServers` at the top of the file"
+                .to_owned();
+        }
+    }
+    match format {
+        Format::Jsonc => concat!(
+            "add one, such as { \"mcpServers\": { \"files\": { \"command\": \"npx\", \"args\": ",
+            "[\"-y\", \"@modelcontextprotocol/server-filesystem\", \".\"] } } }",
+        ),
+        Format::Toml => {
+            "add one, such as [mcp_servers.docs] with url = \"https://example.com/mcp\""
+        }
+    }
+    .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_schema_tells_defaults_choices_and_bounds() {
+        let schema = json_schema();
+        let search = &schema["$defs"]["ToolSearch"]["properties"];
+        assert_eq!(search["maxResults"]["default"], 5);
+        assert_eq!(search["enabled"]["default"], "auto");
+        assert_eq!(
+            search["strategy"]["enum"],
+            json!(["hybrid", "bm25", "embedding", "keyword", "regex", "subagent", null])
+        );
+        assert_eq!(search["thresholdPercent"]["maximum"], 100);
+        assert_eq!(schema["properties"]["mcpServers"]["maxProperties"], 1_000);
+        let server = &schema["$defs"]["Server"]["properties"];
+        assert_eq!(server["connectTimeoutSeconds"]["default"], 30);
+        assert_eq!(schema["$defs"]["Registry"]["properties"]["cacheHours"]["default"], 24);
+    }
+
+    #[test]
+    fn every_key_is_described_and_optional() {
+        let schema = json_schema();
+        let definitions = schema["$defs"].as_object().unwrap().values();
+        for object in definitions.chain([&schema]) {
+            assert!(object.get("required").is_none(), "{object}");
+            for (key, property) in object["properties"].as_object().unwrap() {
+                assert!(property["description"].is_string(), "{key}: {property}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_operators_of_conditions_are_those_of_the_policy() {
+        let mut keys = crate::rule::ConditionKeys::KEYS.to_vec();
+        let mut operators = toolgate_policy::OPERATORS.to_vec();
+        keys.sort_unstable();
+        operators.sort_unstable();
+        assert_eq!(keys, operators);
     }
 }

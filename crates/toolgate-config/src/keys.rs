@@ -1,191 +1,24 @@
-//! The keys that are known, and the nearest one to a key that is not.
-
-/// The keys of the file itself that are toolgate's own.
-pub(crate) const TOP_LEVEL: &[&str] = &[
-    "$schema",
-    "mcpServers",
-    "toolSearch",
-    "codeMode",
-    "gateway",
-    "registry",
-    "skills",
-    "namespaces",
-    "policy",
-    "audit",
-    "telemetry",
-];
-
-/// The keys of `registry`.
-pub(crate) const REGISTRY: &[&str] = &["sources", "cacheHours"];
-
-/// The keys of a namespace.
-pub(crate) const NAMESPACE: &[&str] = &["servers", "exclusive", "mode", "toolSearch", "policy"];
+//! The keys of other clients, and the nearest key to one that is not known.
 
 /// The keys under which clients keep their servers.
 pub(crate) const CONTAINERS: &[&str] = &["mcpServers", "servers", "context_servers", "mcp_servers"];
 
-/// The keys of `toolSearch`.
-pub(crate) const TOOL_SEARCH: &[&str] = &[
-    "enabled",
-    "deferred",
-    "contextWindow",
-    "thresholdPercent",
-    "tokenThreshold",
-    "toolThreshold",
-    "maxResults",
-    "keepLoadedTools",
-    "instructionsBudget",
-    "strategy",
-    "usageMemory",
-    "tokenCounter",
-    "subagent",
-    "embeddings",
-];
-
-/// The keys of `toolSearch.subagent`.
-pub(crate) const SUBAGENT: &[&str] =
-    &["provider", "endpoint", "model", "apiKey", "candidates", "timeoutSeconds"];
-
-/// The keys of `codeMode`.
-pub(crate) const CODE_MODE: &[&str] = &[
-    "enabled",
-    "timeoutSeconds",
-    "cpuSeconds",
-    "memoryMb",
-    "stackKb",
-    "warmWorkers",
-    "maxRuns",
-    "maxCalls",
-    "maxCallsInFlight",
-    "maxParallelCalls",
-    "maxResultBytes",
-    "maxOutputBytes",
-    "maxOutputTokens",
-    "journal",
-];
-/// The keys of `codeMode.journal`.
-pub(crate) const JOURNAL: &[&str] = &["runs", "days", "megabytes"];
-
-/// The keys of `gateway`.
-pub(crate) const GATEWAY: &[&str] = &[
-    "requireToken",
-    "allowedHosts",
-    "allowedOrigins",
-    "oauth",
-    "maxConnections",
-    "maxBodyBytes",
-    "maxHeaderBytes",
-    "maxSessions",
-    "maxSessionsPerCaller",
-    "maxRequestsInFlight",
-    "sessionIdleSeconds",
-];
-
-/// The keys of `gateway.oauth`.
-pub(crate) const GATEWAY_OAUTH: &[&str] =
-    &["issuer", "resource", "audience", "jwksUrl", "requiredScopes"];
-
-/// The keys of `toolSearch.embeddings`.
-pub(crate) const EMBEDDINGS: &[&str] = &[
-    "endpoint",
-    "model",
-    "apiKey",
-    "dimensions",
-    "folder",
-    "queryPrefix",
-    "documentPrefix",
-    "timeoutSeconds",
-];
-
-/// The keys of a server that toolgate documents.
-pub(crate) const SERVER: &[&str] = &[
-    "type",
-    "command",
-    "args",
-    "env",
-    "cwd",
-    "url",
-    "headers",
-    "oauth",
-    "prefix",
-    "description",
-    "deferLoading",
-    "lazy",
-    "enabled",
-    "disabled",
-    "idleTimeoutSeconds",
-    "connectTimeoutSeconds",
-    "callIdleTimeoutSeconds",
-    "callTotalTimeoutSeconds",
-    "maxResultBytes",
-    "validateArguments",
-    "includeTools",
-    "excludeTools",
-    "tools",
-    "labels",
-    "trusted",
-];
-
 /// The keys of other clients that mean something to toolgate.
-pub(crate) const SERVER_MAPPED: &[&str] = &[
-    "transport",
-    "serverUrl",
-    "httpUrl",
-    "http_headers",
-    "env_http_headers",
-    "bearer_token_env_var",
-    "env_vars",
-    "timeout",
-    "startup_timeout_sec",
-    "startup_timeout_ms",
-    "tool_timeout_sec",
-    "enabled_tools",
-    "disabled_tools",
-    "disabledTools",
-    "alwaysLoad",
-    "isActive",
-    "source",
-    "settings",
-];
+const SERVER_MAPPED: &str = "\
+    transport serverUrl httpUrl http_headers env_http_headers bearer_token_env_var env_vars \
+    timeout startup_timeout_sec startup_timeout_ms tool_timeout_sec enabled_tools \
+    disabled_tools disabledTools alwaysLoad isActive source settings";
 
 /// The keys of other clients that mean nothing to toolgate and cost nothing to leave out.
 ///
 /// Lists of tools that a client calls without asking are among them on purpose: what was granted
 /// to one program is not granted to another.
-pub(crate) const SERVER_IGNORED: &[&str] = &[
-    "alwaysAllow",
-    "always_allow",
-    "authProviderType",
-    "auth",
-    "autoApprove",
-    "autoStart",
-    "default_tools_approval_mode",
-    "dev",
-    "displayName",
-    "experimental_environment",
-    "extension",
-    "gallery",
-    "icon",
-    "iconPath",
-    "id",
-    "metadata",
-    "name",
-    "oauthScopes",
-    "oauth_resource",
-    "registryUrl",
-    "remote",
-    "required",
-    "sandbox",
-    "sandboxEnabled",
-    "scopes",
-    "supports_parallel_tool_calls",
-    "tags",
-    "targetAudience",
-    "title",
-    "trust",
-    "version",
-    "watchPaths",
-];
+const SERVER_IGNORED: &str = "\
+    alwaysAllow always_allow authProviderType auth autoApprove autoStart \
+    default_tools_approval_mode dev displayName experimental_environment extension gallery \
+    icon iconPath id metadata name oauthScopes oauth_resource registryUrl remote required \
+    sandbox sandboxEnabled scopes supports_parallel_tool_calls tags targetAudience title trust \
+    version watchPaths";
 
 /// The keys of other clients that a server may depend on and that toolgate does not act on, each
 /// with the way out.
@@ -194,48 +27,24 @@ pub(crate) const SERVER_UNSUPPORTED: &[(&str, &str)] = &[
     ("headersHelper", "write the headers under `headers`; their values may use `${NAME}`"),
 ];
 
-/// The keys of `oauth`.
-pub(crate) const OAUTH: &[&str] =
-    &["clientId", "clientSecret", "clientMetadataUrl", "scopes", "redirectPort"];
-
 /// The keys of other clients' `oauth` that mean something to toolgate, or whose meaning is found
 /// out from the server.
-pub(crate) const OAUTH_FOREIGN: &[&str] = &[
-    "audiences",
-    "authServerMetadataUrl",
-    "authorizationUrl",
-    "callbackPort",
-    "enabled",
-    "issuer",
-    "redirectUri",
-    "registrationUrl",
-    "tokenParamName",
-    "tokenUrl",
-];
+pub(crate) const OAUTH_FOREIGN: &str = "\
+    audiences authServerMetadataUrl authorizationUrl callbackPort enabled issuer redirectUri \
+    registrationUrl tokenParamName tokenUrl";
 
-/// The keys of a tool within `tools`.
-pub(crate) const TOOL: &[&str] = &["deferLoading", "validateArguments", "approval", "labels"];
-
-/// The keys of `audit`.
-pub(crate) const AUDIT: &[&str] =
-    &["enabled", "arguments", "required", "maxMegabytes", "keepFiles"];
-
-/// The keys of `telemetry`.
-pub(crate) const TELEMETRY: &[&str] = &["otlpEndpoint", "headers", "serviceName"];
-
-/// The keys of `policy`.
-pub(crate) const POLICY: &[&str] =
-    &["default", "rules", "flow", "newTools", "findings", "claims", "labels"];
-
-/// The keys of a rule.
-pub(crate) const RULE: &[&str] =
-    &["server", "tool", "annotations", "trusted", "when", "verdict", "reason"];
-
-/// The keys of a rule's `when`.
-pub(crate) const WHEN: &[&str] = &["arguments", "carries", "to", "steeredBy"];
-
-/// The keys that hold something back: one that is misspelt or written twice must not let more through.
+/// The keys that protect something: one that is misspelt or written twice must not let more through.
 pub(crate) const PROTECTING: &[&str] = &["approval", "labels", "policy", "trusted"];
+
+/// Whether a list of keys with spaces between has a key.
+pub(crate) fn is_listed(keys: &str, key: &str) -> bool {
+    keys.split_whitespace().any(|known| known == key)
+}
+
+/// Whether a key of a server is known from another client, and toolgate reads or ignores it.
+pub(crate) fn is_of_other_client(key: &str) -> bool {
+    is_listed(SERVER_MAPPED, key) || is_listed(SERVER_IGNORED, key)
+}
 
 /// What people write for a key of another name.
 const SYNONYMS: &[(&str, &str)] = &[
@@ -294,6 +103,12 @@ fn normalise(key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::configuration::ConfigurationKeys;
+    use crate::section::Section as _;
+    use crate::server::ServerSettings;
+
+    const SERVER: &[&str] = ServerSettings::KEYS;
+    const TOP_LEVEL: &[&str] = ConfigurationKeys::KEYS;
 
     #[test]
     fn near_keys_are_found() {
@@ -317,12 +132,9 @@ mod tests {
 
     #[test]
     fn no_key_is_in_two_tables() {
-        let unsupported = SERVER_UNSUPPORTED.iter().map(|(key, _)| key);
-        let mut all: Vec<_> = [SERVER, SERVER_MAPPED, SERVER_IGNORED]
-            .into_iter()
-            .flatten()
-            .chain(unsupported)
-            .collect();
+        let unsupported = SERVER_UNSUPPORTED.iter().map(|(key, _)| *key);
+        let listed = [SERVER_MAPPED, SERVER_IGNORED].into_iter().flat_map(str::split_whitespace);
+        let mut all: Vec<_> = SERVER.iter().copied().chain(listed).chain(unsupported).collect();
         let count = all.len();
         all.sort_unstable();
         all.dedup();

@@ -5,7 +5,7 @@
 //! those of VS Code (`servers`), Windsurf (`serverUrl`), Gemini CLI (`httpUrl`), Codex
 //! (`config.toml`) and Zed (`context_servers`) are understood too.
 //!
-//! This room is pure: it reads no file and no environment, both come in as arguments.
+//! This crate is pure: it reads no file and no environment; both are passed as arguments.
 //!
 //! ```
 //! use toolgate_config::{Format, Transport, parse};
@@ -28,16 +28,12 @@
 //! ```
 //!
 //! One wrong setting never costs more than the server it belongs to. What cannot be understood
-//! becomes a [`Problem`] with its place in the file and the way out; only a file whose syntax is
+//! becomes a [`Problem`] with its position in the file and the way out; only a file whose syntax is
 //! broken is refused as a whole, with a [`ConfigError`].
 
-mod audit;
-mod choice;
 mod code_mode;
 mod configuration;
 mod document;
-mod embeddings;
-mod error;
 mod expand;
 mod gateway;
 mod keys;
@@ -45,35 +41,27 @@ mod namespace;
 mod policy;
 mod position;
 mod problem;
-mod read;
-mod registry;
-mod schema;
+mod rule;
+mod scope;
 mod secret;
-mod subagent;
-mod telemetry;
+mod section;
+mod server;
+mod services;
 mod tool_search;
+mod transport;
 
 use std::path::Path;
 
-pub use audit::AuditLogging;
-pub use code_mode::{CodeMode, RunJournal};
-pub use configuration::{
-    Configuration, HttpDialect, OAuth, ServerEntry, ServerSettings, ToolFilter, ToolSettings,
-    Transport,
-};
-pub use embeddings::{EmbeddingSource, Embeddings};
-pub use error::ConfigError;
-pub use gateway::{Gateway, GatewayOauth};
-pub use namespace::{ExposureMode, Namespace};
-pub use problem::{Position, Problem, Severity};
-pub use registry::{Registry, RegistrySource};
-pub use schema::json_schema;
+pub use code_mode::{CodeModeConfig, JournalConfig};
+pub use configuration::{Configuration, json_schema};
+pub use gateway::{GatewayConfig, OauthConfig};
+pub use namespace::{ExposureMode, NamespaceConfig};
+pub use problem::{ConfigError, Problem, ProblemSeverity, SourcePosition};
 pub use secret::Secret;
-pub use subagent::{ChatProviderName, Subagent};
-pub use telemetry::TelemetryKey;
-pub use tool_search::{DeferredMode, SearchStrategy, TokenCounter, ToolSearch, ToolSearchMode};
-/// What happens to a call of a tool.
-pub use toolgate_policy::Verdict as Approval;
+pub use server::{LoginConfig, ServerConfig, ServerSettings, ToolConfig};
+pub use services::{AuditConfig, RegistryConfig, TelemetryConfig};
+pub use tool_search::{ChatProviderName, EmbeddingsConfig, SubagentConfig, ToolSearchConfig};
+pub use transport::Transport;
 
 /// The largest file that is read.
 pub const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
@@ -119,5 +107,6 @@ pub fn parse(
 ) -> Result<Configuration, ConfigError> {
     let source = position::SourceText::new(text, source_name);
     let root = document::read(&source, format)?;
-    Ok(read::read(&root, format, &source, environment))
+    let file = scope::FileReader::new(&source, expand::Expander::new(environment));
+    Ok(configuration::read(&root, format, file))
 }

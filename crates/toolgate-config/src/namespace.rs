@@ -1,13 +1,18 @@
-//! Sets of servers that are served apart.
+//! The `namespaces` key: sets of servers that are served apart.
 
+use toolgate_catalog::{DeferredStyle, RequestedMode};
 use toolgate_policy::PolicySettings;
 
-use crate::choice::choice;
-use crate::{DeferredMode, ToolSearch, ToolSearchMode};
+use crate::document::Member;
+use crate::scope::Scope;
+use crate::section::{
+    Definitions, Flag, Section as _, Word, Wrong, choices, section, strings_schema,
+};
+use crate::{Configuration, ProblemSeverity, ToolSearchConfig, policy, tool_search};
 
 /// Some of the servers, served at a path of their own: an entry of the `namespaces` key.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Namespace {
+pub struct NamespaceConfig {
     /// What the path ends with: 1 to 64 lower-case letters, digits, `-` and `_`.
     pub name: String,
     /// Its servers, each of them a server of the file.
@@ -16,10 +21,29 @@ pub struct Namespace {
     pub exclusive: bool,
     /// When tools are deferred and how they are found: what the file says for all, where the
     /// namespace does not say otherwise.
-    pub tool_search: ToolSearch,
+    pub tool_search: ToolSearchConfig,
     /// Who may call what in it: the policy of the file, the servers included, with the rules and labels
     /// of the namespace after it, and in its place what else the namespace says.
     pub policy: PolicySettings,
+}
+
+section! {
+    /// Some of the servers, served at a path of their own.
+    pub(crate) struct NamespaceKeys as "Namespace" keys {
+        /// Its servers, by their names in this file.
+        "servers" => strings_schema;
+        /// What differs from the `toolSearch` of the file.
+        "toolSearch" => Definitions::reference::<ToolSearchConfig>;
+        /// What differs from the `policy` of the file. Rules and labels are added to those of the file, so
+        /// that what is denied there is denied here; the rest replaces what the file says.
+        "policy" => policy::schema;
+    } {
+        /// Whether its servers are left out at `/mcp`.
+        "exclusive" => exclusive: bool = false, Flag(Wrong::Becomes(true));
+        /// What an agent is shown: every tool (`direct`), the meta-tools with a list that is fixed
+        /// (`stable`) or grows (`dynamic`), scripts (`code`). Unless set, as `toolSearch` says.
+        "mode" => mode: Option<ExposureMode> = None, Word::<ExposureMode>(Wrong::Ignored);
+    }
 }
 
 /// What a session lists, in one word.
@@ -39,29 +63,109 @@ pub enum ExposureMode {
     Code,
 }
 
-choice!(
-    ExposureMode,
-    "auto" => Auto,
-    "direct" => Direct,
-    "deferred" => Deferred,
-    "stable" => Stable,
-    "dynamic" => Dynamic,
-    "code" => Code,
-);
+choices! {
+    ExposureMode: "auto" => Auto, "direct" => Direct, "deferred" => Deferred, "stable" => Stable,
+        "dynamic" => Dynamic, "code" => Code;
+}
 
 impl ExposureMode {
     /// Writes the mode into the settings that it stands for.
-    pub fn apply(self, search: &mut ToolSearch) {
-        search.enabled = match self {
-            Self::Auto => ToolSearchMode::Auto,
-            Self::Direct => ToolSearchMode::Off,
-            Self::Code => ToolSearchMode::Code,
-            Self::Deferred | Self::Stable | Self::Dynamic => ToolSearchMode::On,
+    pub fn apply(self, search: &mut ToolSearchConfig) {
+        (search.enabled, search.deferred) = match self {
+            Self::Auto => (RequestedMode::Auto, search.deferred),
+            Self::Direct => (RequestedMode::Direct, search.deferred),
+            Self::Deferred => (RequestedMode::Deferred, search.deferred),
+            Self::Stable => (RequestedMode::Deferred, DeferredStyle::Stable),
+            Self::Dynamic => (RequestedMode::Deferred, DeferredStyle::Dynamic),
+            Self::Code => (RequestedMode::Code, search.deferred),
         };
-        match self {
-            Self::Stable => search.deferred = DeferredMode::Stable,
-            Self::Dynamic => search.deferred = DeferredMode::Dynamic,
-            _ => {}
-        }
     }
+}
+
+/// How many namespaces are read.
+pub(crate) const MOST: usize = 100;
+/// The longest name.
+const LONGEST_NAME: usize = 64;
+
+/// Reads the namespaces. One that cannot be read is left out, with an error: it would show what was
+/// to be kept apart. Their policies build on `base`.
+pub(crate) fn read(
+    scope: &mut Scope<'_, '_>,
+    member: &Member<'_>,
+    configuration: &Configuration,
+    base: &PolicySettings,
+) -> Vec<NamespaceConfig> {
+    let hint = "write `\"namespaces\": { \"work\": { \"servers\": [\"…\"] } }`";
+    let namespaces = scope.section(member, ProblemSeverity::Error, "", hint, |scope| {
+        let mut namespaces = Vec::new();
+        for member in &scope.object.members {
+            if let Some(predicate) = refusal(&member.key, namespaces.len()) {
+                let at = scope.at.key(member);
+                scope.complain(ProblemSeverity::Error, &at, &predicate, "");
+                continue;
+            }
+            namespaces.extend(read_one(scope, member, configuration, base));
+        }
+        namespaces
+    });
+    namespaces.unwrap_or_default()
+}
+
+fn refusal(name: &str, count: usize) -> Option<String> {
+    let plain = |character: char| {
+        character.is_ascii_lowercase() || character.is_ascii_digit() || "-_".contains(character)
+    };
+    if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(plain) {
+        return Some(format!(
+            "is ignored: the name of a namespace must have 1 to {LONGEST_NAME} lower-case letters, \
+             digits, `-` and `_`, since it is part of a path"
+        ));
+    }
+    (count >= MOST).then(|| format!("is ignored: a file may have at most {MOST} namespaces"))
+}
+
+fn read_one(
+    scope: &mut Scope<'_, '_>,
+    member: &Member<'_>,
+    configuration: &Configuration,
+    base: &PolicySettings,
+) -> Option<NamespaceConfig> {
+    let namespace = scope.section(member, ProblemSeverity::Error, "", "", |scope| {
+        scope.report_unknown::<NamespaceKeys>();
+        if scope.first_error.is_some() {
+            // Nobody knows what it was to protect.
+            return None;
+        }
+        let Some(listed) = scope.object.get("servers") else {
+            scope.at.offset = member.key_offset;
+            scope.require("servers", "add `\"servers\": [\"…\"]`");
+            return None;
+        };
+        let mut servers: Vec<String> = Vec::new();
+        for (name, at) in scope.strings(listed)? {
+            if !configuration.servers.iter().any(|server| server.name == name) {
+                let predicate = "names no server of this file; it is ignored";
+                scope.complain(ProblemSeverity::Warning, &at, predicate, "");
+            } else if !servers.iter().any(|server| server == name) {
+                servers.push(name.to_owned());
+            }
+        }
+        let mut keys = NamespaceKeys::default();
+        keys.read_keys(scope);
+        let mut tool_search = configuration.tool_search.clone();
+        if let Some(member) = scope.object.get("toolSearch") {
+            tool_search = tool_search::read(scope, member, tool_search);
+        }
+        if let Some(mode) = keys.mode {
+            mode.apply(&mut tool_search);
+        }
+        let mut policy = configuration.policy.clone();
+        if let Some(member) = scope.object.get("policy") {
+            let servers = policy.servers;
+            policy = policy::read(scope, member, PolicySettings { servers, ..base.clone() });
+        }
+        let name = member.key.to_string();
+        Some(NamespaceConfig { name, servers, exclusive: keys.exclusive, tool_search, policy })
+    });
+    namespace.flatten()
 }

@@ -1,200 +1,135 @@
-//! The words of the policy, and its part of the JSON Schema.
+//! The `policy` key.
 
-use std::collections::BTreeMap;
-
-use schemars::JsonSchema;
-use serde_json::Value;
+use serde_json::json;
 use toolgate_policy::{
-    Claims, Findings, FlowMode, Hint, Label, MAX_RULES, Mode, NewTools, Verdict,
+    Claims, Findings, FlowMode, Hint, Label, LabelSet, MAX_RULES, Mode, NewTools, PolicySettings,
+    RuleTarget, Verdict,
 };
 
-use crate::choice::{Choice, Named};
+use crate::ProblemSeverity;
+use crate::document::{Member, Value};
+use crate::rule::{self, RuleKeys};
+use crate::scope::Scope;
+use crate::section::{Choice, Definitions, Word, Wrong, choices, section};
 
-impl Choice for Verdict {
-    const CHOICES: &'static [(&'static str, Self)] =
-        &[("allow", Self::Allow), ("ask", Self::Ask), ("deny", Self::Deny)];
+choices! {
+    Verdict: "allow" => Allow, "ask" => Ask, "deny" => Deny;
+    Mode: "allow" => Allow, "ask" => Ask, "ask-always" => AskAlways, "deny-writes" => DenyWrites,
+        "deny" => Deny;
+    Claims: "all" => All, "trusted" => Trusted;
+    FlowMode: "content" => Content, "labels" => Labels, "off" => Off;
+    NewTools: "allow" => Allow, "hold" => Hold;
+    Findings: "warn" => Warn, "hold" => Hold;
+    Label: "private" => Private, "untrusted" => Untrusted, "egress" => Egress;
+    Hint: "readOnlyHint" => ReadOnlyHint, "destructiveHint" => DestructiveHint,
+        "idempotentHint" => IdempotentHint, "openWorldHint" => OpenWorldHint;
 }
 
-impl Choice for Mode {
-    const CHOICES: &'static [(&'static str, Self)] = &[
-        ("allow", Self::Allow),
-        ("ask", Self::Ask),
-        ("ask-always", Self::AskAlways),
-        ("deny-writes", Self::DenyWrites),
-        ("deny", Self::Deny),
-    ];
-}
-
-impl Choice for Claims {
-    const CHOICES: &'static [(&'static str, Self)] =
-        &[("all", Self::All), ("trusted", Self::Trusted)];
-}
-
-impl Choice for FlowMode {
-    const CHOICES: &'static [(&'static str, Self)] =
-        &[("content", Self::Content), ("labels", Self::Labels), ("off", Self::Off)];
-}
-
-impl Choice for NewTools {
-    const CHOICES: &'static [(&'static str, Self)] =
-        &[("allow", Self::Allow), ("hold", Self::Hold)];
-}
-
-impl Choice for Findings {
-    const CHOICES: &'static [(&'static str, Self)] = &[("warn", Self::Warn), ("hold", Self::Hold)];
-}
-
-impl Choice for Label {
-    const CHOICES: &'static [(&'static str, Self)] =
-        &[("private", Self::Private), ("untrusted", Self::Untrusted), ("egress", Self::Egress)];
-}
-
-impl Choice for Hint {
-    const CHOICES: &'static [(&'static str, Self)] = &[
-        ("readOnlyHint", Self::ReadOnlyHint),
-        ("destructiveHint", Self::DestructiveHint),
-        ("idempotentHint", Self::IdempotentHint),
-        ("openWorldHint", Self::OpenWorldHint),
-    ];
+section! {
+    /// Who may call what.
+    ///
+    /// A matching `deny` beats everything. Otherwise the most specific rule that applies decides: one
+    /// tool before a pattern of names, that before an annotation, that before a server, that before all
+    /// tools, and within each a rule with conditions before one without. Of equally specific rules the
+    /// later one decides. Rules about data answer a question of their own; the stricter answer holds.
+    pub(crate) struct PolicyKeys as "Policy" keys {
+        /// What holds for tools that no rule speaks of. `ask` and `deny-writes` let read-only tools
+        /// through; `ask-always` does not. Unless set, `ask`.
+        "default" => |_| Mode::schema();
+        /// The rules.
+        "rules" => |definitions| {
+            let rule = definitions.reference::<RuleKeys>();
+            json!({ "type": "array", "items": rule, "maxItems": MAX_RULES })
+        };
+        /// How it is judged which data a call carries: by `content` that is found in its arguments, by
+        /// `labels` that the run has touched, or not at all. Unless set, `content`.
+        "flow" => |_| FlowMode::schema();
+        /// What becomes of tools that a known server did not have before. Unless set, `allow`.
+        "newTools" => |_| NewTools::schema();
+        /// What becomes of tools in whose definition something is suspicious: hidden characters, instructions
+        /// aimed at the model, a name that can be taken for another server's. With `hold` they are held back
+        /// until somebody approves them. Unless set, `warn`.
+        "findings" => |_| Findings::schema();
+        /// Whose claims count that a tool is harmless: those of `all` servers or of `trusted` ones.
+        /// Unless set, `all`.
+        "claims" => |_| Claims::schema();
+        /// Labels of tools, by exposed names, `server/tool` and patterns of them.
+        "labels" => |_| json!({ "type": "object", "additionalProperties": Label::list_schema() });
+    }
 }
 
 /// One word for what holds unless a rule says otherwise, or all of it.
-#[derive(JsonSchema)]
-#[schemars(untagged, inline)]
-#[expect(dead_code, reason = "the variants are read by the derive alone")]
-pub(crate) enum PolicyFile {
-    Mode(Named<Mode>),
-    Policy(PolicyObject),
+pub(crate) fn schema(definitions: &mut Definitions) -> serde_json::Value {
+    json!({ "anyOf": [Mode::schema(), definitions.reference::<PolicyKeys>()] })
 }
 
-/// Who may call what.
-///
-/// A matching `deny` beats everything. Otherwise the most specific rule that applies decides: one
-/// tool before a pattern of names, that before an annotation, that before a server, that before all
-/// tools, and within each a rule with conditions before one without. Of equally specific rules the
-/// later one decides. Rules about data answer a question of their own; the stricter answer holds.
-#[derive(JsonSchema)]
-#[schemars(rename = "Policy", rename_all = "camelCase")]
-#[expect(dead_code, reason = "the fields are read by the derive alone")]
-pub(crate) struct PolicyObject {
-    /// What holds for tools that no rule speaks of. `ask` and `deny-writes` let read-only tools
-    /// through; `ask-always` does not. Unless set, `ask`.
-    default: Option<Named<Mode>>,
-    /// The rules.
-    #[schemars(length(max = MAX_RULES))]
-    rules: Option<Vec<RuleFile>>,
-    /// How it is judged which data a call carries: by `content` that is found in its arguments, by
-    /// `labels` that the run has touched, or not at all. Unless set, `content`.
-    flow: Option<Named<FlowMode>>,
-    /// What becomes of tools that a known server did not have before. Unless set, `allow`.
-    new_tools: Option<Named<NewTools>>,
-    /// What becomes of tools in whose definition something is suspicious: hidden characters, instructions
-    /// aimed at the model, a name that can be taken for another server's. With `hold` they are held back
-    /// until somebody approves them. Unless set, `warn`.
-    findings: Option<Named<Findings>>,
-    /// Whose claims count that a tool is harmless: those of `all` servers or of `trusted` ones.
-    /// Unless set, `all`.
-    claims: Option<Named<Claims>>,
-    /// Labels of tools, by exposed names, `server/tool` and patterns of them.
-    labels: Option<BTreeMap<String, OneOrMany<Named<Label>>>>,
+/// What a policy builds on where there is none: whoever writes a policy wants to be asked, also
+/// where it does not say so.
+pub(crate) fn base() -> PolicySettings {
+    PolicySettings::of_mode(Mode::Ask)
 }
 
-/// A rule: which calls, and what becomes of them.
-#[derive(JsonSchema)]
-#[schemars(rename = "Rule", rename_all = "camelCase")]
-#[expect(dead_code, reason = "the fields are read by the derive alone")]
-pub(crate) struct RuleFile {
-    /// The server, or a pattern of servers.
-    server: Option<String>,
-    /// The tool: its exposed name, `server/tool` or, beside a `server`, its own name; or a pattern
-    /// with `*` and `?`; or a list of these.
-    tool: Option<OneOrMany<String>>,
-    /// What is to be assumed of the tool, after its server's claims.
-    annotations: Option<AnnotationsFile>,
-    /// Whether its server is trusted.
-    trusted: Option<bool>,
-    /// What must hold of the call.
-    when: Option<WhenFile>,
-    /// What becomes of the call.
-    verdict: Option<Named<Verdict>>,
-    /// Why, for the person who is asked and the model that is refused.
-    #[schemars(length(max = 500))]
-    reason: Option<String>,
+/// Reads a policy that builds on another: its rules and labels come after those that are there, and
+/// the rest replaces what is there. A mistake in it never lets more through: what cannot be read
+/// denies, asks more often or holds back, and is an error.
+pub(crate) fn read(
+    scope: &mut Scope<'_, '_>,
+    member: &Member<'_>,
+    mut policy: PolicySettings,
+) -> PolicySettings {
+    if let Some(mode) = Mode::from_value(&member.node.value) {
+        return PolicySettings { mode, ..policy };
+    }
+    let at = scope.at.value(member);
+    let Value::Object(object) = &member.node.value else {
+        let predicate = format!("must be {} or an object; every call is denied", Mode::names());
+        let hint = "to be asked before a tool changes something, write `\"policy\": \"ask\"`";
+        scope.error(member, &predicate, hint);
+        policy.rules.push(rule::denial(scope.file, &at, RuleTarget::default()));
+        return PolicySettings { mode: Mode::Deny, ..policy };
+    };
+    let mut scope = Scope::new(object, at, scope.file);
+    scope.refuse_replaced();
+    scope.refuse_unknown::<PolicyKeys>();
+    // A misspelt `rules` must not be a policy without rules, nor one of two a policy without the other.
+    let is_misspelt = scope.first_error.is_some();
+    policy.rules.extend(rule::read_all(&mut scope));
+    if is_misspelt {
+        policy.rules.push(rule::denial(scope.file, &scope.at, RuleTarget::default()));
+    }
+    policy.labels.extend(labels(&mut scope));
+    read_word(&mut scope, "default", &mut policy.mode, Mode::Deny);
+    read_word(&mut scope, "claims", &mut policy.claims, Claims::Trusted);
+    read_word(&mut scope, "flow", &mut policy.flow, FlowMode::Labels);
+    read_word(&mut scope, "findings", &mut policy.findings, Findings::Hold);
+    read_word(&mut scope, "newTools", &mut policy.new_tools, NewTools::Hold);
+    policy
 }
 
-/// Claims of a server about a tool. What is not claimed is the worst.
-#[derive(JsonSchema)]
-#[schemars(rename = "Annotations", rename_all = "camelCase")]
-#[expect(dead_code, reason = "the fields are read by the derive alone")]
-#[expect(clippy::struct_field_names, reason = "these are the names of MCP")]
-pub(crate) struct AnnotationsFile {
-    /// The tool changes nothing.
-    read_only_hint: Option<bool>,
-    /// What it changes may be lost.
-    destructive_hint: Option<bool>,
-    /// A second call with the same arguments changes nothing more.
-    idempotent_hint: Option<bool>,
-    /// It deals with things outside of its server.
-    open_world_hint: Option<bool>,
+/// Reads a word; one that cannot be read becomes the strictest.
+fn read_word<C: Choice>(scope: &mut Scope<'_, '_>, key: &str, value: &mut C, strictest: C) {
+    *value = scope.setting(key, &Word(Wrong::Becomes(strictest))).unwrap_or(*value);
 }
 
-/// What must hold of a call.
-#[derive(JsonSchema)]
-#[schemars(rename = "When", rename_all = "camelCase")]
-#[expect(dead_code, reason = "the fields are read by the derive alone")]
-pub(crate) struct WhenFile {
-    /// Of its arguments, by JSON pointer (`/options/force`) or names with dots (`options.force`);
-    /// `*` stands for every element. What cannot be judged counts against the call.
-    arguments: Option<BTreeMap<String, ConditionFile>>,
-    /// The arguments carry data with one of these labels.
-    carries: Option<OneOrMany<Named<Label>>>,
-    /// The tool has one of these labels.
-    to: Option<OneOrMany<Named<Label>>>,
-    /// Data with one of these labels has a say in the call.
-    steered_by: Option<OneOrMany<Named<Label>>>,
-}
-
-/// What must hold of an argument: all that is set.
-#[derive(JsonSchema)]
-#[schemars(rename = "Condition", rename_all = "camelCase")]
-#[expect(dead_code, reason = "the fields are read by the derive alone")]
-pub(crate) struct ConditionFile {
-    /// It is this value.
-    equals: Option<Value>,
-    /// It is one of these values.
-    #[schemars(length(min = 1, max = 1_000))]
-    r#in: Option<Vec<Value>>,
-    /// The whole text matches this regular expression.
-    #[schemars(length(min = 1, max = 1_000))]
-    matches: Option<String>,
-    /// With false, a part of the text may match. Unless set, true.
-    anchored: Option<bool>,
-    /// The text begins with this.
-    #[schemars(length(min = 1, max = 4_096))]
-    prefix: Option<String>,
-    /// The path is this folder or in it, after `.` and `..`. `${NAME}` stands for an environment
-    /// variable.
-    #[schemars(length(min = 1, max = 4_096))]
-    under: Option<String>,
-    /// The number is less than this.
-    less: Option<f64>,
-    /// The number is greater than this.
-    greater: Option<f64>,
-    /// Whether the argument is there, and not null.
-    exists: Option<bool>,
-    /// The URL has this host, or one of these.
-    host: Option<OneOrMany<String>>,
-    /// Whether subdomains of the host count too. Unless set, false.
-    subdomains: Option<bool>,
-}
-
-/// One value or a list of them.
-#[derive(JsonSchema)]
-#[schemars(untagged, inline)]
-#[expect(dead_code, reason = "the variants are read by the derive alone")]
-pub(crate) enum OneOrMany<T> {
-    One(T),
-    Many(Vec<T>),
+/// Labels by pattern. A tool whose labels cannot be read has them all.
+fn labels(scope: &mut Scope<'_, '_>) -> Vec<(RuleTarget, LabelSet)> {
+    let Some(member) = scope.object.get("labels") else { return Vec::new() };
+    let all: LabelSet = Label::ALL.into_iter().collect();
+    let hint = "write `\"labels\": { \"crm_*\": [\"private\"] }`";
+    let labels = scope.nested(member, hint, |scope| {
+        let object = scope.object;
+        let labels = object.members.iter().map(|member| {
+            let labels = scope.words::<Label, _>(member).unwrap_or(all);
+            let target = RuleTarget::read(None, Some(&member.key)).unwrap_or_else(|error| {
+                let (severity, at) = (ProblemSeverity::Error, scope.at.key(member));
+                scope.complain(severity, &at, &error.to_string(), "");
+                RuleTarget::default()
+            });
+            (target, labels)
+        });
+        labels.collect()
+    });
+    labels.unwrap_or_else(|| vec![(RuleTarget::default(), all)])
 }
 
 #[cfg(test)]

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 
-use crate::Position;
+use crate::SourcePosition;
 
 /// How many characters of a long line an excerpt shows on each side of its caret.
 const EXCERPT_SIDE: usize = 50;
 
 /// Where a text begins.
-const START: Position = Position { line: 1, column: 1 };
+const START: SourcePosition = SourcePosition { line: 1, column: 1 };
 
 /// A text and its name in messages.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct SourceText<'a> {
     name: Cow<'a, str>,
     /// The last offset that was looked up, and where it is. Most are looked up in order, so that a
     /// file with a place for each of its lines is walked once.
-    last: Cell<(usize, Position)>,
+    last: Cell<(usize, SourcePosition)>,
 }
 
 impl<'a> SourceText<'a> {
@@ -39,7 +39,7 @@ impl<'a> SourceText<'a> {
     }
 
     /// The line and column of an offset; one past the end counts as the end.
-    pub(crate) fn position(&self, offset: usize) -> Position {
+    pub(crate) fn position(&self, offset: usize) -> SourcePosition {
         let offset = self.floor(offset);
         let (from, mut position) = self.last.get();
         let from = if from <= offset {
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     fn at(text: &str, offset: usize) -> (usize, usize) {
-        let Position { line, column } = SourceText::new(text, "test").position(offset);
+        let SourcePosition { line, column } = SourceText::new(text, "test").position(offset);
         (line, column)
     }
 

@@ -1,4 +1,4 @@
-//! What is wrong with a configuration that can still be used.
+//! What is wrong with a configuration.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,21 +7,21 @@ use serde::Serialize;
 
 /// One thing that is wrong with the configuration, and the way out.
 ///
-/// A problem never stops toolgate: an [error](Severity::Error) costs at most the one server it
-/// belongs to, a [warning](Severity::Warning) costs one setting, which keeps its default.
+/// A problem never stops toolgate: an [error](ProblemSeverity::Error) costs at most the one server it
+/// belongs to, a [warning](ProblemSeverity::Warning) costs one setting, which keeps its default.
 ///
 /// The texts hold keys and names from the file, made safe to print, but no values: neither those
 /// of environment variables nor those written in the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
     /// What the problem costs.
-    pub severity: Severity,
+    pub severity: ProblemSeverity,
     /// The name of the file, as it was given to [`parse`](crate::parse).
     pub source: Arc<str>,
     /// Where in the file's structure, such as `mcpServers.github.comand`; empty for the file itself.
     pub path: String,
     /// Where in the file's text.
-    pub position: Position,
+    pub position: SourcePosition,
     /// What is wrong, in one sentence without a full stop.
     pub message: String,
     /// What to do about it, where the message does not already say so.
@@ -31,16 +31,16 @@ pub struct Problem {
 /// What a [`Problem`] costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Severity {
+pub enum ProblemSeverity {
     /// Something is ignored or keeps its default; the server it belongs to is served.
     Warning,
     /// The server it belongs to cannot be used, or there is nothing to serve.
     Error,
 }
 
-/// A place in a text.
+/// A position in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct Position {
+pub struct SourcePosition {
     /// The line, from 1.
     pub line: usize,
     /// The column in characters, from 1.
@@ -66,7 +66,7 @@ impl fmt::Display for Problem {
     }
 }
 
-impl fmt::Display for Severity {
+impl fmt::Display for ProblemSeverity {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Warning => "warning",
@@ -75,8 +75,64 @@ impl fmt::Display for Severity {
     }
 }
 
-impl fmt::Display for Position {
+impl fmt::Display for SourcePosition {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}:{}", self.line, self.column)
     }
+}
+
+/// Why a configuration cannot be read at all.
+///
+/// With any of these nothing of the file is usable: where one setting is wrong there could be
+/// another meaning for all that follows it. Everything that can be confined to one server or one
+/// setting is a [`Problem`] instead.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The text is not valid JSON with comments, or not valid TOML.
+    #[error("{source_name}:{position}: {message}\n{excerpt}")]
+    Syntax {
+        /// The name of the file.
+        source_name: String,
+        /// Where the parser stopped.
+        position: SourcePosition,
+        /// What was expected, in one sentence.
+        message: String,
+        /// The line of the file with a caret under the position.
+        excerpt: String,
+    },
+    /// The file holds something other than an object at its top.
+    #[error(
+        "{source_name}: the file must hold an object with an `mcpServers` key, but it holds {found}"
+    )]
+    NotAnObject {
+        /// The name of the file.
+        source_name: String,
+        /// What it holds, with its article.
+        found: &'static str,
+    },
+    /// The file is larger than [`MAX_FILE_BYTES`](crate::MAX_FILE_BYTES).
+    #[error(
+        "{source_name}: the file has {bytes} bytes, but at most {limit} are read; is it the right file?"
+    )]
+    TooLarge {
+        /// The name of the file.
+        source_name: String,
+        /// Its size.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The file is nested deeper than [`MAX_DEPTH`](crate::MAX_DEPTH).
+    #[error(
+        "{source_name}:{position}: the file is nested deeper than {limit} levels; is it the right file?"
+    )]
+    TooDeep {
+        /// The name of the file.
+        source_name: String,
+        /// Where the level too deep begins.
+        position: SourcePosition,
+        /// The limit.
+        limit: usize,
+    },
 }

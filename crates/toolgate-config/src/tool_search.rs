@@ -1,170 +1,268 @@
-//! When tools are deferred, and how they are found.
+//! The `toolSearch` key: when tools are deferred, and how they are found.
 
-use std::borrow::Cow;
+use std::path::PathBuf;
+use std::time::Duration;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Serialize, Serializer};
+use serde_json::{Value as Json, json};
+use toolgate_catalog::{CostUnit, DeferredStyle, RequestedMode};
+use toolgate_search::StrategyName;
+use url::Url;
 
-use crate::choice::choice;
-use crate::{
-    Embeddings, Subagent,
-    schema::{EmbeddingsFile, SubagentFile},
+use crate::document::{Member, Value};
+use crate::scope::Scope;
+use crate::section::{
+    Definitions, Flag, Plain, Section, Setting, Word, Wrong, choices, custom, integer, number,
+    seconds, section, text, text_schema, whole,
+};
+use crate::{ProblemSeverity, Secret};
+
+section! {
+    /// When tools are deferred and how they are found: the `toolSearch` key.
+    pub struct ToolSearchConfig as "ToolSearch" {
+        /// Whether tools are deferred: `"auto"` defers once any threshold is passed, `true` always,
+        /// `false` never. `"code"` defers all and offers `run_code` in place of `call_tool`.
+        "enabled" => enabled: RequestedMode = RequestedMode::Auto, Enabled;
+        /// What a session sees of deferred tools once they are found: `"stable"` keeps the list of
+        /// tools fixed and routes through `call_tool`, `"dynamic"` adds found tools to the list.
+        "deferred" => deferred: DeferredStyle = DeferredStyle::Stable, Word::<DeferredStyle>(Wrong::Ignored);
+        /// The context window of the model in tokens, of which `thresholdPercent` is a share.
+        "contextWindow" => context_window: u64 = 200_000, whole::<u64>(1_000, 100_000_000);
+        /// Tools are deferred once their definitions take more than this share of the context window,
+        /// in percent.
+        "thresholdPercent" => threshold_percent: f64 = 5.0, number(0.0, 100.0);
+        /// Tools are deferred once their definitions have more than this many characters. Off unless
+        /// set.
+        "tokenThreshold" => token_threshold: Option<u64> = None, whole::<u64>(0, 1_000_000_000);
+        /// Tools are deferred once there are more than this many. Off unless set.
+        "toolThreshold" => tool_threshold: Option<u64> = None, whole::<u64>(0, 1_000_000);
+        /// How many tools a search returns unless it asks for another number.
+        "maxResults" => max_results: usize = 5, integer(1, 100);
+        /// Whether a tool that was found once stays found for the rest of the session.
+        "keepLoadedTools" => keep_loaded_tools: bool = true, Flag(Wrong::Ignored);
+        /// How many tokens of the servers' own `instructions` a session is told at its start, over all
+        /// servers. Longer ones are cut.
+        "instructionsBudget" => instructions_budget: usize = 1_000, integer(0, 100_000);
+        /// How tools are ranked.
+        "strategy" => strategy: StrategyName = StrategyName::Hybrid, Word::<StrategyName>(Wrong::Ignored);
+        /// Whether this machine remembers which query led to which call, so that tools that were of
+        /// use before are found first. `toolgate usage` shows and erases it.
+        "usageMemory" => usage_memory: bool = true, Flag(Wrong::Becomes(false));
+        /// How the cost of definitions is counted.
+        "tokenCounter" => token_counter: CostUnit = CostUnit::Tokens, Word::<CostUnit>(Wrong::Ignored);
+        /// The model that chooses tools with the strategy `subagent`.
+        "subagent" => subagent: Option<SubagentConfig> = None,
+            custom(Definitions::reference::<SubagentConfig>, |scope, member| Some(read_subagent(scope, member)));
+        /// The encoder that says what is near in meaning, in place of the word vectors in the program.
+        "embeddings" => embeddings: Option<EmbeddingsConfig> = None,
+            custom(Definitions::reference::<EmbeddingsConfig>, |scope, member| Some(read_embeddings(scope, member)));
+    }
+}
+
+section! {
+    /// The model that chooses tools with the strategy `subagent`.
+    ///
+    /// `${NAME}` and `${NAME:-default}` in `endpoint`, `model` and `apiKey` stand for environment
+    /// variables.
+    pub struct SubagentConfig as "Subagent" {
+        /// Which requests the endpoint understands. Most understand `openai`.
+        "provider" => provider: ChatProviderName = ChatProviderName::OpenAi, Word::<ChatProviderName>(Wrong::Refused);
+        /// The base URL, to which `/chat/completions` or, for `anthropic`, `/v1/messages` is added.
+        /// Unless set, that of the provider.
+        "endpoint" => endpoint: Option<Secret> = None, custom(text_schema, base_url);
+        /// The name of the model: a small, fast one.
+        "model" => model: String = String::new(), text();
+        /// The endpoint's API key, best as `${NAME}`.
+        "apiKey" => api_key: Option<Secret> = None, custom(text_schema, api_key);
+        /// How many candidates the model is shown.
+        "candidates" => candidates: usize = 24, integer(2, 100);
+        /// How many seconds a search waits for the model.
+        "timeoutSeconds" => timeout: Duration = Duration::from_secs(3), seconds(0.1, 60.0);
+    }
+}
+
+section! {
+    /// What makes vectors of texts: an `endpoint` and its `model`, or the `folder` of a model.
+    ///
+    /// `${NAME}` and `${NAME:-default}` in `endpoint`, `model`, `apiKey` and `folder` stand for
+    /// environment variables.
+    pub struct EmbeddingsConfig as "Embeddings" {
+        /// The base URL of an OpenAI-compatible API, such as `http://localhost:11434/v1`.
+        "endpoint" => endpoint: Option<Secret> = None, custom(text_schema, base_url);
+        /// The name of the endpoint's model.
+        "model" => model: String = String::new(), text();
+        /// The endpoint's API key, best as `${NAME}`.
+        "apiKey" => api_key: Option<Secret> = None, custom(text_schema, api_key);
+        /// How many numbers a vector is to have, where the model lets one choose.
+        "dimensions" => dimensions: Option<usize> = None, integer(8, 8_192);
+        /// The folder of a model: config.json, tokenizer.json and model.safetensors, of the BERT family
+        /// or of `Model2Vec`. A relative path starts at the folder of this file.
+        "folder" => folder: Option<PathBuf> = None,
+            custom(text_schema, |scope, member| scope.text(member).map(PathBuf::from));
+        /// What is put before a query, such as `query: ` for models of the E5 family.
+        "queryPrefix" => query_prefix: String = String::new(), PREFIX;
+        /// What is put before the text of a tool, such as `passage: `.
+        "documentPrefix" => document_prefix: String = String::new(), PREFIX;
+        /// How many seconds a search waits for the vector of its query.
+        "timeoutSeconds" => timeout: Duration = Duration::from_secs(2), seconds(0.1, 60.0);
+    }
+}
+
+/// Which requests an endpoint understands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ChatProviderName {
+    /// Those of OpenAI's chat completions, which many others understand too.
+    OpenAi,
+    /// Those of Anthropic's messages.
+    Anthropic,
+}
+
+choices! {
+    DeferredStyle: "stable" => Stable, "dynamic" => Dynamic;
+    StrategyName: "hybrid" => Hybrid, "bm25" => Bm25, "embedding" => Embedding,
+        "keyword" => Keyword, "regex" => Regex, "subagent" => Subagent;
+    CostUnit: "o200k" => Tokens, "characters" => Characters;
+    ChatProviderName: "openai" => OpenAi, "anthropic" => Anthropic;
+}
+
+const SUBAGENT_HINT: &str = "write `\"subagent\": { \"endpoint\": \"http://localhost:11434/v1\", \
+                             \"model\": \"…\" }` in `toolSearch`, or choose another strategy";
+
+const MODEL_HINT: &str = "add `\"model\": \"…\"`, as the endpoint calls it";
+
+/// A prefix as it is written: a blank at its end belongs to it.
+const PREFIX: Plain = Plain {
+    longest: 1_000,
+    fits: |_| true,
+    expected: "a string of at most 1,000 characters",
+    pattern: None,
 };
 
-/// When tools are deferred and how they are found: the `toolSearch` key.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct ToolSearch {
-    /// Whether tools are deferred: `"auto"` defers once any threshold is passed, `true` always,
-    /// `false` never. `"code"` defers all and offers `run_code` in place of `call_tool`.
-    pub enabled: ToolSearchMode,
-    /// What a session sees of deferred tools once they are found: `"stable"` keeps the list of
-    /// tools fixed and routes through `call_tool`, `"dynamic"` adds found tools to the list.
-    pub deferred: DeferredMode,
-    /// The context window of the model in tokens, of which `thresholdPercent` is a share.
-    #[schemars(range(min = 1_000, max = 100_000_000))]
-    pub context_window: u64,
-    /// Tools are deferred once their definitions take more than this share of the context window,
-    /// in percent.
-    #[schemars(range(min = 0, max = 100))]
-    pub threshold_percent: f64,
-    /// Tools are deferred once their definitions have more than this many characters. Off unless
-    /// set.
-    #[schemars(range(min = 0, max = 1_000_000_000))]
-    pub token_threshold: Option<u64>,
-    /// Tools are deferred once there are more than this many. Off unless set.
-    #[schemars(range(min = 0, max = 1_000_000))]
-    pub tool_threshold: Option<u64>,
-    /// How many tools a search returns unless it asks for another number.
-    #[schemars(range(min = 1, max = 100))]
-    pub max_results: usize,
-    /// Whether a tool that was found once stays found for the rest of the session.
-    pub keep_loaded_tools: bool,
-    /// How many tokens of the servers' own `instructions` a session is told at its start, over all
-    /// servers. Longer ones are cut.
-    #[schemars(range(min = 0, max = 100_000))]
-    pub instructions_budget: usize,
-    /// How tools are ranked.
-    pub strategy: SearchStrategy,
-    /// Whether it is kept, on this machine, which query led to which call, so that tools that were of
-    /// use before are found first. `toolgate usage` shows and erases it.
-    pub usage_memory: bool,
-    /// How the cost of definitions is counted.
-    pub token_counter: TokenCounter,
-    /// The model that chooses tools with the strategy `subagent`.
-    #[schemars(with = "Option<SubagentFile>")]
-    pub subagent: Option<Subagent>,
-    /// The encoder that says what is near in meaning, in place of the word vectors in the program.
-    #[schemars(with = "Option<EmbeddingsFile>")]
-    pub embeddings: Option<Embeddings>,
-}
-
-/// Whether tools are deferred.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum ToolSearchMode {
-    /// Once any threshold is passed.
-    #[default]
-    Auto,
-    /// Always.
-    On,
-    /// Never.
-    Off,
-    /// Scripts instead: search, details and `run_code`.
-    Code,
-}
-
-/// What a session sees of deferred tools once they are found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum DeferredMode {
-    /// The list of tools never changes; found tools are called through `call_tool`.
-    #[default]
-    Stable,
-    /// Found tools are added to the list, in the order found.
-    Dynamic,
-}
-
-/// How tools are ranked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum SearchStrategy {
-    /// By words and by meaning.
-    #[default]
-    Hybrid,
-    /// By words, weighted by how rare they are.
-    Bm25,
-    /// By meaning, with the word vectors in the program.
-    Embedding,
-    /// By points for words contained in names, descriptions and parameter names.
-    Keyword,
-    /// The query is a regular expression over names and descriptions.
-    Regex,
-    /// A model chooses from what `hybrid` finds.
-    Subagent,
-}
-
-/// How the cost of definitions is counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum TokenCounter {
-    /// In tokens of the `o200k` vocabulary.
-    #[default]
-    O200k,
-    /// In characters, at four to a token.
-    Characters,
-}
-
-choice!(DeferredMode, "stable" => Stable, "dynamic" => Dynamic);
-choice!(
-    SearchStrategy,
-    "hybrid" => Hybrid,
-    "bm25" => Bm25,
-    "embedding" => Embedding,
-    "keyword" => Keyword,
-    "regex" => Regex,
-    "subagent" => Subagent,
-);
-choice!(TokenCounter, "o200k" => O200k, "characters" => Characters);
-
-impl Default for ToolSearch {
-    fn default() -> Self {
-        Self {
-            enabled: ToolSearchMode::default(),
-            deferred: DeferredMode::default(),
-            context_window: 200_000,
-            threshold_percent: 5.0,
-            token_threshold: None,
-            tool_threshold: None,
-            max_results: 5,
-            keep_loaded_tools: true,
-            instructions_budget: 1_000,
-            strategy: SearchStrategy::default(),
-            usage_memory: true,
-            token_counter: TokenCounter::default(),
-            subagent: None,
-            embeddings: None,
+impl SubagentConfig {
+    /// The base URL: the configured one, or that of the provider.
+    pub fn endpoint(&self) -> &str {
+        match (&self.endpoint, self.provider) {
+            (Some(endpoint), _) => endpoint.expose(),
+            (None, ChatProviderName::OpenAi) => "https://api.openai.com/v1",
+            (None, ChatProviderName::Anthropic) => "https://api.anthropic.com",
         }
     }
 }
 
-impl Serialize for ToolSearchMode {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Auto => serializer.serialize_str("auto"),
-            Self::On => serializer.serialize_bool(true),
-            Self::Off => serializer.serialize_bool(false),
-            Self::Code => serializer.serialize_str("code"),
+/// The `enabled` key, which takes booleans and words.
+struct Enabled;
+
+impl Setting for Enabled {
+    type Value = RequestedMode;
+
+    fn read(&self, scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<RequestedMode> {
+        match &member.node.value {
+            Value::Boolean(true) => Some(RequestedMode::Deferred),
+            Value::Boolean(false) => Some(RequestedMode::Direct),
+            Value::String(word) if word == "auto" => Some(RequestedMode::Auto),
+            Value::String(word) if word == "code" => Some(RequestedMode::Code),
+            _ => {
+                let expected = "\"auto\", true, false or \"code\"";
+                scope.unfit(ProblemSeverity::Warning, &scope.at.value(member), expected, "");
+                None
+            }
+        }
+    }
+
+    fn schema(&self, _: &mut Definitions) -> Json {
+        json!({ "enum": ["auto", true, false, "code"] })
+    }
+
+    fn written(&self, value: &RequestedMode) -> Json {
+        match value {
+            RequestedMode::Auto => "auto".into(),
+            RequestedMode::Code => "code".into(),
+            RequestedMode::Deferred => true.into(),
+            RequestedMode::Direct => false.into(),
         }
     }
 }
 
-impl JsonSchema for ToolSearchMode {
-    fn schema_name() -> Cow<'static, str> {
-        "ToolSearchMode".into()
-    }
+/// Reads the section; what is missing or wrong stays as in `settings`, the latter with a warning.
+pub(crate) fn read(
+    scope: &mut Scope<'_, '_>,
+    member: &Member<'_>,
+    mut settings: ToolSearchConfig,
+) -> ToolSearchConfig {
+    let hint = "to always defer tools, write `\"toolSearch\": { \"enabled\": true }`";
+    scope.section(member, ProblemSeverity::Warning, "; it is ignored", hint, |scope| {
+        settings.read_keys(scope);
+        if settings.strategy == StrategyName::Subagent
+            && settings.subagent.is_none()
+            && scope.object.get("subagent").is_none()
+            && let Some(chosen) = scope.object.get("strategy")
+        {
+            scope.error(chosen, "is `subagent`, but there is no model to ask", SUBAGENT_HINT);
+        }
+        scope.report_unknown::<ToolSearchConfig>();
+    });
+    settings
+}
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "enum": ["auto", true, false, "code"] })
-    }
+/// Reads the model. A mistake costs the model, with an error: search goes on without it.
+fn read_subagent(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<SubagentConfig> {
+    scope.sound_section(member, SUBAGENT_HINT, |scope| scope.require("model", MODEL_HINT))
+}
 
-    fn inline_schema() -> bool {
-        true
+/// Reads the encoder. A mistake costs the encoder, with an error: search goes on without it.
+fn read_embeddings(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<EmbeddingsConfig> {
+    let hint = "write `{ \"endpoint\": \"http://localhost:11434/v1\", \"model\": \"…\" }` or \
+                `{ \"folder\": \"…\" }`";
+    scope.sound_section(member, hint, |scope| {
+        let (error, at) = (ProblemSeverity::Error, scope.at.clone());
+        match (scope.object.get("endpoint"), scope.object.get("folder")) {
+            (Some(_), None) => scope.require("model", MODEL_HINT),
+            (Some(_), Some(_)) => {
+                let hint = "keep the one that makes the vectors";
+                scope.complain(error, &at, "has both an `endpoint` and a `folder`", hint);
+            }
+            (None, None) => {
+                let hint = "add `\"endpoint\": \"http://localhost:11434/v1\"` and a `model`, or \
+                            the `folder` of a model";
+                scope.complain(error, &at, "has neither an `endpoint` nor a `folder`", hint);
+            }
+            (None, Some(_)) => {
+                let of_endpoint = ["model", "apiKey", "dimensions"];
+                for member in of_endpoint.iter().filter_map(|key| scope.object.get(key)) {
+                    let predicate = "belongs to an `endpoint`; it is ignored";
+                    scope.complain(ProblemSeverity::Warning, &at.key(member), predicate, "");
+                }
+            }
+        }
+    })
+}
+
+/// The base URL of a model, which may have a credential in it.
+fn base_url(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<Secret> {
+    let hint = "write the base URL, such as `http://localhost:11434/v1`";
+    web_url(scope, member, hint).map(Secret::new)
+}
+
+/// A URL of the web; `hint` says how one is written here.
+pub(crate) fn web_url(
+    scope: &mut Scope<'_, '_>,
+    member: &Member<'_>,
+    hint: &str,
+) -> Option<String> {
+    let text = scope.text(member)?;
+    let url = Url::parse(text.trim()).ok();
+    let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    if url.is_none() {
+        scope.error(member, "is not a URL that begins with `http://` or `https://`", hint);
     }
+    url.map(Into::into)
+}
+
+fn api_key(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<Secret> {
+    let key = scope.text(member)?;
+    if key.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
+        return Some(Secret::new(key));
+    }
+    let predicate = "has a line break or another character that no header can carry in its value";
+    scope.error(member, predicate, "look at the variables that it uses");
+    None
 }

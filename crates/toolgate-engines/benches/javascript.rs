@@ -7,11 +7,11 @@ use std::{collections::VecDeque, time::Duration};
 use divan::{Bencher, black_box};
 use serde_json::value::RawValue;
 use toolgate_engines::{
-    Beginning, Call, Closed, Completion, Engine, Function, Limits, Outcome, Script, Stream, World,
-    javascript::JavaScript,
+    Completion, Engine, EngineCall, EngineLimits, EngineOutcome, EngineScript, Function,
+    HostClosed, RunSeed, Stream, World, javascript::JavaScript,
 };
 
-const LIMITS: Limits = Limits { memory_bytes: 64 << 20, stack_bytes: 1 << 20 };
+const LIMITS: EngineLimits = EngineLimits { memory_bytes: 64 << 20, stack_bytes: 1 << 20 };
 
 fn main() {
     divan::main();
@@ -20,21 +20,21 @@ fn main() {
 /// Gives every call its arguments back.
 #[derive(Default)]
 struct Mirror {
-    calls: VecDeque<Call>,
+    calls: VecDeque<EngineCall>,
 }
 
 impl World for Mirror {
-    fn submit(&mut self, call: Call) -> Result<(), Closed> {
+    fn submit(&mut self, call: EngineCall) -> Result<(), HostClosed> {
         self.calls.push_back(call);
         Ok(())
     }
 
-    fn wait(&mut self, _deadline: Option<Duration>) -> Result<Option<Completion>, Closed> {
-        let completed = |call: Call| Completion { id: call.id, outcome: Ok(call.arguments) };
+    fn wait(&mut self, _deadline: Option<Duration>) -> Result<Option<Completion>, HostClosed> {
+        let completed = |call: EngineCall| Completion { id: call.id, outcome: Ok(call.arguments) };
         Ok(self.calls.pop_front().map(completed))
     }
 
-    fn more(&mut self) -> Result<Option<Completion>, Closed> {
+    fn more(&mut self) -> Result<Option<Completion>, HostClosed> {
         Ok(None)
     }
 
@@ -42,8 +42,8 @@ impl World for Mirror {
         Duration::ZERO
     }
 
-    fn beginning(&self) -> Beginning {
-        Beginning::default()
+    fn beginning(&self) -> RunSeed {
+        RunSeed::default()
     }
 
     fn write(&mut self, _stream: Stream, text: &str) {
@@ -65,9 +65,9 @@ fn warm_engine() -> JavaScript {
 
 fn run(engine: JavaScript, source: &str) {
     let functions = [Function { name: "echo".to_owned(), parameters: vec!["i".to_owned()] }];
-    let script = Script { source, functions: &functions };
+    let script = EngineScript { source, functions: &functions };
     let outcome = Box::new(engine).run(&script, &LIMITS, &mut Mirror::default());
-    assert!(matches!(outcome, Outcome::Value(_)), "{outcome:?}");
+    assert!(matches!(outcome, EngineOutcome::Value(_)), "{outcome:?}");
 }
 
 #[divan::bench]

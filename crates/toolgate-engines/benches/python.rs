@@ -6,8 +6,8 @@ use std::{collections::VecDeque, time::Duration};
 
 use serde_json::value::RawValue;
 use toolgate_engines::{
-    Beginning, Call, Closed, Completion, Engine, Function, Limits, Outcome, Script, Stream, World,
-    python::Python,
+    Completion, Engine, EngineCall, EngineLimits, EngineOutcome, EngineScript, Function,
+    HostClosed, RunSeed, Stream, World, python::Python,
 };
 
 fn main() {
@@ -64,29 +64,29 @@ fn run(source: &str) {
 
 fn run_on(python: Python, source: &str) {
     let functions = [Function { name: "echo".to_owned(), parameters: vec!["x".to_owned()] }];
-    let limits = Limits { memory_bytes: 128 << 20, stack_bytes: 1 << 20 };
+    let limits = EngineLimits { memory_bytes: 128 << 20, stack_bytes: 1 << 20 };
     let outcome = Box::new(python).run(
-        &Script { source, functions: &functions },
+        &EngineScript { source, functions: &functions },
         &limits,
         &mut Echo(VecDeque::new()),
     );
-    assert!(matches!(outcome, Outcome::Value(Some(_))), "{outcome:?}");
+    assert!(matches!(outcome, EngineOutcome::Value(Some(_))), "{outcome:?}");
 }
 
 /// Answers every call with its arguments.
 struct Echo(VecDeque<Completion>);
 
 impl World for Echo {
-    fn submit(&mut self, call: Call) -> Result<(), Closed> {
+    fn submit(&mut self, call: EngineCall) -> Result<(), HostClosed> {
         self.0.push_back(Completion { id: call.id, outcome: Ok(call.arguments) });
         Ok(())
     }
 
-    fn wait(&mut self, _deadline: Option<Duration>) -> Result<Option<Completion>, Closed> {
+    fn wait(&mut self, _deadline: Option<Duration>) -> Result<Option<Completion>, HostClosed> {
         Ok(self.0.pop_front())
     }
 
-    fn more(&mut self) -> Result<Option<Completion>, Closed> {
+    fn more(&mut self) -> Result<Option<Completion>, HostClosed> {
         Ok(None)
     }
 
@@ -94,8 +94,8 @@ impl World for Echo {
         Duration::ZERO
     }
 
-    fn beginning(&self) -> Beginning {
-        Beginning::default()
+    fn beginning(&self) -> RunSeed {
+        RunSeed::default()
     }
 
     fn write(&mut self, _stream: Stream, _text: &str) {}

@@ -1,5 +1,6 @@
 //! What an engine is given, and what it gives back.
 
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::world::World;
@@ -10,13 +11,17 @@ use crate::world::World;
 /// depend on it.
 pub trait Engine {
     /// Runs the script to its end. What it wrote has gone to the world by then.
-    fn run(self: Box<Self>, script: &Script<'_>, limits: &Limits, world: &mut dyn World)
-    -> Outcome;
+    fn run(
+        self: Box<Self>,
+        script: &EngineScript<'_>,
+        limits: &EngineLimits,
+        world: &mut dyn World,
+    ) -> EngineOutcome;
 }
 
 /// A script that is to run.
 #[derive(Debug, Clone, Copy)]
-pub struct Script<'a> {
+pub struct EngineScript<'a> {
     /// Its text: JavaScript without types, or Python.
     pub source: &'a str,
     /// The functions that it may call by name. More may exist that it does not mention.
@@ -34,7 +39,7 @@ pub struct Function {
 
 /// What an engine sees to itself. Time is not among it: that is measured from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct EngineLimits {
     /// Bytes that the script's values may take.
     pub memory_bytes: u64,
     /// Bytes of stack, or what comes nearest to it in the engine.
@@ -43,16 +48,16 @@ pub struct Limits {
 
 /// How a script ended.
 #[derive(Debug)]
-pub enum Outcome {
+pub enum EngineOutcome {
     /// It ran to its end; its value as JSON, if it has one.
     Value(Option<Box<RawValue>>),
     /// It did not.
-    Failed(Failure),
+    Failed(ScriptFailure),
 }
 
 /// Why a script did not run to its end.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScriptFailure {
     /// What sort of failure it is.
     pub kind: FailureKind,
     /// In the words of the language: `TypeError: x is not a function`.
@@ -64,7 +69,7 @@ pub struct Failure {
 }
 
 /// The sorts of failure that somebody treats differently.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FailureKind {
     /// It is not a script of this language.
     Syntax,
@@ -83,17 +88,17 @@ pub enum FailureKind {
 }
 
 /// One line of a stack.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StackFrame {
     /// The function's name, empty at the top level.
     pub function: String,
     /// Where in the script.
-    pub position: Position,
+    pub position: ScriptPosition,
 }
 
 /// A place in a script.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Position {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScriptPosition {
     /// From 1.
     pub line: u32,
     /// In characters, from 1; 0 where it is not known.

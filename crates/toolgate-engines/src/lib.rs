@@ -14,7 +14,11 @@ mod world;
 
 pub use crate::{
     engine::{
-        Engine, Failure, FailureKind, Function, Limits, Outcome, Position, Script, StackFrame,
+        Engine, EngineLimits, EngineOutcome, EngineScript, FailureKind, Function, ScriptFailure,
+        ScriptPosition, StackFrame,
     },
-    world::{Beginning, Call, CallId, Closed, Completion, Nowhere, Stream, Thrown, World},
+    world::{
+        CallId, Completion, EngineCall, HostClosed, NullWorld, RunSeed, Stream, ToolException,
+        World,
+    },
 };

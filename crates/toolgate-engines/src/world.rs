@@ -10,21 +10,21 @@ use serde_json::value::RawValue;
 /// which can lend only what outlives every scope.
 pub trait World: 'static {
     /// Hands in a call and returns at once. Its completion comes by [`World::wait`].
-    fn submit(&mut self, call: Call) -> Result<(), Closed>;
+    fn submit(&mut self, call: EngineCall) -> Result<(), HostClosed>;
 
     /// Waits for any of the calls that were handed in, until `deadline` at most where there is one.
     /// `None` when time has passed: [`World::now`] says whether it is enough.
-    fn wait(&mut self, deadline: Option<Duration>) -> Result<Option<Completion>, Closed>;
+    fn wait(&mut self, deadline: Option<Duration>) -> Result<Option<Completion>, HostClosed>;
 
     /// The next of the completions that came together with the last one.
-    fn more(&mut self) -> Result<Option<Completion>, Closed>;
+    fn more(&mut self) -> Result<Option<Completion>, HostClosed>;
 
     /// The time since the run began. It passes only in [`World::wait`]: a script that is run again
     /// with the same answers, in the same order, then sees the same times.
     fn now(&self) -> Duration;
 
     /// How the run began.
-    fn beginning(&self) -> Beginning;
+    fn beginning(&self) -> RunSeed;
 
     /// Writes to the script's console.
     fn write(&mut self, stream: Stream, text: &str);
@@ -35,7 +35,7 @@ pub trait World: 'static {
 
 /// What is given to a run at its start, and is the same when it is run again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Beginning {
+pub struct RunSeed {
     /// When it was, since 1970.
     pub unix: Duration,
     /// What random numbers are made of.
@@ -47,7 +47,7 @@ pub type CallId = u64;
 
 /// A call that a script makes.
 #[derive(Debug)]
-pub struct Call {
+pub struct EngineCall {
     /// Its number.
     pub id: CallId,
     /// The function's name.
@@ -62,12 +62,12 @@ pub struct Completion {
     /// Which.
     pub id: CallId,
     /// Its value as JSON, or what is to be thrown.
-    pub outcome: Result<Box<RawValue>, Thrown>,
+    pub outcome: Result<Box<RawValue>, ToolException>,
 }
 
 /// A call that failed. It is an exception in the script, which may catch it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Thrown {
+pub struct ToolException {
     /// The tool that failed.
     pub tool: String,
     /// What it said.
@@ -85,31 +85,31 @@ pub enum Stream {
 
 /// The host is gone; the engine gives up with [`crate::FailureKind::Abandoned`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Closed;
+pub struct HostClosed;
 
 /// A world in which nothing is: for a script that asks nothing of it.
 #[derive(Debug, Clone, Copy)]
-pub struct Nowhere;
+pub struct NullWorld;
 
-impl World for Nowhere {
-    fn submit(&mut self, _call: Call) -> Result<(), Closed> {
-        Err(Closed)
+impl World for NullWorld {
+    fn submit(&mut self, _call: EngineCall) -> Result<(), HostClosed> {
+        Err(HostClosed)
     }
 
-    fn wait(&mut self, _deadline: Option<Duration>) -> Result<Option<Completion>, Closed> {
-        Err(Closed)
+    fn wait(&mut self, _deadline: Option<Duration>) -> Result<Option<Completion>, HostClosed> {
+        Err(HostClosed)
     }
 
-    fn more(&mut self) -> Result<Option<Completion>, Closed> {
-        Err(Closed)
+    fn more(&mut self) -> Result<Option<Completion>, HostClosed> {
+        Err(HostClosed)
     }
 
     fn now(&self) -> Duration {
         Duration::ZERO
     }
 
-    fn beginning(&self) -> Beginning {
-        Beginning::default()
+    fn beginning(&self) -> RunSeed {
+        RunSeed::default()
     }
 
     fn write(&mut self, _stream: Stream, _text: &str) {}

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use serde_json::{Value, json};
 use toolgate_broker::{Caller, Seat};
 use toolgate_catalog::{ServerEntry, ServerName, nearest};
-use toolgate_registry::{Plan, Target};
+use toolgate_registry::{Plan, PlanTarget as Target};
 use toolgate_store::{ApprovalRequest, Choices, Consent, SwitchedBy};
 use toolgate_upstream::{
     CallOptions, Endpoint, HttpEndpoint, InputRequest, ServerSpec, StartMode, StateKind,
@@ -224,7 +224,7 @@ impl Host {
             setup.spec.remembered_era = Some(memory.era);
             self.inner.knowledge.recall(vec![server.clone()]);
         }
-        self.inner.endpoints.set(server.clone(), setup.spec.endpoint.fingerprint());
+        self.inner.endpoints.set(server.clone(), setup.spec.fingerprint());
         self.inner.upstream.add(setup.spec);
         self.inner.switches.used(server.clone(), fingerprint);
         self.refuse_disabled(&server);
@@ -240,7 +240,7 @@ impl Host {
 
     async fn nearest_servers(&self, name: &str) -> Vec<String> {
         let known = match &self.settings().supply.registry {
-            Some(registry) => registry.known().await.entries,
+            Some(registry) => registry.servers().await.entries,
             None => Arc::default(),
         };
         let configured = self.settings().servers.iter().map(|setup| setup.spec.name.as_str());

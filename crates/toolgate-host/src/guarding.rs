@@ -19,7 +19,7 @@ pub(crate) fn guard(
     };
     let endpoints = Endpoints::default();
     for ServerSetup { spec, .. } in &settings.servers {
-        endpoints.set(spec.name.clone(), spec.endpoint.fingerprint());
+        endpoints.set(spec.name.clone(), spec.fingerprint());
     }
     let wanted = settings.audit.filter(|audit| audit.required || settings.store.is_some());
     let audit = wanted.map(|audit| Audit {

@@ -4,7 +4,7 @@ use std::{collections::HashMap, fmt, sync::Arc};
 
 use parking_lot::{Mutex, RwLock};
 use toolgate_catalog::ServerName;
-use toolgate_registry::{Entry, Registry, Skill, Skills};
+use toolgate_registry::{Registry, RegistryEntry as Entry, Skill, Skills};
 use toolgate_search::{Query, SearchIndex, ServerText, StrategyName, ToolKey, ToolText};
 
 use crate::settings::ServerSetup;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolgate_broker::{RunContext, SessionContext};
-use toolgate_sandbox::{Language, Outcome};
+use toolgate_sandbox::{Language, RunOutcome};
 use toolgate_telemetry::{Operation, RequestSpan, RunSpan};
 use toolgate_upstream::{CallOptions, Upstream};
 
@@ -65,9 +65,9 @@ pub(crate) fn run(
 /// A run is over.
 pub(crate) fn ran(span: RunSpan, run: &CodeRun) {
     let error = match run.report.outcome {
-        Outcome::Value(_) => None,
-        Outcome::Suspended => Some("waiting_for_approval"),
-        Outcome::Rejected(_) => Some("rejected"),
+        RunOutcome::Value(_) => None,
+        RunOutcome::Suspended => Some("waiting_for_approval"),
+        RunOutcome::Rejected(_) => Some("rejected"),
         _ => Some("failed"),
     };
     span.end(error, run.report.calls.len() as u64 + run.report.calls_left_out);

@@ -8,8 +8,8 @@ use divan::{Bencher, black_box};
 use serde_json::json;
 use toolgate_catalog::{Definition, ToolId};
 use toolgate_policy::{
-    Annotations, ArgumentConditions, Flow, Mode, Origin, Policy, PolicySettings, Rule, Target,
-    Verdict, definitions::scan,
+    Annotations, ArgumentConditions, Flow, Mode, Policy, PolicySettings, Rule, RuleOrigin,
+    RuleTarget, Verdict, definitions::scan,
 };
 
 const COUNTS: [usize; 4] = [0, 100, 1_000, 10_000];
@@ -29,8 +29,8 @@ fn policy(count: usize) -> Policy {
             2 => (None, Some(format!("server{number}/tool"))),
             _ => (Some("github".to_owned()), Some(format!("tool{number}"))),
         };
-        let target = Target::read(server.as_deref(), tool.as_deref()).expect("a sound pattern");
-        let origin = Origin::Configured { path: "policy.rules".into(), place: None };
+        let target = RuleTarget::read(server.as_deref(), tool.as_deref()).expect("a sound pattern");
+        let origin = RuleOrigin::Configured { path: "policy.rules".into(), place: None };
         Rule { arguments: conditions.clone(), ..Rule::new(target, Verdict::Ask, origin) }
     });
     let settings = PolicySettings { rules: rules.collect(), ..PolicySettings::of_mode(Mode::Ask) };

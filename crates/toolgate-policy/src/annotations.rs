@@ -1,8 +1,10 @@
 //! What a server claims of its tool.
 
+use std::sync::{Arc, LazyLock};
+
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use toolgate_catalog::Definition;
+use serde_json::{Value, json};
+use toolgate_catalog::{Definition, ServerName, Tool};
 
 use crate::{Claims, Trust};
 
@@ -98,6 +100,46 @@ impl Annotations {
         };
         claimed.filter(|_| counts).unwrap_or(hint.worst())
     }
+}
+
+/// The methods that read something of a server. No tool may have such a name.
+pub const READING: [&str; 6] = [
+    "resources/read",
+    "resources/subscribe",
+    "prompts/get",
+    "completion/complete",
+    "tasks/get",
+    "tasks/result",
+];
+
+/// Made once, so that the policy for each server's is made once too.
+static DEFINITIONS: LazyLock<Vec<Arc<Definition>>> = LazyLock::new(|| {
+    let annotations = json!({ "readOnlyHint": true, "openWorldHint": true });
+    let define = |name: &&str| {
+        let definition = json!({ "name": name, "inputSchema": {}, "annotations": annotations });
+        Definition::from_value(&definition).ok().map(Arc::new)
+    };
+    READING.iter().filter_map(define).collect()
+});
+
+/// Whether this is the name of a method that reads, and therefore of no tool.
+pub fn is_reading(name: &str) -> bool {
+    READING.contains(&name)
+}
+
+/// A request as rules see it; `prefix` is that of the server's names. A method that is not known may do
+/// anything. Nothing where no tool could have such a name.
+pub fn request_as_tool(
+    server: &ServerName,
+    prefix: Option<Arc<str>>,
+    method: &str,
+) -> Option<Tool> {
+    let known = DEFINITIONS.iter().find(|known| **known.name() == *method).cloned();
+    let definition = known.or_else(|| {
+        let definition = json!({ "name": method, "inputSchema": {} });
+        Definition::from_value(&definition).ok().map(Arc::new)
+    })?;
+    Some(Tool::of_method(server, prefix, definition))
 }
 
 #[cfg(test)]

@@ -216,7 +216,7 @@ impl Serialize for Explanation {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
         struct Other<'r> {
-            rule: &'r crate::Origin,
+            rule: &'r crate::RuleOrigin,
             verdict: Verdict,
             lost: Lost,
         }

@@ -18,7 +18,7 @@ pub const MAX_GRANTS: usize = 10_000;
 /// A moment, in milliseconds since 1970. Who asks says what time it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Moment(pub u64);
+pub struct Timestamp(pub u64);
 
 /// The name by which a grant is listed and revoked.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ pub struct Grant {
     /// Its name.
     pub id: GrantId,
     /// For how long.
-    pub scope: Scope,
+    pub scope: GrantScope,
     /// To whom: the identity that somebody has made sure of. A yes to one caller is none to another.
     pub caller: Arc<str>,
     /// Which tool.
@@ -49,10 +49,10 @@ pub struct Grant {
     #[serde(default)]
     pub origins: Vec<ToolId>,
     /// Since when.
-    pub granted_at: Moment,
+    pub granted_at: Timestamp,
     /// Until when, this moment excluded.
     #[serde(default)]
-    pub expires_at: Option<Moment>,
+    pub expires_at: Option<Timestamp>,
     /// Who gave it, as the asking side calls them.
     pub by: Arc<str>,
 }
@@ -60,7 +60,7 @@ pub struct Grant {
 /// How long a grant holds.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "for", content = "id")]
-pub enum Scope {
+pub enum GrantScope {
     /// One call; then it is gone.
     Once,
     /// The calls of one run.
@@ -85,7 +85,7 @@ pub enum GrantedArguments {
 
 /// A call that asks for a grant.
 #[derive(Debug, Clone, Copy)]
-pub struct Request<'r> {
+pub struct GrantRequest<'r> {
     /// Who makes it.
     pub caller: &'r str,
     /// Its tool.
@@ -103,7 +103,7 @@ pub struct Request<'r> {
     /// The session that it belongs to.
     pub session: Option<&'r str>,
     /// What time it is.
-    pub now: Moment,
+    pub now: Timestamp,
 }
 
 /// All grants, found by their tool.
@@ -157,16 +157,16 @@ impl fmt::Display for GrantedArguments {
 
 impl Grant {
     /// Whether it holds at a moment.
-    pub fn is_valid(&self, now: Moment) -> bool {
+    pub fn is_valid(&self, now: Timestamp) -> bool {
         self.granted_at <= now && self.expires_at.is_none_or(|end| now < end)
     }
 
     /// Whether it covers a call.
-    pub fn covers(&self, request: &Request<'_>) -> bool {
+    pub fn covers(&self, request: &GrantRequest<'_>) -> bool {
         let in_scope = match &self.scope {
-            Scope::Once | Scope::Always => true,
-            Scope::Run(run) => request.run == Some(&**run),
-            Scope::Session(session) => request.session == Some(&**session),
+            GrantScope::Once | GrantScope::Always => true,
+            GrantScope::Run(run) => request.run == Some(&**run),
+            GrantScope::Session(session) => request.session == Some(&**session),
         };
         in_scope
             && *self.caller == *request.caller
@@ -193,10 +193,10 @@ impl Grants {
 
     /// A grant that covers the call. One that outlasts the call is preferred to one that is used up
     /// by it.
-    pub fn covers(&self, request: &Request<'_>) -> Option<&Grant> {
+    pub fn covers(&self, request: &GrantRequest<'_>) -> Option<&Grant> {
         let mut covering: Vec<&Grant> =
             self.by_tool.get(request.tool)?.iter().filter(|grant| grant.covers(request)).collect();
-        covering.sort_by_key(|grant| grant.scope == Scope::Once);
+        covering.sort_by_key(|grant| grant.scope == GrantScope::Once);
         covering.first().copied()
     }
 
@@ -204,13 +204,13 @@ impl Grants {
     /// of the decision, whatever the request says.
     ///
     /// This is the one place where grants meet verdicts: a denial stays one.
-    pub fn authorise(&mut self, decision: &Decision, request: &Request<'_>) -> Authorisation {
+    pub fn authorise(&mut self, decision: &Decision, request: &GrantRequest<'_>) -> Authorisation {
         match decision.verdict {
             Verdict::Allow => Authorisation::Allowed(None),
             Verdict::Deny => Authorisation::Denied,
             Verdict::Ask => {
                 let (labels, origins) = (decision.flow_labels(), decision.flow_origins());
-                match self.take(&Request { labels, origins: &origins, ..*request }) {
+                match self.take(&GrantRequest { labels, origins: &origins, ..*request }) {
                     Some(id) => Authorisation::Allowed(Some(id)),
                     None => Authorisation::Ask,
                 }
@@ -231,7 +231,7 @@ impl Grants {
     }
 
     /// Forgets those that have expired, and returns them.
-    pub fn expire(&mut self, now: Moment) -> Vec<Grant> {
+    pub fn expire(&mut self, now: Timestamp) -> Vec<Grant> {
         let expired: Vec<GrantId> = self
             .iter()
             .filter(|grant| grant.expires_at.is_some_and(|end| end <= now))
@@ -249,10 +249,10 @@ impl Grants {
         grants.into_iter()
     }
 
-    fn take(&mut self, request: &Request<'_>) -> Option<GrantId> {
+    fn take(&mut self, request: &GrantRequest<'_>) -> Option<GrantId> {
         let grant = self.covers(request)?;
         let id = grant.id.clone();
-        if grant.scope == Scope::Once {
+        if grant.scope == GrantScope::Once {
             self.revoke(&id);
         }
         Some(id)

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::names::Closeness;
+use crate::pattern::Closeness;
 use crate::pattern::{NamePattern, Naming};
-use crate::rule::{Facts, Target};
+use crate::rule::{Facts, RuleTarget};
 
 /// Targets by what is fixed of them, as it looks. A lookup gives a superset of those that match.
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ pub(crate) struct Index {
 
 impl Index {
     /// Arranges targets, which are known by their position from then on.
-    pub(crate) fn new<'t>(targets: impl IntoIterator<Item = &'t Target>) -> Self {
+    pub(crate) fn new<'t>(targets: impl IntoIterator<Item = &'t RuleTarget>) -> Self {
         let mut index = Self::default();
         for (position, target) in targets.into_iter().enumerate() {
             index.insert(position, target);
@@ -34,7 +34,7 @@ impl Index {
     pub(crate) fn matching<'i>(
         &'i self,
         facts: &'i Facts<'_>,
-        target: impl Fn(usize) -> (&'i Target, Closeness),
+        target: impl Fn(usize) -> (&'i RuleTarget, Closeness),
     ) -> Vec<usize> {
         let exposed = || facts.names.exposed_looks.iter().flatten();
         let starts = exposed()
@@ -62,7 +62,7 @@ impl Index {
         found
     }
 
-    fn insert(&mut self, position: usize, target: &Target) {
+    fn insert(&mut self, position: usize, target: &RuleTarget) {
         if let Some(tool) = &target.tool
             && tool.name.exact().is_some()
         {
@@ -97,9 +97,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Annotations, Claims, LabelSet, ToolId, Trust, names::Names};
+    use crate::{Annotations, Claims, LabelSet, ToolId, Trust, pattern::Names};
 
-    fn targets() -> impl Strategy<Value = Target> {
+    fn targets() -> impl Strategy<Value = RuleTarget> {
         let part = prop_oneof![
             2 => "[aBb*?_]{1,4}",
             1 => "[abI]{1,2}_[aBlа]{1,2}",
@@ -108,7 +108,7 @@ mod tests {
         let name = proptest::option::of(part.clone());
         (proptest::option::of("[ab*]{1,2}"), name)
             .prop_filter_map("a sound target", |(server, tool)| {
-                Target::read(server.as_deref(), tool.as_deref()).ok()
+                RuleTarget::read(server.as_deref(), tool.as_deref()).ok()
             })
     }
 

@@ -20,16 +20,13 @@ mod explanation;
 mod flow;
 mod grant;
 mod index;
-mod names;
 mod pattern;
 mod policy;
-mod requests;
 mod rule;
 mod settings;
 mod verdict;
-mod wording;
 
-pub use annotations::{Annotations, Hint};
+pub use annotations::{Annotations, Hint, READING, is_reading, request_as_tool};
 pub use argument::{
     ArgumentConditions, ArgumentPath, ConditionError, ConditionProblem, ConditionTextError,
     MAX_CONDITIONS, MAX_SEGMENTS, OPERATORS,
@@ -37,14 +34,13 @@ pub use argument::{
 pub use explanation::{Considered, Decision, Explanation, FlowFinding, Ground, Lost};
 pub use flow::{Contact, Evidence, Flow, FlowCondition};
 pub use grant::{
-    Authorisation, Full, Grant, GrantId, GrantedArguments, Grants, MAX_GRANTS, Moment, Request,
-    Scope,
+    Authorisation, Full, Grant, GrantId, GrantRequest, GrantScope, GrantedArguments, Grants,
+    MAX_GRANTS, Timestamp,
 };
 pub use pattern::{MAX_PATTERN_BYTES, NamePattern, PatternError, ToolPattern};
 pub use policy::{Policy, ToolPolicy};
-pub use requests::{READING, is_reading, request_as_tool};
-pub use rule::{Breadth, Origin, Rule, Specificity, Target, Trust};
-pub use settings::{MAX_RULES, PolicySettings, ServerPolicy, ToolSettings};
+pub use rule::{Breadth, Rule, RuleOrigin, RuleTarget, Specificity, Trust};
+pub use settings::{MAX_RULES, PolicySettings, ServerPolicy, ToolPolicySettings};
 /// Who servers and tools are, as the catalogue has it.
 pub use toolgate_catalog::{ServerName, ToolId};
 /// What is said of data.

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 use thiserror::Error;
+use toolgate_catalog::{ToolId, possible_names};
+use unicode_security::confusable_detection::skeleton;
 use wildmatch::WildMatch;
-
-use crate::names::{Closeness, Names, looks};
 
 /// The longest pattern of a name, in bytes. A tool's own name may have 512.
 pub const MAX_PATTERN_BYTES: usize = 512;
@@ -169,6 +169,51 @@ impl std::fmt::Display for NamePattern {
             Self::Like(pattern) => pattern.fmt(formatter),
         }
     }
+}
+
+/// What a rule's names are compared with.
+#[derive(Debug, Clone)]
+pub(crate) struct Names {
+    /// The name that it has.
+    pub(crate) exposed: String,
+    /// What its possible exposed names look like.
+    pub(crate) exposed_looks: Vec<[String; 2]>,
+    /// What its own name looks like.
+    pub(crate) own_looks: [String; 2],
+}
+
+/// How alike a name must be to the one in a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Closeness {
+    /// It is that name.
+    Exact,
+    /// It could be had in the place of that name, or be taken for it.
+    Alike,
+}
+
+impl Names {
+    /// The names of a tool that has the name `exposed` now.
+    pub(crate) fn new(id: &ToolId, prefix: Option<&str>, exposed: &str) -> Self {
+        let own_looks = looks(&id.tool);
+        let [plain, hashed] = possible_names(id, prefix);
+        // Letters of other alphabets are lost in an exposed name.
+        let [spelt, _] = possible_names(&ToolId::new(id.server.clone(), &*own_looks[0]), prefix);
+        let mut exposed_looks: Vec<[String; 2]> = Vec::new();
+        for name in [exposed, &plain, &hashed, &spelt] {
+            let look = looks(name);
+            if !exposed_looks.contains(&look) {
+                exposed_looks.push(look);
+            }
+        }
+        Self { exposed: exposed.to_owned(), exposed_looks, own_looks }
+    }
+}
+
+/// A text as it looks, in two ways: `I` is an `i` in `createIssue`, and looks like an `l` in
+/// `send_emaiI`.
+pub(crate) fn looks(text: &str) -> [String; 2] {
+    let fold = |text: &str| skeleton(text).collect::<String>().to_lowercase();
+    [fold(&text.to_lowercase()), fold(text)]
 }
 
 #[cfg(test)]

@@ -7,8 +7,7 @@ use toolgate_catalog::{ServerName, Tool, ToolId, possible_names};
 
 use crate::flow::Shown;
 use crate::index::Index;
-use crate::names::{Closeness, Names};
-use crate::requests;
+use crate::pattern::{Closeness, Names};
 use crate::rule::Facts;
 use crate::{
     Annotations, Claims, Decision, Explanation, Findings, Flow, FlowFinding, FlowMode, Ground,
@@ -85,7 +84,7 @@ impl Policy {
     pub fn of(&self, tool: &Tool) -> ToolPolicy {
         let (id, prefix) = (&tool.id, tool.prefix.as_deref());
         let annotations = Annotations::of(&tool.definition);
-        if requests::is_reading(&id.tool) {
+        if crate::is_reading(&id.tool) {
             // Rules that name tools by pattern are about what else a server has, too.
             let [plain, _] = possible_names(id, prefix);
             return self.judge(id, &Names::new(id, prefix, &plain), annotations.beyond_doubt());

@@ -3,18 +3,19 @@
 use std::{fmt, sync::Arc};
 
 use serde::Serialize;
+use serde_json::{Map, Value, json};
 
 use crate::{
     Annotations, ArgumentConditions, Claims, FlowCondition, Hint, Label, LabelSet, NamePattern,
     ToolPattern, Verdict,
-    names::{Closeness, Names},
+    pattern::{Closeness, Names, Naming},
 };
 
 /// A rule of a policy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
     /// Which tools it is about.
-    pub target: Target,
+    pub target: RuleTarget,
     /// What must hold of the arguments.
     pub arguments: ArgumentConditions,
     /// What must hold of the data that the call carries.
@@ -24,12 +25,12 @@ pub struct Rule {
     /// Why, for the person who is asked and the model that is refused.
     pub reason: Option<Arc<str>>,
     /// Where it is written.
-    pub origin: Origin,
+    pub origin: RuleOrigin,
 }
 
 /// Which tools a rule is about: those that fit everything that is set.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Target {
+pub struct RuleTarget {
     /// The server's name.
     pub server: Option<NamePattern>,
     /// The tool's name.
@@ -56,7 +57,7 @@ pub enum Trust {
 /// Where a rule comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
-pub enum Origin {
+pub enum RuleOrigin {
     /// The configuration.
     Configured {
         /// Its place in the structure of the configuration, such as `policy.rules[2]`.
@@ -110,7 +111,7 @@ pub(crate) struct Facts<'f> {
 
 impl Rule {
     /// A rule for everything that `target` says, whatever the arguments.
-    pub fn new(target: Target, verdict: Verdict, origin: Origin) -> Self {
+    pub fn new(target: RuleTarget, verdict: Verdict, origin: RuleOrigin) -> Self {
         Self {
             target,
             arguments: ArgumentConditions::default(),
@@ -124,14 +125,20 @@ impl Rule {
     /// The two rules about data that toolgate brings: private data does not leave the house, and
     /// strangers do not steer what destroys, unless a person says so. Without labels they are idle.
     pub(crate) fn built_in() -> [Self; 2] {
-        let leaves = Target { labels: Label::Egress.into(), ..Target::default() };
-        let destroys =
-            Target { annotations: vec![(Hint::DestructiveHint, true)], ..Target::default() };
+        let leaves = RuleTarget { labels: Label::Egress.into(), ..RuleTarget::default() };
+        let destroys = RuleTarget {
+            annotations: vec![(Hint::DestructiveHint, true)],
+            ..RuleTarget::default()
+        };
         [
             Self {
                 flow: FlowCondition { carries: Label::Private.into(), ..Default::default() },
                 reason: Some("private data would leave the house".into()),
-                ..Self::new(leaves, Verdict::Ask, Origin::BuiltIn("private data to an egress tool"))
+                ..Self::new(
+                    leaves,
+                    Verdict::Ask,
+                    RuleOrigin::BuiltIn("private data to an egress tool"),
+                )
             },
             Self {
                 flow: FlowCondition { steered_by: Label::Untrusted.into(), ..Default::default() },
@@ -139,7 +146,7 @@ impl Rule {
                 ..Self::new(
                     destroys,
                     Verdict::Ask,
-                    Origin::BuiltIn("a destructive call steered by strangers"),
+                    RuleOrigin::BuiltIn("a destructive call steered by strangers"),
                 )
             },
         ]
@@ -148,7 +155,7 @@ impl Rule {
     /// How specific it is.
     pub fn specificity(&self) -> Specificity {
         Specificity {
-            configured: matches!(self.origin, Origin::Configured { .. }),
+            configured: matches!(self.origin, RuleOrigin::Configured { .. }),
             breadth: self.target.breadth(),
             conditional: !self.is_unconditional() || !self.target.labels.is_empty(),
         }
@@ -169,7 +176,7 @@ impl Rule {
     }
 }
 
-impl Target {
+impl RuleTarget {
     /// How narrow it is.
     pub fn breadth(&self) -> Breadth {
         let server_is_one = self.server.as_ref().is_none_or(|server| server.exact().is_some());
@@ -198,7 +205,7 @@ impl Facts<'_> {
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for RuleOrigin {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Configured { path, place: Some(place) } => {
@@ -220,5 +227,134 @@ impl fmt::Display for Specificity {
             Breadth::Tool => "one tool",
         })?;
         if self.conditional { formatter.write_str(" with conditions") } else { Ok(()) }
+    }
+}
+
+impl Rule {
+    /// Which calls it is about, in the keys of a configuration.
+    pub fn to_value(&self) -> Value {
+        let mut value = self.target.to_map();
+        let mut when = Map::new();
+        if !self.arguments.is_empty() {
+            when.insert("arguments".to_owned(), self.arguments.to_value());
+        }
+        let FlowCondition { carries, steered_by } = self.flow;
+        for (key, labels) in
+            [("carries", carries), ("to", self.target.labels), ("steeredBy", steered_by)]
+        {
+            if !labels.is_empty() {
+                when.insert(key.to_owned(), json!(labels));
+            }
+        }
+        if !when.is_empty() {
+            value.insert("when".to_owned(), Value::Object(when));
+        }
+        Value::Object(value)
+    }
+}
+
+impl RuleTarget {
+    /// Which tools, in the keys of a configuration. Labels are a condition, and not among them.
+    pub fn to_map(&self) -> Map<String, Value> {
+        let mut map = Map::new();
+        if let Some(server) = &self.server {
+            map.insert("server".to_owned(), json!(server.to_string()));
+        }
+        if let Some(tool) = &self.tool {
+            map.insert("tool".to_owned(), json!(tool.name.to_string()));
+        }
+        if !self.annotations.is_empty() {
+            let claims = self.annotations.iter();
+            let claims = claims.map(|(hint, wanted)| (hint.as_str().to_owned(), json!(wanted)));
+            map.insert("annotations".to_owned(), Value::Object(claims.collect()));
+        }
+        if let Some(trust) = self.trust {
+            map.insert("trusted".to_owned(), json!(trust == Trust::Trusted));
+        }
+        map
+    }
+}
+
+impl fmt::Display for Rule {
+    /// Which calls it is about.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.target)?;
+        if !self.arguments.is_empty() {
+            write!(formatter, ", where {}", self.arguments)?;
+        }
+        let FlowCondition { carries, steered_by } = self.flow;
+        let data = [("with data that is", carries), ("steered by what is", steered_by)];
+        for (words, labels) in data.into_iter().filter(|(_, labels)| !labels.is_empty()) {
+            write!(formatter, ", {words} {}", either(labels))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for RuleTarget {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.server, &self.tool) {
+            (None, None) => formatter.write_str("all tools")?,
+            (Some(server), None) => write!(formatter, "all of `{server}`")?,
+            (None, Some(tool)) => write!(formatter, "`{}`", tool.name)?,
+            (Some(server), Some(tool)) if tool.naming == Naming::Own => {
+                write!(formatter, "`{server}/{}`", tool.name)?;
+            }
+            (Some(server), Some(tool)) => write!(formatter, "`{}` of `{server}`", tool.name)?,
+        }
+        for (hint, wanted) in &self.annotations {
+            write!(formatter, ", {}: {wanted}", hint.as_str())?;
+        }
+        match self.trust {
+            Some(Trust::Trusted) => formatter.write_str(", of a trusted server")?,
+            Some(Trust::Unknown) => formatter.write_str(", of a server that is not trusted")?,
+            None => {}
+        }
+        if self.labels.is_empty() {
+            return Ok(());
+        }
+        write!(formatter, ", labelled {}", either(self.labels))
+    }
+}
+
+/// One of them is enough.
+fn either(labels: LabelSet) -> String {
+    labels.iter().map(Label::as_str).collect::<Vec<_>>().join(" or ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ArgumentConditions, Hint, RuleOrigin, Verdict};
+
+    #[test]
+    fn a_rule_says_everything_that_it_asks() {
+        let origin = || RuleOrigin::Configured { path: "policy.rules[0]".into(), place: None };
+        let rule = |server, tool| {
+            Rule::new(RuleTarget::read(server, tool).unwrap(), Verdict::Deny, origin())
+        };
+        let mut narrow = rule(None, Some("github_delete_*"));
+        narrow.target.annotations = vec![(Hint::ReadOnlyHint, false)];
+        narrow.target.trust = Some(Trust::Unknown);
+        narrow.target.labels = Label::Egress.into();
+        narrow.flow.carries = [Label::Private, Label::Untrusted].into_iter().collect();
+        narrow.arguments =
+            ArgumentConditions::from_value(&json!({ "path": { "under": "/srv" } })).unwrap();
+        let rules = [
+            rule(None, None),
+            rule(Some("git*"), None),
+            rule(Some("git"), Some("push")),
+            rule(None, Some("git/push")),
+            narrow,
+        ];
+        let told: Vec<String> =
+            rules.iter().map(|rule| format!("{rule} {}", rule.to_value())).collect();
+        insta::assert_snapshot!(told.join("\n"), @r#"
+        all tools {}
+        all of `git*` {"server":"git*"}
+        `push` of `git` {"server":"git","tool":"push"}
+        `git/push` {"server":"git","tool":"push"}
+        `github_delete_*`, readOnlyHint: false, of a server that is not trusted, labelled egress, where path is under "/srv", with data that is private or untrusted {"tool":"github_delete_*","annotations":{"readOnlyHint":false},"trusted":false,"when":{"arguments":{"path":{"under":"/srv"}},"carries":["private","untrusted"],"to":["egress"]}}
+        "#);
     }
 }

@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use toolgate_catalog::ServerName;
 
 use crate::{
-    Claims, Findings, FlowMode, LabelSet, Mode, NamePattern, NewTools, Origin, PatternError, Rule,
-    Target, ToolPattern, Trust, Verdict,
+    Claims, Findings, FlowMode, LabelSet, Mode, NamePattern, NewTools, PatternError, Rule,
+    RuleOrigin, RuleTarget, ToolPattern, Trust, Verdict,
 };
 
 /// How many rules a policy may have.
@@ -28,7 +28,7 @@ pub struct PolicySettings {
     /// The rules, in the order of the file.
     pub rules: Vec<Rule>,
     /// Labels of tools by pattern.
-    pub labels: Vec<(Target, LabelSet)>,
+    pub labels: Vec<(RuleTarget, LabelSet)>,
     /// What is set at the servers and their tools.
     pub servers: BTreeMap<ServerName, ServerPolicy>,
 }
@@ -41,21 +41,21 @@ pub struct ServerPolicy {
     /// The labels of its tools, unless they have their own.
     pub labels: LabelSet,
     /// What is set for single tools, by the names that the server gives them.
-    pub tools: BTreeMap<Arc<str>, ToolSettings>,
+    pub tools: BTreeMap<Arc<str>, ToolPolicySettings>,
     /// Where the entry is written, such as `mcpServers.github` and `toolgate.json:3:5`.
-    pub origin: Option<Origin>,
+    pub origin: Option<RuleOrigin>,
 }
 
 /// What the entry of a tool says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ToolSettings {
+pub struct ToolPolicySettings {
     /// What becomes of its calls: a rule for this one tool.
     pub approval: Option<Verdict>,
     /// Its labels, in the place of its server's and of those by pattern.
     pub labels: Option<LabelSet>,
 }
 
-impl Target {
+impl RuleTarget {
     /// Reads a target as rules and labels write it.
     ///
     /// With a `server`, `tool` is a name that the server gives or an exposed one. Without, it is an
@@ -102,10 +102,10 @@ impl PolicySettings {
                 .iter()
                 .filter_map(|(tool, settings)| Some((tool, settings.approval?)))
             {
-                let target = Target {
+                let target = RuleTarget {
                     server: Some(NamePattern::Exactly(server.as_str().into())),
                     tool: Some(ToolPattern::own_name(tool)),
-                    ..Target::default()
+                    ..RuleTarget::default()
                 };
                 rules.push(Rule::new(target, verdict, approval_origin(server, settings, tool)));
             }
@@ -115,10 +115,10 @@ impl PolicySettings {
     }
 }
 
-fn approval_origin(server: &ServerName, settings: &ServerPolicy, tool: &str) -> Origin {
+fn approval_origin(server: &ServerName, settings: &ServerPolicy, tool: &str) -> RuleOrigin {
     let (path, place) = match &settings.origin {
-        Some(Origin::Configured { path, place }) => (path.to_string(), place.clone()),
-        Some(Origin::BuiltIn(_)) | None => (format!("mcpServers.{server}"), None),
+        Some(RuleOrigin::Configured { path, place }) => (path.to_string(), place.clone()),
+        Some(RuleOrigin::BuiltIn(_)) | None => (format!("mcpServers.{server}"), None),
     };
-    Origin::Configured { path: format!("{path}.tools.{tool}.approval").into(), place }
+    RuleOrigin::Configured { path: format!("{path}.tools.{tool}.approval").into(), place }
 }

@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 use toolgate_sandbox::{
-    Answer, BoxFuture, CallId, Found, Language, Outcome, Pool, PoolSettings, RunLimits, Script,
-    Tools,
+    BoxFuture, CallId, CallResponse, Language, LookupResult, Pool, PoolSettings, RunLimits,
+    RunOutcome, SandboxScript, Tools,
 };
 
 fn main() {
@@ -21,9 +21,9 @@ fn main() {
 struct Instant;
 
 impl Tools for Instant {
-    fn describe(&self, names: Vec<String>) -> BoxFuture<'static, Vec<Found>> {
+    fn describe(&self, names: Vec<String>) -> BoxFuture<'static, Vec<LookupResult>> {
         let schema = RawValue::from_string(String::from("{\"type\":\"object\"}")).unwrap();
-        let found = |name| Found::Tool { name, input_schema: schema.clone() };
+        let found = |name| LookupResult::Tool { name, input_schema: schema.clone() };
         let found = names.into_iter().map(found).collect();
         Box::pin(async { found })
     }
@@ -34,8 +34,8 @@ impl Tools for Instant {
         _name: String,
         arguments: Box<RawValue>,
         _cancel: CancellationToken,
-    ) -> BoxFuture<'static, Answer> {
-        Box::pin(async { Answer::Ended(Ok(arguments)) })
+    ) -> BoxFuture<'static, CallResponse> {
+        Box::pin(async { CallResponse::Ended(Ok(arguments)) })
     }
 }
 
@@ -69,10 +69,10 @@ impl Bench {
     }
 
     fn run(&self, code: &str, language: Language) {
-        let script = Script::new(code, language);
+        let script = SandboxScript::new(code, language);
         let run = self.pool.run(script, &self.limits, Arc::new(Instant), CancellationToken::new());
         let report = self.runtime.block_on(run);
-        assert!(matches!(report.outcome, Outcome::Value(Some(_))), "{report:?}");
+        assert!(matches!(report.outcome, RunOutcome::Value(Some(_))), "{report:?}");
         black_box(report);
     }
 }
@@ -126,7 +126,7 @@ fn runs_at_once(bencher: Bencher<'_, '_>, runs: usize) {
     let bench = Bench::new(2);
     bencher.with_inputs(|| bench.settle()).bench_local_values(|()| {
         let all = (0..runs).map(|_| {
-            let script = Script::new("return 1", Language::TypeScript);
+            let script = SandboxScript::new("return 1", Language::TypeScript);
             bench.pool.run(script, &bench.limits, Arc::new(Instant), CancellationToken::new())
         });
         bench.runtime.block_on(futures::future::join_all(all))

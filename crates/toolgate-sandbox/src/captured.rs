@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 ///
 /// Of much, the beginning and the end are kept: that is where a reader looks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Captured {
+pub struct CapturedOutput {
     /// All of it, or its beginning.
     pub head: String,
     /// Its end, if something between was left out.
@@ -19,7 +19,7 @@ pub struct Captured {
 
 /// Takes in what a script writes.
 #[derive(Debug)]
-pub(crate) struct Capture {
+pub(crate) struct OutputCapture {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     head_limit: usize,
@@ -27,7 +27,7 @@ pub(crate) struct Capture {
     total: u64,
 }
 
-impl Capture {
+impl OutputCapture {
     /// Keeps `limit` bytes: half of them of the beginning, half of the end.
     pub(crate) fn new(limit: usize) -> Self {
         let tail_limit = limit / 2;
@@ -51,7 +51,7 @@ impl Capture {
         self.total
     }
 
-    pub(crate) fn finish(self) -> Captured {
+    pub(crate) fn finish(self) -> CapturedOutput {
         let kept = self.head.len() + self.tail.len();
         let left_out = self.total.saturating_sub(u64::try_from(kept).unwrap_or(u64::MAX));
         let (mut head, mut tail) = (self.head, Vec::from(self.tail));
@@ -60,7 +60,7 @@ impl Capture {
         }
         // Where it was cut, half a character may be left.
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        Captured { head: text(head), tail: text(tail), left_out, total: self.total }
+        CapturedOutput { head: text(head), tail: text(tail), left_out, total: self.total }
     }
 }
 
@@ -68,8 +68,8 @@ impl Capture {
 mod tests {
     use super::*;
 
-    fn capture(limit: usize, pieces: &[&str]) -> Captured {
-        let mut capture = Capture::new(limit);
+    fn capture(limit: usize, pieces: &[&str]) -> CapturedOutput {
+        let mut capture = OutputCapture::new(limit);
         for piece in pieces {
             capture.push(piece.as_bytes());
         }

@@ -18,7 +18,7 @@ pub struct RunClock(Arc<watch::Sender<Reading>>);
 /// Holds a clock until it is dropped. Others may hold it too.
 #[derive(Debug)]
 #[must_use = "the clock goes on when this is dropped"]
-pub struct Hold(RunClock);
+pub struct ClockHold(RunClock);
 
 #[derive(Debug, Clone, Copy)]
 struct Reading {
@@ -36,11 +36,11 @@ impl RunClock {
     }
 
     /// Stops the clock until what is returned is dropped.
-    pub fn hold(&self) -> Hold {
+    pub fn hold(&self) -> ClockHold {
         self.0.send_modify(|reading| {
             *reading = Reading { holds: reading.holds + 1, ..reading.now() };
         });
-        Hold(self.clone())
+        ClockHold(self.clone())
     }
 
     /// The run begins now.
@@ -87,7 +87,7 @@ impl Reading {
     }
 }
 
-impl Drop for Hold {
+impl Drop for ClockHold {
     fn drop(&mut self) {
         self.0.0.send_modify(|reading| {
             *reading = Reading { holds: reading.holds.saturating_sub(1), ..reading.now() };

@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use toolgate_engines::Failure;
+use toolgate_engines::ScriptFailure;
 
 /// What a run may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +55,7 @@ const FLOOD: u64 = 64;
 /// A limit that ended a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Stop {
+pub enum LimitReached {
     /// It computed for too long.
     Cpu {
         /// What it may use.
@@ -67,20 +67,20 @@ pub enum Stop {
         limit: Duration,
     },
     /// It waits for something that can no longer happen.
-    Stalled(Failure),
+    Stalled(ScriptFailure),
     /// It needed too much memory.
     Memory {
         /// Bytes that it may have.
         limit: u64,
         /// What the engine said of it, if it still could.
-        failure: Option<Failure>,
+        failure: Option<ScriptFailure>,
     },
     /// It called itself too deeply.
     Stack {
         /// Bytes that it may have.
         limit: u64,
         /// What the engine said of it, if it still could.
-        failure: Option<Failure>,
+        failure: Option<ScriptFailure>,
     },
     /// It wrote without end.
     Output {
@@ -106,7 +106,7 @@ pub enum Stop {
     },
 }
 
-impl Stop {
+impl LimitReached {
     /// The configuration key that raises the limit, if there is one.
     pub fn key(&self) -> Option<&'static str> {
         match self {
@@ -122,7 +122,7 @@ impl Stop {
     }
 }
 
-impl fmt::Display for Stop {
+impl fmt::Display for LimitReached {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cpu { limit } => {
@@ -242,24 +242,24 @@ mod tests {
     fn each_limit_says_which_it_is_its_value_and_how_to_raise_it() {
         let cases = [
             (
-                Stop::Cpu { limit: Duration::from_millis(1500) },
+                LimitReached::Cpu { limit: Duration::from_millis(1500) },
                 "the script computed for more than 1.5 s; codeMode.cpuSeconds raises the limit",
             ),
             (
-                Stop::Wall { limit: Duration::from_secs(30) },
+                LimitReached::Wall { limit: Duration::from_secs(30) },
                 "the script took more than 30 s; codeMode.timeoutSeconds raises the limit",
             ),
             (
-                Stop::Memory { limit: 128 * MEGABYTE, failure: None },
+                LimitReached::Memory { limit: 128 * MEGABYTE, failure: None },
                 "the script needed more than 128 MB of memory; codeMode.memoryMb raises the limit",
             ),
             (
-                Stop::Stack { limit: 512 * KILOBYTE, failure: None },
+                LimitReached::Stack { limit: 512 * KILOBYTE, failure: None },
                 "the script calls itself too deeply for 512 KB of stack; codeMode.stackKb raises \
                  the limit",
             ),
             (
-                Stop::Value { bytes: 1000, limit: 10 },
+                LimitReached::Value { bytes: 1000, limit: 10 },
                 "the script's value has 1000 bytes, 10 bytes are allowed; codeMode.maxResultBytes \
                  raises the limit",
             ),

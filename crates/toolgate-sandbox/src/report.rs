@@ -3,22 +3,22 @@
 use std::time::Duration;
 
 use serde_json::value::RawValue;
-use toolgate_bindings::check::Finding;
-use toolgate_engines::{CallId, Failure};
+use toolgate_bindings::check::CheckFinding;
+use toolgate_engines::{CallId, ScriptFailure};
 
-use crate::{captured::Captured, limits::Stop};
+use crate::{captured::CapturedOutput, limits::LimitReached};
 
 /// What came of a run. What it wrote and what it called are here however it ended.
 #[derive(Debug)]
-pub struct Report {
+pub struct RunReport {
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     /// What it wrote.
-    pub output: Captured,
+    pub output: CapturedOutput,
     /// Content blocks that it gave to whoever reads the result.
     pub emitted: Vec<Box<RawValue>>,
     /// What is odd about the script. It ran all the same.
-    pub warnings: Vec<Finding>,
+    pub warnings: Vec<CheckFinding>,
     /// The calls that it made, in their order.
     pub calls: Vec<CallRecord>,
     /// Calls that were refused after so many others were that they are only counted.
@@ -31,15 +31,15 @@ pub struct Report {
 
 /// How a run ended.
 #[derive(Debug)]
-pub enum Outcome {
+pub enum RunOutcome {
     /// It ran to its end; its value, if it has one.
     Value(Option<Box<RawValue>>),
     /// It did not begin: something is wrong with it.
-    Rejected(Vec<Finding>),
+    Rejected(Vec<CheckFinding>),
     /// It ended with an error.
-    Failed(Failure),
+    Failed(ScriptFailure),
     /// A limit ended it.
-    Stopped(Stop),
+    Stopped(LimitReached),
     /// Whoever asked for it does not want it any more.
     Cancelled,
     /// It waits for calls that were not made yet: with its [history](crate::History) it can go on later.

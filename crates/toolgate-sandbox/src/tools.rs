@@ -3,10 +3,10 @@
 use futures::future::BoxFuture;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
-use toolgate_bindings::check::Found;
-use toolgate_engines::{CallId, Thrown};
+use toolgate_bindings::check::LookupResult;
+use toolgate_engines::{CallId, ToolException};
 
-use crate::{clock::RunClock, history::Happened};
+use crate::{clock::RunClock, journal::RunEvent};
 
 /// The tools that a script may call.
 ///
@@ -14,7 +14,7 @@ use crate::{clock::RunClock, history::Happened};
 /// whole run.
 pub trait Tools: Send + Sync + 'static {
     /// Says which of the names are tools, one answer each.
-    fn describe(&self, names: Vec<String>) -> BoxFuture<'static, Vec<Found>>;
+    fn describe(&self, names: Vec<String>) -> BoxFuture<'static, Vec<LookupResult>>;
 
     /// Calls a tool. The token is cancelled when the run ends before the call does; the call then
     /// has to end soon, and its result is not looked at.
@@ -24,12 +24,12 @@ pub trait Tools: Send + Sync + 'static {
         name: String,
         arguments: Box<RawValue>,
         cancel: CancellationToken,
-    ) -> BoxFuture<'static, Answer>;
+    ) -> BoxFuture<'static, CallResponse>;
 
     /// Is told what happens, before the script or the world notices. Called on the run's own way: what
     /// it does is paid for by every call.
-    fn happened(&self, happened: &Happened<'_>) {
-        let _ = happened;
+    fn on_event(&self, event: &RunEvent<'_>) {
+        let _ = event;
     }
 
     /// The clock of the run, asked for once when it begins. Whoever makes the calls holds it while a
@@ -41,11 +41,11 @@ pub trait Tools: Send + Sync + 'static {
 
 /// What came of a call.
 #[derive(Debug)]
-pub enum Answer {
+pub enum CallResponse {
     /// A value, or what is thrown in the script.
-    Ended(Result<Box<RawValue>, Thrown>),
+    Ended(Result<Box<RawValue>, ToolException>),
     /// Nothing yet, and nothing for a long time: the call was not made. Once no other call is under
     /// way, and whatever timers the script has, the run ends as
-    /// [`Outcome::Suspended`](crate::Outcome::Suspended).
+    /// [`RunOutcome::Suspended`](crate::Outcome::Suspended).
     Suspended,
 }

@@ -1,12 +1,12 @@
 //! An engine that does what it is told.
 
 use serde_json::value::RawValue;
-use toolgate_engines::{Call, Failure, FailureKind, Outcome, Stream, World};
+use toolgate_engines::{EngineCall, EngineOutcome, FailureKind, ScriptFailure, Stream, World};
 
 use crate::attacks;
 
 /// Runs the commands, one a line: `# print hello`, `# open /etc/passwd`, `# fork`.
-pub(crate) fn run(source: &str, world: &mut dyn World) -> Outcome {
+pub(crate) fn run(source: &str, world: &mut dyn World) -> EngineOutcome {
     let mut next_call = 0;
     for line in source.lines().skip(1) {
         let line = line.trim_start_matches('#').trim();
@@ -15,8 +15,8 @@ pub(crate) fn run(source: &str, world: &mut dyn World) -> Outcome {
             "print" => world.write(Stream::Output, &format!("{rest}\n")),
             "complain" => world.write(Stream::Error, &format!("{rest}\n")),
             "emit" => world.emit(raw(rest)),
-            "value" => return Outcome::Value(Some(raw(rest))),
-            "long-value" => return Outcome::Value(Some(long(rest))),
+            "value" => return EngineOutcome::Value(Some(raw(rest))),
+            "long-value" => return EngineOutcome::Value(Some(long(rest))),
             "throw" => return failed(FailureKind::Exception, rest),
             "stall" => return failed(FailureKind::Stalled, rest),
             "call" => {
@@ -75,13 +75,13 @@ pub(crate) fn run(source: &str, world: &mut dyn World) -> Outcome {
             }
         }
     }
-    Outcome::Value(None)
+    EngineOutcome::Value(None)
 }
 
 const DAY: std::time::Duration = std::time::Duration::from_hours(24);
 
 fn submit(world: &mut dyn World, next_call: &mut u64, name: &str, arguments: Box<RawValue>) {
-    let _ = world.submit(Call { id: *next_call, name: name.to_owned(), arguments });
+    let _ = world.submit(EngineCall { id: *next_call, name: name.to_owned(), arguments });
     *next_call += 1;
 }
 
@@ -93,7 +93,7 @@ fn long(bytes: &str) -> Box<RawValue> {
     raw(&format!("\"{}\"", "x".repeat(bytes.parse().unwrap())))
 }
 
-fn failed(kind: FailureKind, message: &str) -> Outcome {
+fn failed(kind: FailureKind, message: &str) -> EngineOutcome {
     let (message, stack) = (message.to_owned(), Vec::new());
-    Outcome::Failed(Failure { kind, message, stack, hint: None })
+    EngineOutcome::Failed(ScriptFailure { kind, message, stack, hint: None })
 }

@@ -13,7 +13,8 @@ use std::{
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 use toolgate_sandbox::{
-    Answer, BoxFuture, CallId, Found, Language, Pool, PoolSettings, RunLimits, Script, Tools,
+    BoxFuture, CallId, CallResponse, Language, LookupResult, Pool, PoolSettings, RunLimits,
+    SandboxScript, Tools,
 };
 
 /// Runs one script that spins, says so, and waits to be killed.
@@ -22,7 +23,7 @@ pub(crate) fn run() -> ExitCode {
     runtime.block_on(async {
         let pool = Pool::new(PoolSettings::this_program([""; 0]).unwrap()).unwrap();
         let code = String::from("# broken\n# call running\n# spin\n");
-        let script = Script::new(code, Language::Python);
+        let script = SandboxScript::new(code, Language::Python);
         pool.warm_up();
         while pool.waiting() < 2 {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -48,7 +49,7 @@ struct Announce;
 static RUNNING: AtomicBool = AtomicBool::new(false);
 
 impl Tools for Announce {
-    fn describe(&self, _names: Vec<String>) -> BoxFuture<'static, Vec<Found>> {
+    fn describe(&self, _names: Vec<String>) -> BoxFuture<'static, Vec<LookupResult>> {
         Box::pin(async { Vec::new() })
     }
 
@@ -58,7 +59,7 @@ impl Tools for Announce {
         _name: String,
         _arguments: Box<RawValue>,
         _cancel: CancellationToken,
-    ) -> BoxFuture<'static, Answer> {
+    ) -> BoxFuture<'static, CallResponse> {
         Box::pin(async {
             RUNNING.store(true, Ordering::Relaxed);
             std::future::pending().await

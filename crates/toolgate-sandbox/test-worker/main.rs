@@ -12,8 +12,8 @@ mod host;
 
 use std::{process::ExitCode, sync::atomic::Ordering};
 
-use toolgate_engines::{Engine, Limits, Outcome, Script, World};
-use toolgate_sandbox::{Haste, Language, WorkerAllocator, worker_main_with};
+use toolgate_engines::{Engine, EngineLimits, EngineOutcome, EngineScript, World};
+use toolgate_sandbox::{Language, Urgency, WorkerAllocator, worker_main_with};
 
 #[global_allocator]
 static ALLOCATOR: WorkerAllocator = WorkerAllocator::new();
@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     worker_main_with(make_engine)
 }
 
-fn make_engine(language: Language, haste: Haste) -> Result<Box<dyn Engine>, String> {
+fn make_engine(language: Language, haste: Urgency) -> Result<Box<dyn Engine>, String> {
     Ok(Box::new(EitherEngine(toolgate_sandbox::make_engine(language, haste)?)))
 }
 
@@ -35,10 +35,10 @@ struct EitherEngine(Box<dyn Engine>);
 impl Engine for EitherEngine {
     fn run(
         self: Box<Self>,
-        script: &Script<'_>,
-        limits: &Limits,
+        script: &EngineScript<'_>,
+        limits: &EngineLimits,
         world: &mut dyn World,
-    ) -> Outcome {
+    ) -> EngineOutcome {
         if script.source.starts_with("# broken\n") {
             return broken::run(script.source, world);
         }

@@ -11,14 +11,14 @@ use crate::{Fixture, TestkitError};
 
 /// How to start a server: the `command` and `args` of an `mcpServers` entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct FixtureEntry {
     /// The program.
     pub command: String,
     /// Its arguments.
     pub args: Vec<String>,
 }
 
-impl Entry {
+impl FixtureEntry {
     /// The entry's JSON, for a configuration file.
     pub fn to_json(&self) -> Value {
         json!({ "command": self.command, "args": self.args })
@@ -30,13 +30,13 @@ impl Fixture {
     ///
     /// The fixture travels as one argument, which the operating system limits to 128 KiB; see
     /// [`entry_through_file`](Self::entry_through_file) for larger ones.
-    pub fn entry(&self) -> Result<Entry, TestkitError> {
+    pub fn entry(&self) -> Result<FixtureEntry, TestkitError> {
         let json = serde_json::to_string(self)?;
         entry(vec!["--fixture".to_owned(), json])
     }
 
     /// Like [`entry`](Self::entry), with the fixture in the file at `path`, which is (over)written.
-    pub fn entry_through_file(&self, path: &Path) -> Result<Entry, TestkitError> {
+    pub fn entry_through_file(&self, path: &Path) -> Result<FixtureEntry, TestkitError> {
         std::fs::write(path, serde_json::to_vec(self)?)?;
         entry(vec!["--fixture-file".to_owned(), path.display().to_string()])
     }
@@ -98,8 +98,8 @@ fn newest(folder: &Path) -> Option<SystemTime> {
         .max()
 }
 
-fn entry(args: Vec<String>) -> Result<Entry, TestkitError> {
-    Ok(Entry { command: fixture_binary()?.display().to_string(), args })
+fn entry(args: Vec<String>) -> Result<FixtureEntry, TestkitError> {
+    Ok(FixtureEntry { command: fixture_binary()?.display().to_string(), args })
 }
 
 /// Builds the binary into the target directory whose profile folder is `directory`.

@@ -21,7 +21,7 @@ use crate::faults::AnswerFault;
 use crate::outbox::Outbox;
 use crate::peer::Peer;
 use crate::reply::{Reply, code};
-use crate::{Builtin, Era, Fixture};
+use crate::{Builtin, Fixture, FixtureEra};
 
 /// A running fixture. One engine serves all the clients of a process.
 #[derive(Debug)]
@@ -193,8 +193,8 @@ impl Engine {
     /// Which half of the protocol a request with these parameters belongs to.
     pub(crate) fn generation_of(&self, params: &Value) -> Generation {
         match self.fixture.era {
-            Era::Modern => Generation::Modern,
-            Era::Both if params["_meta"].get(VERSION_KEY).is_some() => Generation::Modern,
+            FixtureEra::Modern => Generation::Modern,
+            FixtureEra::Both if params["_meta"].get(VERSION_KEY).is_some() => Generation::Modern,
             _ => Generation::Legacy,
         }
     }

@@ -31,7 +31,7 @@ pub struct Fixture {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
     /// Which protocol revisions it speaks.
-    pub era: Era,
+    pub era: FixtureEra,
     /// How a legacy server refuses `server/discover`.
     pub probe_refusal: ProbeRefusal,
     /// The revisions that it accepts in `initialize`, oldest first. It answers any other one with
@@ -142,7 +142,7 @@ impl Fixture {
 
     /// Sets the era.
     #[must_use]
-    pub fn with_era(mut self, era: Era) -> Self {
+    pub fn with_era(mut self, era: FixtureEra) -> Self {
         self.era = era;
         self
     }
@@ -189,7 +189,7 @@ impl Default for Fixture {
             name: "fixture".to_owned(),
             version: "1.0.0".to_owned(),
             instructions: None,
-            era: Era::default(),
+            era: FixtureEra::default(),
             probe_refusal: ProbeRefusal::default(),
             legacy_versions: ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
                 .map(str::to_owned)
@@ -213,7 +213,7 @@ impl Default for Fixture {
 /// Which protocol revisions a fixture speaks, and how it takes a probe for the newer one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Era {
+pub enum FixtureEra {
     /// `initialize` and the revisions up to 2025-11-25. Refuses `server/discover` with an error.
     #[default]
     Legacy,

@@ -72,13 +72,13 @@ pub use authorization::{
     AuthorizationFault, AuthorizationOptions, AuthorizationRecord, AuthorizationServer, Discovery,
     Visited, visit,
 };
-pub use binary::{Entry, conformance_binary, fixture_binary, program_binary};
+pub use binary::{FixtureEntry, conformance_binary, fixture_binary, program_binary};
 pub use builtin::Builtin;
 pub use collector::{Collector, SeenMetric, SeenSpan};
 pub use embeddings::{EmbeddingsEndpoint, EmbeddingsFault};
 pub use error::TestkitError;
 pub use faults::{AnswerFault, BrokenAnswer, Cursors, Faults, Pages, StartupExit, StrayOutput};
-pub use fixture::{Era, Fixture, HttpAnswers, HttpOptions, ProbeRefusal};
+pub use fixture::{Fixture, FixtureEra, HttpAnswers, HttpOptions, ProbeRefusal};
 pub use http::RunningHttp;
 pub use issuer::{Issuer, IssuerFault, SigningKey};
 pub use model::{ModelEndpoint, ModelScript};

@@ -9,7 +9,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc;
 
-use crate::{Entry, time::deadline};
+use crate::{FixtureEntry, time::deadline};
 
 /// A stdio server and a connection to it. Dropping it kills the server.
 ///
@@ -29,12 +29,12 @@ pub struct RawClient {
 
 impl RawClient {
     /// Starts a server.
-    pub fn spawn(entry: &Entry) -> Result<Self> {
+    pub fn spawn(entry: &FixtureEntry) -> Result<Self> {
         Self::spawn_with(entry, &HashMap::new())
     }
 
     /// Starts a server with additional environment variables.
-    pub fn spawn_with(entry: &Entry, environment: &HashMap<&str, &str>) -> Result<Self> {
+    pub fn spawn_with(entry: &FixtureEntry, environment: &HashMap<&str, &str>) -> Result<Self> {
         let mut child = Command::new(&entry.command)
             .args(&entry.args)
             .envs(environment)

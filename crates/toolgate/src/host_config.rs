@@ -7,11 +7,10 @@ use std::{
     time::Duration,
 };
 
-use toolgate_catalog::{CostUnit, DeferredStyle, ExposureSettings, RequestedMode};
+use toolgate_catalog::ExposureSettings;
 use toolgate_config::{
-    AuditLogging, ChatProviderName, CodeMode, ConfigError, Configuration, DeferredMode,
-    EmbeddingSource, Embeddings, ExposureMode, Format, RegistrySource, SearchStrategy,
-    TelemetryKey, TokenCounter, ToolSearch, ToolSearchMode,
+    AuditConfig, ChatProviderName, CodeModeConfig, ConfigError, Configuration, EmbeddingsConfig,
+    ExposureMode, Format, Secret, SubagentConfig, TelemetryConfig, ToolSearchConfig,
 };
 use toolgate_host::{
     AuditSettings, CodeSettings, EncodeTools, EncoderSetup, HostSettings, Subagent, Supply,
@@ -21,9 +20,9 @@ use toolgate_models::embeddings::{
     ApiKey, EndpointEncoder, EndpointError, EndpointSettings, FolderError, Prefixes, open_folder,
 };
 use toolgate_policy::{NewTools, PolicySettings, definitions::Lock};
-use toolgate_registry::{Registry, RegistrySettings, Skills, Source, read_skills};
+use toolgate_registry::{Registry, RegistrySettings, ServerSource as Source, Skills, read_skills};
 use toolgate_sandbox::{PoolSettings, RunLimits};
-use toolgate_search::StrategyName;
+use toolgate_search::encoder::Encoder;
 use toolgate_store::{
     AuditLimits, ChoiceFile, DamagedChoices, Retention, Store, StoreError, VaultKey,
 };
@@ -226,9 +225,12 @@ impl HostConfig {
     /// The directory of servers that are not configured.
     pub fn registry(&self) -> Option<Registry> {
         let configured = &self.configuration.registry;
-        let sources = configured.sources.iter().map(|source| match source {
-            RegistrySource::Url(url) => Source::Url(url.clone()),
-            RegistrySource::Path(path) => Source::Path(resolve(self.path.as_deref(), path)),
+        let sources = configured.sources.iter().map(|source| {
+            if source.contains("://") {
+                Source::Url(source.clone())
+            } else {
+                Source::Path(resolve(self.path.as_deref(), Path::new(source)))
+            }
         });
         let sources: Vec<Source> = sources.collect();
         let cache = self.environment.store.as_ref().map(|store| store.fetched("registry"));
@@ -271,7 +273,7 @@ impl HostConfig {
             max_results: search.max_results,
             keep_loaded_tools: search.keep_loaded_tools,
             instructions_budget: search.instructions_budget,
-            strategy: strategy(search.strategy),
+            strategy: search.strategy,
             subagent: search.subagent.as_ref().and_then(subagent),
             usage_memory: search.usage_memory,
             encoder: self.encoder_of(&search).and_then(Result::ok),
@@ -318,94 +320,71 @@ impl HostConfig {
         }
     }
 
-    fn encoder_of(&self, search: &ToolSearch) -> Option<Result<EncoderSetup, EncoderSetupError>> {
+    fn encoder_of(
+        &self,
+        search: &ToolSearchConfig,
+    ) -> Option<Result<EncoderSetup, EncoderSetupError>> {
         Some(encoder(search.embeddings.as_ref()?, self.path.as_deref()))
     }
 
     fn telemetry(&self) -> Telemetry {
-        let start = || telemetry(&self.configuration.telemetry, &self.environment.variables);
+        let start =
+            || telemetry(self.configuration.telemetry.as_ref(), &self.environment.variables);
         self.telemetry.get_or_init(start).clone()
     }
 }
 
 /// How much of the audit log is stored.
-pub fn audit_limits(audit: &AuditLogging) -> AuditLimits {
+pub fn audit_limits(audit: &AuditConfig) -> AuditLimits {
     AuditLimits {
         file_bytes: audit.max_megabytes.saturating_mul(1024 * 1024),
-        files: usize::try_from(audit.keep_files).unwrap_or(usize::MAX),
+        files: audit.keep_files,
     }
 }
 
 /// The limits of scripts that run in processes of `worker`.
-pub fn code_settings(settings: &CodeMode, worker: PoolSettings) -> CodeSettings {
-    let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+pub fn code_settings(settings: &CodeModeConfig, worker: PoolSettings) -> CodeSettings {
     CodeSettings {
-        pool: PoolSettings {
-            warm: size(settings.warm_workers),
-            runs: size(settings.max_runs),
-            ..worker
-        },
+        pool: PoolSettings { warm: settings.warm_workers, runs: settings.max_runs, ..worker },
         limits: RunLimits {
             wall: Duration::from_secs_f64(settings.timeout_seconds),
             cpu: Duration::from_secs_f64(settings.cpu_seconds),
             memory_bytes: settings.memory_mb * 1024 * 1024,
             stack_bytes: settings.stack_kb * 1024,
             calls: settings.max_calls,
-            calls_in_flight: size(settings.max_calls_in_flight),
+            calls_in_flight: settings.max_calls_in_flight,
             result_bytes: settings.max_result_bytes,
-            output_bytes: size(settings.max_output_bytes),
+            output_bytes: settings.max_output_bytes,
         },
-        max_output_tokens: size(settings.max_output_tokens),
-        max_parallel_calls: size(settings.max_parallel_calls),
+        max_output_tokens: settings.max_output_tokens,
+        max_parallel_calls: settings.max_parallel_calls,
         retention: Retention {
-            runs: u32::try_from(settings.journal.runs).unwrap_or(u32::MAX),
-            days: u32::try_from(settings.journal.days).unwrap_or(u32::MAX),
+            runs: settings.journal.runs,
+            days: settings.journal.days,
             bytes: settings.journal.megabytes.saturating_mul(1024 * 1024),
         },
     }
 }
 
-fn exposure(search: &ToolSearch) -> ExposureSettings {
+fn exposure(search: &ToolSearchConfig) -> ExposureSettings {
     ExposureSettings {
-        mode: match search.enabled {
-            ToolSearchMode::Auto => RequestedMode::Auto,
-            ToolSearchMode::On => RequestedMode::Deferred,
-            ToolSearchMode::Off => RequestedMode::Direct,
-            ToolSearchMode::Code => RequestedMode::Code,
-        },
-        deferred: match search.deferred {
-            DeferredMode::Stable => DeferredStyle::Stable,
-            DeferredMode::Dynamic => DeferredStyle::Dynamic,
-        },
+        mode: search.enabled,
+        deferred: search.deferred,
         context_window: search.context_window,
         threshold_percent: search.threshold_percent,
         character_threshold: search.token_threshold,
         tool_threshold: search.tool_threshold,
-        unit: match search.token_counter {
-            TokenCounter::O200k => CostUnit::Tokens,
-            TokenCounter::Characters => CostUnit::Characters,
-        },
+        unit: search.token_counter,
     }
 }
 
-fn strategy(strategy: SearchStrategy) -> StrategyName {
-    match strategy {
-        SearchStrategy::Hybrid => StrategyName::Hybrid,
-        SearchStrategy::Bm25 => StrategyName::Bm25,
-        SearchStrategy::Embedding => StrategyName::Embedding,
-        SearchStrategy::Keyword => StrategyName::Keyword,
-        SearchStrategy::Regex => StrategyName::Regex,
-        SearchStrategy::Subagent => StrategyName::Subagent,
-    }
-}
-
-fn subagent(settings: &toolgate_config::Subagent) -> Option<Subagent> {
+fn subagent(settings: &SubagentConfig) -> Option<Subagent> {
     let endpoint = ChatEndpoint::new(ChatSettings {
         api: match settings.provider {
             ChatProviderName::OpenAi => ChatApi::OpenAi,
             ChatProviderName::Anthropic => ChatApi::Anthropic,
         },
-        endpoint: settings.endpoint.clone(),
+        endpoint: settings.endpoint().to_owned(),
         model: settings.model.clone(),
         api_key: settings.api_key.as_ref().map(|key| key.expose().to_owned()),
     });
@@ -417,37 +396,33 @@ fn subagent(settings: &toolgate_config::Subagent) -> Option<Subagent> {
 }
 
 fn encoder(
-    configured: &Embeddings,
+    configured: &EmbeddingsConfig,
     file: Option<&Path>,
 ) -> Result<EncoderSetup, EncoderSetupError> {
     let prefixes = Prefixes {
         query: configured.query_prefix.clone(),
         document: configured.document_prefix.clone(),
     };
-    let encoder: Arc<dyn toolgate_search::encoder::Encoder> = match &configured.source {
-        EmbeddingSource::Endpoint { url, model, api_key, dimensions } => {
-            Arc::new(EndpointEncoder::new(EndpointSettings {
-                base_url: url.clone(),
-                model: model.clone(),
-                api_key: api_key.as_ref().map(|key| ApiKey::new(key.expose())),
-                dimensions: *dimensions,
-                prefixes,
-                timeout: ENCODE_TIMEOUT,
-            })?)
-        }
-        EmbeddingSource::Folder { path } => open_folder(resolve(file, path), prefixes)?,
+    let encoder: Arc<dyn Encoder> = match &configured.folder {
+        Some(folder) => open_folder(resolve(file, folder), prefixes)?,
+        None => Arc::new(EndpointEncoder::new(EndpointSettings {
+            base_url: configured.endpoint.as_ref().map_or("", Secret::expose).to_owned(),
+            model: configured.model.clone(),
+            api_key: configured.api_key.as_ref().map(|key| ApiKey::new(key.expose())),
+            dimensions: configured.dimensions,
+            prefixes,
+            timeout: ENCODE_TIMEOUT,
+        })?),
     };
     Ok(EncoderSetup { encoder, patience: configured.timeout, tools: EncodeTools::Missing })
 }
 
-fn telemetry(key: &TelemetryKey, variables: &Variables) -> Telemetry {
-    if key.is_off {
-        return Telemetry::off();
-    }
+fn telemetry(settings: Option<&TelemetryConfig>, variables: &Variables) -> Telemetry {
+    let Some(settings) = settings else { return Telemetry::off() };
     let configured = Unsettled {
-        endpoint: key.otlp_endpoint.clone(),
-        headers: exposed(&key.headers),
-        service_name: key.service_name.clone(),
+        endpoint: settings.otlp_endpoint.clone(),
+        headers: exposed(&settings.headers),
+        service_name: settings.service_name.clone(),
     };
     let settings = match configured.settle(|name| variables(name)) {
         Ok(Some(settings)) => settings,

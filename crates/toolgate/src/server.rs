@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use toolgate_broker::ServerRules;
 use toolgate_catalog::ServerEntry;
-use toolgate_config::{HttpDialect, Secret, Transport};
+use toolgate_config::{Secret, ServerConfig, Transport};
 use toolgate_host::ServerSetup;
 use toolgate_store::{Vault, VaultError};
 use toolgate_upstream::{
@@ -30,7 +30,7 @@ impl HostConfig {
     /// What logs in at the server with this URL.
     pub fn authorizer(
         &self,
-        server: &toolgate_config::ServerEntry,
+        server: &ServerConfig,
         url: &str,
     ) -> Result<Arc<Authorizer>, AuthorizerError> {
         let environment = self.environment();
@@ -47,10 +47,7 @@ impl HostConfig {
     }
 
     /// The settings of a server; none where its transport cannot be used.
-    pub(crate) fn server_setup(
-        &self,
-        server: &toolgate_config::ServerEntry,
-    ) -> Option<ServerSetup> {
+    pub(crate) fn server_setup(&self, server: &ServerConfig) -> Option<ServerSetup> {
         let endpoint = self.endpoint(server)?;
         let settings = &server.settings;
         let limits = ServerLimits {
@@ -83,12 +80,12 @@ impl HostConfig {
                 .filter_map(|(name, tool)| Some((name.clone(), !tool.validate_arguments?)))
                 .collect(),
         };
-        let filter = settings.tool_filter.clone();
+        let filter = settings.clone();
         let admits = move |name: &str| filter.admits(name);
         Some(ServerSetup { spec, entry, rules, admits: Arc::new(admits), lazy: settings.lazy })
     }
 
-    fn endpoint(&self, server: &toolgate_config::ServerEntry) -> Option<Endpoint> {
+    fn endpoint(&self, server: &ServerConfig) -> Option<Endpoint> {
         Some(match server.transport.as_ref().ok()? {
             Transport::Stdio { command, args, env, cwd } => Endpoint::Stdio(StdioEndpoint {
                 command: command.clone(),
@@ -99,12 +96,9 @@ impl HostConfig {
             Transport::Http { url, headers, dialect } => Endpoint::Http(HttpEndpoint {
                 url: url.clone(),
                 headers: exposed(headers),
-                dialect: match dialect {
-                    HttpDialect::Any => toolgate_upstream::HttpDialect::Any,
-                    HttpDialect::Sse => toolgate_upstream::HttpDialect::Sse,
-                },
+                dialect: *dialect,
                 // Without a state folder nobody can have logged in.
-                authorizer: self.authorizer(server, url).ok(),
+                authorizer: self.authorizer(server, url).ok().map(|authorizer| authorizer as _),
             }),
         })
     }

@@ -13,7 +13,7 @@ use tokio::{
     process::{Child, Command},
 };
 
-use toolgate_testkit::{Builtin, Era, Faults, Fixture, fixture_binary};
+use toolgate_testkit::{Builtin, Faults, Fixture, FixtureEra, fixture_binary};
 
 use crate::SoakError;
 
@@ -50,7 +50,7 @@ impl Nature {
             Self::Slow => Faults { call_delay_ms: 250, ..Faults::default() },
             Self::Forgetful => Faults { sessions_lost_after_calls: Some(100), ..Faults::default() },
         };
-        let era = if self == Self::Killed { Era::Modern } else { Era::Legacy };
+        let era = if self == Self::Killed { FixtureEra::Modern } else { FixtureEra::Legacy };
         let tools = [Builtin::Echo, Builtin::Counter];
         Fixture::new(name).with_builtins(tools).with_era(era).with_faults(faults).with_call_log(log)
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// One thing that is wrong with a script.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Finding {
+pub struct CheckFinding {
     /// From 1.
     pub line: u32,
     /// In characters, from 1.
@@ -20,24 +20,24 @@ pub struct Finding {
     /// The way out.
     pub hint: Option<String>,
     /// How bad it is.
-    pub severity: Severity,
+    pub severity: CheckSeverity,
 }
 
 /// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Severity {
+pub enum CheckSeverity {
     /// It cannot work; the script is not run.
     Error,
     /// It is most likely not what was meant; the script is run.
     Warning,
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for CheckFinding {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = match self.severity {
-            Severity::Error => "",
-            Severity::Warning => "warning: ",
+            CheckSeverity::Error => "",
+            CheckSeverity::Warning => "warning: ",
         };
         write!(formatter, "{}:{} {kind}{}", self.line, self.column, self.message)?;
         if !self.source_line.trim().is_empty() {
@@ -63,7 +63,7 @@ pub(super) struct Report<'a> {
     text: &'a str,
     /// Where the lines start, in bytes.
     starts: Vec<usize>,
-    findings: Vec<Finding>,
+    findings: Vec<CheckFinding>,
     beyond: usize,
 }
 
@@ -75,7 +75,7 @@ impl<'a> Report<'a> {
     }
 
     pub(super) fn has_errors(&self) -> bool {
-        self.findings.iter().any(|finding| finding.severity == Severity::Error)
+        self.findings.iter().any(|finding| finding.severity == CheckSeverity::Error)
     }
 
     pub(super) fn error(
@@ -84,12 +84,12 @@ impl<'a> Report<'a> {
         message: impl Into<String>,
         hint: impl Into<Option<String>>,
     ) {
-        self.add(Severity::Error, offset, message.into(), hint.into());
+        self.add(CheckSeverity::Error, offset, message.into(), hint.into());
     }
 
     pub(super) fn add(
         &mut self,
-        severity: Severity,
+        severity: CheckSeverity,
         offset: usize,
         message: String,
         hint: Option<String>,
@@ -104,7 +104,7 @@ impl<'a> Report<'a> {
         let line = self.text[start..].lines().next().unwrap_or_default();
         let before = self.text[start..offset].chars().count();
         let (source_line, caret) = excerpt(line, before);
-        self.findings.push(Finding {
+        self.findings.push(CheckFinding {
             line: number(index + 1),
             column: number(before + 1),
             source_line,
@@ -121,7 +121,7 @@ impl<'a> Report<'a> {
     }
 
     /// The first `most` findings, and how many there are beyond.
-    pub(super) fn finish(mut self, most: usize) -> (Vec<Finding>, usize) {
+    pub(super) fn finish(mut self, most: usize) -> (Vec<CheckFinding>, usize) {
         self.findings.sort_by_key(|finding| (finding.line, finding.column, finding.severity));
         let mut seen = BTreeSet::new();
         self.findings
@@ -160,7 +160,7 @@ fn number(value: usize) -> u32 {
 mod tests {
     use super::*;
 
-    fn shown(text: &str, offset: usize) -> Finding {
+    fn shown(text: &str, offset: usize) -> CheckFinding {
         let mut report = Report::new(text);
         report.error(offset, "no", None);
         report.finish(1).0.remove(0)

@@ -5,20 +5,26 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
-use super::ToolUse;
+use super::{
+    Language, ToolUse,
+    finding::Report,
+    literal::{Kind, Literal},
+    schema::{Checker, Place},
+};
 
 /// Whoever knows which tools there are.
 pub trait Lookup {
     /// Says of each name what it is. A name that is left out is taken to be unknown to nobody: it
     /// gives no finding.
-    fn look_up(&mut self, names: &[String]) -> Vec<Found>;
+    fn look_up(&mut self, names: &[String]) -> Vec<LookupResult>;
 }
 
 /// What a name turned out to be.
-#[derive(Debug, Clone)]
-pub enum Found {
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum LookupResult {
     /// A tool, or another function that the host answers.
     Tool {
         /// The name that was asked for.
@@ -95,7 +101,7 @@ impl Tools {
             .collect();
         for answer in found {
             match answer {
-                Found::Tool { name, input_schema } => {
+                LookupResult::Tool { name, input_schema } => {
                     // What cannot be read is not held against the script.
                     let schema =
                         serde_json::from_str(input_schema.get()).unwrap_or(Value::Bool(true));
@@ -103,7 +109,7 @@ impl Tools {
                     let tool = Tool { name: name.clone(), schema, parameters };
                     answers.insert(name, Answer::Tool(tool));
                 }
-                Found::Unknown { name, nearest } => {
+                LookupResult::Unknown { name, nearest } => {
                     answers.insert(name, Answer::Unknown { nearest });
                 }
             }
@@ -130,4 +136,30 @@ impl Tools {
             .map(|tool| ToolUse { name: tool.name.clone(), parameters: tool.parameters.clone() })
             .collect()
     }
+}
+
+/// Reports what does not fit about the arguments, which are an object literal. `offset` is where
+/// the tool's name is written.
+pub(super) fn check_arguments(
+    tool: &Tool,
+    arguments: &Literal,
+    offset: usize,
+    language: Language,
+    budget: &Budget,
+    report: &mut Report<'_>,
+) {
+    if report.is_full() {
+        return;
+    }
+    // What is missing is missing from the call, not from its bracket.
+    let arguments = Literal { offset, kind: arguments.kind.clone() };
+    let place = Place::root(&tool.name);
+    for violation in Checker::new(&tool.schema, language, budget).check(&arguments, &place) {
+        report.add(violation.severity, violation.offset, violation.message, violation.hint);
+    }
+}
+
+/// The arguments of a call without any.
+pub(super) fn no_arguments(offset: usize) -> Literal {
+    Literal { offset, kind: Kind::Object { entries: Vec::new(), complete: true } }
 }

@@ -3,7 +3,7 @@
 //! A script is parsed once, the names that it does not declare are asked for in one go, and each
 //! call of a tool is held against that tool's schema as far as it is written in literals. Whatever
 //! depends on a value that only a run would know is left to the broker: a finding of severity
-//! [`Severity::Error`] is for what cannot work.
+//! [`CheckSeverity::Error`] is for what cannot work.
 //!
 //! ```
 //! use toolgate_bindings::check::{Found, Language, Lookup, check};
@@ -20,7 +20,6 @@
 //! assert_eq!(checked.findings[0].message, "there is no tool `shop_buy`");
 //! ```
 
-mod arguments;
 mod finding;
 mod literal;
 mod lookup;
@@ -37,8 +36,8 @@ use serde::{Deserialize, Serialize};
 
 use self::{finding::Report, source::Script};
 pub use self::{
-    finding::{Finding, Severity},
-    lookup::{Found, Lookup},
+    finding::{CheckFinding, CheckSeverity},
+    lookup::{Lookup, LookupResult},
 };
 
 /// The largest script that is read at all.
@@ -64,7 +63,7 @@ pub struct Checked {
     /// The tools that it mentions, in the order of their names.
     pub tools: Vec<ToolUse>,
     /// What is wrong with it, in the order of the lines, at most [`MAX_FINDINGS`].
-    pub findings: Vec<Finding>,
+    pub findings: Vec<CheckFinding>,
     /// How many findings there are beyond these, at least.
     pub findings_left_out: usize,
 }
@@ -72,7 +71,7 @@ pub struct Checked {
 impl Checked {
     /// Whether something was found that cannot work.
     pub fn has_errors(&self) -> bool {
-        self.findings.iter().any(|finding| finding.severity == Severity::Error)
+        self.findings.iter().any(|finding| finding.severity == CheckSeverity::Error)
     }
 }
 

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolgate_catalog::{Fingerprint, Tool, ToolId};
 use toolgate_policy::{
-    Contact, Decision, Evidence, Grant, GrantId, GrantedArguments, Ground, LabelSet, Moment, Scope,
-    definitions::shown,
+    Contact, Decision, Evidence, Grant, GrantId, GrantScope, GrantedArguments, Ground, LabelSet,
+    Timestamp, definitions::shown,
 };
 
 use super::{Extent, Lasts, PersonAnswer, arguments::overview};
@@ -133,15 +133,15 @@ impl Inquiry {
         &self,
         answer: &PersonAnswer,
         by: &str,
-        now: Moment,
+        now: Timestamp,
         expires: Option<Duration>,
     ) -> Option<Grant> {
         let PersonAnswer::Allow { lasts, extent } = answer else { return None };
         let (scope, at_most) = match lasts {
-            Lasts::Once => (Scope::Once, Some(ONCE)),
-            Lasts::Run => (Scope::Run(self.run.clone()?), Some(WHILE)),
-            Lasts::Session => (Scope::Session(Arc::clone(&self.session)), Some(WHILE)),
-            Lasts::Always => (Scope::Always, None),
+            Lasts::Once => (GrantScope::Once, Some(ONCE)),
+            Lasts::Run => (GrantScope::Run(self.run.clone()?), Some(WHILE)),
+            Lasts::Session => (GrantScope::Session(Arc::clone(&self.session)), Some(WHILE)),
+            Lasts::Always => (GrantScope::Always, None),
         };
         let arguments = match extent {
             _ if *lasts == Lasts::Once => GrantedArguments::Exactly(self.arguments_hash),
@@ -151,7 +151,7 @@ impl Inquiry {
         };
         let ends = expires.into_iter().chain(at_most).min();
         let until = |length: Duration| {
-            Moment(now.0.saturating_add(u64::try_from(length.as_millis()).unwrap_or(u64::MAX)))
+            Timestamp(now.0.saturating_add(u64::try_from(length.as_millis()).unwrap_or(u64::MAX)))
         };
         Some(Grant {
             id: GrantId(new_id("g")),

@@ -134,7 +134,7 @@ fn console_line(prompt: &str) -> Result<String, Failure> {
     Ok(line)
 }
 
-fn configured<'l>(loaded: &'l Loaded, name: &str) -> Option<&'l toolgate_config::ServerEntry> {
+fn configured<'l>(loaded: &'l Loaded, name: &str) -> Option<&'l toolgate_config::ServerConfig> {
     loaded.configuration.servers.iter().find(|server| server.name == name)
 }
 

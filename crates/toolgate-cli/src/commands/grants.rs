@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use toolgate_broker::read_grants;
-use toolgate_policy::{Grant, Scope};
+use toolgate_policy::{Grant, GrantScope};
 use toolgate_store::{AuditRecord, utc};
 
 use super::approvals::unusable;
@@ -53,10 +53,10 @@ pub(crate) fn run(arguments: &Grants, printer: &mut Printer) -> Result<ExitCode,
 fn line(grant: &Grant) -> String {
     let Grant { id, scope, caller, tool, arguments, labels, expires_at, by, .. } = grant;
     let scope = match scope {
-        Scope::Once => "one call".to_owned(),
-        Scope::Run(run) => format!("the run {run}"),
-        Scope::Session(session) => format!("the session {session}"),
-        Scope::Always => "always".to_owned(),
+        GrantScope::Once => "one call".to_owned(),
+        GrantScope::Run(run) => format!("the run {run}"),
+        GrantScope::Session(session) => format!("the session {session}"),
+        GrantScope::Always => "always".to_owned(),
     };
     let labels = if labels.is_empty() { String::new() } else { format!(", with {labels} data") };
     let until = expires_at.map(|end| format!(", until {}", utc(end.0 / 1_000))).unwrap_or_default();

@@ -4,14 +4,14 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 use tokio::process::Command;
-use toolgate_testkit::{Entry, RealServers, conformance_binary, installed_servers, within};
+use toolgate_testkit::{FixtureEntry, RealServers, conformance_binary, installed_servers, within};
 
 use crate::support::{META, Workplace, program};
 
 /// One server behind the gateway, with all that the protocol has.
 fn workplace() -> Workplace {
     let program = conformance_binary().unwrap().display().to_string();
-    let entry = Entry { command: program, args: vec!["server".to_owned()] };
+    let entry = FixtureEntry { command: program, args: vec!["server".to_owned()] };
     Workplace::deferred(&json!({ "conformant": entry.to_json() }))
 }
 
@@ -155,7 +155,7 @@ async fn inspect(
     target: &[String],
     method: &[&str],
 ) -> Value {
-    let Entry { command, args } = servers.inspector();
+    let FixtureEntry { command, args } = servers.inspector();
     let mut command = Command::new(command);
     command.args(args).args(target).args(method).current_dir(workplace.path());
     // It keeps a catalogue of servers in the home.

@@ -1,7 +1,7 @@
 //! Clients and servers of all protocol versions, in any combination.
 
 use serde_json::{Value, json};
-use toolgate_testkit::{Builtin, Era, Fixture, RawClient};
+use toolgate_testkit::{Builtin, Fixture, FixtureEra, RawClient};
 
 use crate::{
     fixtures::{notes, weather},
@@ -27,12 +27,12 @@ async fn modern_call(client: &mut RawClient, tool: &str, arguments: Value) -> Va
 
 /// One server of each kind.
 fn mixed() -> Workplace {
-    let echo = |era: Era| {
+    let echo = |era: FixtureEra| {
         entry(&Fixture::new("s").with_era(era).with_builtins([Builtin::Echo, Builtin::Media]))
     };
     Workplace::deferred(&json!({
-        "old": echo(Era::Legacy), "new": echo(Era::Modern), "both": echo(Era::Both),
-        "fragile": echo(Era::DiesOfProbe),
+        "old": echo(FixtureEra::Legacy), "new": echo(FixtureEra::Modern), "both": echo(FixtureEra::Both),
+        "fragile": echo(FixtureEra::DiesOfProbe),
     }))
 }
 

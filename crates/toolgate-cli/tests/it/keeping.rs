@@ -1,7 +1,7 @@
 //! What is kept between starts, what servers get from the configuration, and lists of all sorts.
 
 use serde_json::{Value, json};
-use toolgate_testkit::{Builtin, Cursors, Era, Faults, Fixture, Pages, StartupExit};
+use toolgate_testkit::{Builtin, Cursors, Faults, Fixture, FixtureEra, Pages, StartupExit};
 
 use crate::{
     fixtures::{kit, notes, weather},
@@ -101,7 +101,8 @@ async fn without_a_place_to_keep_anything_it_serves_all_the_same() {
 
 #[tokio::test]
 async fn a_server_that_died_of_the_probe_is_not_probed_again() {
-    let fragile = Fixture::new("fragile").with_era(Era::DiesOfProbe).with_builtins([Builtin::Echo]);
+    let fragile =
+        Fixture::new("fragile").with_era(FixtureEra::DiesOfProbe).with_builtins([Builtin::Echo]);
     let workplace = Workplace::deferred(&json!({ "fragile": entry(&fragile) }));
     let lines = async || {
         let outcome = workplace.run(&["status"]).await;
@@ -186,7 +187,7 @@ async fn lists_in_pages_and_lists_that_never_end() {
         .collect();
     insta::assert_snapshot!(told.join("\n"), @"
     honest: ready, 4 tools
-    again: ready, 2 tools the list of tools repeats itself after page 2; what came until then is used; tool `create_note` is left out: another tool of this server has the same name; the first one is used; tool `find_notes` is left out: another tool of this server has the same name; the first one is used
+    again: ready, 2 tools the list of tools repeats itself after page 2; the tools up to there are used; tool `create_note` is left out: another tool of this server has the same name; the first one is used; tool `find_notes` is left out: another tool of this server has the same name; the first one is used
     endless: ready, many tools the list of tools does not end; the first 1003 are used
     weather: ready, 2 tools
     ");

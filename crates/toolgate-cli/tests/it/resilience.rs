@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 use toolgate_testkit::{
-    AnswerFault, Builtin, Entry, Faults, Fixture, RawClient, StartupExit, StrayOutput, within,
+    AnswerFault, Builtin, Faults, Fixture, FixtureEntry, RawClient, StartupExit, StrayOutput,
+    within,
 };
 
 use crate::{
@@ -235,7 +236,7 @@ async fn an_interrupted_call_is_cancelled_and_leaves_nothing() {
     let workplace = Workplace::deferred(&json!({ "kit": entry(&kit().with_call_log(&log)) }));
     let config = workplace.config().display().to_string();
     let args = ["call", "kit_sleep", "-a", "ms=600000", "--config", &config].map(str::to_owned);
-    let command = Entry { command: program().to_owned(), args: args.to_vec() };
+    let command = FixtureEntry { command: program().to_owned(), args: args.to_vec() };
     let home = workplace.path().join("state").display().to_string();
     let environment = HashMap::from([("TOOLGATE_HOME", home.as_str())]);
     let mut process = RawClient::spawn_with(&command, &environment).unwrap();

@@ -1,7 +1,7 @@
 //! Resources and prompts of several servers through one gateway.
 
 use serde_json::{Value, json};
-use toolgate_testkit::{Builtin, Era, Fixture, RawClient};
+use toolgate_testkit::{Builtin, Fixture, FixtureEra, RawClient};
 
 use crate::support::{
     Gateway, Workplace, call, call_through, entry, entry_with, notification, text, until,
@@ -240,7 +240,7 @@ fn modern(mut params: Value) -> Value {
 #[tokio::test]
 async fn a_modern_client_listens_to_servers_of_either_era() {
     let workplace = Workplace::deferred(&json!({
-        "old": entry(&shop("old")), "new": entry(&shop("new").with_era(Era::Modern)),
+        "old": entry(&shop("old")), "new": entry(&shop("new").with_era(FixtureEra::Modern)),
     }));
     let mut client = workplace.serve(&[]);
     let uris = ["toolgate://old/file:///notes", "toolgate://new/file:///notes"];

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use tokio::net::TcpListener;
-use toolgate_testkit::{Builtin, Era, Fixture};
+use toolgate_testkit::{Builtin, Fixture, FixtureEra};
 
 use crate::{
     fixtures::{kit, notes, weather},
@@ -42,7 +42,7 @@ async fn a_server_that_is_not_there_to_be_passed_through() {
 
 #[tokio::test]
 async fn one_server_as_it_is() {
-    for era in [Era::Legacy, Era::Modern] {
+    for era in [FixtureEra::Legacy, FixtureEra::Modern] {
         let fixture = Fixture::new("as-it-is")
             .with_era(era)
             .with_instructions("Its own words.")

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::{io::AsyncWriteExt as _, process::Command};
 pub(crate) use toolgate_testkit::until;
-use toolgate_testkit::{Entry, Fixture, RawClient, within};
+use toolgate_testkit::{Fixture, FixtureEntry, RawClient, within};
 
 /// The tools of a deferred session.
 pub(crate) const META: [&str; 6] =
@@ -81,7 +81,7 @@ impl Workplace {
         let mut args: Vec<String> =
             ["serve", "--stdio", "--config", &config].map(str::to_owned).to_vec();
         args.extend(arguments.iter().map(ToString::to_string));
-        let entry = Entry { command: program().to_owned(), args };
+        let entry = FixtureEntry { command: program().to_owned(), args };
         let environment = self.environment();
         let environment: HashMap<&str, &str> =
             environment.iter().map(|(key, value)| (*key, value.as_str())).collect();

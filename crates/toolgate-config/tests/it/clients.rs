@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use toolgate_config::Approval;
+use toolgate_policy::Verdict;
 
 use crate::{only, read, read_toml, shown, transport};
 
@@ -65,8 +65,8 @@ fn cursor_and_cline() {
     insta::assert_snapshot!(transport(a), @"/home/ada/bin/a [] [] in /home/ada");
     assert_eq!(b.settings.call_idle_timeout, Duration::from_mins(30));
     assert_eq!(b.settings.call_total_timeout, Duration::from_mins(30));
-    assert!(!b.settings.tool_filter.admits("drop"));
-    assert!(b.settings.tool_filter.admits("x"));
+    assert!(!b.settings.admits("drop"));
+    assert!(b.settings.admits("x"));
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn gemini_cli() {
     );
     let [a, b, c] = &configuration.servers[..] else { panic!("three servers") };
     insta::assert_snapshot!(transport(a), @"https://a.example/mcp []");
-    let admitted = ["x", "y", "z"].map(|tool| a.settings.tool_filter.admits(tool));
+    let admitted = ["x", "y", "z"].map(|tool| a.settings.admits(tool));
     assert_eq!(admitted, [true, false, false]);
     insta::assert_snapshot!(transport(b), @"sse https://b.example/sse []");
     insta::assert_snapshot!(transport(c), @"https://c.example/mcp []");
@@ -157,7 +157,7 @@ fn codex() {
     assert_eq!(zulu.settings.call_idle_timeout, Duration::from_millis(45_500));
     insta::assert_snapshot!(transport(alpha), @r#"https://alpha.example/mcp ["Authorization: Bearer s3cr3t-t0ken", "X-Host: crm.example", "X-Region: eu"]"#);
     assert!(!alpha.settings.enabled);
-    assert!(!alpha.settings.tool_filter.admits("close"));
+    assert!(!alpha.settings.admits("close"));
 }
 
 #[test]
@@ -194,8 +194,8 @@ fn github_copilot() {
     );
     assert_eq!(shown(&configuration), "");
     let [all, some] = &configuration.servers[..] else { panic!("two servers") };
-    assert!(all.settings.tool_filter.admits("anything"));
-    assert!(some.settings.tool_filter.admits("read") && !some.settings.tool_filter.admits("write"));
+    assert!(all.settings.admits("anything"));
+    assert!(some.settings.admits("read") && !some.settings.admits("write"));
 }
 
 #[test]
@@ -218,8 +218,8 @@ fn toolgate_itself() {
         }"#,
     );
     insta::assert_debug_snapshot!(configuration.tool_search, @r"
-    ToolSearch {
-        enabled: On,
+    ToolSearchConfig {
+        enabled: Deferred,
         deferred: Dynamic,
         context_window: 128000,
         threshold_percent: 2.5,
@@ -240,9 +240,9 @@ fn toolgate_itself() {
     }
     ");
     let server = only(configuration);
-    assert_eq!(server.settings.tools["write_file"].approval, Some(Approval::Ask));
+    assert_eq!(server.settings.tools["write_file"].approval, Some(Verdict::Ask));
     insta::assert_debug_snapshot!(server, @r#"
-    ServerEntry {
+    ServerConfig {
         name: "files",
         transport: Ok(
             Stdio {
@@ -253,6 +253,14 @@ fn toolgate_itself() {
             },
         ),
         settings: ServerSettings {
+            enabled: true,
+            oauth: LoginConfig {
+                client_id: None,
+                client_secret: None,
+                client_metadata_url: None,
+                scopes: [],
+                redirect_port: None,
+            },
             prefix: Some(
                 "",
             ),
@@ -266,20 +274,15 @@ fn toolgate_itself() {
             idle_timeout: Some(
                 1800s,
             ),
-            enabled: true,
             connect_timeout: 5s,
             call_idle_timeout: 500ms,
             call_total_timeout: 90s,
             max_result_bytes: 2048,
             validate_arguments: false,
-            tool_filter: ToolFilter {
-                include: None,
-                exclude: {},
-            },
-            trust: Unknown,
-            labels: {},
+            include_tools: None,
+            exclude_tools: {},
             tools: {
-                "write_file": ToolSettings {
+                "write_file": ToolConfig {
                     defer_loading: Some(
                         false,
                     ),
@@ -290,13 +293,8 @@ fn toolgate_itself() {
                     labels: None,
                 },
             },
-            oauth: OAuth {
-                client_id: None,
-                client_secret: None,
-                client_metadata_url: None,
-                scopes: [],
-                redirect_port: None,
-            },
+            labels: {},
+            trust: Unknown,
         },
     }
     "#);

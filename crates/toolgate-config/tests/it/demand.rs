@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use toolgate_config::{DeferredMode, RegistrySource, ToolSearchMode};
+use toolgate_catalog::{DeferredStyle, RequestedMode};
 use toolgate_policy::{
     Annotations, Flow, FlowMode, Label, Mode, NewTools, Policy, PolicySettings, ToolId, Verdict,
 };
@@ -35,11 +35,7 @@ fn sources_are_urls_and_paths() {
     assert!(configuration.problems.is_empty(), "{:?}", configuration.problems);
     assert_eq!(
         configuration.registry.sources,
-        [
-            RegistrySource::Path("./servers".into()),
-            RegistrySource::Url("https://crm.example/".into()),
-            RegistrySource::Url("http://localhost:8080".into()),
-        ]
+        ["./servers", "https://crm.example/", "http://localhost:8080",]
     );
     assert_eq!(configuration.registry.cache, Duration::from_mins(30));
     assert_eq!(configuration.skills, [std::path::PathBuf::from("/home/ada/skills")]);
@@ -84,8 +80,8 @@ fn a_namespace_has_servers_and_what_differs() {
     let [work, home] = &configuration.namespaces[..] else { panic!("two") };
     assert_eq!((work.name.as_str(), work.exclusive), ("work", false));
     assert_eq!(work.servers, ["a", "b"]);
-    assert_eq!(work.tool_search.enabled, ToolSearchMode::On);
-    assert_eq!(work.tool_search.deferred, DeferredMode::Dynamic);
+    assert_eq!(work.tool_search.enabled, RequestedMode::Deferred);
+    assert_eq!(work.tool_search.deferred, DeferredStyle::Dynamic);
     assert_eq!((work.tool_search.max_results, work.tool_search.tool_threshold), (7, Some(9)));
     assert!(home.exclusive);
     assert_eq!(home.tool_search, configuration.tool_search);

@@ -1,7 +1,7 @@
 //! `gateway`.
 
 use insta::assert_snapshot;
-use toolgate_config::Gateway;
+use toolgate_config::GatewayConfig;
 
 use crate::{problems, read};
 
@@ -24,7 +24,7 @@ fn all_of_it_is_read() {
     assert_eq!(gateway.allowed_hosts, ["tools.example.com", "10.0.0.1:8080", "[::1]:9"]);
     assert_eq!(gateway.allowed_origins, ["https://app.example.com", "http://localhost:5173"]);
     assert_eq!((gateway.max_body_bytes, gateway.max_sessions_per_caller), (2048, 7));
-    assert_eq!(gateway.max_sessions, Gateway::default().max_sessions);
+    assert_eq!(gateway.max_sessions, GatewayConfig::default().max_sessions);
     let oauth = gateway.oauth.expect("an issuer");
     assert_eq!(oauth.issuer, "https://crm.example/", "as it is written");
     assert_eq!(oauth.audience.as_deref(), Some("tools"));

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use toolgate_config::{
-    ConfigError, Format, MAX_FILE_BYTES, MAX_PROBLEMS, MAX_SERVERS, Severity, parse,
+    ConfigError, Format, MAX_FILE_BYTES, MAX_PROBLEMS, MAX_SERVERS, ProblemSeverity, parse,
 };
 
 use crate::{environment, read};
@@ -62,7 +62,7 @@ fn servers_beyond_the_limit_are_left_out() {
     let configuration = read(&format!("{{ \"mcpServers\": {{ {} }} }}", servers.join(",")));
     assert_eq!(configuration.servers.len(), MAX_SERVERS);
     let [problem] = &configuration.problems[..] else { panic!("one problem") };
-    assert_eq!(problem.severity, Severity::Error);
+    assert_eq!(problem.severity, ProblemSeverity::Error);
     insta::assert_snapshot!(problem.message, @"`mcpServers.s1000` is one server too many: this one and those after it are ignored, since a file may have at most 1000");
 }
 

@@ -13,7 +13,8 @@ mod servers;
 mod subagent;
 mod syntax;
 
-use toolgate_config::{Configuration, Format, HttpDialect, ServerEntry, Transport, parse};
+use toolgate_config::{Configuration, Format, ServerConfig, Transport, parse};
+use toolgate_mcp::HttpDialect;
 
 /// The environment of every test; no value of it may appear in a message.
 fn environment(name: &str) -> Option<String> {
@@ -55,14 +56,14 @@ fn server_problems(body: &str) -> String {
 }
 
 /// The only server of a file that has no problems.
-fn only(configuration: Configuration) -> ServerEntry {
+fn only(configuration: Configuration) -> ServerConfig {
     assert_eq!(shown(&configuration), "");
-    let [server] = <[ServerEntry; 1]>::try_from(configuration.servers).expect("one server");
+    let [server] = <[ServerConfig; 1]>::try_from(configuration.servers).expect("one server");
     server
 }
 
 /// The transport with everything in it, for comparison in a test.
-fn transport(server: &ServerEntry) -> String {
+fn transport(server: &ServerConfig) -> String {
     match server.transport.as_ref().expect("a transport") {
         Transport::Stdio { command, args, env, cwd } => {
             let env: Vec<String> =

@@ -246,15 +246,16 @@ fn where_telemetry_goes_is_read_and_what_is_not_understood_sends_nothing() {
     let said = telemetry(
         r#"{ "otlpEndpoint": "http://127.0.0.1:4318", "headers": { "x-key": "hush" }, "serviceName": "gate" }"#,
     );
+    let said = said.expect("telemetry is on");
     assert_eq!(said.otlp_endpoint.as_deref(), Some("http://127.0.0.1:4318/"));
     assert_eq!(said.headers["x-key"].expose(), "hush");
     assert_eq!(said.service_name.as_deref(), Some("gate"));
-    assert!(!said.is_off && !format!("{said:?}").contains("hush"));
+    assert!(!format!("{said:?}").contains("hush"));
     let wrong = read(r#"{ "mcpServers": {}, "telemetry": { "otlpEndpoint": "collector:4317" } }"#);
     let mut hints = wrong.problems.iter().filter_map(|problem| problem.hint.as_deref());
     assert!(hints.any(|hint| hint.contains("http://127.0.0.1:4318")), "{:?}", wrong.problems);
     for wrong in [r#"{ "otlpEndpoint": "collector:4317" }"#, "false", "7", r#"{ "headers": 1 }"#] {
-        assert!(telemetry(wrong).is_off, "{wrong}");
+        assert!(telemetry(wrong).is_none(), "{wrong}");
     }
 }
 
@@ -297,5 +298,19 @@ fn a_misspelt_key_that_holds_something_back_is_an_error() {
         let told = told(&configuration);
         assert!(told.starts_with("error: "), "{server}: {told}");
         assert!(configuration.servers[0].transport.is_err(), "it is not served: {server}");
+    }
+}
+
+#[test]
+fn a_namespace_with_a_misspelt_or_doubled_policy_is_left_out() {
+    for wrong in [r#""polcy": "deny""#, r#""policy": "deny", "policy": "allow""#] {
+        let namespace = format!(r#"{{ "servers": ["a"], {wrong} }}"#);
+        let file = format!(
+            r#"{{ "mcpServers": {{ "a": {{ "command": "x" }} }}, "namespaces": {{ "n": {namespace} }} }}"#
+        );
+        let configuration = read(&file);
+        let told = told(&configuration);
+        assert!(told.starts_with("error: "), "{wrong}: {told}");
+        assert!(configuration.namespaces.is_empty(), "{wrong}");
     }
 }

@@ -1,7 +1,7 @@
 //! The texts that people see: each one sentence and the way out.
 
 use insta::assert_snapshot;
-use toolgate_config::Severity;
+use toolgate_config::ProblemSeverity;
 
 use crate::{problems, read, read_toml, server_problems, shown};
 
@@ -247,7 +247,9 @@ fn a_disabled_server_has_no_errors() {
         r#"{ "mcpServers": { "a": { "command": "x", "args": ["${NONE}"], "disabled": true } } }"#,
     );
     assert!(configuration.servers[0].transport.is_err());
-    assert!(configuration.problems.iter().all(|problem| problem.severity == Severity::Warning));
+    assert!(
+        configuration.problems.iter().all(|problem| problem.severity == ProblemSeverity::Warning)
+    );
 }
 
 #[test]
@@ -332,7 +334,7 @@ fn tool_search() {
         "tokenThreshold": -1, "toolThreshold": 1e3, "maxResults": 0, "keepLoadedTools": 1,
         "strategy": "vectors", "tokenCounter": "words", "maxResult": 3 } }"#;
     let configuration = read(text);
-    assert_eq!(configuration.tool_search, toolgate_config::ToolSearch::default());
+    assert_eq!(configuration.tool_search, toolgate_config::ToolSearchConfig::default());
     assert_snapshot!(shown(&configuration), @r#"
     warning: toolgate.json:2:20: `toolSearch.enabled` must be "auto", true, false or "code"; it is ignored
     warning: toolgate.json:2:39: `toolSearch.deferred` must be `stable` or `dynamic`; it is ignored

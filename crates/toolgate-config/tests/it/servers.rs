@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use toolgate_config::{OAuth, ServerSettings, ToolSearch, Transport};
+use toolgate_config::{LoginConfig, ServerSettings, ToolSearchConfig, Transport};
 
 use crate::{only, read, transport};
 
@@ -12,7 +12,7 @@ fn defaults() {
     assert_eq!(server.settings, ServerSettings::default());
     assert_eq!(server.settings.call_idle_timeout, Duration::from_mins(1));
     let configuration = read(r#"{ "mcpServers": { "a": { "command": "x" } }, "toolSearch": {} }"#);
-    assert_eq!(configuration.tool_search, ToolSearch::default());
+    assert_eq!(configuration.tool_search, ToolSearchConfig::default());
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn logins_and_the_older_transport() {
     let text = r#"{ "mcpServers": { "a": { "url": "https://a.example", "oauth": { "scopes": "read write" } } } }"#;
     assert_eq!(only(read(text)).settings.oauth.scopes, ["read", "write"]);
     let text = r#"{ "mcpServers": { "a": { "url": "https://a.example", "oauth": true } } }"#;
-    assert_eq!(only(read(text)).settings.oauth, OAuth::default());
+    assert_eq!(only(read(text)).settings.oauth, LoginConfig::default());
 }
 
 #[test]

@@ -16,23 +16,23 @@ fn a_model_is_read() {
     ));
     assert_eq!(configuration.problems, []);
     let subagent = configuration.tool_search.subagent.expect("a model");
-    assert_eq!(subagent.endpoint, "https://api.anthropic.com");
+    assert_eq!(subagent.endpoint(), "https://api.anthropic.com");
     assert_eq!(subagent.api_key.as_ref().expect("a key").expose(), "s3cr3t-t0ken");
     insta::assert_debug_snapshot!(subagent, @r#"
-    Subagent {
+    SubagentConfig {
         provider: Anthropic,
+        endpoint: None,
         model: "small",
         api_key: Some(
             [secret],
         ),
         candidates: 30,
         timeout: 1.5s,
-        ..
     }
     "#);
     let local = r#"{ "subagent": { "endpoint": "http://${HOST}:11434/v1", "model": "m" } }"#;
     let subagent = read(&file(local)).tool_search.subagent.expect("a model");
-    assert_eq!(subagent.endpoint, "http://crm.example:11434/v1");
+    assert_eq!(subagent.endpoint(), "http://crm.example:11434/v1");
     assert_eq!((subagent.candidates, subagent.timeout.as_secs(), subagent.api_key), (24, 3, None));
 }
 

@@ -11,10 +11,10 @@ use serde_json::value::RawValue;
 
 use super::{
     failure,
-    host::{self, Host, Kept},
+    host::{self, Host},
     json,
 };
-use crate::engine::{Function as Tool, Limits, Outcome, Script};
+use crate::engine::{EngineLimits, EngineOutcome, EngineScript, Function as Tool};
 
 /// What stacks call the script.
 pub(super) const FILE: &str = "script.js";
@@ -40,10 +40,10 @@ pub(super) enum Ending {
     /// It has a NUL character, which no C string can.
     Unreadable,
     /// It does not parse.
-    Syntax(Kept<Value<'static>>),
-    Threw(Kept<Value<'static>>),
+    Syntax(Persistent<Value<'static>>),
+    Threw(Persistent<Value<'static>>),
     /// It returned what has no JSON.
-    Unwritable(Kept<Value<'static>>),
+    Unwritable(Persistent<Value<'static>>),
     Stalled,
     Memory,
     /// It ended itself, with a code that says that it failed.
@@ -63,9 +63,9 @@ pub(super) fn run(
     runtime: &Runtime,
     context: &Context,
     host: &Host,
-    script: &Script<'_>,
-    limits: &Limits,
-) -> Outcome {
+    script: &EngineScript<'_>,
+    limits: &EngineLimits,
+) -> EngineOutcome {
     let memory = limits.memory_bytes.max(LEAST_MEMORY).saturating_add(OWN_MEMORY);
     let memory = usize::try_from(memory).unwrap_or(usize::MAX);
     let stack = limits.stack_bytes.max(LEAST_STACK);
@@ -80,7 +80,7 @@ pub(super) fn run(
         None => ending,
     };
     if let Ending::Value(value) = ending {
-        return Outcome::Value(value);
+        return EngineOutcome::Value(value);
     }
     let used = usize::try_from(runtime.memory_usage().malloc_size).unwrap_or(0);
     runtime.set_memory_limit(memory.saturating_add(MEMORY_TO_TELL));
@@ -105,7 +105,7 @@ enum Next {
 }
 
 impl Driver<'_> {
-    fn drive(&self, script: &Script<'_>) -> Ending {
+    fn drive(&self, script: &EngineScript<'_>) -> Ending {
         let main = match self.context.with(|ctx| self.start(&ctx, script)) {
             Ok(main) => main,
             Err(ending) => return ending,
@@ -125,7 +125,11 @@ impl Driver<'_> {
     }
 
     /// Runs the script until it first waits, and gives the promise of its end.
-    fn start(&self, ctx: &Ctx<'_>, script: &Script<'_>) -> Result<Kept<Promise<'static>>, Ending> {
+    fn start(
+        &self,
+        ctx: &Ctx<'_>,
+        script: &EngineScript<'_>,
+    ) -> Result<Persistent<Promise<'static>>, Ending> {
         self.define(ctx, script.functions).map_err(|error| ending_of(ctx, &error))?;
         let source = [PREFIX, script.source, SUFFIX].concat();
         let mut options = EvalOptions::default();
@@ -179,7 +183,7 @@ impl Driver<'_> {
 
     /// Whether that was all. Like Node, a script ends when its calls and timers have, not before:
     /// what it started without waiting for it is meant to happen.
-    fn look(&self, ctx: &Ctx<'_>, main: &Kept<Promise<'static>>) -> Next {
+    fn look(&self, ctx: &Ctx<'_>, main: &Persistent<Promise<'static>>) -> Next {
         let main = match main.clone().restore(ctx) {
             Ok(main) => main,
             Err(error) => return Next::End(ending_of(ctx, &error)),

@@ -1,14 +1,16 @@
 //! An ending, in words.
 
-use rquickjs::{Ctx, Value};
+use rquickjs::{Ctx, Persistent, Value};
 
 use super::{
     driver::{Ending, FILE},
     globals,
-    host::{Host, Kept},
+    host::Host,
     prelude,
 };
-use crate::engine::{Failure, FailureKind, Outcome, Position, Script, StackFrame};
+use crate::engine::{
+    EngineOutcome, EngineScript, FailureKind, ScriptFailure, ScriptPosition, StackFrame,
+};
 
 /// Deeper stacks are cut.
 const MOST_FRAMES: usize = 32;
@@ -19,13 +21,13 @@ const LONGEST_NAME: usize = 200;
 pub(super) fn outcome(
     ctx: &Ctx<'_>,
     host: &Host,
-    script: &Script<'_>,
+    script: &EngineScript<'_>,
     ending: Ending,
     exhausted: bool,
-) -> Outcome {
+) -> EngineOutcome {
     let told = |thrown| tell(ctx, host, script.source, thrown, exhausted);
-    Outcome::Failed(match ending {
-        Ending::Value(value) => return Outcome::Value(value),
+    EngineOutcome::Failed(match ending {
+        Ending::Value(value) => return EngineOutcome::Value(value),
         Ending::Unreadable => {
             plain(FailureKind::Syntax, "SyntaxError: the script contains a NUL character")
         }
@@ -47,7 +49,7 @@ pub(super) fn outcome(
             failure
         }
         Ending::Stalled if exhausted => memory(),
-        Ending::Stalled => Failure {
+        Ending::Stalled => ScriptFailure {
             hint: Some(
                 "no call and no timer is under way: look for a `new Promise` whose resolve is \
                  never called"
@@ -66,11 +68,11 @@ pub(super) fn outcome(
     })
 }
 
-fn plain(kind: FailureKind, message: &str) -> Failure {
-    Failure { kind, message: message.to_owned(), stack: Vec::new(), hint: None }
+fn plain(kind: FailureKind, message: &str) -> ScriptFailure {
+    ScriptFailure { kind, message: message.to_owned(), stack: Vec::new(), hint: None }
 }
 
-fn memory() -> Failure {
+fn memory() -> ScriptFailure {
     plain(FailureKind::Memory, "InternalError: out of memory")
 }
 
@@ -79,9 +81,9 @@ fn tell(
     ctx: &Ctx<'_>,
     host: &Host,
     source: &str,
-    thrown: Kept<Value<'static>>,
+    thrown: Persistent<Value<'static>>,
     exhausted: bool,
-) -> Failure {
+) -> ScriptFailure {
     let Ok(thrown) = thrown.restore(ctx) else { return memory() };
     // QuickJS throws null when there is no memory for an error. By now it may be free again.
     if thrown.is_null() && (exhausted || !throws_null(source)) {
@@ -92,7 +94,7 @@ fn tell(
         && error.message().as_deref() == Some("out of memory")
     {
         let stack = error.stack().map(|stack| frames(&stack, source)).unwrap_or_default();
-        return Failure { stack, ..memory() };
+        return ScriptFailure { stack, ..memory() };
     }
     describe(ctx, host, source, thrown).unwrap_or_else(|_| {
         // Clears what was thrown meanwhile.
@@ -110,7 +112,7 @@ fn describe<'js>(
     host: &Host,
     source: &str,
     thrown: Value<'js>,
-) -> rquickjs::Result<Failure> {
+) -> rquickjs::Result<ScriptFailure> {
     let told: Vec<String> = prelude::describe(ctx, host)?.call((thrown,))?;
     let mut told = told.into_iter();
     let mut next = || told.next().unwrap_or_default();
@@ -120,7 +122,7 @@ fn describe<'js>(
         "unsupported" => FailureKind::Unsupported,
         _ => FailureKind::Exception,
     };
-    let mut failure = Failure { kind, message, stack: frames(&stack, source), hint: None };
+    let mut failure = ScriptFailure { kind, message, stack: frames(&stack, source), hint: None };
     if kind == FailureKind::Exception {
         advise(&mut failure);
     }
@@ -141,7 +143,7 @@ fn throws_null(source: &str) -> bool {
 }
 
 /// Adds what to write instead, where a message tells.
-fn advise(failure: &mut Failure) {
+fn advise(failure: &mut ScriptFailure) {
     let message = failure.message.as_str();
     if let Some(name) = message
         .strip_prefix("ReferenceError: ")
@@ -162,7 +164,7 @@ fn advise(failure: &mut Failure) {
 }
 
 /// The place of a syntax error is no call, and some places need more words.
-fn explain_syntax(script: &Script<'_>, failure: &mut Failure) {
+fn explain_syntax(script: &EngineScript<'_>, failure: &mut ScriptFailure) {
     let Some(frame) = failure.stack.first_mut() else { return };
     frame.function = String::new();
     if frame.position.column == 0 {
@@ -207,8 +209,8 @@ fn frame(line: &str, source: &str) -> Option<StackFrame> {
     let line: u32 = line.parse().ok()?;
     let column: u32 = column.parse().ok()?;
     let position = match line_of(source, line) {
-        Some(text) => Position { line, column: characters(text, column) },
-        None => Position { line: u32::try_from(lines(source).count()).ok()?, column: 0 },
+        Some(text) => ScriptPosition { line, column: characters(text, column) },
+        None => ScriptPosition { line: u32::try_from(lines(source).count()).ok()?, column: 0 },
     };
     Some(StackFrame { function: function.chars().take(LONGEST_NAME).collect(), position })
 }

@@ -12,7 +12,7 @@ use rquickjs::{
 use scoped_tls_hkt::scoped_thread_local;
 
 use super::{json, timers::Timers};
-use crate::world::{Call, CallId, Closed, Completion, Stream, World};
+use crate::world::{CallId, Completion, EngineCall, HostClosed, Stream, World};
 
 scoped_thread_local!(static mut WORLD: dyn World);
 
@@ -27,18 +27,15 @@ pub(super) fn with_world<R>(reach: impl FnOnce(&mut dyn World) -> R) -> R {
     WORLD.with(reach)
 }
 
-/// A value of the script's that is kept between its turns.
-pub(super) type Kept<T> = Persistent<T>;
-
 /// The state of a run that its functions change. It is emptied before the runtime goes.
 #[derive(Default)]
 pub(super) struct Host {
     calls: RefCell<HashMap<CallId, PendingCall>>,
     next_call: Cell<CallId>,
-    pub(super) timers: RefCell<Timers<Kept<Function<'static>>>>,
+    pub(super) timers: RefCell<Timers<Persistent<Function<'static>>>>,
     rejections: RefCell<Rejections>,
-    internals: RefCell<HashMap<String, Kept<Function<'static>>>>,
-    prelude: RefCell<Option<(Kept<Object<'static>>, Kept<Object<'static>>)>>,
+    internals: RefCell<HashMap<String, Persistent<Function<'static>>>>,
+    prelude: RefCell<Option<(Persistent<Object<'static>>, Persistent<Object<'static>>)>>,
     closed: Cell<bool>,
     /// The code that the script ended itself with.
     exit_code: Cell<Option<f64>>,
@@ -48,23 +45,23 @@ pub(super) struct Host {
 
 /// What a time is counted from.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Since {
+pub(super) enum TimeBase {
     Epoch,
     Beginning,
 }
 
 /// A call whose promise waits.
 struct PendingCall {
-    resolve: Kept<Function<'static>>,
-    reject: Kept<Function<'static>>,
+    resolve: Persistent<Function<'static>>,
+    reject: Persistent<Function<'static>>,
     /// Made where the call was, for its stack.
-    error: Kept<Value<'static>>,
+    error: Persistent<Value<'static>>,
 }
 
 /// Promises that were rejected and that nobody listens to (yet), by identity.
 #[derive(Default)]
 struct Rejections {
-    unhandled: HashMap<Kept<Value<'static>>, (u64, Kept<Value<'static>>)>,
+    unhandled: HashMap<Persistent<Value<'static>>, (u64, Persistent<Value<'static>>)>,
     next: u64,
 }
 
@@ -164,17 +161,19 @@ impl Host {
             error: Persistent::save(ctx, error),
         };
         self.calls.borrow_mut().insert(id, pending);
-        if let Err(Closed) = with_world(|world| world.submit(Call { id, name, arguments })) {
+        if let Err(HostClosed) =
+            with_world(|world| world.submit(EngineCall { id, name, arguments }))
+        {
             self.close();
         }
         Ok(promise)
     }
 
     /// The time of the script's clock, in milliseconds since 1970, or since the run began.
-    pub(super) fn time(since: Since) -> f64 {
+    pub(super) fn time(since: TimeBase) -> f64 {
         let time = with_world(|world| match since {
-            Since::Epoch => world.beginning().unix + world.now(),
-            Since::Beginning => world.now(),
+            TimeBase::Epoch => world.beginning().unix + world.now(),
+            TimeBase::Beginning => world.now(),
         });
         time.as_secs_f64() * 1000.0
     }

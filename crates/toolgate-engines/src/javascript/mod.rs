@@ -26,7 +26,7 @@ use rquickjs::{Context, Runtime};
 pub use self::globals::{ABSENT, Absent, Form, GLOBALS};
 use self::host::Host;
 use crate::{
-    engine::{Engine, Limits, Outcome, Script},
+    engine::{Engine, EngineLimits, EngineOutcome, EngineScript},
     world::World,
 };
 
@@ -77,10 +77,10 @@ impl JavaScript {
 impl Engine for JavaScript {
     fn run(
         self: Box<Self>,
-        script: &Script<'_>,
-        limits: &Limits,
+        script: &EngineScript<'_>,
+        limits: &EngineLimits,
         world: &mut dyn World,
-    ) -> Outcome {
+    ) -> EngineOutcome {
         host::lend(world, || driver::run(&self.runtime, &self.context, &self.host, script, limits))
     }
 }

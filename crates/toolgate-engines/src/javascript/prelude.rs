@@ -10,7 +10,7 @@ use rquickjs::{
 use super::{
     driver::{FILE, MAIN},
     globals::{ABSENT, Form, SYSTEM},
-    host::{Host, Since},
+    host::{Host, TimeBase},
     timers::TimerKind,
 };
 use crate::world::Stream;
@@ -156,8 +156,8 @@ fn functions<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> Result<Object<'js>> {
     };
     object.set("write", Function::new(ctx.clone(), write)?)?;
 
-    object.set("now", Function::new(ctx.clone(), || Host::time(Since::Epoch).floor())?)?;
-    object.set("elapsed", Function::new(ctx.clone(), || Host::time(Since::Beginning))?)?;
+    object.set("now", Function::new(ctx.clone(), || Host::time(TimeBase::Epoch).floor())?)?;
+    object.set("elapsed", Function::new(ctx.clone(), || Host::time(TimeBase::Beginning))?)?;
     let roller = Rc::clone(host);
     object.set("random", Function::new(ctx.clone(), move || roller.random())?)?;
 

@@ -2,8 +2,8 @@
 
 use monty_types::{ExcType, MontyException};
 
-use super::{hints, machine::Stop, rewrite::Changed};
-use crate::engine::{Failure, FailureKind, Function, Position, StackFrame};
+use super::{machine::Stop, rewrite::Changed};
+use crate::engine::{FailureKind, Function, ScriptFailure, ScriptPosition, StackFrame};
 
 /// How many lines a stack has at most. A recursion has as many as its limit.
 const STACK_LIMIT: usize = 32;
@@ -22,10 +22,10 @@ pub(super) struct Place<'a> {
 }
 
 /// A stop as a failure of the script.
-pub(super) fn failure(stop: Stop, place: &Place<'_>) -> Failure {
+pub(super) fn failure(stop: Stop, place: &Place<'_>) -> ScriptFailure {
     match stop {
         Stop::Raised(error) => raised(&error, place),
-        Stop::Stalled => Failure {
+        Stop::Stalled => ScriptFailure {
             kind: FailureKind::Stalled,
             message: "the script waits for something that can no longer happen".to_owned(),
             stack: Vec::new(),
@@ -33,7 +33,7 @@ pub(super) fn failure(stop: Stop, place: &Place<'_>) -> Failure {
                 "every task waits for another one; release or set what they wait for".into(),
             ),
         },
-        Stop::Abandoned => Failure {
+        Stop::Abandoned => ScriptFailure {
             kind: FailureKind::Abandoned,
             message: "nobody waits for the script any more".to_owned(),
             stack: Vec::new(),
@@ -42,7 +42,7 @@ pub(super) fn failure(stop: Stop, place: &Place<'_>) -> Failure {
     }
 }
 
-fn raised(error: &MontyException, place: &Place<'_>) -> Failure {
+fn raised(error: &MontyException, place: &Place<'_>) -> ScriptFailure {
     let text = error.message().unwrap_or_default();
     let (name, text) = named(error, text, place.functions);
     let text = text.replace("'_tg_module' object", "module");
@@ -52,7 +52,7 @@ fn raised(error: &MontyException, place: &Place<'_>) -> Failure {
         ExcType::MemoryError => FailureKind::Memory,
         ExcType::RecursionError => FailureKind::Stack,
         ExcType::NotImplementedError if unsupported.is_some() => FailureKind::Unsupported,
-        kind if hints::is_gap(kind, &text) => FailureKind::Unsupported,
+        kind if is_gap(kind, &text) => FailureKind::Unsupported,
         _ => FailureKind::Exception,
     };
     let message = match unsupported {
@@ -61,10 +61,10 @@ fn raised(error: &MontyException, place: &Place<'_>) -> Failure {
         None => format!("{name}: {text}"),
     };
     let hint = match unsupported {
-        Some(what) => hints::syntax(what),
-        None => hints::error(error.exc_type(), &text),
+        Some(what) => syntax_hint(what),
+        None => error_hint(error.exc_type(), &text),
     };
-    Failure { kind, message, stack: stack(error, place), hint: hint.map(str::to_owned) }
+    ScriptFailure { kind, message, stack: stack(error, place), hint: hint.map(str::to_owned) }
 }
 
 /// The name and the text of an exception, where they are not Monty's own: a tool's failure, or an
@@ -96,7 +96,178 @@ fn stack(error: &MontyException, place: &Place<'_>) -> Vec<StackFrame> {
                 .unwrap_or_default(),
             position: place
                 .changed
-                .original(Position { line: frame.start.line, column: frame.start.column }),
+                .original(ScriptPosition { line: frame.start.line, column: frame.start.column }),
         })
         .collect()
+}
+
+/// Whether an error is a gap of this Python rather than a mistake of the script.
+fn is_gap(kind: ExcType, text: &str) -> bool {
+    match kind {
+        ExcType::ModuleNotFoundError | ExcType::ImportError => true,
+        ExcType::AttributeError => text.starts_with("module ") && text.contains("no attribute"),
+        ExcType::NameError => quoted(text).is_some_and(|name| ABSENT.contains(&name)),
+        ExcType::PermissionError => text.ends_with("a script has no files"),
+        ExcType::NotImplementedError => {
+            text.contains("not yet support")
+                || text.contains("not supported")
+                || text.contains("here: ")
+                || text.contains("at once here")
+        }
+        ExcType::TypeError => {
+            text.contains("not yet supported") || text.ends_with("is not supported")
+        }
+        _ => false,
+    }
+}
+
+/// What to write instead of syntax that is not there; `what` is Monty's name for it.
+fn syntax_hint(what: &str) -> Option<&'static str> {
+    let hints: &[(&str, &str)] = &[
+        ("yield", "collect the values in a list and return it"),
+        ("exception groups", "use try/except with asyncio.gather(..., return_exceptions=True)"),
+        (
+            "class inheritance",
+            "write the fields into one @dataclass, or use collections.namedtuple",
+        ),
+        ("method decorators", "write a plain method, or a function outside of the class"),
+        ("class bodies", "only methods and simple class variables are possible in a class"),
+        ("async context", "use one `async with` for each object"),
+        ("complex constants", "there are no complex numbers"),
+        ("wildcard", "import the names that are used"),
+        ("pattern matching", "use if/elif"),
+        ("matrix", "there are no matrices"),
+    ];
+    hints.iter().find(|(key, _)| what.to_lowercase().contains(key)).map(|(_, hint)| *hint)
+}
+
+/// What helps against an error.
+fn error_hint(kind: ExcType, text: &str) -> Option<&'static str> {
+    match kind {
+        ExcType::ModuleNotFoundError | ExcType::ImportError => {
+            let name = quoted(text).unwrap_or_default();
+            Some(module(name.split('.').next().unwrap_or(name)))
+        }
+        ExcType::NameError => {
+            let name = quoted(text)?;
+            FUNCTIONS.iter().find(|(key, _)| *key == name).map(|(_, hint)| *hint)
+        }
+        ExcType::PermissionError if text.ends_with("a script has no files") => {
+            Some("keep data in variables; use a tool for what has to be read or written")
+        }
+        ExcType::TypeError | ExcType::AttributeError if text.contains("'coroutine' object") => {
+            Some("the call was not awaited: write `await` before it")
+        }
+        ExcType::TypeError
+            if text.starts_with("unsupported operand") && text.contains("'bool'") =>
+        {
+            Some("make a number of the truth value: int(flag)")
+        }
+        ExcType::TypeError if text.contains("between instances of 'set' and 'set'") => {
+            Some("use .issubset() or .issuperset()")
+        }
+        ExcType::TypeError if text.contains("'<' not supported between instances of") => {
+            Some("sort by a key: sorted(values, key=lambda value: ...)")
+        }
+        ExcType::TypeError
+            if text.contains("object is not callable")
+                || text.contains("object is not subscriptable")
+                || text.contains("has no len()")
+                || text.contains("does not support item assignment") =>
+        {
+            Some(
+                "operators of own classes are not called here, apart from ==, in and iteration: use a method",
+            )
+        }
+        ExcType::TypeError if text.contains("coroutine was never awaited") => {
+            Some("write `await` before the call, or asyncio.gather() for several")
+        }
+        ExcType::TypeError if text.contains("can't be awaited") => {
+            Some("only tools and async functions are awaited")
+        }
+        ExcType::NotImplementedError if text.starts_with("Wildcard imports") => {
+            Some("import the names that are used")
+        }
+        ExcType::NotImplementedError if text.contains("in this context") => Some(
+            "call it in a list comprehension instead of passing it to sorted(), filter() or the like",
+        ),
+        ExcType::RecursionError => Some("use a loop, or a list of what is still to be done"),
+        ExcType::MemoryError => Some("work on the data in parts"),
+        _ => None,
+    }
+}
+
+/// Built-in functions that a script cannot have.
+const ABSENT: &[&str] = &[
+    "__import__",
+    "bytearray",
+    "breakpoint",
+    "compile",
+    "complex",
+    "delattr",
+    "dir",
+    "eval",
+    "exec",
+    "globals",
+    "help",
+    "input",
+    "locals",
+    "memoryview",
+    "super",
+    "vars",
+];
+
+const FUNCTIONS: &[(&str, &str)] = &[
+    ("eval", "use json.loads() for data; code is not evaluated"),
+    ("exec", "write the code itself; code is not evaluated"),
+    ("compile", "write the code itself; code is not evaluated"),
+    ("input", "nobody answers while a script runs; write the value into it"),
+    ("globals", "use a dictionary"),
+    ("locals", "use a dictionary"),
+    ("vars", "use a dictionary, or dataclasses.asdict()"),
+    ("dir", "print a value to see what it has"),
+    ("bytearray", "use bytes, or a list of numbers"),
+    ("complex", "there are no complex numbers"),
+    ("super", "name the base: Base.method(self)"),
+    ("__import__", "use an import statement"),
+];
+
+fn module(name: &str) -> &'static str {
+    let hints: &[(&[&str], &str)] = &[
+        (
+            &["requests", "httpx", "aiohttp", "socket", "http", "urllib3", "ssl", "smtplib"],
+            "a script has no network: call a tool",
+        ),
+        (
+            &["subprocess", "multiprocessing", "shutil", "tempfile", "glob", "sqlite3", "pickle"],
+            "a script has no files and no processes: call a tool",
+        ),
+        (
+            &["threading", "concurrent", "queue", "sched"],
+            "use asyncio.gather() to make calls in parallel",
+        ),
+        (
+            &["numpy", "pandas", "scipy", "polars"],
+            "use lists and dictionaries with sum(), sorted(), collections and statistics",
+        ),
+        (&["decimal", "fractions"], "use int for cents, or round() for float"),
+        (&["zoneinfo", "pytz", "dateutil"], "use datetime.timezone(timedelta(hours=...))"),
+        (
+            &["inspect", "gc", "weakref", "ast", "importlib"],
+            "leave it out: scripts do not look at themselves",
+        ),
+        (&["secrets"], "use uuid.uuid4() for names; make keys with a tool"),
+        (&["yaml", "toml", "tomllib", "xml", "bs4", "lxml"], "use re or str methods, or a tool"),
+    ];
+    hints.iter().find(|(names, _)| names.contains(&name)).map_or(
+        "only a part of the standard library is there, such as asyncio, collections, csv, datetime, \
+         itertools, json, math, re, statistics and time; write it with what is built in",
+        |(_, hint)| hint,
+    )
+}
+
+/// The first name in quotes.
+fn quoted(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once('\'')?;
+    rest.split_once('\'').map(|(name, _)| name)
 }

@@ -4,9 +4,12 @@
 
 use std::time::Duration;
 
+use md5::Digest;
 use monty_types::{ExcType, MontyDate, MontyDateTime, MontyException, MontyObject, OsFunctionCall};
+use serde_json::value::RawValue;
 
-use crate::world::Stream;
+use super::value::{self, Strictness};
+use crate::{engine::Function, world::Stream};
 
 /// What the names of the engine's own functions begin with.
 pub(super) const PREFIX: &str = "_tg_host_";
@@ -63,7 +66,7 @@ pub(super) fn request(name: &str, arguments: &[MontyObject], clock: Clock) -> Re
             Request::Settle(u64::try_from(*number).unwrap_or(u64::MAX))
         }
         ("digest", [MontyObject::String(algorithm), MontyObject::Bytes(bytes)]) => {
-            match super::digest::digest(algorithm, bytes) {
+            match digest(algorithm, bytes) {
                 Some(digest) => Request::Value(MontyObject::Bytes(digest)),
                 None => raise(ExcType::ValueError, format!("unsupported hash type {algorithm}")),
             }
@@ -171,6 +174,85 @@ fn civil(days: i64) -> (i32, u8, u8) {
         u8::try_from(month).unwrap_or(1),
         u8::try_from(day).unwrap_or(1),
     )
+}
+
+/// The digest of some bytes, if the algorithm is known.
+pub(super) fn digest(algorithm: &str, bytes: &[u8]) -> Option<Vec<u8>> {
+    Some(match algorithm {
+        "md5" => md5::Md5::digest(bytes).to_vec(),
+        "sha1" => sha1::Sha1::digest(bytes).to_vec(),
+        "sha224" => sha2::Sha224::digest(bytes).to_vec(),
+        "sha256" => sha2::Sha256::digest(bytes).to_vec(),
+        "sha384" => sha2::Sha384::digest(bytes).to_vec(),
+        "sha512" => sha2::Sha512::digest(bytes).to_vec(),
+        _ => return None,
+    })
+}
+
+/// Binds positional and named arguments, as Python does and in its words where it refuses.
+pub(super) fn bind(
+    function: &Function,
+    positional: &[MontyObject],
+    named: &[(MontyObject, MontyObject)],
+) -> Result<Box<RawValue>, MontyException> {
+    let name = &function.name;
+    if positional.len() > function.parameters.len() {
+        // One dictionary where the tool has no order of parameters: the object itself was meant.
+        if let ([MontyObject::Dict(_)], [], true) =
+            (positional, named, function.parameters.is_empty())
+        {
+            return value::to_json(&positional[0], Strictness::Argument)
+                .map_err(|error| type_error(format!("{name}(): {error}")));
+        }
+        return Err(type_error(too_many(function, positional.len())));
+    }
+    let mut text = String::from("{");
+    for (parameter, argument) in function.parameters.iter().zip(positional) {
+        push(&mut text, name, parameter, argument)?;
+    }
+    let taken = &function.parameters[..positional.len()];
+    for (key, argument) in named {
+        let MontyObject::String(key) = key else {
+            return Err(type_error("keywords must be strings".to_owned()));
+        };
+        if taken.contains(key) {
+            return Err(type_error(format!("{name}() got multiple values for argument '{key}'")));
+        }
+        push(&mut text, name, key, argument)?;
+    }
+    text.push('}');
+    RawValue::from_string(text).map_err(|error| type_error(format!("{name}(): {error}")))
+}
+
+fn push(
+    text: &mut String,
+    name: &str,
+    key: &str,
+    argument: &MontyObject,
+) -> Result<(), MontyException> {
+    if text.len() > 1 {
+        text.push(',');
+    }
+    value::write_string(text, key);
+    text.push(':');
+    value::write_value(text, argument, Strictness::Argument, value::DEPTH_LIMIT)
+        .map_err(|error| type_error(format!("{name}() argument '{key}': {error}")))
+}
+
+fn too_many(function: &Function, given: usize) -> String {
+    let name = &function.name;
+    let were = if given == 1 { "was" } else { "were" };
+    match function.parameters.len() {
+        0 => format!("{name}() takes 0 positional arguments but {given} {were} given"),
+        1 => format!("{name}() takes 1 positional argument but {given} {were} given"),
+        most => {
+            format!("{name}() takes from 0 to {most} positional arguments but {given} {were} given")
+        }
+    }
+}
+
+fn type_error(message: String) -> MontyException {
+    MontyException::new(ExcType::TypeError, Some(message))
 }
 
 #[cfg(test)]

@@ -14,13 +14,12 @@ use monty_types::{
 };
 
 use super::{
-    arguments,
     host::{self, Clock, Request},
     value,
 };
 use crate::{
-    engine::{Function, Script},
-    world::{Beginning, Call, CallId, Closed, Completion, Stream, World},
+    engine::{EngineScript, Function},
+    world::{CallId, Completion, EngineCall, HostClosed, RunSeed, Stream, World},
 };
 
 /// How much output is held back at most, so that a line is one write.
@@ -67,7 +66,7 @@ type Step = Result<ReplProgress, Box<ReplStartError>>;
 
 impl<'a> Machine<'a> {
     /// A machine that has done nothing yet.
-    pub(super) fn new(script: &Script<'a>, world: &'a mut dyn World) -> Self {
+    pub(super) fn new(script: &EngineScript<'a>, world: &'a mut dyn World) -> Self {
         Self {
             world,
             functions: script.functions.iter().map(|f| (f.name.as_str(), f)).collect(),
@@ -129,7 +128,7 @@ impl<'a> Machine<'a> {
     }
 
     fn clock(&self) -> Clock {
-        let Beginning { unix, seed } = self.world.beginning();
+        let RunSeed { unix, seed } = self.world.beginning();
         Clock { unix, elapsed: self.world.now(), seed: seed.wrapping_add(self.seeds) }
     }
 
@@ -174,7 +173,7 @@ impl<'a> Machine<'a> {
     }
 
     fn tool(&mut self, function: &'a Function, call: ReplFunctionCall) -> Result<Step, Stop> {
-        let arguments = match arguments::bind(function, &call.args, &call.kwargs) {
+        let arguments = match host::bind(function, &call.args, &call.kwargs) {
             Ok(arguments) => arguments,
             Err(error) => {
                 return Ok(call.resume(ExtFunctionResult::Error(error), self.printer()));
@@ -186,7 +185,7 @@ impl<'a> Machine<'a> {
         self.unused.insert(call.call_id, function);
         // What was printed before a call is seen before its effect.
         self.flush();
-        self.world.submit(Call { id, name: function.name.clone(), arguments })?;
+        self.world.submit(EngineCall { id, name: function.name.clone(), arguments })?;
         Ok(call.resume_pending(self.printer()))
     }
 
@@ -306,8 +305,8 @@ impl PrintWriterCallback for Machine<'_> {
     }
 }
 
-impl From<Closed> for Stop {
-    fn from(Closed: Closed) -> Self {
+impl From<HostClosed> for Stop {
+    fn from(HostClosed: HostClosed) -> Self {
         Self::Abandoned
     }
 }

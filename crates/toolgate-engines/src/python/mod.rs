@@ -5,10 +5,7 @@
 //! the script's text before it is compiled, and `prelude` has modules and functions in Python. What
 //! is still not there ends the script with an error that says what to write instead.
 
-mod arguments;
-mod digest;
 mod failure;
-mod hints;
 mod host;
 mod machine;
 mod names;
@@ -36,8 +33,8 @@ use self::{
     value::{Strictness, ValueError},
 };
 use crate::{
-    engine::{Engine, Failure, FailureKind, Limits, Outcome, Script},
-    world::{Nowhere, World},
+    engine::{Engine, EngineLimits, EngineOutcome, EngineScript, FailureKind, ScriptFailure},
+    world::{NullWorld, World},
 };
 
 /// How deeply functions may call each other at most, as in `CPython`.
@@ -73,8 +70,8 @@ impl Python {
     /// An interpreter that has the parts of the prelude that scripts mostly need. For a worker that
     /// waits for its script anyway.
     pub fn prepared() -> Self {
-        let mut world = Nowhere;
-        let script = Script { source: "", functions: &[] };
+        let mut world = NullWorld;
+        let script = EngineScript { source: "", functions: &[] };
         let mut machine = Machine::new(&script, &mut world);
         // The prelude is tested; should it fail, a script is told when it needs it.
         Self::new().load(prelude::COMMON, &mut machine).unwrap_or_default()
@@ -98,7 +95,7 @@ impl Python {
 
 /// The number of bytes that the process has allocated, which the process's allocator has to keep.
 ///
-/// Monty holds [`Limits::memory_bytes`] against what this number grew by. Without an allocator that
+/// Monty holds [`EngineLimits::memory_bytes`] against what this number grew by. Without an allocator that
 /// counts, only single values that are too large are refused; the process's own limit stands behind.
 pub fn live_memory() -> &'static AtomicUsize {
     &LIVE_MEMORY
@@ -107,23 +104,23 @@ pub fn live_memory() -> &'static AtomicUsize {
 impl Engine for Python {
     fn run(
         self: Box<Self>,
-        script: &Script<'_>,
-        limits: &Limits,
+        script: &EngineScript<'_>,
+        limits: &EngineLimits,
         world: &mut dyn World,
-    ) -> Outcome {
+    ) -> EngineOutcome {
         match run(*self, script, limits, world) {
             Ok(value) => value,
-            Err(failure) => Outcome::Failed(failure),
+            Err(failure) => EngineOutcome::Failed(failure),
         }
     }
 }
 
 fn run(
     mut python: Python,
-    script: &Script<'_>,
-    limits: &Limits,
+    script: &EngineScript<'_>,
+    limits: &EngineLimits,
     world: &mut dyn World,
-) -> Result<Outcome, Failure> {
+) -> Result<EngineOutcome, ScriptFailure> {
     let rewritten = rewrite::rewrite(script.source)?;
     let functions = script.functions;
     let told = |stop: Stop, file: &str| {
@@ -145,7 +142,7 @@ fn run(
         }
         Err(Stop::Raised(error)) if error.exc_type() == ExcType::SystemExit => {
             match error.message() {
-                None | Some("" | "0" | "None") => Ok(Outcome::Value(None)),
+                None | Some("" | "0" | "None") => Ok(EngineOutcome::Value(None)),
                 Some(_) => Err(told(Stop::Raised(error), &file)),
             }
         }
@@ -153,13 +150,13 @@ fn run(
     }
 }
 
-fn finish(value: &MontyObject) -> Result<Outcome, Failure> {
+fn finish(value: &MontyObject) -> Result<EngineOutcome, ScriptFailure> {
     if matches!(value, MontyObject::None) {
-        return Ok(Outcome::Value(None));
+        return Ok(EngineOutcome::Value(None));
     }
     match value::to_json(value, Strictness::Shown) {
-        Ok(text) => Ok(Outcome::Value(Some(text))),
-        Err(error) => Err(Failure {
+        Ok(text) => Ok(EngineOutcome::Value(Some(text))),
+        Err(error) => Err(ScriptFailure {
             kind: FailureKind::Exception,
             message: format!("the script's value has no JSON: {error}"),
             stack: Vec::new(),
@@ -169,7 +166,7 @@ fn finish(value: &MontyObject) -> Result<Outcome, Failure> {
     }
 }
 
-fn tracker(limits: &Limits) -> ResourceTracker {
+fn tracker(limits: &EngineLimits) -> ResourceTracker {
     // What the process had before the script is not the script's.
     BASELINE_MEMORY.fetch_min(LIVE_MEMORY.load(Ordering::Relaxed), Ordering::Relaxed);
     let depth = usize::try_from(limits.stack_bytes / STACK_A_LEVEL).unwrap_or(RECURSION_LIMIT);

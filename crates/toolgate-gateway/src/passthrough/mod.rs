@@ -75,8 +75,11 @@ impl ServiceFactory for PassthroughFactory {
             let caller =
                 Caller::model(client.caller.as_str()).calling_itself(&client.claimed_name());
             let router = Arc::new(MessageRouter::new(client.channel));
-            let introduced =
-                ConnectionClient { info: client.info, capabilities: client.capabilities };
+            let introduced = ConnectionClient {
+                info: client.info,
+                legacy_capabilities: client.capabilities.clone(),
+                modern_capabilities: client.capabilities,
+            };
             let handler = Arc::clone(&router) as _;
             let connection = self.server.connect(client.era, introduced, handler).await?;
             let changes = router.list_changes.subscribe();

@@ -15,7 +15,9 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use toolgate_host::ServerGuard;
 use toolgate_mcp::{ErrorObject, JsonRpcRequest, JsonRpcResponse, meta};
-use toolgate_upstream::{ConnectionClient, ConnectionHandler, InputRequest, RawRequest};
+use toolgate_upstream::{
+    ConnectionClient, ConnectionHandler, InputRequest, RawRequest, RelatedRequest,
+};
 
 use super::{
     PassthroughFactory,
@@ -95,7 +97,8 @@ impl Server {
         }
         match (method.as_str(), self.era) {
             ("tools/call", Era::Legacy) if params["name"] == "ask" => {
-                let asked = self.handler().question(Some(&key), input_request()).await?;
+                let related = Some(RelatedRequest { key, is_certain: true });
+                let asked = self.handler().input_request(related, input_request()).await?;
                 Ok(json!({ "asked": asked }))
             }
             ("tools/call", Era::Modern) if params["name"] == "ask" => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use toolgate_gateway::{AggregateFactory, PassthroughFactory, ServiceFactory};
-use toolgate_testkit::{Builtin, Era, Fixture, PostAddress};
+use toolgate_testkit::{Builtin, Fixture, FixtureEra, PostAddress};
 use toolgate_upstream::{Endpoint as Address, HttpEndpoint, ServerSpec};
 
 use crate::{
@@ -13,9 +13,9 @@ use crate::{
     support::{Endpoint, Events, body, call, deadline, status},
 };
 
-const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
+const ERAS: [FixtureEra; 2] = [FixtureEra::Legacy, FixtureEra::Modern];
 
-fn fixture(era: Era) -> Fixture {
+fn fixture(era: FixtureEra) -> Fixture {
     Fixture::new("kit").with_era(era).with_builtins([
         Builtin::AskAll,
         Builtin::AskUrl,
@@ -112,7 +112,7 @@ async fn questions_of_one_server_reach_any_client() {
 #[tokio::test]
 async fn questions_of_one_server_reach_any_client_over_the_older_transport() {
     let serving =
-        fixture(Era::Legacy).serve_sse(([127, 0, 0, 1], 0).into(), PostAddress::Path, None);
+        fixture(FixtureEra::Legacy).serve_sse(([127, 0, 0, 1], 0).into(), PostAddress::Path, None);
     let server = serving.await.unwrap();
     let spec = ServerSpec::new("kit", Address::Http(HttpEndpoint::new(server.url())));
     asks_and_answers(Arc::new(PassthroughFactory::new(spec)), "ask_all").await;

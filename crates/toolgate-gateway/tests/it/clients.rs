@@ -11,13 +11,13 @@ use rmcp::{
 use serde_json::{Value, json};
 use toolgate_gateway::AggregateFactory;
 use toolgate_host::{Host, HostSettings, ServerSetup};
-use toolgate_testkit::{Builtin, Era, Fixture};
+use toolgate_testkit::{Builtin, Fixture, FixtureEra};
 use toolgate_upstream::{Endpoint as Address, ServerSpec, StdioEndpoint};
 
 use crate::support::{Endpoint, Events, body};
 
 fn host() -> Host {
-    host_of([("old", Era::Legacy), ("new", Era::Modern)].map(|(name, era)| {
+    host_of([("old", FixtureEra::Legacy), ("new", FixtureEra::Modern)].map(|(name, era)| {
         let fixture = Fixture::new(name).with_era(era).with_builtins([Builtin::Echo]);
         spec(name, &fixture)
     }))

@@ -5,7 +5,7 @@ use std::sync::{Arc, atomic::Ordering};
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 use toolgate_gateway::{AggregateFactory, PassthroughFactory, ServiceFactory};
-use toolgate_testkit::{Builtin, Era, Fixture};
+use toolgate_testkit::{Builtin, Fixture, FixtureEra};
 
 use crate::{
     clients::{host_of, spec},
@@ -63,27 +63,27 @@ async fn ends_with_a_result(factory: Arc<dyn ServiceFactory>) {
     assert_eq!(rest, [json!({ "jsonrpc": "2.0", "id": 1, "result": over })]);
 }
 
-fn fixture(era: Era) -> Fixture {
+fn fixture(era: FixtureEra) -> Fixture {
     Fixture::new("kit").with_era(era).with_builtins([Builtin::Echo])
 }
 
 #[tokio::test]
 async fn a_subscription_to_all_servers_ends_with_its_result() {
-    let host = host_of([spec("kit", &fixture(Era::Legacy))]);
+    let host = host_of([spec("kit", &fixture(FixtureEra::Legacy))]);
     ends_with_a_result(Arc::new(AggregateFactory::new(host.clone()))).await;
     host.shutdown().await;
 }
 
 #[tokio::test]
 async fn a_subscription_to_one_server_ends_with_its_result() {
-    for era in [Era::Legacy, Era::Modern] {
+    for era in [FixtureEra::Legacy, FixtureEra::Modern] {
         ends_with_a_result(Arc::new(PassthroughFactory::new(spec("kit", &fixture(era))))).await;
     }
 }
 
 #[tokio::test]
 async fn on_lines_everything_gets_its_last_word() {
-    let host = host_of([spec("kit", &fixture(Era::Legacy))]);
+    let host = host_of([spec("kit", &fixture(FixtureEra::Legacy))]);
     let mut client = Client::of(Arc::new(AggregateFactory::new(host.clone())), Arc::default());
     let params = modern(json!({ "notifications": { "toolsListChanged": true } }));
     let listening = json!({ "jsonrpc": "2.0", "id": "l", "method": "subscriptions/listen",

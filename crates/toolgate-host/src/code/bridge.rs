@@ -9,7 +9,9 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use toolgate_broker::{BrokerError, CallContext, RunContext};
 use toolgate_catalog::{Tool, nearest};
-use toolgate_sandbox::{Answer, CallId, Found, Happened, RunClock, Thrown, Tools};
+use toolgate_sandbox::{
+    CallId, CallResponse, LookupResult, RunClock, RunEvent, ToolException, Tools,
+};
 use toolgate_upstream::{CallError, CallOptions, InputHandler, Progress};
 
 use super::{
@@ -108,7 +110,7 @@ impl Bridge {
 }
 
 impl Tools for Bridge {
-    fn describe(&self, names: Vec<String>) -> BoxFuture<'static, Vec<Found>> {
+    fn describe(&self, names: Vec<String>) -> BoxFuture<'static, Vec<LookupResult>> {
         let inner = Arc::clone(&self.inner);
         async move { inner.describe(names).await }.boxed()
     }
@@ -119,27 +121,29 @@ impl Tools for Bridge {
         name: String,
         arguments: Box<RawValue>,
         cancel: CancellationToken,
-    ) -> BoxFuture<'static, Answer> {
+    ) -> BoxFuture<'static, CallResponse> {
         let inner = Arc::clone(&self.inner);
         async move {
             let outcome = inner.first_or_again(id, &name, &arguments, cancel).await;
             inner.report_progress(&name);
             match outcome {
-                Ok(value) => Answer::Ended(Ok(value)),
-                Err(Failed::Thrown(message)) => Answer::Ended(Err(Thrown { tool: name, message })),
+                Ok(value) => CallResponse::Ended(Ok(value)),
+                Err(Failed::Thrown(message)) => {
+                    CallResponse::Ended(Err(ToolException { tool: name, message }))
+                }
                 Err(Failed::Waiting(approval)) => {
                     inner.waiting.lock().push(WaitingCall { number: id, name, approval });
-                    Answer::Suspended
+                    CallResponse::Suspended
                 }
             }
         }
         .boxed()
     }
 
-    fn happened(&self, happened: &Happened<'_>) {
+    fn on_event(&self, event: &RunEvent<'_>) {
         let Some(recorder) = &self.inner.wiring.recorder else { return };
-        recorder.happened(happened);
-        if let Happened::Repeated { id } = happened
+        recorder.happened(event);
+        if let RunEvent::Repeated { id } = event
             && let Some(past) = recorder.past(*id)
         {
             self.inner.recall(*id, past);
@@ -152,7 +156,7 @@ impl Tools for Bridge {
 }
 
 impl Inner {
-    async fn describe(&self, names: Vec<String>) -> Vec<Found> {
+    async fn describe(&self, names: Vec<String>) -> Vec<LookupResult> {
         let host = self.wiring.session.host();
         let missing = |name: &String| {
             MetaTool::named(name).is_none()
@@ -178,7 +182,7 @@ impl Inner {
                 if let Some(input_schema) =
                     schema.and_then(|schema| serde_json::value::to_raw_value(&schema).ok())
                 {
-                    return Found::Tool { name, input_schema };
+                    return LookupResult::Tool { name, input_schema };
                 }
                 suggested += 1;
                 let known = catalog.tools().map(|tool| tool.name.as_str());
@@ -187,7 +191,7 @@ impl Inner {
                 } else {
                     Vec::new()
                 };
-                Found::Unknown { name, nearest }
+                LookupResult::Unknown { name, nearest }
             })
             .collect()
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use toolgate_sandbox::{CallRecord, CallState, Outcome, Report};
+use toolgate_sandbox::{CallRecord, CallState, RunOutcome, RunReport};
 
 use super::render::safe;
 
@@ -15,7 +15,7 @@ const MESSAGE_CHARACTERS: usize = 160;
 
 /// One line for a run that went well. After an error one for each state, so that a model knows
 /// what must not be done again.
-pub(super) fn ledger(report: &Report) -> String {
+pub(super) fn ledger(report: &RunReport) -> String {
     let of = |wanted: fn(&CallState) -> bool| -> Vec<&CallRecord> {
         report.calls.iter().filter(|call| wanted(&call.state)).collect()
     };
@@ -38,7 +38,8 @@ pub(super) fn ledger(report: &Report) -> String {
     if report.calls_left_out > 0 {
         lines.push(format!("{} more calls were refused.", report.calls_left_out));
     }
-    if lines.is_empty() && !matches!(report.outcome, Outcome::Value(_) | Outcome::Rejected(_)) {
+    if lines.is_empty() && !matches!(report.outcome, RunOutcome::Value(_) | RunOutcome::Rejected(_))
+    {
         lines.push("No call was made.".to_owned());
     }
     lines.join("\n")
@@ -64,10 +65,10 @@ fn names(calls: &[&CallRecord]) -> String {
     text
 }
 
-fn each(what: &str, calls: &[&CallRecord], outcome: &Outcome) -> String {
+fn each(what: &str, calls: &[&CallRecord], outcome: &RunOutcome) -> String {
     let mut text = format!("{what}: {}.", names(calls));
     // A script that went well has dealt with it.
-    if matches!(outcome, Outcome::Value(_)) {
+    if matches!(outcome, RunOutcome::Value(_)) {
         return text;
     }
     for call in calls.iter().take(EACH) {

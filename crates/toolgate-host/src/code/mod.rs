@@ -26,7 +26,7 @@ use std::{
 use serde_json::{Value, json};
 use toolgate_broker::{Pause, RunContext, RunLedger, SessionContext, new_id};
 use toolgate_sandbox::{
-    CallState, Captured, Language, Outcome, Pool, Report, RunClock, Script,
+    CallState, CapturedOutput, Language, Pool, RunClock, RunOutcome, RunReport, SandboxScript,
     lockdown::LockdownReport,
 };
 use toolgate_store::{Journal, RunState, Store};
@@ -91,7 +91,7 @@ pub struct CodeRun {
     /// The calls that wait for a person.
     pub waiting: Vec<WaitingCall>,
     /// The details.
-    pub report: Report,
+    pub report: RunReport,
 }
 
 impl CodeMode {
@@ -143,7 +143,7 @@ impl CodeMode {
         options: CallOptions,
     ) -> Option<CodeRun> {
         let settings = self.settings.as_ref()?;
-        let script = Script::new(code, language);
+        let script = SandboxScript::new(code, language);
         let stop = options.cancel.child_token();
         let recorder = match self.runs.journal(settings.retention) {
             None => None,
@@ -155,7 +155,7 @@ impl CodeMode {
                 Some(recorder.after(&session.read()).within(namespace))
             }
             Some(Err(problem)) => {
-                let report = no_report(Outcome::Crashed(problem));
+                let report = no_report(RunOutcome::Crashed(problem));
                 return Some(self.shown(session, report, code, &Media::default(), None, &[]));
             }
         };
@@ -190,7 +190,7 @@ impl CodeMode {
         let Taken { language, code, caller, history, past, kept } = taken;
         let changed = resume.code.as_ref().is_some_and(|new| *new != code);
         let code = resume.code.unwrap_or(code);
-        let script = Script { code: code.clone(), language, history: Some(history) };
+        let script = SandboxScript { code: code.clone(), language, journal: Some(history) };
         let stop = options.cancel.child_token();
         let recorder = Recorder::new(journal, id.to_owned(), language, code, caller, stop.clone());
         let recorder = Some(recorder.going_on(past, changed));
@@ -203,7 +203,7 @@ impl CodeMode {
         &self,
         settings: &CodeSettings,
         session: Session,
-        script: Script,
+        script: SandboxScript,
         recorder: Option<Recorder>,
         kept: Kept,
         mut options: CallOptions,
@@ -240,7 +240,7 @@ impl CodeMode {
         let mut report = match self.pool(settings) {
             Ok(pool) => pool.run(script, &settings.limits, tools, options.cancel).await,
             Err(problem) => {
-                no_report(Outcome::Crashed(format!("no worker could be started: {problem}")))
+                no_report(RunOutcome::Crashed(format!("no worker could be started: {problem}")))
             }
         };
         report.emitted.append(&mut bridge.take_emitted());
@@ -253,9 +253,9 @@ impl CodeMode {
             }
         }
         if let Some(problem) = recorder.as_ref().and_then(|recorder| recorder.broken()) {
-            report.outcome = Outcome::Crashed(problem);
+            report.outcome = RunOutcome::Crashed(problem);
         }
-        if matches!(report.outcome, Outcome::Value(_)) {
+        if matches!(report.outcome, RunOutcome::Value(_)) {
             // Any other may go on, and what was granted for it with it.
             host.broker().end_run(&run);
         }
@@ -270,7 +270,7 @@ impl CodeMode {
     fn shown(
         &self,
         session: &SessionContext,
-        report: Report,
+        report: RunReport,
         code: &str,
         media: &Media,
         recorder: Option<&Recorder>,
@@ -294,8 +294,8 @@ impl CodeMode {
         let is_resumable = is_kept && runs::is_resumable(&report);
         if let Some(recorder) = recorder {
             let state = match report.outcome {
-                Outcome::Value(_) => RunState::Done,
-                Outcome::Suspended => RunState::Waiting,
+                RunOutcome::Value(_) => RunState::Done,
+                RunOutcome::Suspended => RunState::Waiting,
                 _ => RunState::Failed,
             };
             recorder.end(state, &text, is_error.then_some(&closing));
@@ -361,13 +361,13 @@ impl CodeRun {
 
     /// Whether it was rejected, and a tool that does not exist may be why.
     pub(crate) fn is_unknown_tool(&self) -> bool {
-        matches!(self.report.outcome, Outcome::Rejected(_))
+        matches!(self.report.outcome, RunOutcome::Rejected(_))
     }
 
     /// The figures of the run, for programs.
     pub fn figures(&self) -> Value {
         const LISTED: usize = 500;
-        let Report { calls, cpu, wall, output, calls_left_out, .. } = &self.report;
+        let RunReport { calls, cpu, wall, output, calls_left_out, .. } = &self.report;
         let rows: Vec<Value> = calls
             .iter()
             .take(LISTED)
@@ -413,10 +413,10 @@ impl CodeRun {
 }
 
 /// A run that did not begin.
-fn no_report(outcome: Outcome) -> Report {
-    Report {
+fn no_report(outcome: RunOutcome) -> RunReport {
+    RunReport {
         outcome,
-        output: Captured::default(),
+        output: CapturedOutput::default(),
         emitted: Vec::new(),
         warnings: Vec::new(),
         calls: Vec::new(),

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 use toolgate_broker::{Decided, ReadBefore, ResultOrigin, RunLedger};
-use toolgate_sandbox::{CallId, Happened, Language};
+use toolgate_sandbox::{CallId, Language, RunEvent};
 use toolgate_store::{CallDecision, CallEnd, Journal, JournalError, NewCall, NewRun, RunState};
 
 /// Who writes down one run.
@@ -168,10 +168,10 @@ impl Recorder {
     }
 
     /// Writes down what happens.
-    pub(super) fn happened(&self, happened: &Happened<'_>) {
+    pub(super) fn happened(&self, happened: &RunEvent<'_>) {
         let id = &self.id;
         match happened {
-            Happened::Began(beginning) => {
+            RunEvent::Began(beginning) => {
                 let run = NewRun {
                     id: id.clone(),
                     language: language_name(self.language).to_owned(),
@@ -185,7 +185,7 @@ impl Recorder {
                 self.write(run.code.len(), || self.journal.begin_run(&run));
                 self.state.lock().began = true;
             }
-            Happened::Called { id: call, name, arguments } => {
+            RunEvent::Called { id: call, name, arguments } => {
                 if self.past.contains_key(call) {
                     // Another call in the place of one that failed.
                     self.write(0, || self.journal.forget_end(id, *call).map(|_| ()));
@@ -194,12 +194,12 @@ impl Recorder {
                 let made = Made { name, arguments, written: false, sent: false };
                 self.state.lock().made.insert(*call, made);
             }
-            Happened::Repeated { id: call } => {
+            RunEvent::Repeated { id: call } => {
                 if let Some(past) = self.past.get(call).filter(|past| past.unknown) {
                     self.is_unknown(*call, &past.name);
                 }
             }
-            Happened::Completed { id: call, at, outcome } => {
+            RunEvent::Completed { id: call, at, outcome } => {
                 let unknown = self.state.lock().unknown.iter().any(|each| each.number == *call);
                 let (bytes, end) = match outcome {
                     Ok(value) => (value.get().len(), CallEnd::Returned(value.get())),
@@ -217,7 +217,7 @@ impl Recorder {
                 self.state.lock().made.remove(call);
                 self.write(bytes, || self.journal.call_ended(id, *call, micros(*at), end));
             }
-            Happened::Time { at } => self.write(0, || self.journal.time_told(id, micros(*at))),
+            RunEvent::Time { at } => self.write(0, || self.journal.time_told(id, micros(*at))),
             _ => {}
         }
     }
@@ -328,7 +328,7 @@ fn micros(time: std::time::Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use toolgate_sandbox::{Beginning, Thrown};
+    use toolgate_sandbox::{RunSeed, ToolException};
     use toolgate_store::Store;
 
     use super::*;
@@ -355,9 +355,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let journal = Arc::new(Store::new(folder.path().to_owned()).journal().unwrap());
         let arguments = arguments();
-        let called = Happened::Called { id: 0, name: "mail_send", arguments: &arguments };
+        let called = RunEvent::Called { id: 0, name: "mail_send", arguments: &arguments };
         let first = recorder(&journal);
-        first.happened(&Happened::Began(Beginning::default()));
+        first.happened(&RunEvent::Began(RunSeed::default()));
         first.happened(&called);
         assert_eq!(sent(&journal), [false; 0], "nothing has happened yet");
         assert!(first.is_unsent(0));
@@ -377,9 +377,9 @@ mod tests {
         };
         let second = recorder(&journal).going_on(HashMap::from([(0, past)]), false);
         second.is_unknown(0, "mail_send");
-        let thrown = Thrown { tool: "mail_send".to_owned(), message: "unknown".to_owned() };
+        let thrown = ToolException { tool: "mail_send".to_owned(), message: "unknown".to_owned() };
         let at = std::time::Duration::ZERO;
-        second.happened(&Happened::Completed { id: 0, at, outcome: &Err(thrown) });
+        second.happened(&RunEvent::Completed { id: 0, at, outcome: &Err(thrown) });
         assert_eq!(sent(&journal), [true]);
         assert!(second.decided(0, &SENT).is_err(), "it is over");
     }

@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use serde_json::Value;
-use toolgate_sandbox::{Captured, Failure, Finding, Outcome, Report, Stop};
+use toolgate_sandbox::{
+    CapturedOutput, CheckFinding, LimitReached, RunOutcome, RunReport, ScriptFailure,
+};
 
 use super::{budget, ledger, media::Media, outputs::Drawer};
 
@@ -37,7 +39,7 @@ const SOURCE_CHARACTERS: usize = 160;
 
 /// Renders a report within `tokens`. What does not fit is kept in the drawer.
 pub(super) fn render(
-    report: &Report,
+    report: &RunReport,
     code: &str,
     tokens: usize,
     media: &Media,
@@ -46,7 +48,7 @@ pub(super) fn render(
     let (mut content, refused) = emitted(report, media);
     let mut value = None;
     let mut value_text = None;
-    if let Outcome::Value(Some(raw)) = &report.outcome {
+    if let RunOutcome::Value(Some(raw)) = &report.outcome {
         match serde_json::from_str::<Value>(raw.get()) {
             Ok(mut read) => {
                 let mut taken = media.take_out(&mut read);
@@ -90,7 +92,7 @@ pub(super) fn render(
     if let Some(gap) = gap {
         let id = drawer.keep(&body);
         let ended = match report.outcome {
-            Outcome::Value(_) => "the script ran to the end; ",
+            RunOutcome::Value(_) => "the script ran to the end; ",
             _ => "",
         };
         let note = format!(
@@ -103,12 +105,12 @@ pub(super) fn render(
     }
     let separator = if closing.is_empty() { "" } else { line_break(&body) };
     let text = format!("{body}{separator}{closing}");
-    let is_error = !matches!(report.outcome, Outcome::Value(_));
+    let is_error = !matches!(report.outcome, RunOutcome::Value(_));
     Shown { text, output, closing, is_error, content, value, value_text, output_id }
 }
 
 /// The content blocks that the script emitted, and how many of them were none.
-fn emitted(report: &Report, media: &Media) -> (Vec<Value>, usize) {
+fn emitted(report: &RunReport, media: &Media) -> (Vec<Value>, usize) {
     let mut content = Vec::new();
     let mut refused = 0;
     for raw in &report.emitted {
@@ -131,27 +133,27 @@ fn emitted(report: &Report, media: &Media) -> (Vec<Value>, usize) {
 }
 
 /// Everything after the output: the error, if any, and the calls that were made.
-fn closing(report: &Report, code: &str, silent: bool) -> String {
+fn closing(report: &RunReport, code: &str, silent: bool) -> String {
     let mut text = match &report.outcome {
-        Outcome::Value(_) if silent => {
+        RunOutcome::Value(_) if silent => {
             "The script ran to its end without output: print, or return a value.".to_owned()
         }
-        Outcome::Value(_) => String::new(),
-        Outcome::Rejected(findings) => rejected(findings),
-        Outcome::Failed(failure) => failed(failure, code),
+        RunOutcome::Value(_) => String::new(),
+        RunOutcome::Rejected(findings) => rejected(findings),
+        RunOutcome::Failed(failure) => failed(failure, code),
         // Whether it was read or run when the stack was full, nobody can tell any more.
-        Outcome::Stopped(Stop::Stack { failure: None, .. })
+        RunOutcome::Stopped(LimitReached::Stack { failure: None, .. })
             if report.calls.is_empty() && report.output.total == 0 =>
         {
             "The script is nested too deeply to be read, or calls itself too deeply; \
              codeMode.stackKb raises the limit."
                 .to_owned()
         }
-        Outcome::Stopped(stop) => stopped(stop, code),
-        Outcome::Cancelled => "The run was cancelled.".to_owned(),
-        Outcome::Suspended => "The run waits for approval.".to_owned(),
-        Outcome::Diverged(what) => format!("The script does not do what it did before: {what}."),
-        Outcome::Crashed(what) => format!("The run was ended: {what}."),
+        RunOutcome::Stopped(stop) => stopped(stop, code),
+        RunOutcome::Cancelled => "The run was cancelled.".to_owned(),
+        RunOutcome::Suspended => "The run waits for approval.".to_owned(),
+        RunOutcome::Diverged(what) => format!("The script does not do what it did before: {what}."),
+        RunOutcome::Crashed(what) => format!("The run was ended: {what}."),
     };
     for warning in report.warnings.iter().take(WARNINGS) {
         let separator = line_break(&text);
@@ -167,7 +169,7 @@ fn closing(report: &Report, code: &str, silent: bool) -> String {
     text
 }
 
-fn rejected(findings: &[Finding]) -> String {
+fn rejected(findings: &[CheckFinding]) -> String {
     let mut text = "The script did not run:".to_owned();
     for finding in findings.iter().take(FINDINGS) {
         let _ = write!(text, "\n{}", safe(&finding.to_string()));
@@ -178,7 +180,7 @@ fn rejected(findings: &[Finding]) -> String {
     text
 }
 
-fn failed(failure: &Failure, code: &str) -> String {
+fn failed(failure: &ScriptFailure, code: &str) -> String {
     let mut text = safe(&failure.message);
     for frame in failure.stack.iter().take(STACK_FRAMES) {
         let _ = write!(text, "\n  at ");
@@ -203,11 +205,13 @@ fn failed(failure: &Failure, code: &str) -> String {
     text
 }
 
-fn stopped(stop: &Stop, code: &str) -> String {
+fn stopped(stop: &LimitReached, code: &str) -> String {
     let mut text = format!("The run was ended: {stop}.");
     let failure = match stop {
-        Stop::Stalled(failure) => Some(failure),
-        Stop::Memory { failure, .. } | Stop::Stack { failure, .. } => failure.as_ref(),
+        LimitReached::Stalled(failure) => Some(failure),
+        LimitReached::Memory { failure, .. } | LimitReached::Stack { failure, .. } => {
+            failure.as_ref()
+        }
         _ => None,
     };
     if let Some(failure) = failure {
@@ -216,7 +220,7 @@ fn stopped(stop: &Stop, code: &str) -> String {
     text
 }
 
-fn output_text(output: &Captured) -> String {
+fn output_text(output: &CapturedOutput) -> String {
     let mut text = safe(&output.head);
     if output.left_out > 0 {
         let _ = write!(

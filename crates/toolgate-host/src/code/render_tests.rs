@@ -2,15 +2,18 @@ use std::time::Duration;
 
 use serde_json::{json, value::RawValue};
 use toolgate_broker::{Caller, SessionContext};
-use toolgate_engines::Position;
+use toolgate_engines::ScriptPosition;
 use toolgate_sandbox::{CallRecord, CallState, FailureKind, StackFrame};
 
 use super::{super::outputs::Outputs, *};
 
-fn report(outcome: Outcome, output: &str) -> Report {
-    let captured =
-        Captured { head: output.to_owned(), total: output.len() as u64, ..Captured::default() };
-    Report {
+fn report(outcome: RunOutcome, output: &str) -> RunReport {
+    let captured = CapturedOutput {
+        head: output.to_owned(),
+        total: output.len() as u64,
+        ..CapturedOutput::default()
+    };
+    RunReport {
         outcome,
         output: captured,
         emitted: Vec::new(),
@@ -26,8 +29,8 @@ fn raw(value: &Value) -> Box<RawValue> {
     serde_json::value::to_raw_value(value).unwrap()
 }
 
-fn returned(value: &Value) -> Outcome {
-    Outcome::Value(Some(raw(value)))
+fn returned(value: &Value) -> RunOutcome {
+    RunOutcome::Value(Some(raw(value)))
 }
 
 fn call(name: &str, state: CallState) -> CallRecord {
@@ -46,22 +49,22 @@ fn me() -> SessionContext {
     SessionContext::new(Caller::model("me"))
 }
 
-fn shown(report: &Report) -> Shown {
+fn shown(report: &RunReport) -> Shown {
     let code = "const a = 1;\nawait tickets_close({id: 7});\n";
     render(report, code, 4_000, &Media::default(), Outputs::default().of(&me()))
 }
 
-fn text(report: &Report) -> String {
+fn text(report: &RunReport) -> String {
     shown(report).text
 }
 
 #[test]
 fn output_and_value() {
-    assert_eq!(text(&report(Outcome::Value(None), "hello\n")), "hello\n");
+    assert_eq!(text(&report(RunOutcome::Value(None), "hello\n")), "hello\n");
     assert_eq!(text(&report(returned(&json!({"a": [1]})), "")), r#"{"a":[1]}"#);
     assert_eq!(text(&report(returned(&json!("done")), "")), "done");
     assert_eq!(text(&report(returned(&json!(3)), "hello")), "hello\nReturned: 3");
-    insta::assert_snapshot!(text(&report(Outcome::Value(None), "")), @"The script ran to its end without output: print, or return a value.");
+    insta::assert_snapshot!(text(&report(RunOutcome::Value(None), "")), @"The script ran to its end without output: print, or return a value.");
     let mut called = report(returned(&json!("ok")), "");
     called.calls = vec![
         call("a_b", CallState::Completed),
@@ -78,16 +81,19 @@ fn output_and_value() {
 
 #[test]
 fn an_error_says_where_and_what_already_happened() {
-    let failure = Failure {
+    let failure = ScriptFailure {
         kind: FailureKind::Exception,
         message: "ToolError: tickets_close: no such ticket".to_owned(),
         stack: vec![
-            StackFrame { function: String::new(), position: Position { line: 2, column: 7 } },
-            StackFrame { function: "helper".to_owned(), position: Position { line: 9, column: 0 } },
+            StackFrame { function: String::new(), position: ScriptPosition { line: 2, column: 7 } },
+            StackFrame {
+                function: "helper".to_owned(),
+                position: ScriptPosition { line: 9, column: 0 },
+            },
         ],
         hint: Some("list the tickets first".to_owned()),
     };
-    let mut failed = report(Outcome::Failed(failure), "so far\n");
+    let mut failed = report(RunOutcome::Failed(failure), "so far\n");
     failed.calls = vec![
         call("tickets_open", CallState::Completed),
         call("tickets_close", CallState::Failed("no such ticket".to_owned())),
@@ -112,7 +118,7 @@ fn an_error_says_where_and_what_already_happened() {
 #[test]
 fn a_limit_says_which() {
     let mut stopped =
-        report(Outcome::Stopped(Stop::Wall { limit: Duration::from_secs(30) }), "a\n");
+        report(RunOutcome::Stopped(LimitReached::Wall { limit: Duration::from_secs(30) }), "a\n");
     stopped.calls = vec![call("slow_one", CallState::InFlight); 7];
     insta::assert_snapshot!(text(&stopped), @r#"
     a
@@ -125,7 +131,7 @@ fn a_limit_says_which() {
       slow_one({"id":7})
       … and 2 more
     "#);
-    let crashed = report(Outcome::Crashed("it broke the protocol".to_owned()), "");
+    let crashed = report(RunOutcome::Crashed("it broke the protocol".to_owned()), "");
     insta::assert_snapshot!(text(&crashed), @r"
     The run was ended: it broke the protocol.
     No call was made.
@@ -157,18 +163,18 @@ fn what_was_returned_is_told_whatever_it_is() {
     assert_eq!(text(&report(returned(&json!(null)), "")), "Returned: null");
     assert_eq!(text(&report(returned(&json!("")), "")), "Returned: \"\"");
     let digits = RawValue::from_string("[123456789012345678901234567890]".to_owned()).unwrap();
-    let shown = text(&report(Outcome::Value(Some(digits)), ""));
+    let shown = text(&report(RunOutcome::Value(Some(digits)), ""));
     assert_eq!(shown, "[123456789012345678901234567890]");
     let deep = format!("{}1{}", "[".repeat(400), "]".repeat(400));
     let raw = RawValue::from_string(deep.clone()).unwrap();
-    assert_eq!(text(&report(Outcome::Value(Some(raw)), "")), deep);
+    assert_eq!(text(&report(RunOutcome::Value(Some(raw)), "")), deep);
     let hidden = text(&report(returned(&json!({"a": "\u{9b}\u{202e}\u{e0041}"})), ""));
     assert_eq!(hidden, r#"{"a":"\u009b\u202e\udb40\udc41"}"#);
 }
 
 #[test]
 fn only_content_blocks_are_emitted() {
-    let mut run = report(Outcome::Value(None), "");
+    let mut run = report(RunOutcome::Value(None), "");
     let link = json!({"type": "resource_link", "uri": "file:///a", "name": "a"});
     run.emitted = vec![raw(&link), raw(&json!({"type": "image"})), raw(&json!(7))];
     let shown = shown(&run);

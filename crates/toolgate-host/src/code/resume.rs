@@ -5,7 +5,9 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use serde_json::value::RawValue;
 use thiserror::Error;
 use toolgate_broker::{MadeBy, ReadBefore, ResultOrigin, SessionContext};
-use toolgate_sandbox::{Beginning, CallId, Event, History, Language, PastCall, Thrown};
+use toolgate_sandbox::{
+    CallId, JournalEvent, JournaledCall, Language, RunJournalRecord, RunSeed, ToolException,
+};
 use toolgate_store::{Journal, JournalError, NewRun, PastCallRow, RunHistory, RunState};
 
 use super::record::{PastState, in_journal};
@@ -61,7 +63,7 @@ pub(super) struct Taken {
     pub(super) code: String,
     /// Whose it is.
     pub(super) caller: String,
-    pub(super) history: History,
+    pub(super) history: RunJournalRecord,
     pub(super) past: HashMap<CallId, PastState>,
     pub(super) kept: Kept,
 }
@@ -235,31 +237,30 @@ fn past_state(call: &PastCallRow) -> PastState {
     }
 }
 
-fn history(known: RunHistory) -> Option<History> {
-    let beginning =
-        Beginning { unix: Duration::from_micros(known.run.began), seed: known.run.seed };
+fn history(known: RunHistory) -> Option<RunJournalRecord> {
+    let beginning = RunSeed { unix: Duration::from_micros(known.run.began), seed: known.run.seed };
     let calls = known.calls.into_iter().map(past_call).collect::<Option<Vec<_>>>()?;
     let events = known
         .events
         .into_iter()
         .map(|event| {
             let at = Duration::from_micros(event.at);
-            event.call.map_or(Event::Time { at }, |id| Event::Completed { id, at })
+            event.call.map_or(JournalEvent::Time { at }, |id| JournalEvent::Completed { id, at })
         })
         .collect();
-    Some(History { beginning, calls, events })
+    Some(RunJournalRecord { beginning, calls, events })
 }
 
-fn past_call(call: PastCallRow) -> Option<PastCall> {
+fn past_call(call: PastCallRow) -> Option<JournaledCall> {
     let outcome = match call.outcome {
         None => None,
         Some(Ok(value)) => Some(Ok(RawValue::from_string(value).ok()?)),
-        Some(Err((tool, message))) => Some(Err(Thrown { tool, message })),
+        Some(Err((tool, message))) => Some(Err(ToolException { tool, message })),
     };
     let binds = match &outcome {
         None => call.sent,
         Some(outcome) => outcome.is_ok(),
     };
     let arguments = RawValue::from_string(call.arguments).ok()?;
-    Some(PastCall { id: call.number, name: call.name, arguments, outcome, binds })
+    Some(JournaledCall { id: call.number, name: call.name, arguments, outcome, binds })
 }

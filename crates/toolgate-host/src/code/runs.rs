@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use toolgate_sandbox::{CallState, Outcome, Report};
+use toolgate_sandbox::{CallState, RunOutcome, RunReport};
 use toolgate_store::{Journal, Retention};
 
 use super::{bridge::WaitingCall, record::UnknownCall};
@@ -45,10 +45,10 @@ impl Runs {
 }
 
 /// Whether there is something left to do, and something done that need not be done again.
-pub(super) fn is_resumable(report: &Report) -> bool {
+pub(super) fn is_resumable(report: &RunReport) -> bool {
     match report.outcome {
-        Outcome::Value(_) | Outcome::Rejected(_) => false,
-        Outcome::Suspended | Outcome::Diverged(_) => true,
+        RunOutcome::Value(_) | RunOutcome::Rejected(_) => false,
+        RunOutcome::Suspended | RunOutcome::Diverged(_) => true,
         _ => report.calls.iter().any(|call| !matches!(call.state, CallState::Refused(_))),
     }
 }
@@ -56,7 +56,7 @@ pub(super) fn is_resumable(report: &Report) -> bool {
 /// Says how the run goes on, and of which calls nobody knows what came of them.
 pub(super) fn add_note(
     text: &mut String,
-    report: &Report,
+    report: &RunReport,
     id: &str,
     unknown: &[UnknownCall],
     waiting: &[WaitingCall],
@@ -85,8 +85,10 @@ pub(super) fn add_note(
         return;
     }
     let note = match report.outcome {
-        Outcome::Suspended => format!("Once it is approved, resume_run(run_id: \"{id}\") goes on."),
-        Outcome::Diverged(_) => format!(
+        RunOutcome::Suspended => {
+            format!("Once it is approved, resume_run(run_id: \"{id}\") goes on.")
+        }
+        RunOutcome::Diverged(_) => format!(
             "resume_run(run_id: \"{id}\") takes code that makes the same calls first; \
              run_code begins anew."
         ),

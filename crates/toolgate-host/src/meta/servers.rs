@@ -51,7 +51,7 @@ pub(super) async fn find(session: &Session, request: &FindRequest) -> Value {
     let limit = request.limit.map_or(FOUND, |Whole(limit)| limit).clamp(1, MAX_FOUND);
     let mut notes = Vec::new();
     if let Some(registry) = &host.settings().supply.registry {
-        let known = registry.known().await;
+        let known = registry.servers().await;
         let (inner, entries) = (Arc::clone(&host.inner), known.entries);
         // Where that fails, what was known before is searched.
         let _ = tokio::task::spawn_blocking(move || inner.shelf.list(&entries)).await;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolgate_host::{Host, HostSettings, Session, Supply};
 use toolgate_mcp::{ErrorObject, JsonObject};
-use toolgate_registry::{Registry, RegistrySettings, Source};
+use toolgate_registry::{Registry, RegistrySettings, ServerSource as Source};
 use toolgate_store::{ChoiceFile, Store};
 use toolgate_testkit::{Builtin, Fixture, RegistryEndpoint, RunningHttp};
 use toolgate_upstream::{CallOptions, InputHandler, InputRequest};

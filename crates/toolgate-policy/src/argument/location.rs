@@ -9,7 +9,7 @@ const MAX_HOSTS: usize = 1_000;
 
 /// A path with its `.` and `..` worked out. Links are not: they are on a disk, and this is pure.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct ArgumentLocation {
     absolute: bool,
     names: Vec<String>,
 }
@@ -21,7 +21,7 @@ pub(super) struct Hosts {
     subdomains: bool,
 }
 
-impl Place {
+impl ArgumentLocation {
     /// The folder of a condition; none where it leads out of its own start.
     pub(super) fn folder(text: &str) -> Option<Self> {
         Self::read(text)
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn paths_are_worked_out() {
-        let folder = Place::folder("/home/ada/./project/").unwrap();
+        let folder = ArgumentLocation::folder("/home/ada/./project/").unwrap();
         for inside in
             ["/home/ada/project", "/home/ada/project/a/../b", "file:///home/ada/project/x"]
         {
@@ -157,12 +157,12 @@ mod tests {
 
     #[test]
     fn a_relative_folder_holds_relative_paths() {
-        let folder = Place::folder("docs").unwrap();
+        let folder = ArgumentLocation::folder("docs").unwrap();
         assert_eq!(folder.holds("./docs/a"), Truth::Yes);
         assert_eq!(folder.holds("docs/../src"), Truth::No);
         assert_eq!(folder.holds("../docs"), Truth::Unclear);
         assert_eq!(folder.holds("/docs"), Truth::Unclear);
-        assert_eq!(Place::folder("a/../.."), None);
+        assert_eq!(ArgumentLocation::folder("a/../.."), None);
     }
 
     #[test]
@@ -205,7 +205,7 @@ mod tests {
                 }
             }
             let inside = walked.starts_with("/base");
-            let truth = Place::folder("/base").unwrap().holds(&path);
+            let truth = ArgumentLocation::folder("/base").unwrap().holds(&path);
             prop_assert_eq!(truth, Truth::from(inside), "{}", path);
         }
     }

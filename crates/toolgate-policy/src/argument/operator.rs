@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Number, Value};
 
-use super::location::{Hosts, Place};
+use super::location::{ArgumentLocation, Hosts};
 use super::{ConditionProblem, Truth};
 
 /// The names of the operators, as they are written.
@@ -37,7 +37,7 @@ pub(super) enum Operator {
     In(Vec<Value>),
     Matches(Regex),
     Prefix(Box<str>),
-    Under(Place),
+    Under(ArgumentLocation),
     Less(Number),
     Greater(Number),
     Exists(bool),
@@ -75,7 +75,7 @@ pub(super) fn read(body: &Map<String, Value>) -> Result<Vec<Operator>, Wrong> {
             ),
             "under" => Operator::Under(
                 text(operand, MAX_TEXT_BYTES)
-                    .and_then(Place::folder)
+                    .and_then(ArgumentLocation::folder)
                     .ok_or(wrong("a folder such as \"/srv/data\", without `..` that leads out"))?,
             ),
             "less" => Operator::Less(number(operand).ok_or(wrong("a number"))?),

@@ -23,18 +23,14 @@
 //! # Ok::<(), toolgate_catalog::Malformed>(())
 //! ```
 
-mod compare;
 mod difference;
 mod lock;
 mod scan;
 mod shadow;
-mod shadow_index;
-mod shown;
 
-pub use compare::{Change, ChangeKind, Newness, compare};
-pub use difference::{Difference, DifferenceKind, Differences, Word};
+pub use difference::{
+    Change, ChangeKind, Difference, DifferenceKind, Differences, Newness, Word, compare,
+};
 pub use lock::{Conflict, Lock, LockError, Locked, MAX_LOCK_BYTES};
-pub use scan::{Finding, FindingKind, HiddenKind, scan};
-pub use shadow::{Likeness, Shadow, Shadowed, shadowing};
-pub use shadow_index::ShadowIndex;
-pub use shown::shown;
+pub use scan::{DefinitionFinding, FindingKind, HiddenKind, scan, shown};
+pub use shadow::{Likeness, Shadow, ShadowIndex, Shadowed, shadowing};

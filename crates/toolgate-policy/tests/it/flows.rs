@@ -6,8 +6,8 @@ use serde_json::json;
 use toolgate_catalog::{Fingerprint, ToolId};
 use toolgate_policy::{
     Annotations, Authorisation, Contact, Decision, Evidence, Flow, FlowCondition, FlowMode, Grant,
-    GrantId, GrantedArguments, Grants, Label, LabelSet, Moment, Policy, PolicySettings, Request,
-    Rule, Scope, ServerPolicy,
+    GrantId, GrantRequest, GrantScope, GrantedArguments, Grants, Label, LabelSet, Policy,
+    PolicySettings, Rule, ServerPolicy, Timestamp,
     Verdict::{self, Allow, Ask, Deny},
 };
 
@@ -85,19 +85,19 @@ fn a_person_is_told_of_every_concern_and_agrees_to_all_of_them() {
     let tool = ToolId::new("slack", "post");
     let grant = |labels: LabelSet| Grant {
         id: GrantId("g".into()),
-        scope: Scope::Always,
+        scope: GrantScope::Always,
         caller: "desk".into(),
         endpoint: Fingerprint::of(&json!("here")),
         tool: tool.clone(),
         arguments: GrantedArguments::Any,
         labels,
         origins: decision.flow_origins(),
-        granted_at: Moment(0),
+        granted_at: Timestamp(0),
         expires_at: None,
         by: "ada".into(),
     };
     let arguments = json!({});
-    let request = Request {
+    let request = GrantRequest {
         caller: "desk",
         endpoint: Fingerprint::of(&json!("here")),
         tool: &tool,
@@ -106,7 +106,7 @@ fn a_person_is_told_of_every_concern_and_agrees_to_all_of_them() {
         origins: &[],
         run: None,
         session: None,
-        now: Moment(1),
+        now: Timestamp(1),
     };
     let authorise = |labels| {
         let mut grants = Grants::default();

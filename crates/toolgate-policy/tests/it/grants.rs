@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolgate_catalog::{Fingerprint, ToolId};
 use toolgate_policy::{
-    ArgumentConditions, Authorisation, Decision, Flow, Full, Grant, GrantId, GrantedArguments,
-    Grants, Label, LabelSet, MAX_GRANTS, Mode, Moment, Request, Scope, Verdict,
+    ArgumentConditions, Authorisation, Decision, Flow, Full, Grant, GrantId, GrantRequest,
+    GrantScope, GrantedArguments, Grants, Label, LabelSet, MAX_GRANTS, Mode, Timestamp, Verdict,
 };
 
 use crate::{create_issue, policy, rule};
@@ -14,7 +14,7 @@ fn tool() -> ToolId {
     ToolId::new("github", "create_issue")
 }
 
-fn grant(id: &str, scope: Scope) -> Grant {
+fn grant(id: &str, scope: GrantScope) -> Grant {
     Grant {
         id: GrantId(id.into()),
         scope,
@@ -24,17 +24,17 @@ fn grant(id: &str, scope: Scope) -> Grant {
         arguments: GrantedArguments::Any,
         labels: LabelSet::EMPTY,
         origins: Vec::new(),
-        granted_at: Moment(100),
+        granted_at: Timestamp(100),
         expires_at: None,
         by: "ada".into(),
     }
 }
 
-fn request<'r>(tool: &'r ToolId, arguments: &'r Value) -> Request<'r> {
+fn request<'r>(tool: &'r ToolId, arguments: &'r Value) -> GrantRequest<'r> {
     let (run, session) = (Some("run-1"), Some("session-1"));
     let (caller, endpoint) = ("desk", Fingerprint::of(&json!("here")));
-    let (labels, origins, now) = (LabelSet::EMPTY, &[], Moment(200));
-    Request { caller, tool, endpoint, arguments, labels, origins, run, session, now }
+    let (labels, origins, now) = (LabelSet::EMPTY, &[], Timestamp(200));
+    GrantRequest { caller, tool, endpoint, arguments, labels, origins, run, session, now }
 }
 
 fn decided(verdict: Verdict) -> Decision {
@@ -42,7 +42,7 @@ fn decided(verdict: Verdict) -> Decision {
     create_issue(&policy(Mode::Allow, rules)).decide(&json!({}), &Flow::NONE)
 }
 
-fn covered(grant: Grant, request: &Request<'_>) -> bool {
+fn covered(grant: Grant, request: &GrantRequest<'_>) -> bool {
     let mut grants = Grants::default();
     grants.add(grant).expect("there is room");
     grants.covers(request).is_some()
@@ -52,15 +52,15 @@ fn covered(grant: Grant, request: &Request<'_>) -> bool {
 fn scopes() {
     let (tool, arguments) = (tool(), json!({}));
     let asked = request(&tool, &arguments);
-    assert!(covered(grant("a", Scope::Always), &asked));
-    assert!(covered(grant("a", Scope::Run("run-1".into())), &asked));
-    assert!(!covered(grant("a", Scope::Run("run-2".into())), &asked));
-    assert!(covered(grant("a", Scope::Session("session-1".into())), &asked));
-    assert!(!covered(grant("a", Scope::Session("run-1".into())), &asked));
-    let elsewhere = Request { run: None, session: None, ..asked };
-    assert!(!covered(grant("a", Scope::Run("run-1".into())), &elsewhere));
+    assert!(covered(grant("a", GrantScope::Always), &asked));
+    assert!(covered(grant("a", GrantScope::Run("run-1".into())), &asked));
+    assert!(!covered(grant("a", GrantScope::Run("run-2".into())), &asked));
+    assert!(covered(grant("a", GrantScope::Session("session-1".into())), &asked));
+    assert!(!covered(grant("a", GrantScope::Session("run-1".into())), &asked));
+    let elsewhere = GrantRequest { run: None, session: None, ..asked };
+    assert!(!covered(grant("a", GrantScope::Run("run-1".into())), &elsewhere));
     let other = ToolId::new("gitlab", "create_issue");
-    assert!(!covered(grant("a", Scope::Always), &Request { tool: &other, ..asked }));
+    assert!(!covered(grant("a", GrantScope::Always), &GrantRequest { tool: &other, ..asked }));
 }
 
 #[test]
@@ -68,14 +68,14 @@ fn a_yes_is_for_who_asked_and_for_the_server_that_it_was_about() {
     let (tool, arguments) = (tool(), json!({}));
     let asked = request(&tool, &arguments);
     let elsewhere = Fingerprint::of(&json!("elsewhere"));
-    for scope in [Scope::Once, Scope::Always, Scope::Run("run-1".into())] {
+    for scope in [GrantScope::Once, GrantScope::Always, GrantScope::Run("run-1".into())] {
         assert!(covered(grant("a", scope.clone()), &asked));
-        let other_caller = Request { caller: "another", ..asked };
+        let other_caller = GrantRequest { caller: "another", ..asked };
         assert!(!covered(grant("a", scope.clone()), &other_caller), "{scope:?}");
-        let other_server = Request { endpoint: elsewhere, ..asked };
+        let other_server = GrantRequest { endpoint: elsewhere, ..asked };
         assert!(!covered(grant("a", scope.clone()), &other_server), "{scope:?}");
     }
-    let mut old = serde_json::to_value(grant("a", Scope::Always)).unwrap();
+    let mut old = serde_json::to_value(grant("a", GrantScope::Always)).unwrap();
     old.as_object_mut().unwrap().remove("caller");
     assert!(serde_json::from_value::<Grant>(old).is_err(), "nobody's yes grants nothing");
 }
@@ -84,14 +84,14 @@ fn a_yes_is_for_who_asked_and_for_the_server_that_it_was_about() {
 fn time_is_the_callers() {
     let (tool, arguments) = (tool(), json!({}));
     let asked = request(&tool, &arguments);
-    let short = Grant { expires_at: Some(Moment(200)), ..grant("a", Scope::Always) };
+    let short = Grant { expires_at: Some(Timestamp(200)), ..grant("a", GrantScope::Always) };
     assert!(!covered(short.clone(), &asked));
-    assert!(covered(short.clone(), &Request { now: Moment(199), ..asked }));
-    assert!(!covered(short.clone(), &Request { now: Moment(99), ..asked }));
+    assert!(covered(short.clone(), &GrantRequest { now: Timestamp(199), ..asked }));
+    assert!(!covered(short.clone(), &GrantRequest { now: Timestamp(99), ..asked }));
     let mut grants = Grants::default();
     grants.add(short).expect("there is room");
-    assert!(grants.expire(Moment(199)).is_empty());
-    assert_eq!(grants.expire(Moment(200)).len(), 1);
+    assert!(grants.expire(Timestamp(199)).is_empty());
+    assert_eq!(grants.expire(Timestamp(200)).len(), 1);
     assert_eq!(grants.iter().count(), 0);
 }
 
@@ -99,13 +99,14 @@ fn time_is_the_callers() {
 fn arguments() {
     let tool = tool();
     let shown = json!({ "title": "A", "labels": ["x"] });
-    let exact = Grant { arguments: GrantedArguments::exactly(&shown), ..grant("a", Scope::Always) };
+    let exact =
+        Grant { arguments: GrantedArguments::exactly(&shown), ..grant("a", GrantScope::Always) };
     let same: Value = serde_json::from_str(r#"{"labels":["x"],"title":"A"}"#).expect("sound");
     assert!(covered(exact.clone(), &request(&tool, &same)));
     assert!(!covered(exact, &request(&tool, &json!({ "title": "B", "labels": ["x"] }))));
     let conditions = ArgumentConditions::from_value(&json!({ "repo": { "prefix": "ada/" } }));
     let arguments = GrantedArguments::Matching(conditions.expect("sound"));
-    let pattern = Grant { arguments, ..grant("a", Scope::Always) };
+    let pattern = Grant { arguments, ..grant("a", GrantScope::Always) };
     assert!(covered(pattern.clone(), &request(&tool, &json!({ "repo": "ada/x" }))));
     assert!(!covered(pattern.clone(), &request(&tool, &json!({ "repo": 7 }))));
     let kept = serde_json::to_string(&pattern).expect("plain JSON");
@@ -115,15 +116,18 @@ fn arguments() {
 #[test]
 fn a_grant_covers_the_data_that_its_giver_was_told_of() {
     let (tool, arguments) = (tool(), json!({}));
-    let carries = Request { labels: Label::Private.into(), ..request(&tool, &arguments) };
-    assert!(!covered(grant("a", Scope::Always), &carries));
-    let told = Grant { labels: Label::Private.into(), ..grant("a", Scope::Always) };
+    let carries = GrantRequest { labels: Label::Private.into(), ..request(&tool, &arguments) };
+    assert!(!covered(grant("a", GrantScope::Always), &carries));
+    let told = Grant { labels: Label::Private.into(), ..grant("a", GrantScope::Always) };
     assert!(covered(told.clone(), &carries));
     // Of which tools it was, they were told too.
     let [crm, hr] = [ToolId::new("crm", "get"), ToolId::new("hr", "pay")];
     let told = Grant { origins: vec![crm.clone()], ..told };
-    assert!(covered(told.clone(), &Request { origins: std::slice::from_ref(&crm), ..carries }));
-    assert!(!covered(told, &Request { origins: &[crm, hr], ..carries }));
+    assert!(covered(
+        told.clone(),
+        &GrantRequest { origins: std::slice::from_ref(&crm), ..carries }
+    ));
+    assert!(!covered(told, &GrantRequest { origins: &[crm, hr], ..carries }));
 }
 
 #[test]
@@ -131,13 +135,13 @@ fn one_call_uses_up_what_was_for_one_call() {
     let (tool, arguments) = (tool(), json!({}));
     let asked = request(&tool, &arguments);
     let mut grants = Grants::default();
-    grants.add(grant("once", Scope::Once)).expect("there is room");
-    grants.add(grant("run", Scope::Run("run-1".into()))).expect("there is room");
+    grants.add(grant("once", GrantScope::Once)).expect("there is room");
+    grants.add(grant("run", GrantScope::Run("run-1".into()))).expect("there is room");
     let ask = decided(Verdict::Ask);
     // The one that lasts goes first, so that the other is still there for the next run.
     let by = |id: &str| Authorisation::Allowed(Some(GrantId(id.into())));
     assert_eq!(grants.authorise(&ask, &asked), by("run"));
-    let next_run = Request { run: Some("run-2"), ..asked };
+    let next_run = GrantRequest { run: Some("run-2"), ..asked };
     assert_eq!(grants.authorise(&ask, &next_run), by("once"));
     assert_eq!(grants.authorise(&ask, &next_run), Authorisation::Ask);
     assert!(grants.revoke(&GrantId("run".into())).is_some());
@@ -149,10 +153,10 @@ fn there_is_an_end_to_grants() {
     let mut grants = Grants::default();
     for number in 0..MAX_GRANTS {
         let tool = ToolId::new("s", format!("t{number}"));
-        grants.add(Grant { tool, ..grant(&number.to_string(), Scope::Always) }).expect("room");
+        grants.add(Grant { tool, ..grant(&number.to_string(), GrantScope::Always) }).expect("room");
     }
-    assert_eq!(grants.add(grant("new", Scope::Always)), Err(Full));
-    grants.add(grant("7", Scope::Always)).expect("it replaces one");
+    assert_eq!(grants.add(grant("new", GrantScope::Always)), Err(Full));
+    grants.add(grant("7", GrantScope::Always)).expect("it replaces one");
     assert_eq!(grants.iter().count(), MAX_GRANTS);
 }
 
@@ -167,7 +171,7 @@ proptest! {
             _ => GrantedArguments::Matching(ArgumentConditions::default()),
         };
         let labels = if labels { Label::ALL.into_iter().collect() } else { LabelSet::EMPTY };
-        let scope = if once { Scope::Once } else { Scope::Always };
+        let scope = if once { GrantScope::Once } else { GrantScope::Always };
         grants.add(Grant { arguments, labels, ..grant("a", scope) }).expect("there is room");
         let asked = request(&tool, &shown);
         prop_assert_eq!(grants.authorise(&decided(Verdict::Deny), &asked), Authorisation::Denied);

@@ -14,16 +14,16 @@ mod rules;
 use serde_json::{Value, json};
 use toolgate_catalog::ToolId;
 use toolgate_policy::{
-    Annotations, ArgumentConditions, Flow, Mode, Origin, Policy, PolicySettings, Rule, Target,
-    ToolPolicy, Verdict,
+    Annotations, ArgumentConditions, Flow, Mode, Policy, PolicySettings, Rule, RuleOrigin,
+    RuleTarget, ToolPolicy, Verdict,
 };
 
 /// A rule as a configuration would have it, the `number`th of its file.
 fn rule(number: usize, server: Option<&str>, tool: Option<&str>, verdict: Verdict) -> Rule {
-    let target = Target::read(server, tool).expect("a sound pattern");
+    let target = RuleTarget::read(server, tool).expect("a sound pattern");
     let path = format!("policy.rules[{number}]").into();
     let place = Some(format!("toolgate.json:{}:7", number + 2).into());
-    Rule::new(target, verdict, Origin::Configured { path, place })
+    Rule::new(target, verdict, RuleOrigin::Configured { path, place })
 }
 
 /// The same with conditions on its arguments.

@@ -3,7 +3,7 @@
 use serde_json::json;
 use toolgate_catalog::{Catalog, Definition, ServerEntry, Tool};
 use toolgate_policy::{
-    Claims, Flow, Label, Mode, Policy, PolicySettings, Target,
+    Claims, Flow, Label, Mode, Policy, PolicySettings, RuleTarget,
     Verdict::{self, Allow, Ask, Deny},
     is_reading, request_as_tool,
 };
@@ -109,7 +109,7 @@ fn a_changed_prefix_is_no_way_out_of_a_rule_by_identity() {
 
 #[test]
 fn labels_follow_a_tool_through_its_names() {
-    let target = Target::read(None, Some("github_delete_*")).expect("sound");
+    let target = RuleTarget::read(None, Some("github_delete_*")).expect("sound");
     let labels = vec![(target, Label::Private.into())];
     let policy = Policy::new(PolicySettings { labels, ..PolicySettings::default() });
     for tool in [beside("delete_repo", &["repo"]), beside("Delete_repo", &[])] {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolgate_catalog::ToolId;
 use toolgate_policy::{
-    Annotations, Flow, Ground, Hint, Mode, Policy, Rule, Target, ToolPolicy, Verdict,
+    Annotations, Flow, Ground, Hint, Mode, Policy, Rule, RuleTarget, ToolPolicy, Verdict,
 };
 
 use crate::{policy, rule, with_arguments};
@@ -46,7 +46,7 @@ fn one_rule() -> impl Strategy<Value = Rule> {
         |(server, tool, claim, condition, verdict)| {
             let made = with_arguments(rule(0, server, tool, verdict), &condition);
             let annotations = claim.into_iter().collect();
-            Rule { target: Target { annotations, ..made.target.clone() }, ..made }
+            Rule { target: RuleTarget { annotations, ..made.target.clone() }, ..made }
         },
     )
 }

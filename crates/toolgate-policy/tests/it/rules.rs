@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::json;
 use toolgate_catalog::{Catalog, Definition, ServerEntry, ToolId};
 use toolgate_policy::{
-    Annotations, Claims, Flow, Hint, Label, Mode, Policy, PolicySettings, Rule, ServerPolicy,
-    Target, ToolSettings, Trust,
+    Annotations, Claims, Flow, Hint, Label, Mode, Policy, PolicySettings, Rule, RuleTarget,
+    ServerPolicy, ToolPolicySettings, Trust,
     Verdict::{self, Allow, Ask, Deny},
 };
 
@@ -28,7 +28,10 @@ fn without_rules_the_mode_decides() {
 #[test]
 fn the_more_specific_rule_decides_wherever_it_stands() {
     let claimed = Rule {
-        target: Target { annotations: vec![(Hint::DestructiveHint, true)], ..Target::default() },
+        target: RuleTarget {
+            annotations: vec![(Hint::DestructiveHint, true)],
+            ..RuleTarget::default()
+        },
         ..rule(3, None, None, Ask)
     };
     let conditional =
@@ -92,7 +95,7 @@ fn an_approval_is_a_rule_for_one_tool_and_comes_first() {
     let approve = |approval, rules| {
         let tools = BTreeMap::from([(
             "create_issue".into(),
-            ToolSettings { approval: Some(approval), labels: None },
+            ToolPolicySettings { approval: Some(approval), labels: None },
         )]);
         let server = ServerPolicy { tools, ..ServerPolicy::default() };
         let servers = BTreeMap::from([("github".into(), server)]);
@@ -122,7 +125,7 @@ fn claims_count_where_they_are_believed() {
     assert_eq!(decide(Claims::All, Trust::Trusted, Mode::AskAlways), Ask);
 
     let trusted = |trust| {
-        let target = Target { trust: Some(trust), ..Target::default() };
+        let target = RuleTarget { trust: Some(trust), ..RuleTarget::default() };
         verdict(Mode::Allow, vec![Rule { target, ..rule(0, None, None, Ask) }])
     };
     assert_eq!((trusted(Trust::Unknown), trusted(Trust::Trusted)), (Ask, Allow));
@@ -161,14 +164,14 @@ fn what_can_never_be_called_is_hidden() {
 fn labels_come_from_the_tool_or_from_its_server_and_patterns() {
     let tools = BTreeMap::from([(
         "publish".into(),
-        ToolSettings { approval: None, labels: Some(Label::Egress.into()) },
+        ToolPolicySettings { approval: None, labels: Some(Label::Egress.into()) },
     )]);
     let server = ServerPolicy { labels: Label::Private.into(), tools, ..ServerPolicy::default() };
     let policy = Policy::new(PolicySettings {
         servers: BTreeMap::from([("wiki".into(), server)]),
         labels: vec![
-            (Target::read(None, Some("*_comments")).expect("sound"), Label::Untrusted.into()),
-            (Target::read(None, Some("wiki/*")).expect("sound"), Label::Egress.into()),
+            (RuleTarget::read(None, Some("*_comments")).expect("sound"), Label::Untrusted.into()),
+            (RuleTarget::read(None, Some("wiki/*")).expect("sound"), Label::Egress.into()),
         ],
         ..PolicySettings::default()
     });

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use toolgate_bindings::check::Finding;
-use toolgate_engines::{Call, Failure, FailureKind, Position, StackFrame, Stream};
+use toolgate_bindings::check::CheckFinding;
+use toolgate_engines::{EngineCall, ScriptFailure, Stream};
 
-use super::parts::{
+use super::{
     FrameError, LENGTH_BYTES, cut, frame, from_json, json_frame, put_short, raw, stream_byte,
     stream_of, take, take_short,
 };
@@ -43,7 +43,7 @@ pub enum FromWorker {
     /// Which of these names are tools?
     Describe(Vec<String>),
     /// A call.
-    Call(Call),
+    Call(EngineCall),
     /// What the script wrote. Not necessarily UTF-8: a character may be split over two frames.
     Output(Stream, Vec<u8>),
     /// A content block.
@@ -51,7 +51,7 @@ pub enum FromWorker {
     /// It waits.
     Waits(Wait),
     /// What is odd about the script, which runs all the same.
-    Warned(Vec<Finding>),
+    Warned(Vec<CheckFinding>),
     /// The script came to an end: the last frame.
     Done(Done),
     /// The worker itself failed: the last frame.
@@ -65,7 +65,7 @@ pub struct Wait {
     /// nothing else is told before.
     pub until: Option<u64>,
     /// How often it was told something.
-    pub told: u64,
+    pub delivered: u64,
 }
 
 /// How a script came to its end.
@@ -74,9 +74,9 @@ pub enum Done {
     /// With a value, or with none.
     Value(Option<Box<RawValue>>),
     /// Before it began: it is wrong.
-    Rejected(Vec<Finding>),
+    Rejected(Vec<CheckFinding>),
     /// With an error.
-    Failed(Failure),
+    Failed(ScriptFailure),
     /// With a value that is larger than it may be.
     ValueTooLarge {
         /// How large it is.
@@ -87,8 +87,8 @@ pub enum Done {
 /// [`Done`] without the value, which is not parsed.
 #[derive(Serialize, Deserialize)]
 enum Ended {
-    Rejected(Vec<Finding>),
-    Failed(#[serde(with = "FailurePart")] Failure),
+    Rejected(Vec<CheckFinding>),
+    Failed(ScriptFailure),
     ValueTooLarge { bytes: u64 },
 }
 
@@ -125,7 +125,7 @@ impl FromWorker {
             }
             Self::Waits(wait) => frame(out, WAITS, |out| {
                 out.extend_from_slice(&wait.until.unwrap_or(u64::MAX).to_le_bytes());
-                out.extend_from_slice(&wait.told.to_le_bytes());
+                out.extend_from_slice(&wait.delivered.to_le_bytes());
             }),
             Self::Warned(findings) => json_frame(out, WARNED, findings),
             Self::Panicked(message) => {
@@ -152,7 +152,11 @@ impl FromWorker {
                 if name.len() > LONGEST_NAME || body.first() != Some(&b'{') {
                     return Err(FrameError::Malformed(what));
                 }
-                Ok(Self::Call(Call { id, name: name.to_owned(), arguments: raw(body, what)? }))
+                Ok(Self::Call(EngineCall {
+                    id,
+                    name: name.to_owned(),
+                    arguments: raw(body, what)?,
+                }))
             }
             OUTPUT => {
                 let [stream] = take(&mut body, "output")?;
@@ -169,8 +173,8 @@ impl FromWorker {
             })),
             WAITS => {
                 let until = u64::from_le_bytes(take(&mut body, "waits")?);
-                let told = u64::from_le_bytes(take(&mut body, "waits")?);
-                Ok(Self::Waits(Wait { until: (until != u64::MAX).then_some(until), told }))
+                let delivered = u64::from_le_bytes(take(&mut body, "waits")?);
+                Ok(Self::Waits(Wait { until: (until != u64::MAX).then_some(until), delivered }))
             }
             WARNED => Ok(Self::Warned(bounded_findings(from_json(body, "warned")?))),
             PANICKED => {
@@ -186,7 +190,7 @@ fn shorten(text: &mut String) {
     text.truncate(text.floor_char_boundary(LONGEST_TEXT));
 }
 
-fn bounded_failure(mut failure: Failure) -> Failure {
+fn bounded_failure(mut failure: ScriptFailure) -> ScriptFailure {
     shorten(&mut failure.message);
     failure.hint.iter_mut().for_each(shorten);
     failure.stack.truncate(MOST_FRAMES);
@@ -196,65 +200,15 @@ fn bounded_failure(mut failure: Failure) -> Failure {
     failure
 }
 
-fn bounded_findings(findings: Vec<Finding>) -> Vec<Finding> {
+fn bounded_findings(findings: Vec<CheckFinding>) -> Vec<CheckFinding> {
     findings.into_iter().take(MOST_FINDINGS).map(bounded_finding).collect()
 }
 
-fn bounded_finding(mut finding: Finding) -> Finding {
+fn bounded_finding(mut finding: CheckFinding) -> CheckFinding {
     shorten(&mut finding.source_line);
     shorten(&mut finding.message);
     finding.hint.iter_mut().for_each(shorten);
     // It is the width of what is drawn before it.
     finding.caret = finding.caret.min(LONGEST_CARET);
     finding
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Failure")]
-struct FailurePart {
-    #[serde(with = "FailureKindPart")]
-    kind: FailureKind,
-    message: String,
-    #[serde(with = "stack")]
-    stack: Vec<StackFrame>,
-    hint: Option<String>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "FailureKind")]
-enum FailureKindPart {
-    Syntax,
-    Unsupported,
-    Exception,
-    Stalled,
-    Memory,
-    Stack,
-    Abandoned,
-}
-
-/// A stack as a list of triples.
-mod stack {
-    use serde::{Deserializer, Serializer};
-
-    use super::{Deserialize, Position, Serialize, StackFrame};
-
-    pub(super) fn serialize<S: Serializer>(
-        stack: &[StackFrame],
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        let triples: Vec<_> = stack
-            .iter()
-            .map(|frame| (&frame.function, frame.position.line, frame.position.column))
-            .collect();
-        triples.serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Vec<StackFrame>, D::Error> {
-        let triples: Vec<(String, u32, u32)> = Deserialize::deserialize(deserializer)?;
-        let frame =
-            |(function, line, column)| StackFrame { function, position: Position { line, column } };
-        Ok(triples.into_iter().map(frame).collect())
-    }
 }

@@ -2,12 +2,13 @@
 
 use proptest::{collection::vec, prelude::*};
 use serde_json::value::RawValue;
-use toolgate_bindings::check::{Finding, Found, Language, Severity};
+use toolgate_bindings::check::{CheckFinding, CheckSeverity, Language, LookupResult};
 use toolgate_engines::{
-    Call, Completion, Failure, FailureKind, Position, StackFrame, Stream, Thrown,
+    Completion, EngineCall, FailureKind, ScriptFailure, ScriptPosition, StackFrame, Stream,
+    ToolException,
 };
 
-use super::{Decoder, Done, FrameError, FromWorker, Start, ToWorker, Told};
+use super::{Decoder, Done, FrameError, FromWorker, RunStart, TimedCompletion, ToWorker};
 use crate::lockdown::{LockdownReport, MeasureKind};
 
 const LARGEST: usize = 64 * 1024;
@@ -16,8 +17,8 @@ fn raw(text: &str) -> Box<RawValue> {
     RawValue::from_string(text.to_owned()).unwrap()
 }
 
-fn completed(id: u64, outcome: Result<Box<RawValue>, Thrown>, more: bool) -> ToWorker {
-    ToWorker::Completed(Told { completion: Completion { id, outcome }, at: id, more })
+fn completed(id: u64, outcome: Result<Box<RawValue>, ToolException>, more: bool) -> ToWorker {
+    ToWorker::Completed(TimedCompletion { completion: Completion { id, outcome }, at: id, more })
 }
 
 /// All frames of a stream, given in pieces.
@@ -41,7 +42,7 @@ fn json_text() -> impl Strategy<Value = String> {
     ]
 }
 
-fn failure() -> impl Strategy<Value = Failure> {
+fn failure() -> impl Strategy<Value = ScriptFailure> {
     let kind = prop_oneof![
         Just(FailureKind::Syntax),
         Just(FailureKind::Exception),
@@ -50,22 +51,22 @@ fn failure() -> impl Strategy<Value = Failure> {
     ];
     let frame =
         (any::<String>(), any::<u32>(), any::<u32>()).prop_map(|(function, line, column)| {
-            StackFrame { function, position: Position { line, column } }
+            StackFrame { function, position: ScriptPosition { line, column } }
         });
     (kind, any::<String>(), vec(frame, 0..4), any::<Option<String>>())
-        .prop_map(|(kind, message, stack, hint)| Failure { kind, message, stack, hint })
+        .prop_map(|(kind, message, stack, hint)| ScriptFailure { kind, message, stack, hint })
 }
 
-fn finding() -> impl Strategy<Value = Finding> {
+fn finding() -> impl Strategy<Value = CheckFinding> {
     (any::<u32>(), any::<u32>(), any::<String>(), any::<Option<String>>()).prop_map(
-        |(line, column, message, hint)| Finding {
+        |(line, column, message, hint)| CheckFinding {
             line,
             column,
             source_line: message.clone(),
             caret: 3,
             message,
             hint,
-            severity: Severity::Error,
+            severity: CheckSeverity::Error,
         },
     )
 }
@@ -76,7 +77,7 @@ fn from_worker() -> impl Strategy<Value = FromWorker> {
         Just(()).prop_map(|()| FromWorker::Ready(LockdownReport::default())),
         vec("[a-z_]{0,64}", 0..5).prop_map(FromWorker::Describe),
         (any::<u64>(), ".{0,60}", json_text()).prop_map(|(id, name, value)| {
-            FromWorker::Call(Call { id, name, arguments: raw(&format!("{{\"a\":{value}}}")) })
+            FromWorker::Call(EngineCall { id, name, arguments: raw(&format!("{{\"a\":{value}}}")) })
         }),
         (stream, vec(any::<u8>(), 0..100)).prop_map(|(s, text)| FromWorker::Output(s, text)),
         json_text().prop_map(|text| FromWorker::Emit(raw(&text))),
@@ -140,9 +141,9 @@ proptest! {
         text in any::<String>(),
         value in json_text(),
     ) {
-        let thrown = Thrown { tool: text.clone(), message: text.clone() };
+        let thrown = ToolException { tool: text.clone(), message: text.clone() };
         let frames = [
-            ToWorker::Start(Start {
+            ToWorker::Start(RunStart {
                 code: text.clone(),
                 language: Language::Python,
                 memory_bytes: id,
@@ -151,15 +152,15 @@ proptest! {
                 value_bytes: 3,
                 began: 4,
                 seed: id,
-                tells: true,
+                reports_waits: true,
             }),
             ToWorker::Described(vec![
-                Found::Tool { name: text.clone(), input_schema: raw(&value) },
-                Found::Unknown { name: text.clone(), nearest: vec![text.clone()] },
+                LookupResult::Tool { name: text.clone(), input_schema: raw(&value) },
+                LookupResult::Unknown { name: text.clone(), nearest: vec![text.clone()] },
             ]),
             completed(id, Ok(raw(&value)), true),
             ToWorker::Time(id),
-            ToWorker::Tell,
+            ToWorker::ReportWaits,
             completed(id, Err(thrown), false),
         ];
         for frame in frames {
@@ -178,13 +179,13 @@ proptest! {
 fn lists_and_texts_are_bounded() {
     let mut report = LockdownReport::default();
     report.note(MeasureKind::Landlock, Ok::<_, String>("x".repeat(1_000)));
-    let failure = Failure {
+    let failure = ScriptFailure {
         kind: FailureKind::Exception,
         message: "ä".repeat(100_000),
         stack: vec![
             StackFrame {
                 function: "f".repeat(999),
-                position: Position { line: 1, column: 1 }
+                position: ScriptPosition { line: 1, column: 1 }
             };
             1_000
         ],

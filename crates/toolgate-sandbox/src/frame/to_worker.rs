@@ -1,11 +1,10 @@
 //! What the host says.
 
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
-use toolgate_engines::{Completion, Thrown};
+use toolgate_engines::{Completion, ToolException};
 
-use super::parts::{FrameError, frame, from_json, json_frame, put_short, raw, take, take_short};
-use toolgate_bindings::check::{Found, Language};
+use super::{FrameError, frame, from_json, json_frame, put_short, raw, take, take_short};
+use toolgate_bindings::check::{Language, LookupResult};
 
 const START: u8 = 1;
 const DESCRIBED: u8 = 2;
@@ -21,20 +20,20 @@ const THROWN: u8 = 1;
 #[non_exhaustive]
 pub enum ToWorker {
     /// The script that is to run: the first frame.
-    Start(Start),
+    Start(RunStart),
     /// The answer to [`super::FromWorker::Describe`].
-    Described(Vec<Found>),
+    Described(Vec<LookupResult>),
     /// What came of a call.
-    Completed(Told),
+    Completed(TimedCompletion),
     /// That so many microseconds have passed since the run began.
     Time(u64),
     /// From now on the worker is to say when it waits.
-    Tell,
+    ReportWaits,
 }
 
 /// What came of a call, and when it is told.
 #[derive(Debug)]
-pub struct Told {
+pub struct TimedCompletion {
     /// Which call, and what.
     pub completion: Completion,
     /// Microseconds since the run began.
@@ -45,7 +44,7 @@ pub struct Told {
 
 /// A script, and what the worker has to know of its limits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Start {
+pub struct RunStart {
     /// The script's text.
     pub code: String,
     /// What it is written in.
@@ -63,13 +62,7 @@ pub struct Start {
     /// What its random numbers are made of.
     pub seed: u64,
     /// Whether the worker is to say when it waits.
-    pub tells: bool,
-}
-
-#[derive(Serialize, Deserialize)]
-enum FoundPart<'a> {
-    Tool { name: String, input_schema: std::borrow::Cow<'a, RawValue> },
-    Unknown { name: String, nearest: Vec<String> },
+    pub reports_waits: bool,
 }
 
 impl ToWorker {
@@ -77,28 +70,27 @@ impl ToWorker {
     pub fn encode(&self, out: &mut Vec<u8>) {
         match self {
             Self::Start(start) => json_frame(out, START, start),
-            Self::Described(found) => {
-                let parts: Vec<_> = found.iter().map(FoundPart::from).collect();
-                json_frame(out, DESCRIBED, &parts);
-            }
+            Self::Described(found) => json_frame(out, DESCRIBED, found),
             Self::Time(at) => frame(out, TIME, |out| out.extend_from_slice(&at.to_le_bytes())),
-            Self::Tell => frame(out, TELL, |_| {}),
-            Self::Completed(Told { completion, at, more }) => frame(out, COMPLETED, |out| {
-                out.extend_from_slice(&completion.id.to_le_bytes());
-                out.extend_from_slice(&at.to_le_bytes());
-                out.push(u8::from(*more));
-                match &completion.outcome {
-                    Ok(value) => {
-                        out.push(FINE);
-                        out.extend_from_slice(value.get().as_bytes());
+            Self::ReportWaits => frame(out, TELL, |_| {}),
+            Self::Completed(TimedCompletion { completion, at, more }) => {
+                frame(out, COMPLETED, |out| {
+                    out.extend_from_slice(&completion.id.to_le_bytes());
+                    out.extend_from_slice(&at.to_le_bytes());
+                    out.push(u8::from(*more));
+                    match &completion.outcome {
+                        Ok(value) => {
+                            out.push(FINE);
+                            out.extend_from_slice(value.get().as_bytes());
+                        }
+                        Err(thrown) => {
+                            out.push(THROWN);
+                            put_short(out, &thrown.tool);
+                            out.extend_from_slice(thrown.message.as_bytes());
+                        }
                     }
-                    Err(thrown) => {
-                        out.push(THROWN);
-                        put_short(out, &thrown.tool);
-                        out.extend_from_slice(thrown.message.as_bytes());
-                    }
-                }
-            }),
+                })
+            }
         }
     }
 
@@ -106,10 +98,7 @@ impl ToWorker {
     pub fn decode(kind: u8, mut body: &[u8]) -> Result<Self, FrameError> {
         match kind {
             START => Ok(Self::Start(from_json(body, "start")?)),
-            DESCRIBED => {
-                let parts: Vec<FoundPart<'static>> = from_json(body, "described")?;
-                Ok(Self::Described(parts.into_iter().map(Found::from).collect()))
-            }
+            DESCRIBED => Ok(Self::Described(from_json(body, "described")?)),
             COMPLETED => {
                 let what = "completed";
                 let id = u64::from_le_bytes(take(&mut body, what)?);
@@ -120,41 +109,16 @@ impl ToWorker {
                     [THROWN] => {
                         let tool = take_short(&mut body, what)?.to_owned();
                         let message = String::from_utf8_lossy(body).into_owned();
-                        Err(Thrown { tool, message })
+                        Err(ToolException { tool, message })
                     }
                     _ => return Err(FrameError::Malformed(what)),
                 };
                 let completion = Completion { id, outcome };
-                Ok(Self::Completed(Told { completion, at, more: more != 0 }))
+                Ok(Self::Completed(TimedCompletion { completion, at, more: more != 0 }))
             }
             TIME => Ok(Self::Time(u64::from_le_bytes(take(&mut body, "time")?))),
-            TELL => Ok(Self::Tell),
+            TELL => Ok(Self::ReportWaits),
             other => Err(FrameError::UnknownKind(other)),
-        }
-    }
-}
-
-impl<'a> From<&'a Found> for FoundPart<'a> {
-    fn from(found: &'a Found) -> Self {
-        match found {
-            Found::Tool { name, input_schema } => Self::Tool {
-                name: name.clone(),
-                input_schema: std::borrow::Cow::Borrowed(input_schema),
-            },
-            Found::Unknown { name, nearest } => {
-                Self::Unknown { name: name.clone(), nearest: nearest.clone() }
-            }
-        }
-    }
-}
-
-impl From<FoundPart<'_>> for Found {
-    fn from(part: FoundPart<'_>) -> Self {
-        match part {
-            FoundPart::Tool { name, input_schema } => {
-                Self::Tool { name, input_schema: input_schema.into_owned() }
-            }
-            FoundPart::Unknown { name, nearest } => Self::Unknown { name, nearest },
         }
     }
 }

@@ -11,8 +11,8 @@ use rustix::process::{
 };
 
 use super::{
+    bound_worker,
     report::{LockdownReport, MeasureKind},
-    resources::bound_worker,
     system_calls,
 };
 use crate::system::descriptors::close_all_but_the_pipe;

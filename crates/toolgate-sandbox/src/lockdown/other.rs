@@ -1,8 +1,8 @@
 //! Other Unix systems: what they have in common.
 
 use super::{
+    bound_worker,
     report::{LockdownReport, MeasureKind},
-    resources::bound_worker,
 };
 use crate::system::descriptors::close_all_but_the_pipe;
 

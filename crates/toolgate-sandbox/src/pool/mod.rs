@@ -1,6 +1,6 @@
 //! Workers that wait for a script.
 
-mod nursery;
+mod spawner;
 mod worker;
 
 use std::{
@@ -16,11 +16,10 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-use self::nursery::Nursery;
+use self::spawner::Spawner;
 pub(crate) use self::worker::Worker;
-use crate::{
-    limits::RunLimits, lockdown::LockdownReport, report::Report, run, script::Script, tools::Tools,
-};
+use super::journal::SandboxScript;
+use crate::{limits::RunLimits, lockdown::LockdownReport, report::RunReport, run, tools::Tools};
 
 /// How workers are started, and how many wait.
 #[derive(Debug, Clone)]
@@ -70,7 +69,7 @@ impl PoolSettings {
 /// workers end.
 #[derive(Debug)]
 pub struct Pool {
-    nursery: Nursery,
+    spawner: Spawner,
     running: Arc<AtomicUsize>,
     runs: usize,
 }
@@ -79,17 +78,17 @@ impl Pool {
     /// A pool that has not started anything yet.
     pub fn new(settings: PoolSettings) -> io::Result<Self> {
         let runs = settings.runs;
-        Ok(Self { nursery: Nursery::new(settings)?, running: Arc::default(), runs })
+        Ok(Self { spawner: Spawner::new(settings)?, running: Arc::default(), runs })
     }
 
     /// Starts workers, so that the first run finds one waiting.
     pub fn warm_up(&self) {
-        self.nursery.warm_up();
+        self.spawner.warm_up();
     }
 
     /// How many workers wait for a script right now.
     pub fn waiting(&self) -> usize {
-        self.nursery.waiting()
+        self.spawner.waiting()
     }
 
     /// Runs a script to its end, to a limit, or until it is cancelled.
@@ -97,11 +96,11 @@ impl Pool {
     /// Dropping the future ends the run as well, without a report.
     pub async fn run(
         &self,
-        script: Script,
+        script: SandboxScript,
         limits: &RunLimits,
         tools: Arc<dyn Tools>,
         cancel: CancellationToken,
-    ) -> Report {
+    ) -> RunReport {
         run::run(self, script, limits, tools, cancel).await
     }
 
@@ -115,17 +114,17 @@ impl Pool {
 
     /// A worker that has read nothing yet.
     pub(crate) async fn take(&self) -> io::Result<Worker> {
-        self.nursery.take().await
+        self.spawner.take().await
     }
 
     /// A place among those that run.
-    pub(crate) fn enter(&self) -> Result<Place, usize> {
-        let place = Place(Arc::clone(&self.running));
+    pub(crate) fn enter(&self) -> Result<RunSlot, usize> {
+        let slot = RunSlot(Arc::clone(&self.running));
         if self.running.fetch_add(1, Ordering::Relaxed) >= self.runs {
             // Dropping the place gives it back.
             return Err(self.runs);
         }
-        Ok(place)
+        Ok(slot)
     }
 }
 
@@ -134,9 +133,9 @@ const PROBE_TIME: Duration = Duration::from_secs(10);
 
 /// A place among those that run, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Place(Arc<AtomicUsize>);
+pub(crate) struct RunSlot(Arc<AtomicUsize>);
 
-impl Drop for Place {
+impl Drop for RunSlot {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

@@ -14,19 +14,22 @@ use super::PoolSettings;
 use crate::system::clock::CpuClock;
 
 /// A process that is to be reaped, and who wants to know how it ended.
-pub(super) type Burial = (Child, Option<oneshot::Sender<ExitStatus>>);
+pub(super) type ReapRequest = (Child, Option<oneshot::Sender<ExitStatus>>);
 
 /// A process with a script of its own, or none yet. It does not outlive this.
 #[derive(Debug)]
 pub(crate) struct Worker {
     child: Option<Child>,
     stream: Option<StdStream>,
-    reaper: mpsc::Sender<Burial>,
+    reaper: mpsc::Sender<ReapRequest>,
 }
 
 impl Worker {
     /// Starts one. What it inherits is its end of the pipe.
-    pub(super) fn spawn(settings: &PoolSettings, reaper: mpsc::Sender<Burial>) -> io::Result<Self> {
+    pub(super) fn spawn(
+        settings: &PoolSettings,
+        reaper: mpsc::Sender<ReapRequest>,
+    ) -> io::Result<Self> {
         let (ours, theirs) = StdStream::pair()?;
         ours.set_nonblocking(true)?;
         theirs.set_nonblocking(true)?;

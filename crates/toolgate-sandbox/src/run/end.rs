@@ -1,19 +1,16 @@
 //! The end of a run: what is still to be heard, and what is said of it.
 
-use std::time::Duration;
+use std::{os::unix::process::ExitStatusExt, process::ExitStatus, time::Duration};
 
 use futures::StreamExt;
 use tokio::time::{Instant, timeout_at};
-use toolgate_engines::{Failure, FailureKind};
+use toolgate_engines::{FailureKind, ScriptFailure};
 
-use super::{
-    crash,
-    drive::{Drive, Ending},
-};
+use super::driver::{RunDriver, RunEnding};
 use crate::{
     frame::{Done, FromWorker},
-    limits::{RunLimits, Stop},
-    report::{Outcome, Report},
+    limits::{LimitReached, RunLimits},
+    report::{RunOutcome, RunReport},
     system::stop::ExitReason,
 };
 
@@ -22,48 +19,52 @@ const GRACE: Duration = Duration::from_millis(100);
 /// How long the system has to end a worker that was killed. It is longer than it ever needs.
 const KILLED: Duration = Duration::from_secs(2);
 
-impl Drive<'_> {
+impl RunDriver<'_> {
     /// Runs the script to its end. `Err` if the worker died before it said anything of the script;
     /// nothing has happened then.
-    pub(super) async fn run_to_the_end(mut self) -> Result<Report, String> {
-        let ending = self.converse().await;
+    pub(super) async fn run_to_the_end(mut self) -> Result<RunReport, String> {
+        let ending = self.exchange().await;
         let cpu = self.cpu_used();
         let limits = self.limits;
         let outcome = match ending {
-            Ending::Done(done) => outcome_of(done, limits),
-            Ending::Broke(what) => Outcome::Crashed(what),
-            Ending::Suspended => Outcome::Suspended,
-            Ending::Diverged(what) => Outcome::Diverged(what),
-            Ending::Cancelled => {
+            RunEnding::Done(done) => outcome_of(done, limits),
+            RunEnding::Broke(what) => RunOutcome::Crashed(what),
+            RunEnding::Suspended => RunOutcome::Suspended,
+            RunEnding::Diverged(what) => RunOutcome::Diverged(what),
+            RunEnding::Cancelled => {
                 self.drain().await;
-                Outcome::Cancelled
+                RunOutcome::Cancelled
             }
-            Ending::Stop(stop) => match self.drain().await {
+            RunEnding::Stop(stop) => match self.drain().await {
                 // It got there at the last moment.
-                Some(done) if matches!(stop, Stop::Wall { .. } | Stop::Cpu { .. }) => {
+                Some(done)
+                    if matches!(stop, LimitReached::Wall { .. } | LimitReached::Cpu { .. }) =>
+                {
                     outcome_of(done, limits)
                 }
-                _ => Outcome::Stopped(stop),
+                _ => RunOutcome::Stopped(stop),
             },
-            Ending::Gone => {
+            RunEnding::Gone => {
                 let status = self.worker.end().await;
-                let words = crash::in_words(status);
+                let words = describe_exit(status);
                 // One that was killed while it waited says no more than that it had been ready.
-                let never_ran = !self.has_begun && crash::was_killed(status);
+                let never_ran = !self.has_begun && was_killed(status);
                 if !self.is_ready || never_ran {
                     return Err(words);
                 }
-                match crash::reason(status) {
+                match exit_reason(status) {
                     Some(ExitReason::Memory) => {
                         let limit = limits.memory_bytes;
-                        Outcome::Stopped(Stop::Memory { limit, failure: None })
+                        RunOutcome::Stopped(LimitReached::Memory { limit, failure: None })
                     }
                     Some(ExitReason::Stack) => {
                         let limit = limits.stack_bytes;
-                        Outcome::Stopped(Stop::Stack { limit, failure: None })
+                        RunOutcome::Stopped(LimitReached::Stack { limit, failure: None })
                     }
-                    Some(ExitReason::Cpu) => Outcome::Stopped(Stop::Cpu { limit: limits.cpu }),
-                    _ => Outcome::Crashed(words),
+                    Some(ExitReason::Cpu) => {
+                        RunOutcome::Stopped(LimitReached::Cpu { limit: limits.cpu })
+                    }
+                    _ => RunOutcome::Crashed(words),
                 }
             }
         };
@@ -85,7 +86,7 @@ impl Drive<'_> {
                     }
                     FromWorker::Call(call) => {
                         let why = String::from("not called: the run ended first");
-                        self.ledger.refuse(&call.name, call.arguments.get(), why);
+                        self.call_table.refuse(&call.name, call.arguments.get(), why);
                     }
                     FromWorker::Done(done) => return Some(done),
                     _ => {}
@@ -105,7 +106,7 @@ impl Drive<'_> {
         }
     }
 
-    fn report(self, outcome: Outcome, cpu: Duration) -> Report {
+    fn report(self, outcome: RunOutcome, cpu: Duration) -> RunReport {
         let mut calls = self.calls;
         if !calls.is_empty() {
             // They are cancelled, and have to say so to their servers.
@@ -113,9 +114,9 @@ impl Drive<'_> {
             tokio::spawn(async move { while calls.next().await.is_some() {} });
         }
         let wall = self.started.elapsed();
-        let (calls, calls_left_out) = self.ledger.finish();
+        let (calls, calls_left_out) = self.call_table.finish();
         let output = self.capture.finish();
-        Report {
+        RunReport {
             outcome,
             output,
             emitted: self.emitted,
@@ -128,29 +129,105 @@ impl Drive<'_> {
     }
 }
 
-fn outcome_of(done: Done, limits: &RunLimits) -> Outcome {
+fn outcome_of(done: Done, limits: &RunLimits) -> RunOutcome {
     match done {
-        Done::Value(value) => Outcome::Value(value),
-        Done::Rejected(findings) => Outcome::Rejected(findings),
+        Done::Value(value) => RunOutcome::Value(value),
+        Done::Rejected(findings) => RunOutcome::Rejected(findings),
         Done::Failed(failure) => outcome_of_failure(failure, limits),
         Done::ValueTooLarge { bytes } => {
-            Outcome::Stopped(Stop::Value { bytes, limit: limits.result_bytes })
+            RunOutcome::Stopped(LimitReached::Value { bytes, limit: limits.result_bytes })
         }
     }
 }
 
-fn outcome_of_failure(failure: Failure, limits: &RunLimits) -> Outcome {
+fn outcome_of_failure(failure: ScriptFailure, limits: &RunLimits) -> RunOutcome {
     match failure.kind {
-        FailureKind::Memory => {
-            Outcome::Stopped(Stop::Memory { limit: limits.memory_bytes, failure: Some(failure) })
-        }
-        FailureKind::Stack => {
-            Outcome::Stopped(Stop::Stack { limit: limits.stack_bytes, failure: Some(failure) })
-        }
+        FailureKind::Memory => RunOutcome::Stopped(LimitReached::Memory {
+            limit: limits.memory_bytes,
+            failure: Some(failure),
+        }),
+        FailureKind::Stack => RunOutcome::Stopped(LimitReached::Stack {
+            limit: limits.stack_bytes,
+            failure: Some(failure),
+        }),
         // We are still here: so it waited for something that we do not know of.
-        FailureKind::Stalled | FailureKind::Abandoned => Outcome::Stopped(Stop::Stalled(failure)),
+        FailureKind::Stalled | FailureKind::Abandoned => {
+            RunOutcome::Stopped(LimitReached::Stalled(failure))
+        }
         FailureKind::Syntax | FailureKind::Unsupported | FailureKind::Exception => {
-            Outcome::Failed(failure)
+            RunOutcome::Failed(failure)
+        }
+    }
+}
+
+/// Why a worker ended of its own accord, if it was that.
+pub(super) fn exit_reason(status: Option<ExitStatus>) -> Option<ExitReason> {
+    ExitReason::of_code(status?.code()?)
+}
+
+/// Whether somebody else killed it.
+pub(super) fn was_killed(status: Option<ExitStatus>) -> bool {
+    status.and_then(|status| status.signal()) == Some(libc::SIGKILL)
+}
+
+/// How a worker ended, as a sentence.
+pub(super) fn describe_exit(status: Option<ExitStatus>) -> String {
+    let Some(status) = status else {
+        return String::from("the worker is gone, and nobody knows why");
+    };
+    if let Some(reason) = exit_reason(Some(status)) {
+        return String::from(match reason {
+            ExitReason::Done => "the worker ended before the script did",
+            ExitReason::Asked => "the worker was asked to end",
+            ExitReason::Cpu => "the worker reached its limit of CPU time",
+            ExitReason::Memory => "the worker ran out of memory",
+            ExitReason::Lockdown => "this system does not let the worker give up what it must",
+            ExitReason::Lost => "the worker did not understand its host",
+            ExitReason::Panicked => "the engine failed",
+            ExitReason::Stack => "the worker's stack was full",
+        });
+    }
+    let Some(signal) = status.signal() else {
+        return format!("the worker ended before the script did, with {status}");
+    };
+    let (name, meaning) = match signal {
+        libc::SIGSYS => ("SIGSYS", "it tried what the sandbox forbids"),
+        libc::SIGSEGV => ("SIGSEGV", "the engine crashed"),
+        libc::SIGBUS => ("SIGBUS", "the engine crashed"),
+        libc::SIGILL => ("SIGILL", "the engine crashed"),
+        libc::SIGFPE => ("SIGFPE", "the engine crashed"),
+        libc::SIGTRAP => ("SIGTRAP", "the engine crashed"),
+        libc::SIGABRT => ("SIGABRT", "the engine gave up, most likely for want of memory"),
+        libc::SIGKILL => {
+            ("SIGKILL", "somebody killed it, most likely the system for want of memory")
+        }
+        libc::SIGXCPU => ("SIGXCPU", "it reached the system's limit of CPU time"),
+        libc::SIGXFSZ => ("SIGXFSZ", "it tried to write a file"),
+        libc::SIGPIPE => ("SIGPIPE", "it lost its host"),
+        libc::SIGTERM => ("SIGTERM", "somebody ended it"),
+        other => return format!("the worker was ended by signal {other}"),
+    };
+    format!("the worker was ended by {name}: {meaning}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_end_has_words() {
+        let cases = [
+            (Some(libc::SIGSYS), "SIGSYS: it tried what the sandbox forbids"),
+            (Some(libc::SIGSEGV), "SIGSEGV: the engine crashed"),
+            (Some(63), "signal 63"),
+            (Some(92 << 8), "ran out of memory"),
+            (Some(0), "ended before the script did"),
+            (Some(7 << 8), "exit status: 7"),
+            (None, "nobody knows why"),
+        ];
+        for (status, words) in cases {
+            let text = describe_exit(status.map(ExitStatus::from_raw));
+            assert!(text.contains(words), "{text}");
         }
     }
 }

@@ -1,25 +1,24 @@
 //! One run, seen from the host.
 
-mod crash;
-mod drive;
+mod call_table;
+mod driver;
 mod end;
-mod ledger;
-mod timeline;
+mod replay;
 mod wire;
 
 use std::{sync::Arc, time::Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use self::{drive::Drive, wire::Wire};
+use self::{driver::RunDriver, wire::Wire};
+use super::journal::SandboxScript;
 use crate::{
-    captured::Captured,
+    captured::CapturedOutput,
     frame::FromWorker,
-    limits::{RunLimits, Stop},
+    limits::{LimitReached, RunLimits},
     lockdown::LockdownReport,
     pool::{Pool, ProbeError, Worker},
-    report::{Outcome, Report},
-    script::Script,
+    report::{RunOutcome, RunReport},
     tools::Tools,
 };
 
@@ -29,40 +28,42 @@ const ATTEMPTS: usize = 4;
 /// Runs a script in a worker of its own.
 pub(crate) async fn run(
     pool: &Pool,
-    script: Script,
+    script: SandboxScript,
     limits: &RunLimits,
     tools: Arc<dyn Tools>,
     cancel: CancellationToken,
-) -> Report {
+) -> RunReport {
     let started = Instant::now();
     let clock = tools.clock();
     clock.start();
-    let _place = match pool.enter() {
-        Ok(place) => place,
-        Err(limit) => return never_began(started, Outcome::Stopped(Stop::Runs { limit })),
+    let _slot = match pool.enter() {
+        Ok(slot) => slot,
+        Err(limit) => {
+            return never_began(started, RunOutcome::Stopped(LimitReached::Runs { limit }));
+        }
     };
     let mut why = String::new();
     for _ in 0..ATTEMPTS {
         let taken = tokio::select! {
             taken = pool.take() => taken,
-            () = cancel.cancelled() => return never_began(started, Outcome::Cancelled),
+            () = cancel.cancelled() => return never_began(started, RunOutcome::Cancelled),
             () = clock.clone().reach(limits.wall) => {
-                let stop = Stop::Wall { limit: limits.wall };
-                return never_began(started, Outcome::Stopped(stop));
+                let stop = LimitReached::Wall { limit: limits.wall };
+                return never_began(started, RunOutcome::Stopped(stop));
             }
         };
-        let drive = taken.and_then(|worker| {
-            Drive::new(worker, &script, limits, Arc::clone(&tools), &cancel, started, &clock)
+        let driver = taken.and_then(|worker| {
+            RunDriver::new(worker, &script, limits, Arc::clone(&tools), &cancel, started, &clock)
         });
-        match drive {
-            Ok(drive) => match drive.run_to_the_end().await {
+        match driver {
+            Ok(driver) => match driver.run_to_the_end().await {
                 Ok(report) => return report,
                 Err(never_ready) => why = never_ready,
             },
             Err(error) => why = error.to_string(),
         }
     }
-    never_began(started, Outcome::Crashed(format!("the worker does not start: {why}")))
+    never_began(started, RunOutcome::Crashed(format!("the worker does not start: {why}")))
 }
 
 /// What a new worker says of itself.
@@ -77,15 +78,15 @@ pub(crate) async fn ready(mut worker: Worker) -> Result<LockdownReport, ProbeErr
             Ok(None) => {}
         }
         if !wire.read().await {
-            return Err(ProbeError::Ended(crash::in_words(worker.end().await)));
+            return Err(ProbeError::Ended(end::describe_exit(worker.end().await)));
         }
     }
 }
 
-fn never_began(started: Instant, outcome: Outcome) -> Report {
-    Report {
+fn never_began(started: Instant, outcome: RunOutcome) -> RunReport {
+    RunReport {
         outcome,
-        output: Captured::default(),
+        output: CapturedOutput::default(),
         emitted: Vec::new(),
         warnings: Vec::new(),
         calls: Vec::new(),

@@ -1,33 +1,33 @@
 //! The other side: a process that runs one script and knows nothing else.
 
-mod engines;
 mod pipe;
-mod prepare;
 mod world;
 
 use std::process::ExitCode;
 
-use toolgate_bindings::check::Language;
-use toolgate_engines::{Engine, Limits, Outcome, Script, javascript::JavaScript, python::Python};
+use toolgate_bindings::check::{CheckFinding, Language, Lookup, LookupResult, check};
+use toolgate_engines::{
+    Engine, EngineLimits, EngineOutcome, EngineScript, Function, NullWorld,
+    javascript::{GLOBALS, JavaScript},
+    python::{BUILTINS, MODULES, Python},
+};
 
 use self::{
-    engines::Engines,
-    pipe::{Lost, Pipe},
-    prepare::prepare,
+    pipe::{HostLost, Pipe},
     world::PipeWorld,
 };
-use crate::{
-    frame::{Done, FromWorker, Start, ToWorker},
+use super::{
+    frame::{Done, FromWorker, RunStart, ToWorker},
     lockdown,
     system::{allocator, stop, stop::ExitReason},
 };
 
 /// Makes the engine of a language.
-pub type MakeEngine = fn(Language, Haste) -> Result<Box<dyn Engine>, String>;
+pub type MakeEngine = fn(Language, Urgency) -> Result<Box<dyn Engine>, String>;
 
 /// Whether a script waits for its engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Haste {
+pub enum Urgency {
     /// It is there already: what is not needed yet is not to be done yet.
     ScriptWaits,
     /// There is time to do everything that a script may need.
@@ -40,11 +40,11 @@ pub fn worker_main() -> ExitCode {
 }
 
 /// The engine of a language.
-pub fn make_engine(language: Language, haste: Haste) -> Result<Box<dyn Engine>, String> {
+pub fn make_engine(language: Language, haste: Urgency) -> Result<Box<dyn Engine>, String> {
     match language {
         Language::TypeScript => {
             let engine = JavaScript::new().map_err(|error| error.to_string())?;
-            if haste == Haste::Idle {
+            if haste == Urgency::Idle {
                 engine.warm();
             }
             Ok(Box::new(engine))
@@ -93,7 +93,7 @@ fn serve(make_engine: MakeEngine) -> Result<(), ExitReason> {
 }
 
 /// Runs the script and says what came of it.
-fn run(mut pipe: Pipe, engines: Engines, start: &Start) -> Result<(), ExitReason> {
+fn run(mut pipe: Pipe, engines: Engines, start: &RunStart) -> Result<(), ExitReason> {
     let prepared = match prepare(&mut pipe, start)? {
         Ok(prepared) => prepared,
         Err(findings) => return end(pipe, &FromWorker::Done(Done::Rejected(findings))),
@@ -102,11 +102,11 @@ fn run(mut pipe: Pipe, engines: Engines, start: &Start) -> Result<(), ExitReason
         Ok(engine) => engine,
         Err(message) => return end(pipe, &FromWorker::Panicked(message)),
     };
-    let script = Script { source: &prepared.source, functions: &prepared.functions };
-    let limits = Limits { memory_bytes: start.memory_bytes, stack_bytes: start.stack_bytes };
+    let script = EngineScript { source: &prepared.source, functions: &prepared.functions };
+    let limits = EngineLimits { memory_bytes: start.memory_bytes, stack_bytes: start.stack_bytes };
     let mut world = PipeWorld::new(pipe, start);
     let done = match engine.run(&script, &limits, &mut world) {
-        Outcome::Value(Some(value)) => {
+        EngineOutcome::Value(Some(value)) => {
             let bytes = u64::try_from(value.get().len()).unwrap_or(u64::MAX);
             if bytes > start.value_bytes {
                 Done::ValueTooLarge { bytes }
@@ -114,8 +114,8 @@ fn run(mut pipe: Pipe, engines: Engines, start: &Start) -> Result<(), ExitReason
                 Done::Value(Some(value))
             }
         }
-        Outcome::Value(None) => Done::Value(None),
-        Outcome::Failed(failure) => Done::Failed(failure),
+        EngineOutcome::Value(None) => Done::Value(None),
+        EngineOutcome::Failed(failure) => Done::Failed(failure),
     };
     end(world.into_pipe(), &FromWorker::Done(done))
 }
@@ -128,8 +128,115 @@ fn end(mut pipe: Pipe, last: &FromWorker) -> Result<(), ExitReason> {
     Ok(())
 }
 
-impl From<Lost> for ExitReason {
-    fn from(_: Lost) -> Self {
+impl From<HostLost> for ExitReason {
+    fn from(_: HostLost) -> Self {
         Self::Lost
+    }
+}
+
+/// Engines that were made while there was time, and the way to make others.
+struct Engines {
+    make: MakeEngine,
+    typescript: Option<Result<Box<dyn Engine>, String>>,
+    python: Option<Result<Box<dyn Engine>, String>>,
+}
+
+impl Engines {
+    fn new(make: MakeEngine) -> Self {
+        Self { make, typescript: None, python: None }
+    }
+
+    /// Makes one engine of each language, of which one will be used.
+    ///
+    /// And takes ways that every script takes: most of the time that a small script needs is spent
+    /// on code that was never touched before. JavaScript's engine does that itself when it is made.
+    fn warm_up(&mut self) {
+        check(Language::TypeScript, "return 1", &[], &[], &mut NoTools);
+        check(Language::Python, "1", &[], &[], &mut NoTools);
+        if let Ok(engine) = (self.make)(Language::Python, Urgency::Idle) {
+            drop(engine.run(&EngineScript { source: "1", functions: &[] }, &TRIAL, &mut NullWorld));
+        }
+        self.typescript = Some((self.make)(Language::TypeScript, Urgency::Idle));
+        self.python = Some((self.make)(Language::Python, Urgency::Idle));
+    }
+
+    fn of(self, language: Language) -> Result<Box<dyn Engine>, String> {
+        let made = match language {
+            Language::TypeScript => self.typescript,
+            Language::Python => self.python,
+        };
+        made.unwrap_or_else(|| (self.make)(language, Urgency::ScriptWaits))
+    }
+}
+
+/// What a script may use that does nothing.
+const TRIAL: EngineLimits =
+    EngineLimits { memory_bytes: 16 * 1024 * 1024, stack_bytes: 512 * 1024 };
+
+/// Knows no tool.
+struct NoTools;
+
+impl Lookup for NoTools {
+    fn look_up(&mut self, _names: &[String]) -> Vec<LookupResult> {
+        Vec::new()
+    }
+}
+
+/// A script that may run.
+struct Prepared {
+    source: String,
+    functions: Vec<Function>,
+}
+
+/// Checks a script and strips its types. The inner `Err` is what is wrong with it.
+fn prepare(
+    pipe: &mut Pipe,
+    start: &RunStart,
+) -> Result<Result<Prepared, Vec<CheckFinding>>, HostLost> {
+    let (globals, modules): (&[&str], &[&str]) = match start.language {
+        Language::TypeScript => (GLOBALS, &[]),
+        Language::Python => (BUILTINS, MODULES),
+    };
+    let mut lookup = PipeLookup { pipe: &mut *pipe, lost: None };
+    let checked = check(start.language, &start.code, globals, modules, &mut lookup);
+    if let Some(lost) = lookup.lost {
+        return Err(lost);
+    }
+    if checked.has_errors() {
+        return Ok(Err(checked.findings));
+    }
+    if !checked.findings.is_empty() {
+        pipe.send(&FromWorker::Warned(checked.findings));
+    }
+    let function = |tool: toolgate_bindings::check::ToolUse| Function {
+        name: tool.name,
+        parameters: tool.parameters,
+    };
+    let functions = checked.tools.into_iter().map(function).collect();
+    Ok(Ok(Prepared { source: checked.source, functions }))
+}
+
+/// Asks the host which names are tools.
+struct PipeLookup<'a> {
+    pipe: &'a mut Pipe,
+    lost: Option<HostLost>,
+}
+
+impl PipeLookup<'_> {
+    fn ask(&mut self, names: &[String]) -> Result<Vec<LookupResult>, HostLost> {
+        self.pipe.send(&FromWorker::Describe(names.to_vec()));
+        match self.pipe.receive()? {
+            ToWorker::Described(found) => Ok(found),
+            _ => Err(HostLost),
+        }
+    }
+}
+
+impl Lookup for PipeLookup<'_> {
+    fn look_up(&mut self, names: &[String]) -> Vec<LookupResult> {
+        self.ask(names).unwrap_or_else(|lost| {
+            self.lost = Some(lost);
+            Vec::new()
+        })
     }
 }

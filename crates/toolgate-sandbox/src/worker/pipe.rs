@@ -24,14 +24,12 @@ const FULL_BYTES: usize = 32 * 1024;
 const READ_BYTES: usize = 64 * 1024;
 /// Output is kept back no longer than until the first line after this.
 const STALE_OUTPUT: Duration = Duration::from_millis(50);
-/// A call is kept back only behind others that were just sent: it is to run while the script does.
-const STALE_CALL: Duration = Duration::from_micros(100);
 /// The host is believed, but its frames still have an end.
 const LARGEST_FRAME: usize = 1 << 30;
 
 /// The host is gone, or talks nonsense.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Lost;
+pub(super) struct HostLost;
 
 /// Frames in and out, both kept back as long as that does no harm.
 ///
@@ -63,7 +61,7 @@ impl Pipe {
     }
 
     /// Adds to what the script wrote.
-    pub(super) fn write(&mut self, stream: Stream, text: &[u8]) -> Result<(), Lost> {
+    pub(super) fn write(&mut self, stream: Stream, text: &[u8]) -> Result<(), HostLost> {
         for piece in text.chunks(FULL_BYTES) {
             let open = self.open.filter(|(_, other)| *other == stream);
             if let Some((start, _)) = open {
@@ -85,24 +83,21 @@ impl Pipe {
                 self.flush()?;
             }
         }
-        self.flush_if_older_than(STALE_OUTPUT)
-    }
-
-    /// Sends a frame, soon.
-    pub(super) fn send_soon(&mut self, frame: &FromWorker) -> Result<(), Lost> {
-        self.send(frame);
-        self.flush_if_older_than(STALE_CALL)
-    }
-
-    fn flush_if_older_than(&mut self, age: Duration) -> Result<(), Lost> {
-        if self.outbox.len() >= FULL_BYTES || self.flushed.elapsed() >= age {
+        if self.flushed.elapsed() >= STALE_OUTPUT {
             self.flush()?;
         }
         Ok(())
     }
 
+    /// Sends a frame at once. A call is sent in this way: it is to run while the script computes, and
+    /// nobody knows for how long the script will do so.
+    pub(super) fn send_now(&mut self, frame: &FromWorker) -> Result<(), HostLost> {
+        self.send(frame);
+        self.flush()
+    }
+
     /// Sends everything.
-    pub(super) fn flush(&mut self) -> Result<(), Lost> {
+    pub(super) fn flush(&mut self) -> Result<(), HostLost> {
         self.open = None;
         while !self.outbox.is_empty() {
             let sent = critical(&mut self.outbox, |outbox| {
@@ -113,12 +108,12 @@ impl Pipe {
             match sent {
                 Ok(()) | Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => {
-                    let ready = wait_for(PollFlags::IN | PollFlags::OUT, Patience::Endless)?;
+                    let ready = wait_for(PollFlags::IN | PollFlags::OUT, PollTimeout::Endless)?;
                     if ready.contains(PollFlags::IN) {
                         self.read()?;
                     }
                 }
-                Err(_) => return Err(Lost),
+                Err(_) => return Err(HostLost),
             }
         }
         self.flushed = Instant::now();
@@ -126,8 +121,8 @@ impl Pipe {
     }
 
     /// Whether the host has said something that was not read yet.
-    pub(super) fn has_news(&self) -> Result<bool, Lost> {
-        Ok(self.has_frame() || !wait_for(PollFlags::IN, Patience::None)?.is_empty())
+    pub(super) fn has_news(&self) -> Result<bool, HostLost> {
+        Ok(self.has_frame() || !wait_for(PollFlags::IN, PollTimeout::None)?.is_empty())
     }
 
     /// Whether the next frame is there already, or begins to be.
@@ -136,41 +131,41 @@ impl Pipe {
     }
 
     /// The next frame. Everything is sent before it waits.
-    pub(super) fn receive(&mut self) -> Result<ToWorker, Lost> {
+    pub(super) fn receive(&mut self) -> Result<ToWorker, HostLost> {
         loop {
-            if let Some((kind, body)) = self.inbox.next_frame().map_err(|_| Lost)? {
-                return ToWorker::decode(kind, body).map_err(|_| Lost);
+            if let Some((kind, body)) = self.inbox.next_frame().map_err(|_| HostLost)? {
+                return ToWorker::decode(kind, body).map_err(|_| HostLost);
             }
             self.flush()?;
-            wait_for(PollFlags::IN, Patience::Endless)?;
+            wait_for(PollFlags::IN, PollTimeout::Endless)?;
             self.read()?;
         }
     }
 
     /// Reads what is there.
-    fn read(&mut self) -> Result<(), Lost> {
+    fn read(&mut self) -> Result<(), HostLost> {
         let space = self.inbox.space(READ_BYTES);
         match rustix::io::read(stdin(), rustix::buffer::spare_capacity(space)) {
-            Ok(0) => Err(Lost),
+            Ok(0) => Err(HostLost),
             Ok(_) | Err(Errno::INTR | Errno::AGAIN) => Ok(()),
-            Err(_) => Err(Lost),
+            Err(_) => Err(HostLost),
         }
     }
 }
 
 /// How long to wait for the pipe.
 #[derive(Debug, Clone, Copy)]
-enum Patience {
+enum PollTimeout {
     None,
     Endless,
 }
 
 /// Waits until the pipe is ready, or not at all: then it may be that no flag is set.
-fn wait_for(flags: PollFlags, patience: Patience) -> Result<PollFlags, Lost> {
+fn wait_for(flags: PollFlags, patience: PollTimeout) -> Result<PollFlags, HostLost> {
     loop {
         let timeout = match patience {
-            Patience::None => Some(Timespec { tv_sec: 0, tv_nsec: 0 }),
-            Patience::Endless => None,
+            PollTimeout::None => Some(Timespec { tv_sec: 0, tv_nsec: 0 }),
+            PollTimeout::Endless => None,
         };
         let input = stdin();
         let mut descriptors = [PollFd::new(&input, flags)];
@@ -178,7 +173,7 @@ fn wait_for(flags: PollFlags, patience: Patience) -> Result<PollFlags, Lost> {
             Ok(0) => return Ok(PollFlags::empty()),
             Ok(_) => return Ok(descriptors[0].revents()),
             Err(Errno::INTR) => {}
-            Err(_) => return Err(Lost),
+            Err(_) => return Err(HostLost),
         }
     }
 }

@@ -3,11 +3,11 @@
 use std::{collections::VecDeque, time::Duration};
 
 use serde_json::value::RawValue;
-use toolgate_engines::{Beginning, Call, Closed, Completion, Stream, Thrown, World};
+use toolgate_engines::{Completion, EngineCall, HostClosed, RunSeed, Stream, ToolException, World};
 
-use super::pipe::{Lost, Pipe};
+use super::pipe::{HostLost, Pipe};
 use crate::{
-    frame::{FromWorker, Start, ToWorker, Told, Wait},
+    frame::{FromWorker, RunStart, TimedCompletion, ToWorker, Wait},
     limits::Refusal,
 };
 
@@ -20,21 +20,21 @@ pub(super) struct PipeWorld {
     in_flight: u64,
     /// Calls that failed before they were sent.
     refused: VecDeque<Completion>,
-    beginning: Beginning,
+    beginning: RunSeed,
     now: Duration,
     /// Whether another completion comes with the last one.
     more: bool,
     /// Whether the host wants to know when we wait.
-    tells: bool,
+    reports_waits: bool,
     /// When the host was asked to tell the time, if it has not yet.
     asked: Option<Duration>,
     /// How often we were told something.
-    told: u64,
+    delivered: u64,
 }
 
 impl PipeWorld {
-    pub(super) fn new(pipe: Pipe, start: &Start) -> Self {
-        let beginning = Beginning { unix: Duration::from_micros(start.began), seed: start.seed };
+    pub(super) fn new(pipe: Pipe, start: &RunStart) -> Self {
+        let beginning = RunSeed { unix: Duration::from_micros(start.began), seed: start.seed };
         Self {
             pipe,
             value_bytes: start.value_bytes,
@@ -43,9 +43,9 @@ impl PipeWorld {
             beginning,
             now: Duration::ZERO,
             more: false,
-            tells: start.tells,
+            reports_waits: start.reports_waits,
             asked: None,
-            told: 0,
+            delivered: 0,
         }
     }
 
@@ -56,13 +56,13 @@ impl PipeWorld {
 
     /// Time goes where the host says, and never back.
     fn reach(&mut self, at: u64) {
-        self.told += 1;
+        self.delivered += 1;
         self.now = self.now.max(Duration::from_micros(at));
     }
 
     /// Says so where the host wants to know, or has to tell the time.
     fn say_that_we_wait(&mut self, deadline: Option<Duration>) {
-        if !self.tells && (deadline.is_none() || deadline == self.asked) {
+        if !self.reports_waits && (deadline.is_none() || deadline == self.asked) {
             return;
         }
         self.asked = deadline;
@@ -71,7 +71,7 @@ impl PipeWorld {
             let micros = deadline.as_nanos().div_ceil(1_000);
             u64::try_from(micros).unwrap_or(u64::MAX - 1)
         });
-        self.pipe.send(&FromWorker::Waits(Wait { until, told: self.told }));
+        self.pipe.send(&FromWorker::Waits(Wait { until, delivered: self.delivered }));
     }
 
     fn refusal(&self, value: &RawValue) -> Option<Refusal> {
@@ -82,30 +82,30 @@ impl PipeWorld {
 }
 
 impl World for PipeWorld {
-    fn submit(&mut self, call: Call) -> Result<(), Closed> {
+    fn submit(&mut self, call: EngineCall) -> Result<(), HostClosed> {
         if let Some(refusal) = self.refusal(&call.arguments) {
-            let thrown = Thrown { tool: call.name, message: refusal.to_string() };
+            let thrown = ToolException { tool: call.name, message: refusal.to_string() };
             self.refused.push_back(Completion { id: call.id, outcome: Err(thrown) });
             return Ok(());
         }
         self.in_flight += 1;
-        Ok(self.pipe.send_soon(&FromWorker::Call(call))?)
+        Ok(self.pipe.send_now(&FromWorker::Call(call))?)
     }
 
-    fn wait(&mut self, deadline: Option<Duration>) -> Result<Option<Completion>, Closed> {
+    fn wait(&mut self, deadline: Option<Duration>) -> Result<Option<Completion>, HostClosed> {
         if let Some(completion) = self.refused.pop_front() {
             return Ok(Some(completion));
         }
         if self.in_flight == 0 && deadline.is_none() {
             // Nothing will ever come. The engine should have known.
-            return Err(Closed);
+            return Err(HostClosed);
         }
         if !self.pipe.has_frame() {
             self.say_that_we_wait(deadline);
         }
         loop {
             match self.pipe.receive()? {
-                ToWorker::Completed(Told { completion, at, more }) => {
+                ToWorker::Completed(TimedCompletion { completion, at, more }) => {
                     self.in_flight = self.in_flight.saturating_sub(1);
                     self.more = more;
                     self.reach(at);
@@ -116,16 +116,16 @@ impl World for PipeWorld {
                     self.reach(at);
                     return Ok(None);
                 }
-                ToWorker::Tell => {
-                    self.tells = true;
+                ToWorker::ReportWaits => {
+                    self.reports_waits = true;
                     self.say_that_we_wait(deadline);
                 }
-                ToWorker::Start(_) | ToWorker::Described(_) => return Err(Closed),
+                ToWorker::Start(_) | ToWorker::Described(_) => return Err(HostClosed),
             }
         }
     }
 
-    fn more(&mut self) -> Result<Option<Completion>, Closed> {
+    fn more(&mut self) -> Result<Option<Completion>, HostClosed> {
         if let Some(completion) = self.refused.pop_front() {
             return Ok(Some(completion));
         }
@@ -136,7 +136,7 @@ impl World for PipeWorld {
         self.now
     }
 
-    fn beginning(&self) -> Beginning {
+    fn beginning(&self) -> RunSeed {
         self.beginning
     }
 
@@ -149,14 +149,14 @@ impl World for PipeWorld {
         match self.refusal(&block) {
             Some(refusal) => self.write(Stream::Error, &format!("emit: {refusal}\n")),
             None => {
-                let _ = self.pipe.send_soon(&FromWorker::Emit(block));
+                let _ = self.pipe.send_now(&FromWorker::Emit(block));
             }
         }
     }
 }
 
-impl From<Lost> for Closed {
-    fn from(_: Lost) -> Self {
+impl From<HostLost> for HostClosed {
+    fn from(_: HostLost) -> Self {
         Self
     }
 }

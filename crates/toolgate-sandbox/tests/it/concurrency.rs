@@ -6,7 +6,7 @@ use std::{
 };
 
 use tokio_util::sync::CancellationToken;
-use toolgate_sandbox::{Outcome, Pool, RunLimits, Stop};
+use toolgate_sandbox::{LimitReached, Pool, RunLimits, RunOutcome};
 
 use crate::support::{TestTools, assert_unharmed, broken, ending, limits, pool, run, settings};
 
@@ -84,7 +84,10 @@ async fn more_runs_than_allowed_are_refused_by_name() {
         }
     }
     let second = run(&pool, broken(&["value 1"]), &limits).await;
-    assert!(matches!(second.outcome, Outcome::Stopped(Stop::Runs { limit: 1 })), "{second:?}");
+    assert!(
+        matches!(second.outcome, RunOutcome::Stopped(LimitReached::Runs { limit: 1 })),
+        "{second:?}"
+    );
     cancel.cancel();
     first.await;
     assert_unharmed(&pool).await;

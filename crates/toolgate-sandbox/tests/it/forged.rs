@@ -103,11 +103,13 @@ async fn an_error_of_any_size_is_cut() {
     let failure = format!(
         r#"{{"Failed":{{"kind":"Exception","message":"{0}","stack":[{1}],"hint":null}}}}"#,
         "m".repeat(100_000),
-        vec![r#"["f",1,1]"#; 1_000].join(","),
+        vec![r#"{"function":"f","position":{"line":1,"column":1}}"#; 1_000].join(","),
     );
     let script = broken(&[&format!("raw {}", frame(7, failure.as_bytes())), "spin"]);
     let report = run(&pool, script, &limits()).await;
-    let toolgate_sandbox::Outcome::Failed(failure) = report.outcome else { panic!("{report:?}") };
+    let toolgate_sandbox::RunOutcome::Failed(failure) = report.outcome else {
+        panic!("{report:?}")
+    };
     assert_eq!((failure.message.len(), failure.stack.len()), (16 * 1024, 64));
 }
 

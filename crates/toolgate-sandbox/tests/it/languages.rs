@@ -1,6 +1,6 @@
 //! The languages, from the script's text to its report.
 
-use toolgate_sandbox::{CallState, Outcome, Severity};
+use toolgate_sandbox::{CallState, CheckSeverity, RunOutcome};
 
 use crate::support::{ending, limits, pool, python, run, typescript};
 
@@ -48,8 +48,8 @@ async fn a_tool_that_does_not_exist_is_found_before_anything_runs() {
     let codes = ["await echo({});\nawait ecko({});", "await echo()\nawait ecko()"];
     for (script, code) in [typescript, python].into_iter().zip(codes) {
         let report = run(&pool, script(code), &limits()).await;
-        let Outcome::Rejected(findings) = &report.outcome else { panic!("{report:?}") };
-        assert_eq!((findings[0].line, findings[0].severity), (2, Severity::Error));
+        let RunOutcome::Rejected(findings) = &report.outcome else { panic!("{report:?}") };
+        assert_eq!((findings[0].line, findings[0].severity), (2, CheckSeverity::Error));
         assert!(findings[0].message.contains("`ecko`"), "{}", findings[0]);
         assert!(findings[0].to_string().contains("echo"), "{}", findings[0]);
         assert!(report.calls.is_empty());
@@ -65,7 +65,7 @@ async fn an_error_has_its_line_the_output_until_then_and_the_calls() {
     let python = python("print('before')\nawait echo(a=1)\ndef inner():\n    None.x\ninner()");
     for script in [typescript, python] {
         let report = run(&pool, script, &limits()).await;
-        let Outcome::Failed(failure) = &report.outcome else { panic!("{report:?}") };
+        let RunOutcome::Failed(failure) = &report.outcome else { panic!("{report:?}") };
         assert_eq!(failure.stack[0].function, "inner", "{failure:?}");
         assert_eq!(failure.stack[0].position.line, 4, "{failure:?}");
         assert_eq!(report.output.head, "before\n");

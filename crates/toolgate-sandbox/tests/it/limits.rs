@@ -6,7 +6,7 @@ use std::{
 };
 
 use tokio_util::sync::CancellationToken;
-use toolgate_sandbox::{CallState, Outcome, RunLimits, Stop};
+use toolgate_sandbox::{CallState, LimitReached, RunLimits, RunOutcome};
 
 use crate::support::{TestTools, assert_unharmed, broken, ending, limits, pool, run};
 
@@ -199,7 +199,7 @@ async fn a_flood_of_content_ends_the_run() {
     let limits = RunLimits { result_bytes: 10_000, ..limits() };
     let script = broken(&["flood-emit {\"type\":\"text\",\"text\":\"again\"}"]);
     let report = run(&pool, script, &limits).await;
-    assert!(matches!(report.outcome, Outcome::Stopped(Stop::Emitted { limit: 10_000 })));
+    assert!(matches!(report.outcome, RunOutcome::Stopped(LimitReached::Emitted { limit: 10_000 })));
     assert!(!report.emitted.is_empty());
     assert_unharmed(&pool).await;
 }
@@ -225,7 +225,7 @@ async fn a_script_that_cannot_go_on_is_named() {
     assert_eq!(report.output.head, "a\n");
     // Nor does an engine wait for ever that does not notice it itself.
     let report = run(&pool, broken(&["call echo", "wait", "wait"]), &limits()).await;
-    assert!(matches!(report.outcome, Outcome::Stopped(Stop::Stalled(_))), "{report:?}");
+    assert!(matches!(report.outcome, RunOutcome::Stopped(LimitReached::Stalled(_))), "{report:?}");
 }
 
 #[tokio::test]
@@ -234,6 +234,6 @@ async fn sleeping_costs_no_cpu_time_and_ends_with_the_wall_time() {
     let limits = RunLimits { wall: Duration::from_millis(300), ..short() };
     let before = Instant::now();
     let report = run(&pool, broken(&["sleep"]), &limits).await;
-    assert!(matches!(report.outcome, Outcome::Stopped(Stop::Wall { .. })), "{report:?}");
+    assert!(matches!(report.outcome, RunOutcome::Stopped(LimitReached::Wall { .. })), "{report:?}");
     assert!(before.elapsed() >= Duration::from_millis(300));
 }

@@ -13,8 +13,8 @@ use serde_json::{json, value::RawValue};
 use tokio::sync::Barrier;
 use tokio_util::sync::CancellationToken;
 use toolgate_sandbox::{
-    Answer, BoxFuture, CallId, Found, Happened, Hold, Language, Outcome, Pool, PoolSettings,
-    Report, RunClock, RunLimits, Script, Thrown, Tools,
+    BoxFuture, CallId, CallResponse, ClockHold, Language, LookupResult, Pool, PoolSettings,
+    RunClock, RunEvent, RunLimits, RunOutcome, RunReport, SandboxScript, ToolException, Tools,
 };
 use toolgate_testkit::deadline;
 
@@ -40,7 +40,7 @@ pub(crate) struct TestTools {
     meeting: Arc<Barrier>,
     clock: RunClock,
     /// Holds the clock until so many events have happened.
-    hold: Mutex<Option<(usize, Hold)>>,
+    hold: Mutex<Option<(usize, ClockHold)>>,
 }
 
 impl TestTools {
@@ -70,12 +70,15 @@ impl TestTools {
 const NAMES: &[&str] = &["echo", "fail", "never", "big", "meet"];
 
 impl Tools for TestTools {
-    fn describe(&self, names: Vec<String>) -> BoxFuture<'static, Vec<Found>> {
+    fn describe(&self, names: Vec<String>) -> BoxFuture<'static, Vec<LookupResult>> {
         let found = |name: String| {
             if NAMES.contains(&name.as_str()) {
-                Found::Tool { name, input_schema: raw(&json!({"type": "object"}).to_string()) }
+                LookupResult::Tool {
+                    name,
+                    input_schema: raw(&json!({"type": "object"}).to_string()),
+                }
             } else {
-                Found::Unknown { name, nearest: vec![String::from("echo")] }
+                LookupResult::Unknown { name, nearest: vec![String::from("echo")] }
             }
         };
         let answer = names.into_iter().map(found).collect();
@@ -88,15 +91,15 @@ impl Tools for TestTools {
         name: String,
         arguments: Box<RawValue>,
         cancel: CancellationToken,
-    ) -> BoxFuture<'static, Answer> {
+    ) -> BoxFuture<'static, CallResponse> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         let meeting = Arc::clone(&self.meeting);
         let cancelled = Arc::clone(&self.cancelled);
         Box::pin(async move {
             let arguments_text = arguments.get();
-            Answer::Ended(match name.as_str() {
+            CallResponse::Ended(match name.as_str() {
                 "echo" => Ok(arguments),
-                "fail" => Err(Thrown { tool: name, message: String::from("it is broken") }),
+                "fail" => Err(ToolException { tool: name, message: String::from("it is broken") }),
                 "big" => {
                     let arguments: serde_json::Value =
                         serde_json::from_str(arguments_text).unwrap();
@@ -110,16 +113,19 @@ impl Tools for TestTools {
                 "never" => {
                     cancel.cancelled().await;
                     cancelled.fetch_add(1, Ordering::Relaxed);
-                    Err(Thrown { tool: name, message: String::from("cancelled") })
+                    Err(ToolException { tool: name, message: String::from("cancelled") })
                 }
-                _ => Err(Thrown { tool: name, message: String::from("there is no such tool") }),
+                _ => Err(ToolException {
+                    tool: name,
+                    message: String::from("there is no such tool"),
+                }),
             })
         })
     }
 
-    fn happened(&self, happened: &Happened<'_>) {
+    fn on_event(&self, event: &RunEvent<'_>) {
         let mut hold = self.hold.lock();
-        if matches!(happened, Happened::Called { .. } | Happened::Completed { .. }) {
+        if matches!(event, RunEvent::Called { .. } | RunEvent::Completed { .. }) {
             *hold = hold.take().and_then(|(left, hold)| Some((left.checked_sub(1)?, hold)));
             hold.take_if(|(left, _)| *left == 0);
         }
@@ -135,51 +141,51 @@ pub(crate) fn raw(text: &str) -> Box<RawValue> {
 }
 
 /// A script of commands for the broken engine.
-pub(crate) fn broken(commands: &[&str]) -> Script {
+pub(crate) fn broken(commands: &[&str]) -> SandboxScript {
     let lines: Vec<String> = commands.iter().map(|command| format!("# {command}")).collect();
-    Script::new(format!("# broken\n{}\n", lines.join("\n")), Language::Python)
+    SandboxScript::new(format!("# broken\n{}\n", lines.join("\n")), Language::Python)
 }
 
-pub(crate) fn python(code: &str) -> Script {
-    Script::new(code.to_owned(), Language::Python)
+pub(crate) fn python(code: &str) -> SandboxScript {
+    SandboxScript::new(code.to_owned(), Language::Python)
 }
 
-pub(crate) fn typescript(code: &str) -> Script {
-    Script::new(code.to_owned(), Language::TypeScript)
+pub(crate) fn typescript(code: &str) -> SandboxScript {
+    SandboxScript::new(code.to_owned(), Language::TypeScript)
 }
 
 /// Runs a script with ordinary tools.
-pub(crate) async fn run(pool: &Pool, script: Script, limits: &RunLimits) -> Report {
+pub(crate) async fn run(pool: &Pool, script: SandboxScript, limits: &RunLimits) -> RunReport {
     pool.run(script, limits, TestTools::new(), CancellationToken::new()).await
 }
 
 /// What a script returned.
-pub(crate) fn value_of(report: &Report) -> serde_json::Value {
-    let Outcome::Value(Some(value)) = &report.outcome else { panic!("{:?}", report.outcome) };
+pub(crate) fn value_of(report: &RunReport) -> serde_json::Value {
+    let RunOutcome::Value(Some(value)) = &report.outcome else { panic!("{:?}", report.outcome) };
     serde_json::from_str(value.get()).unwrap()
 }
 
 /// What a script wrote.
-pub(crate) fn text_of(report: &Report) -> String {
+pub(crate) fn text_of(report: &RunReport) -> String {
     report.output.head.clone()
 }
 
 /// How a run ended, in one line.
-pub(crate) fn ending(report: &Report) -> String {
+pub(crate) fn ending(report: &RunReport) -> String {
     match &report.outcome {
-        Outcome::Value(Some(value)) => format!("value: {}", value.get()),
-        Outcome::Value(None) => String::from("done"),
-        Outcome::Rejected(findings) => {
+        RunOutcome::Value(Some(value)) => format!("value: {}", value.get()),
+        RunOutcome::Value(None) => String::from("done"),
+        RunOutcome::Rejected(findings) => {
             let messages: Vec<_> =
                 findings.iter().map(|finding| finding.message.as_str()).collect();
             format!("rejected: {}", messages.join("; "))
         }
-        Outcome::Failed(failure) => format!("failed: {}", failure.message),
-        Outcome::Stopped(stop) => format!("stopped: {stop}"),
-        Outcome::Cancelled => String::from("cancelled"),
-        Outcome::Suspended => String::from("suspended"),
-        Outcome::Diverged(what) => format!("diverged: {what}"),
-        Outcome::Crashed(words) => format!("crashed: {words}"),
+        RunOutcome::Failed(failure) => format!("failed: {}", failure.message),
+        RunOutcome::Stopped(stop) => format!("stopped: {stop}"),
+        RunOutcome::Cancelled => String::from("cancelled"),
+        RunOutcome::Suspended => String::from("suspended"),
+        RunOutcome::Diverged(what) => format!("diverged: {what}"),
+        RunOutcome::Crashed(words) => format!("crashed: {words}"),
     }
 }
 

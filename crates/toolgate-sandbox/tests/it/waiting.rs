@@ -7,8 +7,8 @@ use serde_json::{json, value::RawValue};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use toolgate_sandbox::{
-    Answer, BoxFuture, CallId, Found, Hold, Outcome, Report, RunClock, RunLimits, Script, Stop,
-    Thrown, Tools,
+    BoxFuture, CallId, CallResponse, ClockHold, LimitReached, LookupResult, RunClock, RunLimits,
+    RunOutcome, RunReport, SandboxScript, ToolException, Tools,
 };
 use toolgate_testkit::scaled;
 
@@ -29,15 +29,15 @@ fn thought() -> Duration {
 struct Person {
     clock: RunClock,
     /// Holds the clock until the question, however long the script takes to get there.
-    start: Arc<Mutex<Option<Hold>>>,
+    start: Arc<Mutex<Option<ClockHold>>>,
     asked: Arc<Semaphore>,
     answers: Arc<Semaphore>,
 }
 
 impl Tools for Person {
-    fn describe(&self, names: Vec<String>) -> BoxFuture<'static, Vec<Found>> {
+    fn describe(&self, names: Vec<String>) -> BoxFuture<'static, Vec<LookupResult>> {
         let schema = || raw(&json!({ "type": "object" }).to_string());
-        let found = |name| Found::Tool { name, input_schema: schema() };
+        let found = |name| LookupResult::Tool { name, input_schema: schema() };
         let found = names.into_iter().map(found).collect();
         Box::pin(std::future::ready(found))
     }
@@ -48,26 +48,29 @@ impl Tools for Person {
         name: String,
         _arguments: Box<RawValue>,
         cancel: CancellationToken,
-    ) -> BoxFuture<'static, Answer> {
+    ) -> BoxFuture<'static, CallResponse> {
         let (clock, start) = (self.clock.clone(), Arc::clone(&self.start));
         let (asked, answers) = (Arc::clone(&self.asked), Arc::clone(&self.answers));
         Box::pin(async move {
             if name == "quick" {
-                return Answer::Ended(Ok(raw("null")));
+                return CallResponse::Ended(Ok(raw("null")));
             }
             if name == "never" {
                 cancel.cancelled().await;
-                return Answer::Ended(Err(Thrown { tool: name, message: "cancelled".to_owned() }));
+                return CallResponse::Ended(Err(ToolException {
+                    tool: name,
+                    message: "cancelled".to_owned(),
+                }));
             }
             let hold = clock.hold();
             start.lock().take();
             asked.add_permits(1);
             let _answer = tokio::select! {
                 answer = answers.acquire() => answer,
-                () = cancel.cancelled() => return Answer::Suspended,
+                () = cancel.cancelled() => return CallResponse::Suspended,
             };
             drop(hold);
-            Answer::Ended(Ok(raw("\"yes\"")))
+            CallResponse::Ended(Ok(raw("\"yes\"")))
         })
     }
 
@@ -77,7 +80,7 @@ impl Tools for Person {
 }
 
 /// Runs a script whose question is answered after longer than the run may take.
-async fn run(script: Script, limits: &RunLimits) -> Report {
+async fn run(script: SandboxScript, limits: &RunLimits) -> RunReport {
     let clock = RunClock::new();
     let person = Arc::new(Person {
         start: Arc::new(Mutex::new(Some(clock.hold()))),
@@ -117,7 +120,11 @@ async fn the_time_of_a_person_is_neither_taken_from_the_script_nor_seen_by_it() 
 async fn after_the_answer_the_clock_goes_on() {
     let limits = RunLimits { wall: wall(), ..limits() };
     let report = run(typescript("await ask({}); await never({});"), &limits).await;
-    assert!(matches!(report.outcome, Outcome::Stopped(Stop::Wall { .. })), "{}", ending(&report));
+    assert!(
+        matches!(report.outcome, RunOutcome::Stopped(LimitReached::Wall { .. })),
+        "{}",
+        ending(&report)
+    );
     assert!(report.wall >= wall() + thought());
 }
 
@@ -128,5 +135,9 @@ async fn computing_meanwhile_is_limited_as_ever() {
         let turns = 0; while (turns >= 0) turns += 1;
         return await asked;";
     let report = run(typescript(code), &limits).await;
-    assert!(matches!(report.outcome, Outcome::Stopped(Stop::Cpu { .. })), "{}", ending(&report));
+    assert!(
+        matches!(report.outcome, RunOutcome::Stopped(LimitReached::Cpu { .. })),
+        "{}",
+        ending(&report)
+    );
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Engine, Generation, Request};
 use crate::reply::{Reply, code};
-use crate::{Era, ProbeRefusal};
+use crate::{FixtureEra, ProbeRefusal};
 
 /// The `_meta` key that makes a request a modern one.
 pub(crate) const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
@@ -19,7 +19,7 @@ impl Engine {
     /// Answers `server/discover`, as the era has it.
     pub(super) async fn discover(&self, request: &Request) -> Reply {
         match self.fixture.era {
-            Era::Legacy => match self.fixture.probe_refusal {
+            FixtureEra::Legacy => match self.fixture.probe_refusal {
                 ProbeRefusal::MethodNotFound => {
                     Reply::error(code::METHOD_NOT_FOUND, "Method not found")
                 }
@@ -30,9 +30,9 @@ impl Engine {
                     Reply::error(code::SESSION_PROBLEM, "Bad Request: Server not initialized")
                 }
             },
-            Era::SilentOnProbe | Era::SilentThenDies => std::future::pending().await,
-            Era::DiesOfProbe => self.die(1).await,
-            Era::Modern | Era::Both => {
+            FixtureEra::SilentOnProbe | FixtureEra::SilentThenDies => std::future::pending().await,
+            FixtureEra::DiesOfProbe => self.die(1).await,
+            FixtureEra::Modern | FixtureEra::Both => {
                 if let Err(refusal) = self.check_meta(&request.params) {
                     return refusal;
                 }
@@ -56,8 +56,10 @@ impl Engine {
     pub(super) async fn initialize(&self, request: &Request) -> Reply {
         let requested = &request.params["protocolVersion"];
         match self.fixture.era {
-            Era::Modern => return self.unsupported(requested),
-            Era::SilentThenDies if self.probed.load(Ordering::SeqCst) => return self.die(1).await,
+            FixtureEra::Modern => return self.unsupported(requested),
+            FixtureEra::SilentThenDies if self.probed.load(Ordering::SeqCst) => {
+                return self.die(1).await;
+            }
             _ => {}
         }
         let versions = &self.fixture.legacy_versions;
@@ -118,7 +120,7 @@ impl Engine {
 
     fn supported_versions(&self) -> Vec<&str> {
         let legacy = match self.fixture.era {
-            Era::Both => self.fixture.legacy_versions.as_slice(),
+            FixtureEra::Both => self.fixture.legacy_versions.as_slice(),
             _ => &[],
         };
         legacy.iter().map(String::as_str).chain([MODERN_VERSION]).collect()

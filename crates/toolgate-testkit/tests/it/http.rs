@@ -5,7 +5,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use toolgate_testkit::{
-    AnswerFault, Builtin, Era, Faults, Fixture, HttpAnswers, HttpOptions, ProbeRefusal,
+    AnswerFault, Builtin, Faults, Fixture, FixtureEra, HttpAnswers, HttpOptions, ProbeRefusal,
     RunningHttp, StartupExit, TestkitError, fixture_binary, within,
 };
 
@@ -132,7 +132,7 @@ async fn a_bearer_token_may_be_required() {
 
 #[tokio::test]
 async fn modern_requests_need_no_session_but_matching_headers() {
-    let running = serve(fixture().with_era(Era::Modern)).await;
+    let running = serve(fixture().with_era(FixtureEra::Modern)).await;
     let discover = modern(&running, "server/discover");
     let answer = discover.request("server/discover", with_meta(json!({}))).await.json().await;
     assert_eq!(answer["result"]["supportedVersions"], json!(["2026-07-28"]));
@@ -156,7 +156,7 @@ async fn modern_requests_need_no_session_but_matching_headers() {
 #[tokio::test]
 async fn a_modern_client_cancels_by_hanging_up() {
     for http in [HttpOptions::default(), sse()] {
-        let running = serve(fixture().with_era(Era::Modern).with_http(http)).await;
+        let running = serve(fixture().with_era(FixtureEra::Modern).with_http(http)).await;
         let sleeper = modern(&running, "tools/call").with_header("mcp-name", "sleep");
         let params = with_meta(call("sleep", &json!({ "ms": 600_000 })));
         let sleeping = tokio::spawn(async move {
@@ -193,7 +193,7 @@ async fn a_modern_client_cancels_by_hanging_up() {
 
 #[tokio::test]
 async fn modern_subscribers_get_a_stream() {
-    let running = serve(fixture().with_era(Era::Modern)).await;
+    let running = serve(fixture().with_era(FixtureEra::Modern)).await;
     let params = with_meta(json!({ "notifications": { "toolsListChanged": true } }));
     let listen = modern(&running, "subscriptions/listen");
     let mut stream = listen.request("subscriptions/listen", params).await;

@@ -1,7 +1,7 @@
 //! The eras: handshakes, probes, and what each makes of the other's requests.
 
 use serde_json::{Value, json};
-use toolgate_testkit::{Builtin, Era, Fixture, ProbeRefusal, malformed};
+use toolgate_testkit::{Builtin, Fixture, FixtureEra, ProbeRefusal, malformed};
 
 use crate::{connect, start};
 
@@ -59,7 +59,7 @@ async fn legacy_refuses_the_probe_and_early_requests_then_serves() {
 
 #[tokio::test]
 async fn modern_is_discovered_and_wants_meta_on_each_request() {
-    let fixture = Fixture::new("new").with_era(Era::Modern).with_builtins([Builtin::Add]);
+    let fixture = Fixture::new("new").with_era(FixtureEra::Modern).with_builtins([Builtin::Add]);
     let mut client = start(&fixture);
     let answer = client.request("server/discover", modern()).await.unwrap();
     assert_eq!(
@@ -91,7 +91,7 @@ async fn modern_is_discovered_and_wants_meta_on_each_request() {
 
 #[tokio::test]
 async fn both_eras_share_a_connection() {
-    let fixture = Fixture::new("bridge").with_era(Era::Both).with_builtins([Builtin::Echo]);
+    let fixture = Fixture::new("bridge").with_era(FixtureEra::Both).with_builtins([Builtin::Echo]);
     let mut client = start(&fixture);
     let answer = client.request("server/discover", modern()).await.unwrap();
     assert_eq!(answer["result"]["supportedVersions"][4], "2026-07-28");
@@ -104,21 +104,21 @@ async fn both_eras_share_a_connection() {
 
 #[tokio::test]
 async fn the_odd_ones_are_silent_or_die() {
-    let mut silent = start(&Fixture::new("silent").with_era(Era::SilentOnProbe));
+    let mut silent = start(&Fixture::new("silent").with_era(FixtureEra::SilentOnProbe));
     let probe = silent.begin("server/discover", modern()).await.unwrap();
     // The answer to a later request shows that the probe was passed over.
     silent.initialize().await.unwrap();
     silent.request("ping", json!({})).await.unwrap();
     assert!(!silent.asides.iter().any(|message| message["id"] == probe));
 
-    let fixture = Fixture::new("fragile").with_era(Era::SilentThenDies);
+    let fixture = Fixture::new("fragile").with_era(FixtureEra::SilentThenDies);
     let mut fragile = start(&fixture);
     fragile.begin("server/discover", modern()).await.unwrap();
     fragile.initialize().await.unwrap_err();
     assert_eq!(fragile.wait().await.unwrap().code(), Some(1));
     connect(&fixture).await;
 
-    let fixture = Fixture::new("allergic").with_era(Era::DiesOfProbe);
+    let fixture = Fixture::new("allergic").with_era(FixtureEra::DiesOfProbe);
     let mut allergic = start(&fixture);
     allergic.request("server/discover", modern()).await.unwrap_err();
     assert_eq!(allergic.wait().await.unwrap().code(), Some(1));
@@ -127,7 +127,8 @@ async fn the_odd_ones_are_silent_or_die() {
 
 #[tokio::test]
 async fn modern_subscribers_hear_of_changes() {
-    let fixture = Fixture::new("new").with_era(Era::Modern).with_builtins([Builtin::ChangeTools]);
+    let fixture =
+        Fixture::new("new").with_era(FixtureEra::Modern).with_builtins([Builtin::ChangeTools]);
     let mut client = start(&fixture);
     let mut params = modern();
     params["notifications"] = json!({ "toolsListChanged": true });

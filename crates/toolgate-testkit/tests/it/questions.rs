@@ -1,11 +1,11 @@
 //! Tools that ask, and methods of no protocol.
 
 use serde_json::{Value, json};
-use toolgate_testkit::{Builtin, Era, Fixture, RawClient};
+use toolgate_testkit::{Builtin, Fixture, FixtureEra, RawClient};
 
 use crate::{connect, protocol::modern_meta, start};
 
-fn asking(era: Era) -> Fixture {
+fn asking(era: FixtureEra) -> Fixture {
     let builtins = [
         Builtin::AskForm,
         Builtin::AskUrl,
@@ -32,7 +32,7 @@ async fn answering(client: &mut RawClient, id: u64) -> Value {
 
 #[tokio::test]
 async fn a_legacy_server_sends_requests_of_its_own() {
-    let mut client = connect(&asking(Era::Legacy)).await;
+    let mut client = connect(&asking(FixtureEra::Legacy)).await;
     for (tool, round) in [
         ("ask_form", json!({ "form": { "to": "elicitation/create", "said": 7 } })),
         ("ask_url", json!({ "url": { "to": "elicitation/create", "said": 7 } })),
@@ -57,7 +57,7 @@ async fn a_legacy_server_sends_requests_of_its_own() {
 
 #[tokio::test]
 async fn a_modern_server_asks_in_its_result_and_wants_its_state_back() {
-    let mut client = start(&asking(Era::Modern));
+    let mut client = start(&asking(FixtureEra::Modern));
     let mut params = json!({ "name": "ask_form", "arguments": { "rounds": 2 } });
     params["_meta"] = modern_meta("2026-07-28");
     for round in 1..=2 {
@@ -83,7 +83,7 @@ async fn a_modern_server_asks_in_its_result_and_wants_its_state_back() {
 
 #[tokio::test]
 async fn log_messages_come_before_the_answer_and_the_client_is_known() {
-    let mut client = connect(&asking(Era::Legacy)).await;
+    let mut client = connect(&asking(FixtureEra::Legacy)).await;
     client.call("log", json!({ "level": "notice", "data": [1], "count": 2 })).await.unwrap();
     let params: Vec<_> = client.asides.iter().map(|message| &message["params"]).collect();
     let expected =

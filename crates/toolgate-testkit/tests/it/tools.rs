@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
-use toolgate_testkit::{Builtin, Era, Fixture, RawClient};
+use toolgate_testkit::{Builtin, Fixture, FixtureEra, RawClient};
 
 use crate::protocol::modern_meta;
 use crate::{connect, start};
@@ -171,7 +171,8 @@ async fn ask_roots_returns_the_clients_answer() {
 
 #[tokio::test]
 async fn modern_ask_roots_asks_for_input() {
-    let fixture = Fixture::new("new").with_era(Era::Modern).with_builtins([Builtin::AskRoots]);
+    let fixture =
+        Fixture::new("new").with_era(FixtureEra::Modern).with_builtins([Builtin::AskRoots]);
     let mut client = start(&fixture);
     let mut params = json!({ "name": "ask_roots", "_meta": modern_meta("2026-07-28") });
     let answer = client.request("tools/call", params.clone()).await.unwrap();

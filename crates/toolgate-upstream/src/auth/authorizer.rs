@@ -2,20 +2,23 @@
 
 use std::{fmt, sync::Arc};
 
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use rmcp::transport::auth::WWWAuthenticateParams;
 use tokio::sync::Mutex as AsyncMutex;
 use toolgate_catalog::ServerName;
+use toolgate_mcp::client::{
+    AuthorizationError, ConnectFailure, Redactor, TokenProvider, TokenVerdict, place,
+};
 use url::Url;
 
 use super::{
     credentials::{LoginCredentials, now},
-    error::{LoginError, Trouble},
+    error::LoginError,
     guard::Guarded,
     keeper::{CredentialLock, CredentialStore, CredentialStoreError},
     renew::{self, RenewError},
 };
-use crate::{error::ConnectFailure, redact::Redactor, spec::place};
 
 /// What a person can say about logins at a server. The secret is not shown.
 #[derive(Clone, Default)]
@@ -69,15 +72,6 @@ pub struct LoginState {
     pub renewable: bool,
 }
 
-/// What to do after a server refused a request.
-pub(crate) enum Verdict {
-    /// Send it once more, with this token. It was refused, so that nothing is repeated.
-    Retry(String),
-    Trouble(Trouble),
-    /// It was not for want of a token.
-    Other,
-}
-
 impl Authorizer {
     /// The logins at `url`, which is the server called `server`.
     pub fn new(
@@ -112,65 +106,7 @@ impl Authorizer {
         }))
     }
 
-    /// Hides what was given to us, now and later.
-    pub(crate) fn redactor(&self) -> &Redactor {
-        &self.redactor
-    }
-
-    /// The access token; `None` where nobody has logged in.
-    pub(crate) async fn token(self: &Arc<Self>) -> Result<Option<String>, Trouble> {
-        if let Held::Read(held) = &*self.held.lock().await
-            && held.as_ref().is_none_or(|held| held.is_fresh())
-        {
-            return Ok(held.as_ref().map(|held| held.access_token.clone()));
-        }
-        // In a task: a call that is given up must not take a renewed token with it.
-        let this = Arc::clone(self);
-        let current = tokio::spawn(async move { this.current().await });
-        current.await.unwrap_or_else(|_| Err(self.not_renewed("it was interrupted")))
-    }
-
-    /// Says what to do about a 401 or a 403 to a request with the token `used`.
-    pub(crate) async fn refused(
-        self: &Arc<Self>,
-        status: u16,
-        challenge: Option<&str>,
-        used: Option<&str>,
-    ) -> Verdict {
-        let challenge = challenge.map(|text| WWWAuthenticateParams::parse(text, &self.url));
-        let wanted = match (status, &challenge) {
-            (401, _) => Vec::new(),
-            (403, Some(challenge)) if challenge.is_insufficient_scope() => words(challenge),
-            _ => return Verdict::Other,
-        };
-        let (this, used) = (Arc::clone(self), used.map(str::to_owned));
-        let judged = tokio::spawn(async move {
-            match status {
-                401 => this.another_token(used.as_deref()).await,
-                _ => this.more_rights(used.as_deref(), wanted).await,
-            }
-        });
-        match judged.await {
-            Ok(Ok(token)) => Verdict::Retry(token),
-            Ok(Err(trouble)) => Verdict::Trouble(trouble),
-            Err(_) => Verdict::Trouble(self.not_renewed("it was interrupted")),
-        }
-    }
-
-    /// Takes note that the server accepted a token.
-    pub(crate) fn accepted(&self, token: &str) {
-        let mut unproven = self.unproven.lock();
-        if unproven.as_deref() == Some(token) {
-            *unproven = None;
-        }
-    }
-
-    /// What is said when the token that a request was repeated with was refused as well.
-    pub(crate) fn over(&self) -> Trouble {
-        self.needs_login("no longer accepts the login")
-    }
-
-    async fn current(&self) -> Result<Option<String>, Trouble> {
+    async fn current(&self) -> Result<Option<String>, AuthorizationError> {
         let mut held = self.held.lock().await;
         if matches!(*held, Held::Unread) {
             let kept = self.kept().await.map_err(|error| self.unreadable(&error))?;
@@ -185,12 +121,12 @@ impl Authorizer {
         let still_good = (!credentials.is_expired()).then(|| credentials.access_token.clone());
         match self.renew(&mut held, None).await {
             Ok(token) => Ok(Some(token)),
-            Err(trouble) => still_good.map(Some).ok_or(trouble),
+            Err(error) => still_good.map(Some).ok_or(error),
         }
     }
 
     /// Another token than the one that was refused.
-    async fn another_token(&self, used: Option<&str>) -> Result<String, Trouble> {
+    async fn another_token(&self, used: Option<&str>) -> Result<String, AuthorizationError> {
         let mut held = self.held.lock().await;
         if let Held::Read(Some(credentials)) = &*held
             && Some(credentials.access_token.as_str()) != used
@@ -201,7 +137,7 @@ impl Authorizer {
         }
         if used.is_some() && self.unproven.lock().as_deref() == used {
             // A person may have logged in meanwhile, in another process.
-            return self.kept_token(&mut held, used).await?.ok_or_else(|| self.over());
+            return self.kept_token(&mut held, used).await?.ok_or_else(|| self.login_needed());
         }
         self.renew(&mut held, used).await
     }
@@ -211,7 +147,7 @@ impl Authorizer {
         &self,
         used: Option<&str>,
         wanted: Vec<String>,
-    ) -> Result<String, Trouble> {
+    ) -> Result<String, AuthorizationError> {
         let mut held = self.held.lock().await;
         let _lock = self.lock().await?;
         if let Some(token) = self.kept_token(&mut held, used).await? {
@@ -229,14 +165,17 @@ impl Authorizer {
         }
         let asked = super::error::shortened(&asked);
         let what = if asked.is_empty() { String::new() } else { format!(" ({asked})") };
-        let mut trouble =
-            self.needs_login(&format!("asks for more rights than it was given{what}"));
-        trouble.only_this_request = true;
-        Err(trouble)
+        let mut error = self.needs_login(&format!("asks for more rights than it was given{what}"));
+        error.only_this_request = true;
+        Err(error)
     }
 
     /// Renews, unless what is kept is another token than `used` already.
-    async fn renew(&self, held: &mut Held, used: Option<&str>) -> Result<String, Trouble> {
+    async fn renew(
+        &self,
+        held: &mut Held,
+        used: Option<&str>,
+    ) -> Result<String, AuthorizationError> {
         let known = match held {
             Held::Read(Some(known)) => Some(known.access_token.clone()),
             _ => None,
@@ -260,13 +199,13 @@ impl Authorizer {
                 *held = Held::Read(Some(Box::new(renewed)));
                 Ok(token)
             }
-            Err(RenewError::Over) => Err(self.over()),
+            Err(RenewError::Over) => Err(self.login_needed()),
             Err(RenewError::Failed(why)) => Err(self.not_renewed(&why)),
         }
     }
 
     /// Keeps other processes from renewing at the same time.
-    async fn lock(&self) -> Result<CredentialLock, Trouble> {
+    async fn lock(&self) -> Result<CredentialLock, AuthorizationError> {
         let lock = self.with_keeper(|keeper, name| keeper.lock(name)).await;
         lock.map_err(|error| self.unreadable(&error.into()))
     }
@@ -276,7 +215,7 @@ impl Authorizer {
         &self,
         held: &mut Held,
         used: Option<&str>,
-    ) -> Result<Option<String>, Trouble> {
+    ) -> Result<Option<String>, AuthorizationError> {
         let kept = self.kept().await.map_err(|error| self.unreadable(&error))?;
         let another = kept
             .as_ref()
@@ -322,30 +261,89 @@ impl Authorizer {
         asked.unwrap_or_else(|_| Err(CredentialStoreError("the keeper did not answer".to_owned())))
     }
 
-    fn needs_login(&self, what: &str) -> Trouble {
-        self.trouble(
+    fn needs_login(&self, what: &str) -> AuthorizationError {
+        self.authorization_error(
             &format!("{} {what}", place(self.url.as_str())),
             format!("run `toolgate login {}`", self.server),
         )
     }
 
-    fn not_renewed(&self, why: &str) -> Trouble {
-        self.trouble(
+    fn not_renewed(&self, why: &str) -> AuthorizationError {
+        self.authorization_error(
             &format!("the login at {} could not be renewed: {why}", place(self.url.as_str())),
             format!("try again, or run `toolgate login {}`", self.server),
         )
     }
 
-    fn unreadable(&self, error: &LoginError) -> Trouble {
-        self.trouble(
+    fn unreadable(&self, error: &LoginError) -> AuthorizationError {
+        self.authorization_error(
             &format!("the kept login cannot be read: {error}"),
             format!("run `toolgate login {}`", self.server),
         )
     }
 
-    fn trouble(&self, reason: &str, action: String) -> Trouble {
+    fn authorization_error(&self, reason: &str, action: String) -> AuthorizationError {
         let reason = self.redactor.line(reason);
-        Trouble { failure: ConnectFailure { reason, action }, only_this_request: false }
+        AuthorizationError { failure: ConnectFailure { reason, action }, only_this_request: false }
+    }
+}
+
+impl TokenProvider for Authorizer {
+    fn token(self: Arc<Self>) -> BoxFuture<'static, Result<Option<String>, AuthorizationError>> {
+        Box::pin(async move {
+            if let Held::Read(held) = &*self.held.lock().await
+                && held.as_ref().is_none_or(|held| held.is_fresh())
+            {
+                return Ok(held.as_ref().map(|held| held.access_token.clone()));
+            }
+            // In a task: a call that is given up must not take a renewed token with it.
+            let this = Arc::clone(&self);
+            let current = tokio::spawn(async move { this.current().await });
+            current.await.unwrap_or_else(|_| Err(self.not_renewed("it was interrupted")))
+        })
+    }
+
+    fn refused(
+        self: Arc<Self>,
+        status: u16,
+        challenge: Option<String>,
+        used: Option<String>,
+    ) -> BoxFuture<'static, TokenVerdict> {
+        Box::pin(async move {
+            let challenge = challenge.map(|text| WWWAuthenticateParams::parse(&text, &self.url));
+            let wanted = match (status, &challenge) {
+                (401, _) => Vec::new(),
+                (403, Some(challenge)) if challenge.is_insufficient_scope() => words(challenge),
+                _ => return TokenVerdict::Unrelated,
+            };
+            let this = Arc::clone(&self);
+            let judged = tokio::spawn(async move {
+                match status {
+                    401 => this.another_token(used.as_deref()).await,
+                    _ => this.more_rights(used.as_deref(), wanted).await,
+                }
+            });
+            match judged.await {
+                Ok(Ok(token)) => TokenVerdict::Retry(token),
+                Ok(Err(error)) => TokenVerdict::Failed(error),
+                Err(_) => TokenVerdict::Failed(self.not_renewed("it was interrupted")),
+            }
+        })
+    }
+
+    fn accepted(&self, token: &str) {
+        let mut unproven = self.unproven.lock();
+        if unproven.as_deref() == Some(token) {
+            *unproven = None;
+        }
+    }
+
+    fn login_needed(&self) -> AuthorizationError {
+        self.needs_login("no longer accepts the login")
+    }
+
+    fn redactor(&self) -> &Redactor {
+        &self.redactor
     }
 }
 

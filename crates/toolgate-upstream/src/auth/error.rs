@@ -4,7 +4,6 @@ use rmcp::transport::auth::AuthError;
 use thiserror::Error;
 
 use super::keeper::CredentialStoreError;
-use crate::error::ConnectFailure;
 
 /// Why there is no login, or no end of one. What was kept before is as it was.
 #[derive(Debug, Error)]
@@ -42,16 +41,6 @@ pub enum LoginError {
     /// There is no HTTP client.
     #[error("no HTTP client: {0}")]
     Client(String),
-}
-
-/// Why a request goes without a token that would be accepted, and what to do about it. It reaches
-/// callers through rmcp's errors.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{}; {}", failure.reason, failure.action)]
-pub(crate) struct Trouble {
-    pub(crate) failure: ConnectFailure,
-    /// Whether it is about one request and not about the server.
-    pub(crate) only_this_request: bool,
 }
 
 /// The most that is shown of what others say.

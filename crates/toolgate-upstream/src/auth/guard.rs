@@ -120,7 +120,7 @@ impl Guarded {
                 return GuardError::Inside(host.clone());
             }
             // URLs hold codes.
-            GuardError::Failed(crate::reasons::plain(&error.without_url()))
+            GuardError::Failed(toolgate_mcp::client::error_chain(&error.without_url()))
         };
         let response = self.client()?.execute(request).await.map_err(failed)?;
         let mut answer = http::Response::builder().status(response.status());

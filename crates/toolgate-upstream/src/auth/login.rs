@@ -7,7 +7,7 @@ use rmcp::transport::auth::{
     AuthorizationManager, AuthorizationMetadata, AuthorizationMetadataSource, OAuthClientConfig,
 };
 use serde_json::{Value, json};
-use toolgate_mcp::{meta, versions};
+use toolgate_mcp::{client::TokenProvider as _, meta, versions};
 use tracing::{instrument::WithSubscriber, subscriber::NoSubscriber};
 use url::Url;
 

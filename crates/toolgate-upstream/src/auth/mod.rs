@@ -26,11 +26,9 @@ mod keeper;
 mod login;
 mod renew;
 
-pub(crate) use authorizer::Verdict;
 pub use authorizer::{AuthorizationSettings, Authorizer, LoginState};
 pub use callback::CallbackListener;
 pub use credentials::LoginCredentials;
 pub use error::LoginError;
-pub(crate) use error::Trouble;
 pub use keeper::{CredentialLock, CredentialStore, CredentialStoreError, MemoryCredentialStore};
 pub use login::{Login, LogoutOutcome};

@@ -1,14 +1,14 @@
 //! A changed list is fetched again, that of this server alone.
 
 use serde_json::json;
-use toolgate_testkit::{Builtin, Era, Faults, Fixture};
+use toolgate_testkit::{Builtin, Faults, Fixture, FixtureEra};
 
 use crate::support::{Gate, NAME, Over, serve, stdio};
 
 #[tokio::test]
 async fn a_change_is_noticed_in_both_eras_over_every_transport() {
     for over in Over::ALL {
-        for era in [Era::Legacy, Era::Modern] {
+        for era in [FixtureEra::Legacy, FixtureEra::Modern] {
             let fixture =
                 Fixture::new("changing").with_builtins([Builtin::ChangeTools]).with_era(era);
             let (spec, _running) = serve(fixture, over).await;

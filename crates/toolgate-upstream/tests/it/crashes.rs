@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use toolgate_testkit::{Builtin, Era, Faults, Fixture};
+use toolgate_testkit::{Builtin, Faults, Fixture, FixtureEra};
 use toolgate_upstream::{CallError, StateKind};
 
 use crate::support::{Gate, NAME, Over, lines, logged, serve, stdio, until};
@@ -14,7 +14,7 @@ fn counter() -> Fixture {
 
 #[tokio::test]
 async fn a_crash_in_flight_is_told_and_the_call_is_not_repeated() {
-    for era in [Era::Legacy, Era::Modern] {
+    for era in [FixtureEra::Legacy, FixtureEra::Modern] {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("calls");
         let faults = Faults { crash_after_calls: Some(1), ..Faults::default() };
@@ -59,7 +59,7 @@ async fn every_call_in_flight_ends_with_the_server() {
 #[tokio::test]
 async fn an_http_server_that_breaks_off_is_not_asked_twice() {
     for over in Over::HTTP {
-        for era in [Era::Legacy, Era::Modern] {
+        for era in [FixtureEra::Legacy, FixtureEra::Modern] {
             let (spec, running) = serve(counter().with_era(era), over).await;
             let running = running.unwrap();
             let gate = Gate::ready(spec).await;
@@ -78,7 +78,7 @@ async fn an_http_server_that_breaks_off_is_not_asked_twice() {
 #[tokio::test]
 async fn an_http_server_that_is_gone_is_noticed_by_the_next_call() {
     for over in Over::HTTP {
-        for era in [Era::Legacy, Era::Modern] {
+        for era in [FixtureEra::Legacy, FixtureEra::Modern] {
             let (spec, running) = serve(counter().with_era(era), over).await;
             let gate = Gate::ready(spec).await;
             running.unwrap().shutdown().await;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use toolgate_mcp::Era;
-use toolgate_testkit::{Builtin, Era as FixtureEra, Faults, Fixture, ProbeRefusal};
+use toolgate_testkit::{Builtin, Faults, Fixture, FixtureEra, ProbeRefusal};
 use toolgate_upstream::{ServerSpec, StateKind};
 
 use crate::support::{Gate, NAME, Over, lines, logged, millis, serve, with_limits};

@@ -85,7 +85,7 @@ async fn a_handshake_that_is_refused() {
     for over in Over::ALL {
         let mut fixture = Fixture::new("stranger");
         fixture.legacy_versions = vec!["1999-01-01".into()];
-        fixture.era = toolgate_testkit::Era::Modern;
+        fixture.era = toolgate_testkit::FixtureEra::Modern;
         fixture.faults = Faults::broken_answer("server/discover", AnswerFault::Hollow);
         let (spec, _running) = serve(fixture, over).await;
         let failure = failure_of(spec).await;

@@ -3,7 +3,7 @@
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use toolgate_testkit::{Builtin, Era, Fixture};
+use toolgate_testkit::{Builtin, Fixture, FixtureEra};
 use toolgate_upstream::{CallError, CallOptions, StateKind};
 
 use crate::support::{Gate, NAME, Over, lines, millis, serve, stdio, until, with_limits};
@@ -61,7 +61,7 @@ async fn progress_does_not_keep_a_call_alive_for_ever() {
 async fn progress_comes_whole_in_order_and_before_the_result() {
     // Over HTTP with JSON answers there is no room for progress beside the answer.
     for over in [Over::Stdio, Over::HttpSse] {
-        for era in [Era::Legacy, Era::Modern] {
+        for era in [FixtureEra::Legacy, FixtureEra::Modern] {
             let (spec, _running) = serve(slow().with_era(era), over).await;
             let gate = Gate::ready(spec).await;
             let (sender, mut steps) = mpsc::channel(1000);
@@ -91,7 +91,7 @@ async fn a_reader_that_does_not_keep_up_loses_steps_and_not_the_result() {
 #[tokio::test]
 async fn a_cancellation_reaches_the_server() {
     for over in Over::ALL {
-        for era in [Era::Legacy, Era::Modern] {
+        for era in [FixtureEra::Legacy, FixtureEra::Modern] {
             let folder = tempfile::tempdir().unwrap();
             let log = folder.path().join("calls");
             let (spec, _running) = serve(slow().with_era(era).with_call_log(&log), over).await;
@@ -140,7 +140,7 @@ async fn a_call_that_is_cancelled_already_is_not_made() {
 #[tokio::test]
 async fn an_oversized_result_ends_its_call_alone() {
     for over in Over::ALL {
-        for era in [Era::Legacy, Era::Modern] {
+        for era in [FixtureEra::Legacy, FixtureEra::Modern] {
             let (spec, _running) = serve(slow().with_era(era), over).await;
             let spec = with_limits(spec, |limits| limits.max_message_bytes = 200_000);
             let gate = Gate::ready(spec).await;

@@ -6,12 +6,11 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, mpsc, watch};
 use tokio_util::sync::CancellationToken;
-use toolgate_mcp::Era as KnownEra;
-use toolgate_mcp::ErrorObject;
-use toolgate_testkit::{Builtin, Era, Faults, Fixture, StartupExit};
+use toolgate_mcp::{Era as KnownEra, ErrorObject, client::TransportFailure};
+use toolgate_testkit::{Builtin, Faults, Fixture, FixtureEra, StartupExit};
 use toolgate_upstream::{
-    ConnectionClient, ConnectionHandler, InputRequest, RawConnection, RawRequest, RequestError,
-    ServerSpec,
+    ConnectionClient, ConnectionHandler, InputRequest, RawConnection, RawRequest, RelatedRequest,
+    RequestError, ServerSpec,
 };
 
 use crate::support::{
@@ -66,12 +65,12 @@ impl ConnectionHandler for Sink {
         let _ = self.notifications.send((about.cloned(), (method.to_owned(), params)));
     }
 
-    fn question(
+    fn input_request(
         &self,
-        about: Option<&Value>,
+        about: Option<RelatedRequest>,
         question: InputRequest,
     ) -> BoxFuture<'static, Result<Value, ErrorObject>> {
-        let _ = self.questions.send((about.cloned(), question));
+        let _ = self.questions.send((about.map(|about| about.key), question));
         let answer = self.answer.clone();
         self.thinking.send_modify(|thinking| *thinking += 1);
         let thinking = Thinking(Arc::clone(&self.thinking));
@@ -112,7 +111,11 @@ fn call(tool: &str, arguments: &Value) -> RawRequest {
 
 fn client() -> ConnectionClient {
     let capabilities = json!({ "roots": { "odd": 1 }, "odd": {} }).as_object().unwrap().clone();
-    ConnectionClient { info: json!({ "name": "ada", "version": "1", "odd": [1] }), capabilities }
+    ConnectionClient {
+        info: json!({ "name": "ada", "version": "1", "odd": [1] }),
+        legacy_capabilities: capabilities.clone(),
+        modern_capabilities: capabilities,
+    }
 }
 
 /// The same, where it may fail.
@@ -124,7 +127,7 @@ pub(crate) async fn try_open(
     let (questions, asked) = mpsc::unbounded_channel();
     let (thinking, thought) = watch::channel(0);
     let sink = Sink { notifications, questions, answer, thinking: Arc::new(thinking) };
-    let line = within("the line", RawConnection::open(spec, client(), Arc::new(sink))).await?;
+    let line = within("the line", spec.open_connection(&client(), Arc::new(sink))).await?;
     let (notifications, questions) = (Mutex::new(told), Mutex::new(asked));
     Ok((line, Heard { notifications, questions, thinking: thought }))
 }
@@ -160,12 +163,12 @@ fn tools() -> Fixture {
 async fn a_greeting_is_given_as_it_was_sent_in_either_era() {
     for over in Over::ALL {
         for (offered, remembered, expected) in [
-            (Era::Legacy, None, KnownEra::Legacy),
-            (Era::Modern, None, KnownEra::Modern),
-            (Era::Both, None, KnownEra::Modern),
-            (Era::Both, Some(KnownEra::Legacy), KnownEra::Legacy),
-            (Era::Modern, Some(KnownEra::Legacy), KnownEra::Modern),
-            (Era::Legacy, Some(KnownEra::Modern), KnownEra::Legacy),
+            (FixtureEra::Legacy, None, KnownEra::Legacy),
+            (FixtureEra::Modern, None, KnownEra::Modern),
+            (FixtureEra::Both, None, KnownEra::Modern),
+            (FixtureEra::Both, Some(KnownEra::Legacy), KnownEra::Legacy),
+            (FixtureEra::Modern, Some(KnownEra::Legacy), KnownEra::Modern),
+            (FixtureEra::Legacy, Some(KnownEra::Modern), KnownEra::Legacy),
         ] {
             let odd = json!({ "listChanged": "odd", "x": [1] });
             let fixture = tools().with_era(offered).with_capability("odd", odd.clone());
@@ -173,7 +176,7 @@ async fn a_greeting_is_given_as_it_was_sent_in_either_era() {
             let spec = ServerSpec { remembered_era: remembered, ..spec };
             let (line, _heard) = open(&spec).await;
             assert_eq!(line.era(), expected, "{offered:?} {remembered:?} {over:?}");
-            assert_eq!(line.greeting()["capabilities"]["odd"], odd);
+            assert_eq!(line.handshake()["capabilities"]["odd"], odd);
             let result = line.request(call("client", &json!({}))).await.unwrap();
             let said = &result["structuredContent"];
             let (info, capabilities) = match expected {
@@ -184,14 +187,14 @@ async fn a_greeting_is_given_as_it_was_sent_in_either_era() {
                 ),
             };
             assert_eq!(*info, client().info);
-            assert_eq!(*capabilities, Value::Object(client().capabilities));
+            assert_eq!(*capabilities, Value::Object(client().modern_capabilities));
         }
     }
 }
 
 #[tokio::test]
 async fn servers_that_take_the_question_badly_are_greeted_all_the_same() {
-    for era in [Era::SilentOnProbe, Era::SilentThenDies, Era::DiesOfProbe] {
+    for era in [FixtureEra::SilentOnProbe, FixtureEra::SilentThenDies, FixtureEra::DiesOfProbe] {
         let spec = with_limits(stdio(&tools().with_era(era)), |limits| limits.probe = millis(200));
         let (line, _heard) = open(&spec).await;
         assert_eq!(line.era(), KnownEra::Legacy, "{era:?}");
@@ -201,7 +204,7 @@ async fn servers_that_take_the_question_badly_are_greeted_all_the_same() {
 #[tokio::test]
 async fn a_client_gets_its_own_progress_token_back() {
     for over in [Over::Stdio, Over::HttpSse] {
-        for era in [Era::Legacy, Era::Modern] {
+        for era in [FixtureEra::Legacy, FixtureEra::Modern] {
             let (spec, _running) = serve(tools().with_era(era), over).await;
             let (line, heard) = open(&spec).await;
             let asking = ["a", "b"].map(|key| {
@@ -236,7 +239,7 @@ async fn a_client_gets_its_own_progress_token_back() {
 #[tokio::test]
 async fn a_cancellation_reaches_the_server() {
     for over in Over::ALL {
-        for era in [Era::Legacy, Era::Modern] {
+        for era in [FixtureEra::Legacy, FixtureEra::Modern] {
             let folder = tempfile::tempdir().unwrap();
             let log = folder.path().join("calls");
             let (spec, _running) = serve(tools().with_era(era).with_call_log(&log), over).await;
@@ -264,7 +267,7 @@ async fn a_cancellation_reaches_the_server() {
 #[tokio::test]
 async fn subscriptions_live_until_they_are_cancelled() {
     for over in Over::ALL {
-        let (spec, _running) = serve(tools().with_era(Era::Modern), over).await;
+        let (spec, _running) = serve(tools().with_era(FixtureEra::Modern), over).await;
         let spec = with_limits(spec, |limits| limits.total = millis(5000));
         let (line, heard) = open(&spec).await;
         let wanted = json!({ "notifications": { "toolsListChanged": true, "odd": 1 } });
@@ -298,7 +301,7 @@ async fn a_process_ends_with_its_line() {
             within("the end", line.close()).await;
             within("the end", line.closed()).await;
             let outcome = line.request(call("echo", &json!({}))).await;
-            assert!(matches!(outcome, Err(RequestError::Transport(_))), "{outcome:?}");
+            assert!(matches!(outcome, Err(RequestError::Transport { .. })), "{outcome:?}");
         } else {
             drop(line);
         }
@@ -315,7 +318,9 @@ async fn a_crash_ends_requests_questions_and_the_line() {
         line.request(call("crash", &json!({}))).await
     };
     let (asked, crashed) = within("the end", async { tokio::join!(asking, crashing) }).await;
-    let ended = RequestError::Transport("the connection to the server ended".to_owned());
+    let (cause, message) =
+        (TransportFailure::Closed, "the connection to the server ended".to_owned());
+    let ended = RequestError::Transport { cause, message };
     assert_eq!((asked, crashed), (Err(ended.clone()), Err(ended)));
     within("the end", line.closed()).await;
     heard.until_thinking(0).await;
@@ -324,7 +329,7 @@ async fn a_crash_ends_requests_questions_and_the_line() {
 #[tokio::test]
 async fn time_and_size_are_limited() {
     for over in Over::ALL {
-        for era in [Era::Legacy, Era::Modern] {
+        for era in [FixtureEra::Legacy, FixtureEra::Modern] {
             let (spec, _running) = serve(tools().with_era(era), over).await;
             let spec = with_limits(spec, |limits| {
                 limits.total = millis(2000);

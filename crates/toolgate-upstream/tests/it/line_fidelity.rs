@@ -1,7 +1,7 @@
 //! Everything passes over a line as it was sent.
 
 use serde_json::{Map, Value, json};
-use toolgate_testkit::{Era, Fixture};
+use toolgate_testkit::{Fixture, FixtureEra};
 use toolgate_upstream::RequestError;
 
 use crate::{
@@ -53,13 +53,13 @@ fn object(seed: &mut u64, depth: u64) -> Map<String, Value> {
 }
 
 /// Each way to a server, and whether what is told during a request has a way back on it.
-const WAYS: [(Era, Over); 6] = [
-    (Era::Legacy, Over::Stdio),
-    (Era::Legacy, Over::HttpJson),
-    (Era::Legacy, Over::HttpSse),
-    (Era::Modern, Over::Stdio),
-    (Era::Modern, Over::HttpJson),
-    (Era::Modern, Over::HttpSse),
+const WAYS: [(FixtureEra, Over); 6] = [
+    (FixtureEra::Legacy, Over::Stdio),
+    (FixtureEra::Legacy, Over::HttpJson),
+    (FixtureEra::Legacy, Over::HttpSse),
+    (FixtureEra::Modern, Over::Stdio),
+    (FixtureEra::Modern, Over::HttpJson),
+    (FixtureEra::Modern, Over::HttpSse),
 ];
 
 #[tokio::test]
@@ -71,7 +71,7 @@ async fn parameters_and_results_are_equal_on_the_other_side() {
             let mut sent = value.clone();
             sent["_meta"] = json!({ "x": { "odd": [1] }, "progressToken": { "odd": true } });
             let mut got = line.ask("fixture/echo", sent.clone()).await.unwrap();
-            if era == Era::Modern {
+            if era == FixtureEra::Modern {
                 // What the lifecycle adds on the way there, and the fixture on the way back.
                 let meta = got["_meta"].as_object_mut().unwrap();
                 for key in ["protocolVersion", "clientInfo", "clientCapabilities"] {
@@ -108,7 +108,7 @@ async fn errors_are_equal_on_the_other_side() {
 #[tokio::test]
 async fn notifications_are_equal_on_the_other_side() {
     for (era, over) in WAYS {
-        if (era, over) == (Era::Modern, Over::HttpJson) {
+        if (era, over) == (FixtureEra::Modern, Over::HttpJson) {
             continue; // There is no room for them beside the answer.
         }
         let (spec, _running) = serve(Fixture::new("mirror").with_era(era), over).await;
@@ -173,7 +173,8 @@ async fn questions_and_answers_are_equal_on_the_other_side() {
 #[tokio::test]
 async fn a_modern_server_asks_in_its_result() {
     for over in Over::ALL {
-        let (spec, _running) = serve(Fixture::new("mirror").with_era(Era::Modern), over).await;
+        let (spec, _running) =
+            serve(Fixture::new("mirror").with_era(FixtureEra::Modern), over).await;
         let (line, _heard) = open(&spec).await;
         let asked = json!({ "method": "elicitation/create", "params": { "odd": 1 } });
         let got = line.ask("fixture/ask", json!({ "ask": asked.clone() })).await.unwrap();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolgate_catalog::{Definition, Malformed};
 use toolgate_testkit::{
-    AnswerFault, Builtin, Cursors, Era, Faults, Fixture, Pages, StrayOutput, malformed,
+    AnswerFault, Builtin, Cursors, Faults, Fixture, FixtureEra, Pages, StrayOutput, malformed,
 };
 use toolgate_upstream::{ListingProblem, OutputSource, StateKind};
 
@@ -25,7 +25,7 @@ async fn definitions_are_what_the_server_sent() {
     }));
     tools.extend(Builtin::ALL.map(Builtin::definition));
     for over in Over::ALL {
-        for era in [Era::Legacy, Era::Modern] {
+        for era in [FixtureEra::Legacy, FixtureEra::Modern] {
             let fixture = Fixture::new("raw").with_tools(tools.clone()).with_era(era);
             let (spec, _running) = serve(fixture, over).await;
             let gate = Gate::ready(spec).await;

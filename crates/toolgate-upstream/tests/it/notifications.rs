@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use serde_json::json;
-use toolgate_testkit::{Builtin, Era, Fixture};
+use toolgate_testkit::{Builtin, Fixture, FixtureEra};
 use toolgate_upstream::{CallError, CallOptions};
 
 use crate::support::{Gate, NAME, Over, millis, serve, with_limits, within};
@@ -11,7 +11,7 @@ use crate::support::{Gate, NAME, Over, millis, serve, with_limits, within};
 #[tokio::test]
 async fn notifications_arrive_as_they_were_sent() {
     for over in [Over::Stdio, Over::HttpSse] {
-        for era in [Era::Legacy, Era::Modern] {
+        for era in [FixtureEra::Legacy, FixtureEra::Modern] {
             let fixture = Fixture::new("talkative").with_era(era).with_builtins([Builtin::Log]);
             let (spec, _running) = serve(fixture, over).await;
             let gate = Gate::ready(spec).await;
@@ -34,7 +34,7 @@ async fn notifications_arrive_as_they_were_sent() {
 #[tokio::test]
 async fn changes_of_resources_and_prompts_are_told_in_both_eras() {
     for over in Over::ALL {
-        for era in [Era::Legacy, Era::Modern] {
+        for era in [FixtureEra::Legacy, FixtureEra::Modern] {
             let fixture = Fixture::new("changing")
                 .with_era(era)
                 .with_capability("resources", json!({ "listChanged": true, "odd": 1 }))
@@ -75,7 +75,8 @@ async fn changes_of_resources_and_prompts_are_told_in_both_eras() {
 #[tokio::test]
 async fn a_subscription_lives_until_it_is_cancelled() {
     for over in Over::ALL {
-        let (spec, _running) = serve(Fixture::new("changing").with_era(Era::Modern), over).await;
+        let (spec, _running) =
+            serve(Fixture::new("changing").with_era(FixtureEra::Modern), over).await;
         let spec = with_limits(spec, |limits| {
             limits.idle = millis(300);
             limits.total = millis(300);

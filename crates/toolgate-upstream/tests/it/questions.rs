@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
 use toolgate_mcp::{ErrorObject, JsonObject};
-use toolgate_testkit::{Builtin, Era, Fixture};
+use toolgate_testkit::{Builtin, Fixture, FixtureEra};
 use toolgate_upstream::{CallError, CallOptions, InputHandler, InputRequest};
 
 use crate::support::{Gate, Over, lines, millis, serve, stdio, until, with_limits, within};
@@ -130,7 +130,7 @@ async fn answers(gate: &Gate, tool: &str, arguments: Value, options: CallOptions
 #[tokio::test]
 async fn every_kind_of_question_in_both_eras_over_every_transport() {
     for over in Over::ALL {
-        for era in [Era::Legacy, Era::Modern] {
+        for era in [FixtureEra::Legacy, FixtureEra::Modern] {
             let (spec, _running) = serve(asking().with_era(era), over).await;
             let gate = Gate::ready(spec).await;
             for (tool, keys) in [
@@ -173,7 +173,7 @@ async fn every_kind_of_question_in_both_eras_over_every_transport() {
 #[tokio::test]
 async fn servers_are_told_what_can_be_asked() {
     for over in Over::ALL {
-        for era in [Era::Legacy, Era::Modern] {
+        for era in [FixtureEra::Legacy, FixtureEra::Modern] {
             let (spec, _running) = serve(asking().with_era(era), over).await;
             let gate = Gate::ready(spec).await;
             let ada = Arc::new(Person::new("ada").who_can(&json!({ "roots": {}, "tasks": {} })));
@@ -183,7 +183,9 @@ async fn servers_are_told_what_can_be_asked() {
                 let client = gate.call_with("client", json!({}), options).await.unwrap();
                 let client = &client["structuredContent"];
                 let (declared, expected) = match era {
-                    Era::Modern => (&client["io.modelcontextprotocol/clientCapabilities"], modern),
+                    FixtureEra::Modern => {
+                        (&client["io.modelcontextprotocol/clientCapabilities"], modern)
+                    }
                     _ => (
                         &client["capabilities"],
                         json!({
@@ -219,7 +221,7 @@ async fn nobody_is_asked_what_they_cannot_answer() {
 
 #[tokio::test]
 async fn a_modern_server_that_cannot_be_answered_ends_the_call_with_what_it_asked() {
-    let (spec, _running) = serve(asking().with_era(Era::Modern), Over::HttpJson).await;
+    let (spec, _running) = serve(asking().with_era(FixtureEra::Modern), Over::HttpJson).await;
     let gate = Gate::ready(spec).await;
     let error = gate.call("ask_form", json!({})).await.unwrap_err();
     insta::assert_snapshot!(error, @r#"server `fixture` wants a form to be filled in ("Who are you? (1)") before it answers `ask_form`, and this client cannot be asked"#);
@@ -247,7 +249,7 @@ async fn a_question_that_may_be_anothers_is_asked_of_nobody() {
         let sleeping = gate.call_with("sleep", json!({ "ms": 60_000 }), others);
         let (_, refusal) = tokio::join!(sleeping, asking);
         insta::allow_duplicates! {
-            insta::assert_snapshot!(refusal.as_str().unwrap(), @"calls of several clients are under way on this connection, so that it is not known whom this is for; from now on calls come from one client at a time");
+            insta::assert_snapshot!(refusal.as_str().unwrap(), @"calls of several clients are under way on this connection, so that it is not known which client this is for; from now on calls come from one client at a time");
         }
         assert_eq!((ada.asked(), bob.asked()), (vec![], vec![]));
         // A server that was told of a cancellation may not have stopped yet: others have to wait.
@@ -304,7 +306,7 @@ async fn over_http_each_is_asked_on_the_stream_of_its_call() {
 
 #[tokio::test]
 async fn a_person_has_more_time_than_a_server() {
-    for era in [Era::Legacy, Era::Modern] {
+    for era in [FixtureEra::Legacy, FixtureEra::Modern] {
         let (spec, _running) = serve(asking().with_era(era), Over::Stdio).await;
         let spec = with_limits(spec, |limits| {
             limits.idle = millis(400);
@@ -326,7 +328,7 @@ async fn a_person_has_more_time_than_a_server() {
 #[tokio::test]
 async fn a_cancellation_reaches_whoever_is_being_asked() {
     for over in Over::ALL {
-        for era in [Era::Legacy, Era::Modern] {
+        for era in [FixtureEra::Legacy, FixtureEra::Modern] {
             let (spec, _running) = serve(asking().with_era(era), over).await;
             let gate = Gate::ready(spec).await;
             let ada = Arc::new(Person::new("ada").behind(&Arc::default()));
@@ -345,17 +347,17 @@ async fn a_cancellation_reaches_whoever_is_being_asked() {
 
 #[tokio::test]
 async fn a_server_that_asks_without_end_is_not_answered_for_ever() {
-    for era in [Era::Legacy, Era::Modern] {
+    for era in [FixtureEra::Legacy, FixtureEra::Modern] {
         let (spec, _running) = serve(asking().with_era(era), Over::Stdio).await;
         let gate = Gate::ready(spec).await;
         let ada = Arc::new(Person::new("ada"));
         let outcome = gate.call_with("ask_form", json!({ "rounds": 100 }), by(&ada)).await;
-        if era == Era::Modern {
+        if era == FixtureEra::Modern {
             insta::assert_snapshot!(outcome.unwrap_err(), @"the call of `ask_form` on server `fixture` failed: it asks for input, but the server asks without end");
             assert_eq!(ada.asked().len(), 16);
         } else {
             let last = &outcome.unwrap()["structuredContent"]["answers"][99]["form"];
-            insta::assert_snapshot!(last["error"]["message"].as_str().unwrap(), @"one call may not bring so many questions; no more are answered");
+            insta::assert_snapshot!(last["error"]["message"].as_str().unwrap(), @"one call may not bring so many requests; no more are answered");
             assert_eq!(ada.asked().len(), 64);
         }
         // The next call starts anew.

@@ -1,7 +1,7 @@
 //! Results arrive whole.
 
 use serde_json::{Value, json};
-use toolgate_testkit::{AnswerFault, Builtin, Era, Faults, Fixture, HttpOptions};
+use toolgate_testkit::{AnswerFault, Builtin, Faults, Fixture, FixtureEra, HttpOptions};
 use toolgate_upstream::{CallError, CallOptions};
 
 use crate::support::{Gate, Over, definition, millis, serve, stdio, with_limits};
@@ -30,7 +30,7 @@ fn odd_results() -> Vec<Value> {
 #[tokio::test]
 async fn results_are_what_the_server_sent() {
     for over in Over::ALL {
-        for era in [Era::Legacy, Era::Modern] {
+        for era in [FixtureEra::Legacy, FixtureEra::Modern] {
             let mut fixture = Fixture::new("odd").with_era(era);
             for (number, result) in odd_results().into_iter().enumerate() {
                 let name = format!("odd_{number}");
@@ -39,7 +39,7 @@ async fn results_are_what_the_server_sent() {
             let (spec, _running) = serve(fixture, over).await;
             let gate = Gate::ready(spec).await;
             for (number, mut sent) in odd_results().into_iter().enumerate() {
-                if era == Era::Modern {
+                if era == FixtureEra::Modern {
                     sent["resultType"] = json!("complete");
                 }
                 let result = gate.call(&format!("odd_{number}"), json!({})).await.unwrap();
@@ -70,7 +70,7 @@ async fn media_survives_every_transport_alike() {
 
 #[tokio::test]
 async fn the_callers_meta_reaches_the_server_except_what_is_ours() {
-    for era in [Era::Legacy, Era::Modern] {
+    for era in [FixtureEra::Legacy, FixtureEra::Modern] {
         let fixture = Fixture::new("meta").with_builtins([Builtin::Echo]).with_era(era);
         let gate = Gate::ready(stdio(&fixture)).await;
         let meta = json!({

@@ -5,8 +5,6 @@ mod bindings;
 mod builtins;
 mod calls;
 mod coroutines;
-mod imports;
-mod literals;
 mod reader;
 
 use ruff_python_ast::ModModule;
@@ -44,7 +42,7 @@ pub(super) fn check(
     let mut script = Reader::read(&parsed.syntax().body, globals);
     let hidings = script.hidings();
     script.names.mentions.extend(hidings.iter().map(|hiding| hiding.name.clone()));
-    imports::check(&script.imports, modules, report);
+    advice::check_imports(&script.imports, modules, report);
     let knowledge = Knowledge {
         language: Language::Python,
         advice: advice::advice,

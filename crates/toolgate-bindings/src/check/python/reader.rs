@@ -8,10 +8,10 @@ use ruff_python_ast::{
 };
 
 use super::{
+    advice::Import,
     bindings::{Bindings, global_names},
     builtins::ALWAYS,
     coroutines::{Fate, fate},
-    imports::Import,
     offset,
 };
 use crate::check::names::{Hiding, Name, Names, Role};

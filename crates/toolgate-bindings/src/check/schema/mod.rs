@@ -5,27 +5,25 @@
 //! all of them are left to the broker. That is safe because keywords only ever forbid, so that one
 //! that is passed over can only let more through.
 
-mod branches;
 mod object;
-mod place;
 mod scalar;
-mod wording;
 
-use std::cell::Cell;
+use std::{cell::Cell, fmt};
 
 use serde_json::{Map, Value};
 
-pub(super) use self::place::Place;
+use self::scalar::{fits, types};
 use super::{
-    Language, Severity,
+    CheckSeverity, Language,
     literal::{Kind, Literal},
     lookup::Budget,
+    words::cut,
 };
 
 /// Something about a literal that does not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Violation {
-    pub(super) severity: Severity,
+    pub(super) severity: CheckSeverity,
     pub(super) offset: usize,
     pub(super) message: String,
     pub(super) hint: Option<String>,
@@ -36,7 +34,7 @@ pub(super) struct Violation {
 
 impl Violation {
     fn error(offset: usize, message: String, hint: Option<String>) -> Self {
-        Self { severity: Severity::Error, offset, message, hint, is_other_value: false }
+        Self { severity: CheckSeverity::Error, offset, message, hint, is_other_value: false }
     }
 }
 
@@ -211,4 +209,165 @@ impl<'s> Checker<'s> {
 
 fn list<'v>(keywords: &'v Map<String, Value>, keyword: &str) -> &'v [Value] {
     keywords.get(keyword).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// A way into the arguments, such as `labels[2].name`.
+#[derive(Clone, Copy)]
+pub(in crate::check) struct Place<'a> {
+    step: Step<'a>,
+    parent: Option<&'a Place<'a>>,
+    /// Whether it may not be left out.
+    pub(super) required: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    /// The arguments themselves.
+    Tool(&'a str),
+    Key(&'a str),
+    Index(usize),
+}
+
+impl<'a> Place<'a> {
+    pub(in crate::check) fn root(tool: &'a str) -> Self {
+        Self { step: Step::Tool(tool), parent: None, required: true }
+    }
+
+    pub(super) fn key<'b>(&'b self, key: &'b str, required: bool) -> Place<'b> {
+        Place { step: Step::Key(key), parent: Some(self), required }
+    }
+
+    pub(super) fn item(&self, index: usize) -> Place<'_> {
+        Place { step: Step::Index(index), parent: Some(self), required: true }
+    }
+
+    /// The tool, where this is the arguments as a whole.
+    pub(super) fn tool(&self) -> Option<&'a str> {
+        match self.step {
+            Step::Tool(tool) => Some(tool),
+            _ => None,
+        }
+    }
+
+    fn write(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(parent) = self.parent.filter(|parent| parent.tool().is_none()) {
+            parent.write(formatter)?;
+        }
+        match self.step {
+            Step::Tool(name) => write!(formatter, "{}", cut(name)),
+            Step::Index(index) => write!(formatter, "[{index}]"),
+            Step::Key(key) if self.parent.is_some_and(|parent| parent.tool().is_none()) => {
+                write!(formatter, ".{}", cut(key))
+            }
+            Step::Key(key) => write!(formatter, "{}", cut(key)),
+        }
+    }
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "`")?;
+        self.write(formatter)?;
+        write!(formatter, "`")
+    }
+}
+
+/// With more branches than this nothing is said.
+const MAX_BRANCHES: usize = 64;
+
+impl Checker<'_> {
+    pub(super) fn check_branches(
+        &self,
+        branches: &[Value],
+        literal: &Literal,
+        place: &Place<'_>,
+        depth: usize,
+        out: &mut Vec<Violation>,
+    ) {
+        if branches.len() > MAX_BRANCHES {
+            return;
+        }
+        let mut refused = Vec::new();
+        for branch in branches {
+            let mut violations = Vec::new();
+            self.walk(branch, literal, place, depth + 1, &mut violations);
+            violations.retain(|violation| violation.severity == CheckSeverity::Error);
+            if violations.is_empty() {
+                return;
+            }
+            refused.push((self.behind_references(branch), violations));
+        }
+        if let Some(values) = values(&refused) {
+            out.push(self.not_one_of(&values, literal, place));
+            return;
+        }
+        let types_of = |schema: &Value| -> Vec<String> {
+            let keywords = schema.as_object();
+            let names = keywords.map(types).unwrap_or_default();
+            names.into_iter().map(str::to_owned).collect()
+        };
+        let mut near: Vec<&(&Value, Vec<Violation>)> = refused
+            .iter()
+            .filter(|(schema, _)| {
+                let names = types_of(schema);
+                names.is_empty() || names.iter().any(|name| fits(name, literal))
+            })
+            .collect();
+        let distance = |violations: &[Violation]| {
+            let others = violations.iter().filter(|violation| violation.is_other_value).count();
+            (others, violations.len())
+        };
+        near.sort_by_key(|(_, violations)| distance(violations));
+        match near.as_slice() {
+            // Nothing is of the right type: say which types there are.
+            [] => {
+                let mut names: Vec<String> = Vec::new();
+                for name in refused.iter().flat_map(|(schema, _)| types_of(schema)) {
+                    if !names.contains(&name) {
+                        names.push(name);
+                    }
+                }
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                let wanted = self.wanted(&names);
+                let message = format!("{place} takes {wanted}, not {}", self.noun(literal));
+                out.push(Violation::error(literal.offset, message, None));
+            }
+            [(_, violations)] => out.extend(violations.iter().cloned()),
+            // One is nearer than the others: most likely the one that was meant.
+            [(_, first), (_, second), ..] if distance(first) < distance(second) => {
+                out.extend(first.iter().cloned());
+            }
+            [(_, first), ..] => {
+                let message = format!("{place} fits none of the {} forms it may have", near.len());
+                let hint =
+                    first.first().map(|violation| format!("in the first, {}", violation.message));
+                out.push(Violation::error(literal.offset, message, hint));
+            }
+        }
+    }
+
+    /// What a schema that does nothing but refer refers to.
+    fn behind_references<'v>(&'v self, mut schema: &'v Value) -> &'v Value {
+        for _ in 0..8 {
+            let pointer = schema.get("$ref").and_then(Value::as_str);
+            match pointer.and_then(|pointer| self.resolve(pointer)) {
+                Some(target) => schema = target,
+                None => break,
+            }
+        }
+        schema
+    }
+}
+
+/// The values of branches that are nothing but enumerations.
+fn values<'v>(refused: &[(&'v Value, Vec<Violation>)]) -> Option<Vec<&'v Value>> {
+    let mut values = Vec::new();
+    for (schema, _) in refused {
+        match (schema.get("const"), schema.get("enum")) {
+            (Some(value), None) => values.push(value),
+            (None, Some(Value::Array(several))) => values.extend(several),
+            _ => return None,
+        }
+    }
+    Some(values)
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{Checker, Place, Violation, list};
 use crate::check::{
-    Language, Severity,
+    CheckSeverity, Language,
     literal::{Entry, Kind, Literal},
     words::{cut, nearest, quoted_list},
 };
@@ -176,7 +176,8 @@ impl<'a> Strange<'a> {
             let missing = nearest(&entry.key, self.missing.iter().copied());
             explained.extend(missing);
             // Without a required one the call is refused anyway.
-            let severity = if missing.is_some() { Severity::Error } else { Severity::Warning };
+            let severity =
+                if missing.is_some() { CheckSeverity::Error } else { CheckSeverity::Warning };
             if let Some(meant) = missing.or_else(|| self.meant(entry)) {
                 let message = self.no_such(entry);
                 let hint = Some(format!("did you mean `{}`?", cut(meant)));

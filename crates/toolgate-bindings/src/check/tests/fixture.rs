@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use crate::check::{Checked, Found, Language, Lookup, Severity, check, typescript::NOT_RETURNED};
+use crate::check::{
+    CheckSeverity, Checked, Language, Lookup, LookupResult, check, typescript::NOT_RETURNED,
+};
 
 /// What an engine would give a script.
 pub(super) const GLOBALS: &[&str] =
@@ -33,17 +35,17 @@ impl Fake {
 }
 
 impl Lookup for Fake {
-    fn look_up(&mut self, names: &[String]) -> Vec<Found> {
+    fn look_up(&mut self, names: &[String]) -> Vec<LookupResult> {
         self.asked.push(names.to_vec());
         let answer = |name: &String| {
             if let Some((name, schema)) = self.tools.iter().find(|(known, _)| known == name) {
                 let input_schema = serde_json::value::to_raw_value(schema).unwrap();
-                return Found::Tool { name: name.clone(), input_schema };
+                return LookupResult::Tool { name: name.clone(), input_schema };
             }
             let is_like = |known: &str| strsim::jaro_winkler(known, name) > 0.9;
             let known = self.tools.iter().map(|(known, _)| known.clone());
             let nearest = known.filter(|known| is_like(known)).take(3).collect();
-            Found::Unknown { name: name.clone(), nearest }
+            LookupResult::Unknown { name: name.clone(), nearest }
         };
         names.iter().map(answer).collect()
     }
@@ -57,7 +59,7 @@ pub(super) fn found(language: Language, source: &str) -> Vec<String> {
     // Scripts in tables are short: most end with the call that they are about.
     let findings = checked.findings.iter().filter(|finding| finding.message != NOT_RETURNED);
     let short = findings.map(|finding| {
-        let mark = if finding.severity == Severity::Warning { "?" } else { "" };
+        let mark = if finding.severity == CheckSeverity::Warning { "?" } else { "" };
         format!("{}{mark} {}", finding.line, finding.message)
     });
     short.collect()

@@ -7,7 +7,7 @@ use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 use serde_json::{Map, Value, json};
 
 use super::fixture::Fake;
-use crate::check::{Finding, Language, Severity};
+use crate::check::{CheckFinding, CheckSeverity, Language};
 
 const KEYS: [&str; 4] = ["name", "names", "count", "z"];
 
@@ -127,9 +127,9 @@ fn as_python(value: &Value) -> String {
     }
 }
 
-fn errors(language: Language, schema: &Value, source: &str) -> Vec<Finding> {
+fn errors(language: Language, schema: &Value, source: &str) -> Vec<CheckFinding> {
     let checked = Fake::with("make_it", schema.clone()).check(language, source);
-    let errors = checked.findings.into_iter().filter(|one| one.severity == Severity::Error);
+    let errors = checked.findings.into_iter().filter(|one| one.severity == CheckSeverity::Error);
     errors.collect()
 }
 

@@ -5,10 +5,10 @@ use oxc_span::GetSpan;
 
 use super::{Call, Script, literals::Literals};
 use crate::check::{
-    Language, Severity, arguments,
+    CheckSeverity, Language,
     finding::Report,
     literal::Kind,
-    lookup::{Tool, Tools},
+    lookup::{Tool, Tools, check_arguments, no_arguments},
     words::cut,
 };
 
@@ -95,9 +95,9 @@ pub(super) fn check(
     }
     let offset = call.callee.offset;
     let Some(first) = given.first() else {
-        arguments::check(
+        check_arguments(
             tool,
-            &arguments::none(offset),
+            &no_arguments(offset),
             offset,
             Language::TypeScript,
             &tools.budget,
@@ -110,22 +110,22 @@ pub(super) fn check(
     if let Some(second) = given.get(1) {
         // One that is an object works; what comes after it is not looked at.
         let severity = match literal.kind {
-            Kind::Object { .. } | Kind::Unknown => Severity::Warning,
-            _ => Severity::Error,
+            Kind::Object { .. } | Kind::Unknown => CheckSeverity::Warning,
+            _ => CheckSeverity::Error,
         };
         let message =
             format!("`{}` takes one object, not {} arguments", cut(&tool.name), given.len());
         report.add(severity, second.span().start as usize, message, usage(tool));
-        if severity == Severity::Error {
+        if severity == CheckSeverity::Error {
             return;
         }
     }
     match literal.kind {
         Kind::Unknown => {}
         Kind::Undefined => {
-            arguments::check(
+            check_arguments(
                 tool,
-                &arguments::none(offset),
+                &no_arguments(offset),
                 offset,
                 Language::TypeScript,
                 &tools.budget,
@@ -133,7 +133,7 @@ pub(super) fn check(
             );
         }
         Kind::Object { .. } => {
-            arguments::check(tool, &literal, offset, Language::TypeScript, &tools.budget, report);
+            check_arguments(tool, &literal, offset, Language::TypeScript, &tools.budget, report);
         }
         Kind::Null | Kind::Boolean(_) | Kind::Number(_) | Kind::Text(_) | Kind::Array { .. } => {
             let message = format!("`{}` takes one object", cut(&tool.name));

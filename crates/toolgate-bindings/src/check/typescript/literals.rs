@@ -4,15 +4,21 @@ use oxc_ast::{
     AstKind,
     ast::{
         ArrayExpression, ArrayExpressionElement, BinaryExpression, Expression, ObjectExpression,
-        ObjectPropertyKind, PropertyKind, TemplateLiteral, UnaryExpression,
+        ObjectPropertyKind, Program, PropertyKind, Statement, TemplateLiteral, UnaryExpression,
         VariableDeclarationKind,
     },
 };
+use oxc_semantic::NodeId;
 use oxc_span::GetSpan;
 use oxc_syntax::operator::{BinaryOperator, UnaryOperator};
 
 use super::{Script, calls::is_free};
-use crate::check::literal::{Entries, Entry, Kind, Literal, MAX_DEPTH};
+use crate::check::{
+    CheckSeverity,
+    finding::Report,
+    literal::{Entries, Entry, Kind, Literal, MAX_DEPTH},
+    names::Hiding,
+};
 
 /// Reads literals of one script.
 pub(super) struct Literals<'s, 'a> {
@@ -191,4 +197,107 @@ fn template_text(template: &TemplateLiteral<'_>) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// What is said of such a line.
+pub(in crate::check) const NOT_RETURNED: &str = "this value is not returned";
+
+/// Warns where a script hands nothing over and ends with an expression, as in a console that would
+/// show it. A script that cannot run has other worries.
+pub(super) fn check_value(program: &Program<'_>, script: &Script<'_, '_>, report: &mut Report<'_>) {
+    let Some(Statement::ExpressionStatement(last)) = program.body.last() else { return };
+    if report.has_errors() || !is_value(&last.expression) || hands_over(script) {
+        return;
+    }
+    let hint = "a script's value is what it returns: write `return …`".to_owned();
+    let offset = last.span.start as usize;
+    report.add(CheckSeverity::Warning, offset, NOT_RETURNED.to_owned(), Some(hint));
+}
+
+/// Whether an expression may be there for its value.
+fn is_value(expression: &Expression<'_>) -> bool {
+    match expression.get_inner_expression() {
+        Expression::AssignmentExpression(_) | Expression::UpdateExpression(_) => false,
+        Expression::UnaryExpression(unary) => {
+            !matches!(unary.operator, UnaryOperator::Void | UnaryOperator::Delete)
+        }
+        Expression::CallExpression(call) => match call.callee.get_inner_expression() {
+            Expression::StaticMemberExpression(member) => {
+                !matches!(member.property.name.as_str(), "forEach" | "push")
+            }
+            Expression::Identifier(name) => {
+                !matches!(name.name.as_str(), "setTimeout" | "setInterval" | "queueMicrotask")
+            }
+            _ => true,
+        },
+        _ => true,
+    }
+}
+
+/// Whether a script returns, prints or emits something, or ends itself.
+fn hands_over(script: &Script<'_, '_>) -> bool {
+    let speaks =
+        script.references.iter().any(|(name, _)| matches!(*name, "console" | "emit" | "process"));
+    let nodes = script.semantic.nodes();
+    let mut functions: Vec<_> = nodes
+        .iter()
+        .filter(|node| {
+            matches!(node.kind(), AstKind::Function(_) | AstKind::ArrowFunctionExpression(_))
+        })
+        .map(|node| node.kind().span())
+        .collect();
+    functions.sort_by_key(|span| span.start);
+    // Those within others add nothing.
+    let mut outermost: Vec<oxc_span::Span> = Vec::new();
+    for span in functions {
+        if outermost.last().is_none_or(|last| last.end <= span.start) {
+            outermost.push(span);
+        }
+    }
+    let is_outside = |start: u32| {
+        let before = outermost.partition_point(|span| span.start <= start);
+        before.checked_sub(1).is_none_or(|index| outermost[index].end <= start)
+    };
+    speaks
+        || nodes.iter().any(|node| {
+            matches!(node.kind(), AstKind::ReturnStatement(found) if is_outside(found.span.start))
+        })
+}
+
+/// A call is looked for so far above a name.
+const MAX_STEPS: usize = 100;
+
+/// The variables that are called in their own initial value, whatever they are called.
+pub(super) fn collect_hidings(script: &Script<'_, '_>) -> Vec<Hiding> {
+    let semantic = script.semantic;
+    let scoping = semantic.scoping();
+    let mut hidings = Vec::new();
+    for symbol in scoping.symbol_ids() {
+        let declaration = scoping.symbol_declaration(symbol);
+        if !matches!(semantic.nodes().kind(declaration), AstKind::VariableDeclarator(_)) {
+            continue;
+        }
+        let mut references = scoping.get_resolved_references(symbol);
+        if references.any(|reference| is_called(reference.node_id(), declaration, script)) {
+            let name = scoping.symbol_name(symbol).to_owned();
+            hidings.push(Hiding { name, offset: scoping.symbol_span(symbol).start as usize });
+        }
+    }
+    hidings
+}
+
+/// Whether a name is called while the declaration that it is in is evaluated.
+fn is_called(name: NodeId, declaration: NodeId, script: &Script<'_, '_>) -> bool {
+    let nodes = script.semantic.nodes();
+    let span = nodes.kind(name).span();
+    let parent = nodes.parent_kind(name);
+    if !matches!(parent, AstKind::CallExpression(call) if call.callee.span() == span) {
+        return false;
+    }
+    let above = nodes.ancestor_ids(name).take(MAX_STEPS);
+    let mut above = above.take_while(|node| {
+        // What is in a function happens later.
+        !matches!(nodes.kind(*node), AstKind::Function(_) | AstKind::ArrowFunctionExpression(_))
+    });
+    above.any(|node| node == declaration)
 }

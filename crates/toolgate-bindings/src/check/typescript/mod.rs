@@ -1,15 +1,10 @@
 //! TypeScript and JavaScript.
 
-mod advice;
 mod calls;
-mod fate;
-mod hiding;
 mod literals;
-mod modules;
 mod names;
 mod promises;
 mod strip;
-mod value;
 
 use std::collections::HashSet;
 
@@ -21,7 +16,7 @@ use oxc_span::SourceType;
 
 use self::calls::Callee;
 #[cfg(test)]
-pub(super) use self::value::NOT_RETURNED;
+pub(super) use self::literals::NOT_RETURNED;
 use super::{
     Language, Outcome,
     finding::Report,
@@ -69,13 +64,13 @@ pub(super) fn check(
         return None;
     }
     let script = Script::new(&built.semantic);
-    modules::check(&parsed.program, &script, report);
+    names::check_modules(&parsed.program, &script, report);
     let mut names = names::collect(&script, globals);
-    let hidings = hiding::collect(&script);
+    let hidings = literals::collect_hidings(&script);
     names.mentions.extend(hidings.iter().map(|hiding| hiding.name.clone()));
     let knowledge = Knowledge {
         language: Language::TypeScript,
-        advice: advice::advice,
+        advice: names::advice,
         own: built.semantic.scoping().symbol_names().collect(),
     };
     let tools = Tools::ask(&names.to_ask(&knowledge), lookup);
@@ -87,7 +82,7 @@ pub(super) fn check(
         calls::check(call, &script, &tools, report);
     }
     promises::check(&own, &script, report);
-    value::check(&parsed.program, &script, report);
+    literals::check_value(&parsed.program, &script, report);
     Some(Outcome {
         source: strip::strip(&parsed.program, text),
         tools: tools.used(names.tool_names()),

@@ -1,6 +1,9 @@
 //! Names that a script uses and does not declare.
 
-use oxc_ast::{AstKind, ast::Expression};
+use oxc_ast::{
+    AstKind,
+    ast::{Expression, ImportOrExportKind, Program, Statement},
+};
 use oxc_semantic::NodeId;
 use oxc_span::GetSpan;
 use oxc_syntax::operator::{BinaryOperator, UnaryOperator};
@@ -9,7 +12,11 @@ use super::{
     Script,
     calls::{TOOLS, Way},
 };
-use crate::check::names::{Name, Names, Role};
+use crate::check::{
+    finding::Report,
+    names::{Advice, Name, Names, Role},
+    words::cut,
+};
 
 /// What every engine has, whatever else it says it has.
 #[rustfmt::skip]
@@ -109,3 +116,121 @@ fn add_use(name: &mut Name, script: &Script<'_, '_>, node: NodeId) {
     };
     name.add(span.start as usize, role);
 }
+
+pub(super) fn check_modules(
+    program: &Program<'_>,
+    script: &Script<'_, '_>,
+    report: &mut Report<'_>,
+) {
+    for statement in &program.body {
+        match statement {
+            Statement::ImportDeclaration(import)
+                if import.import_kind == ImportOrExportKind::Value =>
+            {
+                let offset = import.span.start as usize;
+                report.error(offset, no_module(&import.source.value), no_import());
+            }
+            Statement::TSImportEqualsDeclaration(import) => {
+                report.error(import.span.start as usize, "a script has no modules", no_import());
+            }
+            Statement::ExportDefaultDeclaration(export) => {
+                report.error(export.span.start as usize, NO_EXPORTS, no_export());
+            }
+            Statement::ExportNamedDeclaration(export)
+                if export.export_kind == ImportOrExportKind::Value =>
+            {
+                report.error(export.span.start as usize, NO_EXPORTS, no_export());
+            }
+            Statement::ExportFromDeclaration(export) => {
+                report.error(export.span.start as usize, NO_EXPORTS, no_export());
+            }
+            Statement::ExportAllDeclaration(export) => {
+                report.error(export.span.start as usize, NO_EXPORTS, no_export());
+            }
+            Statement::TSExportAssignment(export) => {
+                report.error(export.span.start as usize, NO_EXPORTS, no_export());
+            }
+            _ => {}
+        }
+    }
+    for node in script.semantic.nodes().iter() {
+        match node.kind() {
+            AstKind::ImportExpression(import) => {
+                report.error(import.span.start as usize, "a script has no modules", no_import());
+            }
+            AstKind::Decorator(decorator) => {
+                let message = "decorators are not understood";
+                let hint = "call the function yourself".to_owned();
+                report.error(decorator.span.start as usize, message, hint);
+            }
+            _ => {}
+        }
+    }
+}
+
+const NO_EXPORTS: &str = "a script exports nothing";
+
+fn no_module(name: &str) -> String {
+    format!("there is no module `{}`: a script has none", cut(name))
+}
+
+fn no_import() -> String {
+    "all tools are functions already: call them without an import; what a library would do, \
+     write yourself"
+        .to_owned()
+}
+
+fn no_export() -> String {
+    "end with `return` and the value".to_owned()
+}
+
+/// What to say about a name that is known from Node, Deno or a browser.
+pub(super) fn advice(name: &str, _: &Role) -> Option<Advice> {
+    let (is_stub, message, hint) = match name {
+        "fetch" | "XMLHttpRequest" | "WebSocket" | "EventSource" => (true, NETWORK, CALL_A_TOOL),
+        "axios" | "got" | "ky" | "superagent" | "request" => (false, NETWORK, CALL_A_TOOL),
+        "require" => (true, "a script has no modules", NO_REQUIRE),
+        // Where an engine has some of it, nothing is said here.
+        "process" => (false, SYSTEM, PROCESS),
+        "Deno" | "Bun" => (true, SYSTEM, PROCESS),
+        "fs" | "child_process" | "os" => (false, SYSTEM, CALL_A_TOOL),
+        "path" => (false, "a script has no modules", "write the path as text"),
+        "Buffer" => {
+            (false, "there is no `Buffer`", "use `TextEncoder`, `TextDecoder`, `btoa` and `atob`")
+        }
+        "window" | "document" | "localStorage" | "sessionStorage" | "alert" | "prompt"
+        | "navigator" => {
+            (false, "a script runs in no browser", "`return` the result, or `console.log` it")
+        }
+        "module" | "exports" | "__dirname" | "__filename" => {
+            (false, "a script is no module", "end with `return` and the value")
+        }
+        "print" => (
+            false,
+            "there is no `print`",
+            "write `console.log(…)`; if it is Python, set `language` to \"python\"",
+        ),
+        "mcp" | "client" | "server" => (
+            false,
+            "there is no client to call tools with",
+            "call tools as functions: `name({ … })`",
+        ),
+        "callTool" => (
+            false,
+            "there is no `callTool`",
+            "call tools as functions: `name({ … })`; `await call_tool({ name, arguments })` calls \
+             one by its name",
+        ),
+        "_" | "lodash" | "moment" | "dayjs" => {
+            (false, "a script has no libraries", "write what it would do yourself")
+        }
+        _ => return None,
+    };
+    Some(Advice { message, hint, is_stub, is_import: false })
+}
+
+const NETWORK: &str = "a script has no network";
+const SYSTEM: &str = "a script has no files, no processes and no environment";
+const CALL_A_TOOL: &str = "call a tool; `await search_tools({ query })` finds one";
+const PROCESS: &str = "call a tool; end with `return` and the value";
+const NO_REQUIRE: &str = "all tools are functions already: call them without `require`";

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use toolgate_catalog::Tool;
 use toolgate_host::{Connect, Host, HostSettings};
 use toolgate_policy::{
-    FlowMode, LabelSet, Mode, NamePattern, Origin, Policy, PolicySettings, READING, Rule, Target,
-    ToolPattern, Trust, definitions::shown, request_as_tool,
+    FlowMode, LabelSet, Mode, NamePattern, Policy, PolicySettings, READING, Rule, RuleOrigin,
+    RuleTarget, ToolPattern, Trust, definitions::shown, request_as_tool,
 };
 
 use crate::{
@@ -28,6 +28,7 @@ pub(super) async fn show(
     let loaded = load::load(globals)?;
     load::report(&loaded, printer);
     let settings = loaded.policy();
+    let audit = &loaded.configuration.audit;
     let labels = labels(settings);
     let policy = Policy::new(settings.clone());
     let known = Known::of(&loaded, &policy).await;
@@ -36,7 +37,7 @@ pub(super) async fn show(
     let rules = policy
         .rules()
         .iter()
-        .filter(|rule| !(is_idle && matches!(rule.origin, Origin::BuiltIn(_))));
+        .filter(|rule| !(is_idle && matches!(rule.origin, RuleOrigin::BuiltIn(_))));
     if as_json {
         let rules: Vec<Value> = rules.map(|rule| row(rule, known.matches(rule))).collect();
         let labels = labels.iter().map(|(target, labels)| {
@@ -48,7 +49,13 @@ pub(super) async fn show(
             "default": settings.mode, "claims": settings.claims, "flow": settings.flow,
             "newTools": settings.new_tools, "findings": settings.findings, "rules": rules,
             "labels": labels.collect::<Vec<_>>(), "trusted": trusted(settings),
-            "audit": loaded.configuration.audit,
+            "audit": {
+                "enabled": audit.enabled,
+                "arguments": audit.arguments,
+                "required": audit.required,
+                "maxMegabytes": audit.max_megabytes,
+                "keepFiles": audit.keep_files,
+            },
         }))?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -142,17 +149,17 @@ fn row(rule: &Rule, matches: Option<bool>) -> Value {
 }
 
 /// What is said of data: by pattern, at servers, at tools.
-fn labels(policy: &PolicySettings) -> Vec<(Target, LabelSet)> {
+fn labels(policy: &PolicySettings) -> Vec<(RuleTarget, LabelSet)> {
     let mut labels = policy.labels.clone();
     for (name, server) in &policy.servers {
-        let of_server = Target {
+        let of_server = RuleTarget {
             server: Some(NamePattern::Exactly(name.as_str().into())),
-            ..Target::default()
+            ..RuleTarget::default()
         };
         for (tool, settings) in &server.tools {
             if let Some(own) = settings.labels {
                 let tool = Some(ToolPattern::own_name(tool));
-                labels.push((Target { tool, ..of_server.clone() }, own));
+                labels.push((RuleTarget { tool, ..of_server.clone() }, own));
             }
         }
         if !server.labels.is_empty() {

@@ -27,9 +27,10 @@ pub(super) async fn host(flow: FlowMode) -> Host {
     // What is fetched is untrusted; the address that is fetched leaves the house.
     let mut web_tools = ServerPolicy { labels: untrusted, ..ServerPolicy::default() };
     let both: LabelSet = [Label::Untrusted, Label::Egress].into_iter().collect();
-    web_tools
-        .tools
-        .insert("get".into(), toolgate_policy::ToolSettings { approval: None, labels: Some(both) });
+    web_tools.tools.insert(
+        "get".into(),
+        toolgate_policy::ToolPolicySettings { approval: None, labels: Some(both) },
+    );
     for (fixture, labels) in &servers {
         let said = ServerPolicy { labels: *labels, ..ServerPolicy::default() };
         policy.servers.insert(fixture.name.as_str().into(), said);

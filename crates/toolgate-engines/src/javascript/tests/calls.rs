@@ -1,7 +1,7 @@
 //! Tools as functions.
 
 use super::{assert_failures, assert_values, failure, run, value};
-use crate::{FailureKind, Outcome};
+use crate::{EngineOutcome, FailureKind};
 
 #[test]
 fn a_call_returns_what_the_tool_gave() {
@@ -117,7 +117,7 @@ fn calls_may_be_answered_in_any_order() {
 #[test]
 fn what_nobody_awaits_still_happens_and_fails() {
     let unawaited = run("[1, 2, 3].forEach(async (i) => { await echo({ i }); console.log(i); })");
-    assert!(matches!(unawaited.outcome, Outcome::Value(None)));
+    assert!(matches!(unawaited.outcome, EngineOutcome::Value(None)));
     assert_eq!(unawaited.calls.len(), 3);
     assert_eq!(unawaited.output.lines().count(), 3);
     assert_failures(&[

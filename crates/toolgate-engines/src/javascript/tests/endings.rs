@@ -1,7 +1,7 @@
 //! How scripts fail.
 
 use super::{LIMITS, assert_failures, failure, failure_of, run, run_with, value};
-use crate::{FailureKind, Outcome, Position};
+use crate::{EngineOutcome, FailureKind, ScriptPosition};
 
 #[test]
 fn what_is_not_javascript_is_found_where_it_is() {
@@ -21,7 +21,7 @@ fn what_is_not_javascript_is_found_where_it_is() {
         assert!(failure.message.starts_with("SyntaxError: "), "{source}: {}", failure.message);
         let position = failure.stack.first().map(|frame| frame.position);
         if column > 0 {
-            assert_eq!(position, Some(Position { line, column }), "{source}: {failure:?}");
+            assert_eq!(position, Some(ScriptPosition { line, column }), "{source}: {failure:?}");
         }
     }
     assert_eq!(failure("const \0 = 1").kind, FailureKind::Syntax);
@@ -51,7 +51,7 @@ fn columns_count_characters_also_on_the_first_line() {
         [("null.x", 1, 1), ("'äöü'; missing()", 1, 8), ("\n'äöü😀'; missing()", 2, 9)]
     {
         let failure = failure(source);
-        assert_eq!(failure.stack[0].position, Position { line, column }, "{source}");
+        assert_eq!(failure.stack[0].position, ScriptPosition { line, column }, "{source}");
     }
     assert_eq!(
         value("function f() { return new Error('x').stack }\nreturn f()"),
@@ -134,7 +134,7 @@ fn a_script_may_end_itself() {
         "echo({}).then(() => process.exit()).finally(() => console.log('on')); return 1",
     ] {
         let run = run(source);
-        assert!(matches!(run.outcome, Outcome::Value(None)), "{source}\n{:?}", run.outcome);
+        assert!(matches!(run.outcome, EngineOutcome::Value(None)), "{source}\n{:?}", run.outcome);
         assert_eq!(run.output, "", "{source}");
     }
     let message = "the script ended itself with exit code 1";

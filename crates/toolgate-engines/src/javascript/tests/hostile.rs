@@ -1,9 +1,9 @@
 //! Scripts that want more than they may have, or that rewrite the language.
 
 use super::{assert_failures, assert_values, failure_of, run, run_with, value, world};
-use crate::{FailureKind, Limits, Outcome};
+use crate::{EngineLimits, EngineOutcome, FailureKind};
 
-const SMALL: Limits = Limits { memory_bytes: 8 << 20, ..world::LIMITS };
+const SMALL: EngineLimits = EngineLimits { memory_bytes: 8 << 20, ..world::LIMITS };
 
 #[test]
 fn memory_has_an_end() {
@@ -29,8 +29,11 @@ fn memory_has_an_end() {
 
 #[test]
 fn less_memory_than_the_engine_needs_is_raised_to_that() {
-    let tiny = Limits { memory_bytes: 0, stack_bytes: 0 };
-    assert!(matches!(run_with("return 1", tiny, usize::MAX).outcome, Outcome::Value(Some(_))));
+    let tiny = EngineLimits { memory_bytes: 0, stack_bytes: 0 };
+    assert!(matches!(
+        run_with("return 1", tiny, usize::MAX).outcome,
+        EngineOutcome::Value(Some(_))
+    ));
 }
 
 #[test]
@@ -127,7 +130,11 @@ fn a_rewritten_language_stays_the_scripts_own() {
         let expected = ("echo".to_owned(), r#"{"a":1}"#.to_owned());
         assert_eq!(run.calls, [expected.clone(), expected], "{tampering}\n{:?}", run.outcome);
         assert!(run.output.starts_with("out "), "{tampering}: {:?} {:?}", run.output, run.outcome);
-        assert!(matches!(run.outcome, Outcome::Value(None)), "{tampering}: {:?}", run.outcome);
+        assert!(
+            matches!(run.outcome, EngineOutcome::Value(None)),
+            "{tampering}: {:?}",
+            run.outcome
+        );
     }
 }
 

@@ -1,7 +1,7 @@
 //! What scripts may write, and what becomes of values.
 
 use super::{assert_failures, assert_values, run};
-use crate::{FailureKind, Outcome};
+use crate::{EngineOutcome, FailureKind};
 
 #[test]
 fn a_script_is_the_body_of_an_async_function() {
@@ -41,7 +41,7 @@ fn a_script_is_the_body_of_an_async_function() {
         "return () => 1",
         "return Symbol('x')",
     ] {
-        assert!(matches!(run(source).outcome, Outcome::Value(None)), "{source}");
+        assert!(matches!(run(source).outcome, EngineOutcome::Value(None)), "{source}");
     }
 }
 

@@ -11,13 +11,13 @@ mod round_trip;
 mod world;
 
 use self::world::{LIMITS, Run, run, run_with};
-use crate::{Failure, FailureKind, Outcome};
+use crate::{EngineOutcome, FailureKind, ScriptFailure};
 
 /// The JSON that a script returned.
 #[track_caller]
 fn value(source: &str) -> String {
     match run(source).outcome {
-        Outcome::Value(Some(json)) => json.get().to_owned(),
+        EngineOutcome::Value(Some(json)) => json.get().to_owned(),
         other => panic!("{source}\nhas no value: {other:?}"),
     }
 }
@@ -32,15 +32,15 @@ fn assert_values(cases: &[(&str, &str)]) {
 
 /// How a script failed.
 #[track_caller]
-fn failure(source: &str) -> Failure {
+fn failure(source: &str) -> ScriptFailure {
     failure_of(source, run(source))
 }
 
 #[track_caller]
-fn failure_of(source: &str, run: Run) -> Failure {
+fn failure_of(source: &str, run: Run) -> ScriptFailure {
     match run.outcome {
-        Outcome::Failed(failure) => failure,
-        other @ Outcome::Value(_) => panic!("{source}\ndid not fail: {other:?}"),
+        EngineOutcome::Failed(failure) => failure,
+        other @ EngineOutcome::Value(_) => panic!("{source}\ndid not fail: {other:?}"),
     }
 }
 

@@ -5,14 +5,14 @@ use std::{cell::RefCell, collections::VecDeque, rc::Rc, time::Duration};
 use serde_json::value::RawValue;
 
 use crate::{
-    Beginning, Call, Closed, Completion, Engine, Function, Limits, Outcome, Script, Stream, Thrown,
-    World, javascript::JavaScript,
+    Completion, Engine, EngineCall, EngineLimits, EngineOutcome, EngineScript, Function,
+    HostClosed, RunSeed, Stream, ToolException, World, javascript::JavaScript,
 };
 
 /// What a run left behind.
 #[derive(Debug)]
 pub(super) struct Run {
-    pub(super) outcome: Outcome,
+    pub(super) outcome: EngineOutcome,
     pub(super) output: String,
     pub(super) complaints: String,
     pub(super) calls: Vec<(String, String)>,
@@ -34,13 +34,14 @@ struct Seen {
 /// Answers calls by their names, in no time; nobody sleeps in it.
 struct FakeWorld {
     seen: Rc<RefCell<Seen>>,
-    waiting: VecDeque<Call>,
+    waiting: VecDeque<EngineCall>,
     /// After this many calls nobody is there any more.
     closes_after: usize,
     now: Duration,
 }
 
-pub(super) const LIMITS: Limits = Limits { memory_bytes: 64 << 20, stack_bytes: 512 << 10 };
+pub(super) const LIMITS: EngineLimits =
+    EngineLimits { memory_bytes: 64 << 20, stack_bytes: 512 << 10 };
 
 /// The names of the functions that every script here is given.
 const FUNCTIONS: &[&str] = &["echo", "fail", "text", "last", "never"];
@@ -49,7 +50,7 @@ pub(super) fn run(source: &str) -> Run {
     run_with(source, LIMITS, usize::MAX)
 }
 
-pub(super) fn run_with(source: &str, limits: Limits, closes_after: usize) -> Run {
+pub(super) fn run_with(source: &str, limits: EngineLimits, closes_after: usize) -> Run {
     let functions: Vec<Function> = FUNCTIONS
         .iter()
         .map(|name| Function { name: (*name).to_owned(), parameters: vec!["value".to_owned()] })
@@ -62,17 +63,17 @@ pub(super) fn run_with(source: &str, limits: Limits, closes_after: usize) -> Run
         now: Duration::ZERO,
     };
     let engine = Box::new(JavaScript::new().expect("the engine starts"));
-    let script = Script { source, functions: &functions };
+    let script = EngineScript { source, functions: &functions };
     let outcome = engine.run(&script, &limits, &mut world);
     let Seen { output, complaints, calls, blocks, most_at_once } = seen.take();
     Run { outcome, output, complaints, calls, blocks, most_at_once }
 }
 
 impl World for FakeWorld {
-    fn submit(&mut self, call: Call) -> Result<(), Closed> {
+    fn submit(&mut self, call: EngineCall) -> Result<(), HostClosed> {
         let mut seen = self.seen.borrow_mut();
         if seen.calls.len() >= self.closes_after {
-            return Err(Closed);
+            return Err(HostClosed);
         }
         seen.calls.push((call.name.clone(), call.arguments.get().to_owned()));
         // `last` is answered after all that were made before it and right after it.
@@ -85,7 +86,7 @@ impl World for FakeWorld {
         Ok(())
     }
 
-    fn wait(&mut self, deadline: Option<Duration>) -> Result<Option<Completion>, Closed> {
+    fn wait(&mut self, deadline: Option<Duration>) -> Result<Option<Completion>, HostClosed> {
         let Some(call) = self.waiting.pop_front() else {
             self.now = self.now.max(deadline.expect("waits for nothing"));
             return Ok(None);
@@ -93,7 +94,7 @@ impl World for FakeWorld {
         Ok(Some(Completion { id: call.id, outcome: answer(&call) }))
     }
 
-    fn more(&mut self) -> Result<Option<Completion>, Closed> {
+    fn more(&mut self) -> Result<Option<Completion>, HostClosed> {
         Ok(None)
     }
 
@@ -101,8 +102,8 @@ impl World for FakeWorld {
         self.now
     }
 
-    fn beginning(&self) -> Beginning {
-        Beginning { unix: Duration::from_hours(24 * 365 * 55), seed: 7 }
+    fn beginning(&self) -> RunSeed {
+        RunSeed { unix: Duration::from_hours(24 * 365 * 55), seed: 7 }
     }
 
     fn write(&mut self, stream: Stream, text: &str) {
@@ -118,8 +119,9 @@ impl World for FakeWorld {
     }
 }
 
-fn answer(call: &Call) -> Result<Box<RawValue>, Thrown> {
-    let thrown = |message: &str| Thrown { tool: call.name.clone(), message: message.to_owned() };
+fn answer(call: &EngineCall) -> Result<Box<RawValue>, ToolException> {
+    let thrown =
+        |message: &str| ToolException { tool: call.name.clone(), message: message.to_owned() };
     match call.name.as_str() {
         "echo" | "last" => Ok(call.arguments.clone()),
         "fail" => Err(thrown("the disk is full")),

@@ -1,6 +1,9 @@
 //! Attributes: of modules, of what Monty's types do not have, of methods that are not called.
 
-use ruff_python_ast::{Expr, ExprAttribute, visitor::Visitor};
+use ruff_python_ast::{
+    Expr, ExprAttribute, ExprCall, ExprCompare, Operator, Stmt, StmtAnnAssign, StmtClassDef,
+    visitor::Visitor,
+};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::{Rewriter, inside};
@@ -123,4 +126,167 @@ impl<'a> Rewriter<'a> {
             self.edits.close(expression, ".__members__.values()");
         }
     }
+}
+
+impl<'a> Rewriter<'a> {
+    /// An operand. Monty does not add or subtract truth values.
+    pub(super) fn operand(&mut self, operand: &'a Expr, operator: Operator) {
+        let differs = matches!(operator, Operator::Add | Operator::Sub | Operator::Mod);
+        if differs && self.bindings.may_be_truth(operand) {
+            self.as_number(operand);
+        } else {
+            self.visit_expr(operand);
+        }
+    }
+
+    /// What is added to a variable. An item of a tool's result may well be a truth value.
+    pub(super) fn added(&mut self, value: &'a Expr, operator: Operator) {
+        let is_item = match value {
+            Expr::Subscript(subscript) => subscript.slice.is_string_literal_expr(),
+            Expr::Call(call) => call.func.as_attribute_expr().is_some_and(|f| &f.attr == "get"),
+            _ => false,
+        };
+        if is_item && matches!(operator, Operator::Add | Operator::Sub) {
+            self.as_number(value);
+        } else {
+            self.operand(value, operator);
+        }
+    }
+
+    /// `sum(…)` and `round(…, n)`. Says whether it was one.
+    pub(super) fn number_call(&mut self, call: &'a ExprCall) -> bool {
+        let name = call.func.as_name_expr().map(|name| name.id.as_str());
+        let function = match name {
+            Some("sum") => "_tg_sum",
+            Some("round") if call.arguments.len() > 1 => "_tg_round",
+            _ => return false,
+        };
+        if !self.bindings.is_built_in(name.unwrap_or_default()) {
+            return false;
+        }
+        self.need("<numbers>");
+        self.edits.replace(call.func.range(), function);
+        self.visit_arguments(&call.arguments);
+        true
+    }
+
+    /// `a < b`, where a member of an enumeration may be compared like its value.
+    pub(super) fn comparison(&mut self, comparison: &'a ExprCompare) {
+        use ruff_python_ast::CmpOp::{Gt, GtE, Lt, LtE};
+        let ordered = comparison.ops.iter().all(|op| matches!(op, Gt | GtE | Lt | LtE));
+        for operand in std::iter::once(&*comparison.left).chain(&comparison.comparators) {
+            if ordered && !operand.is_literal_expr() {
+                self.need("<classes>");
+                self.edits.open(operand, "_tg_value(");
+                self.visit_expr(operand);
+                self.edits.close(operand, ")");
+            } else {
+                self.visit_expr(operand);
+            }
+        }
+    }
+
+    fn as_number(&mut self, expression: &'a Expr) {
+        self.need("<numbers>");
+        self.edits.open(expression, "_tg_number(");
+        self.visit_expr(expression);
+        self.edits.close(expression, ")");
+    }
+}
+
+/// What stands for an argument that was not given.
+const MISSING: &str = "_tg_missing";
+
+impl<'a> Rewriter<'a> {
+    /// Writes out the methods of a data class, if it has fields that Monty would refuse.
+    pub(super) fn record(&mut self, class: &'a StmtClassDef) {
+        let fields: Vec<&StmtAnnAssign> = class
+            .body
+            .iter()
+            .filter_map(|member| match member {
+                Stmt::AnnAssign(field) if field.target.is_name_expr() => Some(field),
+                _ => None,
+            })
+            .collect();
+        if !fields.iter().any(|field| field_call(field).is_some()) {
+            return;
+        }
+        self.need("<records>");
+        for decorator in &class.decorator_list {
+            if self.text(decorator).contains("dataclass") {
+                self.edits.replace(decorator.range(), "");
+            }
+        }
+        let mut parameters = String::new();
+        let mut statements = Vec::new();
+        let mut names = Vec::new();
+        for field in &fields {
+            let name = self.text(&*field.target).to_owned();
+            let default = self.default(field);
+            parameters.push_str(", ");
+            parameters.push_str(&name);
+            statements.push(match &default {
+                Some(default) => {
+                    parameters.push('=');
+                    parameters.push_str(MISSING);
+                    format!("self.{name} = {default} if {name} is {MISSING} else {name}")
+                }
+                None => format!("self.{name} = {name}"),
+            });
+            if field_call(field).is_some() {
+                self.edits.replace(field.range(), format!("{name} = None"));
+            }
+            names.push(format!("'{name}'"));
+        }
+        let has = |wanted: &str| {
+            class.body.iter().any(|m| m.as_function_def_stmt().is_some_and(|f| &f.name == wanted))
+        };
+        if has("__post_init__") {
+            statements.push("self.__post_init__()".to_owned());
+        }
+        let names = names.join(", ");
+        self.append(
+            &class.body,
+            &format!("def __init__(self{parameters}): {}", statements.join("; ")),
+        );
+        if !has("__repr__") {
+            self.append(
+                &class.body,
+                &format!(
+                    "def __repr__(self): return _tg_record(self, '{}', [{names}])",
+                    class.name
+                ),
+            );
+        }
+        if !has("__eq__") {
+            self.append(
+                &class.body,
+                &format!("def __eq__(self, other): return _tg_same(self, other, [{names}])"),
+            );
+        }
+        self.append(&class.body, &format!("__dataclass_fields__ = [{names}]"));
+    }
+
+    fn default(&self, field: &StmtAnnAssign) -> Option<String> {
+        let value = field.value.as_deref()?;
+        let Some(call) = field_call(field) else { return Some(self.text(value).to_owned()) };
+        call.arguments.keywords.iter().find_map(|keyword| {
+            let value = self.text(&keyword.value);
+            match keyword.arg.as_deref()? {
+                "default" => Some(value.to_owned()),
+                "default_factory" => Some(format!("({value})()")),
+                _ => None,
+            }
+        })
+    }
+}
+
+fn field_call(field: &StmtAnnAssign) -> Option<&ruff_python_ast::ExprCall> {
+    let call = field.value.as_deref()?.as_call_expr()?;
+    let is_field = match &*call.func {
+        Expr::Name(name) => name.id == "field",
+        Expr::Attribute(attribute) => &attribute.attr == "field",
+        _ => false,
+    };
+    is_field.then_some(call)
 }

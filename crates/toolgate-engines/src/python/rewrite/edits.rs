@@ -2,7 +2,7 @@
 
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-use crate::engine::Position;
+use crate::engine::ScriptPosition;
 
 /// Changes that are collected while a tree is walked.
 #[derive(Debug, Default)]
@@ -78,7 +78,7 @@ impl Edits {
 
 impl Changed {
     /// Where a place of the changed text comes from. What was inserted comes from where it was put.
-    pub(in crate::python) fn original(&self, place: Position) -> Position {
+    pub(in crate::python) fn original(&self, place: ScriptPosition) -> ScriptPosition {
         let line = place.line.saturating_sub(1) as usize;
         let Some(start) = self.lines.get(line) else { return place };
         let column = place.column.saturating_sub(1) as usize;
@@ -93,21 +93,21 @@ impl Changed {
     }
 
     /// The place of an offset into the original.
-    fn position(&self, offset: usize) -> Position {
+    fn position(&self, offset: usize) -> ScriptPosition {
         place(&self.original, &self.original_lines, offset)
     }
 }
 
 /// The place of an offset into a text.
-pub(super) fn locate(text: &str, offset: TextSize) -> Position {
+pub(super) fn locate(text: &str, offset: TextSize) -> ScriptPosition {
     place(text, &line_starts(text), offset.to_usize())
 }
 
-fn place(text: &str, lines: &[usize], offset: usize) -> Position {
+fn place(text: &str, lines: &[usize], offset: usize) -> ScriptPosition {
     let line = lines.partition_point(|start| *start <= offset);
     let start = lines[line.saturating_sub(1)];
     let column = text.get(start..offset.min(text.len())).map_or(0, |part| part.chars().count());
-    Position {
+    ScriptPosition {
         line: u32::try_from(line).unwrap_or(u32::MAX),
         column: u32::try_from(column + 1).unwrap_or(u32::MAX),
     }
@@ -145,7 +145,7 @@ mod tests {
             ((5, 8), (3, 5)),
             ((99, 1), (99, 1)),
         ] {
-            let place = changed.original(Position { line, column });
+            let place = changed.original(ScriptPosition { line, column });
             assert_eq!((place.line, place.column), expected, "{line}:{column}");
         }
     }

@@ -9,16 +9,11 @@ mod attributes;
 mod bindings;
 mod classes;
 mod edits;
-mod exceptions;
 mod expressions;
-mod generators;
 mod imports;
 mod lazy;
 mod matching;
-mod numbers;
-mod records;
 mod statements;
-mod types;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,7 +26,7 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use self::edits::Edits;
 pub(super) use self::{edits::Changed, imports::implicit_modules};
-use crate::engine::{Failure, FailureKind, StackFrame};
+use crate::engine::{FailureKind, ScriptFailure, StackFrame};
 
 /// The longest script, in bytes. It bounds what the parser and this module can be made to do.
 const SOURCE_LIMIT: usize = 128 << 10;
@@ -49,16 +44,16 @@ pub(super) struct Rewritten {
 }
 
 /// Rewrites a script, or says why it is none.
-pub(super) fn rewrite(source: &str) -> Result<Rewritten, Failure> {
+pub(super) fn rewrite(source: &str) -> Result<Rewritten, ScriptFailure> {
     if source.len() > SOURCE_LIMIT {
-        return Err(Failure {
+        return Err(ScriptFailure {
             kind: FailureKind::Syntax,
             message: format!("SyntaxError: the script is longer than {SOURCE_LIMIT} bytes"),
             stack: Vec::new(),
             hint: None,
         });
     }
-    let parsed = parse_module(source).map_err(|error| Failure {
+    let parsed = parse_module(source).map_err(|error| ScriptFailure {
         kind: FailureKind::Syntax,
         message: format!("SyntaxError: {}", error.error),
         stack: vec![StackFrame {

@@ -1,7 +1,7 @@
 //! What a script is told when it fails.
 
 use super::run;
-use crate::engine::{FailureKind, Position};
+use crate::engine::{FailureKind, ScriptPosition};
 
 #[test]
 fn uncaught_errors_have_the_lines_of_the_script() {
@@ -53,7 +53,7 @@ fn a_tool_that_fails_is_named() {
     let run = run("x = 1\nawait fail(x)");
     let failure = run.failure();
     assert_eq!(failure.message, "ToolError: fail: it broke");
-    assert_eq!(failure.stack[0].position, Position { line: 2, column: 1 });
+    assert_eq!(failure.stack[0].position, ScriptPosition { line: 2, column: 1 });
     let run = run_one("class Mine(ValueError):\n    pass\nraise Mine('text')");
     assert_eq!(run, "Mine: text");
 }
@@ -75,7 +75,11 @@ fn syntax_errors_have_a_place() {
         let failure = run.failure();
         assert_eq!(failure.kind, FailureKind::Syntax, "{script}: {failure:?}");
         assert!(failure.message.starts_with("SyntaxError: "), "{}", failure.message);
-        assert_eq!(failure.stack[0].position, Position { line, column }, "{script}: {failure:?}");
+        assert_eq!(
+            failure.stack[0].position,
+            ScriptPosition { line, column },
+            "{script}: {failure:?}"
+        );
     }
 }
 

@@ -1,7 +1,7 @@
 //! Scripts that want too much.
 
 use super::{LIMITS, MEMORY, Order, run, run_with};
-use crate::engine::{FailureKind, Limits};
+use crate::engine::{EngineLimits, FailureKind};
 
 #[test]
 fn recursion_ends_with_the_stack() {
@@ -46,7 +46,7 @@ fn memory_bombs_are_refused() {
 #[test]
 fn memory_that_grows_is_noticed() {
     let _alone = MEMORY.write();
-    let limits = Limits { memory_bytes: 12 << 20, ..LIMITS };
+    let limits = EngineLimits { memory_bytes: 12 << 20, ..LIMITS };
     for script in [
         "xs = []\nwhile True:\n    xs.append('x' * 1000 + str(len(xs)))",
         "d = {}\nn = 0\nwhile True:\n    d[n] = [n]\n    n += 1",

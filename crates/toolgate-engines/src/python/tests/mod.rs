@@ -12,8 +12,8 @@ use serde_json::{Value, value::RawValue};
 
 use super::Python;
 use crate::{
-    engine::{Engine, Failure, Function, Limits, Outcome, Script},
-    world::{Beginning, Call, Closed, Completion, Stream, Thrown, World},
+    engine::{Engine, EngineLimits, EngineOutcome, EngineScript, Function, ScriptFailure},
+    world::{Completion, EngineCall, HostClosed, RunSeed, Stream, ToolException, World},
 };
 
 /// Counts what is allocated, as the allocator of a worker does.
@@ -32,11 +32,11 @@ pub(super) struct Run {
     pub(super) calls: Vec<(String, Value)>,
     /// How many calls were open at the same time at most.
     pub(super) most_open: usize,
-    pub(super) outcome: Result<Option<Value>, Failure>,
+    pub(super) outcome: Result<Option<Value>, ScriptFailure>,
 }
 
 impl Run {
-    pub(super) fn failure(&self) -> &Failure {
+    pub(super) fn failure(&self) -> &ScriptFailure {
         self.outcome.as_ref().expect_err("the script fails")
     }
 
@@ -52,7 +52,8 @@ pub(super) enum Order {
     Last,
 }
 
-pub(super) const LIMITS: Limits = Limits { memory_bytes: 64 << 20, stack_bytes: 8 << 20 };
+pub(super) const LIMITS: EngineLimits =
+    EngineLimits { memory_bytes: 64 << 20, stack_bytes: 8 << 20 };
 
 /// Runs a script with the tools `echo`, `fail`, `deep`, `silent` and those of the team.
 pub(super) fn run(source: &str) -> Run {
@@ -60,7 +61,7 @@ pub(super) fn run(source: &str) -> Run {
     run_with(source, LIMITS, Order::First)
 }
 
-pub(super) fn run_with(source: &str, limits: Limits, order: Order) -> Run {
+pub(super) fn run_with(source: &str, limits: EngineLimits, order: Order) -> Run {
     let source = source.to_owned();
     // Without optimisation the interpreter's frames are many times their size.
     let thread = thread::Builder::new().stack_size(256 << 20);
@@ -68,11 +69,11 @@ pub(super) fn run_with(source: &str, limits: Limits, order: Order) -> Run {
     worker.join().expect("an engine never panics")
 }
 
-fn run_here(source: &str, limits: Limits, order: Order) -> Run {
+fn run_here(source: &str, limits: EngineLimits, order: Order) -> Run {
     run_on(Python::new(), source, limits, order)
 }
 
-pub(super) fn run_on(python: Python, source: &str, limits: Limits, order: Order) -> Run {
+pub(super) fn run_on(python: Python, source: &str, limits: EngineLimits, order: Order) -> Run {
     let functions: Vec<Function> = [
         ("echo", &["x", "y"][..]),
         ("fail", &["x"]),
@@ -90,10 +91,10 @@ pub(super) fn run_on(python: Python, source: &str, limits: Limits, order: Order)
     .collect();
     let mut world = FakeWorld { order, ..FakeWorld::default() };
     let outcome =
-        Box::new(python).run(&Script { source, functions: &functions }, &limits, &mut world);
+        Box::new(python).run(&EngineScript { source, functions: &functions }, &limits, &mut world);
     let outcome = match outcome {
-        Outcome::Value(value) => Ok(value.map(|value| parse(&value))),
-        Outcome::Failed(failure) => Err(failure),
+        EngineOutcome::Value(value) => Ok(value.map(|value| parse(&value))),
+        EngineOutcome::Failed(failure) => Err(failure),
     };
     let FakeWorld { output, errors, calls, most_open, .. } = world;
     Run { output, errors, calls, most_open, outcome }
@@ -128,7 +129,7 @@ impl Default for FakeWorld {
 }
 
 impl World for FakeWorld {
-    fn submit(&mut self, call: Call) -> Result<(), Closed> {
+    fn submit(&mut self, call: EngineCall) -> Result<(), HostClosed> {
         assert_eq!(call.id, self.calls.len() as u64, "calls are numbered from 0");
         let arguments = parse(&call.arguments);
         if let Some(outcome) = answer(&call.name, &arguments, &call.arguments) {
@@ -139,7 +140,7 @@ impl World for FakeWorld {
         Ok(())
     }
 
-    fn wait(&mut self, deadline: Option<Duration>) -> Result<Option<Completion>, Closed> {
+    fn wait(&mut self, deadline: Option<Duration>) -> Result<Option<Completion>, HostClosed> {
         match (self.more()?, deadline) {
             (Some(completion), _) => Ok(Some(completion)),
             (None, Some(deadline)) => {
@@ -147,11 +148,11 @@ impl World for FakeWorld {
                 Ok(None)
             }
             // Nothing will ever come: the host went away.
-            (None, None) => Err(Closed),
+            (None, None) => Err(HostClosed),
         }
     }
 
-    fn more(&mut self) -> Result<Option<Completion>, Closed> {
+    fn more(&mut self) -> Result<Option<Completion>, HostClosed> {
         Ok(match self.order {
             Order::First => self.open.pop_front(),
             Order::Last => self.open.pop_back(),
@@ -162,8 +163,8 @@ impl World for FakeWorld {
         self.now
     }
 
-    fn beginning(&self) -> Beginning {
-        Beginning { unix: Duration::from_hours(24 * 365 * 55), seed: 7 }
+    fn beginning(&self) -> RunSeed {
+        RunSeed { unix: Duration::from_hours(24 * 365 * 55), seed: 7 }
     }
 
     fn write(&mut self, stream: Stream, text: &str) {
@@ -176,11 +177,18 @@ impl World for FakeWorld {
     fn emit(&mut self, _block: Box<RawValue>) {}
 }
 
-fn answer(name: &str, arguments: &Value, text: &RawValue) -> Option<Result<Box<RawValue>, Thrown>> {
+fn answer(
+    name: &str,
+    arguments: &Value,
+    text: &RawValue,
+) -> Option<Result<Box<RawValue>, ToolException>> {
     let value = match name {
         "echo" => return Some(Ok(text.to_owned())),
         "fail" => {
-            return Some(Err(Thrown { tool: "fail".to_owned(), message: "it broke".to_owned() }));
+            return Some(Err(ToolException {
+                tool: "fail".to_owned(),
+                message: "it broke".to_owned(),
+            }));
         }
         "deep" => {
             let levels = usize::try_from(arguments["levels"].as_u64()?).ok()?;

@@ -4,7 +4,8 @@ use tempfile::TempDir;
 use toolgate_host::{HostSettings, ServerSetup};
 use toolgate_mcp::codes;
 use toolgate_policy::{
-    Label, Mode, Origin, PolicySettings, Rule, ServerPolicy, Target, Verdict, definitions::Lock,
+    Label, Mode, PolicySettings, Rule, RuleOrigin, RuleTarget, ServerPolicy, Verdict,
+    definitions::Lock,
 };
 use toolgate_store::{AuditRecord, Store};
 use toolgate_upstream::{Endpoint, HttpEndpoint, ServerSpec};
@@ -47,8 +48,12 @@ impl PolicyFixture {
 }
 
 fn rule(tool: &str, verdict: Verdict) -> Rule {
-    let target = Target::read(None, Some(tool)).unwrap();
-    Rule::new(target, verdict, Origin::Configured { path: "policy.rules[0]".into(), place: None })
+    let target = RuleTarget::read(None, Some(tool)).unwrap();
+    Rule::new(
+        target,
+        verdict,
+        RuleOrigin::Configured { path: "policy.rules[0]".into(), place: None },
+    )
 }
 
 fn rules(rules: Vec<Rule>) -> PolicySettings {

@@ -40,7 +40,7 @@ async fn a_server_hears_of_the_first_subscription_and_the_end_of_the_last() {
 
 #[tokio::test]
 async fn servers_of_either_era_tell_of_what_was_subscribed_to() {
-    let modern = notes("new").with_era(toolgate_testkit::Era::Modern);
+    let modern = notes("new").with_era(toolgate_testkit::FixtureEra::Modern);
     let host = host(vec![setup("new", &modern), setup("old", &notes("old"))]).await;
     let session = host.session();
     let mut news = session.news();

@@ -10,7 +10,8 @@ use toolgate_broker::{Inquiry, PersonAnswer, now, write_grant};
 use toolgate_host::{Host, HostSettings, ServerSetup, Session};
 use toolgate_mcp::{ErrorObject, JsonObject};
 use toolgate_policy::{
-    FlowMode, Label, LabelSet, Mode, Origin, PolicySettings, Rule, ServerPolicy, Target, Verdict,
+    FlowMode, Label, LabelSet, Mode, PolicySettings, Rule, RuleOrigin, RuleTarget, ServerPolicy,
+    Verdict,
 };
 use toolgate_store::{ApprovalState, Store};
 use toolgate_testkit::{Fixture, RunningHttp};
@@ -46,8 +47,8 @@ pub(super) fn denying(tool: &str) -> PolicySettings {
 
 /// A rule of the configuration.
 pub(super) fn rule(server: Option<&str>, tool: Option<&str>, verdict: Verdict) -> Rule {
-    let target = Target::read(server, tool).unwrap();
-    let origin = Origin::Configured { path: "policy.rules[0]".into(), place: None };
+    let target = RuleTarget::read(server, tool).unwrap();
+    let origin = RuleOrigin::Configured { path: "policy.rules[0]".into(), place: None };
     Rule::new(target, verdict, origin)
 }
 

@@ -13,9 +13,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use toolgate_catalog::Definition;
 
-pub use hidden::HiddenKind;
-
-use super::shown;
+pub use hidden::{HiddenKind, shown};
 
 /// How many findings are told of one definition.
 const MAX_FINDINGS: usize = 32;
@@ -30,7 +28,7 @@ const READ: [&str; 6] =
 /// Something in a definition that a person should look at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Finding {
+pub struct DefinitionFinding {
     /// What it is.
     pub kind: FindingKind,
     /// Where, such as `inputSchema.properties.path.description`, fit to be shown.
@@ -66,7 +64,7 @@ pub enum FindingKind {
 }
 
 /// Looks at everything in a definition that a model reads.
-pub fn scan(definition: &Definition) -> Vec<Finding> {
+pub fn scan(definition: &Definition) -> Vec<DefinitionFinding> {
     let value = definition.to_value();
     let mut findings = Vec::new();
     for field in READ {
@@ -78,7 +76,7 @@ pub fn scan(definition: &Definition) -> Vec<Finding> {
 }
 
 /// Walks down; the depth is bounded by the parser that made the value.
-fn look(value: &Value, place: &str, findings: &mut Vec<Finding>) {
+fn look(value: &Value, place: &str, findings: &mut Vec<DefinitionFinding>) {
     if findings.len() >= MAX_FINDINGS {
         return;
     }
@@ -101,10 +99,14 @@ fn look(value: &Value, place: &str, findings: &mut Vec<Finding>) {
     }
 }
 
-fn look_at_text(text: &str, place: &str, findings: &mut Vec<Finding>) {
+fn look_at_text(text: &str, place: &str, findings: &mut Vec<DefinitionFinding>) {
     let place = || shown(place, LONGEST_EXCERPT);
     for (kind, excerpt) in hidden::find(text) {
-        findings.push(Finding { kind: FindingKind::Hidden(kind), place: place(), excerpt });
+        findings.push(DefinitionFinding {
+            kind: FindingKind::Hidden(kind),
+            place: place(),
+            excerpt,
+        });
     }
     let visible: String = text
         .chars()
@@ -114,17 +116,21 @@ fn look_at_text(text: &str, place: &str, findings: &mut Vec<Finding>) {
         let start =
             visible[..range.start].char_indices().rev().nth(AROUND - 1).map_or(0, |(at, _)| at);
         let excerpt = shown(&visible[start..], LONGEST_EXCERPT);
-        findings.push(Finding { kind, place: place(), excerpt });
+        findings.push(DefinitionFinding { kind, place: place(), excerpt });
     }
     findings.truncate(MAX_FINDINGS);
 }
 
-fn look_at_parameters(schema: &Map<String, Value>, place: &str, findings: &mut Vec<Finding>) {
+fn look_at_parameters(
+    schema: &Map<String, Value>,
+    place: &str,
+    findings: &mut Vec<DefinitionFinding>,
+) {
     let Some(Value::Object(properties)) = schema.get("properties") else { return };
     for name in properties.keys().filter(|name| phrases::is_suspicious_parameter(name)) {
         let place = shown(&format!("{place}.properties.{name}"), LONGEST_EXCERPT);
         let excerpt = shown(name, LONGEST_EXCERPT);
-        findings.push(Finding { kind: FindingKind::Parameter, place, excerpt });
+        findings.push(DefinitionFinding { kind: FindingKind::Parameter, place, excerpt });
     }
 }
 
@@ -149,7 +155,7 @@ impl fmt::Display for FindingKind {
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for DefinitionFinding {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} in `{}`: {}", self.kind, self.place, self.excerpt)
     }

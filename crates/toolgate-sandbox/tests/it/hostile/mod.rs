@@ -6,7 +6,7 @@ mod python;
 
 use std::time::Duration;
 
-use toolgate_sandbox::{RunLimits, Script};
+use toolgate_sandbox::{RunLimits, SandboxScript};
 
 use crate::support::{assert_unharmed, ending, limits, pool, run};
 
@@ -49,7 +49,7 @@ fn little_time() -> RunLimits {
     RunLimits { wall: Duration::from_secs(1), ..little() }
 }
 
-async fn contains(cases: &[Case], script: fn(&str) -> Script, limits: &RunLimits) {
+async fn contains(cases: &[Case], script: fn(&str) -> SandboxScript, limits: &RunLimits) {
     let pool = pool();
     let mut wrong = Vec::new();
     for (code, ends) in cases {

@@ -5,7 +5,6 @@
 
 mod classes;
 mod edits;
-mod enums;
 mod namespaces;
 
 use oxc_ast::ast::{
@@ -123,7 +122,7 @@ impl<'a> Visit<'a> for Stripper<'_> {
     }
 
     fn visit_ts_enum_declaration(&mut self, it: &TSEnumDeclaration<'a>) {
-        enums::rewrite(self, it);
+        namespaces::rewrite_enum(self, it);
     }
 
     fn visit_ts_namespace_declaration(&mut self, it: &TSNamespaceDeclaration<'a>) {

@@ -1,0 +1,371 @@
+//! The rules of the policy.
+
+use serde_json::{Map, Value as Json, json};
+use toolgate_policy::{
+    ArgumentConditions, ConditionError, ConditionProblem, FlowCondition, Hint, Label, LabelSet,
+    MAX_RULES, OPERATORS, Rule, RuleTarget, Trust, Verdict,
+};
+
+use crate::ProblemSeverity;
+use crate::document::{Member, Node, Value};
+use crate::keys::nearest;
+use crate::scope::{FileReader, Location, Scope};
+use crate::section::{
+    Choice, Definitions, Flag, Plain, Word, Wrong, flag_schema, map_schema, one_or_many, section,
+};
+
+section! {
+    /// A rule: which calls, and what becomes of them.
+    pub(crate) struct RuleKeys as "Rule" keys {
+        /// The server, or a pattern of servers.
+        "server" => |_| json!({ "type": "string" });
+        /// The tool: its exposed name, `server/tool` or, beside a `server`, its own name; or a pattern
+        /// with `*` and `?`; or a list of these.
+        "tool" => |_| one_or_many(&json!({ "type": "string" }));
+        /// What is to be assumed of the tool, after its server's claims.
+        "annotations" => Definitions::reference::<AnnotationKeys>;
+        /// Whether its server is trusted.
+        "trusted" => flag_schema;
+        /// What must hold of the call.
+        "when" => Definitions::reference::<WhenKeys>;
+        /// What becomes of the call.
+        "verdict" => |_| Verdict::schema();
+        /// Why, for the person who is asked and the model that is refused.
+        "reason" => |_| json!({ "type": "string", "maxLength": REASON.longest });
+    }
+}
+
+section! {
+    /// Claims of a server about a tool. What is not claimed is the worst.
+    pub(crate) struct AnnotationKeys as "Annotations" keys {
+        /// The tool changes nothing.
+        "readOnlyHint" => flag_schema;
+        /// What it changes may be lost.
+        "destructiveHint" => flag_schema;
+        /// A second call with the same arguments changes nothing more.
+        "idempotentHint" => flag_schema;
+        /// It deals with things outside of its server.
+        "openWorldHint" => flag_schema;
+    }
+}
+
+section! {
+    /// What must hold of a call.
+    pub(crate) struct WhenKeys as "When" keys {
+        /// Of its arguments, by JSON pointer (`/options/force`) or names with dots (`options.force`);
+        /// `*` stands for every element. What cannot be judged counts against the call.
+        "arguments" => map_schema::<ConditionKeys>;
+        /// The arguments carry data with one of these labels.
+        "carries" => |_| Label::list_schema();
+        /// The tool has one of these labels.
+        "to" => |_| Label::list_schema();
+        /// Data with one of these labels has a say in the call.
+        "steeredBy" => |_| Label::list_schema();
+    }
+}
+
+section! {
+    /// What must hold of an argument: all that is set.
+    pub(crate) struct ConditionKeys as "Condition" keys {
+        /// It is this value.
+        "equals" => |_| json!({});
+        /// It is one of these values.
+        "in" => |_| json!({ "type": "array", "minItems": 1, "maxItems": 1_000 });
+        /// The whole text matches this regular expression.
+        "matches" => |_| json!({ "type": "string", "minLength": 1, "maxLength": 1_000 });
+        /// With false, a part of the text may match. Unless set, true.
+        "anchored" => flag_schema;
+        /// The text begins with this.
+        "prefix" => |_| json!({ "type": "string", "minLength": 1, "maxLength": 4_096 });
+        /// The path is this folder or in it, after `.` and `..`. `${NAME}` stands for an environment
+        /// variable.
+        "under" => |_| json!({ "type": "string", "minLength": 1, "maxLength": 4_096 });
+        /// The number is less than this.
+        "less" => |_| json!({ "type": "number" });
+        /// The number is greater than this.
+        "greater" => |_| json!({ "type": "number" });
+        /// Whether the argument is there, and not null.
+        "exists" => flag_schema;
+        /// The URL has this host, or one of these.
+        "host" => |_| one_or_many(&json!({ "type": "string" }));
+        /// Whether subdomains of the host count too. Unless set, false.
+        "subdomains" => flag_schema;
+    }
+}
+
+const REASON: Plain = Plain {
+    longest: 500,
+    fits: |letter| !letter.is_control(),
+    expected: "a line of at most 500 characters",
+    pattern: None,
+};
+
+/// The keys that say which tools a rule is about.
+const TARGET: &[&str] = &["server", "tool", "annotations", "trusted"];
+
+/// The conditions under `when`.
+#[derive(Default)]
+struct WhenConditions {
+    arguments: ArgumentConditions,
+    flow: FlowCondition,
+    to: LabelSet,
+}
+
+/// Reads all rules. One that cannot be read denies what it may have been about, unless it was to
+/// allow: then it is left out.
+pub(crate) fn read_all(scope: &mut Scope<'_, '_>) -> Vec<Rule> {
+    let Some(member) = scope.object.get("rules") else { return Vec::new() };
+    let (error, at) = (ProblemSeverity::Error, scope.at.value(member));
+    let Value::Array(elements) = &member.node.value else {
+        let hint = "write `\"rules\": [{ \"tool\": \"github_*\", \"verdict\": \"ask\" }]`";
+        scope.mismatch(error, &at, &member.node.value, "a list", hint);
+        return vec![denial(scope.file, &at, RuleTarget::default())];
+    };
+    let mut rules = Vec::with_capacity(elements.len().min(MAX_RULES));
+    for (index, element) in elements.iter().enumerate() {
+        let at = at.element(index, element.offset);
+        read(scope, &at, element, &mut rules);
+        if rules.len() > MAX_RULES {
+            let predicate = "is one rule too many: a policy may have at most 10,000";
+            scope.complain(error, &at, predicate, "");
+            rules.truncate(MAX_RULES);
+            rules.push(denial(scope.file, &at, RuleTarget::default()));
+            break;
+        }
+    }
+    rules
+}
+
+fn read(scope: &mut Scope<'_, '_>, at: &Location, node: &Node<'_>, rules: &mut Vec<Rule>) {
+    let Value::Object(object) = &node.value else {
+        scope.mismatch(ProblemSeverity::Error, at, &node.value, "an object", "");
+        rules.push(denial(scope.file, at, RuleTarget::default()));
+        return;
+    };
+    let mut scope = Scope::new(object, at.clone(), scope.file);
+    scope.refuse_replaced();
+    scope.refuse_unknown::<RuleKeys>();
+    let is_twice = |keys: &[&str]| object.replaced.iter().any(|each| keys.contains(&&*each.key));
+    let targets = targets(&mut scope).filter(|_| !is_twice(TARGET));
+    scope.require("verdict", &format!("add `\"verdict\"`: {}", Verdict::names()));
+    let verdict: Option<Verdict> = scope.setting("verdict", &Word(Wrong::Refused));
+    let verdict = verdict.filter(|_| !is_twice(&["verdict"]));
+    let when = when(&mut scope);
+    let reason = scope.setting("reason", &REASON);
+    for mut target in targets.unwrap_or_else(|| vec![RuleTarget::default()]) {
+        match verdict {
+            Some(verdict) if scope.first_error.is_none() => {
+                target.labels = when.to;
+                rules.push(Rule {
+                    arguments: when.arguments.clone(),
+                    flow: when.flow,
+                    reason: reason.as_deref().map(Into::into),
+                    ..Rule::new(target, verdict, scope.file.origin(at))
+                });
+            }
+            Some(Verdict::Allow) => {}
+            _ => rules.push(denial(scope.file, at, target)),
+        }
+    }
+}
+
+/// The rule that replaces what cannot be read.
+pub(crate) fn denial(file: &FileReader<'_>, at: &Location, target: RuleTarget) -> Rule {
+    let reason = Some("a part of the policy cannot be read".into());
+    Rule { reason, ..Rule::new(target, Verdict::Deny, file.origin(at)) }
+}
+
+/// Which tools the rule is about: one target for each pattern. None where that cannot be read.
+fn targets(scope: &mut Scope<'_, '_>) -> Option<Vec<RuleTarget>> {
+    let error = ProblemSeverity::Error;
+    let server = scope.object.get("server");
+    let name = match server.map(|member| (member, &member.node.value)) {
+        None => None,
+        Some((_, Value::String(name))) => Some(&**name),
+        Some((member, value)) => {
+            scope.mismatch(error, &scope.at.value(member), value, "a string", "");
+            return None;
+        }
+    };
+    let tools = scope.object.get("tool");
+    let nodes: Vec<Option<&Node<'_>>> = match tools.map(|member| (member, &member.node.value)) {
+        Some((_, Value::Array(nodes))) if !nodes.is_empty() => nodes.iter().map(Some).collect(),
+        Some((member, _)) => vec![Some(&member.node)],
+        None => vec![None],
+    };
+    let annotations = annotations(scope);
+    let trust = scope.setting("trusted", &Flag(Wrong::Refused));
+    let trust = trust.map(|trusted| if trusted { Trust::Trusted } else { Trust::Unknown });
+    let mut targets = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        let named = tools.or(server).map(|member| scope.at.value(member)).unwrap_or_default();
+        let at = Location { offset: node.map_or(named.offset, |node| node.offset), ..named };
+        let tool = match node.map(|node| &node.value) {
+            None => None,
+            Some(Value::String(tool)) => Some(&**tool),
+            Some(value) => {
+                scope.mismatch(error, &at, value, "a name or pattern, or a list of them", "");
+                return None;
+            }
+        };
+        match RuleTarget::read(name, tool) {
+            Ok(target) => {
+                targets.push(RuleTarget { annotations: annotations.clone(), trust, ..target });
+            }
+            Err(problem) => {
+                scope.complain(error, &at, &problem.to_string(), "");
+                return None;
+            }
+        }
+    }
+    Some(targets)
+}
+
+fn annotations(scope: &mut Scope<'_, '_>) -> Vec<(Hint, bool)> {
+    let Some(member) = scope.object.get("annotations") else { return Vec::new() };
+    let hint = "write `\"annotations\": { \"destructiveHint\": true }`";
+    let annotations = scope.nested(member, hint, |scope| {
+        scope.refuse_unknown::<AnnotationKeys>();
+        let claims = Hint::CHOICES
+            .iter()
+            .filter_map(|(name, hint)| Some((*hint, scope.setting(name, &Flag(Wrong::Refused))?)));
+        claims.collect()
+    });
+    annotations.unwrap_or_default()
+}
+
+fn when(scope: &mut Scope<'_, '_>) -> WhenConditions {
+    let Some(member) = scope.object.get("when") else { return WhenConditions::default() };
+    let hint = "write `\"when\": { \"arguments\": { \"path\": { \"under\": \"/srv\" } } }`";
+    let when = scope.nested(member, hint, |scope| {
+        scope.refuse_unknown::<WhenKeys>();
+        WhenConditions {
+            arguments: conditions(scope),
+            flow: FlowCondition {
+                carries: labels(scope, "carries"),
+                steered_by: labels(scope, "steeredBy"),
+            },
+            to: labels(scope, "to"),
+        }
+    });
+    when.unwrap_or_default()
+}
+
+/// Labels of a condition. An empty list would make the rule one without the condition.
+fn labels(scope: &mut Scope<'_, '_>, key: &str) -> LabelSet {
+    let Some(member) = scope.object.get(key) else { return LabelSet::EMPTY };
+    let labels: Option<LabelSet> = scope.words::<Label, _>(member);
+    if labels.is_some_and(LabelSet::is_empty) {
+        scope.error(member, "is empty", "name a label, or leave the key out");
+    }
+    labels.unwrap_or_default()
+}
+
+/// Reads the conditions under `arguments`; a mistake is an error, and none of them is used. The
+/// policy reads the conditions itself; here they get their locations.
+fn conditions(scope: &mut Scope<'_, '_>) -> ArgumentConditions {
+    let Some(member) = scope.object.get("arguments") else { return ArgumentConditions::default() };
+    let hint = "write `\"arguments\": { \"path\": { \"under\": \"/srv\" } }`";
+    let conditions = scope.nested(member, hint, |scope| {
+        let arguments = arguments(scope)?;
+        match ArgumentConditions::from_value(&Json::Object(arguments)) {
+            Ok(conditions) => Some(conditions),
+            Err(error) => {
+                complain(scope, member, &error);
+                None
+            }
+        }
+    });
+    conditions.flatten().unwrap_or_default()
+}
+
+/// The conditions as JSON. Variables are expanded where a path is written.
+fn arguments(scope: &mut Scope<'_, '_>) -> Option<Map<String, Json>> {
+    let mut arguments = Map::new();
+    for argument in &scope.object.members {
+        let at = scope.at.value(argument);
+        let condition = match &argument.node.value {
+            Value::Object(body) => scope.within(body, at, |scope| {
+                scope.report_replaced();
+                let mut operators = Map::new();
+                for member in &scope.object.members {
+                    let at = scope.at.value(member);
+                    let operand = match &member.node.value {
+                        Value::String(text) if member.key == "under" => {
+                            Json::String(scope.expand(&at, text)?)
+                        }
+                        _ => as_json(scope, &at, &member.node)?,
+                    };
+                    operators.insert(member.key.to_string(), operand);
+                }
+                Some(Json::Object(operators))
+            })?,
+            _ => as_json(scope, &at, &argument.node)?,
+        };
+        arguments.insert(argument.key.to_string(), condition);
+    }
+    Some(arguments)
+}
+
+/// The same value as JSON. The depth is bounded by that of the file.
+fn as_json(scope: &mut Scope<'_, '_>, at: &Location, node: &Node<'_>) -> Option<Json> {
+    let at = &Location { offset: node.offset, path: at.path.clone() };
+    Some(match &node.value {
+        Value::Null => Json::Null,
+        Value::Boolean(value) => Json::Bool(*value),
+        Value::String(text) => Json::String(text.to_string()),
+        Value::Number(text) => {
+            let Ok(number) = serde_json::from_str(text) else {
+                scope.unfit(ProblemSeverity::Error, at, "a number as JSON has them", "");
+                return None;
+            };
+            Json::Number(number)
+        }
+        Value::Array(nodes) => {
+            let items = nodes.iter().map(|node| as_json(scope, at, node));
+            Json::Array(items.collect::<Option<_>>()?)
+        }
+        Value::Object(object) => {
+            let fields = object
+                .members
+                .iter()
+                .map(|member| Some((member.key.to_string(), as_json(scope, at, &member.node)?)));
+            Json::Object(fields.collect::<Option<_>>()?)
+        }
+        Value::Date => {
+            let error = ProblemSeverity::Error;
+            scope.mismatch(error, at, &node.value, "a value that JSON has", "");
+            return None;
+        }
+    })
+}
+
+/// Records an error of the policy at its location in the file.
+fn complain(scope: &mut Scope<'_, '_>, member: &Member<'_>, error: &ConditionError) {
+    let hint = match (&error.problem, error.path.last()) {
+        (ConditionProblem::UnknownOperator, Some(name)) => match nearest(name, OPERATORS) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("there are `{}`", OPERATORS.join("`, `")),
+        },
+        _ => String::new(),
+    };
+    let is_key = matches!(
+        error.problem,
+        ConditionProblem::UnknownOperator | ConditionProblem::Path | ConditionProblem::Alone(_)
+    );
+    let offset = |member: &Member<'_>| if is_key { member.key_offset } else { member.node.offset };
+    let (mut found, mut at) = (member, Location { offset: offset(member), ..scope.at.clone() });
+    for (depth, key) in error.path.iter().enumerate() {
+        if let Value::Object(object) = &found.node.value
+            && let Some(inner) = object.get(key)
+        {
+            found = inner;
+        }
+        // What is within an operand has no path of its own.
+        if depth < 2 {
+            at = at.child(key, 0);
+        }
+        at.offset = offset(found);
+    }
+    scope.complain(ProblemSeverity::Error, &at, &error.problem.to_string(), &hint);
+}

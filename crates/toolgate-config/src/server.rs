@@ -1,0 +1,379 @@
+//! One server of the file: its settings beside the transport.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde_json::json;
+use toolgate_policy::{Label, LabelSet, ServerPolicy, ToolPolicySettings, Trust, Verdict};
+use url::Url;
+
+use crate::document::{Member, Value};
+use crate::keys;
+use crate::scope::{FileReader, Location, Scope};
+use crate::section::{
+    Bounded, Choice as _, Custom, Definitions, Flag, Plain, Section, Setting as _, Word, Wrong,
+    custom, flag_schema, integer, map_schema, number, seconds, secret, section, strings_schema,
+    text, text_schema, values_schema, whole,
+};
+use crate::transport::{self, Transport};
+use crate::{Problem, ProblemSeverity, Secret};
+
+/// One server of the file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServerConfig {
+    /// Its key in the file: 1 to 128 characters, none of them a control character, unique.
+    pub name: String,
+    /// How to reach it, or the first problem that prevents it. That problem is in
+    /// [`Configuration::problems`](crate::Configuration::problems) too, unless there are too many.
+    pub transport: Result<Transport, Problem>,
+    /// Everything else.
+    pub settings: ServerSettings,
+}
+
+section! {
+    /// A server: a `command` that starts it, or the `url` where it runs.
+    ///
+    /// `${NAME}` and `${NAME:-default}` in `command`, `args`, `env`, `cwd`, `url` and `headers` stand
+    /// for environment variables.
+    pub struct ServerSettings as "Server" keys {
+        /// How the server is reached. Unless set, `stdio` with a `command` and `http` with a `url`. With
+        /// `http`, the older `sse` is tried where the server does not take the newer transport.
+        "type" => |_| json!({ "type": "string", "enum": ["stdio", "http", "sse"] });
+        /// The program that starts the server.
+        "command" => text_schema;
+        /// The arguments of the program.
+        "args" => strings_schema;
+        /// Environment variables for the program.
+        "env" => values_schema;
+        /// The folder in which the program starts.
+        "cwd" => text_schema;
+        /// The Streamable HTTP or HTTP+SSE endpoint of the server.
+        "url" => text_schema;
+        /// Headers for every request to the endpoint.
+        "headers" => values_schema;
+        /// The opposite of `enabled`.
+        "disabled" => flag_schema;
+    } {
+        /// Whether the server is served at all.
+        "enabled" => enabled: bool = true, Flag(Wrong::Refused);
+        /// How to log in (`toolgate login`), where the server's authorization server does not register
+        /// every client, or asks for the wrong rights.
+        "oauth" => oauth: LoginConfig = LoginConfig::default(),
+            custom(Definitions::reference::<LoginConfig>, read_login);
+        /// What the names of its tools begin with; an empty string for nothing. Unless set, the name
+        /// of the server.
+        "prefix" => prefix: Option<String> = None, Plain {
+            longest: 32,
+            fits: |letter| letter.is_ascii_alphanumeric() || letter == '_',
+            expected: "at most 32 letters, digits and underscores",
+            pattern: Some("^[A-Za-z0-9_]{0,32}$"),
+        };
+        /// What the server is for, in a few words that help to find it.
+        "description" => description: Option<String> = None, Plain {
+            longest: 2_000, fits: |_| true, expected: "a string of at most 2000 characters", pattern: None,
+        };
+        /// Whether its tools are deferred, whatever the thresholds of `toolSearch` say.
+        "deferLoading" => defer_loading: Option<bool> = None, Flag(Wrong::Ignored);
+        /// Whether the server is started only when one of its tools is needed.
+        "lazy" => lazy: bool = false, Flag(Wrong::Ignored);
+        /// After how many seconds without a call the server is stopped, to be started again with the next
+        /// one; 0 for never. Unless set, 1800 for a lazy server and never for others.
+        "idleTimeoutSeconds" => idle_timeout: Option<Duration> = None, seconds(0.0, 31_536_000.0);
+        /// How many seconds the server may take to start and answer.
+        "connectTimeoutSeconds" => connect_timeout: Duration = Duration::from_secs(30), timeout();
+        /// How many seconds a call may take without a sign of progress.
+        "callIdleTimeoutSeconds" => call_idle_timeout: Duration = Duration::from_mins(1), timeout();
+        /// How many seconds a call may take at all.
+        "callTotalTimeoutSeconds" => call_total_timeout: Duration = Duration::from_mins(10), timeout();
+        /// The largest result of a call in bytes.
+        "maxResultBytes" => max_result_bytes: usize = 16 * 1024 * 1024, integer(1_024, 1_073_741_824);
+        /// Whether arguments are checked against a tool's schema before the call.
+        "validateArguments" => validate_arguments: bool = true, Flag(Wrong::Ignored);
+        /// The only tools to use, by the names that the server gives them.
+        "includeTools" => include_tools: Option<BTreeSet<String>> = None, custom(strings_schema, names);
+        /// Tools not to use, by the names that the server gives them.
+        "excludeTools" => exclude_tools: BTreeSet<String> = BTreeSet::new(), custom(strings_schema, names);
+        /// Settings of single tools, by the names that the server gives them.
+        "tools" => tools: BTreeMap<String, ToolConfig> = BTreeMap::new(),
+            custom(map_schema::<ToolConfig>, read_tools);
+        /// Labels of the data of its tools: what they return is `private` or `untrusted`, what they
+        /// take can leave the house (`egress`).
+        "labels" => labels: LabelSet = LabelSet::EMPTY, labels();
+        /// Whether what the server says of its tools is believed. Unless set, false.
+        "trusted" => trust: Trust = Trust::Unknown, custom(flag_schema, |scope, member| {
+            let trusted = Flag(Wrong::Refused).read(scope, member)?;
+            Some(if trusted { Trust::Trusted } else { Trust::Unknown })
+        });
+    }
+}
+
+section! {
+    /// The settings of one tool.
+    pub struct ToolConfig as "Tool" {
+        /// Whether the tool is deferred, whatever its server says.
+        "deferLoading" => defer_loading: Option<bool> = None, Flag(Wrong::Ignored);
+        /// Whether its arguments are checked, whatever its server says.
+        "validateArguments" => validate_arguments: Option<bool> = None, Flag(Wrong::Ignored);
+        /// Whether its calls are allowed, need an approval, or are refused.
+        "approval" => approval: Option<Verdict> = None, Word::<Verdict>(Wrong::Refused);
+        /// Labels of its data, whatever its server says.
+        "labels" => labels: Option<LabelSet> = None, labels();
+    }
+}
+
+section! {
+    /// How to log in at a server. Nothing of it is needed where the authorization server of the
+    /// server registers every client.
+    ///
+    /// `${NAME}` and `${NAME:-default}` in all texts stand for environment variables.
+    pub struct LoginConfig as "OAuth" {
+        /// The client id of toolgate at the authorization server, where that was agreed beforehand.
+        "clientId" => client_id: Option<String> = None, text();
+        /// The secret that goes with `clientId`, best as `${NAME}`.
+        "clientSecret" => client_secret: Option<Secret> = None, secret();
+        /// The `https` URL of a document that describes toolgate, for authorization servers that read
+        /// such (Client ID Metadata Documents).
+        "clientMetadataUrl" => client_metadata_url: Option<String> = None,
+            custom(text_schema, metadata_url);
+        /// The scopes to ask for, in place of those that the server says it needs.
+        "scopes" => scopes: Vec<String> = Vec::new(), custom(strings_schema, scopes);
+        /// The port of 127.0.0.1 that the browser comes back to. Unless set, a free one.
+        "redirectPort" => redirect_port: Option<u16> = None, port();
+    }
+}
+
+impl ServerSettings {
+    /// After how long a lazy server is stopped, unless the file says otherwise.
+    pub const LAZY_IDLE_TIMEOUT: Duration = Duration::from_mins(30);
+
+    /// Whether a tool exists for toolgate, by the name that the server gives it. Other tools are
+    /// neither listed nor callable.
+    pub fn admits(&self, tool: &str) -> bool {
+        !self.exclude_tools.contains(tool)
+            && self.include_tools.as_ref().is_none_or(|include| include.contains(tool))
+    }
+
+    /// What the server says of approvals, labels and trust, if anything.
+    pub(crate) fn policy(&self, file: &FileReader<'_>, at: &Location) -> Option<ServerPolicy> {
+        let tools = self.tools.iter().map(|(name, tool)| {
+            let settings = ToolPolicySettings { approval: tool.approval, labels: tool.labels };
+            (name.as_str().into(), settings)
+        });
+        let tools: BTreeMap<_, _> =
+            tools.filter(|(_, tool)| *tool != ToolPolicySettings::default()).collect();
+        let is_silent = self.trust == Trust::Unknown && self.labels.is_empty() && tools.is_empty();
+        (!is_silent).then(|| ServerPolicy {
+            trust: self.trust,
+            labels: self.labels,
+            tools,
+            origin: Some(file.origin(at)),
+        })
+    }
+}
+
+fn timeout() -> Bounded<Duration> {
+    seconds(0.1, 86_400.0)
+}
+
+fn port() -> Bounded<u16> {
+    whole(1, u16::MAX.into())
+}
+
+fn labels() -> Custom<LabelSet> {
+    custom(|_| Label::list_schema(), read_labels)
+}
+
+fn read_labels(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<LabelSet> {
+    scope.words::<Label, _>(member)
+}
+
+fn names(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<BTreeSet<String>> {
+    Some(scope.strings(member)?.into_iter().map(|(name, _)| name.to_owned()).collect())
+}
+
+/// Reads a server. A mistake in it costs no other server.
+pub(crate) fn read(
+    scope: &mut Scope<'_, '_>,
+    member: &Member<'_>,
+    is_gemini: bool,
+) -> ServerConfig {
+    let (name, mut settings) = (member.key.to_string(), ServerSettings::default());
+    let at = scope.at.value(member);
+    let Value::Object(object) = &member.node.value else {
+        let kind = member.node.value.kind();
+        let predicate = format!("must be an object with a `command` or a `url`, but is {kind}");
+        let problem = scope.file.problem(ProblemSeverity::Error, &at, &predicate, "");
+        scope.file.push(problem.clone());
+        return ServerConfig { name, transport: Err(problem), settings };
+    };
+    let mut scope = Scope::new(object, at, scope.file);
+    scope.report_replaced();
+    read_settings(&mut scope, &mut settings);
+    let at = Location { offset: member.key_offset, ..scope.at.clone() };
+    let transport = transport::read(&mut scope, &at, is_gemini);
+    report_unknown(&mut scope);
+    let transport = match (transport, scope.first_error) {
+        (Some(transport), None) => Ok(transport),
+        (_, Some(problem)) => Err(problem),
+        // Every reason is recorded, so this does not happen. If it did, the server must not seem to
+        // work.
+        (None, None) => Err(scope.file.problem(ProblemSeverity::Error, &at, "cannot be read", "")),
+    };
+    ServerConfig { name, transport, settings }
+}
+
+/// Reads the settings of toolgate and those of other clients that mean the same. A setting that only
+/// tunes keeps its default when it is wrong, with a warning. One that protects (`disabled`,
+/// `excludeTools`, `approval`, `labels`) is an error instead, so that a mistake in it never lets more
+/// through.
+fn read_settings(scope: &mut Scope<'_, '_>, settings: &mut ServerSettings) {
+    let object = scope.object;
+    let is = |key: &str, wanted: bool| {
+        object
+            .get(key)
+            .is_some_and(|it| matches!(it.node.value, Value::Boolean(value) if value == wanted))
+    };
+    if is("enabled", false) || is("disabled", true) || is("isActive", false) {
+        scope.error_severity = ProblemSeverity::Warning;
+    }
+    settings.read_keys(scope);
+    let disabled = scope.setting("disabled", &Flag(Wrong::Refused)) == Some(true);
+    let inactive = scope.setting("isActive", &Flag(Wrong::Ignored)) == Some(false);
+    settings.enabled &= !disabled && !inactive;
+    if settings.defer_loading.is_none() {
+        let always_load = scope.setting("alwaysLoad", &Flag(Wrong::Ignored));
+        settings.defer_loading = always_load.map(|load| !load);
+    }
+    if object.get("connectTimeoutSeconds").is_none() {
+        let milliseconds = |scope: &mut Scope<'_, '_>| {
+            scope.setting("startup_timeout_ms", &whole(100, 86_400_000)).map(Duration::from_millis)
+        };
+        let foreign = scope.setting("startup_timeout_sec", &timeout());
+        settings.connect_timeout =
+            foreign.or_else(|| milliseconds(scope)).unwrap_or(settings.connect_timeout);
+    }
+    if object.get("callIdleTimeoutSeconds").is_none() {
+        let foreign = scope.setting("tool_timeout_sec", &timeout());
+        settings.call_idle_timeout =
+            foreign.or_else(|| foreign_timeout(scope)).unwrap_or(settings.call_idle_timeout);
+    }
+    // Other clients have one limit; where it is longer than our total, the total follows.
+    if object.get("callTotalTimeoutSeconds").is_none() {
+        settings.call_total_timeout = settings.call_total_timeout.max(settings.call_idle_timeout);
+    }
+    // A server may hold state, so that only a lazy one is stopped without being told. Zero is never.
+    settings.idle_timeout = match settings.idle_timeout {
+        None => settings.lazy.then_some(ServerSettings::LAZY_IDLE_TIMEOUT),
+        Some(timeout) => (!timeout.is_zero()).then_some(timeout),
+    };
+    for key in ["disabled_tools", "disabledTools"] {
+        let names = object.get(key).and_then(|member| names(scope, member));
+        settings.exclude_tools.extend(names.unwrap_or_default());
+    }
+    // GitHub Copilot has a list of names under `tools`, of which `*` is all.
+    let listed = object.get("tools").filter(|it| matches!(it.node.value, Value::Array(_)));
+    for member in object.get("enabled_tools").into_iter().chain(listed) {
+        let names = names(scope, member).filter(|it| member.key != "tools" || !it.contains("*"));
+        if let Some(names) = names {
+            settings.include_tools.get_or_insert_default().extend(names);
+        }
+    }
+}
+
+/// `timeout` is in milliseconds for most clients and in seconds for some. Nobody gives a tool less
+/// than a second, so a number under 1,000 is in seconds; with a key of the clients that count
+/// seconds, up to their maximum of an hour.
+fn foreign_timeout(scope: &mut Scope<'_, '_>) -> Option<Duration> {
+    const MARKS_OF_SECONDS: [&str; 3] = ["alwaysAllow", "autoApprove", "disabledTools"];
+    let number = scope.setting("timeout", &number(1.0, 86_400_000.0))?;
+    let counts_seconds = MARKS_OF_SECONDS.iter().any(|key| scope.object.get(key).is_some());
+    let is_seconds = number < 1_000.0 || (counts_seconds && number <= 3_600.0);
+    Some(Duration::from_secs_f64(if is_seconds { number } else { number / 1_000.0 }))
+}
+
+fn read_tools(
+    scope: &mut Scope<'_, '_>,
+    member: &Member<'_>,
+) -> Option<BTreeMap<String, ToolConfig>> {
+    if matches!(member.node.value, Value::Array(_)) {
+        return None;
+    }
+    let hint = "write `\"tools\": { \"tool_name\": { \"deferLoading\": false } }`";
+    scope.nested(member, hint, |scope| {
+        let object = scope.object;
+        let tools = object.members.iter().filter_map(|member| {
+            let tool = scope.nested(member, "", |scope| {
+                let mut tool = ToolConfig::default();
+                tool.read_keys(scope);
+                // Codex keeps its own approvals in the same place.
+                let is_foreign = |key: &str| key == "approval_mode";
+                scope.unknown(ProblemSeverity::Warning, ToolConfig::KEYS, is_foreign);
+                tool
+            });
+            Some((member.key.to_string(), tool?))
+        });
+        tools.collect()
+    })
+}
+
+/// Reads how to log in. A mistake is an error of the server: it would log in as another client.
+fn read_login(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<LoginConfig> {
+    // Some clients switch it on or off. Here a server that needs a login says so itself.
+    if matches!(member.node.value, Value::Boolean(_)) {
+        return None;
+    }
+    let hint = "write `\"oauth\": { \"clientId\": \"…\" }`, or leave it out";
+    scope.nested(member, hint, |scope| {
+        let is_foreign = |key: &str| keys::is_listed(keys::OAUTH_FOREIGN, key);
+        scope.unknown(ProblemSeverity::Warning, LoginConfig::KEYS, is_foreign);
+        let mut login = LoginConfig::default();
+        login.read_keys(scope);
+        if login.redirect_port.is_none() {
+            login.redirect_port = scope.setting("callbackPort", &port());
+        }
+        if login.client_secret.is_some() && login.client_id.is_none() {
+            let hint = "write the `clientId` that the secret belongs to";
+            let (error, at) = (ProblemSeverity::Error, scope.at.clone());
+            scope.complain(error, &at, "has a `clientSecret` but no `clientId`", hint);
+        }
+        login
+    })
+}
+
+/// The URL is the client's id, and authorization servers take no other kind.
+fn metadata_url(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<String> {
+    let text = scope.text(member)?;
+    let url = Url::parse(&text).ok();
+    if url.is_some_and(|url| url.scheme() == "https" && url.has_host() && url.path() != "/") {
+        return Some(text);
+    }
+    let hint = "write its whole URL, such as `https://example.com/client.json`";
+    scope.error(member, "is not the `https` URL of a document", hint);
+    None
+}
+
+/// A list, or one text with spaces between, as in the protocol.
+fn scopes(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<Vec<String>> {
+    if matches!(member.node.value, Value::String(_)) {
+        return Some(scope.text(member)?.split_whitespace().map(str::to_owned).collect());
+    }
+    Some(scope.strings(member)?.into_iter().map(|(text, _)| text.to_owned()).collect())
+}
+
+/// Warns of keys without a meaning here and of those whose meaning is missing.
+fn report_unknown(scope: &mut Scope<'_, '_>) {
+    for (key, hint) in keys::SERVER_UNSUPPORTED {
+        if let Some(member) = scope.object.get(key) {
+            let at = scope.at.key(member);
+            let predicate = "is not supported; it is ignored";
+            scope.complain(ProblemSeverity::Warning, &at, predicate, hint);
+        }
+    }
+    // This mistake is already told as the reason that the server has no transport.
+    let misspelt = transport::misspelt(scope.object).map(|(member, _)| member.key.clone());
+    scope.unknown(ProblemSeverity::Warning, ServerSettings::KEYS, |key| {
+        keys::is_of_other_client(key)
+            || keys::SERVER_UNSUPPORTED.iter().any(|(unsupported, _)| *unsupported == key)
+            || misspelt.as_deref() == Some(key)
+    });
+}

@@ -1,0 +1,390 @@
+//! The conversation with one worker.
+
+mod answers;
+
+use std::{
+    io,
+    pin::Pin,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use futures::stream::{FuturesUnordered, StreamExt};
+use serde_json::value::RawValue;
+use tokio::time::{Sleep, sleep_until};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use toolgate_bindings::check::CheckFinding;
+use toolgate_engines::{EngineCall, ToolException};
+
+use self::answers::{Describing, Ended, InFlight, bytes_of, maybe};
+use super::{
+    call_table::CallTable,
+    replay::{JournalReplay, ReplayedCall},
+    wire::Wire,
+};
+use crate::{
+    captured::OutputCapture,
+    clock::RunClock,
+    frame::{Done, FromWorker, RunStart, ToWorker, Wait, cut},
+    journal::{JournaledCall, RunEvent, SandboxScript},
+    limits::{LimitReached, RunLimits},
+    pool::Worker,
+    report::CallState,
+    system::clock::CpuClock,
+    tools::{CallResponse, Tools},
+};
+
+/// A moment that is after every run.
+const NEVER: Duration = Duration::from_hours(24 * 365);
+
+/// How a conversation ended.
+#[derive(Debug)]
+pub(super) enum RunEnding {
+    /// The worker said so.
+    Done(Done),
+    /// A limit was met.
+    Stop(LimitReached),
+    /// Nobody wants the result any more.
+    Cancelled,
+    /// Nothing more can happen before calls are made that may not be made yet.
+    Suspended,
+    /// The script does not do what it did before.
+    Diverged(String),
+    /// The worker closed its end.
+    Gone,
+    /// The worker said what it may not say, or that it cannot go on.
+    Broke(String),
+}
+
+/// One run.
+pub(super) struct RunDriver<'a> {
+    pub(super) worker: Worker,
+    pub(super) wire: Wire,
+    pub(super) limits: &'a RunLimits,
+    pub(super) started: Instant,
+    pub(super) is_ready: bool,
+    /// Whether the worker said anything of the script.
+    pub(super) has_begun: bool,
+    /// Whether the script runs: before that, the worker has questions of its own.
+    runs: bool,
+    pub(super) call_table: CallTable,
+    pub(super) capture: OutputCapture,
+    pub(super) emitted: Vec<Box<RawValue>>,
+    emitted_bytes: u64,
+    pub(super) warnings: Vec<CheckFinding>,
+    pub(super) calls: FuturesUnordered<InFlight>,
+    describing: Option<Describing>,
+    replay: JournalReplay,
+    /// Calls that ended before the script was told all of its past.
+    deferred: Vec<Ended>,
+    /// Calls that may not be made yet.
+    suspended: usize,
+    /// How often the script was told something.
+    delivered: u64,
+    tools: Arc<dyn Tools>,
+    cancel: &'a CancellationToken,
+    /// What calls are cancelled by.
+    pub(super) token: CancellationToken,
+    /// Cancels them however this ends.
+    _guard: DropGuard,
+    cpu_clock: Option<CpuClock>,
+    /// CPU time that the worker used before it got the script.
+    before: Duration,
+}
+
+impl<'a> RunDriver<'a> {
+    pub(super) fn new(
+        mut worker: Worker,
+        script: &SandboxScript,
+        limits: &'a RunLimits,
+        tools: Arc<dyn Tools>,
+        cancel: &'a CancellationToken,
+        started: Instant,
+        clock: &RunClock,
+    ) -> io::Result<Self> {
+        let cpu_clock = worker.clock();
+        let before = cpu_clock.and_then(CpuClock::used).unwrap_or_default();
+        let mut wire = Wire::new(worker.stream()?);
+        let replay = JournalReplay::new(script.journal.clone(), clock.clone());
+        if script.journal.is_none() {
+            tools.on_event(&RunEvent::Began(replay.beginning));
+        }
+        wire.send(&ToWorker::Start(start(script, &replay, limits)));
+        wire.try_send();
+        let token = cancel.child_token();
+        Ok(Self {
+            worker,
+            wire,
+            limits,
+            started,
+            is_ready: false,
+            has_begun: false,
+            runs: false,
+            call_table: CallTable::new(started),
+            capture: OutputCapture::new(limits.output_bytes),
+            emitted: Vec::new(),
+            emitted_bytes: 0,
+            warnings: Vec::new(),
+            calls: FuturesUnordered::new(),
+            describing: None,
+            replay,
+            deferred: Vec::new(),
+            suspended: 0,
+            delivered: 0,
+            tools,
+            cancel,
+            _guard: token.clone().drop_guard(),
+            token,
+            cpu_clock,
+            before,
+        })
+    }
+
+    /// Talks until there is nothing more to say.
+    pub(super) async fn exchange(&mut self) -> RunEnding {
+        let cancelled = self.cancel.cancelled();
+        tokio::pin!(cancelled);
+        let wall = self.replay.clock().reach(self.limits.wall.min(NEVER));
+        tokio::pin!(wall);
+        // Set when the worker is ready: what it used before is not the script's.
+        let cpu = sleep_until((self.started + NEVER).into());
+        tokio::pin!(cpu);
+        loop {
+            if let Some(ending) = self.handle_frames(cpu.as_mut()) {
+                return ending;
+            }
+            self.deliver_past();
+            self.wire.try_send();
+            let describing = self.describing.is_some();
+            let alarmed = self.replay.alarm_at().filter(|_| !self.replay.is_replaying());
+            let alarm = self.replay.clock().reach(alarmed.unwrap_or(NEVER));
+            tokio::select! {
+                biased;
+                () = &mut cancelled => return RunEnding::Cancelled,
+                () = &mut wall => return RunEnding::Stop(LimitReached::Wall { limit: self.limits.wall }),
+                () = &mut cpu => {
+                    let left = self.limits.cpu.saturating_sub(self.cpu_used());
+                    if left.is_zero() {
+                        return RunEnding::Stop(LimitReached::Cpu { limit: self.limits.cpu });
+                    }
+                    // One thread's time cannot pass faster than time: until then there is
+                    // nothing to look at.
+                    cpu.as_mut().reset((Instant::now() + left).into());
+                }
+                Some(ended) = self.calls.next(), if !self.calls.is_empty() => {
+                    self.answer_together(ended);
+                }
+                () = alarm, if alarmed.is_some() => self.deliver_time(),
+                Some(found) = maybe(&mut self.describing), if describing => {
+                    self.describing = None;
+                    self.wire.send(&ToWorker::Described(found));
+                }
+                open = self.wire.progress() => {
+                    if !open {
+                        return RunEnding::Gone;
+                    }
+                }
+            }
+        }
+    }
+
+    /// CPU time that the script used.
+    pub(super) fn cpu_used(&self) -> Duration {
+        let used = self.cpu_clock.and_then(CpuClock::used).unwrap_or_default();
+        used.saturating_sub(self.before)
+    }
+
+    /// Takes a content block, unless they are too much together.
+    pub(super) fn take_block(&mut self, block: Box<RawValue>) -> Option<RunEnding> {
+        self.emitted_bytes = self.emitted_bytes.saturating_add(bytes_of(&block));
+        if self.emitted_bytes > self.limits.result_bytes {
+            return Some(RunEnding::Stop(LimitReached::Emitted {
+                limit: self.limits.result_bytes,
+            }));
+        }
+        self.emitted.push(block);
+        None
+    }
+
+    /// Acts on what the worker said, as far as it has come.
+    fn handle_frames(&mut self, mut cpu: Pin<&mut Sleep>) -> Option<RunEnding> {
+        // A worker that does not read its answers gets no further ones.
+        while self.wire.has_room() {
+            let frame = match self.wire.next_frame() {
+                Ok(frame) => frame?,
+                Err(error) => return Some(broke(&error)),
+            };
+            match frame {
+                FromWorker::Ready(report) if !self.is_ready => {
+                    if let Some(lacking) = report.lacking() {
+                        return Some(RunEnding::Broke(format!(
+                            "the worker cannot give up what it must on this system: {lacking}"
+                        )));
+                    }
+                    self.is_ready = true;
+                    self.wire.allow(self.limits.result_bytes);
+                    // One that was still starting when it was sent the script has begun with it
+                    // only now, unless it has even finished meanwhile.
+                    if !self.wire.has_more() {
+                        self.before = self.cpu_clock.and_then(CpuClock::used).unwrap_or_default();
+                    }
+                    if self.cpu_clock.is_some() {
+                        let limit = self.limits.cpu.min(NEVER);
+                        cpu.as_mut().reset((Instant::now() + limit).into());
+                    }
+                }
+                _ if !self.is_ready => return Some(broke(&"a frame before it was ready")),
+                other => {
+                    self.has_begun = true;
+                    if let Some(ending) = self.act_on(other) {
+                        return Some(ending);
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// Acts on one frame.
+    fn act_on(&mut self, frame: FromWorker) -> Option<RunEnding> {
+        self.runs |= !matches!(frame, FromWorker::Describe(_) | FromWorker::Warned(_));
+        match frame {
+            FromWorker::Ready(_) => return Some(broke(&"ready a second time")),
+            FromWorker::Describe(_) if self.describing.is_some() => {
+                return Some(broke(&"a question before the last one was answered"));
+            }
+            FromWorker::Describe(names) => {
+                self.describing = Some(Describing(self.tools.describe(names)));
+            }
+            FromWorker::Call(call) if !self.call_table.is_new(call.id) => {
+                return Some(broke(&"the number of an earlier call"));
+            }
+            FromWorker::Call(call) => return self.call(call),
+            FromWorker::Waits(wait) => return self.waits(wait),
+            FromWorker::Output(_, text) => {
+                self.capture.push(&text);
+                let limit = self.limits.flood_bytes();
+                if self.capture.total() > limit {
+                    return Some(RunEnding::Stop(LimitReached::Output { limit }));
+                }
+            }
+            FromWorker::Emit(block) => return self.take_block(block),
+            FromWorker::Warned(_) if !self.warnings.is_empty() => {
+                return Some(broke(&"warnings a second time"));
+            }
+            FromWorker::Warned(findings) => self.warnings = findings,
+            FromWorker::Done(done) => return Some(RunEnding::Done(done)),
+            FromWorker::Panicked(message) => {
+                return Some(RunEnding::Broke(format!("the engine failed: {message}")));
+            }
+        }
+        None
+    }
+
+    fn call(&mut self, call: EngineCall) -> Option<RunEnding> {
+        let past = self.replay.look_up(&call);
+        if let ReplayedCall::Differs(past) = &past {
+            return Some(RunEnding::Diverged(difference(past, &call)));
+        }
+        let arguments = call.arguments.get();
+        let entry =
+            match self.call_table.begin(&call.name, arguments, self.calls.len(), self.limits) {
+                Ok(entry) => entry,
+                Err(refusal) => {
+                    let thrown =
+                        ToolException { tool: call.name.clone(), message: refusal.to_string() };
+                    if matches!(past, ReplayedCall::New) {
+                        self.note_call(&call);
+                    }
+                    let outcome = match past {
+                        // What came of it before is told again in its turn.
+                        ReplayedCall::Answered { .. } => return None,
+                        ReplayedCall::Overdue(outcome) => outcome,
+                        ReplayedCall::New | ReplayedCall::Unknown | ReplayedCall::Differs(_) => {
+                            Err(thrown)
+                        }
+                    };
+                    let at = self.replay.stamp();
+                    self.complete(call.id, at, false, outcome);
+                    return None;
+                }
+            };
+        match past {
+            ReplayedCall::Answered { failed } => {
+                let state = failed.map_or(CallState::Completed, CallState::Failed);
+                self.call_table.end(entry, state, 0);
+                self.tools.on_event(&RunEvent::Repeated { id: call.id });
+                return None;
+            }
+            ReplayedCall::Overdue(outcome) => {
+                self.tools.on_event(&RunEvent::Repeated { id: call.id });
+                let (id, name, answer) = (call.id, call.name, CallResponse::Ended(outcome));
+                self.deferred.push(Ended { id, entry, name, answer });
+                return None;
+            }
+            ReplayedCall::New => self.note_call(&call),
+            ReplayedCall::Unknown | ReplayedCall::Differs(_) => {}
+        }
+        let token = self.token.child_token();
+        let future = self.tools.call(call.id, call.name.clone(), call.arguments, token);
+        self.calls.push(InFlight { id: call.id, entry, name: call.name, future });
+        None
+    }
+
+    fn note_call(&self, call: &EngineCall) {
+        let EngineCall { id, name, arguments } = call;
+        self.tools.on_event(&RunEvent::Called { id: *id, name, arguments });
+    }
+
+    /// The script can do nothing more until it is told something.
+    fn waits(&mut self, wait: Wait) -> Option<RunEnding> {
+        self.replay.alarm = wait.until.map(Duration::from_micros);
+        self.deliver_past();
+        if wait.delivered < self.delivered {
+            // There is something on its way to it.
+            return None;
+        }
+        self.replay.skip_absent();
+        self.deliver_past();
+        // Timers do not go off while a person is waited for, so that they cannot change its course.
+        let nothing_comes = self.delivered == wait.delivered && self.calls.is_empty();
+        (self.suspended > 0 && nothing_comes).then_some(RunEnding::Suspended)
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn difference(past: &JournaledCall, call: &EngineCall) -> String {
+    let shown = |name: &str, arguments: &str| format!("{name}({})", cut(arguments, SHOWN_BYTES));
+    format!(
+        "call {} was {} and is now {}",
+        call.id + 1,
+        shown(&past.name, past.arguments.get()),
+        shown(&call.name, call.arguments.get()),
+    )
+}
+
+/// What is shown of a call's arguments.
+const SHOWN_BYTES: usize = 200;
+
+fn start(script: &SandboxScript, replay: &JournalReplay, limits: &RunLimits) -> RunStart {
+    // The system counts in seconds, and from the start of the worker.
+    let cpu_seconds = limits.cpu.as_secs().saturating_add(2);
+    RunStart {
+        code: script.code.clone(),
+        language: script.language,
+        memory_bytes: limits.memory_bytes,
+        stack_bytes: limits.stack_bytes,
+        cpu_seconds,
+        value_bytes: limits.result_bytes,
+        began: micros(replay.beginning.unix),
+        seed: replay.beginning.seed,
+        reports_waits: script.journal.is_some(),
+    }
+}
+
+fn broke(what: &dyn std::fmt::Display) -> RunEnding {
+    RunEnding::Broke(format!("the worker broke the protocol: {what}"))
+}

@@ -1,0 +1,191 @@
+//! What the script is told: what came of its calls, and how late it is.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use futures::{FutureExt, future::BoxFuture, stream::StreamExt};
+use serde_json::value::RawValue;
+use toolgate_bindings::check::LookupResult;
+use toolgate_engines::{CallId, Completion, ToolException};
+
+use super::{RunDriver, micros};
+use crate::{
+    frame::{TimedCompletion, ToWorker},
+    journal::RunEvent,
+    limits::Refusal,
+    report::CallState,
+    run::call_table::CallIndex,
+    tools::CallResponse,
+};
+
+/// Completions that are sent together at most, if so many are there.
+const BATCH: usize = 64;
+
+impl RunDriver<'_> {
+    pub(super) fn deliver(&mut self, frame: &ToWorker) {
+        self.delivered += 1;
+        self.wire.send(frame);
+    }
+
+    /// Tells again what was told before, as far as the script has come.
+    pub(super) fn deliver_past(&mut self) {
+        while self.runs
+            && let Some((at, delivered)) = self.replay.next_delivery()
+        {
+            let last = delivered.len().saturating_sub(1);
+            if delivered.is_empty() {
+                self.deliver(&ToWorker::Time(micros(at)));
+            }
+            for (index, (id, outcome)) in delivered.into_iter().enumerate() {
+                let completion = Completion { id, outcome };
+                let delivered = TimedCompletion { completion, at: micros(at), more: index < last };
+                self.deliver(&ToWorker::Completed(delivered));
+            }
+        }
+        if !self.replay.is_replaying() && !self.deferred.is_empty() {
+            let deferred = std::mem::take(&mut self.deferred);
+            self.answer(deferred);
+        }
+    }
+
+    pub(super) fn deliver_time(&mut self) {
+        self.replay.alarm = None;
+        let at = self.replay.stamp();
+        self.tools.on_event(&RunEvent::Time { at });
+        self.deliver(&ToWorker::Time(micros(at)));
+    }
+
+    /// Passes on what came of a call, and of others that have come to their end by now.
+    pub(super) fn answer_together(&mut self, first: Ended) {
+        let mut ended = vec![first];
+        while ended.len() < BATCH && !self.calls.is_empty() && self.wire.has_room() {
+            match self.calls.next().now_or_never() {
+                Some(Some(another)) => ended.push(another),
+                _ => break,
+            }
+        }
+        if self.replay.is_replaying() {
+            self.deferred.append(&mut ended);
+        } else {
+            self.answer(ended);
+        }
+    }
+
+    fn answer(&mut self, ended: Vec<Ended>) {
+        let mut answers = Vec::with_capacity(ended.len());
+        for Ended { id, entry, name, answer } in ended {
+            match answer {
+                CallResponse::Ended(result) => answers.push((id, self.end_of(entry, name, result))),
+                CallResponse::Suspended => {
+                    self.call_table.end(entry, CallState::Suspended, 0);
+                    if self.suspended == 0 {
+                        self.wire.send(&ToWorker::ReportWaits);
+                    }
+                    self.suspended += 1;
+                }
+            }
+        }
+        let at = self.replay.stamp();
+        let last = answers.len().saturating_sub(1);
+        for (index, (id, outcome)) in answers.into_iter().enumerate() {
+            self.complete(id, at, index < last, outcome);
+        }
+    }
+
+    /// What a call's end is for the script.
+    fn end_of(
+        &mut self,
+        entry: CallIndex,
+        name: String,
+        result: Result<Box<RawValue>, ToolException>,
+    ) -> Result<Box<RawValue>, ToolException> {
+        let (state, bytes, outcome) = match result {
+            Ok(value) => {
+                let (bytes, limit) = (bytes_of(&value), self.limits.result_bytes);
+                if bytes > limit {
+                    let message = Refusal::Result { bytes, limit }.to_string();
+                    let state = CallState::Undelivered(message.clone());
+                    (state, bytes, Err(ToolException { tool: name, message }))
+                } else {
+                    (CallState::Completed, bytes, Ok(value))
+                }
+            }
+            Err(thrown) => (CallState::Failed(thrown.message.clone()), 0, Err(thrown)),
+        };
+        self.call_table.end(entry, state, bytes);
+        outcome
+    }
+
+    pub(super) fn complete(
+        &mut self,
+        id: CallId,
+        at: Duration,
+        more: bool,
+        outcome: Result<Box<RawValue>, ToolException>,
+    ) {
+        self.tools.on_event(&RunEvent::Completed { id, at, outcome: &outcome });
+        let completion = Completion { id, outcome };
+        self.deliver(&ToWorker::Completed(TimedCompletion { completion, at: micros(at), more }));
+    }
+}
+
+pub(super) fn bytes_of(value: &RawValue) -> u64 {
+    u64::try_from(value.get().len()).unwrap_or(u64::MAX)
+}
+
+/// The answer to a question that was asked; to be awaited only if there is one.
+pub(super) async fn maybe(describing: &mut Option<Describing>) -> Option<Vec<LookupResult>> {
+    match describing {
+        Some(Describing(future)) => Some(future.await),
+        None => None,
+    }
+}
+
+/// A question that the host is looking into.
+pub(super) struct Describing(pub(super) BoxFuture<'static, Vec<LookupResult>>);
+
+impl std::fmt::Debug for Describing {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Describing")
+    }
+}
+
+/// A call that has no answer yet.
+pub(in crate::run) struct InFlight {
+    pub(super) id: CallId,
+    pub(super) entry: CallIndex,
+    pub(super) name: String,
+    pub(super) future: BoxFuture<'static, CallResponse>,
+}
+
+impl std::fmt::Debug for InFlight {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("InFlight").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// A call that has one.
+#[derive(Debug)]
+pub(in crate::run) struct Ended {
+    pub(super) id: CallId,
+    pub(super) entry: CallIndex,
+    pub(super) name: String,
+    pub(super) answer: CallResponse,
+}
+
+impl Future for InFlight {
+    type Output = Ended;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Ended> {
+        let this = &mut *self;
+        this.future.as_mut().poll(context).map(|answer| Ended {
+            id: this.id,
+            entry: this.entry,
+            name: std::mem::take(&mut this.name),
+            answer,
+        })
+    }
+}
