@@ -223,7 +223,9 @@ impl ConnectionHandler for ConnectionState {
         about: Option<RelatedRequest>,
         request: InputRequest,
     ) -> BoxFuture<'static, Result<Value, ErrorObject>> {
-        let stream = about.filter(|about| about.is_certain).map(|about| about.key.as_i64());
+        let stream = about.filter(|about| about.is_certain);
+        // Requests that are no calls have the key `null`; no call has the key 0.
+        let stream = stream.map(|about| about.key.as_i64().unwrap_or_default());
         let calls = input_requests::find(self, &request, stream);
         Box::pin(input_requests::answer(calls, request))
     }

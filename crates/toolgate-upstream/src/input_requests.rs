@@ -52,10 +52,10 @@ pub(crate) async fn answer(
 pub(crate) fn find(
     state: &ConnectionState,
     request: &InputRequest,
-    stream: Option<Option<i64>>,
+    stream: Option<i64>,
 ) -> Result<Vec<PendingCall>, UnaskedReason> {
     let mut calls = match stream {
-        Some(key) => key.and_then(|key| state.call(key)).into_iter().collect(),
+        Some(key) => state.call(key).into_iter().collect(),
         None => of_one_caller(state)?,
     };
     match request.method.as_str() {
@@ -234,7 +234,7 @@ mod tests {
         stream: Option<i64>,
     ) -> Result<Value, i64> {
         let request = InputRequest { method: method.to_owned(), params: None };
-        let calls = find(state, &request, stream.map(Some));
+        let calls = find(state, &request, stream);
         answer(calls, request).await.map_err(|error| error.code)
     }
 

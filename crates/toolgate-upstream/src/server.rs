@@ -1,4 +1,4 @@
-//! One server: how it stands with it, and calls to it.
+//! One server: its state, and calls to it.
 
 use std::{
     fmt,
@@ -31,10 +31,10 @@ mod supervise;
 
 use demand::Demand;
 
-/// How it stands with a server.
+/// The state of a server.
 #[derive(Debug, Clone, Default)]
 pub struct ServerState {
-    /// In one word.
+    /// The state in one word.
     pub kind: StateKind,
     /// Why there is no connection.
     pub failure: Option<ConnectFailure>,
@@ -42,11 +42,11 @@ pub struct ServerState {
     pub handshake: Option<Handshake>,
     /// What is wrong with its list of tools.
     pub problems: Vec<ListingProblem>,
-    /// How often it was tried.
+    /// How many attempts to connect there were.
     pub attempts: u32,
 }
 
-/// How it stands with a server, in one word.
+/// The state of a server, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StateKind {
     /// Not connected: nobody needs it, or nobody has yet.
@@ -60,18 +60,18 @@ pub enum StateKind {
     Failed,
     /// Not connected, and not to be: somebody switched it off.
     Disabled,
-    /// Ended by us.
+    /// Ended by toolgate.
     Stopped,
 }
 
-/// One server and whoever waits for it.
+/// One server, its supervisor and its callers.
 pub(crate) struct Server {
     pub(crate) spec: ServerSpec,
     redactor: Redactor,
     observer: Arc<dyn ServerObserver>,
-    /// Kept over connections: a server that asks will ask again.
+    /// Survives connections: a server that asked for input will ask again.
     queue: Arc<CallQueue>,
-    state: watch::Sender<Current>,
+    state: watch::Sender<SupervisedState>,
     demand: Demand,
     /// Where the present attempt is, for the message when its time is over.
     stage: Mutex<&'static str>,
@@ -82,15 +82,15 @@ pub(crate) struct Server {
 }
 
 #[derive(Debug, Clone, Default)]
-struct Current {
+struct SupervisedState {
     state: ServerState,
     connection: Option<Arc<Connection>>,
-    failed: Option<Failed>,
+    failed: Option<FailedAttempt>,
 }
 
 /// The end of an attempt.
 #[derive(Debug, Clone, Copy)]
-struct Failed {
+struct FailedAttempt {
     at: Instant,
     /// Whether there had been a connection, which is made anew at once.
     after_connection: bool,
@@ -107,7 +107,7 @@ impl Server {
         observer: Arc<dyn ServerObserver>,
         stop: CancellationToken,
     ) -> Self {
-        let mut current = Current::default();
+        let mut current = SupervisedState::default();
         if spec.start == StartMode::OnDemand {
             current.state.kind = StateKind::Idle;
         }
@@ -295,7 +295,7 @@ impl Server {
         }
     }
 
-    fn publish(&self, change: impl FnOnce(&mut Current)) {
+    fn publish(&self, change: impl FnOnce(&mut SupervisedState)) {
         self.state.send_modify(change);
         self.observer.state_changed(&self.spec.name);
     }

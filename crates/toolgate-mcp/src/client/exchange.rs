@@ -156,7 +156,6 @@ impl Exchange {
             (Some(Value::String(method)), None) if is_json_rpc => {
                 self.notification(&method, message.remove("params"), stream);
             }
-            (Some(_), _) => return false,
             (None, Some(id)) if is_json_rpc || is_response => {
                 if let Some(id) = number(&id) {
                     self.respond(id, read_response(message));
@@ -169,7 +168,7 @@ impl Exchange {
                     self.respond(id, read_response(message));
                 }
             }
-            (None, _) => return false,
+            _ => return false,
         }
         true
     }

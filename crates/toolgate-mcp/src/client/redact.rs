@@ -44,6 +44,7 @@ impl Redactor {
     }
 
     /// Also hides what `other` hides, now and later.
+    #[must_use]
     pub fn with(mut self, other: &Self) -> Self {
         self.secrets.extend(other.secrets.iter().cloned());
         self.secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));

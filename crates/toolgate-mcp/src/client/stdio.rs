@@ -150,7 +150,9 @@ impl<R: AsyncRead + Unpin> MessageReader<R> {
                 ReadLine::Whole => match serde_json::from_slice::<Value>(&self.lines.line) {
                     // Protocol version 2025-03-26 had batches.
                     Ok(Value::Array(batch)) => {
-                        batch.into_iter().for_each(|message| self.receive(message));
+                        for message in batch {
+                            self.receive(message);
+                        }
                     }
                     Ok(message) => self.receive(message),
                     Err(error) => {

@@ -13,7 +13,7 @@ use toolgate_mcp::{
     },
 };
 
-use super::{Failed, SHORTEST_RETRY, Server, StateKind};
+use super::{FailedAttempt, SHORTEST_RETRY, Server, StateKind};
 use crate::{
     calls::ConnectionState,
     connection::{AboutServer, Connection, client},
@@ -25,8 +25,8 @@ use crate::{
 const SHORTEST_RELIST: Duration = Duration::from_millis(500);
 
 /// Why a connection is not attended to any longer.
-enum End {
-    /// It is over, or we are stopped.
+enum ConnectionEnd {
+    /// The connection ended, or the supervisor was stopped.
     Closed,
     /// Nobody is at the other end.
     Gone(ConnectFailure),
@@ -76,17 +76,17 @@ impl Server {
                         break;
                     }
                     match end {
-                        End::Unneeded => {
+                        ConnectionEnd::Unneeded => {
                             connection.close().await;
                             self.note("stopped, since nobody needs it; the next call starts it");
                             resting = true;
                             continue;
                         }
-                        End::Gone(failure) => {
+                        ConnectionEnd::Gone(failure) => {
                             connection.close().await;
                             failure
                         }
-                        End::Closed => self.end_of(&connection).await,
+                        ConnectionEnd::Closed => self.end_of(&connection).await,
                     }
                 }
                 Err(failure) => {
@@ -113,7 +113,7 @@ impl Server {
                 current.state.kind = StateKind::Failed;
                 current.state.failure = Some(failure);
                 current.connection = None;
-                current.failed = Some(Failed { at: Instant::now(), after_connection });
+                current.failed = Some(FailedAttempt { at: Instant::now(), after_connection });
             });
             tokio::select! {
                 () = self.stop.cancelled() => break,
@@ -235,7 +235,7 @@ impl Server {
     /// Lists again whenever there is a reason to. Returns when the connection ends, when we are
     /// stopped, when nobody needs it any more, or with a failure when it turns out that nobody is
     /// there any more.
-    async fn attend(&self, connection: &Connection) -> End {
+    async fn attend(&self, connection: &Connection) -> ConnectionEnd {
         let over = async {
             tokio::select! {
                 () = self.stop.cancelled() => {}
@@ -271,9 +271,9 @@ impl Server {
             }
         };
         tokio::select! {
-            () = over => End::Closed,
-            failure = listing => End::Gone(failure),
-            () = self.unneeded() => End::Unneeded,
+            () = over => ConnectionEnd::Closed,
+            failure = listing => ConnectionEnd::Gone(failure),
+            () = self.unneeded() => ConnectionEnd::Unneeded,
         }
     }
 

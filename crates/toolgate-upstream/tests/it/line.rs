@@ -18,19 +18,19 @@ use crate::support::{
 };
 
 /// What a notification is about, its method and its parameters.
-type Told = (Option<Value>, (String, Option<Value>));
+type NotificationRecord = (Option<Value>, (String, Option<Value>));
 
 /// What came over a line.
 #[derive(Debug)]
-pub(crate) struct Heard {
-    notifications: Mutex<mpsc::UnboundedReceiver<Told>>,
+pub(crate) struct ReceivedMessages {
+    notifications: Mutex<mpsc::UnboundedReceiver<NotificationRecord>>,
     questions: Mutex<mpsc::UnboundedReceiver<(Option<Value>, InputRequest)>>,
     /// How many questions are being thought about.
     thinking: watch::Receiver<usize>,
 }
 
-impl Heard {
-    pub(crate) async fn next_notification(&self) -> Told {
+impl ReceivedMessages {
+    pub(crate) async fn next_notification(&self) -> NotificationRecord {
         within("a notification", self.notifications.lock().await.recv()).await.unwrap()
     }
 
@@ -45,7 +45,7 @@ impl Heard {
 }
 
 struct Sink {
-    notifications: mpsc::UnboundedSender<Told>,
+    notifications: mpsc::UnboundedSender<NotificationRecord>,
     questions: mpsc::UnboundedSender<(Option<Value>, InputRequest)>,
     /// `None` never comes.
     answer: Option<Result<Value, ErrorObject>>,
@@ -122,26 +122,26 @@ fn client() -> ConnectionClient {
 pub(crate) async fn try_open(
     spec: &ServerSpec,
     answer: Option<Result<Value, ErrorObject>>,
-) -> Result<(RawConnection, Heard), toolgate_upstream::ConnectFailure> {
+) -> Result<(RawConnection, ReceivedMessages), toolgate_upstream::ConnectFailure> {
     let (notifications, told) = mpsc::unbounded_channel();
     let (questions, asked) = mpsc::unbounded_channel();
     let (thinking, thought) = watch::channel(0);
     let sink = Sink { notifications, questions, answer, thinking: Arc::new(thinking) };
     let line = within("the line", spec.open_connection(&client(), Arc::new(sink))).await?;
     let (notifications, questions) = (Mutex::new(told), Mutex::new(asked));
-    Ok((line, Heard { notifications, questions, thinking: thought }))
+    Ok((line, ReceivedMessages { notifications, questions, thinking: thought }))
 }
 
 /// A line that answers every question in the same way.
 pub(crate) async fn answering(
     spec: &ServerSpec,
     answer: Result<Value, ErrorObject>,
-) -> (RawConnection, Heard) {
+) -> (RawConnection, ReceivedMessages) {
     try_open(spec, Some(answer)).await.unwrap()
 }
 
 /// A line whose questions are never answered.
-pub(crate) async fn open(spec: &ServerSpec) -> (RawConnection, Heard) {
+pub(crate) async fn open(spec: &ServerSpec) -> (RawConnection, ReceivedMessages) {
     try_open(spec, None).await.unwrap()
 }
 
@@ -317,7 +317,8 @@ async fn a_crash_ends_requests_questions_and_the_line() {
         heard.until_thinking(1).await;
         line.request(call("crash", &json!({}))).await
     };
-    let (asked, crashed) = within("the end", async { tokio::join!(asking, crashing) }).await;
+    let (asked, crashed) =
+        Box::pin(within("the end", async { tokio::join!(asking, crashing) })).await;
     let (cause, message) =
         (TransportFailure::Closed, "the connection to the server ended".to_owned());
     let ended = RequestError::Transport { cause, message };
