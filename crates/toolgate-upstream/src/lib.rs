@@ -43,4 +43,4 @@ pub use toolgate_mcp::{
         ServerLimits, StdioEndpoint, TokenProvider,
     },
 };
-pub use upstream::{ServerObserver, Upstream};
+pub use upstream::{ServerObserver, ServerPool, Upstream};

@@ -40,8 +40,12 @@ pub trait ServerObserver: Send + Sync + 'static {
     }
 }
 
-/// The connections to all servers.
-pub struct Upstream {
+/// Sends requests to servers. Only the broker has one.
+#[derive(Debug)]
+pub struct Upstream(ServerPool);
+
+/// The servers and their connections: adds, connects and removes them. It sends no requests.
+pub struct ServerPool {
     servers: RwLock<HashMap<ServerName, Arc<Server>>>,
     observer: Arc<dyn ServerObserver>,
     stop: CancellationToken,
@@ -51,17 +55,64 @@ impl Upstream {
     /// Starts to connect to all of `specs`, each on its own. Returns at once; must be called inside
     /// a tokio runtime.
     pub fn start(specs: Vec<ServerSpec>, observer: &Arc<dyn ServerObserver>) -> Self {
-        let upstream = Self {
+        let pool = ServerPool {
             servers: RwLock::default(),
             observer: Arc::clone(observer),
             stop: CancellationToken::new(),
         };
         for spec in specs {
-            upstream.add(spec);
+            pool.add(spec);
         }
-        upstream
+        Self(pool)
     }
 
+    /// Calls a tool of a server by the tool's own name, and gives its result as it was sent.
+    pub async fn call(
+        &self,
+        server: &ServerName,
+        tool: &str,
+        arguments: Option<JsonObject>,
+        options: CallOptions,
+    ) -> Result<Value, CallError> {
+        let known = self.0.server(server.as_str());
+        let server = known.ok_or_else(|| CallError::UnknownServer(server.clone()))?;
+        server.call(tool, arguments, options).await
+    }
+
+    /// Sends a request that is no call of a tool (`resources/read`, `prompts/get`), and gives its
+    /// result as it was sent. What goes for a call goes for it: it waits for a connection, is bounded,
+    /// and is never repeated.
+    pub async fn request(
+        &self,
+        server: &ServerName,
+        method: &str,
+        params: Option<Value>,
+        options: CallOptions,
+    ) -> Result<Value, CallError> {
+        let known = self.0.server(server.as_str());
+        let server = known.ok_or_else(|| CallError::UnknownServer(server.clone()))?;
+        let params = match params {
+            None | Some(Value::Null) => JsonObject::new(),
+            Some(Value::Object(params)) => params,
+            Some(_) => {
+                let error = ErrorObject::invalid_params("`params` must be an object", None);
+                let (server, tool) = (server.spec.name.clone(), method.to_owned());
+                return Err(CallError::Refused { server, tool, error });
+            }
+        };
+        server.request(method, method, params, options).await
+    }
+}
+
+impl std::ops::Deref for Upstream {
+    type Target = ServerPool;
+
+    fn deref(&self) -> &ServerPool {
+        &self.0
+    }
+}
+
+impl ServerPool {
     /// Adds a server, and connects to it when its [`StartMode`](crate::StartMode) says. A name that is taken
     /// stays with who has it; says whether it was added.
     pub fn add(&self, spec: ServerSpec) -> bool {
@@ -103,43 +154,6 @@ impl Upstream {
         if let Some(server) = self.server(server) {
             server.enable();
         }
-    }
-
-    /// Calls a tool of a server by the tool's own name, and gives its result as it was sent.
-    pub async fn call(
-        &self,
-        server: &ServerName,
-        tool: &str,
-        arguments: Option<JsonObject>,
-        options: CallOptions,
-    ) -> Result<Value, CallError> {
-        let known = self.server(server.as_str());
-        let server = known.ok_or_else(|| CallError::UnknownServer(server.clone()))?;
-        server.call(tool, arguments, options).await
-    }
-
-    /// Sends a request that is no call of a tool (`resources/read`, `prompts/get`), and gives its
-    /// result as it was sent. What goes for a call goes for it: it waits for a connection, is bounded,
-    /// and is never repeated.
-    pub async fn request(
-        &self,
-        server: &ServerName,
-        method: &str,
-        params: Option<Value>,
-        options: CallOptions,
-    ) -> Result<Value, CallError> {
-        let known = self.server(server.as_str());
-        let server = known.ok_or_else(|| CallError::UnknownServer(server.clone()))?;
-        let params = match params {
-            None | Some(Value::Null) => JsonObject::new(),
-            Some(Value::Object(params)) => params,
-            Some(_) => {
-                let error = ErrorObject::invalid_params("`params` must be an object", None);
-                let (server, tool) = (server.spec.name.clone(), method.to_owned());
-                return Err(CallError::Refused { server, tool, error });
-            }
-        };
-        server.request(method, method, params, options).await
     }
 
     /// Connects to a server that was left for later.
@@ -204,13 +218,13 @@ impl Upstream {
     }
 }
 
-impl fmt::Debug for Upstream {
+impl fmt::Debug for ServerPool {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Upstream").field("servers", &self.servers).finish_non_exhaustive()
+        formatter.debug_struct("ServerPool").field("servers", &self.servers).finish_non_exhaustive()
     }
 }
 
-impl Drop for Upstream {
+impl Drop for ServerPool {
     fn drop(&mut self) {
         // The supervisors end by themselves: aborting them would leave children to be killed.
         self.stop.cancel();

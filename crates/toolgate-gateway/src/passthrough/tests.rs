@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
-use toolgate_host::ServerGuard;
+use toolgate_host::PassthroughGuard;
 use toolgate_mcp::{ErrorObject, JsonRpcRequest, JsonRpcResponse, meta};
 use toolgate_upstream::{
     ConnectionClient, ConnectionHandler, InputRequest, RawRequest, RelatedRequest,
@@ -218,7 +218,7 @@ impl Legacy {
         Self::guarded(server, None).await
     }
 
-    async fn guarded(server: &Server, guard: Option<Arc<ServerGuard>>) -> Self {
+    async fn guarded(server: &Server, guard: Option<Arc<PassthroughGuard>>) -> Self {
         let (sink, pending) = (
             Arc::new(RecordingSink::default()),
             PendingInputRequests::new(Duration::from_secs(10)),
@@ -253,7 +253,7 @@ async fn open_guarded(
     server: &Server,
     era: Era,
     channel: Option<ClientChannel>,
-    guard: Option<Arc<ServerGuard>>,
+    guard: Option<Arc<PassthroughGuard>>,
 ) -> Arc<dyn McpService> {
     let (info, capabilities) = (json!({}), serde_json::Map::new());
     let client =
