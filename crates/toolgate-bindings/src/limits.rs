@@ -35,13 +35,13 @@ pub(crate) const MAX_PARTS: usize = 32;
 
 /// What may still be read of one tool.
 #[derive(Debug)]
-pub(crate) struct Budget {
+pub(crate) struct ReadBudget {
     steps: usize,
     text: usize,
     exceeded: bool,
 }
 
-impl Budget {
+impl ReadBudget {
     pub(crate) fn new() -> Self {
         Self { steps: MAX_STEPS, text: MAX_TEXT, exceeded: false }
     }

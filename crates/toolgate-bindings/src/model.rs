@@ -98,7 +98,7 @@ pub(crate) struct Value(pub(crate) String);
 
 /// What a type could be called, should it need a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Hint {
+pub(crate) struct NameHint {
     /// In `PascalCase`; may be empty.
     pub(crate) name: String,
     /// The tool in which it was first seen, by position.
@@ -113,9 +113,9 @@ pub(crate) struct Arena {
     heights: Vec<usize>,
     overflowed: bool,
     ids: HashMap<Node, NodeId>,
-    definitions: Vec<(Hint, Option<NodeId>)>,
+    definitions: Vec<(NameHint, Option<NodeId>)>,
     docs: HashMap<NodeId, String>,
-    hints: HashMap<NodeId, Hint>,
+    hints: HashMap<NodeId, NameHint>,
 }
 
 impl Arena {
@@ -175,7 +175,7 @@ impl Arena {
     }
 
     /// A type that is still being read and was met within itself.
-    pub(crate) fn define(&mut self, hint: Hint) -> DefinitionId {
+    pub(crate) fn define(&mut self, hint: NameHint) -> DefinitionId {
         let id = DefinitionId(u32::try_from(self.definitions.len()).unwrap_or(u32::MAX));
         self.definitions.push((hint, None));
         id
@@ -204,16 +204,16 @@ impl Arena {
         self.definitions.get(id.0 as usize).and_then(|(_, body)| *body).unwrap_or(Self::UNKNOWN)
     }
 
-    pub(crate) fn definition_hint(&self, id: DefinitionId) -> &Hint {
+    pub(crate) fn definition_hint(&self, id: DefinitionId) -> &NameHint {
         &self.definitions[id.0 as usize].0
     }
 
     /// Suggests a name; the first suggestion stays.
-    pub(crate) fn suggest(&mut self, id: NodeId, hint: Hint) {
+    pub(crate) fn suggest(&mut self, id: NodeId, hint: NameHint) {
         self.hints.entry(id).or_insert(hint);
     }
 
-    pub(crate) fn hint(&self, id: NodeId) -> Option<&Hint> {
+    pub(crate) fn hint(&self, id: NodeId) -> Option<&NameHint> {
         self.hints.get(&id)
     }
 

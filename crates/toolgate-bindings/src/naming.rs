@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use crate::{
-    model::{Arena, DefinitionId, Hint, Node, NodeId},
-    module::{Function, Module},
+    model::{Arena, DefinitionId, NameHint, Node, NodeId},
+    module::{Module, ToolFunction},
     text::pascal_case,
 };
 
@@ -22,14 +22,14 @@ pub(crate) enum Objects {
 
 /// The names of a module's types.
 #[derive(Debug)]
-pub(crate) struct Names {
+pub(crate) struct TypeNames {
     /// In the order of first use.
     pub(crate) declared: Vec<(String, NodeId)>,
     nodes: HashMap<NodeId, String>,
     definitions: HashMap<DefinitionId, String>,
 }
 
-impl Names {
+impl TypeNames {
     /// The name of a type that has one.
     pub(crate) fn of(&self, arena: &Arena, id: NodeId) -> Option<&str> {
         match arena.node(id) {
@@ -53,7 +53,7 @@ impl Names {
         }
         survey.pending();
         let functions = module.functions.iter().map(|function| function.name.as_str());
-        let mut taken = Taken::new(reserved.iter().copied().chain(functions));
+        let mut taken = UsedNames::new(reserved.iter().copied().chain(functions));
         let mut names =
             Self { declared: Vec::new(), nodes: HashMap::new(), definitions: HashMap::new() };
         let order = std::mem::take(&mut survey.order);
@@ -95,7 +95,7 @@ struct Survey<'m> {
 }
 
 impl Survey<'_> {
-    fn function(&mut self, function: &Function) {
+    fn function(&mut self, function: &ToolFunction) {
         match (self.objects, self.arena.node(function.input)) {
             // The arguments stand in the function itself; only what is in them can get a name.
             (Objects::Inline, Node::Object(_)) => self.inside(function.input),
@@ -196,21 +196,21 @@ impl Survey<'_> {
 }
 
 /// The names that are in use.
-struct Taken {
+struct UsedNames {
     /// With the tool whose type has the name, if it is one.
     names: HashMap<String, Option<usize>>,
     /// The last number given to a name.
     numbers: HashMap<String, usize>,
 }
 
-impl Taken {
+impl UsedNames {
     fn new<'n>(names: impl Iterator<Item = &'n str>) -> Self {
         Self { names: names.map(|name| (name.to_owned(), None)).collect(), numbers: HashMap::new() }
     }
 
     /// The hint; where a type of another tool has that name, with the tool's name before it; then
     /// with a number.
-    fn free_name(&mut self, module: &Module, hint: Option<&Hint>) -> String {
+    fn free_name(&mut self, module: &Module, hint: Option<&NameHint>) -> String {
         let tool = hint.map(|hint| hint.tool);
         let own = hint.map_or("", |hint| hint.name.as_str());
         let own = if own.is_empty() { "Type" } else { own };

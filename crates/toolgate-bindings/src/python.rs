@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::{
     model::{Arena, Doc, Literal, Node, NodeId, Object, Property},
-    module::{Function, Module, Origin},
-    naming::{Names, Objects},
+    module::{Module, ResultSource, ToolFunction},
+    naming::{Objects, TypeNames},
     text::{Escape, identifier, indented, is_identifier, quoted},
 };
 
@@ -33,8 +33,8 @@ const MAX_LINE: usize = 100;
 
 /// The whole module.
 pub(crate) fn render(module: &Module) -> String {
-    let names = Names::choose(module, Objects::Named, RESERVED);
-    let printer = Printer { arena: &module.arena, names: &names };
+    let names = TypeNames::choose(module, Objects::Named, RESERVED);
+    let printer = PythonPrinter { arena: &module.arena, names: &names };
     let mut text = String::new();
     for (name, node) in &names.declared {
         text.push_str(&printer.declaration(name, *node));
@@ -45,12 +45,12 @@ pub(crate) fn render(module: &Module) -> String {
     text
 }
 
-struct Printer<'m> {
+struct PythonPrinter<'m> {
     arena: &'m Arena,
-    names: &'m Names,
+    names: &'m TypeNames,
 }
 
-impl Printer<'_> {
+impl PythonPrinter<'_> {
     fn declaration(&self, name: &str, node: NodeId) -> String {
         let object = match self.arena.node(node) {
             Node::Object(object) if !object.properties.is_empty() => object,
@@ -112,13 +112,13 @@ impl Printer<'_> {
         }
     }
 
-    fn function(&self, function: &Function) -> String {
+    fn function(&self, function: &ToolFunction) -> String {
         let name = identifier(&function.name, is_keyword);
         let parameters = self.parameters(&function.parameters);
         let result = self.at(function.output);
         let mark = match function.origin {
-            Origin::Declared => "",
-            Origin::Inferred => "  # inferred",
+            ResultSource::Declared => "",
+            ResultSource::Inferred => "  # inferred",
         };
         let is_short = parameters.iter().all(|(_, doc)| doc.is_empty());
         let line: Vec<&str> = parameters.iter().map(|(parameter, _)| parameter.as_str()).collect();

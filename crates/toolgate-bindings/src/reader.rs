@@ -13,8 +13,8 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use crate::{
-    limits::{Budget, MAX_DEPTH},
-    model::{Arena, DefinitionId, Hint, Node, NodeId},
+    limits::{MAX_DEPTH, ReadBudget},
+    model::{Arena, DefinitionId, NameHint, Node, NodeId},
     text::{pascal_case, singular},
 };
 
@@ -27,9 +27,9 @@ pub(crate) enum Direction {
 }
 
 /// Reads the schemas of one tool.
-pub(crate) struct Reader<'a, 'm> {
+pub(crate) struct SchemaReader<'a, 'm> {
     arena: &'m mut Arena,
-    budget: &'m mut Budget,
+    budget: &'m mut ReadBudget,
     root: &'a Value,
     direction: Direction,
     tool: usize,
@@ -39,23 +39,23 @@ pub(crate) struct Reader<'a, 'm> {
     containers: usize,
     /// Targets of references that were read, by address.
     known: HashMap<usize, NodeId>,
-    open: Vec<Open>,
+    open: Vec<OpenReference>,
     names: Option<HashMap<String, &'a Value>>,
 }
 
 /// The target of a reference that is being read.
-struct Open {
+struct OpenReference {
     address: usize,
     hint: String,
     containers: usize,
     definition: Option<DefinitionId>,
 }
 
-impl<'a, 'm> Reader<'a, 'm> {
+impl<'a, 'm> SchemaReader<'a, 'm> {
     /// A reader for the schema document `root` of the tool at position `tool`.
     pub(crate) fn new(
         arena: &'m mut Arena,
-        budget: &'m mut Budget,
+        budget: &'m mut ReadBudget,
         root: &'a Value,
         direction: Direction,
         tool: usize,
@@ -88,7 +88,7 @@ impl<'a, 'm> Reader<'a, 'm> {
         if let Some(position) = self.open.iter().position(|open| open.address == address) {
             return self.within_itself(position);
         }
-        self.open.push(Open {
+        self.open.push(OpenReference {
             address,
             hint: hint.to_owned(),
             containers: self.containers,
@@ -111,7 +111,7 @@ impl<'a, 'm> Reader<'a, 'm> {
 
     fn within_itself(&mut self, position: usize) -> NodeId {
         let open = &mut self.open[position];
-        let hint = Hint { name: pascal_case(&open.hint), tool: self.tool };
+        let hint = NameHint { name: pascal_case(&open.hint), tool: self.tool };
         if open.containers == self.containers {
             // `A = A | B` is no type in any language.
             return Arena::UNKNOWN;
@@ -268,7 +268,7 @@ impl<'a, 'm> Reader<'a, 'm> {
     }
 
     fn suggest(&mut self, node: NodeId, hint: &str) {
-        let hint = Hint { name: pascal_case(hint), tool: self.tool };
+        let hint = NameHint { name: pascal_case(hint), tool: self.tool };
         self.arena.suggest(node, hint);
     }
 }

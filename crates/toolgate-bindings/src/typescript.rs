@@ -2,8 +2,8 @@
 
 use crate::{
     model::{Arena, Doc, Literal, Node, NodeId, Object, Property},
-    module::{Function, Module, Origin},
-    naming::{Names, Objects},
+    module::{Module, ResultSource, ToolFunction},
+    naming::{Objects, TypeNames},
     text::{Escape, identifier, indented, is_identifier, quoted},
 };
 
@@ -24,8 +24,8 @@ const MAX_LINE: usize = 100;
 
 /// The whole module.
 pub(crate) fn render(module: &Module) -> String {
-    let names = Names::choose(module, Objects::Inline, RESERVED);
-    let printer = Printer { arena: &module.arena, names: &names };
+    let names = TypeNames::choose(module, Objects::Inline, RESERVED);
+    let printer = TypeScriptPrinter { arena: &module.arena, names: &names };
     let mut text = String::new();
     for (name, node) in &names.declared {
         let description = module.arena.description(*node);
@@ -38,14 +38,14 @@ pub(crate) fn render(module: &Module) -> String {
     text
 }
 
-struct Printer<'m> {
+struct TypeScriptPrinter<'m> {
     arena: &'m Arena,
-    names: &'m Names,
+    names: &'m TypeNames,
 }
 
 /// A property where it is declared.
 #[derive(Debug, Default)]
-struct Member {
+struct ObjectMember {
     /// Above it, with its indentation.
     comment: String,
     text: String,
@@ -53,7 +53,7 @@ struct Member {
     note: String,
 }
 
-impl Member {
+impl ObjectMember {
     fn is_short(&self) -> bool {
         self.comment.is_empty() && self.note.is_empty() && !self.text.contains('\n')
     }
@@ -67,13 +67,13 @@ enum Binding {
     Postfix,
 }
 
-impl Printer<'_> {
-    fn function(&self, function: &Function) -> String {
+impl TypeScriptPrinter<'_> {
+    fn function(&self, function: &ToolFunction) -> String {
         let name = identifier(&function.name, is_keyword);
         let arguments = self.arguments(function);
         let mark = match function.origin {
-            Origin::Declared => "",
-            Origin::Inferred => "/* inferred */ ",
+            ResultSource::Declared => "",
+            ResultSource::Inferred => "/* inferred */ ",
         };
         let result = self.at(function.output, "", Binding::Union);
         let mark = match self.lifted(function.output) {
@@ -84,7 +84,7 @@ impl Printer<'_> {
         format!("{comment}declare function {name}({arguments}): Promise<{mark}{result}>;\n")
     }
 
-    fn arguments(&self, function: &Function) -> String {
+    fn arguments(&self, function: &ToolFunction) -> String {
         let body = match self.arena.node(function.input) {
             Node::Recursive(definition) => self.arena.node(self.arena.body(*definition)),
             node => node,
@@ -199,25 +199,25 @@ impl Printer<'_> {
             return format!("{{ [key: string]: {} }}", self.at(value, indent, Binding::Union));
         }
         let inner = format!("{indent}  ");
-        let mut members: Vec<Member> =
+        let mut members: Vec<ObjectMember> =
             object.properties.iter().map(|property| self.property(property, &inner)).collect();
         if let Some(rest) = object.rest {
-            members.push(Member { text: self.rest(rest, &inner), ..Member::default() });
+            members.push(ObjectMember { text: self.rest(rest, &inner), ..ObjectMember::default() });
         }
         let width: usize = members.iter().map(|member| member.text.len() + 2).sum();
-        if width <= MAX_LINE && members.iter().all(Member::is_short) {
+        if width <= MAX_LINE && members.iter().all(ObjectMember::is_short) {
             let members: Vec<&str> = members.iter().map(|member| member.text.as_str()).collect();
             return format!("{{ {} }}", members.join("; "));
         }
         let mut text = "{\n".to_owned();
-        for Member { comment, text: member, note } in members {
+        for ObjectMember { comment, text: member, note } in members {
             text.extend([&comment, &inner, &member, ";", &note, "\n"]);
         }
         text.extend([indent, "}"]);
         text
     }
 
-    fn property(&self, property: &Property, indent: &str) -> Member {
+    fn property(&self, property: &Property, indent: &str) -> ObjectMember {
         let name = if is_identifier(&property.name) {
             property.name.clone()
         } else {
@@ -236,7 +236,7 @@ impl Printer<'_> {
             (said, "") => (comment(said, indent), String::new()),
             (said, notes) => (comment(&format!("{said} ({notes})"), indent), String::new()),
         };
-        Member { comment, text, note }
+        ObjectMember { comment, text, note }
     }
 
     /// Other properties. TypeScript wants the declared ones to fit, which they need not, so that

@@ -25,13 +25,13 @@ use crate::TestkitError;
 #[derive(Debug)]
 pub struct Collector {
     url: String,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<CollectedTelemetry>>,
     server: JoinHandle<std::io::Result<()>>,
 }
 
 /// A span as it arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SeenSpan {
+pub struct CollectedSpan {
     /// Its name.
     pub name: String,
     /// Its trace, in hexadecimal.
@@ -48,7 +48,7 @@ pub struct SeenSpan {
 
 /// A number as it arrived: a sum, a gauge, or how often something was measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SeenMetric {
+pub struct CollectedMetric {
     /// Its name.
     pub name: String,
     /// What it is about.
@@ -58,9 +58,9 @@ pub struct SeenMetric {
 }
 
 #[derive(Debug, Default)]
-struct Seen {
-    spans: Vec<SeenSpan>,
-    metrics: Vec<SeenMetric>,
+struct CollectedTelemetry {
+    spans: Vec<CollectedSpan>,
+    metrics: Vec<CollectedMetric>,
     bytes: Vec<u8>,
     headers: Vec<HeaderMap>,
 }
@@ -70,7 +70,7 @@ impl Collector {
     pub async fn start() -> Result<Self, TestkitError> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let url = format!("http://{}", listener.local_addr()?);
-        let seen = Arc::<Mutex<Seen>>::default();
+        let seen = Arc::<Mutex<CollectedTelemetry>>::default();
         let routes = Router::new()
             .route("/v1/traces", post(traces))
             .route("/v1/metrics", post(metrics))
@@ -85,12 +85,12 @@ impl Collector {
     }
 
     /// The spans so far.
-    pub fn spans(&self) -> Vec<SeenSpan> {
+    pub fn spans(&self) -> Vec<CollectedSpan> {
         self.seen.lock().spans.clone()
     }
 
     /// The numbers that came last, of each name and what it is about.
-    pub fn metrics(&self) -> Vec<SeenMetric> {
+    pub fn metrics(&self) -> Vec<CollectedMetric> {
         self.seen.lock().metrics.clone()
     }
 
@@ -118,7 +118,7 @@ impl Drop for Collector {
 }
 
 async fn traces(
-    State(seen): State<Arc<Mutex<Seen>>>,
+    State(seen): State<Arc<Mutex<CollectedTelemetry>>>,
     headers: HeaderMap,
     body: Bytes,
 ) -> StatusCode {
@@ -130,7 +130,7 @@ async fn traces(
     seen.headers.push(headers);
     let scopes = request.resource_spans.into_iter().flat_map(|resource| resource.scope_spans);
     for span in scopes.flat_map(|scope| scope.spans) {
-        seen.spans.push(SeenSpan {
+        seen.spans.push(CollectedSpan {
             name: span.name,
             trace: hexadecimal(&span.trace_id),
             id: hexadecimal(&span.span_id),
@@ -143,7 +143,7 @@ async fn traces(
 }
 
 async fn metrics(
-    State(seen): State<Arc<Mutex<Seen>>>,
+    State(seen): State<Arc<Mutex<CollectedTelemetry>>>,
     headers: HeaderMap,
     body: Bytes,
 ) -> StatusCode {
@@ -176,7 +176,7 @@ async fn metrics(
         for (given, count) in points {
             let (name, attributes) = (metric.name.clone(), attributes(given));
             seen.metrics.retain(|old| old.name != name || old.attributes != attributes);
-            seen.metrics.push(SeenMetric { name, attributes, count });
+            seen.metrics.push(CollectedMetric { name, attributes, count });
         }
     }
     StatusCode::OK

@@ -24,7 +24,7 @@ use crate::TestkitError;
 #[derive(Debug)]
 pub struct EmbeddingsEndpoint {
     url: String,
-    site: Arc<Site>,
+    site: Arc<EmbeddingsSite>,
     server: JoinHandle<()>,
 }
 
@@ -50,12 +50,12 @@ pub enum EmbeddingsFault {
 }
 
 #[derive(Debug, Default)]
-struct Site {
-    state: Mutex<Told>,
+struct EmbeddingsSite {
+    state: Mutex<EndpointState>,
 }
 
 #[derive(Debug, Default)]
-struct Told {
+struct EndpointState {
     /// What the next requests meet, one each.
     next: VecDeque<EmbeddingsFault>,
     /// What all others meet.
@@ -74,7 +74,7 @@ impl EmbeddingsEndpoint {
     pub async fn start() -> Result<Self, TestkitError> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let url = format!("http://{}/v1", listener.local_addr()?);
-        let site = Arc::new(Site::default());
+        let site = Arc::new(EmbeddingsSite::default());
         let router =
             Router::new().route("/v1/embeddings", post(answer)).with_state(Arc::clone(&site));
         let server = tokio::spawn(async move {
@@ -126,7 +126,11 @@ impl Drop for EmbeddingsEndpoint {
     }
 }
 
-async fn answer(State(site): State<Arc<Site>>, headers: HeaderMap, body: Bytes) -> Response {
+async fn answer(
+    State(site): State<Arc<EmbeddingsSite>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     let request: Value = serde_json::from_slice(&body).unwrap_or_default();
     let texts: Vec<String> = request["input"]
         .as_array()

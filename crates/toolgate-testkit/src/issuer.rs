@@ -55,12 +55,12 @@ pub struct SigningKey {
 /// An issuer on loopback. Dropping it stops it.
 #[derive(Debug)]
 pub struct Issuer {
-    site: Arc<Site>,
+    site: Arc<IssuerSite>,
     server: JoinHandle<std::io::Result<()>>,
 }
 
 #[derive(Debug)]
-struct Site {
+struct IssuerSite {
     url: String,
     keys: Mutex<Vec<SigningKey>>,
     fault: Mutex<Option<IssuerFault>>,
@@ -103,7 +103,7 @@ impl Issuer {
     /// Starts one with a key `first` of the algorithm ES256.
     pub async fn start() -> Result<Self, TestkitError> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-        let site = Arc::new(Site {
+        let site = Arc::new(IssuerSite {
             url: format!("http://{}", listener.local_addr()?),
             keys: Mutex::new(vec![SigningKey::generate("first", "ES256")?]),
             fault: Mutex::default(),
@@ -214,7 +214,7 @@ fn failed() -> TestkitError {
     std::io::Error::other("the key cannot do this").into()
 }
 
-async fn metadata(State(site): State<Arc<Site>>) -> Response {
+async fn metadata(State(site): State<Arc<IssuerSite>>) -> Response {
     let fault = site.fault.lock().clone();
     let (mut issuer, mut keys) = (site.url.clone(), format!("{}/keys", site.url));
     match fault {
@@ -231,7 +231,7 @@ async fn metadata(State(site): State<Arc<Site>>) -> Response {
     document.to_string().into_response()
 }
 
-async fn keys(State(site): State<Arc<Site>>) -> Response {
+async fn keys(State(site): State<Arc<IssuerSite>>) -> Response {
     site.requests.fetch_add(1, Ordering::SeqCst);
     let fault = site.fault.lock().clone();
     let public: Vec<Value> = site.keys.lock().iter().filter_map(|key| key.public().ok()).collect();

@@ -59,7 +59,7 @@ const CHARACTERS_BEFORE: usize = 100;
 const MAX_HELD: usize = 200;
 
 /// The findings of one script.
-pub(super) struct Report<'a> {
+pub(super) struct FindingCollector<'a> {
     text: &'a str,
     /// Where the lines start, in bytes.
     starts: Vec<usize>,
@@ -67,7 +67,7 @@ pub(super) struct Report<'a> {
     beyond: usize,
 }
 
-impl<'a> Report<'a> {
+impl<'a> FindingCollector<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let starts = std::iter::once(0).chain(ends.map(|(offset, _)| offset + 1)).collect();
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     fn shown(text: &str, offset: usize) -> CheckFinding {
-        let mut report = Report::new(text);
+        let mut report = FindingCollector::new(text);
         report.error(offset, "no", None);
         report.finish(1).0.remove(0)
     }

@@ -7,12 +7,12 @@ use std::collections::HashSet;
 pub(super) struct Literal {
     /// Where it is written, in bytes.
     pub(super) offset: usize,
-    pub(super) kind: Kind,
+    pub(super) kind: LiteralKind,
 }
 
 /// What is known of a value.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum LiteralKind {
     /// Only a run would say.
     Unknown,
     /// It will not be there: JavaScript's `undefined`.
@@ -29,7 +29,7 @@ pub(super) enum Kind {
         complete: bool,
     },
     Object {
-        entries: Vec<Entry>,
+        entries: Vec<LiteralEntry>,
         /// Whether these are all the entries.
         complete: bool,
     },
@@ -37,7 +37,7 @@ pub(super) enum Kind {
 
 /// A key and its value.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Entry {
+pub(super) struct LiteralEntry {
     pub(super) key: String,
     /// Where the key is written, in bytes.
     pub(super) offset: usize,
@@ -49,22 +49,22 @@ pub(super) const MAX_DEPTH: usize = 32;
 
 impl Literal {
     pub(super) fn unknown(offset: usize) -> Self {
-        Self { offset, kind: Kind::Unknown }
+        Self { offset, kind: LiteralKind::Unknown }
     }
 }
 
 /// The entries of an object literal, as they are read from left to right.
 #[derive(Default)]
-pub(super) struct Entries {
-    entries: Vec<Entry>,
+pub(super) struct LiteralEntries {
+    entries: Vec<LiteralEntry>,
     /// How many of the entries may be overwritten by keys that are not known; `None` where all
     /// keys are known.
     overwritten: Option<usize>,
 }
 
-impl Entries {
+impl LiteralEntries {
     /// A key that is written out. It takes the place of the same key before it.
-    pub(super) fn push(&mut self, entry: Entry) {
+    pub(super) fn push(&mut self, entry: LiteralEntry) {
         self.entries.push(entry);
     }
 
@@ -73,16 +73,16 @@ impl Entries {
         self.overwritten = Some(self.entries.len());
     }
 
-    pub(super) fn finish(mut self) -> Kind {
+    pub(super) fn finish(mut self) -> LiteralKind {
         let complete = self.overwritten.is_none();
         for entry in self.entries.iter_mut().take(self.overwritten.unwrap_or_default()) {
-            entry.value.kind = Kind::Unknown;
+            entry.value.kind = LiteralKind::Unknown;
         }
         let mut seen = HashSet::new();
         let last: Vec<bool> =
             self.entries.iter().rev().map(|entry| seen.insert(entry.key.clone())).collect();
         let mut last = last.into_iter().rev();
         self.entries.retain(|_| last.next().unwrap_or(true));
-        Kind::Object { entries: self.entries, complete }
+        LiteralKind::Object { entries: self.entries, complete }
     }
 }

@@ -10,9 +10,9 @@ use serde_json::{Value, value::RawValue};
 
 use super::{
     Language, ToolUse,
-    finding::Report,
-    literal::{Kind, Literal},
-    schema::{Checker, Place},
+    finding::FindingCollector,
+    literal::{Literal, LiteralKind},
+    schema::{SchemaChecker, ValueLocation},
 };
 
 /// Whoever knows which tools there are.
@@ -47,15 +47,15 @@ const MAX_NAME_BYTES: usize = 128;
 const MAX_NAMES: usize = 2000;
 
 /// The answers to all of a script's names.
-pub(super) struct Tools {
-    answers: BTreeMap<String, Answer>,
-    pub(super) budget: Budget,
+pub(super) struct ToolTable {
+    resolved: BTreeMap<String, ResolvedName>,
+    pub(super) budget: CheckBudget,
 }
 
 /// What checking arguments may still cost: schemas are somebody else's, and calls may be many.
-pub(super) struct Budget(Cell<u32>);
+pub(super) struct CheckBudget(Cell<u32>);
 
-impl Budget {
+impl CheckBudget {
     /// In schemas that are looked at, and names that are compared.
     const STEPS: u32 = 1_000_000;
 
@@ -73,57 +73,57 @@ impl Budget {
 }
 
 /// The answer to one name.
-pub(super) enum Answer {
-    Tool(Tool),
+pub(super) enum ResolvedName {
+    Tool(ToolSignature),
     Unknown { nearest: Vec<String> },
 }
 
 /// A tool that exists.
-pub(super) struct Tool {
+pub(super) struct ToolSignature {
     pub(super) name: String,
     pub(super) schema: Value,
     pub(super) parameters: Vec<String>,
 }
 
-impl Tools {
+impl ToolTable {
     pub(super) fn ask(names: &BTreeSet<String>, lookup: &mut dyn Lookup) -> Self {
-        let asked: Vec<String> = names
+        let queried: Vec<String> = names
             .iter()
             .filter(|name| name.len() <= MAX_NAME_BYTES)
             .take(MAX_NAMES)
             .cloned()
             .collect();
-        let found = if asked.is_empty() { Vec::new() } else { lookup.look_up(&asked) };
-        let mut answers: BTreeMap<String, Answer> = names
+        let results = if queried.is_empty() { Vec::new() } else { lookup.look_up(&queried) };
+        let mut resolved: BTreeMap<String, ResolvedName> = names
             .iter()
             .filter(|name| name.len() > MAX_NAME_BYTES)
-            .map(|name| (name.clone(), Answer::Unknown { nearest: Vec::new() }))
+            .map(|name| (name.clone(), ResolvedName::Unknown { nearest: Vec::new() }))
             .collect();
-        for answer in found {
+        for answer in results {
             match answer {
                 LookupResult::Tool { name, input_schema } => {
                     // What cannot be read is not held against the script.
                     let schema =
                         serde_json::from_str(input_schema.get()).unwrap_or(Value::Bool(true));
                     let parameters = crate::parameters(&schema);
-                    let tool = Tool { name: name.clone(), schema, parameters };
-                    answers.insert(name, Answer::Tool(tool));
+                    let tool = ToolSignature { name: name.clone(), schema, parameters };
+                    resolved.insert(name, ResolvedName::Tool(tool));
                 }
                 LookupResult::Unknown { name, nearest } => {
-                    answers.insert(name, Answer::Unknown { nearest });
+                    resolved.insert(name, ResolvedName::Unknown { nearest });
                 }
             }
         }
-        Self { answers, budget: Budget::new() }
+        Self { resolved, budget: CheckBudget::new() }
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&Answer> {
-        self.answers.get(name)
+    pub(super) fn get(&self, name: &str) -> Option<&ResolvedName> {
+        self.resolved.get(name)
     }
 
-    pub(super) fn tool(&self, name: &str) -> Option<&Tool> {
+    pub(super) fn tool(&self, name: &str) -> Option<&ToolSignature> {
         match self.get(name) {
-            Some(Answer::Tool(tool)) => Some(tool),
+            Some(ResolvedName::Tool(tool)) => Some(tool),
             _ => None,
         }
     }
@@ -141,25 +141,26 @@ impl Tools {
 /// Reports what does not fit about the arguments, which are an object literal. `offset` is where
 /// the tool's name is written.
 pub(super) fn check_arguments(
-    tool: &Tool,
+    tool: &ToolSignature,
     arguments: &Literal,
     offset: usize,
     language: Language,
-    budget: &Budget,
-    report: &mut Report<'_>,
+    budget: &CheckBudget,
+    report: &mut FindingCollector<'_>,
 ) {
     if report.is_full() {
         return;
     }
     // What is missing is missing from the call, not from its bracket.
     let arguments = Literal { offset, kind: arguments.kind.clone() };
-    let place = Place::root(&tool.name);
-    for violation in Checker::new(&tool.schema, language, budget).check(&arguments, &place) {
+    let location = ValueLocation::root(&tool.name);
+    for violation in SchemaChecker::new(&tool.schema, language, budget).check(&arguments, &location)
+    {
         report.add(violation.severity, violation.offset, violation.message, violation.hint);
     }
 }
 
 /// The arguments of a call without any.
 pub(super) fn no_arguments(offset: usize) -> Literal {
-    Literal { offset, kind: Kind::Object { entries: Vec::new(), complete: true } }
+    Literal { offset, kind: LiteralKind::Object { entries: Vec::new(), complete: true } }
 }

@@ -6,12 +6,16 @@
 //! [`CheckSeverity::Error`] is for what cannot work.
 //!
 //! ```
-//! use toolgate_bindings::check::{Found, Language, Lookup, check};
+//! use toolgate_bindings::check::{Language, Lookup, LookupResult, check};
 //!
 //! struct Nothing;
 //! impl Lookup for Nothing {
-//!     fn look_up(&mut self, names: &[String]) -> Vec<Found> {
-//!         let unknown = |name: &String| Found::Unknown { name: name.clone(), nearest: vec![] };
+//!     fn look_up(&mut self, names: &[String]) -> Vec<LookupResult> {
+//!         let unknown = |name: &String| LookupResult::Unknown {
+//!             name: name.clone(),
+//!             nearest: vec![],
+//!         };
+//!         names.iter().map(unknown).collect()|name: &String| Found::Unknown { name: name.clone(), nearest: vec![] };
 //!         names.iter().map(unknown).collect()
 //!     }
 //! }
@@ -30,11 +34,11 @@ mod source;
 #[cfg(test)]
 mod tests;
 mod typescript;
-mod words;
+mod wording;
 
 use serde::{Deserialize, Serialize};
 
-use self::{finding::Report, source::Script};
+use self::{finding::FindingCollector, source::ScriptText};
 pub use self::{
     finding::{CheckFinding, CheckSeverity},
     lookup::{Lookup, LookupResult},
@@ -99,14 +103,14 @@ pub fn check(
     modules: &[&str],
     lookup: &mut dyn Lookup,
 ) -> Checked {
-    let script = Script::new(source);
-    let script = match Script::within_fence(source) {
+    let script = ScriptText::new(source);
+    let script = match ScriptText::within_fence(source) {
         Some(inner) if script.refusal(language).is_none() && !is_script(language, &script.text) => {
             inner
         }
         _ => script,
     };
-    let mut report = Report::new(&script.text);
+    let mut report = FindingCollector::new(&script.text);
     let outcome = match script.refusal(language) {
         Some(refusal) => {
             report.error(refusal.offset, refusal.message, refusal.hint);
@@ -136,7 +140,7 @@ fn is_script(language: Language, text: &str) -> bool {
 }
 
 /// What a language's part comes to, beside the findings.
-struct Outcome {
+struct LanguageCheck {
     /// What is to run, where that is not the script itself.
     source: Option<String>,
     tools: Vec<ToolUse>,

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use super::{Language, MAX_SOURCE_BYTES};
 
 /// A script's text, without what does not belong to it.
-pub(super) struct Script<'a> {
+pub(super) struct ScriptText<'a> {
     pub(super) text: Cow<'a, str>,
 }
 
 /// Why a script is not parsed.
-pub(super) struct Refusal {
+pub(super) struct ParseRefusal {
     pub(super) offset: usize,
     pub(super) message: String,
     pub(super) hint: Option<String>,
@@ -19,7 +19,7 @@ pub(super) struct Refusal {
 /// Brackets in brackets: a parser recurses for each, and its stack is small.
 const MAX_NESTING: usize = 200;
 
-impl<'a> Script<'a> {
+impl<'a> ScriptText<'a> {
     /// Takes off the Markdown fence that scripts are often handed over in. Lines stay where they
     /// are.
     pub(super) fn new(source: &'a str) -> Self {
@@ -60,9 +60,9 @@ impl<'a> Script<'a> {
     }
 
     /// Why the script is not to be given to a parser, if so.
-    pub(super) fn refusal(&self, language: Language) -> Option<Refusal> {
+    pub(super) fn refusal(&self, language: Language) -> Option<ParseRefusal> {
         if self.text.len() > MAX_SOURCE_BYTES {
-            return Some(Refusal {
+            return Some(ParseRefusal {
                 offset: 0,
                 message: format!(
                     "the script has {} bytes, and at most {MAX_SOURCE_BYTES} are read",
@@ -72,7 +72,7 @@ impl<'a> Script<'a> {
             });
         }
         let offset = too_deep(&self.text, language)?;
-        Some(Refusal {
+        Some(ParseRefusal {
             offset,
             message: format!("more than {MAX_NESTING} brackets are open here"),
             hint: Some("put parts of it into variables or functions".into()),
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_fence_is_taken_off_and_lines_stay() {
-        let text = |source| Script::new(source).text.into_owned();
+        let text = |source| ScriptText::new(source).text.into_owned();
         assert_eq!(text("```ts\nreturn 1;\n```\n"), "\nreturn 1;\n\n");
         assert_eq!(text("\n  ```typescript\nreturn 1;\n```"), "\n  \nreturn 1;\n");
         assert_eq!(text("```\nprint(1)"), "\nprint(1)");
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn prose_around_the_only_fence_is_left_out() {
-        let text = |source| Script::within_fence(source).map(|script| script.text.into_owned());
+        let text = |source| ScriptText::within_fence(source).map(|script| script.text.into_owned());
         assert_eq!(
             text("Here:\n\n```ts\nreturn 1;\n```\nIt does.\n").unwrap(),
             "\n\n\nreturn 1;\n\n\n"
@@ -185,7 +185,7 @@ mod tests {
     fn deep_nesting_is_seen_and_text_is_not_nesting() {
         let deep = "(".repeat(MAX_NESTING + 1);
         let refused = |text: String, language| {
-            Script { text: text.into() }.refusal(language).map(|refusal| refusal.offset)
+            ScriptText { text: text.into() }.refusal(language).map(|refusal| refusal.offset)
         };
         assert_eq!(refused(deep.clone(), TypeScript), Some(MAX_NESTING));
         assert_eq!(refused(deep.clone(), Python), Some(MAX_NESTING));

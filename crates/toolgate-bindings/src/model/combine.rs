@@ -1,7 +1,7 @@
 //! Alternatives, intersections and equality of types.
 
 use super::{Arena, DefinitionId, Doc, Literal, Node, NodeId, Object, Property};
-use crate::limits::{Budget, MAX_DEPTH, MAX_PARTS, MAX_PROPERTIES, MAX_VALUES};
+use crate::limits::{MAX_DEPTH, MAX_PARTS, MAX_PROPERTIES, MAX_VALUES, ReadBudget};
 
 impl Arena {
     /// A type that is one of `options`.
@@ -48,7 +48,7 @@ impl Arena {
     }
 
     /// A type that is all of `parts`. Objects are merged, which costs a step a property.
-    pub(crate) fn intersection(&mut self, parts: Vec<NodeId>, budget: &mut Budget) -> NodeId {
+    pub(crate) fn intersection(&mut self, parts: Vec<NodeId>, budget: &mut ReadBudget) -> NodeId {
         let mut flat: Vec<NodeId> = Vec::new();
         for part in parts {
             match self.node(part) {
@@ -90,11 +90,11 @@ impl Arena {
 
     /// One object with the properties of all objects in this type: what a function with this type
     /// of arguments takes. `None` where it is not about objects.
-    pub(crate) fn outline(&mut self, id: NodeId, budget: &mut Budget) -> Option<Object> {
+    pub(crate) fn outline(&mut self, id: NodeId, budget: &mut ReadBudget) -> Option<Object> {
         self.outline_at(id, budget, 0)
     }
 
-    fn outline_at(&mut self, id: NodeId, budget: &mut Budget, depth: usize) -> Option<Object> {
+    fn outline_at(&mut self, id: NodeId, budget: &mut ReadBudget, depth: usize) -> Option<Object> {
         if depth > MAX_DEPTH || !budget.step() {
             return None;
         }
@@ -122,7 +122,7 @@ impl Arena {
     }
 
     /// What two types have in common, where one type can say it.
-    fn merge(&mut self, left: NodeId, right: NodeId, budget: &mut Budget) -> Option<NodeId> {
+    fn merge(&mut self, left: NodeId, right: NodeId, budget: &mut ReadBudget) -> Option<NodeId> {
         if left == right || right == Self::CUT {
             return Some(left);
         }
@@ -146,7 +146,7 @@ impl Arena {
     }
 
     /// The parts with one object in the place of the first, which has the properties of all.
-    fn with_objects_merged(&mut self, parts: Vec<NodeId>, budget: &mut Budget) -> Vec<NodeId> {
+    fn with_objects_merged(&mut self, parts: Vec<NodeId>, budget: &mut ReadBudget) -> Vec<NodeId> {
         let is_object = |part: &&NodeId| matches!(self.node(**part), Node::Object(_));
         if parts.iter().filter(is_object).count() < 2 {
             return parts;
@@ -172,7 +172,7 @@ impl Arena {
         others
     }
 
-    fn merge_object(&mut self, merged: &mut Object, second: Object, budget: &mut Budget) {
+    fn merge_object(&mut self, merged: &mut Object, second: Object, budget: &mut ReadBudget) {
         for property in second.properties {
             if !budget.step() || merged.properties.len() >= MAX_PROPERTIES {
                 budget.exceed();
@@ -226,7 +226,7 @@ impl Arena {
     fn outline_of(
         &mut self,
         parts: &[NodeId],
-        budget: &mut Budget,
+        budget: &mut ReadBudget,
         depth: usize,
     ) -> Option<Object> {
         let mut whole = Object::default();
@@ -331,7 +331,7 @@ impl Object {
 }
 
 /// A copy, which counts: what is said of the properties would be repeated without end otherwise.
-fn copied(object: &Object, budget: &mut Budget) -> Object {
+fn copied(object: &Object, budget: &mut ReadBudget) -> Object {
     budget.steps(object.properties.len() / 16);
     let mut copy = object.clone();
     for property in &mut copy.properties {

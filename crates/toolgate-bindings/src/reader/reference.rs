@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::Reader;
+use super::SchemaReader;
 use crate::{
     limits::MAX_DEPTH,
     model::{Arena, NodeId},
 };
 
-impl<'a> Reader<'a, '_> {
+impl<'a> SchemaReader<'a, '_> {
     /// The type that a reference stands for; unknown where it leads out of the document or nowhere.
     pub(super) fn reference(&mut self, reference: &str, hint: &str) -> NodeId {
         let Some(target) = self.find(reference) else { return Arena::UNKNOWN };

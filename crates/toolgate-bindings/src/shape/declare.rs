@@ -1,8 +1,8 @@
 //! A shape as a type.
 
-use super::{Field, Kind, Members, Shape};
+use super::{ScalarKind, Shape, ShapeField, ShapeMembers};
 use crate::{
-    model::{Arena, Doc, Hint, Node, NodeId, Object, Property},
+    model::{Arena, Doc, NameHint, Node, NodeId, Object, Property},
     text::{is_identifier, pascal_case, singular},
 };
 
@@ -14,7 +14,7 @@ const MANY: usize = 12;
 impl Shape {
     /// The type that this shape says; `hint` is what it could be called, `tool` whose it is.
     pub(crate) fn declare(&self, arena: &mut Arena, hint: &str, tool: usize) -> NodeId {
-        if self.kinds.contains(&Kind::Anything) {
+        if self.kinds.contains(&ScalarKind::Anything) {
             return Arena::UNKNOWN;
         }
         let mut options: Vec<NodeId> = Vec::new();
@@ -26,24 +26,24 @@ impl Shape {
         }
         if let Some(members) = &self.object {
             let node = members.declare(arena, hint, tool);
-            arena.suggest(node, Hint { name: pascal_case(hint), tool });
+            arena.suggest(node, NameHint { name: pascal_case(hint), tool });
             options.push(node);
         }
         for kind in &self.kinds {
             options.push(arena.add(match kind {
-                Kind::Boolean => Node::Boolean,
-                Kind::Integer => Node::Integer,
-                Kind::Number => Node::Number,
-                Kind::String => Node::String,
-                Kind::Null => Node::Null,
-                Kind::Anything => Node::Unknown,
+                ScalarKind::Boolean => Node::Boolean,
+                ScalarKind::Integer => Node::Integer,
+                ScalarKind::Number => Node::Number,
+                ScalarKind::String => Node::String,
+                ScalarKind::Null => Node::Null,
+                ScalarKind::Anything => Node::Unknown,
             }));
         }
         arena.union(options)
     }
 }
 
-impl Members {
+impl ShapeMembers {
     fn declare(&self, arena: &mut Arena, hint: &str, tool: usize) -> NodeId {
         match self {
             Self::Fields(fields) if !fields.is_empty() && !self.is_map() => {
@@ -74,7 +74,7 @@ impl Members {
                 || name.chars().filter(char::is_ascii_digit).count() > 3
         };
         let alike = || {
-            let mut shapes = fields.values().map(|field: &Field| &field.shape);
+            let mut shapes = fields.values().map(|field: &ShapeField| &field.shape);
             let first = shapes.next();
             shapes.all(|shape| Some(shape) == first)
         };

@@ -25,23 +25,23 @@ pub(super) fn outcome(
     ending: Ending,
     exhausted: bool,
 ) -> EngineOutcome {
-    let told = |thrown| tell(ctx, host, script.source, thrown, exhausted);
+    let described = |thrown| thrown_failure(ctx, host, script.source, thrown, exhausted);
     EngineOutcome::Failed(match ending {
         Ending::Value(value) => return EngineOutcome::Value(value),
         Ending::Unreadable => {
             plain(FailureKind::Syntax, "SyntaxError: the script contains a NUL character")
         }
         Ending::Syntax(thrown) => {
-            let mut failure = told(thrown);
+            let mut failure = described(thrown);
             if failure.kind == FailureKind::Exception {
                 failure.kind = FailureKind::Syntax;
                 explain_syntax(script, &mut failure);
             }
             failure
         }
-        Ending::Threw(thrown) => told(thrown),
+        Ending::Threw(thrown) => described(thrown),
         Ending::Unwritable(thrown) => {
-            let mut failure = told(thrown);
+            let mut failure = described(thrown);
             if failure.kind == FailureKind::Exception {
                 failure.message =
                     format!("the returned value cannot be written as JSON: {}", failure.message);
@@ -77,7 +77,7 @@ fn memory() -> ScriptFailure {
 }
 
 /// What is to be said of something thrown.
-fn tell(
+fn thrown_failure(
     ctx: &Ctx<'_>,
     host: &Host,
     source: &str,
@@ -113,9 +113,9 @@ fn describe<'js>(
     source: &str,
     thrown: Value<'js>,
 ) -> rquickjs::Result<ScriptFailure> {
-    let told: Vec<String> = prelude::describe(ctx, host)?.call((thrown,))?;
-    let mut told = told.into_iter();
-    let mut next = || told.next().unwrap_or_default();
+    let described: Vec<String> = prelude::describe(ctx, host)?.call((thrown,))?;
+    let mut described = described.into_iter();
+    let mut next = || described.next().unwrap_or_default();
     let (sort, message, stack) = (next(), next(), next());
     let kind = match sort.as_str() {
         "stack" => FailureKind::Stack,
@@ -200,12 +200,13 @@ fn frames(stack: &str, source: &str) -> Vec<StackFrame> {
 }
 
 fn frame(line: &str, source: &str) -> Option<StackFrame> {
-    let place = line.trim_start().strip_prefix("at ")?;
-    let (function, place) = match place.strip_suffix(')').and_then(|rest| rest.rsplit_once(" (")) {
-        Some((function, place)) => (function, place),
-        None => ("", place),
-    };
-    let (line, column) = place.strip_prefix(FILE)?.strip_prefix(':')?.split_once(':')?;
+    let location = line.trim_start().strip_prefix("at ")?;
+    let (function, location) =
+        match location.strip_suffix(')').and_then(|rest| rest.rsplit_once(" (")) {
+            Some((function, location)) => (function, location),
+            None => ("", location),
+        };
+    let (line, column) = location.strip_prefix(FILE)?.strip_prefix(':')?.split_once(':')?;
     let line: u32 = line.parse().ok()?;
     let column: u32 = column.parse().ok()?;
     let position = match line_of(source, line) {

@@ -30,7 +30,7 @@ pub(super) fn with_world<R>(reach: impl FnOnce(&mut dyn World) -> R) -> R {
 /// The state of a run that its functions change. It is emptied before the runtime goes.
 #[derive(Default)]
 pub(super) struct Host {
-    calls: RefCell<HashMap<CallId, PendingCall>>,
+    calls: RefCell<HashMap<CallId, PendingPromise>>,
     next_call: Cell<CallId>,
     pub(super) timers: RefCell<Timers<Persistent<Function<'static>>>>,
     rejections: RefCell<Rejections>,
@@ -51,7 +51,7 @@ pub(super) enum TimeBase {
 }
 
 /// A call whose promise waits.
-struct PendingCall {
+struct PendingPromise {
     resolve: Persistent<Function<'static>>,
     reject: Persistent<Function<'static>>,
     /// Made where the call was, for its stack.
@@ -155,7 +155,7 @@ impl Host {
         let (promise, resolve, reject) = ctx.promise()?;
         let id = self.next_call.get();
         self.next_call.set(id + 1);
-        let pending = PendingCall {
+        let pending = PendingPromise {
             resolve: Persistent::save(ctx, resolve),
             reject: Persistent::save(ctx, reject),
             error: Persistent::save(ctx, error),
@@ -195,7 +195,7 @@ impl Host {
         let Some(pending) = self.calls.borrow_mut().remove(&completion.id) else {
             return Ok(());
         };
-        let PendingCall { resolve, reject, error } = pending;
+        let PendingPromise { resolve, reject, error } = pending;
         match completion.outcome {
             Ok(json) => {
                 let parse_exact = self.internal(ctx, "parseExact")?;

@@ -37,15 +37,15 @@ pub struct JavaScript {
     runtime: Runtime,
 }
 
-/// The engine could not be made. Nothing of it is left.
+/// The engine did not start.
 #[derive(Debug, thiserror::Error)]
 #[error("the JavaScript engine did not start: {0}")]
-pub struct StartError(String);
+pub struct EngineStartError(String);
 
 impl JavaScript {
     /// Makes an engine that waits for its script.
-    pub fn new() -> Result<Self, StartError> {
-        let failed = |error: rquickjs::Error| StartError(error.to_string());
+    pub fn new() -> Result<Self, EngineStartError> {
+        let failed = |error: rquickjs::Error| EngineStartError(error.to_string());
         let runtime = Runtime::new().map_err(failed)?;
         let context = Context::full(&runtime).map_err(failed)?;
         let host = Rc::new(Host::default());
@@ -60,7 +60,7 @@ impl JavaScript {
                     other => other.to_string(),
                 })
             })
-            .map_err(StartError)?;
+            .map_err(EngineStartError)?;
         Ok(engine)
     }
 }

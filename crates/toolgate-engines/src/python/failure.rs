@@ -12,7 +12,7 @@ const STACK_LIMIT: usize = 32;
 const UNSUPPORTED_SYNTAX: &str = "The monty syntax parser does not yet support ";
 
 /// The script that a failure is told to.
-pub(super) struct Place<'a> {
+pub(super) struct FailureContext<'a> {
     /// The name under which Monty knows the script.
     pub(super) file: &'a str,
     /// The script as it ran.
@@ -22,9 +22,9 @@ pub(super) struct Place<'a> {
 }
 
 /// A stop as a failure of the script.
-pub(super) fn failure(stop: Stop, place: &Place<'_>) -> ScriptFailure {
+pub(super) fn failure(stop: Stop, context: &FailureContext<'_>) -> ScriptFailure {
     match stop {
-        Stop::Raised(error) => raised(&error, place),
+        Stop::Raised(error) => raised(&error, context),
         Stop::Stalled => ScriptFailure {
             kind: FailureKind::Stalled,
             message: "the script waits for something that can no longer happen".to_owned(),
@@ -42,9 +42,9 @@ pub(super) fn failure(stop: Stop, place: &Place<'_>) -> ScriptFailure {
     }
 }
 
-fn raised(error: &MontyException, place: &Place<'_>) -> ScriptFailure {
+fn raised(error: &MontyException, context: &FailureContext<'_>) -> ScriptFailure {
     let text = error.message().unwrap_or_default();
-    let (name, text) = named(error, text, place.functions);
+    let (name, text) = named(error, text, context.functions);
     let text = text.replace("'_tg_module' object", "module");
     let unsupported = text.strip_prefix(UNSUPPORTED_SYNTAX);
     let kind = match error.exc_type() {
@@ -64,7 +64,7 @@ fn raised(error: &MontyException, place: &Place<'_>) -> ScriptFailure {
         Some(what) => syntax_hint(what),
         None => error_hint(error.exc_type(), &text),
     };
-    ScriptFailure { kind, message, stack: stack(error, place), hint: hint.map(str::to_owned) }
+    ScriptFailure { kind, message, stack: stack(error, context), hint: hint.map(str::to_owned) }
 }
 
 /// The name and the text of an exception, where they are not Monty's own: a tool's failure, or an
@@ -84,8 +84,8 @@ fn named(error: &MontyException, text: &str, functions: &[Function]) -> (String,
 
 /// The script's lines, innermost first. What happened inside of the prelude is told by the line
 /// that called it.
-fn stack(error: &MontyException, place: &Place<'_>) -> Vec<StackFrame> {
-    let frames = error.traceback().iter().rev().filter(|frame| frame.filename == place.file);
+fn stack(error: &MontyException, context: &FailureContext<'_>) -> Vec<StackFrame> {
+    let frames = error.traceback().iter().rev().filter(|frame| frame.filename == context.file);
     frames
         .take(STACK_LIMIT)
         .map(|frame| StackFrame {
@@ -94,7 +94,7 @@ fn stack(error: &MontyException, place: &Place<'_>) -> Vec<StackFrame> {
                 .clone()
                 .filter(|name| name != "<module>")
                 .unwrap_or_default(),
-            position: place
+            position: context
                 .changed
                 .original(ScriptPosition { line: frame.start.line, column: frame.start.column }),
         })

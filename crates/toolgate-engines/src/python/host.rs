@@ -32,7 +32,7 @@ pub(super) struct Clock {
 
 /// What an engine function asks for.
 #[derive(Debug)]
-pub(super) enum Request {
+pub(super) enum HostRequest {
     /// A value that is there at once.
     Value(MontyObject),
     /// An error, raised where it was called.
@@ -50,24 +50,24 @@ pub(super) enum Request {
 }
 
 /// Reads a call of one of the engine's functions; `name` is without the prefix.
-pub(super) fn request(name: &str, arguments: &[MontyObject], clock: Clock) -> Request {
+pub(super) fn request(name: &str, arguments: &[MontyObject], clock: Clock) -> HostRequest {
     match (name, arguments) {
-        ("time", []) => Request::Value(MontyObject::Float(clock.now().as_secs_f64())),
-        ("monotonic", []) => Request::Value(MontyObject::Float(clock.elapsed.as_secs_f64())),
-        (SEED, []) => Request::Value(MontyObject::Int(seed(clock.seed))),
+        ("time", []) => HostRequest::Value(MontyObject::Float(clock.now().as_secs_f64())),
+        ("monotonic", []) => HostRequest::Value(MontyObject::Float(clock.elapsed.as_secs_f64())),
+        (SEED, []) => HostRequest::Value(MontyObject::Int(seed(clock.seed))),
         ("write", [MontyObject::Bool(error), MontyObject::String(text)]) => {
             let stream = if *error { Stream::Error } else { Stream::Output };
-            Request::Write(stream, text.clone())
+            HostRequest::Write(stream, text.clone())
         }
-        ("sleep", [seconds]) => wait(seconds, clock, Request::Sleep),
-        ("timer", [seconds]) => wait(seconds, clock, Request::Timer),
-        ("future", []) => Request::Future,
+        ("sleep", [seconds]) => wait(seconds, clock, HostRequest::Sleep),
+        ("timer", [seconds]) => wait(seconds, clock, HostRequest::Timer),
+        ("future", []) => HostRequest::Future,
         ("settle", [MontyObject::Int(number)]) => {
-            Request::Settle(u64::try_from(*number).unwrap_or(u64::MAX))
+            HostRequest::Settle(u64::try_from(*number).unwrap_or(u64::MAX))
         }
         ("digest", [MontyObject::String(algorithm), MontyObject::Bytes(bytes)]) => {
             match digest(algorithm, bytes) {
-                Some(digest) => Request::Value(MontyObject::Bytes(digest)),
+                Some(digest) => HostRequest::Value(MontyObject::Bytes(digest)),
                 None => raise(ExcType::ValueError, format!("unsupported hash type {algorithm}")),
             }
         }
@@ -99,11 +99,11 @@ pub(super) fn operating_system(
     }
 }
 
-fn raise(kind: ExcType, message: String) -> Request {
-    Request::Raise(MontyException::new(kind, Some(message)))
+fn raise(kind: ExcType, message: String) -> HostRequest {
+    HostRequest::Raise(MontyException::new(kind, Some(message)))
 }
 
-fn wait(seconds: &MontyObject, clock: Clock, request: fn(Duration) -> Request) -> Request {
+fn wait(seconds: &MontyObject, clock: Clock, request: fn(Duration) -> HostRequest) -> HostRequest {
     let seconds = match seconds {
         #[expect(clippy::cast_precision_loss, reason = "nobody waits for 2^53 seconds")]
         MontyObject::Int(seconds) => *seconds as f64,

@@ -14,7 +14,7 @@ use monty_types::{
 };
 
 use super::{
-    host::{self, Clock, Request},
+    host::{self, Clock, HostRequest},
     value,
 };
 use crate::{
@@ -42,7 +42,7 @@ pub(super) struct Machine<'a> {
     functions: HashMap<&'a str, &'a Function>,
     console: String,
     next_call: CallId,
-    in_flight: HashMap<CallId, Flight<'a>>,
+    in_flight: HashMap<CallId, PendingToolCall<'a>>,
     /// The calls that nobody got the result of, by Monty's number.
     unused: BTreeMap<u32, &'a Function>,
     /// What is settled and not handed to Monty yet, because nobody waited for it so far.
@@ -56,13 +56,13 @@ pub(super) struct Machine<'a> {
 }
 
 /// A call that has not come back.
-struct Flight<'a> {
+struct PendingToolCall<'a> {
     /// Monty's number for it.
     number: u32,
     function: &'a Function,
 }
 
-type Step = Result<ReplProgress, Box<ReplStartError>>;
+type MontyStep = Result<ReplProgress, Box<ReplStartError>>;
 
 impl<'a> Machine<'a> {
     /// A machine that has done nothing yet.
@@ -154,7 +154,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn call(&mut self, call: ReplFunctionCall) -> Result<Step, Stop> {
+    fn call(&mut self, call: ReplFunctionCall) -> Result<MontyStep, Stop> {
         if call.object_id.is_some() {
             let name = call.function_name.clone();
             return Ok(call.resume(ExtFunctionResult::NotFound(name), self.printer()));
@@ -172,7 +172,7 @@ impl<'a> Machine<'a> {
         Ok(call.resume(ExtFunctionResult::NotFound(name), self.printer()))
     }
 
-    fn tool(&mut self, function: &'a Function, call: ReplFunctionCall) -> Result<Step, Stop> {
+    fn tool(&mut self, function: &'a Function, call: ReplFunctionCall) -> Result<MontyStep, Stop> {
         let arguments = match host::bind(function, &call.args, &call.kwargs) {
             Ok(arguments) => arguments,
             Err(error) => {
@@ -181,7 +181,7 @@ impl<'a> Machine<'a> {
         };
         let id = self.next_call;
         self.next_call += 1;
-        self.in_flight.insert(id, Flight { number: call.call_id, function });
+        self.in_flight.insert(id, PendingToolCall { number: call.call_id, function });
         self.unused.insert(call.call_id, function);
         // What was printed before a call is seen before its effect.
         self.flush();
@@ -189,16 +189,16 @@ impl<'a> Machine<'a> {
         Ok(call.resume_pending(self.printer()))
     }
 
-    fn own(&mut self, request: Request, call: ReplFunctionCall) -> Result<Step, Stop> {
+    fn own(&mut self, request: HostRequest, call: ReplFunctionCall) -> Result<MontyStep, Stop> {
         let answer = match request {
-            Request::Value(value) => ExtFunctionResult::Return(value),
-            Request::Raise(error) => ExtFunctionResult::Error(error),
-            Request::Write(stream, text) => {
+            HostRequest::Value(value) => ExtFunctionResult::Return(value),
+            HostRequest::Raise(error) => ExtFunctionResult::Error(error),
+            HostRequest::Write(stream, text) => {
                 self.flush();
                 self.world.write(stream, &text);
                 ExtFunctionResult::Return(MontyObject::None)
             }
-            Request::Sleep(until) => {
+            HostRequest::Sleep(until) => {
                 self.flush();
                 while self.world.now() < until {
                     if let Some(completion) = self.world.wait(Some(until))? {
@@ -207,16 +207,16 @@ impl<'a> Machine<'a> {
                 }
                 ExtFunctionResult::Return(MontyObject::None)
             }
-            Request::Timer(until) => {
+            HostRequest::Timer(until) => {
                 self.timers.push(Reverse((until, call.call_id)));
                 return Ok(call.resume_pending(self.printer()));
             }
-            Request::Future => {
+            HostRequest::Future => {
                 self.futures.insert(self.next_future, call.call_id);
                 self.next_future += 1;
                 return Ok(call.resume_pending(self.printer()));
             }
-            Request::Settle(number) => {
+            HostRequest::Settle(number) => {
                 if let Some(number) = self.futures.remove(&number) {
                     self.ready.insert(number, ExtFunctionResult::Return(MontyObject::None));
                 }
@@ -227,7 +227,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Every task waits: hands over what is settled, and waits for more only where nothing is.
-    fn resolve(&mut self, waiting: ReplResolveFutures) -> Result<Step, Stop> {
+    fn resolve(&mut self, waiting: ReplResolveFutures) -> Result<MontyStep, Stop> {
         self.flush();
         // Somebody waits for these, even if that wait should end before they do.
         for number in waiting.pending_call_ids() {

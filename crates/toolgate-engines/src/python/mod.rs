@@ -28,7 +28,7 @@ use monty_types::{
 
 pub use self::names::{BUILTINS, MODULES};
 use self::{
-    failure::Place,
+    failure::FailureContext,
     machine::{Machine, Stop},
     value::{Strictness, ValueError},
 };
@@ -123,15 +123,16 @@ fn run(
 ) -> Result<EngineOutcome, ScriptFailure> {
     let rewritten = rewrite::rewrite(script.source)?;
     let functions = script.functions;
-    let told = |stop: Stop, file: &str| {
-        failure::failure(stop, &Place { file, changed: &rewritten.changed, functions })
+    let failed = |stop: Stop, file: &str| {
+        failure::failure(stop, &FailureContext { file, changed: &rewritten.changed, functions })
     };
     *python.session.tracker_mut() = tracker(limits);
     let mut machine = Machine::new(script, world);
-    let mut python = python.load(&rewritten.pieces, &mut machine).map_err(|stop| told(stop, ""))?;
+    let mut python =
+        python.load(&rewritten.pieces, &mut machine).map_err(|stop| failed(stop, ""))?;
     for module in rewrite::implicit_modules(script.source) {
         let import = format!("import {module}");
-        python.session = machine.run(python.session, &import).map_err(|stop| told(stop, ""))?.0;
+        python.session = machine.run(python.session, &import).map_err(|stop| failed(stop, ""))?.0;
         python.texts += 1;
     }
     let file = format!("<python-input-{}>", python.texts);
@@ -143,10 +144,10 @@ fn run(
         Err(Stop::Raised(error)) if error.exc_type() == ExcType::SystemExit => {
             match error.message() {
                 None | Some("" | "0" | "None") => Ok(EngineOutcome::Value(None)),
-                Some(_) => Err(told(Stop::Raised(error), &file)),
+                Some(_) => Err(failed(Stop::Raised(error), &file)),
             }
         }
-        Err(stop) => Err(told(stop, &file)),
+        Err(stop) => Err(failed(stop, &file)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The other side: a process that runs one script and knows nothing else.
+//! The worker process, which runs one script.
 
 mod pipe;
 mod world;
@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use toolgate_bindings::check::{CheckFinding, Language, Lookup, LookupResult, check};
 use toolgate_engines::{
     Engine, EngineLimits, EngineOutcome, EngineScript, Function, NullWorld,
-    javascript::{GLOBALS, JavaScript},
+    javascript::{EngineStartError, GLOBALS, JavaScript},
     python::{BUILTINS, MODULES, Python},
 };
 
@@ -23,28 +23,31 @@ use super::{
 };
 
 /// Makes the engine of a language.
-pub type MakeEngine = fn(Language, Urgency) -> Result<Box<dyn Engine>, String>;
+pub type MakeEngine = fn(Language, Urgency) -> Result<Box<dyn Engine>, EngineStartError>;
 
 /// Whether a script waits for its engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Urgency {
-    /// It is there already: what is not needed yet is not to be done yet.
+    /// A script waits: the engine defers everything that it does not need at once.
     ScriptWaits,
-    /// There is time to do everything that a script may need.
+    /// No script waits: the engine prepares everything that a script may need.
     Idle,
 }
 
-/// A worker's whole life: what the binary does in its hidden mode, and nothing else.
+/// The main function of a worker process.
 pub fn worker_main() -> ExitCode {
     worker_main_with(make_engine)
 }
 
 /// The engine of a language.
-pub fn make_engine(language: Language, haste: Urgency) -> Result<Box<dyn Engine>, String> {
+pub fn make_engine(
+    language: Language,
+    urgency: Urgency,
+) -> Result<Box<dyn Engine>, EngineStartError> {
     match language {
         Language::TypeScript => {
-            let engine = JavaScript::new().map_err(|error| error.to_string())?;
-            if haste == Urgency::Idle {
+            let engine = JavaScript::new()?;
+            if urgency == Urgency::Idle {
                 engine.warm();
             }
             Ok(Box::new(engine))
@@ -53,7 +56,7 @@ pub fn make_engine(language: Language, haste: Urgency) -> Result<Box<dyn Engine>
     }
 }
 
-/// A worker's whole life, with engines of the caller's choice.
+/// The main function of a worker process, with the engines that `make_engine` makes.
 ///
 /// The process has to be started by a [`crate::Pool`]. It drops everything it could reach, makes
 /// the engines, and says that it is ready; only then it reads a script, runs it, and is done.
@@ -100,7 +103,7 @@ fn run(mut pipe: Pipe, engines: Engines, start: &RunStart) -> Result<(), ExitRea
     };
     let engine = match engines.of(start.language) {
         Ok(engine) => engine,
-        Err(message) => return end(pipe, &FromWorker::Panicked(message)),
+        Err(error) => return end(pipe, &FromWorker::Panicked(error.to_string())),
     };
     let script = EngineScript { source: &prepared.source, functions: &prepared.functions };
     let limits = EngineLimits { memory_bytes: start.memory_bytes, stack_bytes: start.stack_bytes };
@@ -137,8 +140,8 @@ impl From<HostLost> for ExitReason {
 /// Engines that were made while there was time, and the way to make others.
 struct Engines {
     make: MakeEngine,
-    typescript: Option<Result<Box<dyn Engine>, String>>,
-    python: Option<Result<Box<dyn Engine>, String>>,
+    typescript: Option<Result<Box<dyn Engine>, EngineStartError>>,
+    python: Option<Result<Box<dyn Engine>, EngineStartError>>,
 }
 
 impl Engines {
@@ -160,7 +163,7 @@ impl Engines {
         self.python = Some((self.make)(Language::Python, Urgency::Idle));
     }
 
-    fn of(self, language: Language) -> Result<Box<dyn Engine>, String> {
+    fn of(self, language: Language) -> Result<Box<dyn Engine>, EngineStartError> {
         let made = match language {
             Language::TypeScript => self.typescript,
             Language::Python => self.python,

@@ -8,7 +8,7 @@ use toolgate_engines::{Completion, EngineCall, HostClosed, RunSeed, Stream, Tool
 use super::pipe::{HostLost, Pipe};
 use crate::{
     frame::{FromWorker, RunStart, TimedCompletion, ToWorker, Wait},
-    limits::Refusal,
+    limits::CallRefusal,
 };
 
 /// All that a script can reach: the host.
@@ -74,10 +74,10 @@ impl PipeWorld {
         self.pipe.send(&FromWorker::Waits(Wait { until, delivered: self.delivered }));
     }
 
-    fn refusal(&self, value: &RawValue) -> Option<Refusal> {
+    fn refusal(&self, value: &RawValue) -> Option<CallRefusal> {
         let bytes = u64::try_from(value.get().len()).unwrap_or(u64::MAX);
         let limit = self.value_bytes;
-        (bytes > limit).then_some(Refusal::Sent { bytes, limit })
+        (bytes > limit).then_some(CallRefusal::Sent { bytes, limit })
     }
 }
 

@@ -4,19 +4,19 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Clients, codes and tokens.
 #[derive(Debug, Default)]
-pub(super) struct Grants {
+pub(super) struct IssuedGrants {
     given: u64,
     /// The secrets of clients by id; none for those without.
     pub(super) clients: HashMap<String, Option<String>>,
-    codes: HashMap<String, Asked>,
+    codes: HashMap<String, PendingAuthorization>,
     access: HashMap<String, Vec<String>>,
-    refresh: HashMap<String, Asked>,
+    refresh: HashMap<String, PendingAuthorization>,
     used: HashSet<String>,
 }
 
 /// What was asked for at the page.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(super) struct PendingAuthorization {
     pub(super) client: String,
     pub(super) redirect_uri: String,
     pub(super) challenge: String,
@@ -25,7 +25,7 @@ pub(super) struct Asked {
 }
 
 /// A pair of tokens.
-pub(super) struct Tokens {
+pub(super) struct IssuedTokens {
     pub(super) access: String,
     pub(super) refresh: String,
     pub(super) scopes: Vec<String>,
@@ -33,13 +33,13 @@ pub(super) struct Tokens {
 
 /// What becomes of a refresh token.
 pub(super) enum Renewal {
-    Given(Tokens),
+    Given(IssuedTokens),
     Unknown,
     /// It was used before: everything is taken back.
     Reused,
 }
 
-impl Grants {
+impl IssuedGrants {
     pub(super) fn register(&mut self, with_secret: bool) -> (String, Option<String>) {
         let id = self.name("client");
         let secret = with_secret.then(|| self.name("client-secret"));
@@ -47,23 +47,23 @@ impl Grants {
         (id, secret)
     }
 
-    pub(super) fn code(&mut self, asked: Asked) -> String {
+    pub(super) fn code(&mut self, asked: PendingAuthorization) -> String {
         let code = self.name("code-secret");
         self.codes.insert(code.clone(), asked);
         code
     }
 
     /// What a code was given for. It is good once.
-    pub(super) fn redeem(&mut self, code: &str) -> Option<Asked> {
+    pub(super) fn redeem(&mut self, code: &str) -> Option<PendingAuthorization> {
         self.codes.remove(code)
     }
 
-    pub(super) fn tokens(&mut self, asked: Asked) -> Tokens {
+    pub(super) fn tokens(&mut self, asked: PendingAuthorization) -> IssuedTokens {
         let (access, refresh) = (self.name("access-secret"), self.name("refresh-secret"));
         let scopes = asked.scopes.clone();
         self.access.insert(access.clone(), scopes.clone());
         self.refresh.insert(refresh.clone(), asked);
-        Tokens { access, refresh, scopes }
+        IssuedTokens { access, refresh, scopes }
     }
 
     pub(super) fn renew(&mut self, refresh: &str) -> Renewal {

@@ -22,7 +22,7 @@ use axum::Router;
 use parking_lot::Mutex;
 use tokio::{net::TcpListener, task::JoinHandle};
 
-use self::grants::Grants;
+use self::grants::IssuedGrants;
 pub use self::visit::{Visited, visit};
 use crate::TestkitError;
 
@@ -125,16 +125,16 @@ pub struct AuthorizationRecord {
 /// An authorization server that is running in this process. Dropping it stops it.
 #[derive(Debug)]
 pub struct AuthorizationServer {
-    state: Arc<State>,
+    state: Arc<AuthorizationState>,
     server: JoinHandle<()>,
 }
 
 /// What the handlers share.
 #[derive(Debug)]
-struct State {
+struct AuthorizationState {
     url: String,
     options: AuthorizationOptions,
-    grants: Mutex<Grants>,
+    grants: Mutex<IssuedGrants>,
     record: Mutex<AuthorizationRecord>,
 }
 
@@ -163,7 +163,7 @@ impl AuthorizationServer {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let url = format!("http://{}", listener.local_addr()?);
         let (grants, record) = Default::default();
-        let state = Arc::new(State { url, options, grants, record });
+        let state = Arc::new(AuthorizationState { url, options, grants, record });
         let router = routes::endpoints(&state).merge(routes::metadata(&state));
         let server = tokio::spawn(async move {
             let _ = axum::serve(listener, router).await;
@@ -188,7 +188,7 @@ impl AuthorizationServer {
 
     /// Forgets everything that was given.
     pub fn forget_everything(&self) {
-        *self.state.grants.lock() = Grants::default();
+        *self.state.grants.lock() = IssuedGrants::default();
     }
 
     /// The access tokens that are good now.

@@ -7,11 +7,11 @@ use rmcp::service::{RoleClient, RunningService, ServiceError};
 use serde_json::{Value, json};
 
 use super::Scenario;
-use super::answers::{Agreeable, filled};
+use super::answers::{AcceptingClient, filled};
 
 /// Lists what there is, and uses it.
 pub(super) async fn take(
-    client: &RunningService<RoleClient, Agreeable>,
+    client: &RunningService<RoleClient, AcceptingClient>,
     scenario: &Scenario,
 ) -> Result<(), ServiceError> {
     let tools = client.list_all_tools().await?;

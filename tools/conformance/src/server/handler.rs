@@ -26,7 +26,7 @@ use crate::Failure;
 
 /// What has changed, for those who listen.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Change {
+pub(super) enum ListChange {
     Tools,
     Prompts,
 }
@@ -35,13 +35,13 @@ pub(super) enum Change {
 pub(super) struct Shared {
     pub(super) definitions: Definitions,
     pub(super) tasks: TaskManager,
-    pub(super) changes: broadcast::Sender<Change>,
+    pub(super) changes: broadcast::Sender<ListChange>,
     /// The request states that were given out, and the round that each stands for.
     pub(super) states: Mutex<HashMap<String, u32>>,
 }
 
 /// The server of one session.
-pub(super) struct Conformant {
+pub(super) struct ConformanceServer {
     pub(super) shared: Arc<Shared>,
     level: Mutex<LoggingLevel>,
 }
@@ -57,7 +57,7 @@ impl Shared {
     }
 }
 
-impl Conformant {
+impl ConformanceServer {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
         Self { shared, level: Mutex::new(LoggingLevel::Debug) }
     }
@@ -70,7 +70,7 @@ impl Conformant {
     }
 }
 
-impl ServerHandler for Conformant {
+impl ServerHandler for ConformanceServer {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
             .enable_completions()
@@ -219,8 +219,8 @@ impl ServerHandler for Conformant {
             };
             // A stream that is filtered or gone refuses a notification: that is its business.
             let _ = match change {
-                Ok(Change::Tools) => context.sink().notify_tool_list_changed().await,
-                Ok(Change::Prompts) => context.sink().notify_prompt_list_changed().await,
+                Ok(ListChange::Tools) => context.sink().notify_tool_list_changed().await,
+                Ok(ListChange::Prompts) => context.sink().notify_prompt_list_changed().await,
                 Err(broadcast::error::RecvError::Lagged(_)) => continue,
                 Err(broadcast::error::RecvError::Closed) => return Ok(()),
             };

@@ -4,13 +4,13 @@ use ruff_python_ast::{Stmt, StmtImport, StmtImportFrom};
 
 use super::{advice, offset, reader::Parent};
 use crate::check::{
-    finding::Report,
-    names::{Advice, Role},
-    words::{cut, quoted_list},
+    finding::FindingCollector,
+    names::{Advice, NameRole},
+    wording::{cut, quoted_list},
 };
 
 /// What to say about a name that is not there.
-pub(super) fn advice(name: &str, role: &Role) -> Option<Advice> {
+pub(super) fn advice(name: &str, role: &NameRole) -> Option<Advice> {
     if let Some((message, hint)) = unimported(name, role) {
         return Some(Advice { message, hint, is_stub: false, is_import: true });
     }
@@ -38,7 +38,7 @@ pub(super) fn advice(name: &str, role: &Role) -> Option<Advice> {
 }
 
 /// What to say about a name that is there once it is imported.
-fn unimported(name: &str, role: &Role) -> Option<(&'static str, &'static str)> {
+fn unimported(name: &str, role: &NameRole) -> Option<(&'static str, &'static str)> {
     Some(match name {
         "asyncio" => ("`asyncio` is not imported", "write `import asyncio`"),
         "json" => ("`json` is not imported", "write `import json`"),
@@ -87,14 +87,14 @@ pub(super) fn module(name: &str) -> Option<&'static str> {
 }
 
 /// Whether what is done with `datetime` is done with the class, not with the module.
-fn is_class(role: &Role) -> bool {
+fn is_class(role: &NameRole) -> bool {
     match role {
-        Role::Called => true,
-        Role::MethodCalled(method) => matches!(
+        NameRole::Called => true,
+        NameRole::MethodCalled(method) => matches!(
             method.as_str(),
             "now" | "utcnow" | "today" | "fromisoformat" | "fromtimestamp" | "strptime" | "combine"
         ),
-        Role::Read => false,
+        NameRole::Read => false,
     }
 }
 
@@ -110,17 +110,17 @@ pub(super) struct Import<'a> {
     /// `from . import x`.
     is_relative: bool,
     /// Whether the script is prepared for it not to be there.
-    is_minded: bool,
+    is_intentional: bool,
 }
 
 impl<'a> Import<'a> {
     pub(super) fn of(import: &'a StmtImport, parents: &[Parent<'a>]) -> impl Iterator<Item = Self> {
-        let is_minded = within_try(parents);
+        let is_intentional = within_try(parents);
         import.names.iter().map(move |alias| Self {
             module: alias.name.as_str(),
             offset: offset(alias),
             is_relative: false,
-            is_minded,
+            is_intentional,
         })
     }
 
@@ -129,17 +129,21 @@ impl<'a> Import<'a> {
             module: import.module.as_ref().map_or("", |module| module.as_str()),
             offset: offset(import),
             is_relative: import.level > 0,
-            is_minded: within_try(parents),
+            is_intentional: within_try(parents),
         }
     }
 }
 
 /// Reports imports of modules that are not there. Where none is known to be, nothing is said.
-pub(super) fn check_imports(imports: &[Import<'_>], modules: &[&str], report: &mut Report<'_>) {
+pub(super) fn check_imports(
+    imports: &[Import<'_>],
+    modules: &[&str],
+    report: &mut FindingCollector<'_>,
+) {
     if modules.is_empty() {
         return;
     }
-    for import in imports.iter().filter(|import| !import.is_minded) {
+    for import in imports.iter().filter(|import| !import.is_intentional) {
         if !import.is_relative && is_there(import.module, modules) {
             continue;
         }

@@ -15,9 +15,9 @@ use serde_json::{Map, Value};
 use self::scalar::{fits, types};
 use super::{
     CheckSeverity, Language,
-    literal::{Kind, Literal},
-    lookup::Budget,
-    words::cut,
+    literal::{Literal, LiteralKind},
+    lookup::CheckBudget,
+    wording::cut,
 };
 
 /// Something about a literal that does not fit.
@@ -57,16 +57,16 @@ const MAX_STEPS: u32 = 20_000;
 const MAX_VIOLATIONS: usize = 10;
 
 /// A tool's schema, ready to check literals.
-pub(super) struct Checker<'s> {
+pub(super) struct SchemaChecker<'s> {
     root: &'s Value,
     draft: Draft,
     language: Language,
-    budget: &'s Budget,
+    budget: &'s CheckBudget,
     steps: Cell<u32>,
 }
 
-impl<'s> Checker<'s> {
-    pub(super) fn new(root: &'s Value, language: Language, budget: &'s Budget) -> Self {
+impl<'s> SchemaChecker<'s> {
+    pub(super) fn new(root: &'s Value, language: Language, budget: &'s CheckBudget) -> Self {
         let declared = root.get("$schema").and_then(Value::as_str).unwrap_or_default();
         let draft = match declared {
             _ if declared.contains("draft-04") => Draft::Four,
@@ -78,9 +78,9 @@ impl<'s> Checker<'s> {
     }
 
     /// All that does not fit, at most ten of it.
-    pub(super) fn check(&self, literal: &Literal, place: &Place<'_>) -> Vec<Violation> {
+    pub(super) fn check(&self, literal: &Literal, location: &ValueLocation<'_>) -> Vec<Violation> {
         let mut violations = Vec::new();
-        self.walk(self.root, literal, place, 0, &mut violations);
+        self.walk(self.root, literal, location, 0, &mut violations);
         violations.truncate(MAX_VIOLATIONS);
         violations
     }
@@ -89,16 +89,18 @@ impl<'s> Checker<'s> {
         &self,
         schema: &Value,
         literal: &Literal,
-        place: &Place<'_>,
+        location: &ValueLocation<'_>,
         depth: usize,
         out: &mut Vec<Violation>,
     ) {
-        if matches!(literal.kind, Kind::Unknown | Kind::Undefined) || !self.may_go_on(depth) {
+        if matches!(literal.kind, LiteralKind::Unknown | LiteralKind::Undefined)
+            || !self.may_go_on(depth)
+        {
             return;
         }
         let keywords = match schema {
             Value::Bool(false) => {
-                let message = format!("{place} may not be given");
+                let message = format!("{location} may not be given");
                 let hint = Some("leave it out".to_owned());
                 out.push(Violation::error(literal.offset, message, hint));
                 return;
@@ -111,35 +113,35 @@ impl<'s> Checker<'s> {
         }
         if let Some(reference) = keywords.get("$ref") {
             if let Some(target) = reference.as_str().and_then(|pointer| self.resolve(pointer)) {
-                self.walk(target, literal, place, depth + 1, out);
+                self.walk(target, literal, location, depth + 1, out);
             }
             if self.draft <= Draft::Seven {
                 return;
             }
         }
         let before = out.len();
-        self.check_scalar(keywords, literal, place, out);
+        self.check_scalar(keywords, literal, location, out);
         if out.len() > before {
             // The rest would say the same thing again.
             return;
         }
         match &literal.kind {
-            Kind::Object { entries, complete } => {
-                let object = object::Given { literal, entries, complete: *complete };
-                self.check_object(schema, keywords, &object, place, depth, out);
+            LiteralKind::Object { entries, complete } => {
+                let object = object::ObjectLiteral { literal, entries, complete: *complete };
+                self.check_object(schema, keywords, &object, location, depth, out);
             }
-            Kind::Array { items, complete } => {
-                self.check_items(keywords, items, *complete, place, depth, out);
+            LiteralKind::Array { items, complete } => {
+                self.check_items(keywords, items, *complete, location, depth, out);
             }
             _ => {}
         }
         for part in list(keywords, "allOf") {
-            self.walk(part, literal, place, depth + 1, out);
+            self.walk(part, literal, location, depth + 1, out);
         }
         for keyword in ["anyOf", "oneOf"] {
             let branches = list(keywords, keyword);
             if !branches.is_empty() {
-                self.check_branches(branches, literal, place, depth, out);
+                self.check_branches(branches, literal, location, depth, out);
             }
         }
     }
@@ -149,7 +151,7 @@ impl<'s> Checker<'s> {
         keywords: &Map<String, Value>,
         items: &[Literal],
         complete: bool,
-        place: &Place<'_>,
+        location: &ValueLocation<'_>,
         depth: usize,
         out: &mut Vec<Violation>,
     ) {
@@ -165,7 +167,7 @@ impl<'s> Checker<'s> {
         for (index, item) in items.iter().enumerate() {
             let schema = prefix.get(index).or(every);
             if let Some(schema) = schema {
-                self.walk(schema, item, &place.item(index), depth + 1, out);
+                self.walk(schema, item, &location.item(index), depth + 1, out);
             }
         }
     }
@@ -213,38 +215,38 @@ fn list<'v>(keywords: &'v Map<String, Value>, keyword: &str) -> &'v [Value] {
 
 /// A way into the arguments, such as `labels[2].name`.
 #[derive(Clone, Copy)]
-pub(in crate::check) struct Place<'a> {
-    step: Step<'a>,
-    parent: Option<&'a Place<'a>>,
+pub(in crate::check) struct ValueLocation<'a> {
+    step: LocationStep<'a>,
+    parent: Option<&'a ValueLocation<'a>>,
     /// Whether it may not be left out.
     pub(super) required: bool,
 }
 
 #[derive(Clone, Copy)]
-enum Step<'a> {
+enum LocationStep<'a> {
     /// The arguments themselves.
     Tool(&'a str),
     Key(&'a str),
     Index(usize),
 }
 
-impl<'a> Place<'a> {
+impl<'a> ValueLocation<'a> {
     pub(in crate::check) fn root(tool: &'a str) -> Self {
-        Self { step: Step::Tool(tool), parent: None, required: true }
+        Self { step: LocationStep::Tool(tool), parent: None, required: true }
     }
 
-    pub(super) fn key<'b>(&'b self, key: &'b str, required: bool) -> Place<'b> {
-        Place { step: Step::Key(key), parent: Some(self), required }
+    pub(super) fn key<'b>(&'b self, key: &'b str, required: bool) -> ValueLocation<'b> {
+        ValueLocation { step: LocationStep::Key(key), parent: Some(self), required }
     }
 
-    pub(super) fn item(&self, index: usize) -> Place<'_> {
-        Place { step: Step::Index(index), parent: Some(self), required: true }
+    pub(super) fn item(&self, index: usize) -> ValueLocation<'_> {
+        ValueLocation { step: LocationStep::Index(index), parent: Some(self), required: true }
     }
 
     /// The tool, where this is the arguments as a whole.
     pub(super) fn tool(&self) -> Option<&'a str> {
         match self.step {
-            Step::Tool(tool) => Some(tool),
+            LocationStep::Tool(tool) => Some(tool),
             _ => None,
         }
     }
@@ -254,17 +256,17 @@ impl<'a> Place<'a> {
             parent.write(formatter)?;
         }
         match self.step {
-            Step::Tool(name) => write!(formatter, "{}", cut(name)),
-            Step::Index(index) => write!(formatter, "[{index}]"),
-            Step::Key(key) if self.parent.is_some_and(|parent| parent.tool().is_none()) => {
+            LocationStep::Tool(name) => write!(formatter, "{}", cut(name)),
+            LocationStep::Index(index) => write!(formatter, "[{index}]"),
+            LocationStep::Key(key) if self.parent.is_some_and(|parent| parent.tool().is_none()) => {
                 write!(formatter, ".{}", cut(key))
             }
-            Step::Key(key) => write!(formatter, "{}", cut(key)),
+            LocationStep::Key(key) => write!(formatter, "{}", cut(key)),
         }
     }
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for ValueLocation<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "`")?;
         self.write(formatter)?;
@@ -275,12 +277,12 @@ impl fmt::Display for Place<'_> {
 /// With more branches than this nothing is said.
 const MAX_BRANCHES: usize = 64;
 
-impl Checker<'_> {
+impl SchemaChecker<'_> {
     pub(super) fn check_branches(
         &self,
         branches: &[Value],
         literal: &Literal,
-        place: &Place<'_>,
+        location: &ValueLocation<'_>,
         depth: usize,
         out: &mut Vec<Violation>,
     ) {
@@ -290,7 +292,7 @@ impl Checker<'_> {
         let mut refused = Vec::new();
         for branch in branches {
             let mut violations = Vec::new();
-            self.walk(branch, literal, place, depth + 1, &mut violations);
+            self.walk(branch, literal, location, depth + 1, &mut violations);
             violations.retain(|violation| violation.severity == CheckSeverity::Error);
             if violations.is_empty() {
                 return;
@@ -298,7 +300,7 @@ impl Checker<'_> {
             refused.push((self.behind_references(branch), violations));
         }
         if let Some(values) = values(&refused) {
-            out.push(self.not_one_of(&values, literal, place));
+            out.push(self.not_one_of(&values, literal, location));
             return;
         }
         let types_of = |schema: &Value| -> Vec<String> {
@@ -329,7 +331,7 @@ impl Checker<'_> {
                 }
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
                 let wanted = self.wanted(&names);
-                let message = format!("{place} takes {wanted}, not {}", self.noun(literal));
+                let message = format!("{location} takes {wanted}, not {}", self.noun(literal));
                 out.push(Violation::error(literal.offset, message, None));
             }
             [(_, violations)] => out.extend(violations.iter().cloned()),
@@ -338,7 +340,8 @@ impl Checker<'_> {
                 out.extend(first.iter().cloned());
             }
             [(_, first), ..] => {
-                let message = format!("{place} fits none of the {} forms it may have", near.len());
+                let message =
+                    format!("{location} fits none of the {} forms it may have", near.len());
                 let hint =
                     first.first().map(|violation| format!("in the first, {}", violation.message));
                 out.push(Violation::error(literal.offset, message, hint));

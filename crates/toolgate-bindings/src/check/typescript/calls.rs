@@ -3,13 +3,13 @@
 use oxc_ast::ast::{Argument, CallExpression, Expression, IdentifierReference};
 use oxc_span::GetSpan;
 
-use super::{Call, Script, literals::Literals};
+use super::{ParsedScript, TypeScriptCall, literals::Literals};
 use crate::check::{
     CheckSeverity, Language,
-    finding::Report,
-    literal::Kind,
-    lookup::{Tool, Tools, check_arguments, no_arguments},
-    words::cut,
+    finding::FindingCollector,
+    literal::LiteralKind,
+    lookup::{ToolSignature, ToolTable, check_arguments, no_arguments},
+    wording::cut,
 };
 
 /// The object that has all tools as its properties.
@@ -20,12 +20,12 @@ pub(super) struct Callee {
     pub(super) name: String,
     /// Where the name is written.
     pub(super) offset: usize,
-    pub(super) way: Way,
+    pub(super) path: CalleePath,
 }
 
 /// How a call gets at whom it calls.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum CalleePath {
     /// `name(…)`.
     Name,
     /// `tools.name(…)`.
@@ -36,20 +36,20 @@ pub(super) enum Way {
 
 impl Callee {
     /// The name that is called, unless the script itself declares it.
-    pub(super) fn of(call: &CallExpression<'_>, script: &Script<'_, '_>) -> Option<Self> {
+    pub(super) fn of(call: &CallExpression<'_>, script: &ParsedScript<'_, '_>) -> Option<Self> {
         match call.callee.get_inner_expression() {
             Expression::Identifier(identifier) if is_free(identifier, script) => {
-                Some(Self::at(identifier.name.as_str(), identifier.span.start, Way::Name))
+                Some(Self::at(identifier.name.as_str(), identifier.span.start, CalleePath::Name))
             }
             Expression::StaticMemberExpression(member) => {
-                let way = way_through(&member.object, script)?;
-                Some(Self::at(member.property.name.as_str(), member.property.span.start, way))
+                let path = path_through(&member.object, script)?;
+                Some(Self::at(member.property.name.as_str(), member.property.span.start, path))
             }
             Expression::ComputedMemberExpression(member) => {
-                let way = way_through(&member.object, script)?;
+                let path = path_through(&member.object, script)?;
                 match member.expression.get_inner_expression() {
                     Expression::StringLiteral(name) => {
-                        Some(Self::at(name.value.as_str(), name.span.start, way))
+                        Some(Self::at(name.value.as_str(), name.span.start, path))
                     }
                     _ => None,
                 }
@@ -58,22 +58,22 @@ impl Callee {
         }
     }
 
-    fn at(name: &str, offset: u32, way: Way) -> Self {
-        Self { name: name.to_owned(), offset: offset as usize, way }
+    fn at(name: &str, offset: u32, path: CalleePath) -> Self {
+        Self { name: name.to_owned(), offset: offset as usize, path }
     }
 }
 
-pub(super) fn is_free(identifier: &IdentifierReference<'_>, script: &Script<'_, '_>) -> bool {
+pub(super) fn is_free(identifier: &IdentifierReference<'_>, script: &ParsedScript<'_, '_>) -> bool {
     script.free.contains(&identifier.node_id.get())
 }
 
 /// The way to a tool that is a property of an object.
-fn way_through(object: &Expression<'_>, script: &Script<'_, '_>) -> Option<Way> {
+fn path_through(object: &Expression<'_>, script: &ParsedScript<'_, '_>) -> Option<CalleePath> {
     match object.get_inner_expression() {
         Expression::Identifier(identifier) if is_free(identifier, script) => {
             match identifier.name.as_str() {
-                TOOLS => Some(Way::Tools),
-                "globalThis" => Some(Way::Global),
+                TOOLS => Some(CalleePath::Tools),
+                "globalThis" => Some(CalleePath::Global),
                 _ => None,
             }
         }
@@ -83,10 +83,10 @@ fn way_through(object: &Expression<'_>, script: &Script<'_, '_>) -> Option<Way> 
 
 /// Reports what does not fit about a call's arguments.
 pub(super) fn check(
-    call: &Call<'_, '_>,
-    script: &Script<'_, '_>,
-    tools: &Tools,
-    report: &mut Report<'_>,
+    call: &TypeScriptCall<'_, '_>,
+    script: &ParsedScript<'_, '_>,
+    tools: &ToolTable,
+    report: &mut FindingCollector<'_>,
 ) {
     let Some(tool) = tools.tool(&call.callee.name) else { return };
     let given = &call.expression.arguments;
@@ -110,7 +110,7 @@ pub(super) fn check(
     if let Some(second) = given.get(1) {
         // One that is an object works; what comes after it is not looked at.
         let severity = match literal.kind {
-            Kind::Object { .. } | Kind::Unknown => CheckSeverity::Warning,
+            LiteralKind::Object { .. } | LiteralKind::Unknown => CheckSeverity::Warning,
             _ => CheckSeverity::Error,
         };
         let message =
@@ -121,8 +121,8 @@ pub(super) fn check(
         }
     }
     match literal.kind {
-        Kind::Unknown => {}
-        Kind::Undefined => {
+        LiteralKind::Unknown => {}
+        LiteralKind::Undefined => {
             check_arguments(
                 tool,
                 &no_arguments(offset),
@@ -132,17 +132,21 @@ pub(super) fn check(
                 report,
             );
         }
-        Kind::Object { .. } => {
+        LiteralKind::Object { .. } => {
             check_arguments(tool, &literal, offset, Language::TypeScript, &tools.budget, report);
         }
-        Kind::Null | Kind::Boolean(_) | Kind::Number(_) | Kind::Text(_) | Kind::Array { .. } => {
+        LiteralKind::Null
+        | LiteralKind::Boolean(_)
+        | LiteralKind::Number(_)
+        | LiteralKind::Text(_)
+        | LiteralKind::Array { .. } => {
             let message = format!("`{}` takes one object", cut(&tool.name));
             report.error(literal.offset, message, usage(tool));
         }
     }
 }
 
-fn usage(tool: &Tool) -> Option<String> {
+fn usage(tool: &ToolSignature) -> Option<String> {
     let shown: Vec<String> = tool.parameters.iter().take(6).map(|name| cut(name)).collect();
     let more = if tool.parameters.len() > shown.len() { ", …" } else { "" };
     match shown.as_slice() {

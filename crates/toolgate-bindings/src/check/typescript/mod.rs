@@ -18,11 +18,11 @@ use self::calls::Callee;
 #[cfg(test)]
 pub(super) use self::literals::NOT_RETURNED;
 use super::{
-    Language, Outcome,
-    finding::Report,
-    lookup::{Lookup, Tools},
-    names::{Knowledge, report_hiding},
-    python, words,
+    Language, LanguageCheck,
+    finding::FindingCollector,
+    lookup::{Lookup, ToolTable},
+    names::{NameContext, report_hiding_variables},
+    python, wording,
 };
 
 /// Syntax errors beyond the first few are the first one's echoes.
@@ -32,8 +32,8 @@ pub(super) fn check(
     text: &str,
     globals: &[&str],
     lookup: &mut dyn Lookup,
-    report: &mut Report<'_>,
-) -> Option<Outcome> {
+    report: &mut FindingCollector<'_>,
+) -> Option<LanguageCheck> {
     let allocator = Allocator::default();
     let parsed = parse(&allocator, text);
     if parsed.panicked || !parsed.diagnostics.is_empty() {
@@ -63,36 +63,36 @@ pub(super) fn check(
         }
         return None;
     }
-    let script = Script::new(&built.semantic);
+    let script = ParsedScript::new(&built.semantic);
     names::check_modules(&parsed.program, &script, report);
     let mut names = names::collect(&script, globals);
     let hidings = literals::collect_hidings(&script);
     names.mentions.extend(hidings.iter().map(|hiding| hiding.name.clone()));
-    let knowledge = Knowledge {
+    let knowledge = NameContext {
         language: Language::TypeScript,
         advice: names::advice,
         own: built.semantic.scoping().symbol_names().collect(),
     };
-    let tools = Tools::ask(&names.to_ask(&knowledge), lookup);
+    let tools = ToolTable::ask(&names.names_to_look_up(&knowledge), lookup);
     names.report(&knowledge, &tools, report);
-    report_hiding(&hidings, &tools, report);
-    let own: Vec<&Call<'_, '_>> =
+    report_hiding_variables(&hidings, &tools, report);
+    let own: Vec<&TypeScriptCall<'_, '_>> =
         script.calls.iter().filter(|call| tools.tool(&call.callee.name).is_some()).collect();
     for call in &own {
         calls::check(call, &script, &tools, report);
     }
     promises::check(&own, &script, report);
     literals::check_value(&parsed.program, &script, report);
-    Some(Outcome {
+    Some(LanguageCheck {
         source: strip::strip(&parsed.program, text),
         tools: tools.used(names.tool_names()),
     })
 }
 
 /// A parsed script, and the calls in it that may be calls of tools.
-struct Script<'s, 'a> {
+struct ParsedScript<'s, 'a> {
     semantic: &'s Semantic<'a>,
-    calls: Vec<Call<'s, 'a>>,
+    calls: Vec<TypeScriptCall<'s, 'a>>,
     /// Where names are used that no declaration of the script binds, by name.
     references: Vec<(&'s str, Vec<&'s Reference>)>,
     /// The same, by node.
@@ -100,13 +100,13 @@ struct Script<'s, 'a> {
 }
 
 /// A call of a name that the script does not declare.
-struct Call<'s, 'a> {
+struct TypeScriptCall<'s, 'a> {
     node: NodeId,
     expression: &'s CallExpression<'a>,
     callee: Callee,
 }
 
-impl<'s, 'a: 's> Script<'s, 'a> {
+impl<'s, 'a: 's> ParsedScript<'s, 'a> {
     fn new(semantic: &'s Semantic<'a>) -> Self {
         let scoping = semantic.scoping();
         let unresolved = scoping.root_unresolved_references().iter().map(|(name, references)| {
@@ -126,7 +126,7 @@ impl<'s, 'a: 's> Script<'s, 'a> {
             if let AstKind::CallExpression(expression) = node.kind()
                 && let Some(callee) = Callee::of(expression, &script)
             {
-                script.calls.push(Call { node: node.id(), expression, callee });
+                script.calls.push(TypeScriptCall { node: node.id(), expression, callee });
             }
         }
         script
@@ -153,7 +153,7 @@ fn is_ambient(semantic: &Semantic<'_>, symbol: SymbolId) -> bool {
 /// A hint for whoever wrote a script in the other language.
 fn other_language(text: &str) -> Option<String> {
     (python::parses(text) || python::looks_like(text)).then(|| {
-        format!("it reads as Python: set `language` to \"{}\"", words::name(Language::Python))
+        format!("it reads as Python: set `language` to \"{}\"", wording::name(Language::Python))
     })
 }
 

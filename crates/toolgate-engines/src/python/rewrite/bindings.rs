@@ -38,7 +38,7 @@ pub(super) struct Bindings {
 
 /// Looks for the names of a script.
 pub(super) fn collect(body: &[Stmt]) -> Bindings {
-    let mut search = Search { found: Bindings::default(), depth: 0 };
+    let mut search = BindingSearch { found: Bindings::default(), depth: 0 };
     search.visit_body(body);
     search.found
 }
@@ -97,12 +97,12 @@ fn is_compilation(expression: &Expr) -> bool {
     })
 }
 
-struct Search {
+struct BindingSearch {
     found: Bindings,
     depth: usize,
 }
 
-impl Search {
+impl BindingSearch {
     fn assigned(&mut self, target: &Expr, value: &Expr) {
         let Some(name) = target.as_name_expr() else { return };
         if is_truth(value) {
@@ -114,7 +114,7 @@ impl Search {
     }
 }
 
-impl<'a> Visitor<'a> for Search {
+impl<'a> Visitor<'a> for BindingSearch {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
         match statement {
             Stmt::Assign(assignment) => {

@@ -23,11 +23,11 @@ pub(super) struct Classes {
     /// Whether any of them needs the prelude. Then all of them tell it their members.
     special: bool,
     /// The classes that the walk is inside of, with the name of the first parameter.
-    around: Vec<Around>,
+    around: Vec<MethodContext>,
 }
 
 #[derive(Debug, Clone)]
-struct Around {
+struct MethodContext {
     base: Base,
     receiver: String,
 }
@@ -53,14 +53,14 @@ const MIXED: &[&str] = &["int", "str"];
 
 /// Looks for the classes of a script.
 pub(super) fn collect(body: &[Stmt]) -> Classes {
-    let mut search = Search(Classes::default());
+    let mut search = ClassSearch(Classes::default());
     search.visit_body(body);
     search.0
 }
 
-struct Search(Classes);
+struct ClassSearch(Classes);
 
-impl<'a> Visitor<'a> for Search {
+impl<'a> Visitor<'a> for ClassSearch {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
         if let Stmt::ClassDef(class) = statement {
             let bases = bases(class);
@@ -191,7 +191,7 @@ impl<'a> Rewriter<'a> {
             Some(base) if self.classes.is_exception(base) => Base::Exception,
             _ => Base::Nothing,
         };
-        let mut facts = Facts::default();
+        let mut facts = ClassMembers::default();
         for member in &class.body {
             self.member(member, &base, &mut facts);
         }
@@ -215,7 +215,7 @@ impl<'a> Rewriter<'a> {
             .value
             .as_call_expr()
             .is_some_and(|inner| inner.func.as_name_expr().is_some_and(|n| n.id == "super"));
-        let Some(Around { base, receiver }) = self.classes.around.last().cloned() else {
+        let Some(MethodContext { base, receiver }) = self.classes.around.last().cloned() else {
             return false;
         };
         if !is_super {
@@ -257,7 +257,7 @@ impl<'a> Rewriter<'a> {
         true
     }
 
-    fn member(&mut self, member: &'a Stmt, base: &Base, facts: &mut Facts) {
+    fn member(&mut self, member: &'a Stmt, base: &Base, facts: &mut ClassMembers) {
         match member {
             Stmt::FunctionDef(method) => {
                 let name = method.name.to_string();
@@ -274,7 +274,7 @@ impl<'a> Rewriter<'a> {
                 facts.members.push(name);
                 let first = method.parameters.iter().next();
                 let receiver = first.map_or_else(String::new, |p| p.name().to_string());
-                self.classes.around.push(Around { base: base.clone(), receiver });
+                self.classes.around.push(MethodContext { base: base.clone(), receiver });
                 self.visit_stmt(member);
                 self.classes.around.pop();
             }
@@ -295,7 +295,7 @@ impl<'a> Rewriter<'a> {
     }
 
     /// Tells the prelude what a class consists of, behind its last line.
-    fn announce(&mut self, class: &'a StmtClassDef, bases: &[&String], facts: &Facts) {
+    fn announce(&mut self, class: &'a StmtClassDef, bases: &[&String], facts: &ClassMembers) {
         let Some(last) = class.body.last() else { return };
         let before = &self.source[..class.name.start().to_usize()];
         let line = before.rfind('\n').map_or(0, |index| index + 1);
@@ -328,7 +328,7 @@ impl<'a> Rewriter<'a> {
 }
 
 #[derive(Debug, Default)]
-struct Facts {
+struct ClassMembers {
     members: Vec<String>,
     statics: Vec<String>,
     classes: Vec<String>,

@@ -78,10 +78,10 @@ impl Edits {
 
 impl Changed {
     /// Where a place of the changed text comes from. What was inserted comes from where it was put.
-    pub(in crate::python) fn original(&self, place: ScriptPosition) -> ScriptPosition {
-        let line = place.line.saturating_sub(1) as usize;
-        let Some(start) = self.lines.get(line) else { return place };
-        let column = place.column.saturating_sub(1) as usize;
+    pub(in crate::python) fn original(&self, position: ScriptPosition) -> ScriptPosition {
+        let line = position.line.saturating_sub(1) as usize;
+        let Some(start) = self.lines.get(line) else { return position };
+        let column = position.column.saturating_sub(1) as usize;
         let offset = self.text[*start..]
             .char_indices()
             .nth(column)
@@ -94,16 +94,16 @@ impl Changed {
 
     /// The place of an offset into the original.
     fn position(&self, offset: usize) -> ScriptPosition {
-        place(&self.original, &self.original_lines, offset)
+        position(&self.original, &self.original_lines, offset)
     }
 }
 
 /// The place of an offset into a text.
 pub(super) fn locate(text: &str, offset: TextSize) -> ScriptPosition {
-    place(text, &line_starts(text), offset.to_usize())
+    position(text, &line_starts(text), offset.to_usize())
 }
 
-fn place(text: &str, lines: &[usize], offset: usize) -> ScriptPosition {
+fn position(text: &str, lines: &[usize], offset: usize) -> ScriptPosition {
     let line = lines.partition_point(|start| *start <= offset);
     let start = lines[line.saturating_sub(1)];
     let column = text.get(start..offset.min(text.len())).map_or(0, |part| part.chars().count());
@@ -145,8 +145,8 @@ mod tests {
             ((5, 8), (3, 5)),
             ((99, 1), (99, 1)),
         ] {
-            let place = changed.original(ScriptPosition { line, column });
-            assert_eq!((place.line, place.column), expected, "{line}:{column}");
+            let position = changed.original(ScriptPosition { line, column });
+            assert_eq!((position.line, position.column), expected, "{line}:{column}");
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::python::{
 impl<'a> Rewriter<'a> {
     /// The names of modules that the prelude adds to, which have to be known before they are used.
     pub(super) fn find_modules(&mut self, body: &'a [Stmt]) {
-        let mut search = Search { modules: Vec::new() };
+        let mut search = ImportSearch { modules: Vec::new() };
         let implicit = implicit_modules(self.source);
         let known =
             |name: &&str| prelude::module(name).map(|piece| ((*name).to_owned(), piece.name));
@@ -104,11 +104,11 @@ pub(in crate::python) fn implicit_modules(source: &str) -> Vec<&'static str> {
     IMPLICIT_MODULES.iter().filter(used).copied().collect()
 }
 
-struct Search {
+struct ImportSearch {
     modules: Vec<(String, &'static str)>,
 }
 
-impl<'a> Visitor<'a> for Search {
+impl<'a> Visitor<'a> for ImportSearch {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
         if let Stmt::Import(import) = statement {
             for alias in &import.names {

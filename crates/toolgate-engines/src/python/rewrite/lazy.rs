@@ -11,7 +11,7 @@ use ruff_python_ast::{
 };
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-use super::{DEPTH_LIMIT, Rewriter, Scope};
+use super::{DEPTH_LIMIT, Rewriter, ScriptScope};
 use crate::{
     engine::{FailureKind, ScriptFailure, ScriptPosition, StackFrame},
     python::names::BUILTINS,
@@ -24,9 +24,10 @@ const TAKING_SOME: &[&str] = &["all", "anext", "any", "islice", "next", "takewhi
 pub(super) fn left_early(body: &[Stmt]) -> Option<TextSize> {
     let mut functions = Functions::default();
     functions.visit_body(body);
-    let mut search = Search { acting: functions.acting(), functions, place: None, depth: 0 };
+    let mut search =
+        GeneratorSearch { acting: functions.acting(), functions, position: None, depth: 0 };
     search.visit_body(body);
-    search.place
+    search.position
 }
 
 /// What a script is told that leaves a generator early.
@@ -165,14 +166,14 @@ impl<'a> Visitor<'a> for Effects {
     }
 }
 
-struct Search {
+struct GeneratorSearch {
     functions: Functions,
     acting: BTreeSet<String>,
-    place: Option<TextSize>,
+    position: Option<TextSize>,
     depth: usize,
 }
 
-impl Search {
+impl GeneratorSearch {
     /// Whether an expression is a generator of the script, and whether it does something.
     fn generator(&self, expression: &Expr) -> Option<bool> {
         let function = match expression {
@@ -193,15 +194,15 @@ impl Search {
     }
 }
 
-impl<'a> Visitor<'a> for Search {
+impl<'a> Visitor<'a> for GeneratorSearch {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
-        if self.place.is_some() || self.depth >= DEPTH_LIMIT {
+        if self.position.is_some() || self.depth >= DEPTH_LIMIT {
             return;
         }
         if let Stmt::For(each) = statement
             && self.is_refused(each)
         {
-            self.place = Some(each.start());
+            self.position = Some(each.start());
             return;
         }
         self.depth += 1;
@@ -210,14 +211,14 @@ impl<'a> Visitor<'a> for Search {
     }
 
     fn visit_expr(&mut self, expression: &'a Expr) {
-        if self.place.is_some() || self.depth >= DEPTH_LIMIT {
+        if self.position.is_some() || self.depth >= DEPTH_LIMIT {
             return;
         }
         if let Expr::Call(call) = expression
             && called(expression).is_some_and(|name| TAKING_SOME.contains(&name))
             && call.arguments.args.iter().any(|argument| self.generator(argument) == Some(true))
         {
-            self.place = Some(expression.start());
+            self.position = Some(expression.start());
             return;
         }
         self.depth += 1;
@@ -299,14 +300,14 @@ impl<'a> Rewriter<'a> {
     /// A function's body, with what makes a generator of it around.
     pub(super) fn function_body(&mut self, function: &'a StmtFunctionDef) {
         if !yields(&function.body) {
-            self.scopes.push(Scope::Plain);
+            self.scopes.push(ScriptScope::Plain);
             self.visit_body(&function.body);
             self.scopes.pop();
             return;
         }
         self.need("<iterating>");
         self.prepend(&function.body, "_tg_yielded = []");
-        self.scopes.push(Scope::Generator);
+        self.scopes.push(ScriptScope::Generator);
         self.visit_body(&function.body);
         self.scopes.pop();
         // An asynchronous generator is a coroutine here, which `async for` awaits.
@@ -342,7 +343,7 @@ impl<'a> Rewriter<'a> {
 
     /// `return`, which ends a generator with what it has collected.
     pub(super) fn return_statement(&mut self, statement: &'a StmtReturn) {
-        if self.scopes.last() == Some(&Scope::Generator) {
+        if self.scopes.last() == Some(&ScriptScope::Generator) {
             self.edits.replace(statement.range(), "return iter(_tg_yielded)");
         } else if let Some(value) = &statement.value {
             self.visit_expr(value);

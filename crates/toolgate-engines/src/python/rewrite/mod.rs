@@ -101,7 +101,7 @@ struct Rewriter<'a> {
     /// How deep the walk is.
     depth: usize,
     /// The functions that the walk is inside of.
-    scopes: Vec<Scope>,
+    scopes: Vec<ScriptScope>,
     /// Generator expressions that are used up where they stand, so that a list does as well.
     plain_generators: BTreeSet<TextSize>,
     /// What is called where the walk is, in difference to what is passed on.
@@ -114,7 +114,7 @@ struct Rewriter<'a> {
 
 /// What is known of a function while its body is walked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scope {
+enum ScriptScope {
     /// A function that returns what it says.
     Plain,
     /// A function that collects what it yields.
