@@ -1,4 +1,4 @@
-//! What results look like, learned from the results themselves.
+//! The shape of results, learned from the results themselves.
 
 mod declare;
 
@@ -7,23 +7,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// How deep a result is looked into.
+/// The depth to which a result is read.
 const MAX_DEPTH: usize = 10;
-/// How many values of a result are looked at.
+/// The number of values of a result that are read.
 const MAX_VALUES: usize = 20_000;
-/// How many items of one array are looked at: the first ones.
+/// The number of items at the start of an array that are read.
 const MAX_ITEMS: usize = 200;
 /// An object with more keys than this is a map.
 const MAX_KEYS: usize = 64;
 /// The longest key that can be the name of a field.
 const MAX_KEY: usize = 64;
-/// How many fields a shape may have in all.
+/// The largest number of fields in a shape.
 const MAX_FIELDS: usize = 1_000;
 
-/// What the results of a tool look like, as far as they were seen.
+/// The shape of a tool's results so far.
 ///
-/// A shape only grows: whatever is merged in, it allows all that it allowed before. Its size is
-/// bounded. The order in which results are merged matters only where a bound is met.
+/// A shape only grows: after a merge it allows everything that it allowed before. Its size is
+/// limited. The order of merges matters only where a limit is reached.
 ///
 /// ```
 /// use serde_json::json;
@@ -45,7 +45,7 @@ pub struct Shape {
     object: Option<ShapeMembers>,
 }
 
-/// Values that have no parts, or none that are known.
+/// Values without parts, or without known parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum ScalarKind {
@@ -54,16 +54,16 @@ enum ScalarKind {
     Number,
     String,
     Null,
-    /// Something beyond the bounds.
+    /// A value beyond the limits.
     Anything,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum ShapeMembers {
-    /// Names that were seen.
+    /// The names that occurred.
     Fields(BTreeMap<String, ShapeField>),
-    /// Any names, with values like this.
+    /// Any names, with values of this shape.
     Map(Box<Shape>),
 }
 
@@ -83,12 +83,12 @@ impl Shape {
         shape
     }
 
-    /// Learns from one more result.
+    /// Adds one more result.
     pub fn observe(&mut self, value: &Value) {
         self.merge(Self::of(value));
     }
 
-    /// Allows all that `other` allows, too.
+    /// Adds everything that `other` allows.
     pub fn merge(&mut self, other: Self) {
         self.absorb(other);
         self.shrink();
@@ -159,7 +159,7 @@ impl Shape {
         };
     }
 
-    /// Forgets the deepest levels until the number of fields is within bounds.
+    /// Removes the deepest levels until the number of fields is within the limit.
     fn shrink(&mut self) {
         let mut depth = MAX_DEPTH;
         while self.fields() > MAX_FIELDS {
@@ -180,7 +180,7 @@ impl Shape {
         items + members
     }
 
-    /// Replaces what is deeper than `depth` by anything.
+    /// Replaces everything deeper than `depth` by `Anything`.
     fn cut(&mut self, depth: usize) {
         let Some(rest) = depth.checked_sub(1) else {
             if self.array.is_some() || self.object.is_some() {
@@ -238,7 +238,7 @@ impl ShapeMembers {
         }
     }
 
-    /// The values of all names, merged.
+    /// The merged shape of all values.
     fn into_value(self) -> Shape {
         match self {
             Self::Map(value) => *value,

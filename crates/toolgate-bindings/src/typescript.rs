@@ -7,7 +7,7 @@ use crate::{
     text::{Escape, identifier, indented, is_identifier, quoted},
 };
 
-/// Types of the language itself, which a type of ours would clash with.
+/// Types of the language that a generated type must not redefine.
 #[rustfmt::skip]
 const RESERVED: &[&str] = &[
     "Array", "ArrayBuffer", "AsyncFunction", "AsyncGenerator", "AsyncIterable", "AsyncIterator", "Atomics", "Awaited",
@@ -46,10 +46,10 @@ struct TypeScriptPrinter<'m> {
 /// A property where it is declared.
 #[derive(Debug, Default)]
 struct ObjectMember {
-    /// Above it, with its indentation.
+    /// The comment above the property, with its indentation.
     comment: String,
     text: String,
-    /// Behind it.
+    /// The comment after the property.
     note: String,
 }
 
@@ -105,7 +105,7 @@ impl TypeScriptPrinter<'_> {
         format!("args{mark}: {text}")
     }
 
-    /// A type where it is used.
+    /// A type as it is written where it is used.
     fn at(&self, id: NodeId, indent: &str, around: Binding) -> String {
         match self.names.of(self.arena, id) {
             Some(name) => name.to_owned(),
@@ -113,7 +113,7 @@ impl TypeScriptPrinter<'_> {
         }
     }
 
-    /// A type where it is declared.
+    /// A type as it is written where it is declared.
     fn body(&self, id: NodeId, indent: &str) -> String {
         self.bound(id, indent, Binding::Union)
     }
@@ -143,7 +143,7 @@ impl TypeScriptPrinter<'_> {
                     .collect();
                 (parts.join(" & "), Binding::Intersection)
             }
-            // Only reached where a definition stands for another one.
+            // Only reached if a definition is nothing but another definition.
             Node::Recursive(_) => {
                 (self.names.of(self.arena, id).unwrap_or("unknown").to_owned(), Binding::Postfix)
             }
@@ -239,8 +239,8 @@ impl TypeScriptPrinter<'_> {
         ObjectMember { comment, text, note }
     }
 
-    /// Other properties. TypeScript wants the declared ones to fit, which they need not, so that
-    /// their type is said in a comment.
+    /// The other properties. Their type is written in a comment, because TypeScript requires the
+    /// declared properties to match an index signature.
     fn rest(&self, rest: NodeId, indent: &str) -> String {
         let text = self.at(rest, indent, Binding::Union);
         match text.as_str() {
@@ -252,7 +252,7 @@ impl TypeScriptPrinter<'_> {
         }
     }
 
-    /// The description of a type without a name, which would be lost otherwise.
+    /// The description of a type without a name, which would otherwise be lost.
     fn lifted(&self, id: NodeId) -> &str {
         if self.names.of(self.arena, id).is_some() {
             return "";
@@ -275,7 +275,7 @@ fn literal(literal: &Literal) -> String {
     }
 }
 
-/// Remarks that are no description.
+/// Notes that are not part of the description.
 fn notes(doc: &Doc) -> String {
     let mut notes = doc.notes.clone();
     notes.extend(doc.default.as_ref().map(|default| format!("default {}", default.0)));
@@ -289,7 +289,7 @@ fn comment(text: &str, indent: &str) -> String {
     format!("{indent}/** {} */\n", harmless(&indented(text, indent)))
 }
 
-/// A text that does not end the comment that it stands in.
+/// A text that cannot end the comment around it.
 fn harmless(text: &str) -> String {
     text.replace("*/", "*\\/")
 }

@@ -37,8 +37,8 @@ impl OutputCapture {
 
     pub(crate) fn push(&mut self, text: &[u8]) {
         self.total = self.total.saturating_add(u64::try_from(text.len()).unwrap_or(u64::MAX));
-        let room = self.head_limit.saturating_sub(self.head.len()).min(text.len());
-        let (head, rest) = text.split_at_checked(room).unwrap_or((text, &[]));
+        let capacity = self.head_limit.saturating_sub(self.head.len()).min(text.len());
+        let (head, rest) = text.split_at_checked(capacity).unwrap_or((text, &[]));
         self.head.extend_from_slice(head);
         let rest = rest.get(rest.len().saturating_sub(self.tail_limit)..).unwrap_or_default();
         let excess = (self.tail.len() + rest.len()).saturating_sub(self.tail_limit);

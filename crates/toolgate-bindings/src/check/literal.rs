@@ -1,31 +1,31 @@
-//! Values as they are written in a script, of either language.
+//! Literal values in a script of either language.
 
 use std::collections::HashSet;
 
-/// A value, as far as the script's text says what it is.
+/// A value, as far as the source determines it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Literal {
-    /// Where it is written, in bytes.
+    /// The byte offset of the value.
     pub(super) offset: usize,
     pub(super) kind: LiteralKind,
 }
 
-/// What is known of a value.
+/// What the source says about a value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum LiteralKind {
-    /// Only a run would say.
+    /// The value is known only at run time.
     Unknown,
-    /// It will not be there: JavaScript's `undefined`.
+    /// The value is absent: JavaScript's `undefined`.
     Undefined,
     Null,
-    /// `None` where it is one or the other.
+    /// `None` if the value is known only at run time.
     Boolean(Option<bool>),
     Number(f64),
-    /// `None` where the text is put together in the run.
+    /// `None` if the text is composed at run time.
     Text(Option<String>),
     Array {
         items: Vec<Literal>,
-        /// Whether these are all the items, and each is where it will be.
+        /// Whether these are all items, at their final positions.
         complete: bool,
     },
     Object {
@@ -39,12 +39,12 @@ pub(super) enum LiteralKind {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct LiteralEntry {
     pub(super) key: String,
-    /// Where the key is written, in bytes.
+    /// The byte offset of the key.
     pub(super) offset: usize,
     pub(super) value: Literal,
 }
 
-/// Literals are followed no deeper than this; what is below is unknown.
+/// The depth to which literals are read. Deeper values are unknown.
 pub(super) const MAX_DEPTH: usize = 32;
 
 impl Literal {
@@ -53,22 +53,21 @@ impl Literal {
     }
 }
 
-/// The entries of an object literal, as they are read from left to right.
+/// The entries of an object literal, read from left to right.
 #[derive(Default)]
 pub(super) struct LiteralEntries {
     entries: Vec<LiteralEntry>,
-    /// How many of the entries may be overwritten by keys that are not known; `None` where all
-    /// keys are known.
+    /// The number of entries that unknown keys may overwrite; `None` if all keys are known.
     overwritten: Option<usize>,
 }
 
 impl LiteralEntries {
-    /// A key that is written out. It takes the place of the same key before it.
+    /// Adds an entry. It replaces an earlier one with the same key.
     pub(super) fn push(&mut self, entry: LiteralEntry) {
         self.entries.push(entry);
     }
 
-    /// Keys that only a run would know. They may overwrite what stands before them.
+    /// Adds keys that are known only at run time. They may overwrite earlier entries.
     pub(super) fn push_unknown(&mut self) {
         self.overwritten = Some(self.entries.len());
     }

@@ -1,4 +1,4 @@
-//! The tools that exist, asked for once.
+//! Looks up the tools that a script mentions, in one query.
 
 use std::{
     cell::Cell,
@@ -15,55 +15,55 @@ use super::{
     schema::{SchemaChecker, ValueLocation},
 };
 
-/// Whoever knows which tools there are.
+/// Knows which tools exist.
 pub trait Lookup {
-    /// Says of each name what it is. A name that is left out is taken to be unknown to nobody: it
-    /// gives no finding.
+    /// Looks up names. A name without a result gives no finding.
     fn look_up(&mut self, names: &[String]) -> Vec<LookupResult>;
 }
 
-/// What a name turned out to be.
+/// The result of looking up one name.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum LookupResult {
-    /// A tool, or another function that the host answers.
+    /// A tool, or another function that the host provides.
     Tool {
-        /// The name that was asked for.
+        /// The name that was looked up.
         name: String,
-        /// The schema of its arguments.
+        /// The schema of the arguments.
         input_schema: Box<RawValue>,
     },
-    /// Nothing.
+    /// There is no such tool.
     Unknown {
-        /// The name that was asked for.
+        /// The name that was looked up.
         name: String,
-        /// Names of tools that are like it, best first.
+        /// Names of similar tools, best first.
         nearest: Vec<String>,
     },
 }
 
-/// Names that are longer are no tool's.
+/// The longest name of a tool, in bytes.
 const MAX_NAME_BYTES: usize = 128;
-/// More names than this are not asked for. What is not asked for gives no finding.
+/// The largest number of names in a query. Further names give no finding.
 const MAX_NAMES: usize = 2000;
 
-/// The answers to all of a script's names.
+/// The lookup results of all names of a script.
 pub(super) struct ToolTable {
     resolved: BTreeMap<String, ResolvedName>,
     pub(super) budget: CheckBudget,
 }
 
-/// What checking arguments may still cost: schemas are somebody else's, and calls may be many.
+/// The remaining cost of checking arguments. It is limited because servers choose the schemas and a
+/// script may have many calls.
 pub(super) struct CheckBudget(Cell<u32>);
 
 impl CheckBudget {
-    /// In schemas that are looked at, and names that are compared.
+    /// The number of schemas to check and names to compare.
     const STEPS: u32 = 1_000_000;
 
     fn new() -> Self {
         Self(Cell::new(Self::STEPS))
     }
 
-    /// Takes some of it; says whether there was enough.
+    /// Uses some of the budget. Returns whether there was enough.
     pub(super) fn take(&self, steps: usize) -> bool {
         let steps = u32::try_from(steps).unwrap_or(u32::MAX);
         let left = self.0.get();
@@ -72,13 +72,13 @@ impl CheckBudget {
     }
 }
 
-/// The answer to one name.
+/// The lookup result of one name.
 pub(super) enum ResolvedName {
     Tool(ToolSignature),
     Unknown { nearest: Vec<String> },
 }
 
-/// A tool that exists.
+/// A tool with its schema and parameters.
 pub(super) struct ToolSignature {
     pub(super) name: String,
     pub(super) schema: Value,
@@ -102,7 +102,7 @@ impl ToolTable {
         for answer in results {
             match answer {
                 LookupResult::Tool { name, input_schema } => {
-                    // What cannot be read is not held against the script.
+                    // An unreadable schema gives no finding.
                     let schema =
                         serde_json::from_str(input_schema.get()).unwrap_or(Value::Bool(true));
                     let parameters = crate::parameters(&schema);
@@ -128,7 +128,7 @@ impl ToolTable {
         }
     }
 
-    /// Those of `names` that are tools.
+    /// The tools among `names`.
     pub(super) fn used<'n>(&self, names: impl Iterator<Item = &'n str>) -> Vec<ToolUse> {
         let names: BTreeSet<&str> = names.collect();
         let tools = names.into_iter().filter_map(|name| self.tool(name));
@@ -138,8 +138,8 @@ impl ToolTable {
     }
 }
 
-/// Reports what does not fit about the arguments, which are an object literal. `offset` is where
-/// the tool's name is written.
+/// Checks the arguments, which are an object literal, and reports violations. `offset` is the
+/// position of the tool's name.
 pub(super) fn check_arguments(
     tool: &ToolSignature,
     arguments: &Literal,
@@ -151,7 +151,7 @@ pub(super) fn check_arguments(
     if report.is_full() {
         return;
     }
-    // What is missing is missing from the call, not from its bracket.
+    // A missing parameter is reported at the call, not at the bracket.
     let arguments = Literal { offset, kind: arguments.kind.clone() };
     let location = ValueLocation::root(&tool.name);
     for violation in SchemaChecker::new(&tool.schema, language, budget).check(&arguments, &location)
@@ -160,7 +160,7 @@ pub(super) fn check_arguments(
     }
 }
 
-/// The arguments of a call without any.
+/// The arguments of a call that passes none.
 pub(super) fn no_arguments(offset: usize) -> Literal {
     Literal { offset, kind: LiteralKind::Object { entries: Vec::new(), complete: true } }
 }

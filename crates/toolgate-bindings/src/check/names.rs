@@ -1,4 +1,4 @@
-//! Names that a script uses and does not declare, in either language.
+//! Names that a script uses but does not declare, in either language.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,29 +9,30 @@ use super::{
     wording::{cut, nearest, quoted_list},
 };
 
-/// One misspelt name is reported so often, not for each of its uses.
+/// The number of uses of one misspelt name that are reported.
 const MAX_REPORTED_USES: usize = 3;
-/// How many uses of a name are kept.
+/// The number of uses of a name that are kept.
 const MAX_USES: usize = 100;
 
 /// All names that a script does not declare.
 #[derive(Default)]
 pub(super) struct UndeclaredNames {
     pub(super) free: BTreeMap<String, UndeclaredName>,
-    /// Properties of the object of all tools that are called, with where.
+    /// The properties of `tools` that are called, with their positions.
     pub(super) members: BTreeMap<String, Vec<usize>>,
-    /// Names that may be tools, and are no mistake if they are not: `globalThis.name(…)`.
+    /// Names that may be tools, without a finding if they are not: `globalThis.name(…)`.
     pub(super) mentions: BTreeSet<String>,
-    /// Whether names may come into being in ways that cannot be seen.
+    /// Whether the script may create names dynamically.
     pub(super) is_dynamic: bool,
 }
 
-/// A name and what is done with it.
+/// A name and its uses.
 pub(super) struct UndeclaredName {
     uses: Vec<NameUse>,
-    /// Given by the engine.
+    /// Whether the engine provides the name.
     is_global: bool,
-    /// Asked for with `typeof`, or assigned to: the script knows what it does.
+    /// Whether the script tests the name with `typeof` or assigns to it, and so handles its
+    /// absence.
     pub(super) is_intentional: bool,
 }
 
@@ -40,7 +41,7 @@ struct NameUse {
     role: NameRole,
 }
 
-/// What is done with a name.
+/// How a name is used.
 pub(super) enum NameRole {
     Called,
     /// A property of it is called: `name.property(…)`.
@@ -48,18 +49,18 @@ pub(super) enum NameRole {
     Read,
 }
 
-/// What to say about a name that is known from elsewhere.
+/// Advice about a name that is known from other environments.
 #[derive(Clone, Copy)]
 pub(super) struct Advice {
     pub(super) message: &'static str,
     pub(super) hint: &'static str,
-    /// Whether an engine has it only to say that it is not there.
+    /// Whether the engine has the name only to report that it is not supported.
     pub(super) is_stub: bool,
-    /// Whether it is there once it is imported.
+    /// Whether the name exists after an import.
     pub(super) is_import: bool,
 }
 
-/// What a language knows about names.
+/// The names that a language and a script know.
 pub(super) struct NameContext<'k> {
     pub(super) language: Language,
     pub(super) advice: fn(&str, &NameRole) -> Option<Advice>,
@@ -84,7 +85,7 @@ impl UndeclaredName {
 }
 
 impl UndeclaredNames {
-    /// The names that somebody has to be asked for.
+    /// The names that have to be looked up.
     pub(super) fn names_to_look_up(&self, knowledge: &NameContext<'_>) -> BTreeSet<String> {
         let mut names: BTreeSet<String> = self.members.keys().cloned().collect();
         names.extend(self.mentions.iter().cloned());
@@ -108,7 +109,7 @@ impl UndeclaredNames {
         self.free.keys().chain(self.members.keys()).chain(&self.mentions).map(String::as_str)
     }
 
-    /// Reports the names that turned out to be nothing.
+    /// Reports the names that do not exist.
     pub(super) fn report(
         &self,
         knowledge: &NameContext<'_>,
@@ -155,7 +156,7 @@ impl UndeclaredNames {
             }
         }
         let advice = (knowledge.advice)(text, &one.role);
-        // `from module import *` may have brought it.
+        // `from module import *` may define it.
         if let Some(advice) = advice.filter(|advice| !(advice.is_import && self.is_dynamic)) {
             report.error(one.offset, advice.message, advice.hint.to_owned());
             return;
@@ -183,7 +184,7 @@ impl UndeclaredNames {
 }
 
 impl NameContext<'_> {
-    /// Which names are like the one that is not there.
+    /// The hint with the names that are similar to a missing one.
     fn like(&self, nearest: &[String]) -> String {
         match nearest {
             [] => match self.language {
@@ -213,10 +214,10 @@ impl NameContext<'_> {
     }
 }
 
-/// A variable that is assigned from the tool of its own name, which it hides.
+/// A variable that hides the tool of the same name, from which it is assigned.
 pub(super) struct HidingVariable {
     pub(super) name: String,
-    /// Where the variable is written.
+    /// The position of the variable.
     pub(super) offset: usize,
 }
 
@@ -236,7 +237,7 @@ fn no_tool(name: &str) -> String {
     format!("there is no tool `{}`", cut(name))
 }
 
-/// The tools that `object.method(…)` may have been meant to be.
+/// The tools that `object.method(…)` may refer to.
 fn possible_tools(object: &str, method: &str) -> [String; 2] {
     [format!("{object}_{method}"), method.to_owned()]
 }

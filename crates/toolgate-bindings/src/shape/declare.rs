@@ -1,4 +1,4 @@
-//! A shape as a type.
+//! Converts a shape to a type.
 
 use super::{ScalarKind, Shape, ShapeField, ShapeMembers};
 use crate::{
@@ -6,13 +6,15 @@ use crate::{
     text::{is_identifier, pascal_case, singular},
 };
 
-/// This many keys that look like data are a map.
+/// An object is a map if it has this many keys that look like data.
 const FEW: usize = 3;
-/// This many keys with values of one shape, not all of which are always there, are a map.
+/// An object is a map if it has this many keys with values of one shape, some of which are
+/// optional.
 const MANY: usize = 12;
 
 impl Shape {
-    /// The type that this shape says; `hint` is what it could be called, `tool` whose it is.
+    /// The type of this shape. `hint` is a possible name for it, `tool` the tool that it belongs
+    /// to.
     pub(crate) fn declare(&self, arena: &mut Arena, hint: &str, tool: usize) -> NodeId {
         if self.kinds.contains(&ScalarKind::Anything) {
             return Arena::UNKNOWN;
@@ -20,7 +22,7 @@ impl Shape {
         let mut options: Vec<NodeId> = Vec::new();
         if let Some(items) = &self.array {
             let item = items.declare(arena, &singular(hint), tool);
-            // Only empty arrays were seen.
+            // All arrays were empty.
             let item = if item == Arena::NEVER { Arena::UNKNOWN } else { item };
             options.push(arena.array(item));
         }
@@ -66,7 +68,7 @@ impl ShapeMembers {
         }
     }
 
-    /// Whether the names are data rather than a structure: identities, dates, paths.
+    /// Whether the names are data (ids, dates, paths) and not a structure.
     fn is_map(&self) -> bool {
         let Self::Fields(fields) = self else { return true };
         let looks_like_data = |name: &String| {

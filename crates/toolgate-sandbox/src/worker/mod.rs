@@ -58,8 +58,8 @@ pub fn make_engine(
 
 /// The main function of a worker process, with the engines that `make_engine` makes.
 ///
-/// The process has to be started by a [`crate::Pool`]. It drops everything it could reach, makes
-/// the engines, and says that it is ready; only then it reads a script, runs it, and is done.
+/// The process must be started by a [`crate::Pool`]. It applies the lockdown, makes the engines and
+/// reports that it is ready. Only then does it read a script, run it and exit.
 pub fn worker_main_with(make_engine: MakeEngine) -> ExitCode {
     allocator::watch();
     stop::listen();
@@ -72,7 +72,7 @@ pub fn worker_main_with(make_engine: MakeEngine) -> ExitCode {
         Ok(()) => ExitReason::Done,
         Err(reason) => reason,
     };
-    // Not by returning: what is left to be cleaned up goes with the process, only faster.
+    // Does not return, because exiting is faster than dropping everything.
     stop::leave(reason)
 }
 
@@ -95,7 +95,7 @@ fn serve(make_engine: MakeEngine) -> Result<(), ExitReason> {
     run(pipe, engines, &start)
 }
 
-/// Runs the script and says what came of it.
+/// Runs the script and sends the result.
 fn run(mut pipe: Pipe, engines: Engines, start: &RunStart) -> Result<(), ExitReason> {
     let prepared = match prepare(&mut pipe, start)? {
         Ok(prepared) => prepared,
@@ -123,8 +123,7 @@ fn run(mut pipe: Pipe, engines: Engines, start: &RunStart) -> Result<(), ExitRea
     end(world.into_pipe(), &FromWorker::Done(done))
 }
 
-/// Says the last thing there is to say, and waits to be killed: until then the host can ask the
-/// system how much time was used.
+/// Sends the last frame and waits to be killed, so that the host can still read the CPU time.
 fn end(mut pipe: Pipe, last: &FromWorker) -> Result<(), ExitReason> {
     pipe.send(last);
     let _ = pipe.receive()?;
@@ -137,7 +136,7 @@ impl From<HostLost> for ExitReason {
     }
 }
 
-/// Engines that were made while there was time, and the way to make others.
+/// The engines that were made ahead of time, and the function that makes others.
 struct Engines {
     make: MakeEngine,
     typescript: Option<Result<Box<dyn Engine>, EngineStartError>>,
@@ -149,10 +148,10 @@ impl Engines {
         Self { make, typescript: None, python: None }
     }
 
-    /// Makes one engine of each language, of which one will be used.
+    /// Makes one engine of each language, one of which will be used.
     ///
-    /// And takes ways that every script takes: most of the time that a small script needs is spent
-    /// on code that was never touched before. JavaScript's engine does that itself when it is made.
+    /// It also runs the code that every script runs, because a small script spends most of its time
+    /// on code that was never executed before. The JavaScript engine does this itself.
     fn warm_up(&mut self) {
         check(Language::TypeScript, "return 1", &[], &[], &mut NoTools);
         check(Language::Python, "1", &[], &[], &mut NoTools);
@@ -172,11 +171,11 @@ impl Engines {
     }
 }
 
-/// What a script may use that does nothing.
+/// The limits for the warm-up script.
 const TRIAL: EngineLimits =
     EngineLimits { memory_bytes: 16 * 1024 * 1024, stack_bytes: 512 * 1024 };
 
-/// Knows no tool.
+/// A lookup without tools.
 struct NoTools;
 
 impl Lookup for NoTools {
@@ -185,13 +184,13 @@ impl Lookup for NoTools {
     }
 }
 
-/// A script that may run.
+/// A script that passed the check.
 struct Prepared {
     source: String,
     functions: Vec<Function>,
 }
 
-/// Checks a script and strips its types. The inner `Err` is what is wrong with it.
+/// Checks a script and strips its types. The inner `Err` contains the findings.
 fn prepare(
     pipe: &mut Pipe,
     start: &RunStart,
@@ -219,7 +218,7 @@ fn prepare(
     Ok(Ok(Prepared { source: checked.source, functions }))
 }
 
-/// Asks the host which names are tools.
+/// Looks up names at the host.
 struct PipeLookup<'a> {
     pipe: &'a mut Pipe,
     lost: Option<HostLost>,

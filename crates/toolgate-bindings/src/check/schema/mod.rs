@@ -1,9 +1,8 @@
-//! A literal against a JSON Schema, as far as both say something for certain.
+//! Checks a literal against a JSON Schema, as far as both are certain.
 //!
-//! The rule for every line here: what the broker's validator would take is never an error. A
-//! keyword that is not understood, a reference that leads elsewhere, a depth that is not followed:
-//! all of them are left to the broker. That is safe because keywords only ever forbid, so that one
-//! that is passed over can only let more through.
+//! The check never reports an error for a value that the broker's validator accepts. Unknown
+//! keywords, foreign references and deep schemas are left to the broker. That is safe because
+//! keywords only restrict: ignoring one can only accept more.
 
 mod object;
 mod scalar;
@@ -20,15 +19,15 @@ use super::{
     wording::cut,
 };
 
-/// Something about a literal that does not fit.
+/// A part of a literal that the schema does not accept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Violation {
     pub(super) severity: CheckSeverity,
     pub(super) offset: usize,
     pub(super) message: String,
     pub(super) hint: Option<String>,
-    /// Whether it is another value than the only ones that may be. Where there are several forms,
-    /// such a value says which is not meant.
+    /// Whether the value differs from the only allowed ones. Of several alternatives, the one with
+    /// such a violation is not meant.
     is_other_value: bool,
 }
 
@@ -38,25 +37,26 @@ impl Violation {
     }
 }
 
-/// The drafts, as far as a literal can tell them apart.
+/// The drafts of JSON Schema, as far as they differ for literals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Draft {
     Four,
-    /// Six and seven.
+    /// Drafts 6 and 7.
     Seven,
-    /// 2019-09.
+    /// Draft 2019-09.
     Nineteen,
-    /// 2020-12, and where nothing is declared.
+    /// Draft 2020-12, which is also the default.
     Twenty,
 }
 
-/// Schemas in schemas are followed no deeper: they may refer to themselves.
+/// The depth to which schemas are followed, because they may be recursive.
 const MAX_DEPTH: usize = 64;
-/// Schemas that are looked at for one call: references can make a small one large.
+/// The number of schemas that are checked for one call, because references can make a small schema
+/// large.
 const MAX_STEPS: u32 = 20_000;
 const MAX_VIOLATIONS: usize = 10;
 
-/// A tool's schema, ready to check literals.
+/// A tool's schema, prepared for checking literals.
 pub(super) struct SchemaChecker<'s> {
     root: &'s Value,
     draft: Draft,
@@ -77,7 +77,7 @@ impl<'s> SchemaChecker<'s> {
         Self { root, draft, language, budget, steps: Cell::new(0) }
     }
 
-    /// All that does not fit, at most ten of it.
+    /// The violations, at most ten.
     pub(super) fn check(&self, literal: &Literal, location: &ValueLocation<'_>) -> Vec<Violation> {
         let mut violations = Vec::new();
         self.walk(self.root, literal, location, 0, &mut violations);
@@ -122,7 +122,7 @@ impl<'s> SchemaChecker<'s> {
         let before = out.len();
         self.check_scalar(keywords, literal, location, out);
         if out.len() > before {
-            // The rest would say the same thing again.
+            // Further checks would report the same again.
             return;
         }
         match &literal.kind {
@@ -160,7 +160,7 @@ impl<'s> SchemaChecker<'s> {
             _ => list(keywords, "items"),
         };
         if !prefix.is_empty() && !complete {
-            // A spread moves the items to places that are not known.
+            // After a spread, the positions of the items are unknown.
             return;
         }
         let every = keywords.get("items").filter(|schema| schema.is_object());
@@ -178,14 +178,14 @@ impl<'s> SchemaChecker<'s> {
         depth <= MAX_DEPTH && steps <= MAX_STEPS && self.budget.take(1)
     }
 
-    /// Whether a schema is a document of its own, in which references mean something else.
+    /// Whether a schema is a document of its own, in which references have another base.
     fn is_foreign(&self, schema: &Value, keywords: &Map<String, Value>) -> bool {
         let is_text = |keyword: &str| keywords.get(keyword).is_some_and(Value::is_string);
         !std::ptr::eq(schema, self.root)
             && (is_text("$id") || is_text("$schema") || self.draft == Draft::Four && is_text("id"))
     }
 
-    /// The part of the schema that a reference names, if it is one within it.
+    /// The part of the schema that a reference points to, if it is in this document.
     fn resolve(&self, reference: &str) -> Option<&'s Value> {
         let pointer = reference.strip_prefix('#')?;
         if pointer.is_empty() {
@@ -213,18 +213,18 @@ fn list<'v>(keywords: &'v Map<String, Value>, keyword: &str) -> &'v [Value] {
     keywords.get(keyword).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// A way into the arguments, such as `labels[2].name`.
+/// The location of a value in the arguments, such as `labels[2].name`.
 #[derive(Clone, Copy)]
 pub(in crate::check) struct ValueLocation<'a> {
     step: LocationStep<'a>,
     parent: Option<&'a ValueLocation<'a>>,
-    /// Whether it may not be left out.
+    /// Whether the value is required.
     pub(super) required: bool,
 }
 
 #[derive(Clone, Copy)]
 enum LocationStep<'a> {
-    /// The arguments themselves.
+    /// The arguments as a whole.
     Tool(&'a str),
     Key(&'a str),
     Index(usize),
@@ -243,7 +243,7 @@ impl<'a> ValueLocation<'a> {
         ValueLocation { step: LocationStep::Index(index), parent: Some(self), required: true }
     }
 
-    /// The tool, where this is the arguments as a whole.
+    /// The tool, if this is the location of the arguments as a whole.
     pub(super) fn tool(&self) -> Option<&'a str> {
         match self.step {
             LocationStep::Tool(tool) => Some(tool),
@@ -274,7 +274,7 @@ impl fmt::Display for ValueLocation<'_> {
     }
 }
 
-/// With more branches than this nothing is said.
+/// The largest number of branches that are compared.
 const MAX_BRANCHES: usize = 64;
 
 impl SchemaChecker<'_> {
@@ -321,7 +321,7 @@ impl SchemaChecker<'_> {
         };
         near.sort_by_key(|(_, violations)| distance(violations));
         match near.as_slice() {
-            // Nothing is of the right type: say which types there are.
+            // No branch has the right type, so list the types.
             [] => {
                 let mut names: Vec<String> = Vec::new();
                 for name in refused.iter().flat_map(|(schema, _)| types_of(schema)) {
@@ -335,7 +335,7 @@ impl SchemaChecker<'_> {
                 out.push(Violation::error(literal.offset, message, None));
             }
             [(_, violations)] => out.extend(violations.iter().cloned()),
-            // One is nearer than the others: most likely the one that was meant.
+            // One branch is closer than the others and is most likely the one that was meant.
             [(_, first), (_, second), ..] if distance(first) < distance(second) => {
                 out.extend(first.iter().cloned());
             }
@@ -349,7 +349,7 @@ impl SchemaChecker<'_> {
         }
     }
 
-    /// What a schema that does nothing but refer refers to.
+    /// Follows schemas that consist of a reference only.
     fn behind_references<'v>(&'v self, mut schema: &'v Value) -> &'v Value {
         for _ in 0..8 {
             let pointer = schema.get("$ref").and_then(Value::as_str);
@@ -362,7 +362,7 @@ impl SchemaChecker<'_> {
     }
 }
 
-/// The values of branches that are nothing but enumerations.
+/// The values of branches that are only enumerations.
 fn values<'v>(refused: &[(&'v Value, Vec<Violation>)]) -> Option<Vec<&'v Value>> {
     let mut values = Vec::new();
     for (schema, _) in refused {

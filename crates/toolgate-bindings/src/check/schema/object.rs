@@ -1,4 +1,4 @@
-//! Properties: missing, unknown, misspelt.
+//! Checks properties: missing, unknown and misspelt ones.
 
 use serde_json::{Map, Value};
 
@@ -16,9 +16,9 @@ pub(super) struct ObjectLiteral<'l> {
     pub(super) complete: bool,
 }
 
-/// More missing or unknown names than this are not listed one by one.
+/// The largest number of missing or unknown names that are listed.
 const SHOWN_NAMES: usize = 12;
-/// More unknown names than this are not looked at.
+/// The largest number of unknown names that are checked.
 const MAX_UNKNOWN: usize = 100;
 
 impl ObjectLiteral<'_> {
@@ -49,7 +49,7 @@ impl SchemaChecker<'_> {
             if let Some(property) = properties.get(&entry.key) {
                 self.walk(property, &entry.value, &inner, depth + 1, out);
             } else if patterns {
-                // Whether a pattern takes the key is the broker's to say.
+                // The broker decides whether a pattern accepts the key.
             } else if let Some(Value::Object(_)) = additional {
                 self.walk(additional.unwrap_or(&Value::Null), &entry.value, &inner, depth + 1, out);
             } else if entry.value.kind != LiteralKind::Undefined {
@@ -58,7 +58,7 @@ impl SchemaChecker<'_> {
         }
         let missing: Vec<&str> =
             required.iter().copied().filter(|name| object.complete && !object.has(name)).collect();
-        // Comparing names is the dearest of it.
+        // Comparing names is the most expensive part.
         unknown.truncate(MAX_UNKNOWN);
         let comparisons = unknown.len().min(SHOWN_NAMES) * properties.len();
         if !self.budget.take(comparisons) {
@@ -84,7 +84,7 @@ impl SchemaChecker<'_> {
         }
     }
 
-    /// The names that some part of a schema knows.
+    /// The names of the properties in all parts of a schema.
     fn known<'v>(&'v self, schema: &'v Value, depth: usize) -> Vec<&'v str> {
         let Some(keywords) = schema.as_object().filter(|_| depth < 8 && self.may_go_on(depth))
         else {
@@ -107,7 +107,7 @@ impl SchemaChecker<'_> {
         names
     }
 
-    /// How the tool is called, where the arguments as a whole are concerned.
+    /// How to call the tool, if the location is that of the arguments as a whole.
     fn usage(
         &self,
         location: &ValueLocation<'_>,
@@ -139,7 +139,7 @@ impl SchemaChecker<'_> {
     }
 }
 
-/// What is needed to say something about entries that are not among the properties.
+/// Reports entries that are not among the properties.
 struct UnknownEntries<'a> {
     missing: &'a [&'a str],
     properties: &'a Map<String, Value>,
@@ -148,7 +148,8 @@ struct UnknownEntries<'a> {
 }
 
 impl<'a> UnknownEntries<'a> {
-    /// Entries that a closed object does not have. Returns the missing names that were meant.
+    /// Reports entries that a closed object does not have. Returns the missing names that were
+    /// probably meant.
     fn unknown(&self, entries: &[&LiteralEntry], out: &mut Vec<Violation>) -> Vec<&'a str> {
         let mut explained = Vec::new();
         for entry in entries.iter().take(SHOWN_NAMES) {
@@ -168,14 +169,14 @@ impl<'a> UnknownEntries<'a> {
         explained
     }
 
-    /// Entries of an open object that look like a name it has. Returns the missing names that
-    /// were meant.
+    /// Reports entries of an open object that look like one of its properties. Returns the missing
+    /// names that were probably meant.
     fn misspelt(&self, entries: &[&LiteralEntry], out: &mut Vec<Violation>) -> Vec<&'a str> {
         let mut explained = Vec::new();
         for entry in entries.iter().take(SHOWN_NAMES) {
             let missing = nearest(&entry.key, self.missing.iter().copied());
             explained.extend(missing);
-            // Without a required one the call is refused anyway.
+            // Without the required property the call would be refused.
             let severity =
                 if missing.is_some() { CheckSeverity::Error } else { CheckSeverity::Warning };
             if let Some(meant) = missing.or_else(|| self.meant(entry)) {

@@ -9,7 +9,7 @@ use crate::check::{
     wording::{cut, nearest},
 };
 
-/// Integers beyond are not all different as doubles.
+/// Larger integers are not exact as doubles.
 pub(super) const EXACT: f64 = 9_007_199_254_740_992.0;
 
 impl SchemaChecker<'_> {
@@ -57,7 +57,7 @@ impl SchemaChecker<'_> {
     }
 }
 
-/// The names of a schema's types; none where it does not say.
+/// The names of a schema's types. Empty if the schema declares none.
 pub(super) fn types(keywords: &Map<String, Value>) -> Vec<&str> {
     match keywords.get("type") {
         Some(Value::String(name)) => vec![name],
@@ -65,7 +65,7 @@ pub(super) fn types(keywords: &Map<String, Value>) -> Vec<&str> {
     }
 }
 
-/// Whether a literal can be of a type.
+/// Whether a literal can have a type.
 pub(super) fn fits(name: &str, literal: &Literal) -> bool {
     match (name, &literal.kind) {
         (_, LiteralKind::Unknown | LiteralKind::Undefined)
@@ -77,17 +77,17 @@ pub(super) fn fits(name: &str, literal: &Literal) -> bool {
         | ("object", LiteralKind::Object { .. }) => true,
         ("integer", LiteralKind::Number(number)) => number.fract() == 0.0,
         ("string" | "number" | "integer" | "boolean" | "null" | "array" | "object", _) => false,
-        // No type that is known: not for us to say.
+        // An unknown type is left to the broker.
         _ => true,
     }
 }
 
-/// Whether a literal is a value; `None` where only a run would say.
+/// Whether a literal equals a value; `None` if that is known only at run time.
 fn equals(literal: &Literal, value: &Value) -> Option<bool> {
     match (&literal.kind, value) {
         (LiteralKind::Null, Value::Null) => Some(true),
         (LiteralKind::Boolean(Some(left)), Value::Bool(right)) => Some(left == right),
-        // Doubles: two numbers that differ by less may be taken for one, never the other way.
+        // Doubles may treat two different numbers as equal, but never equal ones as different.
         (LiteralKind::Number(left), Value::Number(right)) => {
             right.as_f64().map(|right| left.total_cmp(&right).is_eq() || *left - right == 0.0)
         }
@@ -108,7 +108,7 @@ fn equals(literal: &Literal, value: &Value) -> Option<bool> {
             let missing = values.keys().any(|key| !entries.iter().any(|entry| entry.key == *key));
             if missing { Some(false) } else { known }
         }
-        // Some of it is not written out.
+        // A part of the value is known only at run time.
         (LiteralKind::Unknown | LiteralKind::Undefined, _)
         | (LiteralKind::Boolean(None), Value::Bool(_))
         | (LiteralKind::Text(None), Value::String(_))
