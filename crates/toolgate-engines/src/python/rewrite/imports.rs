@@ -1,4 +1,4 @@
-//! Imports of what the prelude has.
+//! Imports of modules that the prelude provides.
 
 use ruff_python_ast::{
     Alias, Expr, ExprSubscript, Stmt, StmtImport, StmtImportFrom,
@@ -13,7 +13,7 @@ use crate::python::{
 };
 
 impl<'a> Rewriter<'a> {
-    /// The names of modules that the prelude adds to, which have to be known before they are used.
+    /// Collects the names of modules that the prelude extends, before they are used.
     pub(super) fn find_modules(&mut self, body: &'a [Stmt]) {
         let mut search = ImportSearch { modules: Vec::new() };
         let implicit = implicit_modules(self.source);
@@ -93,8 +93,8 @@ impl<'a> Rewriter<'a> {
     }
 }
 
-/// The modules that a script uses without an import, as models often do. A name that the script
-/// gives to something else is not among them.
+/// The modules that a script uses without importing them, as models often do. A name that the
+/// script binds is not included.
 pub(in crate::python) fn implicit_modules(source: &str) -> Vec<&'static str> {
     let used = |name: &&&str| {
         source.contains(&format!("{name}."))
@@ -142,7 +142,7 @@ const GENERIC: &[&str] = &[
 ];
 
 impl<'a> Rewriter<'a> {
-    /// `dict[str, int]`, `Optional[int]` and the like. Says whether it was one.
+    /// Rewrites `dict[str, int]`, `Optional[int]` and the like. Returns whether it was one.
     pub(super) fn parameterised(&mut self, expression: &'a Expr, of: &'a ExprSubscript) -> bool {
         if !of.ctx.is_load() {
             return false;
@@ -170,7 +170,7 @@ impl<'a> Rewriter<'a> {
             "Union" | "Optional" => {
                 self.edits.replace(TextRange::new(expression.start(), slice.start()), "(");
                 self.visit_expr(slice);
-                // What is in the brackets may be a tuple of several, with a comma at its end.
+                // The brackets may contain a tuple with a trailing comma.
                 let several = slice.as_tuple_expr().is_some();
                 let end = match name {
                     "Union" if several => ")",
