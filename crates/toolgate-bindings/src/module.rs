@@ -1,4 +1,4 @@
-//! The functions of a module and the types between them.
+//! The functions of a module and the types that they use.
 
 use serde_json::Value;
 
@@ -10,27 +10,27 @@ use crate::{
     text::{clean, pascal_case},
 };
 
-/// Everything that is declared together.
+/// The functions that are declared together.
 #[derive(Debug)]
 pub(crate) struct Module {
     pub(crate) arena: Arena,
     pub(crate) functions: Vec<ToolFunction>,
 }
 
-/// One tool.
+/// The function of a tool.
 #[derive(Debug)]
 pub(crate) struct ToolFunction {
     pub(crate) name: String,
-    /// Cleaned; ends with a remark where something was left out.
+    /// The cleaned description, with a note if something was left out.
     pub(crate) description: String,
     pub(crate) input: NodeId,
-    /// The parameters that `input` amounts to.
+    /// The parameters, derived from `input`.
     pub(crate) parameters: Object,
     pub(crate) output: NodeId,
     pub(crate) origin: ResultSource,
 }
 
-/// How the type of a result is known.
+/// The source of a result type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ResultSource {
     Declared,
@@ -58,7 +58,7 @@ pub(crate) fn parameters(input_schema: &Value) -> Vec<String> {
     object.properties.into_iter().map(|property| property.name).collect()
 }
 
-/// What is in the `result` of an object.
+/// The type of the property `result` of an object.
 fn wrapped_result(arena: &mut Arena, node: NodeId) -> Option<NodeId> {
     let object = arena.outline(node, &mut ReadBudget::new())?;
     object
@@ -82,13 +82,13 @@ fn function(arena: &mut Arena, index: usize, tool: &ToolApi<'_>) -> ToolFunction
             (inside.unwrap_or(node), ResultSource::Declared)
         }
         Output::Learned(shape) => match shape.declare(arena, &hint, index) {
-            // Nothing was seen yet.
+            // No result has been observed.
             Arena::NEVER => (Arena::UNKNOWN, ResultSource::Inferred),
             node => (node, ResultSource::Inferred),
         },
         Output::Unknown => (Arena::UNKNOWN, ResultSource::Declared),
     };
-    // What the outline costs is bounded by what was read.
+    // The cost of the outline is limited by what was read.
     let parameters = arena.outline(input, &mut ReadBudget::new()).unwrap_or_else(|| Object {
         properties: Vec::new(),
         rest: (!matches!(arena.node(input), Node::Never)).then_some(Arena::UNKNOWN),
@@ -106,11 +106,10 @@ fn function(arena: &mut Arena, index: usize, tool: &ToolApi<'_>) -> ToolFunction
     ToolFunction { name: tool.name.to_owned(), description, input, parameters, output, origin }
 }
 
-/// Whether an output schema only wraps what the tool returns.
+/// Whether an output schema only wraps the result of the tool.
 ///
-/// Up to protocol version 2025-11-25 structured content has to be an object, so that SDKs put a list
-/// or a text into one: `{"result": […]}`. What a script gets, and what a declaration shows, is what
-/// is inside.
+/// Up to protocol version 2025-11-25 structured content must be an object, so SDKs wrap a list or a
+/// text: `{"result": […]}`. Scripts get the inner value, and declarations show its type.
 pub fn wraps_result(output_schema: &Value) -> bool {
     let properties = output_schema.get("properties").and_then(Value::as_object);
     let required = output_schema.get("required").and_then(Value::as_array);

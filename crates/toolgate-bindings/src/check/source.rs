@@ -1,10 +1,10 @@
-//! A script's text before it is parsed.
+//! Prepares the text of a script for parsing.
 
 use std::borrow::Cow;
 
 use super::{Language, MAX_SOURCE_BYTES};
 
-/// A script's text, without what does not belong to it.
+/// The text of a script without a Markdown fence.
 pub(super) struct ScriptText<'a> {
     pub(super) text: Cow<'a, str>,
 }
@@ -16,12 +16,11 @@ pub(super) struct ParseRefusal {
     pub(super) hint: Option<String>,
 }
 
-/// Brackets in brackets: a parser recurses for each, and its stack is small.
+/// The largest depth of brackets, because parsers recurse on a small stack.
 const MAX_NESTING: usize = 200;
 
 impl<'a> ScriptText<'a> {
-    /// Takes off the Markdown fence that scripts are often handed over in. Lines stay where they
-    /// are.
+    /// Removes the Markdown fence around a script. Line numbers do not change.
     pub(super) fn new(source: &'a str) -> Self {
         let body = source.trim_start();
         if !body.starts_with("```") {
@@ -40,8 +39,8 @@ impl<'a> ScriptText<'a> {
         Self { text: Cow::Owned(text) }
     }
 
-    /// What is inside of the only fence of a text, for a text that is no script as a whole: there is
-    /// prose around it. Lines stay where they are.
+    /// The contents of the only fence in a text, for a text that has prose around the script. Line
+    /// numbers do not change.
     pub(super) fn within_fence(source: &'a str) -> Option<Self> {
         let is_fence = |line: &&str| line.trim_start().starts_with("```");
         let mut fences =
@@ -59,7 +58,7 @@ impl<'a> ScriptText<'a> {
         Some(Self { text: Cow::Owned(text) })
     }
 
-    /// Why the script is not to be given to a parser, if so.
+    /// Why the script must not be parsed, if so.
     pub(super) fn refusal(&self, language: Language) -> Option<ParseRefusal> {
         if self.text.len() > MAX_SOURCE_BYTES {
             return Some(ParseRefusal {
@@ -80,11 +79,11 @@ impl<'a> ScriptText<'a> {
     }
 }
 
-/// Where brackets are nested too deeply. An estimate: it knows strings and comments, and nothing
-/// else of the language.
+/// The position where brackets are nested too deeply. This is an estimate that knows only strings
+/// and comments.
 fn too_deep(text: &str, language: Language) -> Option<usize> {
     let bytes = text.as_bytes();
-    // The brackets that are open; a backtick for the text of a template.
+    // The open brackets, with a backtick for a template literal.
     let mut open: Vec<u8> = Vec::new();
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
@@ -127,7 +126,7 @@ fn too_deep(text: &str, language: Language) -> Option<usize> {
     None
 }
 
-/// How far behind its opening quote a string ends.
+/// The length of a string that starts at its opening quote.
 fn string_length(rest: &[u8], quote: u8, language: Language) -> usize {
     let triple = [quote; 3];
     if language == Language::Python && rest.starts_with(&triple) {
@@ -137,7 +136,8 @@ fn string_length(rest: &[u8], quote: u8, language: Language) -> usize {
     while let Some(&byte) = rest.get(at) {
         match byte {
             b'\\' => at += 1,
-            // An apostrophe in a regular expression is no string: it ends with the line.
+            // An apostrophe in a regular expression starts no string, so a string ends with the
+            // line.
             b'\n' => break,
             _ if byte == quote => break,
             _ => {}

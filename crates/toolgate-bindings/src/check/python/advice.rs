@@ -1,4 +1,4 @@
-//! Names that scripts expect of other places, and what there is instead.
+//! Advice about names that scripts know from other environments.
 
 use ruff_python_ast::{Stmt, StmtImport, StmtImportFrom};
 
@@ -9,7 +9,7 @@ use crate::check::{
     wording::{cut, quoted_list},
 };
 
-/// What to say about a name that is not there.
+/// The advice about a name that does not exist.
 pub(super) fn advice(name: &str, role: &NameRole) -> Option<Advice> {
     if let Some((message, hint)) = unimported(name, role) {
         return Some(Advice { message, hint, is_stub: false, is_import: true });
@@ -37,7 +37,7 @@ pub(super) fn advice(name: &str, role: &NameRole) -> Option<Advice> {
     Some(Advice { message, hint, is_stub, is_import: false })
 }
 
-/// What to say about a name that is there once it is imported.
+/// The advice about a name that exists after an import.
 fn unimported(name: &str, role: &NameRole) -> Option<(&'static str, &'static str)> {
     Some(match name {
         "asyncio" => ("`asyncio` is not imported", "write `import asyncio`"),
@@ -86,7 +86,7 @@ pub(super) fn module(name: &str) -> Option<&'static str> {
     Some(hint)
 }
 
-/// Whether what is done with `datetime` is done with the class, not with the module.
+/// Whether `datetime` is used as the class and not as the module.
 fn is_class(role: &NameRole) -> bool {
     match role {
         NameRole::Called => true,
@@ -109,7 +109,7 @@ pub(super) struct Import<'a> {
     offset: usize,
     /// `from . import x`.
     is_relative: bool,
-    /// Whether the script is prepared for it not to be there.
+    /// Whether the script handles a failing import.
     is_intentional: bool,
 }
 
@@ -134,7 +134,7 @@ impl<'a> Import<'a> {
     }
 }
 
-/// Reports imports of modules that are not there. Where none is known to be, nothing is said.
+/// Reports imports of modules that do not exist. Nothing is reported if no modules are known.
 pub(super) fn check_imports(
     imports: &[Import<'_>],
     modules: &[&str],
@@ -157,7 +157,7 @@ pub(super) fn check_imports(
     }
 }
 
-/// The modules that scripts use most; of the others nobody needs a list.
+/// The most used modules, for the hint.
 const COMMON: &[&str] = &[
     "json",
     "re",
@@ -180,7 +180,7 @@ fn there_are(modules: &[&str]) -> String {
     format!("there are {list}{others}; tools are functions already, without an import")
 }
 
-/// Whether a module is there, itself or as a part of one that is.
+/// Whether a module exists, by itself or as a part of an existing one.
 fn is_there(module: &str, modules: &[&str]) -> bool {
     module == "__future__"
         || modules.contains(&module)

@@ -1,4 +1,4 @@
-//! What tools are given: by position, in the order of their parameters, or by name.
+//! The arguments of tool calls, by position in the order of the parameters or by name.
 
 use ruff_python_ast::{Expr, Number, Operator, UnaryOp};
 use serde_json::Value;
@@ -15,7 +15,7 @@ use crate::check::{
     wording::cut,
 };
 
-/// Reports what does not fit about a call's arguments.
+/// Checks the arguments of a call.
 pub(super) fn check(
     tool: &ToolSignature,
     call: &PythonCall<'_>,
@@ -74,7 +74,7 @@ pub(super) fn check(
     check_arguments(tool, &Literal { offset: at, kind }, at, Language::Python, budget, report);
 }
 
-/// An argument's value. `None` stands for an argument that is not given.
+/// The value of an argument. `None` means that the argument is omitted.
 fn value_of(argument: &Expr) -> Literal {
     match argument {
         Expr::NoneLiteral(_) => Literal::unknown(offset(argument)),
@@ -82,7 +82,7 @@ fn value_of(argument: &Expr) -> Literal {
     }
 }
 
-/// Whether the first parameter may be an object, so that a dict is no mistake.
+/// Whether the first parameter may be an object, so that a dict is correct.
 fn takes_object(tool: &ToolSignature) -> bool {
     let first = tool.parameters.first();
     let schema = first.and_then(|name| tool.schema.get("properties")?.get(name));

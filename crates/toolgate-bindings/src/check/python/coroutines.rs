@@ -1,4 +1,4 @@
-//! Calls that nobody awaits.
+//! Coroutines that are never awaited.
 
 use ruff_python_ast::{BoolOp, CmpOp, Expr, Stmt, UnaryOp};
 
@@ -8,27 +8,27 @@ use super::{
 };
 use crate::check::{finding::FindingCollector, lookup::ToolTable, wording::cut};
 
-/// What becomes of a value, as far as it matters to a coroutine.
+/// How a value is used, as far as it matters for a coroutine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CoroutineUse<'a> {
-    /// Awaited, returned, handed on: somebody else's.
+    /// It is awaited, returned or passed on.
     PassedOn,
-    /// Nothing.
+    /// It is not used.
     Dropped,
-    /// Used as if it were what the coroutine gives.
+    /// It is used as if it were the result of the coroutine.
     UsedAsValue {
-        /// What is taken of it: `.name` or `[…]`.
+        /// The accessed part: `.name` or `[…]`.
         part: Option<String>,
-        /// Whether it is only asked whether it is there.
+        /// Whether it is only used as a condition.
         is_condition: bool,
     },
-    /// Put into a variable.
+    /// It is assigned to a variable.
     Named(&'a str),
-    /// An argument of a function that is not the script's: a tool's, perhaps.
+    /// It is an argument of a function that the script does not define, such as a tool.
     Given(&'a str),
 }
 
-/// Functions that do nothing useful with a coroutine.
+/// Functions that cannot use a coroutine.
 const WANT_VALUES: &[&str] = &[
     "all",
     "any",
@@ -58,7 +58,7 @@ const WANT_VALUES: &[&str] = &[
     "zip",
 ];
 
-/// Reports coroutines that are dropped, or taken for what they give.
+/// Reports coroutines that are dropped or used as their result.
 pub(super) fn check(
     script: &ScriptReader<'_, '_>,
     tools: &ToolTable,
@@ -129,14 +129,14 @@ pub(super) fn check(
     }
 }
 
-/// Whether the script's own function is `async`, for certain.
+/// Whether the script's own function is certainly `async`.
 fn is_coroutine(call: &PythonCall<'_>, script: &ScriptReader<'_, '_>) -> bool {
     let is_assigned =
         script.variables.get(&(0, call.name)).is_some_and(|variable| variable.assignments > 0);
     script.coroutines.get(call.name) == Some(&1) && !is_assigned
 }
 
-/// What becomes of the innermost of `parents`.
+/// How the innermost of `parents` is used.
 pub(super) fn coroutine_use<'a>(
     parents: &[Parent<'a>],
     reader: &ScriptReader<'a, '_>,
@@ -199,7 +199,7 @@ pub(super) fn coroutine_use<'a>(
     CoroutineUse::PassedOn
 }
 
-/// In a comprehension a coroutine may be an element, and nothing else.
+/// In a comprehension, a coroutine can only be used as an element.
 fn in_comprehension<'a>(is_element: bool) -> CoroutineUse<'a> {
     if is_element {
         CoroutineUse::PassedOn

@@ -1,4 +1,4 @@
-//! Python.
+//! Checks Python scripts.
 
 mod advice;
 mod bindings;
@@ -60,12 +60,12 @@ pub(super) fn check(
     Some(LanguageCheck { source: None, tools: tools.used(script.names.tool_names()) })
 }
 
-/// Whether a text is a script of this language.
+/// Whether a text parses as Python.
 pub(super) fn parses(text: &str) -> bool {
     parse_script(text).is_ok()
 }
 
-/// Whether a text that is a script of no language has lines as only this one has them.
+/// Whether a text that does not parse has lines that only Python has.
 pub(super) fn looks_like(text: &str) -> bool {
     text.lines().map(str::trim).any(|line| {
         let is_block = |word: &str| line.starts_with(word) && line.ends_with(':');
@@ -81,7 +81,7 @@ pub(super) fn looks_like(text: &str) -> bool {
 
 fn parse_script(text: &str) -> Result<Parsed<ModModule>, ParseError> {
     let parsed = parse(text, ParseOptions::from(Mode::Module))?;
-    // Asked for a module, the parser gives one.
+    // The parser returns a module if asked for one.
     parsed.try_into_module().ok_or_else(|| ParseError {
         error: ruff_python_parser::ParseErrorType::OtherError("not a module".into()),
         location: ruff_text_size::TextRange::default(),

@@ -1,4 +1,4 @@
-//! A walk through a script: its scopes, the names that it does not bind, its calls.
+//! Walks a script and collects its scopes, undeclared names and calls.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::check::names::{HidingVariable, NameRole, UndeclaredName, UndeclaredNames};
 
-/// A script that was walked through.
+/// The result of walking a script.
 pub(super) struct ScriptReader<'a, 'g> {
     globals: &'g [&'g str],
     scopes: Vec<PythonScope<'a>>,
@@ -25,35 +25,36 @@ pub(super) struct ScriptReader<'a, 'g> {
     pub(super) own: BTreeSet<&'a str>,
     pub(super) calls: Vec<PythonCall<'a>>,
     pub(super) imports: Vec<Import<'a>>,
-    /// What becomes of each variable, by its scope.
+    /// How each variable is used, by scope.
     pub(super) variables: HashMap<(usize, &'a str), Variable>,
-    /// The module's functions: 1 for those that are `async`, and defined only once.
+    /// The functions of the module. The value is 1 for a function that is `async` and defined only
+    /// once.
     pub(super) coroutines: HashMap<&'a str, usize>,
     next_scope: usize,
-    /// Calls of a variable in what is assigned to it, with its scope.
+    /// Calls of a variable in its own assignment, with the scope.
     self_calls: Vec<(usize, &'a str, usize)>,
 }
 
-/// A call whose callee is a plain name, or a function of `asyncio`.
+/// A call of a plain name, or of a function of `asyncio`.
 pub(super) struct PythonCall<'a> {
     pub(super) expression: &'a ExprCall,
     pub(super) name: &'a str,
     pub(super) sort: CalleeKind,
     pub(super) coroutine_use: CoroutineUse<'a>,
-    /// The scope that the call is in, as a key of [`ScriptReader::variables`].
+    /// The scope of the call, as a key of [`ScriptReader::variables`].
     pub(super) scope: usize,
-    /// Whether the nearest function around it may not await.
+    /// Whether the nearest function around the call is not `async`.
     pub(super) is_sync: bool,
 }
 
-/// Whose function a call calls.
+/// Who defines the called function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CalleeKind {
-    /// Nobody's in the script: a tool's, perhaps.
+    /// Not the script; it may be a tool.
     Free,
-    /// The script's own.
+    /// The script.
     Own,
-    /// That of `asyncio`.
+    /// The module `asyncio`.
     Asyncio,
 }
 
@@ -62,7 +63,7 @@ pub(super) enum CalleeKind {
 pub(super) struct Variable {
     pub(super) assignments: usize,
     pub(super) reads: usize,
-    /// Where it is first used as a value that a coroutine is not.
+    /// The first use as a value that a coroutine is not.
     pub(super) taken_at: Option<usize>,
 }
 
@@ -80,7 +81,7 @@ enum ScopeKind {
     Comprehension,
 }
 
-/// What is around an expression, from the outside in.
+/// The ancestors of an expression, from the outside in.
 #[derive(Clone, Copy)]
 pub(super) enum Parent<'a> {
     Statement(&'a Stmt),
@@ -108,7 +109,7 @@ impl<'a, 'g> ScriptReader<'a, 'g> {
         reader
     }
 
-    /// The variables whose one value is got by calling their own name.
+    /// The variables that are assigned only once, from a call of their own name.
     pub(super) fn hidings(&self) -> Vec<HidingVariable> {
         let is_only = |scope: usize, name: &'a str| {
             self.variables.get(&(scope, name)).is_some_and(|variable| variable.assignments == 1)
@@ -127,16 +128,16 @@ impl<'a, 'g> ScriptReader<'a, 'g> {
         self.scopes.pop();
     }
 
-    /// The scope that a name is bound in.
+    /// The scope that binds a name.
     fn resolve(&self, name: &str) -> Option<&PythonScope<'a>> {
         let innermost = self.scopes.len().saturating_sub(1);
         for (index, scope) in self.scopes.iter().enumerate().rev() {
-            // What a class binds is not seen by its methods.
+            // Methods do not see the names of their class.
             if scope.kind == ScopeKind::Class && index != innermost {
                 continue;
             }
             if scope.bindings.foreign.contains(name) {
-                // Some scope around has it, whichever it is.
+                // Some outer scope binds it.
                 return self.scopes.first();
             }
             if scope.bindings.binds(name) {
@@ -225,9 +226,9 @@ impl<'a, 'g> ScriptReader<'a, 'g> {
         self.calls.push(PythonCall { expression: call, name, sort, coroutine_use, scope, is_sync });
     }
 
-    /// Keeps the call of a name that the statement around it assigns to.
+    /// Records the call of a name that the surrounding statement assigns to.
     fn read_self_call(&mut self, name: &'a str) {
-        // Comprehensions run where they stand; functions run later.
+        // Comprehensions run in place, functions run later.
         let scope = self.scopes.iter().rev().find(|scope| scope.kind != ScopeKind::Comprehension);
         let Some(scope) = scope.filter(|scope| {
             scope.bindings.assigned.contains(name) && !scope.bindings.defined.contains(name)
@@ -250,12 +251,12 @@ impl<'a, 'g> ScriptReader<'a, 'g> {
         self.self_calls.extend(target.map(|at| (scope.id, name, at)));
     }
 
-    /// What is around the expression that is being visited, which itself is at 0.
+    /// An ancestor of the visited expression, which itself is at 0.
     fn around(&self, steps: usize) -> Option<Parent<'a>> {
         self.parents.len().checked_sub(steps + 1).and_then(|index| self.parents.get(index)).copied()
     }
 
-    /// Whether a name is the language's own function, which the script has not bound anew.
+    /// Whether a name refers to a built-in that the script has not redefined.
     pub(super) fn is_builtin(&self, name: &str) -> bool {
         self.resolve(name).is_none()
     }
@@ -273,7 +274,7 @@ impl<'a, 'g> ScriptReader<'a, 'g> {
         generators: &'a [Comprehension],
         elements: impl Iterator<Item = &'a Expr>,
     ) {
-        // The first is evaluated outside.
+        // The first one is evaluated in the outer scope.
         if let Some(first) = generators.first() {
             self.visit_expr(&first.iter);
         }
@@ -336,7 +337,7 @@ impl<'a> Visitor<'a> for ScriptReader<'a, '_> {
                 let bindings = Bindings::of_function(Some(&function.parameters), &function.body);
                 if self.scopes.len() == 1 {
                     let is_coroutine = function.is_async && !bindings.yields;
-                    // Twice is as good as not: which of the two is called is not known.
+                    // A second definition makes it unknown which one is called.
                     let definitions = if is_coroutine { 1 } else { 2 };
                     *self.coroutines.entry(function.name.as_str()).or_default() += definitions;
                 }

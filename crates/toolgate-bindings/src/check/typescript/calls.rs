@@ -1,4 +1,4 @@
-//! Calls of tools: what they are called, and what they are given.
+//! Tool calls: the callee and the arguments.
 
 use oxc_ast::ast::{Argument, CallExpression, Expression, IdentifierReference};
 use oxc_span::GetSpan;
@@ -12,18 +12,18 @@ use crate::check::{
     wording::cut,
 };
 
-/// The object that has all tools as its properties.
+/// The object with all tools as its properties.
 pub(super) const TOOLS: &str = "tools";
 
-/// Whom a call calls.
+/// The callee of a call.
 pub(super) struct Callee {
     pub(super) name: String,
-    /// Where the name is written.
+    /// The position of the name.
     pub(super) offset: usize,
     pub(super) path: CalleePath,
 }
 
-/// How a call gets at whom it calls.
+/// How a call refers to its callee.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum CalleePath {
     /// `name(…)`.
@@ -35,7 +35,7 @@ pub(super) enum CalleePath {
 }
 
 impl Callee {
-    /// The name that is called, unless the script itself declares it.
+    /// The callee, unless the script itself declares it.
     pub(super) fn of(call: &CallExpression<'_>, script: &ParsedScript<'_, '_>) -> Option<Self> {
         match call.callee.get_inner_expression() {
             Expression::Identifier(identifier) if is_free(identifier, script) => {
@@ -67,7 +67,7 @@ pub(super) fn is_free(identifier: &IdentifierReference<'_>, script: &ParsedScrip
     script.free.contains(&identifier.node_id.get())
 }
 
-/// The way to a tool that is a property of an object.
+/// The path for a callee that is a property of `object`.
 fn path_through(object: &Expression<'_>, script: &ParsedScript<'_, '_>) -> Option<CalleePath> {
     match object.get_inner_expression() {
         Expression::Identifier(identifier) if is_free(identifier, script) => {
@@ -81,7 +81,7 @@ fn path_through(object: &Expression<'_>, script: &ParsedScript<'_, '_>) -> Optio
     }
 }
 
-/// Reports what does not fit about a call's arguments.
+/// Checks the arguments of a call.
 pub(super) fn check(
     call: &TypeScriptCall<'_, '_>,
     script: &ParsedScript<'_, '_>,
@@ -108,7 +108,7 @@ pub(super) fn check(
     let literal = first.as_expression().map(|expression| Literals::new(script).read(expression));
     let Some(literal) = literal else { return };
     if let Some(second) = given.get(1) {
-        // One that is an object works; what comes after it is not looked at.
+        // A first argument that is an object works; the others are ignored.
         let severity = match literal.kind {
             LiteralKind::Object { .. } | LiteralKind::Unknown => CheckSeverity::Warning,
             _ => CheckSeverity::Error,

@@ -1,4 +1,4 @@
-//! Expressions as values, as far as the text says.
+//! Reads expressions as literals.
 
 use oxc_ast::{
     AstKind,
@@ -74,7 +74,7 @@ impl<'s, 'a> Literals<'s, 'a> {
             Expression::BinaryExpression(binary) => self.binary(binary),
             Expression::ArrayExpression(array) => self.array(array),
             Expression::ObjectExpression(object) => self.object(object),
-            // JSON leaves functions out.
+            // JSON omits functions.
             Expression::ArrowFunctionExpression(_)
             | Expression::FunctionExpression(_)
             | Expression::ClassExpression(_) => LiteralKind::Undefined,
@@ -82,7 +82,7 @@ impl<'s, 'a> Literals<'s, 'a> {
         }
     }
 
-    /// The value of a constant that is declared with a simple literal. Objects may change after.
+    /// The value of a constant with a simple literal. Objects may change later.
     fn constant(&self, symbol: oxc_semantic::SymbolId) -> LiteralKind {
         let semantic = self.script.semantic;
         let nodes = semantic.nodes();
@@ -101,7 +101,7 @@ impl<'s, 'a> Literals<'s, 'a> {
         if !is_constant || is_loop || !declarator.id.is_binding_identifier() {
             return LiteralKind::Unknown;
         }
-        // Nothing that would have to be followed further: it could be followed for ever.
+        // Nothing that refers further, because that could be endless.
         match declarator.init.as_ref().map(Expression::get_inner_expression) {
             Some(
                 value @ (Expression::NullLiteral(_)
@@ -147,7 +147,7 @@ impl<'s, 'a> Literals<'s, 'a> {
         for element in &array.elements {
             match element {
                 ArrayExpressionElement::SpreadElement(_) => complete = false,
-                // JSON has a null in its place.
+                // JSON writes null for it.
                 ArrayExpressionElement::Elision(_) => {
                     items.push(Literal::unknown(element.span().start as usize));
                 }
@@ -172,9 +172,9 @@ impl<'s, 'a> Literals<'s, 'a> {
                 continue;
             };
             match key.as_ref() {
-                // It decides itself what is sent.
+                // The method decides what is sent.
                 "toJSON" => return LiteralKind::Unknown,
-                // Sets the prototype, and is no key.
+                // It sets the prototype and is no key.
                 "__proto__" if !property.shorthand && !property.computed => continue,
                 _ => {}
             }
@@ -189,7 +189,7 @@ impl<'s, 'a> Literals<'s, 'a> {
     }
 }
 
-/// What JSON makes of a number: the infinite ones become null.
+/// The JSON form of a number: infinite ones become null.
 fn number(value: f64) -> LiteralKind {
     if value.is_finite() { LiteralKind::Number(value) } else { LiteralKind::Unknown }
 }
@@ -203,11 +203,11 @@ fn template_text(template: &TemplateLiteral<'_>) -> Option<String> {
     }
 }
 
-/// What is said of such a line.
+/// The message about such a line.
 pub(in crate::check) const NOT_RETURNED: &str = "this value is not returned";
 
-/// Warns where a script hands nothing over and ends with an expression, as in a console that would
-/// show it. A script that cannot run has other worries.
+/// Warns if a script produces no output and ends with an expression, as in a console. Scripts with
+/// errors are skipped.
 pub(super) fn check_value(
     program: &Program<'_>,
     script: &ParsedScript<'_, '_>,
@@ -222,7 +222,7 @@ pub(super) fn check_value(
     report.add(CheckSeverity::Warning, offset, NOT_RETURNED.to_owned(), Some(hint));
 }
 
-/// Whether an expression may be there for its value.
+/// Whether an expression may be intended as the result.
 fn is_value(expression: &Expression<'_>) -> bool {
     match expression.get_inner_expression() {
         Expression::AssignmentExpression(_) | Expression::UpdateExpression(_) => false,
@@ -242,7 +242,7 @@ fn is_value(expression: &Expression<'_>) -> bool {
     }
 }
 
-/// Whether a script returns, prints or emits something, or ends itself.
+/// Whether a script returns, prints or emits something, or exits.
 fn hands_over(script: &ParsedScript<'_, '_>) -> bool {
     let speaks =
         script.references.iter().any(|(name, _)| matches!(*name, "console" | "emit" | "process"));
@@ -255,7 +255,7 @@ fn hands_over(script: &ParsedScript<'_, '_>) -> bool {
         .map(|node| node.kind().span())
         .collect();
     functions.sort_by_key(|span| span.start);
-    // Those within others add nothing.
+    // Nested ones add nothing.
     let mut outermost: Vec<oxc_span::Span> = Vec::new();
     for span in functions {
         if outermost.last().is_none_or(|last| last.end <= span.start) {
@@ -272,10 +272,10 @@ fn hands_over(script: &ParsedScript<'_, '_>) -> bool {
         })
 }
 
-/// A call is looked for so far above a name.
+/// The number of ancestors that are searched for a call.
 const MAX_STEPS: usize = 100;
 
-/// The variables that are called in their own initial value, whatever they are called.
+/// The variables that are called in their own initial value.
 pub(super) fn collect_hidings(script: &ParsedScript<'_, '_>) -> Vec<HidingVariable> {
     let semantic = script.semantic;
     let scoping = semantic.scoping();
@@ -295,7 +295,7 @@ pub(super) fn collect_hidings(script: &ParsedScript<'_, '_>) -> Vec<HidingVariab
     hidings
 }
 
-/// Whether a name is called while the declaration that it is in is evaluated.
+/// Whether a name is called while its own declaration is evaluated.
 fn is_called(name: NodeId, declaration: NodeId, script: &ParsedScript<'_, '_>) -> bool {
     let nodes = script.semantic.nodes();
     let span = nodes.kind(name).span();
@@ -305,7 +305,7 @@ fn is_called(name: NodeId, declaration: NodeId, script: &ParsedScript<'_, '_>) -
     }
     let above = nodes.ancestor_ids(name).take(MAX_STEPS);
     let mut above = above.take_while(|node| {
-        // What is in a function happens later.
+        // The body of a function runs later.
         !matches!(nodes.kind(*node), AstKind::Function(_) | AstKind::ArrowFunctionExpression(_))
     });
     above.any(|node| node == declaration)

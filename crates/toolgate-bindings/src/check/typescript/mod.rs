@@ -1,4 +1,4 @@
-//! TypeScript and JavaScript.
+//! Checks TypeScript and JavaScript scripts.
 
 mod calls;
 mod literals;
@@ -25,7 +25,7 @@ use super::{
     python, wording,
 };
 
-/// Syntax errors beyond the first few are the first one's echoes.
+/// The number of syntax errors that are reported. Later ones are usually caused by the first.
 const MAX_SYNTAX_ERRORS: usize = 3;
 
 pub(super) fn check(
@@ -40,7 +40,7 @@ pub(super) fn check(
         let hint = other_language(text);
         for error in parsed.diagnostics.iter().take(MAX_SYNTAX_ERRORS) {
             let offset = error.labels.first().map_or(0, |label| label.offset() as usize);
-            // In the other language, all that the parser would suggest is beside the point.
+            // For a script in the other language, the suggestions of the parser do not help.
             let help = hint.clone().or_else(|| error.help.as_deref().map(str::to_owned));
             report.error(offset, format!("syntax error: {}", error.message), help);
         }
@@ -55,7 +55,7 @@ pub(super) fn check(
         .build(&parsed.program);
     if !built.diagnostics.is_empty() {
         for error in built.diagnostics.iter().take(MAX_SYNTAX_ERRORS) {
-            // Where two declarations collide, the second one is the mistake.
+            // If two declarations collide, the second one is reported.
             let offset = error.labels.iter().map(|label| label.offset() as usize).max();
             let offset = offset.unwrap_or_default();
             let help = error.help.as_deref().map(str::to_owned);
@@ -93,9 +93,9 @@ pub(super) fn check(
 struct ParsedScript<'s, 'a> {
     semantic: &'s Semantic<'a>,
     calls: Vec<TypeScriptCall<'s, 'a>>,
-    /// Where names are used that no declaration of the script binds, by name.
+    /// The uses of names that the script does not declare, by name.
     references: Vec<(&'s str, Vec<&'s Reference>)>,
-    /// The same, by node.
+    /// The same uses, by node.
     free: HashSet<NodeId>,
 }
 
@@ -113,7 +113,7 @@ impl<'s, 'a: 's> ParsedScript<'s, 'a> {
             let references = references.iter().map(|id| scoping.get_reference(*id));
             (name.as_str(), references.collect())
         });
-        // What is only declared is bound by nobody: declarations of tools, say.
+        // Ambient declarations, such as those of tools, bind nothing.
         let ambient = scoping.symbol_ids().filter(|symbol| is_ambient(semantic, *symbol));
         let declared = ambient.map(|symbol| {
             (scoping.symbol_name(symbol), scoping.get_resolved_references(symbol).collect())
@@ -133,7 +133,7 @@ impl<'s, 'a: 's> ParsedScript<'s, 'a> {
     }
 }
 
-/// Whether a name is declared for the sake of types, with nothing behind it in the run.
+/// Whether a name is declared only for types, without a value at run time.
 fn is_ambient(semantic: &Semantic<'_>, symbol: SymbolId) -> bool {
     let nodes = semantic.nodes();
     let scoping = semantic.scoping();
@@ -150,21 +150,21 @@ fn is_ambient(semantic: &Semantic<'_>, symbol: SymbolId) -> bool {
         && scoping.symbol_declarations(symbol).all(is_declared)
 }
 
-/// A hint for whoever wrote a script in the other language.
+/// A hint if the script is written in the other language.
 fn other_language(text: &str) -> Option<String> {
     (python::parses(text) || python::looks_like(text)).then(|| {
         format!("it reads as Python: set `language` to \"{}\"", wording::name(Language::Python))
     })
 }
 
-/// Whether a text is a script of this language.
+/// Whether a text parses as TypeScript.
 pub(super) fn parses(text: &str) -> bool {
     let allocator = Allocator::default();
     let parsed = parse(&allocator, text);
     !parsed.panicked && parsed.diagnostics.is_empty()
 }
 
-/// A module, for `await` at the top; the engine makes an async function of it, for `return`.
+/// Parses a module, for top-level `await`. The engine makes an async function of it, for `return`.
 fn parse<'a>(allocator: &'a Allocator, text: &'a str) -> ParserReturn<'a> {
     let kind = SourceType::ts().with_module(true);
     let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };

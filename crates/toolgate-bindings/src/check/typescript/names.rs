@@ -1,4 +1,4 @@
-//! Names that a script uses and does not declare.
+//! Names that a script uses but does not declare.
 
 use oxc_ast::{
     AstKind,
@@ -18,7 +18,7 @@ use crate::check::{
     wording::cut,
 };
 
-/// What every engine has, whatever else it says it has.
+/// The globals of every engine, whatever else it provides.
 #[rustfmt::skip]
 const ALWAYS: &[&str] = &[
     "AggregateError", "Array", "ArrayBuffer", "Atomics", "BigInt", "BigInt64Array",
@@ -32,7 +32,7 @@ const ALWAYS: &[&str] = &[
     "isFinite", "isNaN", "parseFloat", "parseInt", "undefined", "unescape",
 ];
 
-/// All names that no declaration of the script binds.
+/// Collects the names that the script does not declare.
 pub(super) fn collect(script: &ParsedScript<'_, '_>, globals: &[&str]) -> UndeclaredNames {
     let mut names = UndeclaredNames::default();
     for (text, references) in &script.references {
@@ -58,7 +58,7 @@ pub(super) fn collect(script: &ParsedScript<'_, '_>, globals: &[&str]) -> Undecl
             continue;
         }
         match callee.path {
-            // The script may have put it there.
+            // The script may have defined it.
             CalleePath::Global if is_global(&callee.name, globals) => {}
             CalleePath::Global => {
                 names.mentions.insert(callee.name.clone());
@@ -77,7 +77,7 @@ fn is_global(name: &str, globals: &[&str]) -> bool {
     globals.contains(&name) || ALWAYS.contains(&name)
 }
 
-/// The tool that is asked for where the object of all tools is used: `tools.name`, `"name" in tools`.
+/// The tool that a use of `tools` mentions: `tools.name`, `"name" in tools`.
 fn mentioned(script: &ParsedScript<'_, '_>, node: NodeId) -> Option<String> {
     let text = |expression: &Expression<'_>| match expression.get_inner_expression() {
         Expression::StringLiteral(name) => Some(name.value.to_string()),
@@ -184,13 +184,13 @@ fn no_export() -> String {
     "end with `return` and the value".to_owned()
 }
 
-/// What to say about a name that is known from Node, Deno or a browser.
+/// The advice about a name that is known from Node, Deno or browsers.
 pub(super) fn advice(name: &str, _: &NameRole) -> Option<Advice> {
     let (is_stub, message, hint) = match name {
         "fetch" | "XMLHttpRequest" | "WebSocket" | "EventSource" => (true, NETWORK, CALL_A_TOOL),
         "axios" | "got" | "ky" | "superagent" | "request" => (false, NETWORK, CALL_A_TOOL),
         "require" => (true, "a script has no modules", NO_REQUIRE),
-        // Where an engine has some of it, nothing is said here.
+        // Engines provide a part of it, so there is no finding.
         "process" => (false, SYSTEM, PROCESS),
         "Deno" | "Bun" => (true, SYSTEM, PROCESS),
         "fs" | "child_process" | "os" => (false, SYSTEM, CALL_A_TOOL),

@@ -1,4 +1,4 @@
-//! Promises of tool calls that nobody waits for.
+//! Promises of tool calls that are never awaited.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,7 @@ use oxc_syntax::operator::{AssignmentOperator, BinaryOperator, UnaryOperator};
 use super::{ParsedScript, TypeScriptCall, calls::is_free};
 use crate::check::{finding::FindingCollector, wording::cut};
 
-/// Reports calls of tools whose promise is dropped, or taken for its value.
+/// Reports tool calls with a promise that is dropped or used as its value.
 pub(super) fn check(
     own: &[&TypeScriptCall<'_, '_>],
     script: &ParsedScript<'_, '_>,
@@ -54,14 +54,14 @@ pub(super) fn check(
     }
 }
 
-/// A promise that a script gets.
+/// The promise of a tool call.
 struct Promise {
     node: NodeId,
     /// The tool's name.
     name: String,
-    /// Where the call is.
+    /// The position of the call.
     offset: usize,
-    /// The call in short.
+    /// The call in short form.
     text: String,
 }
 
@@ -90,7 +90,7 @@ impl Promise {
         }
     }
 
-    /// What becomes of the variable that holds the promise.
+    /// Checks how a variable that contains the promise is used.
     fn check_variable(
         &self,
         symbol: SymbolId,
@@ -135,7 +135,7 @@ impl Promise {
         report.error(self.offset, message, hint);
     }
 
-    /// `await` alone would not do in a function that is not async.
+    /// The addition to a hint for a function that is not async, where `await` alone would not work.
     fn within_sync(&self, script: &ParsedScript<'_, '_>) -> &'static str {
         let mut functions =
             script.semantic.nodes().ancestor_kinds(self.node).filter_map(|kind| match kind {
@@ -157,31 +157,31 @@ fn promise_method<'a>(call: &CallExpression<'a>, script: &ParsedScript<'_, '_>) 
     is_one.then_some(method)
 }
 
-/// A chain of `&&` may be as long as a script; who needs more of it is not told.
+/// The number of ancestors that are followed. A chain of `&&` may be as long as a script.
 const MAX_STEPS: usize = 100;
 
-/// What becomes of a promise.
+/// How a promise is used.
 pub(super) enum PromiseUse {
-    /// Awaited, returned, handed on: somebody else's.
+    /// It is awaited, returned or passed on.
     PassedOn,
-    /// Nothing.
+    /// It is not used.
     Dropped,
-    /// Used as if it were what it promises.
+    /// It is used as if it were its value.
     UsedAsValue(ValueUse),
-    /// Put into a variable.
+    /// It is assigned to a variable.
     Named(SymbolId),
 }
 
-/// How a promise is used as if it were what it promises.
+/// How a promise is used as if it were its value.
 pub(super) enum ValueUse {
-    /// For its property.
+    /// A property of it is accessed.
     Property(String),
-    /// Whether it is true, or equal to something. That a variable is set may be asked.
+    /// It is tested or compared. A test of a variable may be intended.
     Condition,
     Value,
 }
 
-/// What becomes of an expression. `calls` are those of tools.
+/// How an expression is used. `calls` are the tool calls.
 pub(super) fn promise_use(
     node: NodeId,
     script: &ParsedScript<'_, '_>,
@@ -307,7 +307,7 @@ fn is(expression: Option<&Expression<'_>>, span: Span) -> bool {
     expression.is_some_and(|expression| expression.span() == span)
 }
 
-/// Whether a function of the language does nothing useful with a promise.
+/// Whether a built-in function cannot use a promise.
 fn wants_value(call: &CallExpression<'_>, script: &ParsedScript<'_, '_>) -> bool {
     if let Expression::Identifier(name) = call.callee.get_inner_expression() {
         return is_free(name, script)
@@ -325,7 +325,7 @@ fn wants_value(call: &CallExpression<'_>, script: &ParsedScript<'_, '_>) -> bool
     }
 }
 
-/// The object and the method of a call such as `JSON.stringify(…)`, if the object is the language's.
+/// The object and method of a call such as `JSON.stringify(…)`, if the object is a built-in.
 pub(super) fn global_method<'a>(
     call: &CallExpression<'a>,
     script: &ParsedScript<'_, '_>,
