@@ -50,7 +50,7 @@ impl ServerConnector for ServerSpec {
     ) -> BoxFuture<'_, Result<Arc<dyn ServerConnection>, ErrorObject>> {
         Box::pin(async move {
             let spec = Self { remembered_era: Some(era), ..self.clone() };
-            match RawConnection::open(&spec, client, handler).await {
+            match spec.open_connection(&client, handler).await {
                 Ok(connection) => Ok(Arc::new(connection) as Arc<dyn ServerConnection>),
                 Err(failure) => {
                     let message = format!(
@@ -70,7 +70,7 @@ impl ServerConnection for RawConnection {
     }
 
     fn server_info(&self) -> &Value {
-        Self::greeting(self)
+        Self::handshake(self)
     }
 
     fn request(&self, request: RawRequest) -> BoxFuture<'_, Result<Value, ErrorObject>> {

@@ -14,7 +14,7 @@ use futures::future::{BoxFuture, try_join_all};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use toolgate_broker::Caller;
-use toolgate_host::ServerGuard;
+use toolgate_host::PassthroughGuard;
 use toolgate_mcp::{ErrorObject, JsonObject, meta, methods};
 use toolgate_upstream::{ConnectionClient, InputRequest, RawRequest, ServerSpec};
 
@@ -35,7 +35,7 @@ use crate::{
 #[derive(Debug)]
 pub struct PassthroughFactory {
     server: Arc<dyn ServerConnector>,
-    guard: Option<Arc<ServerGuard>>,
+    guard: Option<Arc<PassthroughGuard>>,
 }
 
 /// Passes requests to a server over one connection.
@@ -64,7 +64,7 @@ impl PassthroughFactory {
 
     /// Applies the policy to requests and records them. Allowed requests are passed on unchanged.
     #[must_use]
-    pub fn guarded_by(self, guard: Arc<ServerGuard>) -> Self {
+    pub fn guarded_by(self, guard: Arc<PassthroughGuard>) -> Self {
         Self { guard: Some(guard), ..self }
     }
 }
@@ -75,8 +75,11 @@ impl ServiceFactory for PassthroughFactory {
             let caller =
                 Caller::model(client.caller.as_str()).calling_itself(&client.claimed_name());
             let router = Arc::new(MessageRouter::new(client.channel));
-            let introduced =
-                ConnectionClient { info: client.info, capabilities: client.capabilities };
+            let introduced = ConnectionClient {
+                info: client.info,
+                legacy_capabilities: client.capabilities.clone(),
+                modern_capabilities: client.capabilities,
+            };
             let handler = Arc::clone(&router) as _;
             let connection = self.server.connect(client.era, introduced, handler).await?;
             let changes = router.list_changes.subscribe();

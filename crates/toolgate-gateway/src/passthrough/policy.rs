@@ -6,9 +6,9 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use toolgate_broker::{Admitted, BrokerError, CallContext, Caller, SessionContext};
 use toolgate_catalog::{Fingerprint, Tool};
-use toolgate_host::ServerGuard;
+use toolgate_host::PassthroughGuard;
 use toolgate_mcp::{ErrorObject, codes, methods};
-use toolgate_upstream::{CallError, CallOptions};
+use toolgate_upstream::{CallError, CallOptions, RequestError};
 
 use super::PassthroughService;
 use crate::{era::adapt_outcome, service::IncomingRequest};
@@ -16,7 +16,7 @@ use crate::{era::adapt_outcome, service::IncomingRequest};
 /// Decides on the requests of a connection's clients, and records them.
 #[derive(Debug)]
 pub(crate) struct PolicyCheck {
-    guard: Arc<ServerGuard>,
+    guard: Arc<PassthroughGuard>,
     session: Arc<SessionContext>,
     /// Admitted calls for which the server asked for input. They continue without another decision.
     waiting_for_input: Mutex<VecDeque<(Fingerprint, Admitted)>>,
@@ -41,7 +41,7 @@ enum MethodKind {
 const MAX_WAITING: usize = 256;
 
 impl PolicyCheck {
-    pub(crate) fn new(guard: Arc<ServerGuard>, caller: Caller) -> Self {
+    pub(crate) fn new(guard: Arc<PassthroughGuard>, caller: Caller) -> Self {
         let session = Arc::new(SessionContext::new(caller));
         Self { guard, session, waiting_for_input: Mutex::default() }
     }
@@ -103,11 +103,14 @@ impl PolicyCheck {
         let outcome = service.forward(request).await;
         match &outcome {
             Ok(result) if result.get("resultType") == Some(&json!("input_required")) => {
-                admitted.take_in(result);
+                admitted.learn(result);
                 self.add_waiting(continuation(&method, &arguments, Some(result)), admitted);
             }
-            Ok(result) => admitted.finish(Ok(result)),
-            Err(error) => admitted.failed(&json!([error.message, error.data])),
+            Ok(result) => admitted.end_unsent(Ok(result)),
+            Err(error) => {
+                let error = BrokerError::Raw(RequestError::Refused(error.clone()));
+                admitted.end_unsent(Err(&error));
+            }
         }
         outcome
     }
@@ -120,7 +123,8 @@ impl PolicyCheck {
     ) -> Result<(Tool, Value), ErrorObject> {
         let params = request.params.as_ref();
         if request.method != methods::TOOLS_CALL {
-            let tool = self.guard.request(&request.method);
+            let broker = self.guard.broker();
+            let tool = broker.request_tool(self.guard.server(), &request.method);
             let tool = tool.ok_or_else(|| ErrorObject::method_not_found(&request.method))?;
             let mut arguments = params.cloned().unwrap_or_else(|| json!({}));
             if let Some(arguments) = arguments.as_object_mut() {
@@ -143,7 +147,8 @@ impl PolicyCheck {
         let arguments = field("arguments").filter(|arguments| !arguments.is_null());
         let arguments = arguments.unwrap_or_else(|| json!({}));
         let Some(tool) = tool else {
-            self.guard.note_unknown(&name, &arguments, &CallContext::direct(&self.session));
+            let context = CallContext::direct(&self.session);
+            self.guard.broker().refuse_unknown(&name, &arguments, &context, None);
             let name: String = name.chars().take(128).collect();
             return Err(ErrorObject::invalid_params(format!("there is no tool `{name}`"), None));
         };
@@ -165,7 +170,8 @@ impl PolicyCheck {
             ..CallOptions::default()
         };
         let context = CallContext::direct(&self.session);
-        let admitted = self.guard.admit(tool, arguments, &context, &options).await;
+        let broker = self.guard.broker();
+        let admitted = broker.admit(tool, arguments.clone(), &context, &options).await;
         // The client knows the server's own names.
         admitted.map_err(|error| error.of_tool(&tool.id.tool))
     }
@@ -176,12 +182,13 @@ impl PolicyCheck {
         let Some(mut params) = request.params.take() else { return };
         let uris = params.pointer_mut("/notifications/resourceSubscriptions");
         if let Some(Value::Array(uris)) = uris
-            && let Some(tool) = self.guard.request(methods::RESOURCES_SUBSCRIBE)
+            && let Some(tool) =
+                self.guard.broker().request_tool(self.guard.server(), methods::RESOURCES_SUBSCRIBE)
         {
             let mut allowed = Vec::new();
             for uri in std::mem::take(uris) {
                 if let Ok(admitted) = self.admit(&tool, &json!({ "uri": uri }), request).await {
-                    admitted.finish(Ok(&Value::Null));
+                    admitted.end_unsent(Ok(&Value::Null));
                     allowed.push(uri);
                 }
             }
@@ -209,7 +216,7 @@ impl PolicyCheck {
 
 impl Drop for PolicyCheck {
     fn drop(&mut self) {
-        self.guard.end_session(&self.session);
+        self.guard.broker().end_session(&self.session);
     }
 }
 

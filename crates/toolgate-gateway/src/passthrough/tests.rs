@@ -13,9 +13,11 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
-use toolgate_host::ServerGuard;
+use toolgate_host::PassthroughGuard;
 use toolgate_mcp::{ErrorObject, JsonRpcRequest, JsonRpcResponse, meta};
-use toolgate_upstream::{ConnectionClient, ConnectionHandler, InputRequest, RawRequest};
+use toolgate_upstream::{
+    ConnectionClient, ConnectionHandler, InputRequest, RawRequest, RelatedRequest,
+};
 
 use super::{
     PassthroughFactory,
@@ -95,7 +97,8 @@ impl Server {
         }
         match (method.as_str(), self.era) {
             ("tools/call", Era::Legacy) if params["name"] == "ask" => {
-                let asked = self.handler().question(Some(&key), input_request()).await?;
+                let related = Some(RelatedRequest { key, is_certain: true });
+                let asked = self.handler().input_request(related, input_request()).await?;
                 Ok(json!({ "asked": asked }))
             }
             ("tools/call", Era::Modern) if params["name"] == "ask" => {
@@ -215,7 +218,7 @@ impl Legacy {
         Self::guarded(server, None).await
     }
 
-    async fn guarded(server: &Server, guard: Option<Arc<ServerGuard>>) -> Self {
+    async fn guarded(server: &Server, guard: Option<Arc<PassthroughGuard>>) -> Self {
         let (sink, pending) = (
             Arc::new(RecordingSink::default()),
             PendingInputRequests::new(Duration::from_secs(10)),
@@ -250,7 +253,7 @@ async fn open_guarded(
     server: &Server,
     era: Era,
     channel: Option<ClientChannel>,
-    guard: Option<Arc<ServerGuard>>,
+    guard: Option<Arc<PassthroughGuard>>,
 ) -> Arc<dyn McpService> {
     let (info, capabilities) = (json!({}), serde_json::Map::new());
     let client =

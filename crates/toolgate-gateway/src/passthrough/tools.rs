@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Mutex, watch};
 use tokio_util::sync::CancellationToken;
 use toolgate_catalog::{Definition, Fingerprint, read_list};
-use toolgate_host::ServerGuard;
+use toolgate_host::PassthroughGuard;
 use toolgate_mcp::methods;
 use toolgate_upstream::RawRequest;
 
@@ -16,7 +16,7 @@ use super::connection::ServerConnection;
 #[derive(Debug)]
 pub(crate) struct ToolList {
     connection: Arc<dyn ServerConnection>,
-    guard: Option<Arc<ServerGuard>>,
+    guard: Option<Arc<PassthroughGuard>>,
     cache: Mutex<Option<CachedTools>>,
     changes: parking_lot::Mutex<watch::Receiver<u64>>,
 }
@@ -38,7 +38,7 @@ const MAX_VERDICTS: usize = 20_000;
 impl ToolList {
     pub(crate) fn new(
         connection: Arc<dyn ServerConnection>,
-        guard: Option<Arc<ServerGuard>>,
+        guard: Option<Arc<PassthroughGuard>>,
         changes: watch::Receiver<u64>,
     ) -> Self {
         let changes = parking_lot::Mutex::new(changes);
@@ -59,7 +59,7 @@ impl ToolList {
 
     /// Removes hidden tools from a list. Each entry is judged as it is, because a server may list other
     /// definitions than before.
-    pub(crate) async fn filter(&self, entries: &mut Vec<Value>, guard: &ServerGuard) {
+    pub(crate) async fn filter(&self, entries: &mut Vec<Value>, guard: &PassthroughGuard) {
         let mut cache = self.cache.lock().await;
         let tools = self.current(&mut cache).await;
         entries.retain(|entry| tools.is_visible(entry, guard));
@@ -107,14 +107,14 @@ impl ToolList {
 }
 
 impl CachedTools {
-    fn new(tools: Vec<Value>, guard: Option<&ServerGuard>) -> Self {
+    fn new(tools: Vec<Value>, guard: Option<&PassthroughGuard>) -> Self {
         let mut cached = Self::default();
         if let Some(guard) = guard.filter(|guard| guard.judges()) {
             // The whole list at once: only so the guard can tell which tools of a known server are new.
             let (mut definitions, _) = read_list(&tools);
             let hidden = definitions.iter().map(|definition| (definition.fingerprint(), false));
             cached.verdicts = hidden.collect();
-            guard.sort(&mut definitions);
+            guard.filter(&mut definitions);
             for definition in definitions {
                 cached.verdicts.insert(definition.fingerprint(), true);
                 cached.visible.insert(Arc::clone(definition.name()), Arc::new(definition));
@@ -131,7 +131,7 @@ impl CachedTools {
         cached
     }
 
-    fn is_visible(&mut self, entry: &Value, guard: &ServerGuard) -> bool {
+    fn is_visible(&mut self, entry: &Value, guard: &PassthroughGuard) -> bool {
         // A definition that cannot be parsed cannot be judged.
         let Ok(definition) = Definition::from_value(entry) else { return false };
         let (name, fingerprint) = (Arc::clone(definition.name()), definition.fingerprint());
@@ -139,7 +139,7 @@ impl CachedTools {
             return *is_visible;
         }
         let mut definitions = vec![definition];
-        guard.sort(&mut definitions);
+        guard.filter(&mut definitions);
         let visible = definitions.pop().map(Arc::new);
         let is_visible = visible.is_some();
         match visible {
