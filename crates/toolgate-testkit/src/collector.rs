@@ -1,4 +1,4 @@
-//! An OpenTelemetry collector that remembers what it was sent.
+//! An OpenTelemetry collector that records what it receives.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -29,31 +29,31 @@ pub struct Collector {
     server: JoinHandle<std::io::Result<()>>,
 }
 
-/// A span as it arrived.
+/// A span that was received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CollectedSpan {
     /// Its name.
     pub name: String,
-    /// Its trace, in hexadecimal.
+    /// The trace id, in hexadecimal.
     pub trace: String,
-    /// Its id, in hexadecimal.
+    /// The span id, in hexadecimal.
     pub id: String,
-    /// The id of what it is a part of, empty where it is a part of nothing.
+    /// The id of the parent span; empty for a root.
     pub parent: String,
-    /// What is said of it.
+    /// The attributes.
     pub attributes: BTreeMap<String, String>,
-    /// Whether it is said to have failed.
+    /// Whether the status is an error.
     pub failed: bool,
 }
 
-/// A number as it arrived: a sum, a gauge, or how often something was measured.
+/// A metric that was received: a sum, a gauge, or the count of a histogram.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CollectedMetric {
     /// Its name.
     pub name: String,
-    /// What it is about.
+    /// The attributes.
     pub attributes: BTreeMap<String, String>,
-    /// The number.
+    /// The value.
     pub count: u64,
 }
 
@@ -89,12 +89,12 @@ impl Collector {
         self.seen.lock().spans.clone()
     }
 
-    /// The numbers that came last, of each name and what it is about.
+    /// The last value of each metric and set of attributes.
     pub fn metrics(&self) -> Vec<CollectedMetric> {
         self.seen.lock().metrics.clone()
     }
 
-    /// Whether these bytes were sent, in whatever place.
+    /// Whether these bytes occur in any request.
     pub fn was_sent(&self, bytes: &[u8]) -> bool {
         let seen = self.seen.lock();
         let in_headers = seen.headers.iter().flat_map(HeaderMap::values);
@@ -103,7 +103,7 @@ impl Collector {
         all.any(|sent| sent.windows(bytes.len()).any(|window| window == bytes))
     }
 
-    /// What the requests had in a header.
+    /// The values of a header in all requests.
     pub fn header(&self, name: &str) -> Vec<String> {
         let seen = self.seen.lock();
         let values = seen.headers.iter().filter_map(|headers| headers.get(name)?.to_str().ok());

@@ -79,8 +79,8 @@ impl RunningHttp {
         self.engine.state.lock().calls
     }
 
-    /// Waits until the server has ended by itself, by the tool `crash` or by a fault; returns the
-    /// exit code that a process would have had.
+    /// Waits until the server ends by itself, through the tool `crash` or a fault. Returns the exit
+    /// code that a process would have.
     pub async fn ended(&self) -> i32 {
         self.engine.died().await
     }
@@ -89,7 +89,7 @@ impl RunningHttp {
     pub async fn shutdown(mut self) {
         self.engine.stop(0);
         if let Some(server) = self.server.take() {
-            // Whether it ended well is of no interest any more.
+            // Its result no longer matters.
             let _ = server.await;
         }
     }
@@ -110,7 +110,8 @@ impl Fixture {
         self.serve_streamable(address, None).await
     }
 
-    /// The same behind an authorization server: without one of its tokens there is a 401.
+    /// Like [`Self::serve_http`] behind an authorization server: requests without one of its tokens
+    /// get a 401.
     pub async fn serve_http_for(
         self,
         address: SocketAddr,
@@ -146,7 +147,7 @@ struct HttpSite {
 #[derive(Debug, Clone)]
 struct SiteSession {
     peer: Arc<Peer>,
-    /// What the GET stream sends; queued while no such stream is open.
+    /// The messages for the GET stream; queued while no such stream is open.
     standing: Arc<AsyncMutex<mpsc::UnboundedReceiver<Frame>>>,
     generation: u64,
 }
@@ -200,19 +201,19 @@ impl HttpSite {
                 let (id, peer) = self.open_session();
                 Ok((peer, Some(id)))
             }
-            // A probe comes without a session; the engine knows how to refuse it.
+            // A probe has no session. The engine refuses it.
             ("server/discover", Generation::Legacy) => Ok((stranger(), None)),
             _ => Ok((self.session(headers)?.peer, None)),
         }
     }
 }
 
-/// A client of which only one request is known.
+/// A client without a session.
 fn stranger() -> Arc<Peer> {
     Arc::new(Peer::new(Outbox::new().0))
 }
 
-/// A request that is refused before the engine sees it: the response to send instead.
+/// A request that is refused before the engine gets it: the response to send.
 #[derive(Debug)]
 struct HttpRefusal(Box<Response>);
 

@@ -1,4 +1,4 @@
-//! An authorisation server as a resource server sees it: metadata, public keys, signed tokens.
+//! An authorization server for resource servers: metadata, public keys, signed tokens.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -27,18 +27,18 @@ use tokio::task::JoinHandle;
 
 use crate::TestkitError;
 
-/// What is wrong with an issuer's answers.
+/// How an issuer misbehaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IssuerFault {
     /// Every request gets this status.
     Status(u16),
     /// The metadata names another issuer.
     OtherIssuer,
-    /// The metadata says that the keys are here.
+    /// The metadata names this URL for the keys.
     KeysAt(String),
-    /// Whoever wants the keys is sent elsewhere.
+    /// Requests for the keys are redirected.
     Redirect(String),
-    /// This stands in place of the keys.
+    /// This is sent in place of the keys.
     Keys(Value),
     /// The keys are followed by this many blanks.
     Padding(usize),
@@ -68,19 +68,19 @@ struct IssuerSite {
 }
 
 impl SigningKey {
-    /// A new key for an algorithm, which has its name from JWTs.
+    /// A new key for an algorithm, named as in JWTs.
     pub fn generate(id: &str, algorithm: &str) -> Result<Self, TestkitError> {
         let algorithm: Algorithm = algorithm.parse().map_err(|_| failed())?;
         let secret = secret(algorithm)?;
         Ok(Self { id: id.to_owned(), algorithm, secret })
     }
 
-    /// The algorithm, by its name in JWTs.
+    /// The name of the algorithm in JWTs.
     pub fn algorithm(&self) -> String {
         format!("{:?}", self.algorithm)
     }
 
-    /// The public half, as it is in a key set.
+    /// The public key, as in a key set.
     pub fn public(&self) -> Result<Value, TestkitError> {
         let jwk = Jwk::from_encoding_key(&self.secret, self.algorithm).map_err(|_| failed())?;
         let mut jwk = serde_json::to_value(jwk)?;
@@ -89,7 +89,7 @@ impl SigningKey {
         Ok(jwk)
     }
 
-    /// A token with this header and these claims, whatever they say.
+    /// A token with this header and these claims, valid or not.
     pub fn sign(&self, header: &Value, claims: &Value) -> Result<String, TestkitError> {
         let message = unsigned(header, claims);
         let signature =
@@ -117,27 +117,27 @@ impl Issuer {
         Ok(Self { site, server })
     }
 
-    /// Its name, and the base of its addresses.
+    /// Its identifier, which is also its base URL.
     pub fn url(&self) -> &str {
         &self.site.url
     }
 
-    /// Where its keys are.
+    /// The URL of its keys.
     pub fn keys_url(&self) -> String {
         format!("{}/keys", self.site.url)
     }
 
-    /// How often its keys were asked for.
+    /// The number of requests for its keys.
     pub fn requests(&self) -> usize {
         self.site.requests.load(Ordering::SeqCst)
     }
 
-    /// Misbehaves from now on, or no more.
+    /// Sets or removes a fault.
     pub fn fault(&self, fault: Option<IssuerFault>) {
         *self.site.fault.lock() = fault;
     }
 
-    /// Has these keys from now on.
+    /// Replaces its keys.
     pub fn replace_keys(&self, keys: Vec<SigningKey>) {
         *self.site.keys.lock() = keys;
     }
@@ -147,7 +147,7 @@ impl Issuer {
         self.site.keys.lock().first().cloned()
     }
 
-    /// The claims of a good token of `ada` for an audience: good for ten minutes.
+    /// The claims of a valid token of `ada` for an audience, good for ten minutes.
     pub fn claims(&self, audience: &str) -> Value {
         let now = now();
         json!({
@@ -156,7 +156,7 @@ impl Issuer {
         })
     }
 
-    /// A token that its first key has signed.
+    /// A token that is signed with its first key.
     pub fn sign(&self, claims: &Value) -> Result<String, TestkitError> {
         let key = self.key().ok_or_else(failed)?;
         let header = json!({ "typ": "at+jwt", "alg": key.algorithm(), "kid": key.id });
@@ -177,7 +177,7 @@ impl fmt::Debug for SigningKey {
 }
 
 fn secret(algorithm: Algorithm) -> Result<EncodingKey, TestkitError> {
-    // The document of a 2048-bit key has 26 bytes before the key itself.
+    // The DER encoding of a 2048-bit key has 26 bytes before the key itself.
     const RSA_HEAD: usize = 26;
     let curve = match algorithm {
         Algorithm::ES384 => &ECDSA_P384_SHA384_FIXED_SIGNING,

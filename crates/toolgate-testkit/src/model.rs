@@ -1,4 +1,4 @@
-//! A model endpoint that answers as a test says.
+//! A scripted model endpoint.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -16,18 +16,18 @@ use tokio::task::JoinHandle;
 
 use crate::TestkitError;
 
-/// What a scripted model does with every question.
+/// How the model responds to every question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelScript {
-    /// Says this, in the form of the API that is asked.
+    /// Responds with this text, in the form of the API.
     Say(String),
-    /// Sends this body, whatever it is.
+    /// Responds with this body.
     Body(String),
     /// Answers with this status.
     Status(u16),
-    /// Sends the client elsewhere.
+    /// Redirects the client.
     Redirect(String),
-    /// Takes the question and never answers.
+    /// Never responds.
     Never,
     /// Sends this many bytes.
     Flood(usize),
@@ -68,12 +68,12 @@ impl ModelEndpoint {
         &self.url
     }
 
-    /// Does something else from now on.
+    /// Changes the script.
     pub fn script(&self, script: ModelScript) {
         *self.site.script.lock() = script;
     }
 
-    /// The bodies of the requests that had the right key.
+    /// The bodies of the requests with the right key.
     pub fn questions(&self) -> Vec<Value> {
         self.site.questions.lock().clone()
     }

@@ -1,4 +1,4 @@
-//! The clients of a soak: each opens a session, makes calls, leaves, and comes again.
+//! The clients of a soak: each opens a session, makes calls, closes it, and starts again.
 
 use std::{
     sync::{
@@ -25,9 +25,9 @@ pub(super) struct Clients {
     sessions: Arc<AtomicU64>,
 }
 
-/// Calls of a session before its client leaves and comes again.
+/// The number of calls in a session.
 const CALLS_A_SESSION: u64 = 25;
-/// How long an answer may take: a slow server's queue included.
+/// The time limit for a response, which includes the queue of a slow server.
 const TIMEOUT: Duration = Duration::from_secs(90);
 
 #[derive(Debug, Clone)]
@@ -64,7 +64,7 @@ impl Clients {
         Self { tasks, sessions }
     }
 
-    /// Waits until all have left, and says how many sessions there were.
+    /// Waits for all clients and returns the number of sessions.
     pub(super) async fn finish(mut self) -> u64 {
         while self.tasks.join_next().await.is_some() {}
         self.sessions.load(Ordering::Relaxed)
@@ -73,7 +73,7 @@ impl Clients {
 
 impl SoakClient {
     async fn live(self) {
-        // Not all at the same moment.
+        // The clients do not start at the same moment.
         tokio::time::sleep(self.pause * u32::try_from(self.index % 16).unwrap_or_default() / 16)
             .await;
         let mut number = 0;
@@ -121,7 +121,7 @@ impl SoakClient {
                 return;
             }
             let id = format!("client{}-{number}", self.index);
-            // Every client meets every server, each in an order of its own.
+            // Every client calls every server, each in its own order.
             let server =
                 (self.index * 7 + usize::try_from(*number).unwrap_or_default() * 3) % self.servers;
             *number += 1;
@@ -164,7 +164,7 @@ fn in_session(request: RequestBuilder, session: &str) -> RequestBuilder {
     request.header("mcp-session-id", session).header("mcp-protocol-version", "2025-11-25")
 }
 
-/// The message that answers the request, from a body of either kind.
+/// The message with the response, from a body of either content type.
 async fn answer(response: Response, id: &str) -> Result<Value, CallEnding> {
     let status = response.status();
     let unanswered = |reason: String| CallEnding::Unanswered(format!("{status}: {reason}"));
@@ -177,7 +177,7 @@ async fn answer(response: Response, id: &str) -> Result<Value, CallEnding> {
     answers.next().ok_or_else(|| unanswered(format!("{body:.200}")))
 }
 
-/// What an answer says.
+/// The ending that a response means.
 fn read(answer: &Value, id: &str) -> CallEnding {
     let result = &answer["result"];
     if let Some(error) = answer.get("error") {
@@ -195,7 +195,7 @@ fn read(answer: &Value, id: &str) -> CallEnding {
     }
 }
 
-/// An error without what differs from one to the next.
+/// An error message without the parts that differ between calls.
 fn kind_of(words: &str) -> String {
     const SHOWN: usize = 100;
     words.chars().filter(|character| !character.is_ascii_digit()).take(SHOWN).collect()

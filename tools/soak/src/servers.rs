@@ -1,4 +1,4 @@
-//! The servers of a soak, and what is done to them.
+//! The servers of a soak, and their disturbances.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -69,12 +69,12 @@ struct SoakServer {
     kind: ServerKind,
     fixture: Fixture,
     log: PathBuf,
-    /// Where it listens, once it has; it comes back there.
+    /// The address on which it listens; it is reused after a restart.
     address: Option<SocketAddr>,
     child: Option<Child>,
 }
 
-/// One of the servers over HTTP is killed every so many seconds.
+/// The interval in seconds at which a server over HTTP is killed.
 const KILLED_EVERY: usize = 5;
 const TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -112,7 +112,7 @@ impl Servers {
         Ok(Value::Object(entries))
     }
 
-    /// Makes trouble, if it is time for some; says whether it did.
+    /// Kills and restarts a server if it is time. Returns whether it did.
     pub(super) async fn disturb(&mut self) -> Result<bool, SoakError> {
         self.disturbances += 1;
         if !self.disturbances.is_multiple_of(KILLED_EVERY) {
@@ -142,7 +142,7 @@ impl Servers {
 }
 
 impl SoakServer {
-    /// Starts it over HTTP, where it was before if it was.
+    /// Starts the server over HTTP, at its earlier address if it had one.
     async fn serve(&mut self) -> Result<(), SoakError> {
         let address = self.address.unwrap_or_else(|| SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
         let mut child = Command::new(fixture_binary()?)

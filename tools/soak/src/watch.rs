@@ -1,4 +1,4 @@
-//! The gateway's process, seen from outside.
+//! The resources of the gateway's process.
 
 use std::{
     path::Path,
@@ -14,7 +14,7 @@ pub struct ResourceReading {
     pub kilobytes: u64,
     /// Open descriptors.
     pub descriptors: usize,
-    /// Processes that it has started and that live.
+    /// Its running child processes.
     pub children: usize,
 }
 
@@ -26,14 +26,14 @@ pub(super) struct Watch {
     readings: Vec<ResourceReading>,
 }
 
-/// Growth of memory between the first third and the last that is no problem. Allocators keep some of
-/// what they were given, and a connection more or less takes its buffers.
+/// The growth of memory from the middle third to the last third that is no problem. Allocators keep
+/// memory, and the number of connections varies.
 const TOLERATED_GROWTH: f64 = 1.15;
 const TOLERATED_KILOBYTES: u64 = 16 * 1024;
-/// Descriptors that may stay when all clients have left: connections to servers over HTTP, which are
-/// kept for the next call, and servers that are being started again at that moment.
+/// The descriptors that may stay open without clients: pooled connections to servers over HTTP, and
+/// servers that are being restarted.
 const TOLERATED_DESCRIPTORS: usize = 64;
-/// So few readings say nothing about growth.
+/// The number of readings that growth can be judged by.
 const ENOUGH: usize = 9;
 
 impl Watch {
@@ -48,7 +48,7 @@ impl Watch {
         Some(reading)
     }
 
-    /// Waits until descriptors no longer fall, for a bounded time, and gives the last reading.
+    /// Waits until descriptors no longer fall, for a limited time, and returns the last reading.
     pub(super) async fn settle(&mut self, limit: Duration) -> ResourceReading {
         let nothing = ResourceReading { second: 0, kilobytes: 0, descriptors: 0, children: 0 };
         let ends = Instant::now() + limit;
@@ -64,9 +64,9 @@ impl Watch {
         last
     }
 
-    /// Says what has grown that should not have.
+    /// Adds a problem for every resource that has grown too much.
     pub(super) fn judge(&self, at_rest: ResourceReading, problems: &mut Vec<String>) {
-        // In the middle all servers are there, which they are not at the start.
+        // In the middle all servers run, which they do not at the start.
         let Some(middle) = self.readings.get(self.readings.len() / 2) else { return };
         if at_rest.descriptors > middle.descriptors.saturating_add(TOLERATED_DESCRIPTORS) {
             problems.push(format!(

@@ -1,12 +1,12 @@
-//! What was given to whom.
+//! Clients, codes and tokens.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Clients, codes and tokens.
+/// The clients, codes and tokens that exist.
 #[derive(Debug, Default)]
 pub(super) struct IssuedGrants {
     given: u64,
-    /// The secrets of clients by id; none for those without.
+    /// The secrets of clients by id; `None` for clients without a secret.
     pub(super) clients: HashMap<String, Option<String>>,
     codes: HashMap<String, PendingAuthorization>,
     access: HashMap<String, Vec<String>>,
@@ -14,7 +14,7 @@ pub(super) struct IssuedGrants {
     used: HashSet<String>,
 }
 
-/// What was asked for at the page.
+/// The request at the login page that a code was issued for.
 #[derive(Debug, Clone)]
 pub(super) struct PendingAuthorization {
     pub(super) client: String,
@@ -24,18 +24,18 @@ pub(super) struct PendingAuthorization {
     pub(super) scopes: Vec<String>,
 }
 
-/// A pair of tokens.
+/// An access token and a refresh token.
 pub(super) struct IssuedTokens {
     pub(super) access: String,
     pub(super) refresh: String,
     pub(super) scopes: Vec<String>,
 }
 
-/// What becomes of a refresh token.
+/// The result of using a refresh token.
 pub(super) enum Renewal {
     Given(IssuedTokens),
     Unknown,
-    /// It was used before: everything is taken back.
+    /// It was used before, so all tokens of the client are revoked.
     Reused,
 }
 
@@ -53,7 +53,7 @@ impl IssuedGrants {
         code
     }
 
-    /// What a code was given for. It is good once.
+    /// The request that a code was issued for. A code is valid once.
     pub(super) fn redeem(&mut self, code: &str) -> Option<PendingAuthorization> {
         self.codes.remove(code)
     }
@@ -95,7 +95,7 @@ impl IssuedGrants {
         self.access.keys().cloned().collect()
     }
 
-    /// The scopes of an access token that is good.
+    /// The scopes of a valid access token.
     pub(super) fn scopes(&self, access: &str) -> Option<&[String]> {
         self.access.get(access).map(Vec::as_slice)
     }

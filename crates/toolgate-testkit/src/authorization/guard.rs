@@ -1,4 +1,4 @@
-//! What stands before a server that is guarded.
+//! The token check in front of a protected server.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::{AuthorizationFault as Fault, AuthorizationState, Discovery, routes};
 
 const METADATA: &str = "/.well-known/oauth-protected-resource";
 
-/// A guarded server.
+/// A protected server.
 #[derive(Debug, Clone)]
 struct ProtectedServer {
     state: Arc<AuthorizationState>,
@@ -26,7 +26,7 @@ struct ProtectedServer {
     resource: String,
 }
 
-/// `router`, behind a check of tokens.
+/// Adds a token check to `router`.
 pub(super) fn guarded(state: &Arc<AuthorizationState>, router: Router, resource: &str) -> Router {
     let guarded = ProtectedServer { state: Arc::clone(state), resource: resource.to_owned() };
     let router = router.layer(middleware::from_fn_with_state(guarded.clone(), check));
@@ -39,7 +39,7 @@ pub(super) fn guarded(state: &Arc<AuthorizationState>, router: Router, resource:
     router.merge(described)
 }
 
-/// What a URL has after its host.
+/// The part of a URL after its host.
 fn path(url: &str) -> &str {
     url.splitn(4, '/').nth(3).map_or("", |rest| &url[url.len() - rest.len() - 1..])
 }

@@ -1,4 +1,4 @@
-//! The endpoints: metadata, registration, the page, tokens, revocation.
+//! The endpoints: metadata, registration, login page, tokens, revocation.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -19,7 +19,7 @@ use super::{
     grants::{IssuedTokens, PendingAuthorization, Renewal, pairs},
 };
 
-/// The endpoints, without anything that says where they are.
+/// The endpoints without the metadata.
 pub(super) fn endpoints(state: &Arc<AuthorizationState>) -> Router {
     Router::new()
         .route("/register", post(register))
@@ -29,7 +29,7 @@ pub(super) fn endpoints(state: &Arc<AuthorizationState>) -> Router {
         .with_state(Arc::clone(state))
 }
 
-/// What says where they are.
+/// The metadata.
 pub(super) fn metadata(state: &Arc<AuthorizationState>) -> Router {
     Router::new()
         .route("/.well-known/oauth-authorization-server", get(describe))
@@ -80,7 +80,7 @@ async fn register(Shared(state): Shared<Arc<AuthorizationState>>, body: String) 
     (StatusCode::CREATED, Json(answer)).into_response()
 }
 
-/// The page: there is nobody to ask, so that everybody agrees.
+/// The login page. It agrees without asking anybody.
 async fn authorize(
     Shared(state): Shared<Arc<AuthorizationState>>,
     RawQuery(query): RawQuery,
@@ -112,7 +112,7 @@ async fn authorize(
     match state.options.fault {
         Some(Fault::NoIss) => {}
         Some(Fault::OtherIss) => answer.push(("iss", "https://issuer.example".to_owned())),
-        // Without metadata nobody knows what to compare it with.
+        // Without metadata there is no issuer to compare with.
         _ if state.options.discovery == super::Discovery::Endpoints => {}
         _ => answer.push(("iss", state.url.clone())),
     }
@@ -186,7 +186,7 @@ fn given(state: &AuthorizationState, tokens: &IssuedTokens) -> Response {
         "token_type": "Bearer",
         "expires_in": state.options.lifetime,
         "scope": tokens.scopes.join(" "),
-        // Not part of the protocol, and as secret as the rest.
+        // Not part of OAuth, and as secret as the rest.
         "id_token": format!("id-{}", tokens.access),
     });
     if state.options.refreshes {
@@ -199,7 +199,7 @@ fn refused(error: &str) -> Response {
     (StatusCode::BAD_REQUEST, Json(json!({ "error": error }))).into_response()
 }
 
-/// Who asks, if that is proved in a way that is offered.
+/// The client of a request, if it is authenticated by a supported method.
 fn client(state: &AuthorizationState, form: &BTreeMap<String, String>) -> Option<String> {
     let offered = |method: &str| state.options.methods.iter().any(|offered| offered == method);
     let basic = form.get("authorization").and_then(|text| text.strip_prefix("Basic "));

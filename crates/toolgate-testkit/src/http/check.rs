@@ -1,4 +1,4 @@
-//! What requests must carry in their headers.
+//! Checks the headers of requests.
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::IntoResponse as _;
@@ -19,7 +19,7 @@ pub(super) fn bearer(token: Option<&str>, headers: &HeaderMap) -> Result<(), Htt
     Err(HttpRefusal(Box::new((StatusCode::UNAUTHORIZED, challenge).into_response())))
 }
 
-/// Refuses a modern request whose headers do not repeat what its body says.
+/// Refuses a modern request with headers that do not match its body.
 pub(super) fn modern_headers(headers: &HeaderMap, message: &Value) -> Result<(), HttpRefusal> {
     let version = &message["params"]["_meta"][VERSION_KEY];
     expect(headers, "mcp-protocol-version", version)?;
@@ -31,12 +31,12 @@ pub(super) fn modern_headers(headers: &HeaderMap, message: &Value) -> Result<(),
 }
 
 fn expect(headers: &HeaderMap, name: &str, expected: &Value) -> Result<(), HttpRefusal> {
-    // What the body lacks is for the engine to complain about.
+    // The engine reports fields that the body lacks.
     let Some(expected) = expected.as_str() else { return Ok(()) };
     let given = headers.get(name).and_then(|value| value.to_str().ok());
     match given {
         Some(given) if given == expected => Ok(()),
-        // The form for values that no header can hold; it is not worth a decoder here.
+        // The form for values that no header can contain. It needs no decoder here.
         Some(given) if given.starts_with("=?base64?") => Ok(()),
         Some(_) | None => {
             let message = format!("The header {name} is missing or does not match the body");

@@ -33,14 +33,14 @@ pub(super) async fn take(
         let arguments: JsonObject = call["arguments"].as_object().cloned().unwrap_or_default();
         client.call_tool(CallToolRequestParams::new(name).with_arguments(arguments)).await?;
     }
-    let offers = client.peer_info();
-    let offers = offers.as_ref().map(|info| &info.capabilities);
-    if offers.is_some_and(|offers| offers.resources.is_some()) {
+    let info = client.peer_info();
+    let capabilities = info.as_ref().map(|info| &info.capabilities);
+    if capabilities.is_some_and(|capabilities| capabilities.resources.is_some()) {
         for resource in client.list_all_resources().await? {
             client.read_resource(ReadResourceRequestParams::new(resource.uri.clone())).await?;
         }
     }
-    if offers.is_some_and(|offers| offers.prompts.is_some()) {
+    if capabilities.is_some_and(|capabilities| capabilities.prompts.is_some()) {
         // One will do, because a later one may want something that only a newer client has.
         if let Some(prompt) = client.list_all_prompts().await?.into_iter().next() {
             client.get_prompt(GetPromptRequestParams::new(prompt.name)).await?;

@@ -24,14 +24,14 @@ const MAX_LOGINS: usize = 3;
 /// Connects through toolgate and does what the scenario wants. Where the scenario is about authorisation, a person
 /// logs in with toolgate's own command, and does so again when what they were granted does not suffice.
 pub(super) async fn run(program: &Path, url: &str, scenario: &Scenario) -> Result<(), Failure> {
-    let place = ToolgateHome::new(program, url, scenario)?;
+    let home = ToolgateHome::new(program, url, scenario)?;
     if !scenario.name.starts_with("auth/") {
-        return place.attempt(scenario).await;
+        return home.attempt(scenario).await;
     }
     let mut outcome = Err("nobody logged in".into());
     for _ in 0..MAX_LOGINS {
-        place.log_in().await?;
-        outcome = place.attempt(scenario).await;
+        home.log_in().await?;
+        outcome = home.attempt(scenario).await;
         if outcome.is_ok() {
             break;
         }

@@ -21,7 +21,7 @@ use serde_json::Value;
 use tokio::sync::broadcast;
 
 use super::definitions::Definitions;
-use super::{inputs, offers, plain, questions, tasks};
+use super::{inputs, plain, questions, resources, tasks};
 use crate::Failure;
 
 /// What has changed, for those who listen.
@@ -137,7 +137,7 @@ impl ServerHandler for ConformanceServer {
         if request.name == "test_input_required_result_prompt" {
             return inputs::prompt(&request, &context);
         }
-        Ok(offers::prompt(&request)?.into())
+        Ok(resources::prompt(&request)?.into())
     }
 
     async fn list_resources(
@@ -161,7 +161,7 @@ impl ServerHandler for ConformanceServer {
         request: ReadResourceRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        Ok(offers::resource(&request.uri)?.into())
+        Ok(resources::resource(&request.uri)?.into())
     }
 
     async fn complete(

@@ -11,8 +11,8 @@ use rmcp::service::{RequestContext, RoleServer};
 use serde_json::{Value, json};
 
 use super::handler::{ConformanceServer, typed};
-use super::offers::messages;
 use super::plain::text;
+use super::resources::messages;
 
 /// Answers a call, if it is of such a tool.
 pub(super) fn call(

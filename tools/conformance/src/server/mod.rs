@@ -8,9 +8,9 @@
 mod definitions;
 mod handler;
 mod inputs;
-mod offers;
 mod plain;
 mod questions;
+mod resources;
 mod tasks;
 
 use std::io::Write as _;

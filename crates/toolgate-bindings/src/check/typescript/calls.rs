@@ -94,19 +94,13 @@ pub(super) fn check(
         return;
     }
     let offset = call.callee.offset;
-    let Some(first) = given.first() else {
-        check_arguments(
-            tool,
-            &no_arguments(offset),
-            offset,
-            Language::TypeScript,
-            &tools.budget,
-            report,
-        );
-        return;
+    let literal = match given.first() {
+        None => no_arguments(offset),
+        Some(first) => {
+            let Some(expression) = first.as_expression() else { return };
+            Literals::new(script).read(expression)
+        }
     };
-    let literal = first.as_expression().map(|expression| Literals::new(script).read(expression));
-    let Some(literal) = literal else { return };
     if let Some(second) = given.get(1) {
         // A first argument that is an object works; the others are ignored.
         let severity = match literal.kind {
@@ -120,18 +114,12 @@ pub(super) fn check(
             return;
         }
     }
+    let literal = match literal.kind {
+        LiteralKind::Undefined => no_arguments(offset),
+        _ => literal,
+    };
     match literal.kind {
-        LiteralKind::Unknown => {}
-        LiteralKind::Undefined => {
-            check_arguments(
-                tool,
-                &no_arguments(offset),
-                offset,
-                Language::TypeScript,
-                &tools.budget,
-                report,
-            );
-        }
+        LiteralKind::Unknown | LiteralKind::Undefined => {}
         LiteralKind::Object { .. } => {
             check_arguments(tool, &literal, offset, Language::TypeScript, &tools.budget, report);
         }
