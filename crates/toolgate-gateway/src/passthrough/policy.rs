@@ -23,7 +23,7 @@ pub(crate) struct PolicyCheck {
 }
 
 /// How the policy treats a method.
-enum MethodKind {
+enum MethodTreatment {
     /// It neither reveals nor changes data.
     Unrestricted,
     /// Hidden tools are removed from its result.
@@ -52,18 +52,18 @@ impl PolicyCheck {
         service: &PassthroughService,
         mut request: IncomingRequest,
     ) -> Result<Value, ErrorObject> {
-        match MethodKind::of(&request.method) {
-            MethodKind::Judged => self.judge(service, request).await,
-            MethodKind::Unrestricted => service.forward(request).await,
+        match MethodTreatment::of(&request.method) {
+            MethodTreatment::Judged => self.judge(service, request).await,
+            MethodTreatment::Unrestricted => service.forward(request).await,
             _ if !self.guard.judges() => service.forward(request).await,
-            MethodKind::ToolList => {
+            MethodTreatment::ToolList => {
                 let mut result = service.forward(request).await?;
                 if let Some(Value::Array(tools)) = result.get_mut("tools") {
                     service.tools.filter(tools, &self.guard).await;
                 }
                 Ok(result)
             }
-            MethodKind::List { field, key, method } => {
+            MethodTreatment::List { field, key, method } => {
                 let mut result = service.forward(request).await?;
                 if let Some(Value::Array(entries)) = result.get_mut(field) {
                     entries.retain(|entry| {
@@ -73,7 +73,7 @@ impl PolicyCheck {
                 }
                 Ok(result)
             }
-            MethodKind::Listen => {
+            MethodTreatment::Listen => {
                 self.remove_denied_resources(&mut request).await;
                 service.forward(request).await
             }
@@ -220,7 +220,7 @@ impl Drop for PolicyCheck {
     }
 }
 
-impl MethodKind {
+impl MethodTreatment {
     fn of(method: &str) -> Self {
         let list = |field, key, method| Self::List { field, key, method };
         match method {
