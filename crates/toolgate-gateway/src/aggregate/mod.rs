@@ -218,9 +218,7 @@ fn progress_params(token: Option<&Value>, report: Progress) -> Value {
 fn error_of(failure: CallFailure) -> ErrorObject {
     match failure {
         CallFailure::UnknownTool(message) => ErrorObject::invalid_params(message, None),
-        CallFailure::Refused { code, message, data } => {
-            ErrorObject::new(code.into(), message, data)
-        }
+        CallFailure::Refused { code, message, data } => ErrorObject::new(code, message, data),
         CallFailure::Cancelled => ErrorObject::internal_error("the call was cancelled", None),
     }
 }

@@ -26,7 +26,7 @@ pub(crate) struct PolicyCheck {
 }
 
 /// How the policy treats a method.
-enum MethodKind {
+enum MethodTreatment {
     /// It neither reveals nor changes data.
     Unrestricted,
     /// Hidden tools are removed from its result.
@@ -55,9 +55,9 @@ impl PolicyCheck {
         service: &PassthroughService,
         mut request: IncomingRequest,
     ) -> Result<Value, ErrorObject> {
-        match MethodKind::of(&request.method) {
-            MethodKind::Judged => self.judge(service, request).await,
-            MethodKind::Listen => {
+        match MethodTreatment::of(&request.method) {
+            MethodTreatment::Judged => self.judge(service, request).await,
+            MethodTreatment::Listen => {
                 let mut admission = self.unjudged(&request)?;
                 admission.subscriptions = self.admit_resources(&mut request).await;
                 if service.connection.era() == Era::Modern {
@@ -68,15 +68,7 @@ impl PolicyCheck {
                 }
                 service.forward(request, &mut admission).await
             }
-            MethodKind::Unrestricted => {
-                let mut admission = self.unjudged(&request)?;
-                service.forward(request, &mut admission).await
-            }
-            _ if !self.guard.judges() => {
-                let mut admission = self.unjudged(&request)?;
-                service.forward(request, &mut admission).await
-            }
-            MethodKind::ToolList => {
+            MethodTreatment::ToolList if self.guard.judges() => {
                 let mut admission = self.unjudged(&request)?;
                 let mut result = service.forward(request, &mut admission).await?;
                 if let Some(Value::Array(tools)) = result.get_mut("tools") {
@@ -84,7 +76,7 @@ impl PolicyCheck {
                 }
                 Ok(result)
             }
-            MethodKind::List { field, key, method } => {
+            MethodTreatment::List { field, key, method } if self.guard.judges() => {
                 let mut admission = self.unjudged(&request)?;
                 let mut result = service.forward(request, &mut admission).await?;
                 if let Some(Value::Array(entries)) = result.get_mut(field) {
@@ -94,6 +86,10 @@ impl PolicyCheck {
                     });
                 }
                 Ok(result)
+            }
+            _ => {
+                let mut admission = self.unjudged(&request)?;
+                service.forward(request, &mut admission).await
             }
         }
     }
@@ -249,7 +245,7 @@ impl Drop for PolicyCheck {
     }
 }
 
-impl MethodKind {
+impl MethodTreatment {
     fn of(method: &str) -> Self {
         let list = |field, key, method| Self::List { field, key, method };
         match method {
