@@ -145,7 +145,7 @@ impl Admitted {
         params: Option<Value>,
     ) -> Option<Self> {
         let target = ToolId { server: server.clone(), tool: method.into() };
-        let is_unjudged = UNJUDGED.contains(&method);
+        let is_unjudged = UNJUDGED.contains(&method) || broker.is_idle;
         is_unjudged.then_some(Self {
             broker,
             target,
@@ -214,8 +214,8 @@ impl Admitted {
         }
     }
 
-    /// Remembers data that the server sent before the end of the request.
-    pub fn learn(&self, data: &Value) {
+    /// Remembers data from the server.
+    fn learn(&self, data: &Value) {
         if let Some(judged) = &self.judged
             && self.broker.policy().flow() != FlowMode::Off
         {

@@ -35,6 +35,8 @@ pub struct Broker {
     queues: ServerQueues,
     audit: Option<Arc<AuditWriter>>,
     telemetry: Telemetry,
+    /// Whether the policy has no rules, so that no request is judged.
+    pub(crate) is_idle: bool,
     pub(crate) upstream: Upstream,
 }
 
@@ -93,6 +95,7 @@ impl Broker {
     /// runtime.
     pub fn new(settings: BrokerSettings, observer: &Arc<dyn ServerObserver>) -> Arc<Self> {
         let BrokerSettings { policy, journal, no_journal, endpoints, .. } = settings;
+        let is_idle = policy.is_idle();
         let authorizer = CallAuthorizer::new(Policy::new(policy), journal, no_journal, endpoints);
         Arc::new(Self {
             catalog: settings.catalog,
@@ -102,6 +105,7 @@ impl Broker {
             queues: ServerQueues::new(settings.script_calls),
             audit: settings.audit.map(|options| Arc::new(AuditWriter::new(options))),
             telemetry: settings.telemetry,
+            is_idle,
             upstream: Upstream::start(Vec::new(), observer),
         })
     }

@@ -10,8 +10,11 @@ use toolgate_host::PassthroughGuard;
 use toolgate_mcp::{ErrorObject, codes, methods};
 use toolgate_upstream::{CallError, CallOptions, RequestError};
 
-use super::PassthroughService;
-use crate::{era::adapt_outcome, service::IncomingRequest};
+use super::{Admission, PassthroughService, connection::admit_unjudged};
+use crate::{
+    era::{Era, adapt_outcome},
+    service::IncomingRequest,
+};
 
 /// Decides on the requests of a connection's clients, and records them.
 #[derive(Debug)]
@@ -54,17 +57,28 @@ impl PolicyCheck {
     ) -> Result<Value, ErrorObject> {
         match MethodTreatment::of(&request.method) {
             MethodTreatment::Judged => self.judge(service, request).await,
-            MethodTreatment::Unrestricted => service.forward(request).await,
-            _ if !self.guard.judges() => service.forward(request).await,
-            MethodTreatment::ToolList => {
-                let mut result = service.forward(request).await?;
+            MethodTreatment::Listen => {
+                let mut admission = self.unjudged(&request)?;
+                admission.subscriptions = self.admit_resources(&mut request).await;
+                if service.connection.era() == Era::Modern {
+                    // The server gets them in one request.
+                    for (_, admitted) in std::mem::take(&mut admission.subscriptions) {
+                        admitted.end_unsent(Ok(&Value::Null));
+                    }
+                }
+                service.forward(request, &mut admission).await
+            }
+            MethodTreatment::ToolList if self.guard.judges() => {
+                let mut admission = self.unjudged(&request)?;
+                let mut result = service.forward(request, &mut admission).await?;
                 if let Some(Value::Array(tools)) = result.get_mut("tools") {
                     service.tools.filter(tools, &self.guard).await;
                 }
                 Ok(result)
             }
-            MethodTreatment::List { field, key, method } => {
-                let mut result = service.forward(request).await?;
+            MethodTreatment::List { field, key, method } if self.guard.judges() => {
+                let mut admission = self.unjudged(&request)?;
+                let mut result = service.forward(request, &mut admission).await?;
                 if let Some(Value::Array(entries)) = result.get_mut(field) {
                     entries.retain(|entry| {
                         let params = key.map(|key| json!({ key: entry.get(key) }));
@@ -73,9 +87,9 @@ impl PolicyCheck {
                 }
                 Ok(result)
             }
-            MethodTreatment::Listen => {
-                self.remove_denied_resources(&mut request).await;
-                service.forward(request).await
+            _ => {
+                let mut admission = self.unjudged(&request)?;
+                service.forward(request, &mut admission).await
             }
         }
     }
@@ -88,7 +102,10 @@ impl PolicyCheck {
         let (tool, arguments) = match self.target(service, &request).await {
             Ok(target) => target,
             // Without a policy, the server refuses what is not a valid request.
-            Err(_) if !self.guard.judges() => return service.forward(request).await,
+            Err(_) if !self.guard.judges() => {
+                let mut admission = self.unjudged(&request)?;
+                return service.forward(request, &mut admission).await;
+            }
             Err(error) => return Err(error),
         };
         let (era, method) = (request.era, request.method.clone());
@@ -100,10 +117,12 @@ impl PolicyCheck {
                 Err(error) => return adapt_outcome(era, &method, refusal(&method, &error)),
             },
         };
-        let outcome = service.forward(request).await;
+        let mut admission = Admission { request: admitted, subscriptions: Vec::new() };
+        let outcome = service.forward(request, &mut admission).await;
+        let admitted = admission.request;
         match &outcome {
+            _ if !admitted.is_open() => {}
             Ok(result) if result.get("resultType") == Some(&json!("input_required")) => {
-                admitted.learn(result);
                 self.add_waiting(continuation(&method, &arguments, Some(result)), admitted);
             }
             Ok(result) => admitted.end_unsent(Ok(result)),
@@ -176,25 +195,31 @@ impl PolicyCheck {
         admitted.map_err(|error| error.of_tool(&tool.id.tool))
     }
 
-    /// Removes the resources from `subscriptions/listen` that the client may not subscribe to. The
+    fn unjudged(&self, request: &IncomingRequest) -> Result<Admission, ErrorObject> {
+        let request = admit_unjudged(&self.guard, &request.method)?;
+        Ok(Admission { request, subscriptions: Vec::new() })
+    }
+
+    /// Admits the resources in `subscriptions/listen` one by one, and removes denied ones. The
     /// acknowledgement lists the others.
-    async fn remove_denied_resources(&self, request: &mut IncomingRequest) {
-        let Some(mut params) = request.params.take() else { return };
+    async fn admit_resources(&self, request: &mut IncomingRequest) -> Vec<(Value, Admitted)> {
+        let mut allowed = Vec::new();
+        let Some(mut params) = request.params.take() else { return allowed };
         let uris = params.pointer_mut("/notifications/resourceSubscriptions");
+        let broker = self.guard.broker();
         if let Some(Value::Array(uris)) = uris
             && let Some(tool) =
-                self.guard.broker().request_tool(self.guard.server(), methods::RESOURCES_SUBSCRIBE)
+                broker.request_tool(self.guard.server(), methods::RESOURCES_SUBSCRIBE)
         {
-            let mut allowed = Vec::new();
-            for uri in std::mem::take(uris) {
+            for uri in std::mem::take(uris).into_iter().filter(Value::is_string) {
                 if let Ok(admitted) = self.admit(&tool, &json!({ "uri": uri }), request).await {
-                    admitted.end_unsent(Ok(&Value::Null));
-                    allowed.push(uri);
+                    allowed.push((uri, admitted));
                 }
             }
-            *uris = allowed;
+            *uris = allowed.iter().map(|(uri, _)| uri.clone()).collect();
         }
         request.params = Some(params);
+        allowed
     }
 
     fn take_waiting(&self, state: Option<Fingerprint>) -> Option<Admitted> {

@@ -13,16 +13,14 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
-use toolgate_host::PassthroughGuard;
+use toolgate_broker::{RawChannel, SendPermit};
+use toolgate_host::{HostSettings, PassthroughGuard};
 use toolgate_mcp::{ErrorObject, JsonRpcRequest, JsonRpcResponse, meta};
 use toolgate_upstream::{
-    ConnectionClient, ConnectionHandler, InputRequest, RawRequest, RelatedRequest,
+    ConnectionClient, ConnectionHandler, InputRequest, RawRequest, RelatedRequest, RequestError,
 };
 
-use super::{
-    PassthroughFactory,
-    connection::{ServerConnection, ServerConnector},
-};
+use super::{PassthroughFactory, connection::ServerConnector};
 use crate::{
     channel::{ClientChannel, MessageSink, PendingInputRequests},
     era::Era,
@@ -143,13 +141,13 @@ impl ServerConnector for Server {
         _era: Era,
         _client: ConnectionClient,
         handler: Arc<dyn ConnectionHandler>,
-    ) -> BoxFuture<'_, Result<Arc<dyn ServerConnection>, ErrorObject>> {
+    ) -> BoxFuture<'_, Result<Arc<dyn RawChannel>, ErrorObject>> {
         *self.handler.lock() = Some(handler);
-        Box::pin(std::future::ready(Ok(Arc::new(self.clone()) as Arc<dyn ServerConnection>)))
+        Box::pin(std::future::ready(Ok(Arc::new(self.clone()) as Arc<dyn RawChannel>)))
     }
 }
 
-impl ServerConnection for Server {
+impl RawChannel for Server {
     fn era(&self) -> Era {
         self.era
     }
@@ -158,13 +156,22 @@ impl ServerConnection for Server {
         &self.info
     }
 
-    fn request(&self, request: RawRequest) -> BoxFuture<'_, Result<Value, ErrorObject>> {
-        Box::pin(self.answer(request))
+    fn request(
+        &self,
+        _permit: SendPermit,
+        request: RawRequest,
+    ) -> BoxFuture<'_, Result<Value, RequestError>> {
+        Box::pin(async move { self.answer(request).await.map_err(RequestError::Refused) })
     }
 
-    fn notify<'a>(&'a self, method: &'a str, params: Option<Value>) -> BoxFuture<'a, ()> {
+    fn notify<'a>(
+        &'a self,
+        _permit: SendPermit,
+        method: &'a str,
+        params: Option<Value>,
+    ) -> BoxFuture<'a, Result<(), RequestError>> {
         self.received.lock().push((method.to_owned(), params));
-        Box::pin(std::future::ready(()))
+        Box::pin(std::future::ready(Ok(())))
     }
 
     fn closed(&self) -> BoxFuture<'_, ()> {
@@ -259,6 +266,9 @@ async fn open_guarded(
     let client =
         ClientInfo { caller: AuthenticatedClient::local(), era, info, capabilities, channel };
     let server = Arc::new(server.clone());
+    let settings = HostSettings::new(Vec::new());
+    let unguarded = || Arc::new(PassthroughGuard::new(&settings, &"s".into()));
+    let guard = guard.unwrap_or_else(unguarded);
     PassthroughFactory { server, guard }.open(client).await.unwrap()
 }
 

@@ -5,18 +5,19 @@ use std::{collections::HashMap, sync::Arc};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, watch};
 use tokio_util::sync::CancellationToken;
+use toolgate_broker::RawChannel;
 use toolgate_catalog::{Definition, Fingerprint, read_list};
 use toolgate_host::PassthroughGuard;
 use toolgate_mcp::methods;
 use toolgate_upstream::RawRequest;
 
-use super::connection::ServerConnection;
+use super::connection;
 
 /// The server's tool list. It is read when it is first needed, and again after each change.
 #[derive(Debug)]
 pub(crate) struct ToolList {
-    connection: Arc<dyn ServerConnection>,
-    guard: Option<Arc<PassthroughGuard>>,
+    connection: Arc<dyn RawChannel>,
+    guard: Arc<PassthroughGuard>,
     cache: Mutex<Option<CachedTools>>,
     changes: parking_lot::Mutex<watch::Receiver<u64>>,
 }
@@ -37,8 +38,8 @@ const MAX_VERDICTS: usize = 20_000;
 
 impl ToolList {
     pub(crate) fn new(
-        connection: Arc<dyn ServerConnection>,
-        guard: Option<Arc<PassthroughGuard>>,
+        connection: Arc<dyn RawChannel>,
+        guard: Arc<PassthroughGuard>,
         changes: watch::Receiver<u64>,
     ) -> Self {
         let changes = parking_lot::Mutex::new(changes);
@@ -76,7 +77,7 @@ impl ToolList {
             *cache = None;
         }
         if cache.is_none() {
-            *cache = Some(CachedTools::new(self.read().await, self.guard.as_deref()));
+            *cache = Some(CachedTools::new(self.read().await, &self.guard));
         }
         cache.get_or_insert_default()
     }
@@ -93,7 +94,8 @@ impl ToolList {
                 params: Some(params),
                 cancel: CancellationToken::new(),
             };
-            let Ok(mut page) = self.connection.request(request).await else { return tools };
+            let page = connection::send_unjudged(&self.guard, &*self.connection, request).await;
+            let Ok(mut page) = page else { return tools };
             if let Some(Value::Array(entries)) = page.get_mut("tools").map(Value::take) {
                 tools.extend(entries);
             }
@@ -107,9 +109,9 @@ impl ToolList {
 }
 
 impl CachedTools {
-    fn new(tools: Vec<Value>, guard: Option<&PassthroughGuard>) -> Self {
+    fn new(tools: Vec<Value>, guard: &PassthroughGuard) -> Self {
         let mut cached = Self::default();
-        if let Some(guard) = guard.filter(|guard| guard.judges()) {
+        if guard.judges() {
             // The whole list at once: only so the guard can tell which tools of a known server are new.
             let (mut definitions, _) = read_list(&tools);
             let hidden = definitions.iter().map(|definition| (definition.fingerprint(), false));
