@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use toolgate_catalog::{Fingerprint, Tool};
 use toolgate_policy::{Decision, Verdict};
 use toolgate_store::{AuditLog, AuditRecord};
-use toolgate_telemetry::{CallEnd, CallSpan, Telemetry};
+use toolgate_telemetry::{CallSpan, CallSpanEnd, Telemetry};
 use toolgate_upstream::{CallError, Redactor};
 
 use crate::{approval, authorize::Permit, context::CallContext, error::BrokerError};
@@ -271,7 +271,7 @@ impl CallAudit {
                 (Some(Verdict::Ask), None, _) => Some("deny"),
                 _ => None,
             };
-            span.end(&CallEnd {
+            span.end(&CallSpanEnd {
                 verdict: self.verdict.unwrap_or(Verdict::Deny).as_str(),
                 rule: &record.rule,
                 outcome: outcome.name(),

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolgate_catalog::ToolId;
-use toolgate_flow::{Label, LabelSet, Memory, Origin, Trace};
+use toolgate_flow::{DataOrigin, Label, LabelSet, Memory, Trace};
 use toolgate_policy::{Contact, Evidence, Flow, FlowMode};
 
 use crate::context::CallContext;
@@ -232,7 +232,7 @@ impl ResultMemory {
     ) {
         let number = self.next();
         let labels = *labels;
-        let origin = Origin::new(number, &*tool.tool).with_labels(labels);
+        let origin = DataOrigin::new(number, &*tool.tool).with_labels(labels);
         self.memory.learn(origin, result);
         let past = PastResult { number, tool: tool.clone(), labels, run, run_call };
         match self.touched.iter_mut().find(|known| known.tool == past.tool && known.run == past.run)

@@ -6,7 +6,9 @@ use std::{
     sync::Arc,
 };
 
-use jsonschema::{PatternOptions, ValidationError, Validator, paths::LocationSegment};
+use jsonschema::{
+    PatternOptions, Retrieve, Uri, ValidationError, Validator, paths::LocationSegment,
+};
 use parking_lot::Mutex;
 use serde_json::Value;
 use thiserror::Error;
@@ -110,6 +112,18 @@ impl Uncheckable {
     }
 }
 
+/// Fetches nothing, whatever a schema refers to.
+struct NoRetrieval;
+
+impl Retrieve for NoRetrieval {
+    fn retrieve(
+        &self,
+        uri: &Uri<String>,
+    ) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
+        Err(format!("{uri} is not fetched").into())
+    }
+}
+
 /// Uses the draft that the schema declares, or 2020-12. Fetches nothing.
 fn compile(schema: &Value) -> Result<Validator, String> {
     let patterns = PatternOptions::fancy_regex()
@@ -118,7 +132,7 @@ fn compile(schema: &Value) -> Result<Validator, String> {
         .size_limit(4 * 1024 * 1024)
         .dfa_size_limit(4 * 1024 * 1024);
     jsonschema::options()
-        .offline()
+        .with_retriever(NoRetrieval)
         .with_pattern_options(patterns)
         .build(schema)
         .map_err(|error| shorten(&error.to_string()))
@@ -193,7 +207,7 @@ impl fmt::Debug for Validators {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use toolgate_catalog::{Catalog, Definition, ServerEntry};
+    use toolgate_catalog::{Catalog, CatalogServer, Definition};
 
     use super::*;
     use crate::BrokerError;
@@ -201,7 +215,7 @@ mod tests {
     fn tool(schema: &Value) -> Tool {
         let definition =
             Definition::from_value(&json!({"name": "make", "inputSchema": schema})).unwrap();
-        let mut catalog = Catalog::new([ServerEntry::named("shop")]);
+        let mut catalog = Catalog::new([CatalogServer::named("shop")]);
         catalog.replace_server(&"shop".into(), vec![definition]);
         catalog.resolve("shop_make").unwrap().clone()
     }

@@ -1,4 +1,4 @@
-//! All known tools, and the names they go by.
+//! All known tools by their exposed names.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -8,7 +8,7 @@ use std::{
 use crate::{
     definition::Definition,
     identity::{ExposedName, ServerName, ToolId},
-    names::{self, Wish},
+    names::{self, PreferredName},
 };
 
 /// Every tool of every server, found by its exposed name.
@@ -19,19 +19,19 @@ use crate::{
 pub struct Catalog {
     servers: Vec<ServerTools>,
     positions: HashMap<ServerName, usize>,
-    /// Who would like which plain name. More than one: all of them get a hash.
-    wishes: HashMap<String, BTreeSet<ToolId>>,
+    /// The tools that prefer each plain name. If there are several, each of them gets a hash.
+    claims: HashMap<String, BTreeSet<ToolId>>,
     by_name: HashMap<ExposedName, ToolId>,
 }
 
-/// A server as the catalogue needs to know it.
+/// The settings of a server that the catalog needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ServerEntry {
+pub struct CatalogServer {
     /// Its name in the configuration.
     pub name: ServerName,
-    /// Stands in for the server's name in its tools' names; may be empty.
+    /// Replaces the server's name in the names of its tools; may be empty.
     pub prefix: Option<String>,
-    /// What it is for, from the configuration.
+    /// The description in the configuration.
     pub description: Option<String>,
     /// Whether its tools are deferred, whatever the threshold says.
     pub defer_loading: Option<bool>,
@@ -39,37 +39,37 @@ pub struct ServerEntry {
     pub defer_tools: HashMap<String, bool>,
 }
 
-/// A tool with its name.
+/// A tool and its exposed name.
 #[derive(Debug, Clone)]
 pub struct Tool {
     /// The identity.
     pub id: ToolId,
-    /// The one name.
+    /// The exposed name.
     pub name: ExposedName,
-    /// Stands in for the server's name in the names that it could have.
+    /// Replaces the server's name in its exposed name.
     pub prefix: Option<Arc<str>>,
-    /// What its server says of it.
+    /// The definition that its server sent.
     pub definition: Arc<Definition>,
 }
 
-/// What a replacement changed.
+/// The effect of a change to the catalog.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Replaced {
     /// Whether the server's own tools differ from before.
     pub changed: bool,
-    /// Other servers, some of whose tools have another name now.
+    /// Other servers with tools that were renamed.
     pub renamed: BTreeSet<ServerName>,
 }
 
 #[derive(Debug, Clone)]
 struct ServerTools {
-    entry: ServerEntry,
+    entry: CatalogServer,
     /// In the order the server listed them.
     tools: Vec<Tool>,
     by_tool: HashMap<Arc<str>, usize>,
 }
 
-impl ServerEntry {
+impl CatalogServer {
     /// A server with nothing set but its name.
     pub fn named(name: impl Into<ServerName>) -> Self {
         Self {
@@ -96,14 +96,14 @@ impl ServerEntry {
 }
 
 impl Tool {
-    /// A tool where no other one is that could want its name.
+    /// A tool outside of a catalog: no other tool can prefer its name.
     pub fn alone(
         server: &ServerName,
         prefix: Option<Arc<str>>,
         definition: Arc<Definition>,
     ) -> Self {
         let id = ToolId::new(server.clone(), Arc::clone(definition.name()));
-        let name = Wish::of(&id, prefix.as_deref()).grant(&id, false);
+        let name = PreferredName::of(&id, prefix.as_deref()).assign(&id, false);
         Self { id, name, prefix, definition }
     }
 
@@ -122,7 +122,7 @@ impl Tool {
 
 impl Catalog {
     /// A catalogue of servers whose tools are not known yet. Their order is that of every listing.
-    pub fn new(servers: impl IntoIterator<Item = ServerEntry>) -> Self {
+    pub fn new(servers: impl IntoIterator<Item = CatalogServer>) -> Self {
         let mut catalog = Self::default();
         for entry in servers {
             catalog.add_server(entry);
@@ -132,7 +132,7 @@ impl Catalog {
 
     /// Adds a server at the end, whose tools are not known yet. A name that is taken stays with who
     /// has it; says whether it was added.
-    pub fn add_server(&mut self, entry: ServerEntry) -> bool {
+    pub fn add_server(&mut self, entry: CatalogServer) -> bool {
         if self.positions.contains_key(&entry.name) {
             return false;
         }
@@ -153,7 +153,7 @@ impl Catalog {
         replaced
     }
 
-    /// Puts `definitions` in the place of the server's tools. An unknown server changes nothing.
+    /// Puts `definitions` in the position of the server's tools. An unknown server changes nothing.
     pub fn replace_server(
         &mut self,
         server: &ServerName,
@@ -171,39 +171,38 @@ impl Catalog {
         let mut touched: HashSet<String> = HashSet::new();
         for tool in &old {
             self.by_name.remove(&tool.name);
-            let wish = Wish::of(&tool.id, prefix.as_deref());
-            if let Some(wishers) = self.wishes.get_mut(&wish.plain) {
-                wishers.remove(&tool.id);
-                if wishers.is_empty() {
-                    self.wishes.remove(&wish.plain);
+            let preferred = PreferredName::of(&tool.id, prefix.as_deref());
+            if let Some(claimants) = self.claims.get_mut(&preferred.plain) {
+                claimants.remove(&tool.id);
+                if claimants.is_empty() {
+                    self.claims.remove(&preferred.plain);
                 }
             }
-            touched.insert(wish.plain);
+            touched.insert(preferred.plain);
         }
         let mut tools = Vec::with_capacity(definitions.len());
         let shared: Option<Arc<str>> = prefix.as_deref().map(Into::into);
         for definition in definitions {
             let id = ToolId { server: server.clone(), tool: Arc::clone(definition.name()) };
-            let wish = Wish::of(&id, prefix.as_deref());
-            self.wishes.entry(wish.plain.clone()).or_default().insert(id.clone());
-            touched.insert(wish.plain);
-            // The name is given below, once everybody's wishes are known.
+            let preferred = PreferredName::of(&id, prefix.as_deref());
+            self.claims.entry(preferred.plain.clone()).or_default().insert(id.clone());
+            touched.insert(preferred.plain);
+            // The name is assigned below, when all claims are known.
             let name = ExposedName::new("");
             let prefix = shared.clone();
             tools.push(Tool { id, name, prefix, definition: Arc::new(definition) });
         }
-        let held = &mut self.servers[position];
-        held.by_tool = tools
+        let listed = &mut self.servers[position];
+        listed.by_tool = tools
             .iter()
             .enumerate()
             .map(|(index, tool)| (Arc::clone(&tool.id.tool), index))
             .collect();
-        held.tools = tools;
+        listed.tools = tools;
         Replaced { changed: true, renamed: self.name_again(server, touched) }
     }
 
-    /// Gives names to all who wish for one of `plain_names`, and says which other servers that
-    /// touched.
+    /// Assigns names to all tools that prefer one of `plain_names`. Returns the other servers that this changed.
     fn name_again(
         &mut self,
         server: &ServerName,
@@ -214,21 +213,21 @@ impl Catalog {
         let mut plain_names: Vec<String> = plain_names.into_iter().collect();
         plain_names.sort_unstable();
         for plain in plain_names {
-            let Some(wishers) = self.wishes.get(&plain).cloned() else { continue };
-            let contested = wishers.len() > 1;
-            for id in wishers {
+            let Some(claimants) = self.claims.get(&plain).cloned() else { continue };
+            let contested = claimants.len() > 1;
+            for id in claimants {
                 let position = self.positions[&id.server];
                 let prefix = self.servers[position].entry.prefix.as_deref();
-                let wish = Wish::of(&id, prefix);
-                let mut name = wish.grant(&id, contested);
+                let preferred = PreferredName::of(&id, prefix);
+                let mut name = preferred.assign(&id, contested);
                 let mut attempt = 0;
                 while self.by_name.get(&name).is_some_and(|owner| *owner != id) {
                     attempt += 1;
-                    name = wish.hashed(&id, attempt);
+                    name = preferred.hashed(&id, attempt);
                 }
-                let held = &mut self.servers[position];
-                let Some(&index) = held.by_tool.get(&id.tool) else { continue };
-                let tool = &mut held.tools[index];
+                let listed = &mut self.servers[position];
+                let Some(&index) = listed.by_tool.get(&id.tool) else { continue };
+                let tool = &mut listed.tools[index];
                 if tool.name == name {
                     continue;
                 }
@@ -252,17 +251,17 @@ impl Catalog {
 
     /// The tool of this identity.
     pub fn by_id(&self, id: &ToolId) -> Option<&Tool> {
-        let held = &self.servers[*self.positions.get(&id.server)?];
-        held.tools.get(*held.by_tool.get(&id.tool)?)
+        let listed = &self.servers[*self.positions.get(&id.server)?];
+        listed.tools.get(*listed.by_tool.get(&id.tool)?)
     }
 
     /// The servers, in the order of the configuration.
-    pub fn servers(&self) -> impl Iterator<Item = &ServerEntry> {
-        self.servers.iter().map(|held| &held.entry)
+    pub fn servers(&self) -> impl Iterator<Item = &CatalogServer> {
+        self.servers.iter().map(|listed| &listed.entry)
     }
 
     /// One server.
-    pub fn server(&self, name: &str) -> Option<&ServerEntry> {
+    pub fn server(&self, name: &str) -> Option<&CatalogServer> {
         self.positions.get(name).map(|position| &self.servers[*position].entry)
     }
 
@@ -273,7 +272,7 @@ impl Catalog {
 
     /// All tools, by server and in each server's order.
     pub fn tools(&self) -> impl Iterator<Item = &Tool> {
-        self.servers.iter().flat_map(|held| &held.tools)
+        self.servers.iter().flat_map(|listed| &listed.tools)
     }
 
     /// How many tools there are.
@@ -311,8 +310,8 @@ mod tests {
         catalog.tools().map(|tool| tool.name.as_str()).collect()
     }
 
-    fn unprefixed(name: &str) -> ServerEntry {
-        ServerEntry { prefix: Some(String::new()), ..ServerEntry::named(name) }
+    fn unprefixed(name: &str) -> CatalogServer {
+        CatalogServer { prefix: Some(String::new()), ..CatalogServer::named(name) }
     }
 
     #[test]
@@ -335,7 +334,7 @@ mod tests {
 
     #[test]
     fn two_spellings_of_one_name_in_a_server_stay_apart() {
-        let mut catalog = Catalog::new([ServerEntry::named("s")]);
+        let mut catalog = Catalog::new([CatalogServer::named("s")]);
         catalog.replace_server(&"s".into(), definitions(&["get-item", "get_item", "s"]));
         let given = names(&catalog);
         assert!(given[0].starts_with("s_get_item_") && given[1].starts_with("s_get_item_"));
@@ -355,7 +354,7 @@ mod tests {
 
     #[test]
     fn the_same_content_changes_nothing() {
-        let mut catalog = Catalog::new([ServerEntry::named("s")]);
+        let mut catalog = Catalog::new([CatalogServer::named("s")]);
         assert!(catalog.replace_server(&"s".into(), definitions(&["a"])).changed);
         assert!(!catalog.replace_server(&"s".into(), definitions(&["a"])).changed);
         assert!(!catalog.replace_server(&"unknown".into(), definitions(&["a"])).changed);
@@ -363,9 +362,9 @@ mod tests {
 
     #[test]
     fn servers_come_and_go() {
-        let mut catalog = Catalog::new(["a", "b"].map(ServerEntry::named));
+        let mut catalog = Catalog::new(["a", "b"].map(CatalogServer::named));
         assert!(catalog.add_server(unprefixed("c")));
-        assert!(!catalog.add_server(ServerEntry::named("a")), "the name is taken");
+        assert!(!catalog.add_server(CatalogServer::named("a")), "the name is taken");
         for server in ["a", "b", "c"] {
             catalog.replace_server(&server.into(), definitions(&["run"]));
         }
@@ -381,9 +380,9 @@ mod tests {
 
     #[test]
     fn a_name_tells_whose_it_may_be() {
-        assert!(ServerEntry::named("my-crm").may_own("my_crm_find"));
-        assert!(!ServerEntry::named("my-crm").may_own("my_crmfind"));
-        assert!(ServerEntry::named("1st").may_own("_1st_find"));
+        assert!(CatalogServer::named("my-crm").may_own("my_crm_find"));
+        assert!(!CatalogServer::named("my-crm").may_own("my_crmfind"));
+        assert!(CatalogServer::named("1st").may_own("_1st_find"));
         assert!(!unprefixed("crm").may_own("crm_find"));
     }
 
@@ -405,7 +404,7 @@ mod tests {
             .map(|index| format!("and-a-tool-whose-name-goes-on-and-on-{index:02}"))
             .collect();
         let long: Vec<&str> = long.iter().map(String::as_str).collect();
-        let mut catalog = Catalog::new([ServerEntry::named(server)]);
+        let mut catalog = Catalog::new([CatalogServer::named(server)]);
         catalog.replace_server(&server.into(), definitions(&long));
         let given: HashSet<&str> = names(&catalog).into_iter().collect();
         assert_eq!(given.len(), 11);
@@ -419,7 +418,7 @@ mod tests {
             steps in proptest::collection::vec((0..3_usize, proptest::collection::vec("[ab_-]{1,3}", 0..5)), 1..12)
         ) {
             let servers = ["a", "a_b", "b"];
-            let mut grown = Catalog::new(servers.map(ServerEntry::named));
+            let mut grown = Catalog::new(servers.map(CatalogServer::named));
             let mut last: HashMap<usize, Vec<String>> = HashMap::new();
             for (server, mut tools) in steps {
                 tools.sort();
@@ -428,7 +427,7 @@ mod tests {
                 grown.replace_server(&servers[server].into(), wanted);
                 last.insert(server, tools);
             }
-            let mut fresh = Catalog::new(servers.map(ServerEntry::named));
+            let mut fresh = Catalog::new(servers.map(CatalogServer::named));
             for server in [2, 0, 1] {
                 if let Some(tools) = last.get(&server) {
                     let wanted = tools.iter().map(|name| definition(name)).collect();

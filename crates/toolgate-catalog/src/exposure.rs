@@ -1,15 +1,15 @@
-//! What a session is shown, and why.
+//! The tools that a session lists, and the reason.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    catalog::{Catalog, ServerEntry, Tool},
+    catalog::{Catalog, CatalogServer, Tool},
     cost::CostUnit,
 };
 
-/// What was asked for.
+/// The mode in the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RequestedMode {
@@ -250,7 +250,7 @@ impl Exposure {
     }
 
     /// Whether a tool's definition is in the model's context from the start.
-    pub fn loads(&self, tool: &Tool, server: &ServerEntry) -> bool {
+    pub fn loads(&self, tool: &Tool, server: &CatalogServer) -> bool {
         if self.forced_direct {
             return true;
         }
@@ -343,7 +343,7 @@ mod tests {
     use super::*;
     use crate::definition::Definition;
 
-    fn catalog(entries: Vec<ServerEntry>, tools_each: usize) -> Catalog {
+    fn catalog(entries: Vec<CatalogServer>, tools_each: usize) -> Catalog {
         let names: Vec<_> = entries.iter().map(|entry| entry.name.clone()).collect();
         let mut catalog = Catalog::new(entries);
         for name in names {
@@ -367,7 +367,7 @@ mod tests {
 
     #[test]
     fn a_small_set_is_shown_directly() {
-        let catalog = catalog(vec![ServerEntry::named("s")], 3);
+        let catalog = catalog(vec![CatalogServer::named("s")], 3);
         let exposure = decide(&catalog, &ExposureSettings::default(), 0);
         assert_eq!(exposure.kind, ExposureKind::Direct);
         assert_eq!(loaded(&exposure, &catalog), 3);
@@ -376,7 +376,7 @@ mod tests {
 
     #[test]
     fn each_threshold_defers() {
-        let catalog = catalog(vec![ServerEntry::named("s")], 20);
+        let catalog = catalog(vec![CatalogServer::named("s")], 20);
         let settings = ExposureSettings::default();
         let reasons: Vec<String> = [
             ExposureSettings { context_window: 1_000, ..settings.clone() },
@@ -410,10 +410,10 @@ mod tests {
 
     #[test]
     fn a_tools_setting_beats_its_servers_which_beats_the_threshold() {
-        let mut entry = ServerEntry::named("s");
+        let mut entry = CatalogServer::named("s");
         entry.defer_loading = Some(true);
         entry.defer_tools.insert("tool_1".into(), false);
-        let catalog = catalog(vec![entry, ServerEntry::named("other")], 3);
+        let catalog = catalog(vec![entry, CatalogServer::named("other")], 3);
 
         let small = decide(&catalog, &ExposureSettings::default(), 0);
         assert_eq!(small.kind, ExposureKind::Direct);

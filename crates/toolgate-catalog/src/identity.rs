@@ -1,4 +1,4 @@
-//! Who a server and a tool are.
+//! The names of servers and tools.
 
 use std::{borrow::Borrow, fmt, sync::Arc};
 

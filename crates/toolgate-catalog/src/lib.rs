@@ -1,19 +1,19 @@
-//! What toolgate knows of tools, without touching anything.
+//! All tools that are known: their identities, names, definitions and cost.
 //!
-//! This room is pure: no file, no socket, no clock. It answers four questions.
+//! This crate uses no files, no network and no clock. It answers four questions.
 //!
 //! - **Which tool is meant?** [`ToolId`] is a server's name and the tool's own name. The one name
 //!   that search returns, `call_tool` takes and a script uses is its [`ExposedName`], given out by
 //!   the [`Catalog`].
-//! - **What did the server say of it?** A [`Definition`] keeps the JSON as it was sent, fields that
+//! - **What did the server send?** A [`Definition`] keeps the JSON as it was sent, fields that
 //!   no SDK knows included.
 //! - **What does it cost a context window?** [`TokenCounter`].
-//! - **What is a session shown, and why?** [`decide`] gives an [`Exposure`] with its [`Reason`].
+//! - **Which tools does a session list, and why?** [`decide`] gives an [`Exposure`] with its [`Reason`].
 //!
 //! ```
-//! use toolgate_catalog::{Catalog, Definition, ServerEntry};
+//! use toolgate_catalog::{Catalog, Definition, CatalogServer};
 //!
-//! let mut catalog = Catalog::new([ServerEntry::named("github")]);
+//! let mut catalog = Catalog::new([CatalogServer::named("github")]);
 //! let definition = Definition::from_value(&serde_json::json!({
 //!     "name": "create-issue",
 //!     "description": "Opens an issue.",
@@ -33,7 +33,7 @@ mod names;
 mod nearest;
 mod signature;
 
-pub use catalog::{Catalog, Replaced, ServerEntry, Tool};
+pub use catalog::{Catalog, CatalogServer, Replaced, Tool};
 pub use cost::{CostUnit, TokenCounter};
 pub use definition::{
     Definition, Fingerprint, MAX_DEFINITION_BYTES, Malformed, NotAFingerprint, Rejected, read_list,
@@ -43,6 +43,6 @@ pub use exposure::{
     RequestedMode, decide, grouped,
 };
 pub use identity::{ExposedName, ServerName, ToolId};
-pub use names::{HOST_TOOL_NAMES, MAX_NAME_CHARACTERS, expose, possible_names, wished_name};
+pub use names::{HOST_TOOL_NAMES, MAX_NAME_CHARACTERS, expose, possible_names, preferred_name};
 pub use nearest::nearest;
 pub use signature::signature;

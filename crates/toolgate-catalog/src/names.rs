@@ -1,4 +1,4 @@
-//! How a tool gets its exposed name.
+//! The assignment of exposed names to tools.
 //!
 //! The name is a function of the identity alone, as long as no other tool wants the same one.
 //! Where two do, *both* get a hash: if the first to come kept the plain name, a restart in another
@@ -30,54 +30,53 @@ const HASH_CHARACTERS: usize = 8;
 /// The names of all that is there, in its order: each with the prefix that stands for its server,
 /// where one is set. Whatever is not a tool but is named like one gets its names here.
 pub fn expose<'a>(all: impl IntoIterator<Item = (ToolId, Option<&'a str>)>) -> Vec<ExposedName> {
-    let wishes: Vec<(ToolId, Wish)> = all
+    let claims: Vec<(ToolId, PreferredName)> = all
         .into_iter()
         .map(|(id, prefix)| {
-            let wish = Wish::of(&id, prefix);
-            (id, wish)
+            let preferred = PreferredName::of(&id, prefix);
+            (id, preferred)
         })
         .collect();
     // Sorted, so that the outcome does not depend on who came first.
-    let mut places_by_name: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (place, (_, wish)) in wishes.iter().enumerate() {
-        places_by_name.entry(&wish.plain).or_default().push(place);
+    let mut positions_by_name: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (position, (_, preferred)) in claims.iter().enumerate() {
+        positions_by_name.entry(&preferred.plain).or_default().push(position);
     }
     let mut taken: HashSet<ExposedName> = HashSet::new();
-    let mut names = vec![ExposedName::new(""); wishes.len()];
-    for mut places in places_by_name.into_values() {
-        places.sort_by(|left, right| wishes[*left].0.cmp(&wishes[*right].0));
-        let contested = places.len() > 1;
-        for place in places {
-            let (id, wish) = &wishes[place];
-            let mut name = wish.grant(id, contested);
+    let mut names = vec![ExposedName::new(""); claims.len()];
+    for mut positions in positions_by_name.into_values() {
+        positions.sort_by(|left, right| claims[*left].0.cmp(&claims[*right].0));
+        let contested = positions.len() > 1;
+        for position in positions {
+            let (id, preferred) = &claims[position];
+            let mut name = preferred.assign(id, contested);
             let mut attempt = 0;
             while !taken.insert(name.clone()) {
                 attempt += 1;
-                name = wish.hashed(id, attempt);
+                name = preferred.hashed(id, attempt);
             }
-            names[place] = name;
+            names[position] = name;
         }
     }
     names
 }
 
-/// The exposed name that a tool has unless another one wants it too; `prefix` stands for the server's
-/// name where it is set.
-pub fn wished_name(id: &ToolId, prefix: Option<&str>) -> String {
-    Wish::of(id, prefix).grant(id, false).to_string()
+/// The exposed name that a tool has unless another one prefers it too. `prefix` replaces the server's name if it is set.
+pub fn preferred_name(id: &ToolId, prefix: Option<&str>) -> String {
+    PreferredName::of(id, prefix).assign(id, false).to_string()
 }
 
 /// The names that a tool may get: the plain one, also where it is too long to be given, and the one
 /// with a hash. Which of them it has depends on what other servers list.
 pub fn possible_names(id: &ToolId, prefix: Option<&str>) -> [String; 2] {
-    let wish = Wish::of(id, prefix);
-    let hashed = wish.hashed(id, 0).to_string();
-    [wish.plain, hashed]
+    let preferred = PreferredName::of(id, prefix);
+    let hashed = preferred.hashed(id, 0).to_string();
+    [preferred.plain, hashed]
 }
 
-/// The name that an identity would like to have.
+/// The name that a tool gets unless another one prefers it too.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Wish {
+pub(crate) struct PreferredName {
     /// Identifier characters only; may be longer than allowed.
     pub(crate) plain: String,
     /// Set where the plain name cannot stand for the identity: it was cut, nothing readable is
@@ -85,8 +84,8 @@ pub(crate) struct Wish {
     pub(crate) needs_hash: bool,
 }
 
-impl Wish {
-    /// `server_tool`, with `prefix` in the server's place where one is set.
+impl PreferredName {
+    /// `server_tool`, with `prefix` in the server's position where one is set.
     pub(crate) fn of(id: &ToolId, prefix: Option<&str>) -> Self {
         let server = identifier_characters(prefix.unwrap_or(id.server.as_str()));
         let tool = identifier_characters(&id.tool);
@@ -104,8 +103,8 @@ impl Wish {
         Self { plain, needs_hash }
     }
 
-    /// The name for the identity; `contested` where another identity has the same wish.
-    pub(crate) fn grant(&self, id: &ToolId, contested: bool) -> ExposedName {
+    /// The name for the identity; `contested` where another identity has the same preferred.
+    pub(crate) fn assign(&self, id: &ToolId, contested: bool) -> ExposedName {
         if contested || self.needs_hash {
             self.hashed(id, 0)
         } else {
@@ -236,7 +235,7 @@ mod tests {
 
     fn name(server: &str, tool: &str, prefix: Option<&str>) -> String {
         let id = ToolId::new(server, tool);
-        Wish::of(&id, prefix).grant(&id, false).to_string()
+        PreferredName::of(&id, prefix).assign(&id, false).to_string()
     }
 
     #[test]
@@ -286,9 +285,9 @@ mod tests {
         };
         let names = exposed(&ids);
         assert_eq!(names[4].as_str(), "one");
-        let entries = ["a", "b", "c"].map(|name| crate::ServerEntry {
+        let entries = ["a", "b", "c"].map(|name| crate::CatalogServer {
             prefix: Some(String::new()),
-            ..crate::ServerEntry::named(name)
+            ..crate::CatalogServer::named(name)
         });
         let mut catalog = crate::Catalog::new(entries);
         for server in ["a", "b", "c"] {
@@ -312,7 +311,7 @@ mod tests {
 
     #[test]
     fn the_keyword_table_is_sorted() {
-        // `binary_search` needs it, and a new word is easily put in the wrong place.
+        // `binary_search` needs it, and a new word is easily put in the wrong position.
         assert!(is_keyword("False") && is_keyword("yield") && is_keyword("as"));
         assert!(!is_keyword("list"));
     }

@@ -10,7 +10,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use toolgate_flow::{Memory, Origin};
+use toolgate_flow::{DataOrigin, Memory};
 
 const BASE: usize = 200_000;
 const TIMES: [usize; 3] = [1, 4, 16];
@@ -26,11 +26,11 @@ fn main() {
     let mut learnt = vec![Vec::new(); TIMES.len()];
     let mut traced = vec![Vec::new(); TIMES.len()];
     let mut known = Memory::default();
-    known.learn(Origin::new(1, "t"), &rows(1_000_000, 7));
+    known.learn(DataOrigin::new(1, "t"), &rows(1_000_000, 7));
     for _ in 0..ROUNDS {
         for at in 0..TIMES.len() {
             let mut memory = Memory::default();
-            learnt[at].push(timed(|| memory.learn(Origin::new(1, "t"), &inputs[at])));
+            learnt[at].push(timed(|| memory.learn(DataOrigin::new(1, "t"), &inputs[at])));
             traced[at].push(timed(|| drop(known.trace("t", &arguments[at]))));
         }
     }
@@ -57,7 +57,7 @@ fn main() {
         while seen < megabytes * 1_000_000 {
             let result = rows(200_000, seen);
             seen += result.to_string().len();
-            memory.learn(Origin::new(seen as u64, "t"), &result);
+            memory.learn(DataOrigin::new(seen as u64, "t"), &result);
         }
         println!("after {megabytes:>3} MB of results: {} MB resident", resident());
     }

@@ -4,7 +4,7 @@
 
 use divan::{Bencher, counter::BytesCount};
 use serde_json::{Value, json};
-use toolgate_flow::{Memory, Origin};
+use toolgate_flow::{DataOrigin, Memory};
 
 fn main() {
     divan::main();
@@ -22,7 +22,7 @@ fn learn(bencher: Bencher<'_, '_>, bytes: usize) {
     let result = rows(bytes);
     bencher.counter(BytesCount::new(result.to_string().len())).bench_local(|| {
         let mut memory = Memory::default();
-        memory.learn(Origin::new(1, "t"), &result);
+        memory.learn(DataOrigin::new(1, "t"), &result);
         memory
     });
 }
@@ -30,7 +30,7 @@ fn learn(bencher: Bencher<'_, '_>, bytes: usize) {
 #[divan::bench(args = SIZES)]
 fn trace(bencher: Bencher<'_, '_>, bytes: usize) {
     let mut memory = Memory::default();
-    memory.learn(Origin::new(1, "t"), &rows(1_000_000));
+    memory.learn(DataOrigin::new(1, "t"), &rows(1_000_000));
     let arguments = json!({ "text": rows(bytes).to_string() });
     bencher.counter(BytesCount::new(bytes)).bench_local(|| memory.trace("t", &arguments));
 }

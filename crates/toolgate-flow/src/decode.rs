@@ -1,4 +1,4 @@
-//! A text as it is, and with its encodings taken off.
+//! A text, and the texts that are encoded in it.
 
 use base64::{
     Engine as _, alphabet,
@@ -21,7 +21,7 @@ const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
 const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
 const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
 
-/// Gives `seen` the text and all that is encoded in it.
+/// Calls `seen` with the text and each text that is encoded in it.
 pub(crate) fn views(text: &str, seen: &mut impl FnMut(&str, Via)) {
     let mut room = text.len().saturating_mul(SHARE);
     seen(text, Via::Plain);

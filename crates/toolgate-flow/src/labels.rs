@@ -1,18 +1,18 @@
-//! What is said of the data that tools return and take.
+//! Labels of the data that tools return and take.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What is said of a tool's data.
+/// A mark on a tool's data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Label {
-    /// What it returns is for this house only.
+    /// The results are for the organisation only.
     Private,
-    /// What it returns was written by strangers, who may have put instructions in it.
+    /// The results were written by strangers and may contain instructions.
     Untrusted,
-    /// What it takes can leave the house.
+    /// The arguments can leave the organisation.
     Egress,
 }
 
@@ -22,10 +22,10 @@ pub enum Label {
 pub struct LabelSet(u8);
 
 impl Label {
-    /// Every label there is.
+    /// All labels.
     pub const ALL: [Self; 3] = [Self::Private, Self::Untrusted, Self::Egress];
 
-    /// The word that the configuration uses.
+    /// The name in the configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Private => "private",

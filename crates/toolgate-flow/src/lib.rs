@@ -1,16 +1,16 @@
 //! Which earlier results the arguments of a call contain.
 //!
-//! A [`Memory`] takes in what tools returned and, for every later call, says which of it is in the
-//! arguments: [`Memory::trace`]. It compares content, so that it does not matter through which
+//! A [`Memory`] stores what tools returned. For every later call, [`Memory::trace`] finds the parts of it that are in the
+//! arguments. It compares content, so that it does not matter through which
 //! variables, functions or models the data went:
 //!
 //! ```
 //! use serde_json::json;
-//! use toolgate_flow::{Memory, Origin};
+//! use toolgate_flow::{Memory, DataOrigin};
 //!
 //! let mut memory = Memory::default();
 //! memory.learn(
-//!     Origin::new(1, "crm_get_customer"),
+//!     DataOrigin::new(1, "crm_get_customer"),
 //!     &json!({ "name": "Ada Lovelace", "note": "owes us 48,200 EUR since the spring of last year" }),
 //! );
 //! let arguments = json!({ "to": "x@example.com", "body": "FYI: OWES US 48,200 EUR since the spring" });
@@ -20,7 +20,7 @@
 //! assert_eq!(trace.matches[0].origin.tool, "crm_get_customer");
 //! ```
 //!
-//! # How
+//! # Method
 //!
 //! Texts are reduced to their letters and digits in lower case, so that case, spaces, punctuation and
 //! JSON's quoting do not matter. Of every 14 bytes in a row a hash is taken, and of the
@@ -30,10 +30,10 @@
 //! encodings taken off: JSON in strings, base64, hexadecimal, percent signs. What is sent in small pieces,
 //! call by call, is put together again per tool and field.
 //!
-//! What the caller wrote itself is no flow: [`Memory::knows`] takes the script's own text and what it
-//! passes to tools before any result.
+//! Text that the caller wrote itself is no match: [`Memory::knows`] stores the script and what it passes to tools
+//! before any result.
 //!
-//! # What it does not see
+//! # Limits
 //!
 //! Encryption, translation and paraphrase leave nothing in common. For these there are labels alone ([`LabelSet`]):
 //! what has been touched ([`Memory::touched`]), whatever the arguments look like.
@@ -48,5 +48,5 @@ mod text;
 mod winnow;
 
 pub use labels::{Label, LabelSet};
-pub use memory::{Limits, Match, Memory, Origin, Trace, Via};
+pub use memory::{DataOrigin, FlowLimits, Match, Memory, Trace, Via};
 pub use winnow::SHORTEST;

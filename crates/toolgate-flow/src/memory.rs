@@ -1,4 +1,4 @@
-//! What tools returned, and what of it is in the arguments of a call.
+//! The results of earlier calls, and the search for them in the arguments of a call.
 
 use std::collections::{HashMap, HashSet, VecDeque, hash_map::Entry};
 
@@ -14,127 +14,126 @@ use crate::{
 /// The results of a run or a session.
 #[derive(Debug, Default)]
 pub struct Memory {
-    limits: Limits,
-    /// Where a hash was first seen. What was seen first is where it comes from.
-    seen: HashMap<u64, Place>,
+    limits: FlowLimits,
+    /// The result in which each hash occurred first. Data comes from there.
+    seen: HashMap<u64, LeafId>,
     /// The leaves of all results.
     leaves: usize,
-    results: VecDeque<Learnt>,
-    /// The number of the oldest result that is still remembered.
+    results: VecDeque<StoredResult>,
+    /// The number of the oldest result that is stored.
     oldest: usize,
-    /// What the caller brought along.
+    /// Hashes of text that the caller wrote itself.
     known: HashSet<u64>,
-    /// The end of what was sent before, by tool and field.
+    /// The end of the text that was sent before, by tool and field.
     tails: HashMap<(String, String), Vec<u8>>,
     touched: LabelSet,
     forgotten: bool,
 }
 
-/// How much is remembered.
+/// How much a [`Memory`] stores.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct FlowLimits {
     /// Hashes of results: about one in four bytes of text, and 40 bytes of memory each.
     pub hashes: usize,
-    /// Bytes of one result, or of one call's arguments, that are looked at.
+    /// Bytes of one result, or of one call's arguments, that are searched.
     pub bytes: usize,
-    /// Matches that are told of one call.
+    /// Matches that are reported for one call.
     pub matches: usize,
 }
 
-/// Where data comes from.
+/// The call that data came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Origin {
+pub struct DataOrigin {
     /// The number of the call.
     pub call: u64,
     /// The tool.
     pub tool: String,
-    /// What is said of what it returns.
+    /// The labels of the tool's results.
     pub labels: LabelSet,
 }
 
-/// What the arguments of a call contain.
+/// The earlier results that the arguments of a call contain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trace {
-    /// What was found, the most first.
+    /// The matches, the longest first.
     pub matches: Vec<Match>,
-    /// Whether there was more to remember, or to look at, than there is room for: what was not found
-    /// may still be there.
+    /// Whether a limit was reached. Then arguments may contain data that was not found.
     pub incomplete: bool,
 }
 
-/// A part of the arguments that an earlier result has.
+/// A part of the arguments that an earlier result contains.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Match {
-    /// Where in the arguments, as a JSON pointer.
+    /// The JSON pointer into the arguments.
     pub field: String,
-    /// Which result.
-    pub origin: Origin,
-    /// Where in it, as a JSON pointer.
+    /// The call that returned the result.
+    pub origin: DataOrigin,
+    /// The JSON pointer into the result.
     pub from: String,
-    /// At least so many letters and digits are the same.
+    /// The number of equal letters and digits, at least.
     pub bytes: usize,
-    /// The start of it, as it is in the argument.
+    /// The start of the match, as the argument spells it.
     pub excerpt: String,
-    /// How it was written.
+    /// The encoding in the argument.
     pub via: Via,
 }
 
-/// How data was written where it was found.
+/// The encoding in which data was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Via {
-    /// As it was.
+    /// Not encoded.
     Plain,
     /// In base64.
     Base64,
     /// In hexadecimal.
     Hexadecimal,
-    /// With percent signs.
+    /// In percent-encoding.
     Percent,
-    /// A little at a time, over several calls.
+    /// In small pieces, over several calls.
     Pieces,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct LeafId {
     result: usize,
     leaf: u32,
 }
 
 #[derive(Debug)]
-struct Learnt {
-    origin: Origin,
+struct StoredResult {
+    origin: DataOrigin,
     leaves: Vec<String>,
     hashes: Vec<u64>,
 }
 
-/// A leaf of a value and where it is.
+/// A string or number of a value, and its JSON pointer.
 struct Leaf<'a> {
     pointer: String,
     text: std::borrow::Cow<'a, str>,
 }
 
 const EXCERPT: usize = 48;
-/// Leaves of one value that are told apart; further ones count as the last.
+/// Leaves of one value that have their own number. Further ones count as the last.
 const LEAVES: usize = 20_000;
 const DEEPEST: usize = 64;
-/// Results that are told apart.
+/// The most results that are stored.
 const RESULTS: usize = 65_536;
-/// Fields whose small pieces are put together.
+/// Fields whose small pieces are joined.
 const TAILS: usize = 4_096;
 
-impl Default for Limits {
+impl Default for FlowLimits {
     fn default() -> Self {
         Self { hashes: 1_000_000, bytes: 4 * 1024 * 1024, matches: 32 }
     }
 }
 
-impl Origin {
+impl DataOrigin {
     /// A result without labels.
     pub fn new(call: u64, tool: impl Into<String>) -> Self {
         Self { call, tool: tool.into(), labels: LabelSet::EMPTY }
     }
 
-    /// With these labels.
+    /// Sets the labels.
     #[must_use]
     pub fn with_labels(mut self, labels: LabelSet) -> Self {
         self.labels = labels;
@@ -143,8 +142,8 @@ impl Origin {
 }
 
 impl Memory {
-    /// With room for so much.
-    pub fn with_limits(limits: Limits) -> Self {
+    /// Creates a memory with other limits.
+    pub fn with_limits(limits: FlowLimits) -> Self {
         Self { limits, ..Self::default() }
     }
 
@@ -153,8 +152,8 @@ impl Memory {
         self.touched
     }
 
-    /// Takes in what the caller wrote itself: a script's text, a request in words. It is no flow where
-    /// it turns up in arguments, even if a result repeats it.
+    /// Stores text that the caller wrote itself, such as a script. It is no match where it occurs in arguments, even if a
+    /// result repeats it.
     pub fn knows(&mut self, text: &str) {
         let text = cut(text, self.limits.bytes);
         let mut reduced = Vec::new();
@@ -165,11 +164,11 @@ impl Memory {
         }
     }
 
-    /// Takes in a result.
-    pub fn learn(&mut self, origin: Origin, result: &Value) {
+    /// Stores a result.
+    pub fn learn(&mut self, origin: DataOrigin, result: &Value) {
         self.touched = self.touched.union(origin.labels);
         let number = self.oldest + self.results.len();
-        let mut learnt = Learnt { origin, leaves: Vec::new(), hashes: Vec::new() };
+        let mut learnt = StoredResult { origin, leaves: Vec::new(), hashes: Vec::new() };
         let complete = leaves(result, self.limits.bytes, &mut |leaf| {
             let index = u32::try_from(learnt.leaves.len().min(LEAVES)).unwrap_or(u32::MAX);
             if learnt.leaves.len() <= LEAVES {
@@ -180,7 +179,7 @@ impl Memory {
             let pieces = winnow::winnow(&reduced).into_iter().map(|kept| kept.hash);
             let words = text::telling_words(&leaf.text).map(|word| winnow::word(&word));
             for hash in pieces.chain(words) {
-                let place = Place { result: number, leaf: index };
+                let place = LeafId { result: number, leaf: index };
                 if let Entry::Vacant(entry) = self.seen.entry(hash) {
                     entry.insert(place);
                     learnt.hashes.push(hash);
@@ -197,15 +196,15 @@ impl Memory {
         self.forget_oldest();
     }
 
-    /// Says which earlier results the arguments of a call contain.
+    /// Finds the earlier results that the arguments of a call contain.
     pub fn trace(&mut self, tool: &str, arguments: &Value) -> Trace {
-        let mut found = Findings::default();
+        let mut found = PartialMatches::default();
         let mut ends = Vec::new();
         let complete = leaves(arguments, self.limits.bytes, &mut |leaf| {
             decode::views(&leaf.text, &mut |view, via| {
                 let mut reduced = Vec::new();
                 text::reduce(view, &mut reduced);
-                let place = Looked { text: view, field: &leaf.pointer, via };
+                let place = ArgumentView { text: view, field: &leaf.pointer, via };
                 self.look(&reduced, place, &mut found);
                 for word in text::telling_words(view) {
                     let shown = || String::from_utf8_lossy(&word).into_owned();
@@ -228,21 +227,21 @@ impl Memory {
         Trace { matches, incomplete: self.forgotten || !complete }
     }
 
-    fn look(&self, reduced: &[u8], place: Looked<'_>, found: &mut Findings) {
+    fn look(&self, reduced: &[u8], place: ArgumentView<'_>, found: &mut PartialMatches) {
         for (at, hash) in winnow::hashes(reduced).enumerate() {
             let shown = || text::excerpt(place.text, at, EXCERPT);
             self.found(hash, PIECE, place, shown, found);
         }
     }
 
-    /// Puts what is sent now behind what was sent before to the same field of the same tool.
-    fn look_at_pieces(&self, tool: &str, field: &str, reduced: &[u8], found: &mut Findings) {
+    /// Joins the text with what was sent before to the same field of the same tool.
+    fn look_at_pieces(&self, tool: &str, field: &str, reduced: &[u8], found: &mut PartialMatches) {
         let Some(tail) = self.tails.get(&(tool.to_owned(), field.to_owned())) else { return };
-        // What was sent before was looked at then: only what reaches into what is sent now is news.
+        // The earlier text was searched when it was sent. Only what reaches into the new text is new.
         let mut joined = tail[tail.len().saturating_sub(PIECE - 1)..].to_vec();
         joined.extend_from_slice(&reduced[..reduced.len().min(SHORTEST)]);
         let text = String::from_utf8_lossy(&joined);
-        self.look(&joined, Looked { text: &text, field, via: Via::Pieces }, found);
+        self.look(&joined, ArgumentView { text: &text, field, via: Via::Pieces }, found);
     }
 
     fn remember_end(&mut self, tool: &str, field: String, reduced: &[u8]) {
@@ -261,9 +260,9 @@ impl Memory {
         &self,
         hash: u64,
         bytes: usize,
-        looked: Looked<'_>,
+        looked: ArgumentView<'_>,
         shown: impl FnOnce() -> String,
-        found: &mut Findings,
+        found: &mut PartialMatches,
     ) {
         let Some(place) = self.seen.get(&hash) else { return };
         if !self.known.contains(&hash) {
@@ -271,7 +270,7 @@ impl Memory {
         }
     }
 
-    fn matches(&self, found: Findings) -> Vec<Match> {
+    fn matches(&self, found: PartialMatches) -> Vec<Match> {
         let mut matches: Vec<Match> = found
             .findings
             .into_iter()
@@ -280,7 +279,7 @@ impl Memory {
                 let leaf = usize::try_from(finding.leaf).unwrap_or_default();
                 let from = learnt.leaves.get(leaf).or(learnt.leaves.last()).cloned();
                 let origin = learnt.origin.clone();
-                let Finding { bytes, excerpt, via, .. } = finding;
+                let PartialMatch { bytes, excerpt, via, .. } = finding;
                 Some(Match { field, origin, from: from.unwrap_or_default(), bytes, excerpt, via })
             })
             .collect();
@@ -308,61 +307,61 @@ impl Memory {
     }
 }
 
-/// What is kept of the end of a field: enough for pieces of any size to be joined.
+/// Bytes that are stored of the end of a field: enough to join pieces of any size.
 const TAIL: usize = 4 * SHORTEST;
 
-/// What was found of each result in each field.
+/// The matches of each result in each field, before they are reported.
 #[derive(Debug, Default)]
-struct Findings {
-    findings: HashMap<(String, usize), Finding>,
+struct PartialMatches {
+    findings: HashMap<(String, usize), PartialMatch>,
 }
 
 #[derive(Debug)]
-struct Finding {
+struct PartialMatch {
     leaf: u32,
     bytes: usize,
     excerpt: String,
     via: Via,
 }
 
-/// A text that is looked at, and where it is.
+/// A text of the arguments, with its field and encoding.
 #[derive(Debug, Clone, Copy)]
-struct Looked<'a> {
+struct ArgumentView<'a> {
     text: &'a str,
     field: &'a str,
     via: Via,
 }
 
-/// Fields and results that are told apart; more are counted with those that are there.
-const FINDINGS: usize = 256;
+/// Further fields and results are not reported.
+const MAX_PARTIAL_MATCHES: usize = 256;
 
-impl Findings {
+impl PartialMatches {
     fn add(
         &mut self,
-        place: Place,
+        place: LeafId,
         bytes: usize,
-        looked: Looked<'_>,
+        looked: ArgumentView<'_>,
         shown: impl FnOnce() -> String,
     ) {
         let key = (looked.field.to_owned(), place.result);
-        let full = self.findings.len() >= FINDINGS;
+        let full = self.findings.len() >= MAX_PARTIAL_MATCHES;
         match self.findings.entry(key) {
             Entry::Occupied(mut entry) => {
                 let finding = entry.get_mut();
-                // Pieces lie over each other, and one in four was kept: each stands for a few bytes of its own.
+                // Pieces overlap and one in four is stored, so each stands for about four bytes.
                 finding.bytes += 4;
                 finding.via = finding.via.min(looked.via);
             }
             Entry::Vacant(entry) if !full => {
                 let (leaf, excerpt, via) = (place.leaf, shown(), looked.via);
-                entry.insert(Finding { leaf, bytes, excerpt, via });
+                entry.insert(PartialMatch { leaf, bytes, excerpt, via });
             }
             Entry::Vacant(_) => {}
         }
     }
 }
 
-/// Gives `seen` every string, number and key of a value; says whether it looked at all of it.
+/// Calls `seen` with every string, number and long key of a value. Returns false if a limit was reached.
 fn leaves(value: &Value, bytes: usize, seen: &mut impl FnMut(Leaf<'_>)) -> bool {
     let mut room = bytes;
     walk(value, &mut String::new(), DEEPEST, &mut room, seen)
@@ -389,7 +388,7 @@ fn walk(
         Value::String(text) => {
             let looked = cut(text, *room);
             *room -= looked.len();
-            // A string that holds JSON is looked at as what it holds, and so is the text of a result.
+            // JSON in a string is searched as JSON: the text of a result often is JSON.
             let inner = looked
                 .trim_start()
                 .starts_with(['{', '['])
@@ -433,7 +432,7 @@ fn walk(
 
 const LONGEST_KEY: usize = 64;
 
-/// The start of a text, whole characters of it.
+/// The start of a text, cut at a character.
 fn cut(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }

@@ -1,4 +1,4 @@
-//! A text reduced to what survives being copied about.
+//! Texts reduced to what copying and quoting do not change.
 
 /// The letters and digits of `text` in lower case, as bytes, added to `reduced`. Escapes that JSON and
 /// programs write for line breaks and quotes are left out, so that a text and its quoted form are the same.

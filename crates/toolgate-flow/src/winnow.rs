@@ -1,8 +1,8 @@
-//! A share of a text's hashes, such that texts with enough in common have a hash in common.
+//! Winnowing: selects hashes of a text so that texts with enough in common share a selected hash.
 
 /// Bytes that are hashed together.
 pub(crate) const PIECE: usize = 14;
-/// Of so many hashes in a row, one is kept.
+/// Of so many hashes in a row, at least one is selected.
 const WINDOW: usize = 7;
 
 /// Two texts that have this many letters and digits in a row in common (counted in bytes, after case
@@ -11,23 +11,24 @@ pub const SHORTEST: usize = PIECE + WINDOW - 1;
 
 const BASE: u64 = 0x0100_0000_01b3;
 
-/// A kept hash and where its piece starts.
+/// A selected hash and the position of its piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct SelectedHash {
     pub(crate) hash: u64,
     pub(crate) at: usize,
 }
 
-/// The kept hashes of a reduced text.
-pub(crate) fn winnow(reduced: &[u8]) -> Vec<Kept> {
-    let mut kept: Vec<Kept> = Vec::new();
+/// Selects hashes of a reduced text.
+pub(crate) fn winnow(reduced: &[u8]) -> Vec<SelectedHash> {
+    let mut kept: Vec<SelectedHash> = Vec::new();
     // The smallest hash of each window; the later one where two are equal, so that a repetitive text
     // keeps few.
-    let mut window: [Kept; WINDOW] = [Kept { hash: u64::MAX, at: usize::MAX }; WINDOW];
+    let mut window: [SelectedHash; WINDOW] =
+        [SelectedHash { hash: u64::MAX, at: usize::MAX }; WINDOW];
     let mut smallest = 0;
     for (index, hash) in hashes(reduced).enumerate() {
         let slot = index % WINDOW;
-        window[slot] = Kept { hash, at: index };
+        window[slot] = SelectedHash { hash, at: index };
         if slot == smallest {
             // The smallest one has left the window.
             let order = |slot: &usize| (window[*slot].hash, usize::MAX - window[*slot].at);

@@ -4,9 +4,9 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use toolgate_broker::{Caller, CallerLocation};
-use toolgate_catalog::{ServerEntry, ServerName, nearest};
+use toolgate_catalog::{CatalogServer, ServerName, nearest};
 use toolgate_registry::{Plan, PlanTarget};
-use toolgate_store::{ApprovalRequest, Choices, Consent, SwitchedBy};
+use toolgate_store::{Choices, Consent, ServerConsentRequest, SwitchedBy};
 use toolgate_upstream::{
     CallOptions, Endpoint, HttpEndpoint, InputRequest, ServerSpec, StartMode, StateKind,
     StdioEndpoint,
@@ -189,7 +189,7 @@ impl Host {
         let fingerprint = plan.fingerprint();
         let id: String = fingerprint.chars().take(8).collect();
         let json = serde_json::to_value(plan).unwrap_or_default();
-        let request = ApprovalRequest::now(&plan.server, fingerprint, json, plan.shown());
+        let request = ServerConsentRequest::now(&plan.server, fingerprint, json, plan.shown());
         let key = id.clone();
         let change = move |choices: &mut Choices| {
             choices.requests.insert(key, request);
@@ -275,10 +275,10 @@ pub(crate) fn setup_of(plan: &Plan) -> ServerSetup {
         rest_after: Some(STOP_IDLE_AFTER),
         ..ServerSpec::new(plan.server.as_str(), endpoint)
     };
-    let entry = ServerEntry {
+    let entry = CatalogServer {
         prefix: Some(plan.prefix.chars().take(32).collect()),
         description: Some(plan.description.clone()).filter(|text| !text.is_empty()),
-        ..ServerEntry::named(plan.server.as_str())
+        ..CatalogServer::named(plan.server.as_str())
     };
     ServerSetup { entry, lazy: true, ..ServerSetup::new(spec) }
 }

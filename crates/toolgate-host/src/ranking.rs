@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use thiserror::Error;
 use toolgate_catalog::Tool;
 use toolgate_search::{
-    Candidate, ChoiceRequest, Hit, MAX_QUERIES, Query, SearchError, StrategyName, round_robin,
+    ChoiceCandidate, ChoiceRequest, Hit, MAX_QUERIES, Query, SearchError, StrategyName, round_robin,
 };
 
 use crate::{
@@ -122,7 +122,7 @@ fn request(
     let candidate = |hit: &Hit| {
         let tool: Option<&Tool> = catalog.resolve(hit.key.as_str());
         let definition = tool.map(|tool| Arc::clone(&tool.definition));
-        Candidate {
+        ChoiceCandidate {
             name: hit.key.to_string(),
             description: definition.as_ref().map_or("", |it| it.description()).to_owned(),
             signature: definition.map_or_else(String::new, |definition| {

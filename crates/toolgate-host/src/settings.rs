@@ -6,7 +6,7 @@ use thiserror::Error;
 use toolgate_broker::{
     AuditOptions, BrokerSettings, EndpointFingerprints, SharedCatalog, ValidationSettings,
 };
-use toolgate_catalog::{ExposureSettings, ServerEntry};
+use toolgate_catalog::{CatalogServer, ExposureSettings};
 use toolgate_policy::{PolicySettings, definitions::Lock};
 use toolgate_search::{Chooser, StrategyName};
 use toolgate_store::{AuditLimits, ChoiceFile, Journal, Store, WRITABLE};
@@ -103,7 +103,7 @@ pub struct ServerSetup {
     /// How to reach it.
     pub spec: ServerSpec,
     /// The catalog's settings of the server.
-    pub entry: ServerEntry,
+    pub entry: CatalogServer,
     /// How the arguments for its tools are checked.
     pub validation: ValidationSettings,
     /// Which of its tools are used, by their own names.
@@ -196,8 +196,10 @@ pub(crate) fn open_journal(store: &Store) -> Result<Arc<Journal>, JournalUnavail
 impl ServerSetup {
     /// A server with default settings.
     pub fn new(spec: ServerSpec) -> Self {
-        let entry =
-            ServerEntry { defer_tools: HashMap::new(), ..ServerEntry::named(spec.name.clone()) };
+        let entry = CatalogServer {
+            defer_tools: HashMap::new(),
+            ..CatalogServer::named(spec.name.clone())
+        };
         let validation = ValidationSettings::default();
         Self { spec, entry, validation, admits: Arc::new(|_| true), lazy: false }
     }

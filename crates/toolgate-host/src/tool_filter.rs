@@ -12,7 +12,7 @@ use std::{
 use parking_lot::{Mutex, RwLock};
 use toolgate_catalog::{Definition, ServerName, Tool, ToolId};
 use toolgate_policy::{
-    Findings, Policy,
+    FindingsMode, Policy,
     definitions::{Change, Lock, ShadowIndex, compare, scan},
     is_reading,
 };
@@ -100,7 +100,7 @@ impl ToolFilter {
 
     /// Whether suspicious tools are held back, so that a server may have to be filtered again.
     pub(crate) fn holds_findings(&self) -> bool {
-        self.policy.findings() == Findings::Hold
+        self.policy.findings() == FindingsMode::Hold
     }
 
     /// Removes hidden tools from `definitions`.

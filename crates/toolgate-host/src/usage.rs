@@ -3,7 +3,7 @@
 use parking_lot::{Mutex, RwLock};
 use toolgate_catalog::{Catalog, ToolId};
 use toolgate_search::{KnownTools, ToolKey, UsageMemory};
-use toolgate_store::{PastUse, UsageLog, UsageNews, UsagePlace};
+use toolgate_store::{PastUse, UsageChange, UsageLog, UsagePosition};
 use toolgate_upstream::Redactor;
 
 use crate::settings::ServerSetup;
@@ -14,7 +14,7 @@ pub(crate) struct Usage {
     log: UsageLog,
     memory: RwLock<UsageMemory>,
     /// How far the file has been read. Locked while it is read.
-    place: Mutex<UsagePlace>,
+    place: Mutex<UsagePosition>,
     redactors: RwLock<Vec<Redactor>>,
 }
 
@@ -34,9 +34,9 @@ impl Usage {
     pub(crate) fn refresh(&self) {
         let mut place = self.place.lock();
         match self.log.follow(&mut place) {
-            UsageNews::None => {}
-            UsageNews::More(uses) => record(&mut self.memory.write(), &uses),
-            UsageNews::Anew(uses) => {
+            UsageChange::None => {}
+            UsageChange::Added(uses) => record(&mut self.memory.write(), &uses),
+            UsageChange::Replaced(uses) => {
                 let mut memory = UsageMemory::default();
                 record(&mut memory, &uses);
                 *self.memory.write() = memory;

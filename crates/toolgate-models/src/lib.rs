@@ -1,4 +1,4 @@
-//! Models that toolgate asks.
+//! Clients of models.
 //!
 //! - [`chat`]: models that answer in words, behind an endpoint.
 //! - [`embeddings`]: encoders that make vectors of texts, behind an endpoint or from a folder.

@@ -49,7 +49,7 @@ impl RegistryClient {
         let path = path.strip_suffix("/v0.1/servers").unwrap_or(path).to_owned();
         base.set_path(&path);
         let name = format!("{}{path}", base.origin().ascii_serialization());
-        let builder = Client::builder()
+        let builder = toolgate_http::client_builder()
             .redirect(reqwest::redirect::Policy::none())
             .timeout(PAGE_TIMEOUT)
             .user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")));

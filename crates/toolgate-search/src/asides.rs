@@ -12,7 +12,7 @@ use crate::{
 
 /// A request read as one matter and the files it mentions in passing.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Request {
+pub(crate) struct SplitRequest {
     /// The request without its paths.
     pub(crate) matter: String,
     /// What to search for beside it.
@@ -35,7 +35,7 @@ enum Direction {
     Write,
 }
 
-impl Request {
+impl SplitRequest {
     /// Reads a request; `None` where it mentions no file in passing.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let text = cut(text, MAX_QUERY_BYTES);
@@ -166,7 +166,7 @@ mod tests {
     use crate::text::ToolKey;
 
     fn asides(text: &str) -> Vec<&'static str> {
-        Request::read(text).map(|request| request.asides).unwrap_or_default()
+        SplitRequest::read(text).map(|request| request.asides).unwrap_or_default()
     }
 
     #[test]
@@ -196,13 +196,13 @@ mod tests {
             "send_message",
             "",
         ] {
-            assert_eq!(Request::read(text), None, "{text}");
+            assert_eq!(SplitRequest::read(text), None, "{text}");
         }
     }
 
     #[test]
     fn the_matter_has_no_path_left() {
-        let request = Request::read("chart the sales of ./data/2024.csv by month").unwrap();
+        let request = SplitRequest::read("chart the sales of ./data/2024.csv by month").unwrap();
         assert_eq!(request.matter, "chart the sales of by month");
     }
 

@@ -21,14 +21,14 @@ pub struct ChoiceRequest {
     /// What is looked for.
     pub queries: Vec<String>,
     /// What there is, best first by the strategy that found them.
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<ChoiceCandidate>,
     /// How many are wanted at most.
     pub limit: usize,
 }
 
 /// A tool that can be chosen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Candidate {
+pub struct ChoiceCandidate {
     /// Its exposed name.
     pub name: String,
     /// What it does, in its server's words.
@@ -68,7 +68,8 @@ mod tests {
 
     #[test]
     fn only_what_was_offered_can_be_chosen_and_once() {
-        let candidate = |name: &str| Candidate { name: name.into(), ..Candidate::default() };
+        let candidate =
+            |name: &str| ChoiceCandidate { name: name.into(), ..ChoiceCandidate::default() };
         let candidates = ["a", "b", "c"].map(candidate).to_vec();
         let request = ChoiceRequest { candidates, ..ChoiceRequest::default() };
         let order = |names: &[&str]| {

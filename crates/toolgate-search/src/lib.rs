@@ -38,7 +38,7 @@ mod top;
 mod usage;
 
 pub use bm25::{Bm25Index, Bm25Parameters, FieldWeights};
-pub use choosing::{Candidate, ChoiceError, ChoiceRequest, Chooser, Choosing};
+pub use choosing::{ChoiceCandidate, ChoiceError, ChoiceRequest, Chooser, Choosing};
 pub use dense::EmbeddingIndex;
 pub use fusion::round_robin;
 pub use hybrid::{HybridIndex, HybridParameters};

@@ -30,14 +30,14 @@ const MAX_COMPILED_BYTES: usize = 512 * 1024;
 /// Where a tool matches; the lesser is the better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Match {
-    field: Field,
+    field: MatchedField,
     start: usize,
     /// What is missing to the longest text there can be, so that the longer is the lesser.
     shortness: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Field {
+enum MatchedField {
     Name,
     Description,
 }
@@ -113,11 +113,11 @@ fn compile(pattern: &str) -> Result<Regex, SearchError> {
 
 fn find(pattern: &Regex, block: &TextBlock, tool: usize) -> Option<Match> {
     let names = [&block.names, &block.exposed].into_iter();
-    let best = names.filter_map(|names| first(pattern, names.get(tool), Field::Name)).min();
-    best.or_else(|| first(pattern, block.descriptions.get(tool), Field::Description))
+    let best = names.filter_map(|names| first(pattern, names.get(tool), MatchedField::Name)).min();
+    best.or_else(|| first(pattern, block.descriptions.get(tool), MatchedField::Description))
 }
 
-fn first(pattern: &Regex, text: &str, field: Field) -> Option<Match> {
+fn first(pattern: &Regex, text: &str, field: MatchedField) -> Option<Match> {
     let found = pattern.find_iter(text).find(|found| !found.is_empty())?;
     Some(Match { field, start: found.start(), shortness: usize::MAX - found.len() })
 }
@@ -127,8 +127,8 @@ impl Match {
     #[expect(clippy::cast_precision_loss, reason = "the order is made without it")]
     fn score(self) -> f32 {
         let base = match self.field {
-            Field::Name => 1.0,
-            Field::Description => 0.0,
+            MatchedField::Name => 1.0,
+            MatchedField::Description => 0.0,
         };
         base + 1.0 / (1.0 + self.start as f32)
     }

@@ -1,7 +1,7 @@
 //! The index that the rest of the program holds.
 
 use crate::{
-    asides::{Request, join},
+    asides::{SplitRequest, join},
     encoder::ServerVectors,
     fusion::round_robin,
     query::{Hit, Query},
@@ -168,7 +168,7 @@ impl SearchIndex {
 }
 
 fn search_with_asides(strategy: &dyn Strategy, query: &Query<'_>) -> Result<Vec<Hit>, SearchError> {
-    let Some(request) = Request::read(query.text) else {
+    let Some(request) = SplitRequest::read(query.text) else {
         return strategy.search(query);
     };
     let hits = strategy.search(&Query { text: &request.matter, ..*query })?;

@@ -1,4 +1,4 @@
-//! What was chosen for the servers of one configuration, as one small JSON file.
+//! Decisions of people and models about the servers of one configuration, as one small JSON file.
 
 use std::{
     collections::BTreeMap,
@@ -29,7 +29,7 @@ pub struct Choices {
     /// Servers that are in no configuration, and what a person consented to run or contact for them.
     pub consents: BTreeMap<String, Consent>,
     /// What waits for a person's decision, by id.
-    pub requests: BTreeMap<String, ApprovalRequest>,
+    pub requests: BTreeMap<String, ServerConsentRequest>,
 }
 
 /// There is a file, and it cannot be understood. It stays as it is: which servers are switched off, and
@@ -51,7 +51,7 @@ pub enum SwitchedBy {
     Model,
 }
 
-/// That a person agreed to run or contact exactly this.
+/// A person's consent to run or contact exactly this server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Consent {
@@ -63,10 +63,10 @@ pub struct Consent {
     pub at: u64,
 }
 
-/// That a person is to be asked whether to run or contact something.
+/// A request for a person's consent to run or contact a server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ApprovalRequest {
+pub struct ServerConsentRequest {
     /// The server's name.
     pub server: String,
     /// Tells what is asked for from anything else.
@@ -145,7 +145,7 @@ impl Consent {
     }
 }
 
-impl ApprovalRequest {
+impl ServerConsentRequest {
     /// That it is asked for now.
     pub fn now(
         server: impl Into<String>,
@@ -230,7 +230,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = Store::new(folder.path()).choices("c");
         for number in 0..MAX_REQUESTS as u64 + 3 {
-            let mut request = ApprovalRequest::now("s", "f", Value::Null, "");
+            let mut request = ServerConsentRequest::now("s", "f", Value::Null, "");
             request.at = number;
             file.change(|choices| choices.requests.insert(format!("{number}"), request)).unwrap();
         }

@@ -41,10 +41,10 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 pub use audit::{
-    AuditError, AuditExtent, AuditLimits, AuditLog, AuditPlace, AuditProblem, AuditRecord,
+    AuditError, AuditExtent, AuditLimits, AuditLog, AuditPosition, AuditProblem, AuditRecord,
 };
 pub use choices::{
-    ApprovalRequest, ChoiceFile, Choices, Consent, DamagedChoices, MAX_REQUESTS, SwitchedBy,
+    ChoiceFile, Choices, Consent, DamagedChoices, MAX_REQUESTS, ServerConsentRequest, SwitchedBy,
 };
 pub use definitions::{CachedServer, DefinitionCache, ServerKey, ServerMemory};
 pub use files::FileStamp;
@@ -58,7 +58,7 @@ pub use shapes::{MAX_SHAPES_BYTES, ShapeStore};
 pub use tokens::{
     AccessToken, AccessTokens, MAX_TOKENS, TokenError, TokenHash, TokenOrder, TokenRecord,
 };
-pub use usage::{PastUse, UsageLog, UsageNews, UsagePlace};
+pub use usage::{PastUse, UsageChange, UsageLog, UsagePosition};
 pub use vault::{Vault, VaultError, VaultKey, VaultLock};
 pub use vectors::{MAX_ENCODERS, MAX_VECTOR_BYTES, VectorCache};
 pub use writer::LogWriter;

@@ -1,4 +1,4 @@
-//! What servers write to stderr, bounded.
+//! The logs of servers: what they write to stderr, in two files of bounded size.
 
 use std::{
     fs,
@@ -6,6 +6,8 @@ use std::{
     path::PathBuf,
     time::{SystemTime, UNIX_EPOCH},
 };
+
+use chrono::{DateTime, SecondsFormat};
 
 use crate::{StoreError, files};
 
@@ -20,14 +22,14 @@ pub struct ServerLog {
     path: PathBuf,
 }
 
-/// Where a line came from.
+/// The source of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogSource {
     /// The server's stderr.
     Stderr,
     /// A line on the server's stdout that is no message.
     Stdout,
-    /// toolgate's own words: started, stopped, why.
+    /// A message of toolgate's own, such as that the server stopped and why.
     Toolgate,
 }
 
@@ -48,7 +50,7 @@ impl ServerLog {
         for (source, line) in lines {
             piece.push_str(&render(source, line));
             if piece.len() >= PIECE {
-                // A line that cannot be written is lost; there is nowhere else to tell it.
+                // A line that cannot be written is lost; there is nowhere else to report it.
                 let _ = self.write(&piece);
                 piece.clear();
             }
@@ -117,38 +119,15 @@ fn render(source: LogSource, line: &str) -> String {
     text
 }
 
-fn utc_now() -> String {
-    let seconds =
-        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs());
-    utc(seconds)
-}
-
 /// Seconds since 1970 as `2026-11-15T22:06:11Z`.
 pub fn utc(seconds: u64) -> String {
-    let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    let (mut year, mut day) = (1970, days);
-    let is_leap = |year: u64| {
-        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
-    };
-    loop {
-        let length = if is_leap(year) { 366 } else { 365 };
-        if day < length {
-            break;
-        }
-        day -= length;
-        year += 1;
-    }
-    let february = if is_leap(year) { 29 } else { 28 };
-    let mut month = 1;
-    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
-        if day < length {
-            break;
-        }
-        day -= length;
-        month += 1;
-    }
-    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
-    format!("{year:04}-{month:02}-{:02}T{hour:02}:{minute:02}:{second:02}Z", day + 1)
+    let time = i64::try_from(seconds).ok().and_then(|seconds| DateTime::from_timestamp(seconds, 0));
+    time.unwrap_or(DateTime::<chrono::Utc>::MAX_UTC).to_rfc3339_opts(SecondsFormat::Secs, true)
+}
+
+fn utc_now() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    utc(now.as_secs())
 }
 
 #[cfg(test)]
@@ -157,7 +136,7 @@ mod tests {
     use crate::Store;
 
     #[test]
-    fn time_is_told_in_utc() {
+    fn times_are_in_utc() {
         assert_eq!(utc(0), "1970-01-01T00:00:00Z");
         assert_eq!(utc(951_782_399), "2000-02-28T23:59:59Z");
         assert_eq!(utc(951_782_400), "2000-02-29T00:00:00Z");

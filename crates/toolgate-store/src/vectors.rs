@@ -27,13 +27,13 @@ pub const MAX_ENCODERS: usize = 8;
 pub struct VectorCache {
     path: PathBuf,
     most: u64,
-    known: Mutex<Known>,
+    known: Mutex<CachedVectors>,
 }
 
 /// What is known of the file.
 #[derive(Debug, Default)]
-struct Known {
-    head: Head,
+struct CachedVectors {
+    head: VectorFileHeader,
     /// Where the record of each text is.
     places: HashMap<Key, u64>,
     /// How far the file was read.
@@ -42,7 +42,7 @@ struct Known {
 
 /// What the file begins with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Head {
+struct VectorFileHeader {
     dimensions: u32,
     /// Counts how often records were moved: places of another generation are of no use.
     generation: u32,
@@ -84,7 +84,11 @@ impl VectorCache {
         written.map_err(|error| StoreError::new(&self.path, error))
     }
 
-    fn look_up(&self, known: &mut Known, texts: &[&str]) -> io::Result<Vec<Option<Vec<f32>>>> {
+    fn look_up(
+        &self,
+        known: &mut CachedVectors,
+        texts: &[&str],
+    ) -> io::Result<Vec<Option<Vec<f32>>>> {
         let mut file = File::open(&self.path)?;
         file.lock_shared()?;
         known.refresh(&mut file)?;
@@ -109,7 +113,7 @@ impl VectorCache {
 
     fn append(
         &self,
-        known: &mut Known,
+        known: &mut CachedVectors,
         dimensions: u32,
         entries: &[(&str, &[f32])],
     ) -> io::Result<()> {
@@ -148,12 +152,12 @@ impl VectorCache {
     }
 }
 
-impl Known {
+impl CachedVectors {
     /// Reads what was added since the last time, or everything where the file is another.
     fn refresh(&mut self, file: &mut File) -> io::Result<()> {
         let length = file.metadata()?.len();
         file.seek(SeekFrom::Start(0))?;
-        let Some(head) = Head::read(file)? else {
+        let Some(head) = VectorFileHeader::read(file)? else {
             *self = Self::default();
             return Ok(());
         };
@@ -176,7 +180,7 @@ impl Known {
     /// Makes an empty file of it.
     fn begin(&mut self, file: &mut File, dimensions: u32) -> io::Result<()> {
         let generation = self.head.generation.wrapping_add(1);
-        let head = Head { dimensions, generation };
+        let head = VectorFileHeader { dimensions, generation };
         file.set_len(0)?;
         head.write(file)?;
         *self = Self { head, places: HashMap::new(), end: HEAD_BYTES };
@@ -196,7 +200,7 @@ impl Known {
     }
 }
 
-impl Head {
+impl VectorFileHeader {
     /// `None` where the file is empty or not one of ours.
     fn read(file: &mut File) -> io::Result<Option<Self>> {
         let mut bytes = Vec::new();

@@ -26,7 +26,7 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Queue {
-    lines: VecDeque<Line>,
+    lines: VecDeque<QueuedLine>,
     lost: u64,
     /// Whether lines have been taken that are not written yet.
     writing: bool,
@@ -34,7 +34,7 @@ struct Queue {
 }
 
 #[derive(Debug)]
-struct Line {
+struct QueuedLine {
     server: String,
     source: LogSource,
     text: String,
@@ -60,7 +60,7 @@ impl LogWriter {
             queue.lost += 1;
         }
         let (server, text) = (server.to_owned(), line.to_owned());
-        queue.lines.push_back(Line { server, source, text });
+        queue.lines.push_back(QueuedLine { server, source, text });
         drop(queue);
         self.shared.changed.notify_all();
     }
@@ -112,7 +112,7 @@ impl Shared {
                 let note = format!("({lost} lines came too fast and are lost)");
                 let _ = store.log(&first.server).append(LogSource::Toolgate, &note);
             }
-            let lines: Vec<Line> = lines.into();
+            let lines: Vec<QueuedLine> = lines.into();
             for run in lines.chunk_by(|left, right| left.server == right.server) {
                 let texts = run.iter().map(|line| (line.source, line.text.as_str()));
                 store.log(&run[0].server).append_all(texts);

@@ -99,7 +99,7 @@ impl Sender {
             }
         }
         // Elsewhere nobody may have the headers.
-        let client = reqwest::Client::builder()
+        let client = toolgate_http::client_builder()
             .redirect(reqwest::redirect::Policy::none())
             .timeout(PATIENCE)
             .build()?;

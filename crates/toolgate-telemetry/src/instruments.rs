@@ -5,7 +5,7 @@ use opentelemetry::{
     metrics::{Counter, Histogram, Meter},
 };
 
-use crate::span::CallEnd;
+use crate::span::CallSpanEnd;
 
 /// The instruments. The SDK bounds how many sets of attributes each of them has.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Instruments {
         self.request_duration.record(seconds, &attributes);
     }
 
-    pub(crate) fn call(&self, server: &str, tool: &str, end: &CallEnd<'_>, seconds: f64) {
+    pub(crate) fn call(&self, server: &str, tool: &str, end: &CallSpanEnd<'_>, seconds: f64) {
         let of_server = KeyValue::new("toolgate.server", server.to_owned());
         let of_tool = KeyValue::new("gen_ai.tool.name", tool.to_owned());
         self.calls.add(

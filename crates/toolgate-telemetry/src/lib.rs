@@ -19,6 +19,6 @@ mod span;
 mod telemetry;
 
 pub use propagation::{TRACE_FIELDS, trace_of};
-pub use settings::{Environment, TelemetrySettings, Unsettled};
-pub use span::{CallEnd, CallSpan, Operation, RequestSpan, RunSpan};
+pub use settings::{InvalidEnvironment, TelemetryOptions, TelemetrySettings};
+pub use span::{CallSpan, CallSpanEnd, Operation, RequestSpan, RunSpan};
 pub use telemetry::{Telemetry, TelemetryError};

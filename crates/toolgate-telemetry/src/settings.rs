@@ -1,4 +1,4 @@
-//! Where to, and as whom.
+//! The collector and the name of the service.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -6,46 +6,45 @@ use percent_encoding::percent_decode_str;
 use thiserror::Error;
 use url::Url;
 
-/// Where telemetry goes. `Debug` shows no header.
+/// The collector that telemetry is sent to. `Debug` shows no header.
 #[derive(Clone, PartialEq, Eq)]
 pub struct TelemetrySettings {
     /// The base URL of the collector's OTLP/HTTP receiver, such as `http://127.0.0.1:4318`.
     pub endpoint: Url,
     /// Headers for every request to it.
     pub headers: BTreeMap<String, String>,
-    /// What the traces are said to be of.
+    /// The `service.name` of all spans and metrics.
     pub service_name: String,
 }
 
-/// What the configuration says, which the environment completes.
+/// The settings of the configuration. The environment completes them.
 #[derive(Clone, Default)]
-pub struct Unsettled {
+pub struct TelemetryOptions {
     /// The base URL.
     pub endpoint: Option<String>,
     /// Headers; where there are none, the environment's.
     pub headers: BTreeMap<String, String>,
-    /// What the traces are said to be of.
+    /// The `service.name` of all spans and metrics.
     pub service_name: Option<String>,
 }
 
-/// The environment that was used has something that cannot be. Everything else works, without
-/// telemetry.
+/// A variable of the environment has no valid value. Everything else works without telemetry.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0} is no URL that begins with `http://` or `https://`")]
-pub struct Environment(&'static str);
+pub struct InvalidEnvironment(&'static str);
 
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
 const SERVICE_NAME: &str = "OTEL_SERVICE_NAME";
 const DISABLED: &str = "OTEL_SDK_DISABLED";
 
-impl Unsettled {
-    /// The settings, with the standard variables in the place of what is not said. `None` where
-    /// nobody says where to, or `OTEL_SDK_DISABLED` is `true`.
-    pub fn settle(
+impl TelemetryOptions {
+    /// The settings, completed by the standard variables. `None` if there is no endpoint, or if
+    /// `OTEL_SDK_DISABLED` is `true`.
+    pub fn resolve(
         self,
         variable: impl Fn(&str) -> Option<String>,
-    ) -> Result<Option<TelemetrySettings>, Environment> {
+    ) -> Result<Option<TelemetrySettings>, InvalidEnvironment> {
         let set = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
         if set(DISABLED).is_some_and(|value| value.trim().eq_ignore_ascii_case("true")) {
             return Ok(None);
@@ -53,7 +52,7 @@ impl Unsettled {
         let Some(endpoint) = self.endpoint.or_else(|| set(ENDPOINT)) else { return Ok(None) };
         let endpoint = Url::parse(endpoint.trim()).ok();
         let endpoint = endpoint.filter(|url| matches!(url.scheme(), "http" | "https"));
-        let endpoint = endpoint.ok_or(Environment(ENDPOINT))?;
+        let endpoint = endpoint.ok_or(InvalidEnvironment(ENDPOINT))?;
         let headers = match set(HEADERS) {
             Some(listed) if self.headers.is_empty() => read_headers(&listed),
             _ => self.headers,
@@ -86,9 +85,9 @@ impl fmt::Debug for TelemetrySettings {
     }
 }
 
-impl fmt::Debug for Unsettled {
+impl fmt::Debug for TelemetryOptions {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Unsettled").finish_non_exhaustive()
+        formatter.debug_struct("TelemetryOptions").finish_non_exhaustive()
     }
 }
 
@@ -107,29 +106,30 @@ mod tests {
             (HEADERS, "api-key=a%20b, x = y ,nothing"),
             (SERVICE_NAME, "gate"),
         ];
-        let settled = Unsettled::default().settle(variables(&environment)).unwrap().unwrap();
-        assert_eq!(settled.endpoint.as_str(), "https://collector.example:4318/");
-        let headers: Vec<_> = settled.headers.into_iter().collect();
+        let resolved =
+            TelemetryOptions::default().resolve(variables(&environment)).unwrap().unwrap();
+        assert_eq!(resolved.endpoint.as_str(), "https://collector.example:4318/");
+        let headers: Vec<_> = resolved.headers.into_iter().collect();
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(headers, [pair("api-key", "a b"), pair("x", "y")]);
-        assert_eq!(settled.service_name, "gate");
-        let said = Unsettled {
+        assert_eq!(resolved.service_name, "gate");
+        let said = TelemetryOptions {
             endpoint: Some("http://127.0.0.1:1".to_owned()),
             headers: BTreeMap::from([pair("x", "z")]),
             service_name: None,
         };
-        let settled = said.clone().settle(variables(&environment)).unwrap().unwrap();
-        assert_eq!(settled.endpoint.as_str(), "http://127.0.0.1:1/");
-        assert_eq!(settled.headers, said.headers);
-        assert!(!format!("{settled:?}{said:?}").contains('z'));
+        let resolved = said.clone().resolve(variables(&environment)).unwrap().unwrap();
+        assert_eq!(resolved.endpoint.as_str(), "http://127.0.0.1:1/");
+        assert_eq!(resolved.headers, said.headers);
+        assert!(!format!("{resolved:?}{said:?}").contains('z'));
     }
 
     #[test]
     fn nothing_is_sent_unless_somebody_says_where_to() {
-        assert_eq!(Unsettled::default().settle(variables(&[])), Ok(None));
+        assert_eq!(TelemetryOptions::default().resolve(variables(&[])), Ok(None));
         let off = [(ENDPOINT, "http://127.0.0.1:1"), (DISABLED, "True")];
-        assert_eq!(Unsettled::default().settle(variables(&off)), Ok(None));
-        let wrong = Unsettled::default().settle(variables(&[(ENDPOINT, "collector:4317")]));
-        assert_eq!(wrong, Err(Environment(ENDPOINT)));
+        assert_eq!(TelemetryOptions::default().resolve(variables(&off)), Ok(None));
+        let wrong = TelemetryOptions::default().resolve(variables(&[(ENDPOINT, "collector:4317")]));
+        assert_eq!(wrong, Err(InvalidEnvironment(ENDPOINT)));
     }
 }

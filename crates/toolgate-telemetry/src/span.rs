@@ -1,4 +1,4 @@
-//! Requests, runs and calls.
+//! Spans of requests, runs and calls.
 
 use std::time::Instant;
 
@@ -13,63 +13,63 @@ use crate::{propagation, telemetry::Telemetry};
 
 type Meta = Map<String, serde_json::Value>;
 
-/// What a client asks for.
+/// The request of a client.
 #[derive(Debug, Clone, Copy)]
 pub struct Operation<'a> {
     /// The method, one that is known: never what a client made up.
     pub method: &'static str,
     /// The tool, where it is a known one.
     pub tool: Option<&'a str>,
-    /// The conversation.
+    /// The session.
     pub session: &'a str,
 }
 
 /// A request of a client, or of a command. Dropped before it is ended, it was cancelled.
 #[derive(Debug)]
 pub struct RequestSpan {
-    span: Timed,
+    span: TimedSpan,
     method: &'static str,
 }
 
 /// The run of a script.
 #[derive(Debug)]
 pub struct RunSpan {
-    span: Timed,
+    span: TimedSpan,
 }
 
 /// A call of a tool. Dropped before it is ended, it was cancelled, and is counted as that.
 #[derive(Debug)]
 pub struct CallSpan {
-    span: Timed,
+    span: TimedSpan,
     server: String,
     tool: String,
 }
 
-/// What came of a call.
+/// The end of a call, for its span and the metrics.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct CallEnd<'a> {
-    /// What the policy said: `allow`, `ask`, `deny`.
+pub struct CallSpanEnd<'a> {
+    /// The decision of the policy: `allow`, `ask`, `deny`.
     pub verdict: &'static str,
-    /// Which rule of it, and who let the call through.
+    /// The rule that decided, or the grant that allowed the call.
     pub rule: &'a str,
     /// `ok`, `error`, `refused`, `waiting`, `unknown`.
     pub outcome: &'static str,
-    /// In which way it failed, where it did.
+    /// The kind of the error, if there was one.
     pub error: Option<&'static str>,
     /// Bytes of the arguments.
     pub argument_bytes: u64,
     /// Bytes of the result, where there is one.
     pub result_bytes: Option<u64>,
-    /// What a person answered who was asked: `allow`, `deny`, or `waiting` where nobody has yet.
+    /// The answer of a person: `allow`, `deny`, or `waiting` if there is none yet.
     pub question: Option<&'static str>,
 }
 
 /// A span, where telemetry is on.
 #[derive(Debug)]
-struct Timed(Option<Box<Running>>);
+struct TimedSpan(Option<Box<RunningSpan>>);
 
 #[derive(Debug)]
-struct Running {
+struct RunningSpan {
     telemetry: Telemetry,
     span: Span,
     started: Instant,
@@ -81,7 +81,7 @@ impl Telemetry {
     /// A request begins; `meta` says which trace it belongs to.
     pub fn request(&self, operation: &Operation<'_>, meta: Option<&Meta>) -> RequestSpan {
         let Operation { method, tool, session } = *operation;
-        let span = Timed::start(self, meta, || {
+        let span = TimedSpan::start(self, meta, || {
             let name = tool.map_or_else(|| method.to_owned(), |tool| format!("{method} {tool}"));
             let mut attributes = vec![
                 KeyValue::new("mcp.method.name", method),
@@ -101,7 +101,7 @@ impl Telemetry {
         session: &str,
         meta: Option<&Meta>,
     ) -> RunSpan {
-        let span = Timed::start(self, meta, || {
+        let span = TimedSpan::start(self, meta, || {
             let attributes = vec![
                 KeyValue::new("toolgate.run", id.to_owned()),
                 KeyValue::new("toolgate.language", language),
@@ -121,10 +121,10 @@ impl Telemetry {
         meta: Option<&Meta>,
     ) -> CallSpan {
         if !self.is_on() {
-            return CallSpan { span: Timed(None), server: String::new(), tool: String::new() };
+            return CallSpan { span: TimedSpan(None), server: String::new(), tool: String::new() };
         }
         let (server, tool) = tool.unwrap_or_default();
-        let span = Timed::start(self, meta, || {
+        let span = TimedSpan::start(self, meta, || {
             let mut attributes = vec![
                 KeyValue::new("gen_ai.operation.name", "execute_tool"),
                 KeyValue::new("mcp.method.name", "tools/call"),
@@ -183,11 +183,11 @@ impl CallSpan {
     }
 
     /// It is over.
-    pub fn end(mut self, end: &CallEnd<'_>) {
+    pub fn end(mut self, end: &CallSpanEnd<'_>) {
         self.finish(end);
     }
 
-    fn finish(&mut self, end: &CallEnd<'_>) {
+    fn finish(&mut self, end: &CallSpanEnd<'_>) {
         let Some(running) = self.span.0.as_deref() else { return };
         if let Some(instruments) = running.telemetry.instruments() {
             let seconds = running.started.elapsed().as_secs_f64();
@@ -206,7 +206,7 @@ impl CallSpan {
     }
 }
 
-impl Timed {
+impl TimedSpan {
     fn start(
         telemetry: &Telemetry,
         meta: Option<&Meta>,
@@ -214,7 +214,7 @@ impl Timed {
     ) -> Self {
         Self(telemetry.tracer().map(|tracer| {
             let span = tracer.build_with_context(builder(), &propagation::parent(meta));
-            Box::new(Running { telemetry: telemetry.clone(), span, started: Instant::now() })
+            Box::new(RunningSpan { telemetry: telemetry.clone(), span, started: Instant::now() })
         }))
     }
 
@@ -253,7 +253,8 @@ impl Drop for RunSpan {
 
 impl Drop for CallSpan {
     fn drop(&mut self) {
-        let end = CallEnd { outcome: "unknown", error: Some(CANCELLED), ..CallEnd::default() };
+        let end =
+            CallSpanEnd { outcome: "unknown", error: Some(CANCELLED), ..CallSpanEnd::default() };
         self.finish(&end);
     }
 }

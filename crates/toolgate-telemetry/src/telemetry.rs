@@ -1,4 +1,4 @@
-//! What is on or off.
+//! The exporters, and the handle that all others use.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -20,16 +20,16 @@ use crate::{
     settings::TelemetrySettings,
 };
 
-/// Makes spans and counts, or nothing where it is off. Clones are the same.
+/// Makes spans and metrics, or nothing if it is off. Clones share their state.
 #[derive(Clone, Default)]
-pub struct Telemetry(Option<Arc<Inner>>);
+pub struct Telemetry(Option<Arc<TelemetryState>>);
 
 /// Telemetry could not be started. Everything else works without it.
 #[derive(Debug, Error)]
 #[error("there is no telemetry: {0}")]
 pub struct TelemetryError(String);
 
-struct Inner {
+struct TelemetryState {
     traces: SdkTracerProvider,
     metrics: SdkMeterProvider,
     tracer: SdkTracer,
@@ -43,7 +43,7 @@ type Connected = Arc<Mutex<Vec<Box<dyn Fn() -> Option<u64> + Send + Sync>>>>;
 
 const NAME: &str = "toolgate";
 /// How long the end waits for a collector.
-const FLUSHING_PATIENCE: Duration = Duration::from_secs(2);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Telemetry {
     /// None.
@@ -108,7 +108,8 @@ impl Telemetry {
                 observer.observe(sum, &[]);
             })
             .build();
-        let inner = Inner { traces: spanned, metrics, tracer, instruments, tally, connected };
+        let inner =
+            TelemetryState { traces: spanned, metrics, tracer, instruments, tally, connected };
         Ok(Self(Some(Arc::new(inner))))
     }
 
@@ -131,13 +132,12 @@ impl Telemetry {
         let (traces, metrics) = (inner.traces.clone(), inner.metrics.clone());
         // Both block, and neither must wait for the other.
         let traces = tokio::task::spawn_blocking(move || {
-            traces.shutdown_with_timeout(FLUSHING_PATIENCE).is_ok()
+            traces.shutdown_with_timeout(FLUSH_TIMEOUT).is_ok()
         });
         let metrics = tokio::task::spawn_blocking(move || {
-            metrics.shutdown_with_timeout(FLUSHING_PATIENCE).is_ok()
+            metrics.shutdown_with_timeout(FLUSH_TIMEOUT).is_ok()
         });
-        let _ =
-            tokio::time::timeout(FLUSHING_PATIENCE, async { tokio::join!(traces, metrics) }).await;
+        let _ = tokio::time::timeout(FLUSH_TIMEOUT, async { tokio::join!(traces, metrics) }).await;
         let missing = inner.tally.missing();
         if missing > 0 {
             tracing::warn!("{missing} spans of telemetry were lost");

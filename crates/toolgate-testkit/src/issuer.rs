@@ -1,4 +1,4 @@
-//! An authorisation server as a resource server sees it: metadata, public keys, signed tokens.
+//! An authorization server for resource servers: metadata, public keys, signed tokens.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -6,39 +6,40 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use aws_lc_rs::encoding::{AsDer as _, Pkcs8V1Der};
-use aws_lc_rs::rsa::KeySize;
-use aws_lc_rs::signature::{
-    ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair,
-    RsaKeyPair,
-};
 use axum::Router;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
-use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use jsonwebtoken::jwk::Jwk;
-use jsonwebtoken::{Algorithm, EncodingKey};
+use base64::{
+    Engine as _,
+    prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD},
+};
 use parking_lot::Mutex;
+use ring::rand::SystemRandom;
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair,
+    KeyPair as _, RSA_PKCS1_SHA256, RSA_PKCS1_SHA384, RSA_PKCS1_SHA512, RSA_PSS_SHA256,
+    RSA_PSS_SHA384, RSA_PSS_SHA512, RsaEncoding, RsaKeyPair,
+};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use crate::TestkitError;
 
-/// What is wrong with an issuer's answers.
+/// How an issuer misbehaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IssuerFault {
     /// Every request gets this status.
     Status(u16),
     /// The metadata names another issuer.
     OtherIssuer,
-    /// The metadata says that the keys are here.
+    /// The metadata names this URL for the keys.
     KeysAt(String),
-    /// Whoever wants the keys is sent elsewhere.
+    /// Requests for the keys are redirected.
     Redirect(String),
-    /// This stands in place of the keys.
+    /// This is sent in place of the keys.
     Keys(Value),
     /// The keys are followed by this many blanks.
     Padding(usize),
@@ -48,19 +49,28 @@ pub enum IssuerFault {
 #[derive(Clone)]
 pub struct SigningKey {
     id: String,
-    algorithm: Algorithm,
-    secret: EncodingKey,
+    algorithm: String,
+    secret: Arc<SecretKey>,
 }
+
+enum SecretKey {
+    Rsa(Box<RsaKeyPair>, &'static dyn RsaEncoding),
+    Ecdsa(EcdsaKeyPair, &'static str),
+    Ed25519(Ed25519KeyPair),
+}
+
+/// `ring` makes no RSA keys: all keys for RSA are this one, which was made for tests.
+const RSA_KEY: &str = include_str!("issuer_rsa_key.txt");
 
 /// An issuer on loopback. Dropping it stops it.
 #[derive(Debug)]
 pub struct Issuer {
-    site: Arc<Site>,
+    site: Arc<IssuerSite>,
     server: JoinHandle<std::io::Result<()>>,
 }
 
 #[derive(Debug)]
-struct Site {
+struct IssuerSite {
     url: String,
     keys: Mutex<Vec<SigningKey>>,
     fault: Mutex<Option<IssuerFault>>,
@@ -68,33 +78,59 @@ struct Site {
 }
 
 impl SigningKey {
-    /// A new key for an algorithm, which has its name from JWTs.
+    /// A new key for an algorithm, named as in JWTs.
     pub fn generate(id: &str, algorithm: &str) -> Result<Self, TestkitError> {
-        let algorithm: Algorithm = algorithm.parse().map_err(|_| failed())?;
-        let secret = secret(algorithm)?;
-        Ok(Self { id: id.to_owned(), algorithm, secret })
+        let secret = Arc::new(secret(algorithm)?);
+        Ok(Self { id: id.to_owned(), algorithm: algorithm.to_owned(), secret })
     }
 
-    /// The algorithm, by its name in JWTs.
+    /// The name of the algorithm in JWTs.
     pub fn algorithm(&self) -> String {
-        format!("{:?}", self.algorithm)
+        self.algorithm.clone()
     }
 
-    /// The public half, as it is in a key set.
+    /// The public key, as in a key set.
     pub fn public(&self) -> Result<Value, TestkitError> {
-        let jwk = Jwk::from_encoding_key(&self.secret, self.algorithm).map_err(|_| failed())?;
-        let mut jwk = serde_json::to_value(jwk)?;
+        let part = |bytes: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(bytes);
+        let mut jwk = match &*self.secret {
+            SecretKey::Rsa(pair, _) => {
+                let public = ring::rsa::PublicKeyComponents::<Vec<u8>>::from(pair.public());
+                json!({ "kty": "RSA", "n": part(&public.n), "e": part(&public.e) })
+            }
+            SecretKey::Ecdsa(pair, curve) => {
+                // The uncompressed point: a byte 4, then both coordinates.
+                let point = pair.public_key().as_ref().get(1..).unwrap_or_default();
+                let (x, y) = point.split_at(point.len() / 2);
+                json!({ "kty": "EC", "crv": curve, "x": part(x), "y": part(y) })
+            }
+            SecretKey::Ed25519(pair) => {
+                json!({ "kty": "OKP", "crv": "Ed25519", "x": part(pair.public_key().as_ref()) })
+            }
+        };
+        jwk["alg"] = json!(self.algorithm);
         jwk["kid"] = json!(self.id);
         jwk["use"] = json!("sig");
         Ok(jwk)
     }
 
-    /// A token with this header and these claims, whatever they say.
+    /// A token with this header and these claims, valid or not.
     pub fn sign(&self, header: &Value, claims: &Value) -> Result<String, TestkitError> {
         let message = unsigned(header, claims);
-        let signature =
-            jsonwebtoken::crypto::sign(message.as_bytes(), &self.secret, self.algorithm)
-                .map_err(|_| failed())?;
+        let random = SystemRandom::new();
+        let signature = match &*self.secret {
+            SecretKey::Rsa(pair, padding) => {
+                let mut signature = vec![0; pair.public().modulus_len()];
+                pair.sign(*padding, &random, message.as_bytes(), &mut signature)
+                    .map_err(|_| failed())?;
+                signature
+            }
+            SecretKey::Ecdsa(pair, _) => {
+                let signature = pair.sign(&random, message.as_bytes()).map_err(|_| failed())?;
+                signature.as_ref().to_vec()
+            }
+            SecretKey::Ed25519(pair) => pair.sign(message.as_bytes()).as_ref().to_vec(),
+        };
+        let signature = BASE64_URL_SAFE_NO_PAD.encode(signature);
         Ok(format!("{message}.{signature}"))
     }
 }
@@ -103,7 +139,7 @@ impl Issuer {
     /// Starts one with a key `first` of the algorithm ES256.
     pub async fn start() -> Result<Self, TestkitError> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-        let site = Arc::new(Site {
+        let site = Arc::new(IssuerSite {
             url: format!("http://{}", listener.local_addr()?),
             keys: Mutex::new(vec![SigningKey::generate("first", "ES256")?]),
             fault: Mutex::default(),
@@ -117,27 +153,27 @@ impl Issuer {
         Ok(Self { site, server })
     }
 
-    /// Its name, and the base of its addresses.
+    /// Its identifier, which is also its base URL.
     pub fn url(&self) -> &str {
         &self.site.url
     }
 
-    /// Where its keys are.
+    /// The URL of its keys.
     pub fn keys_url(&self) -> String {
         format!("{}/keys", self.site.url)
     }
 
-    /// How often its keys were asked for.
+    /// The number of requests for its keys.
     pub fn requests(&self) -> usize {
         self.site.requests.load(Ordering::SeqCst)
     }
 
-    /// Misbehaves from now on, or no more.
+    /// Sets or removes a fault.
     pub fn fault(&self, fault: Option<IssuerFault>) {
         *self.site.fault.lock() = fault;
     }
 
-    /// Has these keys from now on.
+    /// Replaces its keys.
     pub fn replace_keys(&self, keys: Vec<SigningKey>) {
         *self.site.keys.lock() = keys;
     }
@@ -147,7 +183,7 @@ impl Issuer {
         self.site.keys.lock().first().cloned()
     }
 
-    /// The claims of a good token of `ada` for an audience: good for ten minutes.
+    /// The claims of a valid token of `ada` for an audience, good for ten minutes.
     pub fn claims(&self, audience: &str) -> Value {
         let now = now();
         json!({
@@ -156,7 +192,7 @@ impl Issuer {
         })
     }
 
-    /// A token that its first key has signed.
+    /// A token that is signed with its first key.
     pub fn sign(&self, claims: &Value) -> Result<String, TestkitError> {
         let key = self.key().ok_or_else(failed)?;
         let header = json!({ "typ": "at+jwt", "alg": key.algorithm(), "kid": key.id });
@@ -176,29 +212,37 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-fn secret(algorithm: Algorithm) -> Result<EncodingKey, TestkitError> {
-    // The document of a 2048-bit key has 26 bytes before the key itself.
-    const RSA_HEAD: usize = 26;
-    let curve = match algorithm {
-        Algorithm::ES384 => &ECDSA_P384_SHA384_FIXED_SIGNING,
-        _ => &ECDSA_P256_SHA256_FIXED_SIGNING,
+fn secret(algorithm: &str) -> Result<SecretKey, TestkitError> {
+    let padding: &'static dyn RsaEncoding = match algorithm {
+        "ES256" => return ecdsa(&ECDSA_P256_SHA256_FIXED_SIGNING, "P-256"),
+        "ES384" => return ecdsa(&ECDSA_P384_SHA384_FIXED_SIGNING, "P-384"),
+        "EdDSA" => {
+            let document = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new());
+            let document = document.map_err(|_| failed())?;
+            let pair = Ed25519KeyPair::from_pkcs8(document.as_ref()).map_err(|_| failed())?;
+            return Ok(SecretKey::Ed25519(pair));
+        }
+        "RS256" => &RSA_PKCS1_SHA256,
+        "RS384" => &RSA_PKCS1_SHA384,
+        "RS512" => &RSA_PKCS1_SHA512,
+        "PS256" => &RSA_PSS_SHA256,
+        "PS384" => &RSA_PSS_SHA384,
+        "PS512" => &RSA_PSS_SHA512,
+        _ => return Err(failed()),
     };
-    Ok(match algorithm {
-        Algorithm::ES256 | Algorithm::ES384 => {
-            let pair = EcdsaKeyPair::generate(curve).map_err(|_| failed())?;
-            EncodingKey::from_ec_der(pair.to_pkcs8v1().map_err(|_| failed())?.as_ref())
-        }
-        Algorithm::EdDSA => {
-            let pair = Ed25519KeyPair::generate().map_err(|_| failed())?;
-            EncodingKey::from_ed_der(pair.to_pkcs8v1().map_err(|_| failed())?.as_ref())
-        }
-        Algorithm::HS256 | Algorithm::HS384 | Algorithm::HS512 => return Err(failed()),
-        _ => {
-            let pair = RsaKeyPair::generate(KeySize::Rsa2048).map_err(|_| failed())?;
-            let document: Pkcs8V1Der<'_> = pair.as_der().map_err(|_| failed())?;
-            EncodingKey::from_rsa_der(document.as_ref().get(RSA_HEAD..).unwrap_or_default())
-        }
-    })
+    let document = BASE64_STANDARD.decode(RSA_KEY.trim()).map_err(|_| failed())?;
+    let pair = RsaKeyPair::from_pkcs8(&document).map_err(|_| failed())?;
+    Ok(SecretKey::Rsa(Box::new(pair), padding))
+}
+
+fn ecdsa(
+    algorithm: &'static ring::signature::EcdsaSigningAlgorithm,
+    curve: &'static str,
+) -> Result<SecretKey, TestkitError> {
+    let random = SystemRandom::new();
+    let document = EcdsaKeyPair::generate_pkcs8(algorithm, &random).map_err(|_| failed())?;
+    let pair = EcdsaKeyPair::from_pkcs8(algorithm, document.as_ref(), &random);
+    Ok(SecretKey::Ecdsa(pair.map_err(|_| failed())?, curve))
 }
 
 fn unsigned(header: &Value, claims: &Value) -> String {
@@ -214,7 +258,7 @@ fn failed() -> TestkitError {
     std::io::Error::other("the key cannot do this").into()
 }
 
-async fn metadata(State(site): State<Arc<Site>>) -> Response {
+async fn metadata(State(site): State<Arc<IssuerSite>>) -> Response {
     let fault = site.fault.lock().clone();
     let (mut issuer, mut keys) = (site.url.clone(), format!("{}/keys", site.url));
     match fault {
@@ -231,7 +275,7 @@ async fn metadata(State(site): State<Arc<Site>>) -> Response {
     document.to_string().into_response()
 }
 
-async fn keys(State(site): State<Arc<Site>>) -> Response {
+async fn keys(State(site): State<Arc<IssuerSite>>) -> Response {
     site.requests.fetch_add(1, Ordering::SeqCst);
     let fault = site.fault.lock().clone();
     let public: Vec<Value> = site.keys.lock().iter().filter_map(|key| key.public().ok()).collect();

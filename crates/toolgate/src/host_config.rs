@@ -27,7 +27,7 @@ use toolgate_search::encoder::Encoder;
 use toolgate_store::{
     AuditLimits, ChoiceFile, DamagedChoices, Retention, Store, StoreError, VaultKey,
 };
-use toolgate_telemetry::{Telemetry, Unsettled};
+use toolgate_telemetry::{Telemetry, TelemetryOptions};
 
 use crate::pins::{PinFile, PinFileError};
 use crate::server::exposed;
@@ -420,12 +420,12 @@ fn encoder(
 
 fn telemetry(settings: Option<&TelemetryConfig>, variables: &Variables) -> Telemetry {
     let Some(settings) = settings else { return Telemetry::off() };
-    let configured = Unsettled {
+    let configured = TelemetryOptions {
         endpoint: settings.otlp_endpoint.clone(),
         headers: exposed(&settings.headers),
         service_name: settings.service_name.clone(),
     };
-    let settings = match configured.settle(|name| variables(name)) {
+    let settings = match configured.resolve(|name| variables(name)) {
         Ok(Some(settings)) => settings,
         Ok(None) => return Telemetry::off(),
         Err(error) => {

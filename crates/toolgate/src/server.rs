@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use toolgate_broker::ValidationSettings;
-use toolgate_catalog::ServerEntry;
+use toolgate_catalog::CatalogServer;
 use toolgate_config::{Secret, ServerConfig, Transport};
 use toolgate_host::ServerSetup;
 use toolgate_store::{Vault, VaultError};
@@ -63,7 +63,7 @@ impl HostConfig {
             ..ServerSpec::new(server.name.as_str(), endpoint)
         };
         let tools = &settings.tools;
-        let entry = ServerEntry {
+        let entry = CatalogServer {
             name: server.name.as_str().into(),
             prefix: settings.prefix.clone(),
             description: settings.description.clone(),

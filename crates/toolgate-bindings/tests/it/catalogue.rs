@@ -7,7 +7,7 @@ use std::{fs, path::PathBuf};
 
 use serde_json::Value;
 use toolgate_bindings::{python, typescript};
-use toolgate_catalog::{Catalog, Definition, ServerEntry, TokenCounter};
+use toolgate_catalog::{Catalog, CatalogServer, Definition, TokenCounter};
 
 use crate::compilers::{Tool, assert_valid_python, assert_valid_typescript};
 
@@ -21,7 +21,7 @@ fn tools() -> Vec<Tool> {
         .collect();
     captures.sort();
     let name_of = |path: &PathBuf| path.file_stem().unwrap().to_str().unwrap().to_owned();
-    let entries = captures.iter().map(|path| ServerEntry::named(name_of(path).as_str()));
+    let entries = captures.iter().map(|path| CatalogServer::named(name_of(path).as_str()));
     let mut catalog = Catalog::new(entries);
     for path in &captures {
         let capture: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();

@@ -45,9 +45,9 @@ pub(super) struct Tokenizer {
 /// The tokenizer, built at the first use.
 pub(super) static O200K: LazyLock<Tokenizer> = LazyLock::new(Tokenizer::new);
 
-/// A merge that could be done: the token that it makes, and the position of its left half. The token with the lowest id is
+/// A possible merge: the token that it makes, and the position of its left half. The token with the lowest id is
 /// merged first, and of equal ones the leftmost.
-type Candidate = Reverse<(u32, usize)>;
+type MergeCandidate = Reverse<(u32, usize)>;
 
 /// The memory of [`Tokenizer::merge`], which is used again for each piece.
 #[derive(Default)]
@@ -55,7 +55,7 @@ struct Buffers {
     ids: Vec<u32>,
     previous: Vec<usize>,
     next: Vec<usize>,
-    heap: BinaryHeap<Candidate>,
+    heap: BinaryHeap<MergeCandidate>,
 }
 
 impl Tokenizer {
@@ -129,7 +129,7 @@ impl Tokenizer {
         count
     }
 
-    fn candidate(&self, ids: &[u32], left: usize, right: usize) -> Option<Candidate> {
+    fn candidate(&self, ids: &[u32], left: usize, right: usize) -> Option<MergeCandidate> {
         self.merged(ids[left], ids[right]).map(|id| Reverse((id, left)))
     }
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use serde_json::json;
 use toolgate_broker::{GrantDuration, GrantExtent, PersonAnswer};
 use toolgate_policy::{ArgumentConditions, OPERATORS};
-use toolgate_store::{ApprovalRequest, ChoiceFile, Consent, Journal, Store};
+use toolgate_store::{ChoiceFile, Consent, Journal, ServerConsentRequest, Store};
 
 use super::{
     approvals::{self, WaitingCall},
@@ -23,7 +23,7 @@ use crate::{
 struct Waiting {
     id: String,
     namespace: Option<String>,
-    request: ApprovalRequest,
+    request: ServerConsentRequest,
     file: ChoiceFile,
 }
 

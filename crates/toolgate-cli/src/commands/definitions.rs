@@ -179,7 +179,7 @@ fn summary(tool: &HiddenTool) -> String {
     match &tool.why {
         HiddenReason::Held(change) => match &change.kind {
             ChangeKind::Changed(differences) => {
-                let count = differences.told.len() + differences.left_out;
+                let count = differences.listed.len() + differences.left_out;
                 format!("changed in {count} place{}", if count == 1 { "" } else { "s" })
             }
             _ => "new".to_owned(),

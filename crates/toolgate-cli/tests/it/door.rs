@@ -60,7 +60,7 @@ impl Served {
             told
         });
         let url = format!("http://127.0.0.1:{port}/mcp");
-        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let client = toolgate_http::client_builder().no_proxy().build().unwrap();
         Self { child, url, client, told }
     }
 

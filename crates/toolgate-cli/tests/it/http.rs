@@ -90,7 +90,12 @@ impl HttpGateway {
 
 impl HttpClient {
     fn new(url: String) -> Self {
-        Self { url, http: reqwest::Client::new(), capabilities: json!({}), headers: Vec::new() }
+        Self {
+            url,
+            http: toolgate_http::client_builder().build().unwrap(),
+            capabilities: json!({}),
+            headers: Vec::new(),
+        }
     }
 
     /// The same client, which can be asked this.

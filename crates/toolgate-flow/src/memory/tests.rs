@@ -10,7 +10,7 @@ const LETTER: &str = "Dear board, the takeover of Meridian Freight closes on Fri
 fn memory() -> Memory {
     let mut memory = Memory::default();
     let labels = [Label::Private].into_iter().collect();
-    let origin = Origin::new(1, "mail_read").with_labels(labels);
+    let origin = DataOrigin::new(1, "mail_read").with_labels(labels);
     memory.learn(origin, &json!({ "subject": "News", "body": LETTER, "account": "DE-4471-9920" }));
     memory
 }
@@ -82,7 +82,7 @@ fn what_the_caller_wrote_is_no_flow() {
     let mut memory = Memory::default();
     memory.knows("await search({ query: 'invoices of the Meridian Freight company in 2025' })");
     let echo = json!({ "query": "invoices of the Meridian Freight company in 2025", "hits": 0 });
-    memory.learn(Origin::new(1, "search"), &echo);
+    memory.learn(DataOrigin::new(1, "search"), &echo);
     let trace = memory.trace("web_post", &json!({ "text": echo["query"] }));
     assert_eq!(trace.matches, []);
 }
@@ -93,7 +93,7 @@ fn arguments_that_come_from_nowhere_stay_known() {
     let arguments = json!({ "query": "all open tickets about the broken login page" });
     assert_eq!(memory.trace("tickets_search", &arguments).matches, []);
     memory.learn(
-        Origin::new(1, "tickets_search"),
+        DataOrigin::new(1, "tickets_search"),
         &json!({ "searched": arguments["query"], "hits": [] }),
     );
     assert_eq!(memory.trace("web_post", &arguments).matches, []);
@@ -103,16 +103,16 @@ fn arguments_that_come_from_nowhere_stay_known() {
 fn laundering_through_another_tool_does_not_help() {
     let mut memory = memory();
     assert!(!memory.trace("notes_write", &json!({ "text": LETTER })).matches.is_empty());
-    memory.learn(Origin::new(2, "notes_write"), &json!({ "saved": LETTER }));
+    memory.learn(DataOrigin::new(2, "notes_write"), &json!({ "saved": LETTER }));
     let trace = memory.trace("web_post", &json!({ "text": LETTER }));
     assert_eq!(trace.matches[0].origin.tool, "mail_read");
 }
 
 #[test]
 fn where_room_is_short_the_oldest_is_forgotten_and_that_is_said() {
-    let mut memory = Memory::with_limits(Limits { hashes: 60, ..Limits::default() });
+    let mut memory = Memory::with_limits(FlowLimits { hashes: 60, ..FlowLimits::default() });
     let private = [Label::Private].into_iter().collect();
-    memory.learn(Origin::new(1, "first").with_labels(private), &json!(LETTER));
+    memory.learn(DataOrigin::new(1, "first").with_labels(private), &json!(LETTER));
     assert!(!memory.trace("t", &json!(LETTER)).matches.is_empty());
     for call in 2..20_u64 {
         let filler =
@@ -126,7 +126,7 @@ fn where_room_is_short_the_oldest_is_forgotten_and_that_is_said() {
                 },
             )
             .collect();
-        memory.learn(Origin::new(call, "filler"), &json!(filler));
+        memory.learn(DataOrigin::new(call, "filler"), &json!(filler));
     }
     let trace = memory.trace("t", &json!(LETTER));
     assert!(trace.incomplete && trace.matches.iter().all(|found| found.origin.call != 1));
@@ -142,10 +142,10 @@ fn hostile_shapes_are_bounded() {
         deep = json!([deep]);
     }
     assert!(memory.trace("t", &deep).incomplete);
-    memory.learn(Origin::new(2, "t"), &deep);
+    memory.learn(DataOrigin::new(2, "t"), &deep);
     let many: Vec<Value> =
         (0..50_000).map(|number| json!(format!("value number {number} of many"))).collect();
-    memory.learn(Origin::new(3, "t"), &json!(many));
+    memory.learn(DataOrigin::new(3, "t"), &json!(many));
     assert!(!memory.trace("t", &json!("value number 49999 of many")).matches.is_empty());
 }
 
@@ -163,7 +163,7 @@ proptest! {
     fn nothing_panics(text in ".{0,400}") {
         let mut memory = Memory::default();
         memory.knows(&text);
-        memory.learn(Origin::new(1, "t"), &json!({ text.clone(): text }));
+        memory.learn(DataOrigin::new(1, "t"), &json!({ text.clone(): text }));
         memory.trace("t", &json!([text]));
     }
 }
@@ -172,7 +172,7 @@ proptest! {
 fn what_was_sent_before_is_not_found_again_in_what_is_sent_now() {
     let mut memory = Memory::default();
     let note = "owes us 48,200 EUR since the spring of last year";
-    memory.learn(Origin::new(1, "crm_get"), &json!({ "note": note }));
+    memory.learn(DataOrigin::new(1, "crm_get"), &json!({ "note": note }));
     assert!(!memory.trace("mail_send", &json!({ "body": note })).matches.is_empty());
     let harmless = json!({ "body": "Lunch is at noon today." });
     assert_eq!(memory.trace("mail_send", &harmless).matches, []);
@@ -181,12 +181,12 @@ fn what_was_sent_before_is_not_found_again_in_what_is_sent_now() {
 /// The same result again and again is remembered once, and so is one of many small parts.
 #[test]
 fn what_says_nothing_new_takes_no_room() {
-    let limits = Limits { hashes: 1_000, ..Limits::default() };
+    let limits = FlowLimits { hashes: 1_000, ..FlowLimits::default() };
     let mut memory = Memory::with_limits(limits);
     let result =
         json!({ "note": "owes us 48,200 EUR since the spring of last year", "rows": [1, 2, 3] });
     for call in 0..10_000 {
-        memory.learn(Origin::new(call, "crm_get"), &result);
+        memory.learn(DataOrigin::new(call, "crm_get"), &result);
     }
     assert!(memory.leaves <= 10, "{}", memory.leaves);
     let carried = json!({ "body": "he owes us 48,200 EUR since the spring of last year" });
@@ -195,7 +195,7 @@ fn what_says_nothing_new_takes_no_room() {
     // Leaves without a word that tells anything.
     let empty = json!(vec![0; 400]);
     for call in 0..100 {
-        memory.learn(Origin::new(call, "t"), &empty);
+        memory.learn(DataOrigin::new(call, "t"), &empty);
     }
     assert!(memory.leaves <= 1_000 && memory.results.len() <= RESULTS, "{}", memory.leaves);
 }

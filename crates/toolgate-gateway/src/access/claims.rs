@@ -80,6 +80,7 @@ pub(super) fn verify(
 ) -> Result<TokenIdentity, &'static str> {
     use jsonwebtoken::errors::ErrorKind;
 
+    super::signatures::install();
     let mut validation = Validation::new(header.alg);
     validation.leeway = LEEWAY;
     validation.validate_nbf = true;

@@ -248,7 +248,7 @@ impl DocumentFetcher {
     /// A fetcher for the documents of this issuer.
     pub(super) fn new(issuer: &str) -> Result<Self, IssuerError> {
         let url = Url::parse(issuer).map_err(|_| IssuerError::Address("issuer"))?;
-        let client = reqwest::Client::builder()
+        let client = toolgate_http::client_builder()
             .redirect(Policy::none())
             .timeout(FETCH_TIMEOUT)
             .connect_timeout(FETCH_TIMEOUT / 2)

@@ -11,6 +11,7 @@ mod claims;
 mod failures;
 mod keys;
 mod oauth;
+mod signatures;
 mod tokens;
 
 use std::{

@@ -66,7 +66,8 @@ impl Endpoint {
         change(&mut settings);
         let stop = CancellationToken::new();
         let serving = Some(tokio::spawn(serve_http(listener, settings, stop.clone())));
-        let client = reqwest::Client::builder().no_proxy().timeout(deadline()).build().unwrap();
+        let client =
+            toolgate_http::client_builder().no_proxy().timeout(deadline()).build().unwrap();
         Self { address, client, probe, stop, serving }
     }
 

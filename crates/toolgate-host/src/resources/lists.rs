@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use thiserror::Error;
 use tokio::sync::watch;
 use toolgate_broker::{Broker, BrokerError};
-use toolgate_catalog::{Catalog, ExposedName, ServerEntry, ServerName, ToolId, expose};
+use toolgate_catalog::{Catalog, CatalogServer, ExposedName, ServerName, ToolId, expose};
 use toolgate_mcp::codes::METHOD_NOT_FOUND;
 use toolgate_upstream::{CallError, CallOptions};
 
@@ -346,7 +346,7 @@ pub(super) struct PromptNames {
 }
 
 /// Whether a prompt of this name could belong to the server.
-pub(super) fn could_name(server: &ServerEntry, prompt: &str) -> bool {
+pub(super) fn could_name(server: &CatalogServer, prompt: &str) -> bool {
     // The prefix of any exposed name of the server.
     let example = (ToolId::new(server.name.clone(), "x"), server.prefix.as_deref());
     expose([example])

@@ -71,7 +71,7 @@ impl HttpClient {
             });
         }
         let headers = read_headers(endpoint)?;
-        let mut builder = Client::builder()
+        let mut builder = toolgate_http::client_builder()
             // A redirect could carry credentials to another host.
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")));

@@ -6,7 +6,7 @@ use futures::StreamExt as _;
 use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
 use serde_json::{Value, json};
 
-use super::{Asking, ChatError, ChatProvider, Question};
+use super::{ChatError, ChatFuture, ChatProvider, ChatQuestion};
 
 /// Which requests an endpoint understands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -53,7 +53,7 @@ impl ChatEndpoint {
         };
         let base = settings.endpoint.trim_end_matches('/');
         let url = Url::parse(&format!("{base}/{path}")).map_err(|_| unusable("it is no URL"))?;
-        let mut builder = Client::builder()
+        let mut builder = toolgate_http::client_builder()
             // A redirect could carry the key and the question to another host.
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")));
@@ -64,8 +64,8 @@ impl ChatEndpoint {
         Ok(Self { client, url, settings })
     }
 
-    fn request(&self, question: &Question) -> RequestBuilder {
-        let Question { instructions, text, max_tokens } = question;
+    fn request(&self, question: &ChatQuestion) -> RequestBuilder {
+        let ChatQuestion { instructions, text, max_tokens } = question;
         let (request, key) = (self.client.post(self.url.clone()), &self.settings.api_key);
         match self.settings.api {
             ChatApi::OpenAi => {
@@ -92,7 +92,7 @@ impl ChatEndpoint {
         }
     }
 
-    async fn answer(&self, question: &Question) -> Result<String, ChatError> {
+    async fn answer(&self, question: &ChatQuestion) -> Result<String, ChatError> {
         let response = self.request(question).send().await.map_err(|error| unreachable(&error))?;
         let status = response.status();
         if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
@@ -121,7 +121,7 @@ impl ChatEndpoint {
 }
 
 impl ChatProvider for ChatEndpoint {
-    fn ask<'a>(&'a self, question: &'a Question) -> Asking<'a> {
+    fn ask<'a>(&'a self, question: &'a ChatQuestion) -> ChatFuture<'a> {
         Box::pin(self.answer(question))
     }
 }

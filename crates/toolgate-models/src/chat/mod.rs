@@ -18,20 +18,20 @@ pub use self::{
 /// A model that answers in words.
 pub trait ChatProvider: fmt::Debug + Send + Sync {
     /// Asks once. Whoever asks limits the time.
-    fn ask<'a>(&'a self, question: &'a Question) -> Asking<'a>;
+    fn ask<'a>(&'a self, question: &'a ChatQuestion) -> ChatFuture<'a>;
 }
 
-/// The answer of a [`ChatProvider`], to be waited for.
-pub type Asking<'a> = Pin<Box<dyn Future<Output = Result<String, ChatError>> + Send + 'a>>;
+/// The pending answer of a [`ChatProvider`].
+pub type ChatFuture<'a> = Pin<Box<dyn Future<Output = Result<String, ChatError>> + Send + 'a>>;
 
 /// One question to a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Question {
-    /// What the model is to do.
+pub struct ChatQuestion {
+    /// The system prompt.
     pub instructions: String,
-    /// What it is to do it with.
+    /// The user's message.
     pub text: String,
-    /// How long the answer may be, where the API wants to know.
+    /// The most tokens of the answer, for APIs that require it.
     pub max_tokens: u32,
 }
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use toolgate_models::chat::{
-    ChatApi, ChatEndpoint, ChatError, ChatProvider as _, ChatSettings, ModelChooser, Question,
+    ChatApi, ChatEndpoint, ChatError, ChatProvider as _, ChatQuestion, ChatSettings, ModelChooser,
 };
-use toolgate_search::{Candidate, ChoiceRequest, Chooser as _};
+use toolgate_search::{ChoiceCandidate, ChoiceRequest, Chooser as _};
 use toolgate_testkit::{ModelEndpoint, ModelScript};
 
 const KEY: &str = "s3cr3t-k3y";
@@ -15,8 +15,8 @@ fn settings(api: ChatApi, endpoint: &str) -> ChatSettings {
     ChatSettings { api, endpoint: endpoint.to_owned(), model, api_key }
 }
 
-fn question() -> Question {
-    Question { instructions: "Be short.".into(), text: "Which?".into(), max_tokens: 7 }
+fn question() -> ChatQuestion {
+    ChatQuestion { instructions: "Be short.".into(), text: "Which?".into(), max_tokens: 7 }
 }
 
 async fn ask(api: ChatApi, script: ModelScript) -> Result<String, ChatError> {
@@ -74,7 +74,8 @@ async fn a_model_chooses() {
     let model = ModelEndpoint::start(say("Sure: [\"b\", \"ghost\"]"), None).await.unwrap();
     let endpoint = ChatEndpoint::new(settings(ChatApi::OpenAi, model.url())).unwrap();
     let chooser = ModelChooser::new(Arc::new(endpoint));
-    let candidate = |name: &str| Candidate { name: name.into(), ..Candidate::default() };
+    let candidate =
+        |name: &str| ChoiceCandidate { name: name.into(), ..ChoiceCandidate::default() };
     let request = ChoiceRequest {
         queries: vec!["the second".into()],
         candidates: vec![candidate("a"), candidate("b")],

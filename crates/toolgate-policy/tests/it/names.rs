@@ -1,7 +1,7 @@
 //! What a server or another one may do to a name, and that no rule is slipped out of by it.
 
 use serde_json::json;
-use toolgate_catalog::{Catalog, Definition, ServerEntry, Tool};
+use toolgate_catalog::{Catalog, CatalogServer, Definition, Tool};
 use toolgate_policy::{
     Claims, Flow, Label, Mode, Policy, PolicySettings, RuleTarget,
     Verdict::{self, Allow, Ask, Deny},
@@ -19,7 +19,7 @@ fn definitions(names: &[&str]) -> Vec<Definition> {
 
 /// A tool of the server `github`, beside what a server `github_delete` has.
 fn beside(own: &str, others: &[&str]) -> Tool {
-    let servers = ["github", "github_delete"].map(ServerEntry::named);
+    let servers = ["github", "github_delete"].map(CatalogServer::named);
     let mut catalog = Catalog::new(servers);
     catalog.replace_server(&"github".into(), definitions(&[own]));
     catalog.replace_server(&"github_delete".into(), definitions(others));
@@ -60,8 +60,8 @@ fn a_name_that_is_cut_or_a_keyword_is_denied_by_what_it_stands_for() {
     let whole = format!("github_{long}");
     assert!(tool.name.as_str().len() <= 64);
     assert_eq!(decide(&policy(Mode::Allow, vec![rule(0, None, Some(&whole), Deny)]), &tool), Deny);
-    let entry = ServerEntry { prefix: Some(String::new()), ..ServerEntry::named("any") };
-    let other = ServerEntry { name: "other".into(), ..entry.clone() };
+    let entry = CatalogServer { prefix: Some(String::new()), ..CatalogServer::named("any") };
+    let other = CatalogServer { name: "other".into(), ..entry.clone() };
     let mut catalog = Catalog::new([entry, other]);
     catalog.replace_server(&"any".into(), definitions(&["delete"]));
     let denied = policy(Mode::Allow, vec![rule(0, None, Some("delete_"), Deny)]);
@@ -96,7 +96,7 @@ fn other_case_and_letters_that_look_alike_are_denied_and_not_allowed() {
 
 #[test]
 fn a_changed_prefix_is_no_way_out_of_a_rule_by_identity() {
-    let entry = ServerEntry { prefix: Some("gh".to_owned()), ..ServerEntry::named("github") };
+    let entry = CatalogServer { prefix: Some("gh".to_owned()), ..CatalogServer::named("github") };
     let mut catalog = Catalog::new([entry]);
     catalog.replace_server(&"github".into(), definitions(&["delete_repo"]));
     let tool = &catalog.tools_of("github")[0];

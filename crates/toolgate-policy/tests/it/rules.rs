@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use toolgate_catalog::{Catalog, Definition, ServerEntry, ToolId};
+use toolgate_catalog::{Catalog, CatalogServer, Definition, ToolId};
 use toolgate_policy::{
     Annotations, Claims, Flow, Hint, Label, Mode, Policy, PolicySettings, Rule, RuleTarget,
     ServerPolicy, ToolPolicySettings, Trust,
@@ -178,7 +178,7 @@ fn labels_come_from_the_tool_or_from_its_server_and_patterns() {
     let definition = |name: &str| {
         Definition::from_value(&json!({ "name": name, "inputSchema": {} })).expect("sound")
     };
-    let mut catalog = Catalog::new([ServerEntry::named("wiki"), ServerEntry::named("other")]);
+    let mut catalog = Catalog::new([CatalogServer::named("wiki"), CatalogServer::named("other")]);
     catalog.replace_server(&"wiki".into(), vec![definition("publish"), definition("comments")]);
     catalog.replace_server(&"other".into(), vec![definition("list")]);
     let labels =

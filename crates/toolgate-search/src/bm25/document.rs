@@ -89,7 +89,7 @@ fn significant_part(name: &str) -> String {
 }
 
 /// What is particular to a field.
-struct Field {
+struct DocumentField {
     /// How many words are usual, so that a field of this length is neither favoured nor discounted.
     typical_length: f32,
     /// How much of one text is read.
@@ -98,17 +98,22 @@ struct Field {
     stop_words: bool,
 }
 
-const NAME: Field = Field { typical_length: 3.0, bytes: MAX_NAME_BYTES, stop_words: true };
-const TITLE: Field = Field { typical_length: 3.0, bytes: MAX_NAME_BYTES, stop_words: false };
-const DESCRIPTION: Field = Field { typical_length: 20.0, bytes: MAX_TEXT_BYTES, stop_words: false };
-const PARAMETER_NAMES: Field =
-    Field { typical_length: 6.0, bytes: MAX_NAME_BYTES, stop_words: false };
-const PARAMETER_DESCRIPTIONS: Field =
-    Field { typical_length: 30.0, bytes: MAX_TEXT_BYTES, stop_words: false };
-const VALUES: Field = Field { typical_length: 10.0, bytes: MAX_NAME_BYTES, stop_words: false };
-const SERVER_NAME: Field = Field { typical_length: 2.0, bytes: MAX_NAME_BYTES, stop_words: false };
-const SERVER_DESCRIPTION: Field =
-    Field { typical_length: 20.0, bytes: MAX_TEXT_BYTES, stop_words: false };
+const NAME: DocumentField =
+    DocumentField { typical_length: 3.0, bytes: MAX_NAME_BYTES, stop_words: true };
+const TITLE: DocumentField =
+    DocumentField { typical_length: 3.0, bytes: MAX_NAME_BYTES, stop_words: false };
+const DESCRIPTION: DocumentField =
+    DocumentField { typical_length: 20.0, bytes: MAX_TEXT_BYTES, stop_words: false };
+const PARAMETER_NAMES: DocumentField =
+    DocumentField { typical_length: 6.0, bytes: MAX_NAME_BYTES, stop_words: false };
+const PARAMETER_DESCRIPTIONS: DocumentField =
+    DocumentField { typical_length: 30.0, bytes: MAX_TEXT_BYTES, stop_words: false };
+const VALUES: DocumentField =
+    DocumentField { typical_length: 10.0, bytes: MAX_NAME_BYTES, stop_words: false };
+const SERVER_NAME: DocumentField =
+    DocumentField { typical_length: 2.0, bytes: MAX_NAME_BYTES, stop_words: false };
+const SERVER_DESCRIPTION: DocumentField =
+    DocumentField { typical_length: 20.0, bytes: MAX_TEXT_BYTES, stop_words: false };
 
 /// Sums up weighted mentions over fields.
 struct Terms<'p> {
@@ -121,7 +126,12 @@ impl<'p> Terms<'p> {
         Self { parameters, sums: HashMap::new() }
     }
 
-    fn field<'t>(&mut self, field: &Field, weight: f32, texts: impl IntoIterator<Item = &'t str>) {
+    fn field<'t>(
+        &mut self,
+        field: &DocumentField,
+        weight: f32,
+        texts: impl IntoIterator<Item = &'t str>,
+    ) {
         if weight <= 0.0 {
             return;
         }

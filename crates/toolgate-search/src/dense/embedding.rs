@@ -30,11 +30,11 @@ pub(super) fn embed(table: &Table<'_>, text: &str) -> Embedding {
     let mut weight_at = 0.0_f32;
     let (mut words, mut known) = (0.0_f32, 0.0_f32);
     for_each_token(table, text, &mut |found| match found {
-        Found::Token(token) => {
+        TextPart::Token(token) => {
             table.add(token, 1.0 / (1.0 + weight_at / HALVING), &mut vector);
             weight_at += 1.0;
         }
-        Found::Word { is_known } => {
+        TextPart::Word { is_known } => {
             words += 1.0;
             known += if is_known { 1.0 } else { 0.0 };
         }
@@ -53,15 +53,15 @@ pub(super) fn normalise(vector: &mut [f32]) {
     }
 }
 
-/// What is found in a text.
-enum Found {
+/// A part of a text.
+enum TextPart {
     /// A token of the table.
     Token(Token),
     /// The end of a word, after its tokens.
     Word { is_known: bool },
 }
 
-fn for_each_token(table: &Table<'_>, text: &str, sink: &mut dyn FnMut(Found)) {
+fn for_each_token(table: &Table<'_>, text: &str, sink: &mut dyn FnMut(TextPart)) {
     let mut remaining = MAX_TOKENS;
     for_each_word(text, &mut |word, piece| {
         if word.chars().all(char::is_numeric) {
@@ -73,7 +73,7 @@ fn for_each_token(table: &Table<'_>, text: &str, sink: &mut dyn FnMut(Found)) {
             (Some(token), _) => {
                 remaining -= 1;
                 count += 1;
-                sink(Found::Token(token));
+                sink(TextPart::Token(token));
             }
             (None, Piece::Word) => {
                 pieces(table, word, SHORTEST_PIECE, usize::MAX, &mut remaining, sink);
@@ -82,7 +82,7 @@ fn for_each_token(table: &Table<'_>, text: &str, sink: &mut dyn FnMut(Found)) {
                 count += pieces(table, word, 1, LONGEST_IN_RUN, &mut remaining, sink);
             }
         }
-        sink(Found::Word { is_known: count > 0 });
+        sink(TextPart::Word { is_known: count > 0 });
         if remaining > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
 }
@@ -94,7 +94,7 @@ fn pieces(
     shortest: usize,
     longest: usize,
     remaining: &mut usize,
-    sink: &mut dyn FnMut(Found),
+    sink: &mut dyn FnMut(TextPart),
 ) -> usize {
     let mut rest = word;
     let mut count = 0;
@@ -105,7 +105,7 @@ fn pieces(
             Some((token, bytes)) => {
                 *remaining -= 1;
                 count += 1;
-                sink(Found::Token(token));
+                sink(TextPart::Token(token));
                 bytes
             }
             None => first.len_utf8(),
@@ -138,7 +138,7 @@ mod tests {
         for case in cases {
             let mut tokens = Vec::new();
             for_each_token(table, &case.text, &mut |found| {
-                if let Found::Token(token) = found {
+                if let TextPart::Token(token) = found {
                     tokens.push(table.text(token.place()).to_owned());
                 }
             });

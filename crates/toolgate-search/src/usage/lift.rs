@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{UsageMemory, kept::Said};
+use super::{UsageMemory, past_queries::QueryContent};
 use crate::{
     limits::{MAX_PAST_QUERY_BYTES, cut},
     query::Hit,
@@ -55,7 +55,7 @@ impl UsageMemory {
     /// those that were of use for something else nor put before those that were of use for this. A
     /// tool that was of use for such a query is brought in even where the ranking did not find it.
     pub fn lift(&self, query: &str, mut hits: Vec<Hit>, tools: &dyn KnownTools) -> Vec<Hit> {
-        let asked = Said::of(cut(query.trim(), MAX_PAST_QUERY_BYTES));
+        let asked = QueryContent::of(cut(query.trim(), MAX_PAST_QUERY_BYTES));
         if self.is_empty() || asked.words.is_empty() {
             return hits;
         }
@@ -86,7 +86,7 @@ impl UsageMemory {
 
     /// How much of what is asked was heard before, by tool: the share of each word's past that is
     /// the tool's, rare words counting for more.
-    fn heard(&self, asked: &Said) -> HashMap<&ToolKey, f32> {
+    fn heard(&self, asked: &QueryContent) -> HashMap<&ToolKey, f32> {
         let mut heard: HashMap<&ToolKey, f32> = HashMap::new();
         let mut all = 0.0;
         for word in &asked.words {

@@ -1,14 +1,14 @@
 //! Which query led to which call, and what follows from it.
 
-mod kept;
 mod lift;
+mod past_queries;
 
 use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-use self::kept::Past;
-pub use self::{kept::PastQuery, lift::KnownTools};
+use self::past_queries::PastQueries;
+pub use self::{lift::KnownTools, past_queries::PastQuery};
 use crate::{
     limits::{MAX_KEY_BYTES, MAX_PAST_QUERY_BYTES, cut},
     text::ToolKey,
@@ -34,9 +34,9 @@ use crate::{
 /// assert_eq!(lifted[0].key.as_str(), "chat_post");
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "Stored", into = "Stored")]
+#[serde(from = "StoredMemory", into = "StoredMemory")]
 pub struct UsageMemory {
-    tools: BTreeMap<ToolKey, Past>,
+    tools: BTreeMap<ToolKey, PastQueries>,
     /// How many queries of which tools have each word.
     words: HashMap<String, BTreeMap<ToolKey, usize>>,
     /// The number of the next use.
@@ -46,7 +46,7 @@ pub struct UsageMemory {
 
 /// The form in which a memory is kept.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-struct Stored {
+struct StoredMemory {
     #[serde(default)]
     tools: BTreeMap<ToolKey, Vec<PastQuery>>,
 }
@@ -134,7 +134,7 @@ impl UsageMemory {
     }
 }
 
-impl From<UsageMemory> for Stored {
+impl From<UsageMemory> for StoredMemory {
     fn from(memory: UsageMemory) -> Self {
         let tools = memory.tools.into_iter();
         Self { tools: tools.map(|(key, past)| (key, past.queries().to_vec())).collect() }
@@ -142,8 +142,8 @@ impl From<UsageMemory> for Stored {
 }
 
 /// What comes from a file may have been edited: the bounds hold all the same.
-impl From<Stored> for UsageMemory {
-    fn from(stored: Stored) -> Self {
+impl From<StoredMemory> for UsageMemory {
+    fn from(stored: StoredMemory) -> Self {
         let mut uses: Vec<(ToolKey, PastQuery)> = Vec::new();
         for (key, past) in stored.tools {
             uses.extend(past.into_iter().map(|past| (key.clone(), past)));

@@ -18,7 +18,7 @@ pub(super) const LONGEST: u64 = 4 * 1024 * 1024;
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Line {
+pub(super) struct AuditLine {
     pub(super) number: u64,
     /// Milliseconds since 1970.
     pub(super) time: u64,
@@ -31,7 +31,7 @@ pub(super) struct Line {
 
 /// What is known of the whole chain, beside it.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Head {
+pub(super) struct ChainHead {
     /// The last number.
     pub(super) number: u64,
     /// The hash of the last line.
@@ -44,7 +44,7 @@ pub(super) struct Head {
     pub(super) rolled: u64,
 }
 
-impl Line {
+impl AuditLine {
     /// Writes the line with its hash, which covers all of it but itself, and gives the hash.
     pub(super) fn write(&self, text: &mut Vec<u8>) -> io::Result<String> {
         let start = text.len();
@@ -67,7 +67,7 @@ impl Line {
     }
 }
 
-impl Head {
+impl ChainHead {
     /// None where it is not there, or damaged.
     pub(super) fn read(text: &[u8]) -> Option<Self> {
         serde_json::from_slice(text).ok()

@@ -1,4 +1,4 @@
-//! Every decision and call, in a chain that shows where a line is missing.
+//! The audit log: every decision and call, in a hash chain that shows missing lines.
 //!
 //! A file of JSON lines that is only appended to. Each line holds the hash of the one before it and
 //! its own, so that a line that was changed, removed or put in breaks the chain at its place; how
@@ -23,9 +23,9 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use self::write::Open;
+use self::write::OpenAuditLog;
 
-/// What was decided and done. What is not known, or does not apply, is left out.
+/// One decision or call. Fields that are unknown or do not apply are left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct AuditRecord {
@@ -35,7 +35,7 @@ pub struct AuditRecord {
     /// Who asked for it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub caller: String,
-    /// The conversation.
+    /// The session.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub session: String,
     /// The run of a script.
@@ -75,7 +75,7 @@ pub struct AuditRecord {
 pub struct AuditLog {
     path: PathBuf,
     limits: AuditLimits,
-    open: Arc<Mutex<Option<Open>>>,
+    open: Arc<Mutex<Option<OpenAuditLog>>>,
 }
 
 /// How much of the log is kept.
@@ -87,7 +87,7 @@ pub struct AuditLimits {
     pub files: usize,
 }
 
-/// What was found of the log.
+/// The extent of the log that was read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AuditExtent {
     /// The number and the time of the first line.
@@ -106,10 +106,10 @@ pub struct AuditError {
     source: io::Error,
 }
 
-/// Where in the log something is.
+/// A line of the log.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("line {line} of {file}")]
-pub struct AuditPlace {
+pub struct AuditPosition {
     /// The name of the file.
     pub file: String,
     /// From 1.
@@ -122,16 +122,16 @@ pub struct AuditPlace {
 pub enum AuditProblem {
     /// A line that is none.
     #[error("{0} cannot be read")]
-    Unreadable(AuditPlace),
+    Unreadable(AuditPosition),
     /// A line that was changed.
     #[error("{0} was changed: its hash is not its own")]
-    Changed(AuditPlace),
+    Changed(AuditPosition),
     /// A line that does not follow the one before it.
     #[error("before {0} something is missing, or was put in: it follows another line")]
-    Broken(AuditPlace),
+    Broken(AuditPosition),
     /// The beginning is missing.
     #[error("the log begins with number {found}, but what was kept of it begins with {expected}")]
-    Beheaded {
+    StartMissing {
         /// The first number that is there.
         found: u64,
         /// The first number that was kept.
@@ -147,7 +147,7 @@ pub enum AuditProblem {
     },
     /// There are lines, but not what says how many there were.
     #[error("how far the log went is not known: the file that says so is missing or damaged")]
-    Headless,
+    HeadMissing,
 }
 
 impl AuditLog {
@@ -176,9 +176,8 @@ impl AuditLog {
         let mut open = self.open.lock();
         let appended = match &mut *open {
             Some(open) => open.append(records, self.limits),
-            none => {
-                Open::new(&self.path).and_then(|new| none.insert(new).append(records, self.limits))
-            }
+            none => OpenAuditLog::new(&self.path)
+                .and_then(|new| none.insert(new).append(records, self.limits)),
         };
         if appended.is_err() {
             // The next one starts from what is really there.

@@ -7,36 +7,36 @@ use std::{
 };
 
 use super::{
-    AuditExtent, AuditPlace, AuditProblem, AuditRecord,
-    chain::{FIRST, Head, LONGEST, Line, head_path, put_aside},
+    AuditExtent, AuditPosition, AuditProblem, AuditRecord,
+    chain::{AuditLine, ChainHead, FIRST, LONGEST, head_path, put_aside},
 };
 
-type Seen<'s> = &'s mut dyn FnMut(Result<(u64, AuditRecord), AuditProblem>);
+type RecordVisitor<'s> = &'s mut dyn FnMut(Result<(u64, AuditRecord), AuditProblem>);
 
-/// What there was at one moment.
+/// The files of the log at one moment.
 struct Snapshot {
-    head: Option<Head>,
+    head: Option<ChainHead>,
     /// Oldest first, with their names and how much of them there was.
     files: Vec<(String, File, u64)>,
 }
 
-/// What the next line has to follow.
-struct Walk {
+/// Checks each line against the one before it.
+struct ChainReader {
     before: Option<String>,
     number: u64,
     extent: AuditExtent,
 }
 
-pub(super) fn read(path: &Path, seen: Seen<'_>) -> io::Result<AuditExtent> {
+pub(super) fn read(path: &Path, seen: RecordVisitor<'_>) -> io::Result<AuditExtent> {
     let Snapshot { head: found, files } = snapshot(path)?;
     let head = found.clone().unwrap_or_default();
-    let mut walk = Walk { before: None, number: 0, extent: AuditExtent::default() };
+    let mut walk = ChainReader { before: None, number: 0, extent: AuditExtent::default() };
     for (name, file, length) in files {
         walk.extent.files += 1;
         walk.file(&name, file.take(length), &head, seen)?;
     }
     if found.is_none() && walk.extent.lines > 0 {
-        seen(Err(AuditProblem::Headless));
+        seen(Err(AuditProblem::HeadMissing));
     }
     if head.number > walk.number {
         seen(Err(AuditProblem::Cut { found: walk.number, expected: head.number }));
@@ -76,16 +76,16 @@ fn snapshot(path: &Path) -> io::Result<Snapshot> {
         }
     }
     // Closing the head gives the lock back.
-    Ok(Snapshot { head: Head::read(&text), files })
+    Ok(Snapshot { head: ChainHead::read(&text), files })
 }
 
-impl Walk {
+impl ChainReader {
     fn file(
         &mut self,
         name: &str,
         file: io::Take<File>,
-        head: &Head,
-        seen: Seen<'_>,
+        head: &ChainHead,
+        seen: RecordVisitor<'_>,
     ) -> io::Result<()> {
         let mut reader = BufReader::new(file);
         let mut text = Vec::new();
@@ -96,8 +96,8 @@ impl Walk {
                 return Ok(());
             }
             at += 1;
-            let place = || AuditPlace { file: name.to_owned(), line: at };
-            let Ok(line) = serde_json::from_slice::<Line>(&text) else {
+            let place = || AuditPosition { file: name.to_owned(), line: at };
+            let Ok(line) = serde_json::from_slice::<AuditLine>(&text) else {
                 seen(Err(AuditProblem::Unreadable(place())));
                 continue;
             };
@@ -112,7 +112,13 @@ impl Walk {
     }
 
     /// Whether a line is the one that comes next.
-    fn follow(&mut self, line: &Line, head: &Head, place: impl Fn() -> AuditPlace, seen: Seen<'_>) {
+    fn follow(
+        &mut self,
+        line: &AuditLine,
+        head: &ChainHead,
+        place: impl Fn() -> AuditPosition,
+        seen: RecordVisitor<'_>,
+    ) {
         let follows = match &self.before {
             Some(before) => {
                 line.before == *before && self.number.checked_add(1) == Some(line.number)
@@ -124,7 +130,7 @@ impl Walk {
             self.extent.first = Some((line.number, line.time));
             let expected = head.from.max(1);
             if line.number > expected {
-                seen(Err(AuditProblem::Beheaded { found: line.number, expected }));
+                seen(Err(AuditProblem::StartMissing { found: line.number, expected }));
             }
         }
         if !follows {

@@ -12,8 +12,8 @@ fn record(tool: &str) -> AuditRecord {
     }
 }
 
-fn line(line: u64) -> AuditPlace {
-    AuditPlace { file: "audit.jsonl".to_owned(), line }
+fn line(line: u64) -> AuditPosition {
+    AuditPosition { file: "audit.jsonl".to_owned(), line }
 }
 
 fn seen(log: &AuditLog) -> (Vec<String>, Vec<AuditProblem>) {
@@ -66,7 +66,7 @@ fn whatever_is_done_to_a_line_shows() {
     let added = change(&|lines| lines[2] = lines[2].replace("\"tool\"", "\"x\":1,\"tool\""));
     assert_eq!(added, [AuditProblem::Changed(line(3))]);
     let first = change(&|lines| drop(lines.remove(0)));
-    assert_eq!(first, [AuditProblem::Beheaded { found: 2, expected: 1 }]);
+    assert_eq!(first, [AuditProblem::StartMissing { found: 2, expected: 1 }]);
     let repeated = change(&|lines| lines.insert(1, lines[0].clone()));
     assert_eq!(repeated[0], AuditProblem::Broken(line(2)));
 }
@@ -136,9 +136,9 @@ fn the_chain_goes_on_in_the_next_file_and_is_verified_across() {
     // A whole file that is gone shows, wherever it was.
     fs::remove_file(&aside(&log)[3]).unwrap();
     let gone = aside(&log)[3].file_name().unwrap().to_string_lossy().into_owned();
-    assert_eq!(seen(&log).1, [AuditProblem::Broken(AuditPlace { file: gone, line: 1 })]);
+    assert_eq!(seen(&log).1, [AuditProblem::Broken(AuditPosition { file: gone, line: 1 })]);
     fs::remove_file(&aside(&log)[0]).unwrap();
-    assert_eq!(seen(&log).1[0], AuditProblem::Beheaded { found: 2, expected: 1 });
+    assert_eq!(seen(&log).1[0], AuditProblem::StartMissing { found: 2, expected: 1 });
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn only_so_many_files_are_kept_and_that_is_no_gap() {
     assert_eq!(log.read(&mut |_| {}).unwrap().first.unwrap().0, 4);
     // What somebody else removes is one.
     fs::remove_file(&aside(&log)[0]).unwrap();
-    assert_eq!(seen(&log).1, [AuditProblem::Beheaded { found: 5, expected: 4 }]);
+    assert_eq!(seen(&log).1, [AuditProblem::StartMissing { found: 5, expected: 4 }]);
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn a_file_that_is_gone_is_not_hidden_by_writing_on() {
     let (_folder, log) = log_of(&["a", "b"]);
     fs::remove_file(log.path()).unwrap();
     AuditLog::new(log.path().to_owned()).append(&record("c")).unwrap();
-    assert_eq!(seen(&log).1, [AuditProblem::Beheaded { found: 3, expected: 1 }]);
+    assert_eq!(seen(&log).1, [AuditProblem::StartMissing { found: 3, expected: 1 }]);
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn lines_without_their_head_show_and_writing_on_does_not_hide_it() {
         } else {
             fs::write(head, "").unwrap();
         }
-        assert_eq!(seen(&log).1, [AuditProblem::Headless]);
+        assert_eq!(seen(&log).1, [AuditProblem::HeadMissing]);
         let another = AuditLog::new(log.path().to_owned());
         another.append(&record("d")).unwrap();
         another.append(&record("e")).unwrap();

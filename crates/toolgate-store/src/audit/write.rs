@@ -1,4 +1,4 @@
-//! Writing on, beside others who do.
+//! Appends to the log, while other processes may append too.
 
 use std::{
     fs::{self, File},
@@ -9,25 +9,25 @@ use std::{
 
 use super::{
     AuditLimits, AuditRecord,
-    chain::{FIRST, Head, LONGEST, LOST, Line, aside_path, head_path, put_aside},
+    chain::{AuditLine, ChainHead, FIRST, LONGEST, LOST, aside_path, head_path, put_aside},
 };
 use crate::files;
 
-/// What is open for writing. Whoever writes holds the lock of the head.
+/// The log, open for writing. A writer holds the lock of the head file.
 #[derive(Debug)]
-pub(super) struct Open {
+pub(super) struct OpenAuditLog {
     path: PathBuf,
     file: File,
     head_file: File,
     /// What we know of the end: who else writes makes it longer.
     end: u64,
-    known: Head,
+    known: ChainHead,
 }
 
 /// The head is one short line.
 const LONGEST_HEAD: u64 = 4_096;
 
-impl Open {
+impl OpenAuditLog {
     pub(super) fn new(path: &Path) -> io::Result<Self> {
         if let Some(folder) = path.parent() {
             files::make_folder(folder).map_err(io::Error::other)?;
@@ -39,7 +39,7 @@ impl Open {
             .truncate(false)
             .open(head_path(path))?;
         let (path, file) = (path.to_owned(), open(path)?);
-        Ok(Self { path, file, head_file, end: u64::MAX, known: Head::default() })
+        Ok(Self { path, file, head_file, end: u64::MAX, known: ChainHead::default() })
     }
 
     /// Appends under the lock.
@@ -84,7 +84,7 @@ impl Open {
         for record in records {
             number = number.saturating_add(1);
             let record = record.clone();
-            hash = Line { number, time, before: hash, record, hash: String::new() }
+            hash = AuditLine { number, time, before: hash, record, hash: String::new() }
                 .write(&mut text)?;
         }
         if let Err(error) = self.file.write_all(&text) {
@@ -98,11 +98,11 @@ impl Open {
         self.write_head()
     }
 
-    fn head(&mut self) -> io::Result<Option<Head>> {
+    fn head(&mut self) -> io::Result<Option<ChainHead>> {
         let mut text = Vec::new();
         self.head_file.seek(SeekFrom::Start(0))?;
         Read::by_ref(&mut self.head_file).take(LONGEST_HEAD).read_to_end(&mut text)?;
-        Ok(Head::read(&text))
+        Ok(ChainHead::read(&text))
     }
 
     fn write_head(&mut self) -> io::Result<()> {
@@ -146,7 +146,7 @@ impl Open {
             let last = lines.iter().rposition(|byte| *byte == b'\n').map(|at| &lines[at + 1..]);
             match last.or((start == 0).then_some(lines)) {
                 Some(last) => {
-                    if let Ok(line) = serde_json::from_slice::<Line>(last) {
+                    if let Ok(line) = serde_json::from_slice::<AuditLine>(last) {
                         (number, hash) = (line.number, line.hash);
                     }
                     if whole.is_none() && !tail.is_empty() {

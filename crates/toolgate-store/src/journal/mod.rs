@@ -6,7 +6,7 @@
 //! failure the last moments may be missing, never the order.
 
 mod approvals;
-mod life;
+mod process_lock;
 mod retention;
 mod rows;
 mod runs;
@@ -26,7 +26,7 @@ use thiserror::Error;
 
 use crate::files;
 pub use approvals::{Approval, ApprovalState, GrantRow};
-use life::Lives;
+use process_lock::ProcessLocks;
 pub use retention::Retention;
 pub use rows::{
     CallDecision, CallEnd, NewCall, NewRun, PastCallRow, PastEvent, RunCall, RunDetail, RunHistory,
@@ -37,7 +37,7 @@ pub use rows::{
 pub struct Journal {
     connection: Mutex<Connection>,
     path: PathBuf,
-    lives: Lives,
+    lives: ProcessLocks,
 }
 
 /// The journal could not be read or written. What was in it before is still there.
@@ -66,7 +66,7 @@ impl Journal {
         let mut connection = Connection::open(path).map_err(failed)?;
         connection.busy_timeout(PATIENCE).map_err(failed)?;
         schema::prepare(&mut connection).map_err(failed)?;
-        let lives = Lives::new(path.with_extension("lives"));
+        let lives = ProcessLocks::new(path.with_extension("lives"));
         Ok(Self { connection: Mutex::new(connection), path: path.to_owned(), lives })
     }
 

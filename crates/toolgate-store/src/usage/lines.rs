@@ -16,7 +16,7 @@ pub(super) const HEADER_BYTES: u64 = 128;
 
 /// What was read of a file.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(super) struct UsageLines {
     /// The id of the file, where its beginning was read.
     pub(super) id: String,
     /// As they stand there.
@@ -26,23 +26,23 @@ pub(super) struct Lines {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Header {
+struct UsageHeader {
     usage: String,
 }
 
 /// Reads whole lines from `offset` on, at most `limit` bytes.
-pub(super) fn read(file: &mut fs::File, offset: u64, limit: u64) -> io::Result<Lines> {
+pub(super) fn read(file: &mut fs::File, offset: u64, limit: u64) -> io::Result<UsageLines> {
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(offset))?;
     file.take(limit).read_to_end(&mut bytes)?;
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
-    let mut lines = Lines { end: offset + whole as u64, ..Lines::default() };
+    let mut lines = UsageLines { end: offset + whole as u64, ..UsageLines::default() };
     for line in bytes[..whole].split(|byte| *byte == b'\n') {
         if let Ok(past) = serde_json::from_slice::<PastUse>(line) {
             if past.is_sound() {
                 lines.uses.push(past);
             }
-        } else if let Ok(header) = serde_json::from_slice::<Header>(line) {
+        } else if let Ok(header) = serde_json::from_slice::<UsageHeader>(line) {
             lines.id = header.usage;
         }
     }

@@ -1,4 +1,4 @@
-//! Which query led to which call, as lines of JSON.
+//! The queries that led to calls, as lines of JSON.
 //!
 //! Several processes may add, read and erase at once. Whoever writes holds a lock; lines are added at
 //! the end, and the file is replaced whole where something is taken out of it. Its first line has an
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{StoreError, files, lock::Lock};
 
-/// What is kept of past queries. Lines that cannot be read are passed over.
+/// What is kept of past queries. UsageLines that cannot be read are passed over.
 #[derive(Debug, Clone)]
 pub struct UsageLog {
     path: PathBuf,
@@ -38,22 +38,22 @@ pub struct PastUse {
     pub count: u64,
 }
 
-/// How far a reader has come.
+/// The position of a reader in the log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct UsagePlace {
+pub struct UsagePosition {
     id: String,
     offset: u64,
 }
 
-/// What a reader has not seen yet.
+/// The changes since a reader's position.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum UsageNews {
+pub enum UsageChange {
     /// Nothing.
     None,
-    /// These were added, in the order of time.
-    More(Vec<PastUse>),
-    /// What was read before is void: this is all there is, in the order of time.
-    Anew(Vec<PastUse>),
+    /// Entries that were added, in the order of time.
+    Added(Vec<PastUse>),
+    /// The file was replaced. These are all entries, in the order of time.
+    Replaced(Vec<PastUse>),
 }
 
 /// From this size on the file is written anew, with what is kept of it.
@@ -95,18 +95,22 @@ impl UsageLog {
     }
 
     /// What was added or replaced since `place`, which moves on.
-    pub fn follow(&self, place: &mut UsagePlace) -> UsageNews {
+    pub fn follow(&self, place: &mut UsagePosition) -> UsageChange {
         let known = std::mem::take(place);
         if let Some(more) = self.more(&known) {
-            *place = UsagePlace { offset: more.end, ..known };
-            return if more.uses.is_empty() { UsageNews::None } else { UsageNews::More(more.uses) };
+            *place = UsagePosition { offset: more.end, ..known };
+            return if more.uses.is_empty() {
+                UsageChange::None
+            } else {
+                UsageChange::Added(more.uses)
+            };
         }
         let all = self.load();
-        *place = UsagePlace { id: all.id, offset: all.end };
-        if known == UsagePlace::default() && all.uses.is_empty() {
-            return UsageNews::None;
+        *place = UsagePosition { id: all.id, offset: all.end };
+        if known == UsagePosition::default() && all.uses.is_empty() {
+            return UsageChange::None;
         }
-        UsageNews::Anew(lines::kept(all.uses))
+        UsageChange::Replaced(lines::kept(all.uses))
     }
 
     /// Takes out what is not to be kept; gives what was taken.
@@ -155,14 +159,14 @@ impl UsageLog {
     }
 
     /// The whole file. One that cannot be read is as good as none.
-    fn load(&self) -> lines::Lines {
+    fn load(&self) -> lines::UsageLines {
         fs::File::open(&self.path)
             .and_then(|mut file| lines::read(&mut file, 0, MAX_FILE_BYTES))
             .unwrap_or_default()
     }
 
     /// What follows a place, if the file is still the one it was in.
-    fn more(&self, place: &UsagePlace) -> Option<lines::Lines> {
+    fn more(&self, place: &UsagePosition) -> Option<lines::UsageLines> {
         if place.id.is_empty() {
             return None;
         }

@@ -66,12 +66,12 @@ fn the_file_does_not_grow_for_ever() {
     let log = Store::new(folder.path()).usage();
     let batch: Vec<_> =
         (0..100).map(|at| past("s", "t", &format!("{at} {}", "x".repeat(500)), at)).collect();
-    let mut place = UsagePlace::default();
+    let mut place = UsagePosition::default();
     let mut anew = 0;
     for _ in 0..200 {
         log.append(&batch).unwrap();
         assert!(fs::metadata(&log.path).unwrap().len() <= COMPACTED_BYTES);
-        anew += usize::from(matches!(log.follow(&mut place), UsageNews::Anew(_)));
+        anew += usize::from(matches!(log.follow(&mut place), UsageChange::Replaced(_)));
     }
     assert_eq!(anew, 2, "at the start and where it was written anew");
     assert_eq!(log.read().len(), UsageLog::MAX_FOR_TOOL);
@@ -81,20 +81,20 @@ fn the_file_does_not_grow_for_ever() {
 fn a_reader_follows() {
     let folder = tempfile::tempdir().unwrap();
     let (log, other) = (Store::new(folder.path()).usage(), Store::new(folder.path()).usage());
-    let mut place = UsagePlace::default();
-    assert_eq!(log.follow(&mut place), UsageNews::None);
+    let mut place = UsagePosition::default();
+    assert_eq!(log.follow(&mut place), UsageChange::None);
     let [first, second, third] =
         [past("s", "t", "first", 1), past("s", "t", "second", 2), past("s", "u", "third", 3)];
     other.append(std::slice::from_ref(&first)).unwrap();
-    assert_eq!(log.follow(&mut place), UsageNews::Anew(vec![first.clone()]));
-    assert_eq!(log.follow(&mut place), UsageNews::None);
+    assert_eq!(log.follow(&mut place), UsageChange::Replaced(vec![first.clone()]));
+    assert_eq!(log.follow(&mut place), UsageChange::None);
     other.append(&[second.clone(), third.clone()]).unwrap();
-    assert_eq!(log.follow(&mut place), UsageNews::More(vec![second.clone(), third.clone()]));
+    assert_eq!(log.follow(&mut place), UsageChange::Added(vec![second.clone(), third.clone()]));
     assert_eq!(other.erase(|past| past.tool == "u").unwrap(), [first, second]);
-    assert_eq!(log.follow(&mut place), UsageNews::Anew(vec![third.clone()]));
+    assert_eq!(log.follow(&mut place), UsageChange::Replaced(vec![third.clone()]));
     assert_eq!(other.erase(|_| false).unwrap(), [third]);
-    assert_eq!(log.follow(&mut place), UsageNews::Anew(vec![]));
-    assert_eq!(log.follow(&mut place), UsageNews::None);
+    assert_eq!(log.follow(&mut place), UsageChange::Replaced(vec![]));
+    assert_eq!(log.follow(&mut place), UsageChange::None);
     assert!(!log.path.exists());
 }
 

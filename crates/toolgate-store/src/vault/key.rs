@@ -25,7 +25,7 @@ pub enum VaultKey {
 /// Where the key of a vault is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Holder {
+pub(super) enum KeyLocation {
     Keychain,
     File,
     Given,
@@ -39,16 +39,16 @@ impl VaultKey {
     pub const SHORTEST: usize = 32;
 
     /// The key of a vault that is there.
-    pub(super) fn existing(&self, folder: &Path, holder: Holder) -> Result<Key, VaultError> {
+    pub(super) fn existing(&self, folder: &Path, holder: KeyLocation) -> Result<Key, VaultError> {
         match (self, holder) {
             (Self::Given(text), _) => given(text),
-            (_, Holder::Keychain) => match keychain::read() {
+            (_, KeyLocation::Keychain) => match keychain::read() {
                 Ok(Some(bytes)) => Ok(Key(bytes)),
                 Ok(None) => Err(VaultError::OtherKey),
                 Err(why) => Err(VaultError::Keychain(why)),
             },
-            (_, Holder::File) => read_file(folder)?.ok_or(VaultError::OtherKey),
-            (_, Holder::Given) => Err(VaultError::OtherKey),
+            (_, KeyLocation::File) => read_file(folder)?.ok_or(VaultError::OtherKey),
+            (_, KeyLocation::Given) => Err(VaultError::OtherKey),
         }
     }
 
@@ -57,10 +57,10 @@ impl VaultKey {
     pub(super) fn existing_or_new(
         &self,
         folder: &Path,
-        holder: Holder,
-    ) -> Result<(Key, Holder), VaultError> {
+        holder: KeyLocation,
+    ) -> Result<(Key, KeyLocation), VaultError> {
         match self.existing(folder, holder) {
-            Ok(key) if matches!(self, Self::Given(_)) => Ok((key, Holder::Given)),
+            Ok(key) if matches!(self, Self::Given(_)) => Ok((key, KeyLocation::Given)),
             Ok(key) => Ok((key, holder)),
             Err(VaultError::OtherKey) => self.new_key(folder),
             Err(error) => Err(error),
@@ -68,23 +68,23 @@ impl VaultKey {
     }
 
     /// The key for a vault that is new. One that is there already, from an earlier vault, is kept.
-    pub(super) fn new_key(&self, folder: &Path) -> Result<(Key, Holder), VaultError> {
+    pub(super) fn new_key(&self, folder: &Path) -> Result<(Key, KeyLocation), VaultError> {
         if let Self::Given(text) = self {
-            return Ok((given(text)?, Holder::Given));
+            return Ok((given(text)?, KeyLocation::Given));
         }
         if matches!(self, Self::Keychain)
             && let Ok(key) = keychain_key()
         {
-            return Ok((key, Holder::Keychain));
+            return Ok((key, KeyLocation::Keychain));
         }
         if let Some(key) = read_file(folder)? {
-            return Ok((key, Holder::File));
+            return Ok((key, KeyLocation::File));
         }
         let key = Key::random()?;
         let text = blake3::Hash::from_bytes(key.0).to_hex().to_string();
         files::replace(&path(folder), text.as_bytes())
             .map_err(|error| VaultError::File { path: path(folder), source: error.source })?;
-        Ok((key, Holder::File))
+        Ok((key, KeyLocation::File))
     }
 }
 
@@ -95,7 +95,7 @@ impl Key {
 
     fn random() -> Result<Self, VaultError> {
         let mut bytes = [0; 32];
-        aws_lc_rs::rand::fill(&mut bytes).map_err(|_| VaultError::Crypto)?;
+        getrandom::fill(&mut bytes).map_err(|_| VaultError::Crypto)?;
         Ok(Self(bytes))
     }
 }

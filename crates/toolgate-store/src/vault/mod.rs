@@ -19,19 +19,19 @@ mod keychain;
 
 use std::{collections::BTreeMap, fmt, fs, io, path::PathBuf, time::Duration};
 
-use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 pub use self::key::VaultKey;
-use self::key::{Holder, Key};
+use self::key::{Key, KeyLocation};
 use crate::{files, lock::Lock};
 
 /// Far more than any number of logins.
 const MAX_BYTES: u64 = 8 * 1024 * 1024;
 /// How long somebody who renews a secret may take: a few requests.
-const RENEWAL_PATIENCE: Duration = Duration::from_mins(1);
+const RENEWAL_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Keeps secrets under names, for all processes that use one folder.
 #[derive(Clone)]
@@ -80,11 +80,11 @@ pub enum VaultError {
 /// The file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Content {
+struct VaultFile {
     version: u32,
     /// Where the key is.
     #[serde(default)]
-    key_in: Option<Holder>,
+    key_in: Option<KeyLocation>,
     /// By the keyed hash of the name.
     entries: BTreeMap<String, String>,
 }
@@ -139,7 +139,7 @@ impl Vault {
         files::make_folder(&self.folder).map_err(|error| self.unwritten(error))?;
         let path =
             self.folder.join(format!("{}.lock", &blake3::hash(name.as_bytes()).to_hex()[..16]));
-        let lock = Lock::take_within(&path, RENEWAL_PATIENCE);
+        let lock = Lock::take_within(&path, RENEWAL_TIMEOUT);
         let lock = lock.map_err(|source| VaultError::File { path, source })?;
         Ok(VaultLock { _lock: lock })
     }
@@ -153,7 +153,7 @@ impl Vault {
         let lock = Lock::take(&path);
         let _lock = lock.map_err(|source| VaultError::File { path, source })?;
         let mut content = match self.read() {
-            Err(VaultError::Damaged { .. }) => Content::default(),
+            Err(VaultError::Damaged { .. }) => VaultFile::default(),
             content => content?,
         };
         let (key, holder) = match content.key_in {
@@ -167,12 +167,14 @@ impl Vault {
         files::replace(&self.path(), &text).map_err(|error| self.unwritten(error))
     }
 
-    fn read(&self) -> Result<Content, VaultError> {
+    fn read(&self) -> Result<VaultFile, VaultError> {
         let path = self.path();
         let failed = |source| VaultError::File { path: path.clone(), source };
         let size = match fs::metadata(&path) {
             Ok(metadata) => metadata.len(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Content::default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(VaultFile::default());
+            }
             Err(error) => return Err(failed(error)),
         };
         let damaged = || VaultError::Damaged { path: path.clone() };
@@ -180,7 +182,7 @@ impl Vault {
             return Err(damaged());
         }
         let bytes = fs::read(&path).map_err(failed)?;
-        let content: Content = serde_json::from_slice(&bytes).map_err(|_| damaged())?;
+        let content: VaultFile = serde_json::from_slice(&bytes).map_err(|_| damaged())?;
         if content.version == VERSION { Ok(content) } else { Err(damaged()) }
     }
 
@@ -201,9 +203,15 @@ impl Key {
 
     /// A secret is good under its own label alone.
     fn seal(&self, label: &str, secret: &str) -> Result<String, VaultError> {
+        let mut nonce = [0; NONCE_LEN];
+        getrandom::fill(&mut nonce).map_err(|_| VaultError::Crypto)?;
         let mut sealed = secret.as_bytes().to_vec();
-        let nonce = self.cipher()?.seal_in_place_append_tag(Aad::from(label), &mut sealed);
-        let mut whole = nonce.map_err(|_| VaultError::Crypto)?.as_ref().to_vec();
+        // Random nonces are unique enough: a vault has far fewer secrets than 2^32.
+        let unique = Nonce::assume_unique_for_key(nonce);
+        self.cipher()?
+            .seal_in_place_append_tag(unique, Aad::from(label), &mut sealed)
+            .map_err(|_| VaultError::Crypto)?;
+        let mut whole = nonce.to_vec();
         whole.extend_from_slice(&sealed);
         Ok(STANDARD.encode(whole))
     }
@@ -218,8 +226,9 @@ impl Key {
         String::from_utf8(opened.to_vec()).map_err(|_| VaultError::OtherKey)
     }
 
-    fn cipher(&self) -> Result<RandomizedNonceKey, VaultError> {
-        RandomizedNonceKey::new(&AES_256_GCM, self.bytes()).map_err(|_| VaultError::Crypto)
+    fn cipher(&self) -> Result<LessSafeKey, VaultError> {
+        let key = UnboundKey::new(&AES_256_GCM, self.bytes()).map_err(|_| VaultError::Crypto)?;
+        Ok(LessSafeKey::new(key))
     }
 }
 

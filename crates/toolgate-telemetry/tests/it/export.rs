@@ -4,8 +4,8 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
-use toolgate_telemetry::{CallEnd, Operation, Telemetry, TelemetrySettings};
-use toolgate_testkit::{Collector, SeenSpan};
+use toolgate_telemetry::{CallSpanEnd, Operation, Telemetry, TelemetrySettings};
+use toolgate_testkit::{CollectedSpan, Collector};
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 
@@ -21,18 +21,18 @@ fn meta(text: &str) -> Option<Map<String, Value>> {
     json!({ "traceparent": text, "tracestate": "vendor=1", "other": 1 }).as_object().cloned()
 }
 
-fn ended() -> CallEnd<'static> {
-    CallEnd {
+fn ended() -> CallSpanEnd<'static> {
+    CallSpanEnd {
         verdict: "allow",
         rule: "the default",
         outcome: "ok",
         argument_bytes: 7,
         result_bytes: Some(9),
-        ..CallEnd::default()
+        ..CallSpanEnd::default()
     }
 }
 
-fn named<'s>(spans: &'s [SeenSpan], name: &str) -> &'s SeenSpan {
+fn named<'s>(spans: &'s [CollectedSpan], name: &str) -> &'s CollectedSpan {
     let found = spans.iter().find(|span| span.name == name);
     found.unwrap_or_else(|| panic!("no {name} in {spans:#?}"))
 }

@@ -23,7 +23,7 @@ pub trait CredentialStore: Send + Sync + fmt::Debug {
 
 /// Nobody else renews while this is held.
 pub struct CredentialLock(
-    #[expect(dead_code, reason = "it is cached, not used")] Box<dyn Any + Send>,
+    #[expect(dead_code, reason = "it is held, not used")] Box<dyn Any + Send>,
 );
 
 /// Credentials cannot be stored, or read. Servers that need none are not concerned.

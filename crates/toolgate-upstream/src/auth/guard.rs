@@ -89,7 +89,7 @@ impl GuardedClient {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        let mut builder = Client::builder()
+        let mut builder = toolgate_http::client_builder()
             .redirect(reqwest::redirect::Policy::none())
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(TIMEOUT)

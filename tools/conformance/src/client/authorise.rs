@@ -57,7 +57,7 @@ impl Authorised {
         let redirect = consent(&state.get_authorization_url().await?).await?;
         state.handle_callback_url(&redirect).await?;
         let manager = state.into_authorization_manager().ok_or("nothing was authorised")?;
-        Ok(Self { client: AuthClient::new(reqwest::Client::new(), manager) })
+        Ok(Self { client: AuthClient::new(toolgate_http::client_builder().build()?, manager) })
     }
 
     async fn widen(&self, scope: &str) -> Result<(), Failure> {
@@ -74,7 +74,8 @@ impl Authorised {
 
 /// Visits the page that asks a person for consent; gives the address that it sends the browser to.
 async fn consent(url: &str) -> Result<String, Failure> {
-    let browser = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build()?;
+    let browser =
+        toolgate_http::client_builder().redirect(reqwest::redirect::Policy::none()).build()?;
     let response = browser.get(url).send().await?;
     let location = response.headers().get(reqwest::header::LOCATION);
     Ok(location.ok_or("nobody was sent anywhere")?.to_str()?.to_owned())

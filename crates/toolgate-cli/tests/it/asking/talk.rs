@@ -106,7 +106,8 @@ impl Talk {
         token: Option<&str>,
     ) -> Self {
         let (url, token) = (gateway.url().to_owned(), token.map(str::to_owned));
-        let line = Line { url, token, manners, http: reqwest::Client::new() };
+        let line =
+            Line { url, token, manners, http: toolgate_http::client_builder().build().unwrap() };
         if way == Way::HttpModern {
             return Self::HttpModern(line);
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolgate_host::{HiddenReason, HostSettings};
-use toolgate_policy::{Findings, Mode, PolicySettings, definitions::Lock};
+use toolgate_policy::{FindingsMode, Mode, PolicySettings, definitions::Lock};
 use toolgate_testkit::Fixture;
 
 use super::house::{House, denying};
@@ -136,7 +136,7 @@ async fn a_tool_that_is_named_like_a_request_is_no_tool() {
 
 #[tokio::test]
 async fn what_is_suspicious_is_held_until_somebody_approves_it() {
-    let holding = || PolicySettings { findings: Findings::Hold, ..PolicySettings::default() };
+    let holding = || PolicySettings { findings: FindingsMode::Hold, ..PolicySettings::default() };
     let mail = || Fixture::new("mail").with_tool(tool("send_email", "Send a mail."));
     let other = || {
         Fixture::new("other").with_tools([

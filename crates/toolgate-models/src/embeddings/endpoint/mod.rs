@@ -1,7 +1,7 @@
 //! An endpoint that speaks OpenAI's embeddings API: `POST {base}/embeddings`.
 
-mod answer;
 mod request;
+mod response;
 
 use std::{fmt, time::Duration};
 
@@ -12,7 +12,7 @@ use toolgate_search::encoder::{
     EncodeError, Encoder, Encoding, MAX_DIMENSIONS, TextKind, UnitVector,
 };
 
-use self::request::{Asked, Refusal};
+use self::request::{EmbeddingsRequest, EndpointRefusal};
 use super::Prefixes;
 
 /// How an endpoint is asked.
@@ -107,7 +107,7 @@ impl EndpointEncoder {
         {
             return Err(EndpointError::ApiKey);
         }
-        let client = Client::builder()
+        let client = toolgate_http::client_builder()
             .timeout(settings.timeout)
             // A redirect could carry the key to another place.
             .redirect(redirect::Policy::none())
@@ -150,20 +150,20 @@ impl EndpointEncoder {
         kind: TextKind,
     ) -> BoxFuture<'a, Result<Vec<UnitVector>, EncodeError>> {
         Box::pin(async move {
-            match self.with_patience(texts, kind).await {
-                Err(Refusal::Content(_)) if texts.len() > 1 => {
+            match self.with_retries(texts, kind).await {
+                Err(EndpointRefusal::Content(_)) if texts.len() > 1 => {
                     let (left, right) = texts.split_at(texts.len() / 2);
                     let mut vectors = self.batch(left, kind).await?;
                     vectors.extend(self.batch(right, kind).await?);
                     Ok(vectors)
                 }
-                Err(Refusal::Content(reason)) => match texts {
+                Err(EndpointRefusal::Content(reason)) => match texts {
                     [text] if text.len() > SHORT_BYTES => {
                         let short = text[..text.floor_char_boundary(SHORT_BYTES)].to_owned();
-                        let answer = self.with_patience(&[short], kind).await;
+                        let answer = self.with_retries(&[short], kind).await;
                         answer.map_err(|refusal| self.error(refusal))
                     }
-                    _ => Err(self.error(Refusal::Content(reason))),
+                    _ => Err(self.error(EndpointRefusal::Content(reason))),
                 },
                 answer => answer.map_err(|refusal| self.error(refusal)),
             }
@@ -171,15 +171,15 @@ impl EndpointEncoder {
     }
 
     /// Asks, and asks again after a pause where that may help.
-    async fn with_patience(
+    async fn with_retries(
         &self,
         texts: &[String],
         kind: TextKind,
-    ) -> Result<Vec<UnitVector>, Refusal> {
+    ) -> Result<Vec<UnitVector>, EndpointRefusal> {
         let attempts = if kind == TextKind::Query { 1 } else { ATTEMPTS };
         let mut attempt = 1;
         loop {
-            let asked = Asked {
+            let asked = EmbeddingsRequest {
                 client: &self.client,
                 url: &self.url,
                 key: self.settings.api_key.as_ref().map(|ApiKey(key)| key.as_str()),
@@ -187,7 +187,7 @@ impl EndpointEncoder {
                 dimensions: self.settings.dimensions,
             };
             match asked.send(texts).await {
-                Err(Refusal::Passing { pause, .. }) if attempt < attempts => {
+                Err(EndpointRefusal::Passing { pause, .. }) if attempt < attempts => {
                     let doubled =
                         self.first_pause.saturating_mul(2_u32.saturating_pow(attempt - 1));
                     tokio::time::sleep(pause.unwrap_or(doubled).min(LONGEST_PAUSE)).await;
@@ -198,11 +198,13 @@ impl EndpointEncoder {
         }
     }
 
-    fn error(&self, refusal: Refusal) -> EncodeError {
+    fn error(&self, refusal: EndpointRefusal) -> EncodeError {
         let shown = &self.shown;
         match refusal {
-            Refusal::Passing { reason, .. } => EncodeError::Passing(format!("{shown} {reason}")),
-            Refusal::Content(reason) | Refusal::Lasting(reason) => {
+            EndpointRefusal::Passing { reason, .. } => {
+                EncodeError::Passing(format!("{shown} {reason}"))
+            }
+            EndpointRefusal::Content(reason) | EndpointRefusal::Lasting(reason) => {
                 EncodeError::Lasting(format!("{shown} {reason}"))
             }
         }

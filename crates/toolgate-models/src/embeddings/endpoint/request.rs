@@ -1,4 +1,4 @@
-//! One request, and why it has no answer.
+//! One request to an embeddings endpoint, and its errors.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use reqwest::{Client, Response, StatusCode, Url, header};
 use serde::Serialize;
 use toolgate_search::encoder::UnitVector;
 
-use super::answer;
+use super::response;
 
-/// What is asked, texts aside.
-pub(super) struct Asked<'a> {
+/// A request without its texts.
+pub(super) struct EmbeddingsRequest<'a> {
     pub(super) client: &'a Client,
     pub(super) url: &'a Url,
     pub(super) key: Option<&'a str>,
@@ -21,7 +21,7 @@ pub(super) struct Asked<'a> {
 
 /// Why there is no answer; the reason goes on after the endpoint's name.
 #[derive(Debug)]
-pub(super) enum Refusal {
+pub(super) enum EndpointRefusal {
     /// It may work later, or after a pause that the endpoint asks for.
     Passing { reason: String, pause: Option<Duration> },
     /// Something about the texts: another selection of them may work.
@@ -31,7 +31,7 @@ pub(super) enum Refusal {
 }
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct RequestBody<'a> {
     model: &'a str,
     input: &'a [String],
     encoding_format: &'static str,
@@ -45,9 +45,9 @@ const MAX_ANSWER_BYTES: usize = 32 * 1024 * 1024;
 const MAX_ERROR_BYTES: usize = 8 * 1024;
 const SHOWN_CHARACTERS: usize = 200;
 
-impl Asked<'_> {
-    pub(super) async fn send(&self, texts: &[String]) -> Result<Vec<UnitVector>, Refusal> {
-        let body = Body {
+impl EmbeddingsRequest<'_> {
+    pub(super) async fn send(&self, texts: &[String]) -> Result<Vec<UnitVector>, EndpointRefusal> {
+        let body = RequestBody {
             model: self.model,
             input: texts,
             encoding_format: "float",
@@ -63,14 +63,14 @@ impl Asked<'_> {
         }
         let bytes = read(response, MAX_ANSWER_BYTES).await?;
         if bytes.len() > MAX_ANSWER_BYTES {
-            return Err(Refusal::Lasting(format!(
+            return Err(EndpointRefusal::Lasting(format!(
                 "answers with more than {MAX_ANSWER_BYTES} bytes"
             )));
         }
-        answer::vectors(&bytes, texts.len())
+        response::vectors(&bytes, texts.len())
     }
 
-    async fn refusal(&self, response: Response) -> Refusal {
+    async fn refusal(&self, response: Response) -> EndpointRefusal {
         let status = response.status();
         let pause = response
             .headers()
@@ -80,35 +80,35 @@ impl Asked<'_> {
         let reason = format!("answers with {}", status.as_u16());
         match status {
             // What is said here may have the key in it, or a part of it.
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-                Refusal::Lasting(format!("{reason}: it refuses the API key; check `apiKey`"))
-            }
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => EndpointRefusal::Lasting(format!(
+                "{reason}: it refuses the API key; check `apiKey`"
+            )),
             StatusCode::TOO_MANY_REQUESTS => {
-                Refusal::Passing { reason: format!("{reason}: too many requests"), pause }
+                EndpointRefusal::Passing { reason: format!("{reason}: too many requests"), pause }
             }
             status if status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT => {
-                Refusal::Passing { reason, pause }
+                EndpointRefusal::Passing { reason, pause }
             }
             StatusCode::BAD_REQUEST
             | StatusCode::PAYLOAD_TOO_LARGE
             | StatusCode::UNPROCESSABLE_ENTITY => {
-                Refusal::Content(format!("{reason}{}", self.said(response).await))
+                EndpointRefusal::Content(format!("{reason}{}", self.said(response).await))
             }
-            StatusCode::NOT_FOUND => Refusal::Lasting(format!(
+            StatusCode::NOT_FOUND => EndpointRefusal::Lasting(format!(
                 "{reason}{}; check the endpoint's path and the model's name",
                 self.said(response).await
             )),
             status if status.is_redirection() => {
-                Refusal::Lasting(format!("{reason}; write the URL that it redirects to"))
+                EndpointRefusal::Lasting(format!("{reason}; write the URL that it redirects to"))
             }
-            _ => Refusal::Lasting(format!("{reason}{}", self.said(response).await)),
+            _ => EndpointRefusal::Lasting(format!("{reason}{}", self.said(response).await)),
         }
     }
 
     /// What the endpoint says of its refusal, on one line.
     async fn said(&self, response: Response) -> String {
         let bytes = read(response, MAX_ERROR_BYTES).await.unwrap_or_default();
-        let said = answer::message(&bytes);
+        let said = response::message(&bytes);
         let said = match self.key.filter(|key| !key.is_empty()) {
             Some(key) => said.replace(key, "[secret]"),
             None => said,
@@ -123,7 +123,7 @@ impl Asked<'_> {
 }
 
 /// Why nothing came back, without the URL, which an error of the client would show.
-fn unreachable(error: &reqwest::Error) -> Refusal {
+fn unreachable(error: &reqwest::Error) -> EndpointRefusal {
     let reason = if error.is_timeout() {
         "does not answer in time"
     } else if error.is_connect() {
@@ -131,11 +131,11 @@ fn unreachable(error: &reqwest::Error) -> Refusal {
     } else {
         "broke the connection off"
     };
-    Refusal::Passing { reason: reason.to_owned(), pause: None }
+    EndpointRefusal::Passing { reason: reason.to_owned(), pause: None }
 }
 
 /// Reads up to `most` bytes and one part more, so that more than `most` shows.
-async fn read(response: Response, most: usize) -> Result<BytesMut, Refusal> {
+async fn read(response: Response, most: usize) -> Result<BytesMut, EndpointRefusal> {
     let mut bytes = BytesMut::new();
     let mut parts = response.bytes_stream();
     while let Some(part) = parts.next().await {

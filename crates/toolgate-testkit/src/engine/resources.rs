@@ -10,9 +10,9 @@ use crate::reply::{Reply, code};
 const RESOURCE_NOT_FOUND: i64 = -32002;
 
 impl Engine {
-    /// Answers what is about resources, prompts and completion; `None` for any other method, and
-    /// where the fixture has nothing of the kind.
-    pub(super) fn offer(self: &Arc<Self>, request: &Request) -> Option<Reply> {
+    /// Answers requests about resources, prompts and completion. Returns `None` for other methods,
+    /// and if the fixture has none of these.
+    pub(super) fn resource_or_prompt(self: &Arc<Self>, request: &Request) -> Option<Reply> {
         let fixture = &self.fixture;
         let has_resources = !(fixture.resources.is_empty() && fixture.templates.is_empty());
         let has_prompts = !fixture.prompts.is_empty();
@@ -25,7 +25,7 @@ impl Engine {
             }
             "resources/read" if has_resources => self.read(&request.params["uri"]),
             "resources/subscribe" | "resources/unsubscribe" if has_resources => {
-                self.hear(&request.method, &request.params);
+                self.record_notification(&request.method, &request.params);
                 Reply::Result(json!({}))
             }
             "prompts/list" if has_prompts => self.list(request, "prompts", &fixture.prompts),
@@ -40,8 +40,8 @@ impl Engine {
         })
     }
 
-    /// What is declared for what there is.
-    pub(super) fn offered_capabilities(&self) -> Vec<(String, Value)> {
+    /// The capabilities for the resources and prompts of the fixture.
+    pub(super) fn resource_capabilities(&self) -> Vec<(String, Value)> {
         let fixture = &self.fixture;
         let mut declared = Vec::new();
         if !(fixture.resources.is_empty() && fixture.templates.is_empty()) {
@@ -71,7 +71,7 @@ impl Engine {
         Reply::Result(result)
     }
 
-    /// A text that names the server and the URI, or a few bytes where the resource is an image.
+    /// A text that names the server and the URI, or a few bytes if the resource is an image.
     fn read(&self, uri: &Value) -> Reply {
         let listed = self.fixture.resources.iter().find(|resource| resource["uri"] == *uri);
         let expands = |template: &Value| {

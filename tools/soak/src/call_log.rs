@@ -1,4 +1,4 @@
-//! What became of every call, at both ends.
+//! Compares how every call ended for its client with what the servers logged.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -11,20 +11,20 @@ use serde_json::Value;
 
 use crate::SoakError;
 
-/// What a client heard of a call.
+/// How a call ended for the client that made it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum CallEnding {
     /// The result, and it was this call's.
-    Answer,
-    /// An error, in these words.
-    Refusal(String),
+    Answered,
+    /// An error, with this message.
+    Failed(String),
     /// A result that belongs to another call.
     Mixed(String),
     /// Nothing, or nothing that is an answer.
-    Nothing(String),
+    Unanswered(String),
 }
 
-/// What the two ends say of the calls.
+/// The numbers of calls, from the clients and from the logs of the servers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Calls that clients made.
@@ -37,34 +37,34 @@ pub struct Counts {
     pub refused_but_arrived: u64,
     /// How often each error came.
     pub errors: BTreeMap<String, u64>,
-    /// Calls that servers wrote down.
+    /// Calls that servers logged.
     pub arrived: u64,
 }
 
-/// What clients heard.
+/// How every call ended for its client.
 #[derive(Debug, Default)]
-pub(super) struct Ledger {
-    calls: Mutex<HashMap<String, Heard>>,
+pub(super) struct CallLog {
+    calls: Mutex<HashMap<String, CallEnding>>,
     answered: AtomicU64,
 }
 
-/// How many problems of a kind are told one by one.
-const TOLD: usize = 5;
+/// The number of problems of a kind that the report lists.
+const MAX_SHOWN: usize = 5;
 
-impl Ledger {
-    /// Keeps what became of a call.
-    pub(super) fn heard(&self, id: String, heard: Heard) {
-        if heard == Heard::Answer {
+impl CallLog {
+    /// Records the end of a call.
+    pub(super) fn record(&self, id: String, ending: CallEnding) {
+        if ending == CallEnding::Answered {
             self.answered.fetch_add(1, Ordering::Relaxed);
         }
-        self.calls.lock().insert(id, heard);
+        self.calls.lock().insert(id, ending);
     }
 
     pub(super) fn answered(&self) -> u64 {
         self.answered.load(Ordering::Relaxed)
     }
 
-    /// Compares with what the servers wrote down.
+    /// Compares the clients' records with the logs of the servers.
     pub(super) fn compare(
         &self,
         logs: &[PathBuf],
@@ -73,34 +73,38 @@ impl Ledger {
         let arrivals = read_logs(logs)?;
         let calls = self.calls.lock();
         let mut counts = Counts { made: calls.len() as u64, ..Counts::default() };
-        let mut found = Vec::new();
-        for (id, heard) in calls.iter() {
+        let mut mismatches = Vec::new();
+        for (id, ending) in calls.iter() {
             let times = arrivals.get(id).copied().unwrap_or_default();
-            match heard {
-                Heard::Answer if times == 0 => {
-                    found.push(format!("{id} was answered and never arrived"));
+            match ending {
+                CallEnding::Answered if times == 0 => {
+                    mismatches.push(format!("{id} was answered and never arrived"));
                 }
-                Heard::Mixed(other) => found.push(format!("{id} got the answer of {other}")),
-                Heard::Nothing(what) => found.push(format!("{id} was never answered: {what}")),
-                Heard::Refusal(words) => {
+                CallEnding::Mixed(other) => {
+                    mismatches.push(format!("{id} got the answer of {other}"))
+                }
+                CallEnding::Unanswered(what) => {
+                    mismatches.push(format!("{id} was never answered: {what}"))
+                }
+                CallEnding::Failed(message) => {
                     counts.refused += 1;
-                    *counts.errors.entry(words.clone()).or_default() += 1;
+                    *counts.errors.entry(message.clone()).or_default() += 1;
                     counts.refused_but_arrived += times.min(1);
                 }
-                Heard::Answer => counts.answered += 1,
+                CallEnding::Answered => counts.answered += 1,
             }
         }
         for (id, times) in &arrivals {
             counts.arrived += times;
             if *times > 1 {
-                found.push(format!("{id} arrived {times} times"));
+                mismatches.push(format!("{id} arrived {times} times"));
             }
             if !calls.contains_key(id) {
-                found.push(format!("{id} arrived, and nobody made it"));
+                mismatches.push(format!("{id} arrived, and nobody made it"));
             }
         }
-        let more = found.len().saturating_sub(TOLD);
-        problems.extend(found.into_iter().take(TOLD));
+        let more = mismatches.len().saturating_sub(MAX_SHOWN);
+        problems.extend(mismatches.into_iter().take(MAX_SHOWN));
         if more > 0 {
             problems.push(format!("and {more} more calls"));
         }
@@ -129,16 +133,17 @@ fn read_logs(logs: &[PathBuf]) -> Result<HashMap<String, u64>, SoakError> {
 mod tests {
     use super::*;
 
-    fn compared(heard: &[(&str, Heard)], log: &str) -> (Counts, Vec<String>) {
+    fn compared(endings: &[(&str, CallEnding)], log: &str) -> (Counts, Vec<String>) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("calls");
         std::fs::write(&path, log).unwrap();
-        let ledger = Ledger::default();
-        for (id, heard) in heard {
-            ledger.heard((*id).to_owned(), heard.clone());
+        let call_log = CallLog::default();
+        for (id, ending) in endings {
+            call_log.record((*id).to_owned(), ending.clone());
         }
         let mut problems = Vec::new();
-        let counts = ledger.compare(&[path, folder.path().join("absent")], &mut problems).unwrap();
+        let counts =
+            call_log.compare(&[path, folder.path().join("absent")], &mut problems).unwrap();
         (counts, problems)
     }
 
@@ -148,9 +153,9 @@ mod tests {
 
     #[test]
     fn calls_that_are_in_order_are_counted() {
-        let refused = || Heard::Refusal("it stopped".to_owned());
-        let heard = [("a", Heard::Answer), ("b", refused()), ("c", refused())];
-        let (counts, problems) = compared(&heard, &(line("a") + &line("b")));
+        let refused = || CallEnding::Failed("it stopped".to_owned());
+        let endings = [("a", CallEnding::Answered), ("b", refused()), ("c", refused())];
+        let (counts, problems) = compared(&endings, &(line("a") + &line("b")));
         assert!(problems.is_empty(), "{problems:?}");
         let errors = BTreeMap::from([("it stopped".to_owned(), 2)]);
         let expected =
@@ -160,13 +165,13 @@ mod tests {
 
     #[test]
     fn every_disagreement_is_told() {
-        let heard = [
-            ("a", Heard::Answer),
-            ("b", Heard::Answer),
-            ("c", Heard::Mixed("b".into())),
-            ("d", Heard::Nothing("closed".into())),
+        let endings = [
+            ("a", CallEnding::Answered),
+            ("b", CallEnding::Answered),
+            ("c", CallEnding::Mixed("b".into())),
+            ("d", CallEnding::Unanswered("closed".into())),
         ];
-        let (_, mut problems) = compared(&heard, &(line("b") + &line("b") + &line("x")));
+        let (_, mut problems) = compared(&endings, &(line("b") + &line("b") + &line("x")));
         problems.sort();
         assert_eq!(
             problems,

@@ -1,4 +1,4 @@
-//! A query of the past, and the past of a tool.
+//! Past queries, and those of one tool.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,24 +9,24 @@ use crate::{
 
 /// A query after which a tool was called.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(from = "Stored", into = "Stored")]
+#[serde(from = "StoredQuery", into = "StoredQuery")]
 pub struct PastQuery {
     text: String,
     last_used: u64,
-    said: Said,
+    said: QueryContent,
 }
 
-/// The form in which a query is kept: what can be computed again is not.
+/// The stored form of a query, without what can be computed again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Stored {
+struct StoredQuery {
     query: String,
     #[serde(default)]
     last_used: u64,
 }
 
-/// What is compared of a query.
+/// The parts of a query that are compared.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Said {
+pub(super) struct QueryContent {
     pub(super) meaning: Meaning,
     /// Distinct.
     pub(super) words: Vec<String>,
@@ -34,7 +34,7 @@ pub(super) struct Said {
 
 /// The queries that one tool was called for.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Past {
+pub(super) struct PastQueries {
     queries: Vec<PastQuery>,
     meaning: CommonMeaning,
 }
@@ -42,7 +42,7 @@ pub(super) struct Past {
 impl PastQuery {
     /// A query, unless there is no word in it.
     pub(super) fn new(text: &str, now: u64) -> Option<Self> {
-        let said = Said::of(text);
+        let said = QueryContent::of(text);
         let some = !said.words.is_empty();
         some.then(|| Self { text: text.to_owned(), last_used: now, said })
     }
@@ -62,7 +62,7 @@ impl PastQuery {
     }
 }
 
-impl Past {
+impl PastQueries {
     /// Whether the query was there already; then it is now the last one used.
     pub(super) fn use_again(&mut self, query: &PastQuery) -> bool {
         let known = self.queries.iter_mut().find(|known| known.text == query.text);
@@ -93,26 +93,26 @@ impl Past {
     }
 
     /// The cosine of a query to what those of the past have in common.
-    pub(super) fn nearness(&self, asked: &Said) -> f32 {
+    pub(super) fn nearness(&self, asked: &QueryContent) -> f32 {
         self.meaning.nearness(&asked.meaning)
     }
 }
 
-impl Said {
+impl QueryContent {
     pub(super) fn of(text: &str) -> Self {
         Self { meaning: Meaning::of(text), words: words(text) }
     }
 }
 
-impl From<PastQuery> for Stored {
+impl From<PastQuery> for StoredQuery {
     fn from(past: PastQuery) -> Self {
         Self { query: past.text, last_used: past.last_used }
     }
 }
 
-impl From<Stored> for PastQuery {
+impl From<StoredQuery> for PastQuery {
     /// Computes nothing: the memory that this is read for does, for what it keeps.
-    fn from(stored: Stored) -> Self {
-        Self { text: stored.query, last_used: stored.last_used, said: Said::default() }
+    fn from(stored: StoredQuery) -> Self {
+        Self { text: stored.query, last_used: stored.last_used, said: QueryContent::default() }
     }
 }

@@ -1,8 +1,8 @@
-//! Words for lists of names, and which name was meant.
+//! Formats lists of names, and finds the name that was meant.
 
 use super::Language;
 
-/// Names between backticks: `` `a`, `b` and `c` ``.
+/// The names in backticks: `` `a`, `b` and `c` ``.
 pub(super) fn quoted_list<S: AsRef<str>>(names: &[S], last: &str) -> String {
     let quoted: Vec<String> =
         names.iter().map(|name| format!("`{}`", cut(name.as_ref()))).collect();
@@ -13,13 +13,13 @@ pub(super) fn quoted_list<S: AsRef<str>>(names: &[S], last: &str) -> String {
     }
 }
 
-/// The one of `candidates` that was most likely meant by `name`, if it is likely at all.
+/// The candidate that `name` was most likely meant to be, if one is likely.
 pub(super) fn nearest<'a>(
     name: &str,
     candidates: impl Iterator<Item = &'a str>,
 ) -> Option<&'a str> {
     let folded = fold(name);
-    // Comparing is quadratic in the lengths, which are not ours.
+    // The comparison takes quadratic time, and the lengths are not ours to choose.
     if folded.len() > 100 || folded.is_empty() {
         return None;
     }
@@ -30,7 +30,7 @@ pub(super) fn nearest<'a>(
         let longer = folded.chars().count().max(other.chars().count());
         #[expect(clippy::cast_precision_loss, reason = "both are at most 100")]
         let likeness = 1.0 - distance as f64 / longer.max(1) as f64;
-        // One wrong letter in a short word, about a third of a long one.
+        // One wrong letter in a short word, or about a third of a long one.
         let close = distance <= 1 && longer >= 3 || likeness >= 0.66;
         // `repoName` for `repo`, `q` for `query`.
         let starts = other.starts_with(&folded) && folded.len() * 2 >= other.len()
@@ -42,7 +42,7 @@ pub(super) fn nearest<'a>(
     best.map(|(_, candidate)| candidate)
 }
 
-/// At most 80 characters of a name that somebody else chose, without control characters.
+/// At most 80 characters of a foreign name, without control characters.
 pub(super) fn cut(name: &str) -> String {
     let clean = name.chars().map(|c| if c.is_control() { ' ' } else { c });
     let mut shown: String = clean.take(80).collect();
@@ -52,12 +52,12 @@ pub(super) fn cut(name: &str) -> String {
     shown
 }
 
-/// `issueNumber`, `issue_number` and `issue-number` are one and the same mistake apart.
+/// Folds case and separators, so that `issueNumber`, `issue_number` and `issue-number` are equal.
 fn fold(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// What a language is called where it is chosen.
+/// The name of a language in the `language` parameter.
 pub(super) fn name(language: Language) -> &'static str {
     match language {
         Language::TypeScript => "typescript",

@@ -1,8 +1,7 @@
-//! Whether whoever runs something is still there.
+//! Whether the process of a run is still alive.
 //!
-//! Numbers of processes are given out again, after a restart of a container even the same ones in the
-//! same order. A lock on a file is not: it is held for as long as its holder lives, and no longer,
-//! however that ends.
+//! Process ids are used again, after a restart of a container even in the same order. A file lock is reliable: it is
+//! held exactly as long as its process lives, however that ends.
 
 use std::{
     collections::hash_map::RandomState,
@@ -17,15 +16,15 @@ use parking_lot::Mutex;
 
 use crate::files;
 
-/// The lives of all who use one journal, a locked file each.
+/// The locked files of all processes that use one journal.
 #[derive(Debug)]
-pub(super) struct Lives {
+pub(super) struct ProcessLocks {
     folder: PathBuf,
-    own: Mutex<Option<Own>>,
+    own: Mutex<Option<OwnLock>>,
 }
 
 #[derive(Debug)]
-struct Own {
+struct OwnLock {
     name: String,
     /// Holds the lock.
     _file: File,
@@ -34,12 +33,12 @@ struct Own {
 /// A file may be there for a moment before it is locked.
 const SETTLED: Duration = Duration::from_hours(1);
 
-impl Lives {
+impl ProcessLocks {
     pub(super) fn new(folder: PathBuf) -> Self {
         Self { folder, own: Mutex::default() }
     }
 
-    /// The name of our own life, which begins when it is first asked for.
+    /// The name of our own locked file, which the first call creates.
     pub(super) fn own(&self) -> io::Result<String> {
         let mut own = self.own.lock();
         if let Some(own) = &*own {
@@ -52,12 +51,12 @@ impl Lives {
         let file =
             files::private_options().write(true).create_new(true).open(self.folder.join(&name))?;
         file.lock()?;
-        *own = Some(Own { name: name.clone(), _file: file });
+        *own = Some(OwnLock { name: name.clone(), _file: file });
         Ok(name)
     }
 
-    /// Whether the holder of this life is still there. Where that cannot be found out it is taken to
-    /// be: a run is rather not resumed than run twice.
+    /// Whether the process that locked this file is alive. If that is unknown, it counts as alive: not to resume a run is
+    /// better than to run it twice.
     pub(super) fn is_alive(&self, name: &str) -> bool {
         let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
         if !is_name {
@@ -69,7 +68,7 @@ impl Lives {
         }
     }
 
-    /// Removes what the dead left behind.
+    /// Removes the files of processes that ended.
     pub(super) fn sweep(&self) {
         let Ok(entries) = fs::read_dir(&self.folder) else { return };
         for entry in entries.flatten() {
@@ -87,7 +86,7 @@ impl Lives {
     }
 }
 
-impl Drop for Lives {
+impl Drop for ProcessLocks {
     fn drop(&mut self) {
         if let Some(own) = self.own.get_mut() {
             // Left behind, it would be swept up later.
@@ -104,7 +103,7 @@ mod tests {
     fn a_life_ends_with_its_holder() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("lives");
-        let (one, other) = (Lives::new(place.clone()), Lives::new(place));
+        let (one, other) = (ProcessLocks::new(place.clone()), ProcessLocks::new(place));
         let name = one.own().unwrap();
         assert_eq!(one.own().unwrap(), name);
         assert!(one.is_alive(&name) && other.is_alive(&name));

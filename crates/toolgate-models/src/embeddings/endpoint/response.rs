@@ -1,19 +1,19 @@
-//! What an endpoint answers.
+//! The response of an embeddings endpoint.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde::Deserialize;
 use serde_json::Value;
 use toolgate_search::encoder::UnitVector;
 
-use super::request::Refusal;
+use super::request::EndpointRefusal;
 
 #[derive(Deserialize)]
-struct Answer {
-    data: Vec<Item>,
+struct EmbeddingsResponse {
+    data: Vec<EmbeddingItem>,
 }
 
 #[derive(Deserialize)]
-struct Item {
+struct EmbeddingItem {
     index: Option<usize>,
     embedding: Numbers,
 }
@@ -27,14 +27,16 @@ enum Numbers {
 }
 
 /// The vectors of an answer to `count` texts, in the order of the texts.
-pub(super) fn vectors(bytes: &[u8], count: usize) -> Result<Vec<UnitVector>, Refusal> {
-    let lasting = |reason: &str| Refusal::Lasting(reason.to_owned());
-    let answer: Answer = serde_json::from_slice(bytes).map_err(|_| {
+pub(super) fn vectors(bytes: &[u8], count: usize) -> Result<Vec<UnitVector>, EndpointRefusal> {
+    let lasting = |reason: &str| EndpointRefusal::Lasting(reason.to_owned());
+    let answer: EmbeddingsResponse = serde_json::from_slice(bytes).map_err(|_| {
         lasting("does not answer as an embeddings endpoint does; check the endpoint's path")
     })?;
     if answer.data.len() != count {
         let got = answer.data.len();
-        return Err(Refusal::Lasting(format!("answers with {got} vectors for {count} texts")));
+        return Err(EndpointRefusal::Lasting(format!(
+            "answers with {got} vectors for {count} texts"
+        )));
     }
     let mut vectors: Vec<Option<UnitVector>> = vec![None; count];
     for (place, item) in answer.data.into_iter().enumerate() {
