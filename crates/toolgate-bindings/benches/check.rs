@@ -7,9 +7,9 @@ fn main() {
     divan::main();
 }
 
-struct Tools;
+struct BenchTools;
 
-impl Lookup for Tools {
+impl Lookup for BenchTools {
     fn look_up(&mut self, names: &[String]) -> Vec<LookupResult> {
         let schema = json!({
             "type": "object",
@@ -68,7 +68,7 @@ fn typescript_of_a_thousand_lines() -> usize {
 
 fn run(language: Language, source: &str) -> usize {
     let modules = ["asyncio", "json"];
-    let checked = check(language, source, &[], &modules, &mut Tools);
+    let checked = check(language, source, &[], &modules, &mut BenchTools);
     assert!(checked.findings.is_empty());
     checked.source.len()
 }

@@ -1,7 +1,7 @@
-//! Tools as functions: JSON Schema to TypeScript and Python, and the check of a script against it.
+//! Generates TypeScript and Python declarations of tools, and checks scripts against them.
 //!
-//! A tool's definition is JSON; a script calls it as a function. [`typescript`] and [`python`] say
-//! what that function takes and gives, as a declaration that both a model and a compiler can read:
+//! The definition of a tool is JSON, and a script calls it as a function. [`typescript`] and
+//! [`python`] generate the declaration of that function for models and compilers:
 //!
 //! ```
 //! use serde_json::json;
@@ -24,11 +24,11 @@
 //! ");
 //! ```
 //!
-//! Where a server declares no result, a [`Shape`] learns it from the results seen.
+//! If a server declares no result, a [`Shape`] learns it from actual results.
 //!
-//! Definitions are hostile: whatever a schema says, the text is bounded
-//! ([`MAX_DECLARATION_BYTES`] a tool), made in bounded time, and closes every comment and string
-//! that it opens.
+//! Definitions may be hostile. Whatever a schema contains, the size of the text is limited
+//! ([`MAX_DECLARATION_BYTES`] per tool), so is the time to generate it, and every comment and
+//! string in it is closed.
 
 #[cfg(feature = "check")]
 pub mod check;
@@ -50,52 +50,53 @@ pub use module::wraps_result;
 pub use python::PYTHON_PREAMBLE;
 pub use shape::Shape;
 
-/// A tool, as far as its declaration needs it.
+/// A tool to declare.
 #[derive(Debug, Clone, Copy)]
 pub struct ToolApi<'a> {
-    /// The exposed name, which is the function's name. What is no identifier in it becomes `_`.
+    /// The exposed name, which is the name of the function. Characters that an identifier cannot
+    /// have become `_`.
     pub name: &'a str,
-    /// What the server says that the tool does.
+    /// The description from the server.
     pub description: Option<&'a str>,
     /// The JSON Schema of the arguments.
     pub input_schema: &'a Value,
-    /// What is known of the result.
+    /// The type of the result.
     pub output: Output<'a>,
 }
 
-/// What is known of a tool's result.
+/// The source of a tool's result type.
 #[derive(Debug, Clone, Copy)]
 pub enum Output<'a> {
-    /// The server declares it: its `outputSchema`.
+    /// The server declares it in `outputSchema`.
     Declared(&'a Value),
-    /// Learned from results seen. The declaration says so.
+    /// It was learned from results. The declaration says so.
     Learned(&'a Shape),
-    /// Nothing yet.
+    /// It is unknown.
     Unknown,
 }
 
-/// TypeScript declarations: the named types first, then one function a tool, each of which takes
-/// one object and gives a promise.
+/// Generates TypeScript declarations: the named types first, then one function per tool. Each
+/// function takes one object and returns a promise.
 pub fn typescript(tools: &[ToolApi<'_>]) -> String {
     typescript::render(&module::Module::read(tools))
 }
 
-/// Python stubs: the named types first, then one `async` function a tool.
+/// Generates Python stubs: the named types first, then one `async` function per tool.
 ///
-/// The parameters stand in the order of the schema's properties. They can be given by position up
-/// to the `*`, which stands where Python needs it: before a required parameter that follows an
-/// optional one, and after a property whose name is no Python identifier, which is passed as
-/// `**{"user-id": …}`.
+/// The parameters have the order of the schema's properties. They can be passed by position up to
+/// the `*`, which is placed where Python needs it: before a required parameter that follows an
+/// optional one, and after a property that is no Python identifier and is passed as `**{"user-id":
+/// …}`.
 ///
-/// To be executed the text needs [`PYTHON_PREAMBLE`] before it; to be read it does not.
+/// To execute the text, prepend [`PYTHON_PREAMBLE`].
 pub fn python(tools: &[ToolApi<'_>]) -> String {
     python::render(&module::Module::read(tools))
 }
 
 /// The names of a tool's parameters in the order of the schema's properties.
 ///
-/// It is the order of positional arguments in Python: those that [`python`] shows before a `*` are
-/// the first of these.
+/// This is the order of positional arguments in Python. Those that [`python`] writes before a `*`
+/// are the first of these.
 pub fn parameters(input_schema: &Value) -> Vec<String> {
     module::parameters(input_schema)
 }

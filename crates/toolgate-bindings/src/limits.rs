@@ -1,67 +1,67 @@
-//! How much of a definition is read. All of it is the server's to choose, so all of it is bounded.
+//! Limits for reading definitions, because servers choose every part of them.
 
-/// No tool's declaration is longer than this many bytes, its share of the named types included.
+/// The longest declaration of a tool in bytes, including its share of the named types.
 pub const MAX_DECLARATION_BYTES: usize = 4 * 1024 * 1024;
 
-/// How deep types may nest where they are written.
+/// The largest depth of types as they are written.
 pub(crate) const MAX_DEPTH: usize = 32;
 
-/// How deep types may nest once references are followed.
+/// The largest depth of types after references are followed.
 pub(crate) const MAX_HEIGHT: usize = 48;
 
-/// How many schemas, properties and alternatives are read of one tool.
+/// The number of schemas, properties and alternatives that are read per tool.
 pub(crate) const MAX_STEPS: usize = 12_000;
 
-/// How many characters of names, values and descriptions are kept of one tool.
+/// The number of characters of names, values and descriptions that are kept per tool.
 pub(crate) const MAX_TEXT: usize = 200_000;
 
 /// The longest description of a tool.
 pub(crate) const MAX_TOOL_DESCRIPTION: usize = 16_000;
 
-/// The longest description of anything in it.
+/// The longest description of anything inside a tool.
 pub(crate) const MAX_DESCRIPTION: usize = 4_000;
 
 /// The longest name of a property and the longest string in an enumeration.
 pub(crate) const MAX_NAME: usize = 200;
 
-/// How many values of an enumeration are shown, and how many alternatives a type may have.
+/// The number of enumeration values that are shown, and of alternatives that a type may have.
 pub(crate) const MAX_VALUES: usize = 200;
 
-/// How many properties an object may have.
+/// The largest number of properties of an object.
 pub(crate) const MAX_PROPERTIES: usize = 1_000;
 
-/// How many types may be intersected.
+/// The largest number of types in an intersection.
 pub(crate) const MAX_PARTS: usize = 32;
 
-/// What may still be read of one tool.
+/// The remaining budget for reading one tool.
 #[derive(Debug)]
-pub(crate) struct Budget {
+pub(crate) struct ReadBudget {
     steps: usize,
     text: usize,
     exceeded: bool,
 }
 
-impl Budget {
+impl ReadBudget {
     pub(crate) fn new() -> Self {
         Self { steps: MAX_STEPS, text: MAX_TEXT, exceeded: false }
     }
 
-    /// Takes one step; `false` where none is left.
+    /// Uses one step. Returns `false` if none is left.
     pub(crate) fn step(&mut self) -> bool {
         self.steps(1)
     }
 
-    /// Takes several steps at once; `false` where fewer are left.
+    /// Uses several steps. Returns `false` if fewer are left.
     pub(crate) fn steps(&mut self, count: usize) -> bool {
         Self::take(&mut self.steps, count, &mut self.exceeded)
     }
 
-    /// Takes room for a text of `bytes`; `false` where there is none left.
+    /// Uses `bytes` of the budget for text. Returns `false` if less is left.
     pub(crate) fn text(&mut self, bytes: usize) -> bool {
         Self::take(&mut self.text, bytes, &mut self.exceeded)
     }
 
-    /// Remembers that something was left out.
+    /// Records that something was left out.
     pub(crate) fn exceed(&mut self) {
         self.exceeded = true;
     }

@@ -1,7 +1,7 @@
-//! Types as both languages understand them, between the schemas and the declarations.
+//! The types between schemas and declarations, independent of the language.
 //!
-//! Equal types are one node, whether they were equal by `$ref` or by spelling. So a type that is
-//! used twice is found by counting, and nothing that a schema repeats is expanded twice.
+//! Equal types are one node, whether they are equal by `$ref` or by structure. So types that are
+//! used twice are found by counting, and nothing that a schema repeats is expanded twice.
 
 mod combine;
 
@@ -22,9 +22,9 @@ pub(crate) struct DefinitionId(u32);
 /// A type.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Node {
-    /// Anything, or nothing that could be said.
+    /// Any value, or a value about which nothing is known.
     Unknown,
-    /// More than the limits allow: anything, and marked as left out.
+    /// A type beyond the limits: any value, marked as left out.
     Cut,
     /// No value at all.
     Never,
@@ -37,21 +37,21 @@ pub(crate) enum Node {
     Array(NodeId),
     Tuple {
         items: Vec<NodeId>,
-        /// How many of the items must be there.
+        /// The number of required items.
         required: usize,
-        /// What may follow them.
+        /// The type of further items.
         rest: Option<NodeId>,
     },
     Object(Object),
     /// Flat, without duplicates, at least two, `null` last.
     Union(Vec<NodeId>),
-    /// What could not be merged into one object.
+    /// Types that could not be merged into one object.
     Intersection {
         parts: Vec<NodeId>,
-        /// One object that has all properties of the parts, for a language without intersections.
+        /// An object with all properties of the parts, for languages without intersections.
         outline: Option<NodeId>,
     },
-    /// A type within itself.
+    /// A reference of a type to itself.
     Recursive(DefinitionId),
 }
 
@@ -68,7 +68,7 @@ pub(crate) enum Literal {
 pub(crate) struct Object {
     /// In the order of the schema, no name twice.
     pub(crate) properties: Vec<Property>,
-    /// The type of other properties, where the schema says that there may be some.
+    /// The type of other properties, if the schema allows some.
     pub(crate) rest: Option<NodeId>,
 }
 
@@ -81,14 +81,14 @@ pub(crate) struct Property {
     pub(crate) doc: Doc,
 }
 
-/// What is said of a property besides its type.
+/// The documentation of a property.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Doc {
     /// Cleaned; may have several lines.
     pub(crate) text: String,
-    /// Short remarks on the values, such as `1..100`.
+    /// Short notes on the values, such as `1..100`.
     pub(crate) notes: Vec<String>,
-    /// The default, where it is short and `text` does not speak of one.
+    /// The default, if it is short and `text` does not mention one.
     pub(crate) default: Option<Value>,
 }
 
@@ -96,12 +96,12 @@ pub(crate) struct Doc {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Value(pub(crate) String);
 
-/// What a type could be called, should it need a name.
+/// A possible name for a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Hint {
+pub(crate) struct NameHint {
     /// In `PascalCase`; may be empty.
     pub(crate) name: String,
-    /// The tool in which it was first seen, by position.
+    /// The position of the first tool that uses the type.
     pub(crate) tool: usize,
 }
 
@@ -109,13 +109,13 @@ pub(crate) struct Hint {
 #[derive(Debug)]
 pub(crate) struct Arena {
     nodes: Vec<Node>,
-    /// How many types are nested in each. References to what is known could nest without end.
+    /// The depth of each type. Without a limit, references to known types could nest endlessly.
     heights: Vec<usize>,
     overflowed: bool,
     ids: HashMap<Node, NodeId>,
-    definitions: Vec<(Hint, Option<NodeId>)>,
+    definitions: Vec<(NameHint, Option<NodeId>)>,
     docs: HashMap<NodeId, String>,
-    hints: HashMap<NodeId, Hint>,
+    hints: HashMap<NodeId, NameHint>,
 }
 
 impl Arena {
@@ -144,7 +144,7 @@ impl Arena {
         &self.nodes[id.0 as usize]
     }
 
-    /// The one node that is equal to `node`.
+    /// Returns the node that equals `node`, and adds it if there is none.
     pub(crate) fn add(&mut self, node: Node) -> NodeId {
         if let Some(id) = self.ids.get(&node) {
             return *id;
@@ -156,7 +156,7 @@ impl Arena {
             self.overflowed = true;
             return Self::CUT;
         }
-        // Bounded by the steps of all tools, far below 32 bits; saturating keeps it total.
+        // The steps of all tools keep this far below 32 bits.
         let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
         self.nodes.push(node.clone());
         self.heights.push(height);
@@ -174,16 +174,16 @@ impl Arena {
         self.add(Node::Object(Object { properties: Vec::new(), rest: Some(value) }))
     }
 
-    /// A type that is still being read and was met within itself.
-    pub(crate) fn define(&mut self, hint: Hint) -> DefinitionId {
+    /// Adds a type that is still being read and refers to itself.
+    pub(crate) fn define(&mut self, hint: NameHint) -> DefinitionId {
         let id = DefinitionId(u32::try_from(self.definitions.len()).unwrap_or(u32::MAX));
         self.definitions.push((hint, None));
         id
     }
 
-    /// Says what a definition turned out to be. Gives the node to use for it.
+    /// Sets the body of a definition. Returns the node to use for it.
     pub(crate) fn close(&mut self, id: DefinitionId, body: NodeId) -> NodeId {
-        // A module of many tools of one server has the same recursive type again and again.
+        // Many tools of one server often share the same recursive type.
         const MAX_COMPARED: usize = 16;
         let same = (0..id.0)
             .map(DefinitionId)
@@ -199,25 +199,25 @@ impl Arena {
         self.add(Node::Recursive(same.unwrap_or(id)))
     }
 
-    /// What the definition stands for.
+    /// The body of a definition.
     pub(crate) fn body(&self, id: DefinitionId) -> NodeId {
         self.definitions.get(id.0 as usize).and_then(|(_, body)| *body).unwrap_or(Self::UNKNOWN)
     }
 
-    pub(crate) fn definition_hint(&self, id: DefinitionId) -> &Hint {
+    pub(crate) fn definition_hint(&self, id: DefinitionId) -> &NameHint {
         &self.definitions[id.0 as usize].0
     }
 
-    /// Suggests a name; the first suggestion stays.
-    pub(crate) fn suggest(&mut self, id: NodeId, hint: Hint) {
+    /// Suggests a name. The first suggestion is kept.
+    pub(crate) fn suggest(&mut self, id: NodeId, hint: NameHint) {
         self.hints.entry(id).or_insert(hint);
     }
 
-    pub(crate) fn hint(&self, id: NodeId) -> Option<&Hint> {
+    pub(crate) fn hint(&self, id: NodeId) -> Option<&NameHint> {
         self.hints.get(&id)
     }
 
-    /// Says what a type means; the first text stays.
+    /// Sets the description of a type. The first one is kept.
     pub(crate) fn describe(&mut self, id: NodeId, text: String) {
         if !text.is_empty() && matches!(self.node(id), Node::Object(_) | Node::Recursive(_)) {
             self.docs.entry(id).or_insert(text);
@@ -228,12 +228,12 @@ impl Arena {
         self.docs.get(&id).map_or("", String::as_str)
     }
 
-    /// The types that a type is made of, not those behind a [`Node::Recursive`].
+    /// The direct parts of a type, without those behind a [`Node::Recursive`].
     pub(crate) fn children(&self, id: NodeId) -> Vec<NodeId> {
         children(self.node(id))
     }
 
-    /// Whether a type was too deep or had too many alternatives since the last time that this was asked.
+    /// Whether a type was too deep or had too many alternatives since the last call.
     pub(crate) fn take_overflow(&mut self) -> bool {
         std::mem::take(&mut self.overflowed)
     }

@@ -1,38 +1,38 @@
-//! The functions of a module and the types between them.
+//! The functions of a module and the types that they use.
 
 use serde_json::Value;
 
 use crate::{
     Output, ToolApi,
-    limits::{Budget, MAX_TOOL_DESCRIPTION},
+    limits::{MAX_TOOL_DESCRIPTION, ReadBudget},
     model::{Arena, Node, NodeId, Object},
-    reader::{Direction, Reader},
+    reader::{Direction, SchemaReader},
     text::{clean, pascal_case},
 };
 
-/// Everything that is declared together.
+/// The functions that are declared together.
 #[derive(Debug)]
 pub(crate) struct Module {
     pub(crate) arena: Arena,
-    pub(crate) functions: Vec<Function>,
+    pub(crate) functions: Vec<ToolFunction>,
 }
 
-/// One tool.
+/// The function of a tool.
 #[derive(Debug)]
-pub(crate) struct Function {
+pub(crate) struct ToolFunction {
     pub(crate) name: String,
-    /// Cleaned; ends with a remark where something was left out.
+    /// The cleaned description, with a note if something was left out.
     pub(crate) description: String,
     pub(crate) input: NodeId,
-    /// The parameters that `input` amounts to.
+    /// The parameters, derived from `input`.
     pub(crate) parameters: Object,
     pub(crate) output: NodeId,
-    pub(crate) origin: Origin,
+    pub(crate) origin: ResultSource,
 }
 
-/// How the type of a result is known.
+/// The source of a result type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum ResultSource {
     Declared,
     Inferred,
 }
@@ -51,41 +51,45 @@ impl Module {
 
 /// See [`crate::parameters`].
 pub(crate) fn parameters(input_schema: &Value) -> Vec<String> {
-    let (mut arena, mut budget) = (Arena::new(), Budget::new());
-    let input =
-        Reader::new(&mut arena, &mut budget, input_schema, Direction::Input, 0).read("Arguments");
-    let object = arena.outline(input, &mut Budget::new()).unwrap_or_default();
+    let (mut arena, mut budget) = (Arena::new(), ReadBudget::new());
+    let input = SchemaReader::new(&mut arena, &mut budget, input_schema, Direction::Input, 0)
+        .read("Arguments");
+    let object = arena.outline(input, &mut ReadBudget::new()).unwrap_or_default();
     object.properties.into_iter().map(|property| property.name).collect()
 }
 
-/// What is in the `result` of an object.
-fn held(arena: &mut Arena, node: NodeId) -> Option<NodeId> {
-    let object = arena.outline(node, &mut Budget::new())?;
-    object.properties.iter().find(|property| property.name == "result").map(|held| held.node)
+/// The type of the property `result` of an object.
+fn wrapped_result(arena: &mut Arena, node: NodeId) -> Option<NodeId> {
+    let object = arena.outline(node, &mut ReadBudget::new())?;
+    object
+        .properties
+        .iter()
+        .find(|property| property.name == "result")
+        .map(|wrapped_result| wrapped_result.node)
 }
 
-fn function(arena: &mut Arena, index: usize, tool: &ToolApi<'_>) -> Function {
-    let mut budget = Budget::new();
+fn function(arena: &mut Arena, index: usize, tool: &ToolApi<'_>) -> ToolFunction {
+    let mut budget = ReadBudget::new();
     let name = pascal_case(tool.name);
-    let input = Reader::new(arena, &mut budget, tool.input_schema, Direction::Input, index)
+    let input = SchemaReader::new(arena, &mut budget, tool.input_schema, Direction::Input, index)
         .read(&format!("{name}Arguments"));
     let hint = format!("{name}Result");
     let (output, origin) = match tool.output {
         Output::Declared(schema) => {
-            let reader = Reader::new(arena, &mut budget, schema, Direction::Output, index);
+            let reader = SchemaReader::new(arena, &mut budget, schema, Direction::Output, index);
             let node = reader.read(&hint);
-            let inside = if wraps_result(schema) { held(arena, node) } else { None };
-            (inside.unwrap_or(node), Origin::Declared)
+            let inside = if wraps_result(schema) { wrapped_result(arena, node) } else { None };
+            (inside.unwrap_or(node), ResultSource::Declared)
         }
         Output::Learned(shape) => match shape.declare(arena, &hint, index) {
-            // Nothing was seen yet.
-            Arena::NEVER => (Arena::UNKNOWN, Origin::Inferred),
-            node => (node, Origin::Inferred),
+            // No result has been observed.
+            Arena::NEVER => (Arena::UNKNOWN, ResultSource::Inferred),
+            node => (node, ResultSource::Inferred),
         },
-        Output::Unknown => (Arena::UNKNOWN, Origin::Declared),
+        Output::Unknown => (Arena::UNKNOWN, ResultSource::Declared),
     };
-    // What the outline costs is bounded by what was read.
-    let parameters = arena.outline(input, &mut Budget::new()).unwrap_or_else(|| Object {
+    // The cost of the outline is limited by what was read.
+    let parameters = arena.outline(input, &mut ReadBudget::new()).unwrap_or_else(|| Object {
         properties: Vec::new(),
         rest: (!matches!(arena.node(input), Node::Never)).then_some(Arena::UNKNOWN),
     });
@@ -99,14 +103,13 @@ fn function(arena: &mut Arena, index: usize, tool: &ToolApi<'_>) -> Function {
         }
         description.push_str("(Too large to show whole: some of the types are left out.)");
     }
-    Function { name: tool.name.to_owned(), description, input, parameters, output, origin }
+    ToolFunction { name: tool.name.to_owned(), description, input, parameters, output, origin }
 }
 
-/// Whether an output schema only wraps what the tool returns.
+/// Whether an output schema only wraps the result of the tool.
 ///
-/// Up to protocol version 2025-11-25 structured content has to be an object, so that SDKs put a list
-/// or a text into one: `{"result": […]}`. What a script gets, and what a declaration shows, is what
-/// is inside.
+/// Up to protocol version 2025-11-25 structured content must be an object, so SDKs wrap a list or a
+/// text: `{"result": […]}`. Scripts get the inner value, and declarations show its type.
 pub fn wraps_result(output_schema: &Value) -> bool {
     let properties = output_schema.get("properties").and_then(Value::as_object);
     let required = output_schema.get("required").and_then(Value::as_array);

@@ -1,36 +1,36 @@
-//! Which types get a name, and which name.
+//! Chooses the types that get a name, and their names.
 
 use std::collections::HashMap;
 
 use crate::{
-    model::{Arena, DefinitionId, Hint, Node, NodeId},
-    module::{Function, Module},
+    model::{Arena, DefinitionId, NameHint, Node, NodeId},
+    module::{Module, ToolFunction},
     text::pascal_case,
 };
 
-/// Types that are shorter than this many characters are repeated rather than looked up.
+/// Types with fewer characters than this are repeated instead of named.
 const WORTH_A_NAME: usize = 48;
 
-/// Which objects get a name though they are used once.
+/// Which objects get a name although they are used only once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Objects {
-    /// None: they are written where they are used.
+    /// None: they are written inline.
     Inline,
-    /// All that have properties: the language cannot write them inline.
+    /// All with properties, because the language cannot write them inline.
     Named,
 }
 
 /// The names of a module's types.
 #[derive(Debug)]
-pub(crate) struct Names {
-    /// In the order of first use.
+pub(crate) struct TypeNames {
+    /// The declared types in the order of their first use.
     pub(crate) declared: Vec<(String, NodeId)>,
     nodes: HashMap<NodeId, String>,
     definitions: HashMap<DefinitionId, String>,
 }
 
-impl Names {
-    /// The name of a type that has one.
+impl TypeNames {
+    /// The name of a type, if it has one.
     pub(crate) fn of(&self, arena: &Arena, id: NodeId) -> Option<&str> {
         match arena.node(id) {
             Node::Recursive(definition) => self.definitions.get(definition).map(String::as_str),
@@ -38,7 +38,7 @@ impl Names {
         }
     }
 
-    /// Names what needs a name. `reserved` are the names that no type may take.
+    /// Chooses the names. No type gets one of the names in `reserved`.
     pub(crate) fn choose(module: &Module, objects: Objects, reserved: &[&str]) -> Self {
         let mut survey = Survey {
             arena: &module.arena,
@@ -53,7 +53,7 @@ impl Names {
         }
         survey.pending();
         let functions = module.functions.iter().map(|function| function.name.as_str());
-        let mut taken = Taken::new(reserved.iter().copied().chain(functions));
+        let mut taken = UsedNames::new(reserved.iter().copied().chain(functions));
         let mut names =
             Self { declared: Vec::new(), nodes: HashMap::new(), definitions: HashMap::new() };
         let order = std::mem::take(&mut survey.order);
@@ -85,19 +85,19 @@ struct Survey<'m> {
     arena: &'m Arena,
     objects: Objects,
     uses: HashMap<NodeId, usize>,
-    /// Every type, by first use, what contains another before it.
+    /// Every type in the order of first use, containers before their contents.
     order: Vec<NodeId>,
-    /// What stands behind recursive types, still to be visited: in turn, not within each other, as
-    /// their chains may be long.
+    /// The bodies of recursive types that are still to be visited. They are visited one after the
+    /// other, because their chains may be long.
     bodies: Vec<NodeId>,
-    /// How long a type is where it is used, roughly.
+    /// The approximate length of a type where it is used.
     weights: HashMap<NodeId, usize>,
 }
 
 impl Survey<'_> {
-    fn function(&mut self, function: &Function) {
+    fn function(&mut self, function: &ToolFunction) {
         match (self.objects, self.arena.node(function.input)) {
-            // The arguments stand in the function itself; only what is in them can get a name.
+            // The arguments are part of the function; only types inside them can get a name.
             (Objects::Inline, Node::Object(_)) => self.inside(function.input),
             (Objects::Inline, _) => self.visit(function.input),
             (Objects::Named, _) => {
@@ -122,7 +122,7 @@ impl Survey<'_> {
             self.order.push(id);
             self.inside(id);
         } else if self.is_transparent(id) {
-            // `T[]` and `T | null` get no name: that they are used twice is that T is.
+            // `T[]` and `T | null` get no name, but count as uses of T.
             for child in self.arena.children(id) {
                 if *self.uses.get(&child).unwrap_or(&0) < 2 {
                     self.visit(child);
@@ -136,7 +136,7 @@ impl Survey<'_> {
             self.bodies.push(self.arena.body(*definition));
             return;
         }
-        // Of an intersection each language shows one side.
+        // Each language shows one side of an intersection.
         let shown = match (self.arena.node(id), self.objects) {
             (Node::Intersection { outline: Some(outline), .. }, Objects::Named) => vec![*outline],
             (Node::Intersection { parts, .. }, _) => parts.clone(),
@@ -163,13 +163,13 @@ impl Survey<'_> {
         }
     }
 
-    /// The length of a type where it is used: that of its name, if it has one.
+    /// The length of a type where it is used, which is that of its name if it has one.
     fn weigh(&mut self, id: NodeId) -> usize {
         const NAME: usize = 12;
         let own = if let Some(known) = self.weights.get(&id) {
             *known
         } else {
-            // Nothing contains itself but behind a recursive type, so that this ends.
+            // Types contain themselves only through recursive types, so this terminates.
             let children = self.arena.children(id);
             let inner = children
                 .iter()
@@ -196,21 +196,21 @@ impl Survey<'_> {
 }
 
 /// The names that are in use.
-struct Taken {
-    /// With the tool whose type has the name, if it is one.
+struct UsedNames {
+    /// The names, with the tool that the type belongs to, if it does.
     names: HashMap<String, Option<usize>>,
-    /// The last number given to a name.
+    /// The last number that was appended to a name.
     numbers: HashMap<String, usize>,
 }
 
-impl Taken {
+impl UsedNames {
     fn new<'n>(names: impl Iterator<Item = &'n str>) -> Self {
         Self { names: names.map(|name| (name.to_owned(), None)).collect(), numbers: HashMap::new() }
     }
 
-    /// The hint; where a type of another tool has that name, with the tool's name before it; then
-    /// with a number.
-    fn free_name(&mut self, module: &Module, hint: Option<&Hint>) -> String {
+    /// A free name: the hint, then the hint with the name of the tool before it if a type of
+    /// another tool has that name, then one with a number.
+    fn free_name(&mut self, module: &Module, hint: Option<&NameHint>) -> String {
         let tool = hint.map(|hint| hint.tool);
         let own = hint.map_or("", |hint| hint.name.as_str());
         let own = if own.is_empty() { "Type" } else { own };

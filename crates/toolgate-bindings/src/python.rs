@@ -4,12 +4,12 @@ use serde_json::Value;
 
 use crate::{
     model::{Arena, Doc, Literal, Node, NodeId, Object, Property},
-    module::{Function, Module, Origin},
-    naming::{Names, Objects},
+    module::{Module, ResultSource, ToolFunction},
+    naming::{Objects, TypeNames},
     text::{Escape, identifier, indented, is_identifier, quoted},
 };
 
-/// What must stand before [`python`](crate::python)'s text where it is executed.
+/// The code that must precede the text of [`python`](crate::python) when it is executed.
 pub const PYTHON_PREAMBLE: &str = "\
 from __future__ import annotations
 from typing import Any, Literal, Never, NotRequired, Required, TypeAlias, TypedDict
@@ -33,8 +33,8 @@ const MAX_LINE: usize = 100;
 
 /// The whole module.
 pub(crate) fn render(module: &Module) -> String {
-    let names = Names::choose(module, Objects::Named, RESERVED);
-    let printer = Printer { arena: &module.arena, names: &names };
+    let names = TypeNames::choose(module, Objects::Named, RESERVED);
+    let printer = PythonPrinter { arena: &module.arena, names: &names };
     let mut text = String::new();
     for (name, node) in &names.declared {
         text.push_str(&printer.declaration(name, *node));
@@ -45,16 +45,16 @@ pub(crate) fn render(module: &Module) -> String {
     text
 }
 
-struct Printer<'m> {
+struct PythonPrinter<'m> {
     arena: &'m Arena,
-    names: &'m Names,
+    names: &'m TypeNames,
 }
 
-impl Printer<'_> {
+impl PythonPrinter<'_> {
     fn declaration(&self, name: &str, node: NodeId) -> String {
         let object = match self.arena.node(node) {
             Node::Object(object) if !object.properties.is_empty() => object,
-            // In quotes, because it may name what is declared later, or itself.
+            // Quoted, because it may name a later declaration, or itself.
             _ => {
                 return format!(
                     "{name}: TypeAlias = {}\n",
@@ -112,13 +112,13 @@ impl Printer<'_> {
         }
     }
 
-    fn function(&self, function: &Function) -> String {
+    fn function(&self, function: &ToolFunction) -> String {
         let name = identifier(&function.name, is_keyword);
         let parameters = self.parameters(&function.parameters);
         let result = self.at(function.output);
         let mark = match function.origin {
-            Origin::Declared => "",
-            Origin::Inferred => "  # inferred",
+            ResultSource::Declared => "",
+            ResultSource::Inferred => "  # inferred",
         };
         let is_short = parameters.iter().all(|(_, doc)| doc.is_empty());
         let line: Vec<&str> = parameters.iter().map(|(parameter, _)| parameter.as_str()).collect();
@@ -137,10 +137,10 @@ impl Printer<'_> {
         }
     }
 
-    /// The parameters with what is said of each.
+    /// The parameters with their descriptions.
     fn parameters(&self, object: &Object) -> Vec<(String, String)> {
         let mut parameters = Vec::new();
-        // Python has no required parameter after an optional one, except behind a `*`.
+        // In Python a required parameter cannot follow an optional one, except after a `*`.
         let (mut has_optional, mut only_by_name, mut others) = (false, false, Vec::new());
         let mut skipped = false;
         for property in &object.properties {
@@ -177,7 +177,7 @@ impl Printer<'_> {
         (text, documentation(&doc))
     }
 
-    /// What can only be passed as `**{"user-id": 1}`.
+    /// The parameters that can only be passed as `**{"user-id": 1}`.
     fn others(&self, object: &Object, others: &[&Property]) -> (String, String) {
         let mut name = "others".to_owned();
         while object.properties.iter().any(|property| property.name == name) {
@@ -269,7 +269,7 @@ impl Printer<'_> {
     }
 }
 
-/// `Literal[…]`, with `float` for the numbers that cannot stand in it.
+/// `Literal[…]`, with `float` for the numbers that it cannot contain.
 fn literals(values: &[&Literal]) -> String {
     let mut texts: Vec<String> = Vec::new();
     let mut has_float = false;
@@ -288,7 +288,7 @@ fn literals(values: &[&Literal]) -> String {
     }
 }
 
-/// A default as Python writes it.
+/// A default value in Python syntax.
 fn literal_default(json: &str) -> String {
     fn python(value: &Value) -> Option<String> {
         Some(match value {
@@ -320,7 +320,7 @@ fn documentation(doc: &Doc) -> String {
     }
 }
 
-/// A line with what is said of it: behind it, or above where that takes several lines.
+/// A line with its documentation after it, or above it if that has several lines.
 fn commented(line: &str, doc: &str, indent: &str) -> String {
     match doc {
         "" => format!("{line}\n"),

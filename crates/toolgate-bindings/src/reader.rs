@@ -1,8 +1,8 @@
-//! JSON Schema to types.
+//! Converts JSON Schema to types.
 //!
-//! Reads what the drafts 3 to 2020-12 and `OpenAPI` 3.0 say about the form of a value. What cannot be said in a
-//! type (`not`, `if`, `dependentSchemas`, `contains`, patterns) is left out: the types are for
-//! writing a call, and the broker validates against the schema itself.
+//! Reads drafts 3 to 2020-12 and `OpenAPI` 3.0. Keywords that no type can express (`not`, `if`,
+//! `dependentSchemas`, `contains`, patterns) are ignored: the types help to write a call, and the
+//! broker validates against the schema itself.
 
 mod documentation;
 mod object;
@@ -13,49 +13,50 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use crate::{
-    limits::{Budget, MAX_DEPTH},
-    model::{Arena, DefinitionId, Hint, Node, NodeId},
+    limits::{MAX_DEPTH, ReadBudget},
+    model::{Arena, DefinitionId, NameHint, Node, NodeId},
     text::{pascal_case, singular},
 };
 
-/// Whether a schema is about what a tool takes or what it gives.
+/// Whether a schema describes the input or the output of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     Input,
-    /// That there may be more properties than declared goes without saying.
+    /// An output may always have more properties than the schema declares.
     Output,
 }
 
 /// Reads the schemas of one tool.
-pub(crate) struct Reader<'a, 'm> {
+pub(crate) struct SchemaReader<'a, 'm> {
     arena: &'m mut Arena,
-    budget: &'m mut Budget,
+    budget: &'m mut ReadBudget,
     root: &'a Value,
     direction: Direction,
     tool: usize,
-    /// How many schemas are around the one being read.
+    /// The number of schemas around the current one.
     depth: usize,
-    /// How many objects and arrays are around it. A type may contain itself only within one.
+    /// The number of objects and arrays around the current schema. A type may contain itself only
+    /// inside one of them.
     containers: usize,
-    /// Targets of references that were read, by address.
+    /// The targets of references that were read, by address.
     known: HashMap<usize, NodeId>,
-    open: Vec<Open>,
+    open: Vec<OpenReference>,
     names: Option<HashMap<String, &'a Value>>,
 }
 
 /// The target of a reference that is being read.
-struct Open {
+struct OpenReference {
     address: usize,
     hint: String,
     containers: usize,
     definition: Option<DefinitionId>,
 }
 
-impl<'a, 'm> Reader<'a, 'm> {
+impl<'a, 'm> SchemaReader<'a, 'm> {
     /// A reader for the schema document `root` of the tool at position `tool`.
     pub(crate) fn new(
         arena: &'m mut Arena,
-        budget: &'m mut Budget,
+        budget: &'m mut ReadBudget,
         root: &'a Value,
         direction: Direction,
         tool: usize,
@@ -74,7 +75,7 @@ impl<'a, 'm> Reader<'a, 'm> {
         }
     }
 
-    /// The type that the whole document says; `hint` is what it could be called.
+    /// The type of the whole document. `hint` is a possible name for it.
     pub(crate) fn read(mut self, hint: &str) -> NodeId {
         self.target(self.root, hint)
     }
@@ -88,7 +89,7 @@ impl<'a, 'm> Reader<'a, 'm> {
         if let Some(position) = self.open.iter().position(|open| open.address == address) {
             return self.within_itself(position);
         }
-        self.open.push(Open {
+        self.open.push(OpenReference {
             address,
             hint: hint.to_owned(),
             containers: self.containers,
@@ -111,9 +112,9 @@ impl<'a, 'm> Reader<'a, 'm> {
 
     fn within_itself(&mut self, position: usize) -> NodeId {
         let open = &mut self.open[position];
-        let hint = Hint { name: pascal_case(&open.hint), tool: self.tool };
+        let hint = NameHint { name: pascal_case(&open.hint), tool: self.tool };
         if open.containers == self.containers {
-            // `A = A | B` is no type in any language.
+            // `A = A | B` is not a type in any language.
             return Arena::UNKNOWN;
         }
         let definition = *open.definition.get_or_insert_with(|| self.arena.define(hint));
@@ -136,7 +137,8 @@ impl<'a, 'm> Reader<'a, 'm> {
         node
     }
 
-    /// A schema whose description belongs to the type, because no property stands before it.
+    /// Reads a schema with a description that belongs to the type, because there is no property
+    /// before it.
     fn described(&mut self, schema: &'a Value, hint: &str) -> NodeId {
         let node = self.schema(schema, hint);
         if let (Node::Object(_), Value::Object(keywords)) = (self.arena.node(node), schema) {
@@ -146,7 +148,7 @@ impl<'a, 'm> Reader<'a, 'm> {
         node
     }
 
-    /// All that a schema says at once is an intersection.
+    /// The type of a schema: the intersection of what its keywords say.
     fn keywords(&mut self, keywords: &'a Map<String, Value>, hint: &str) -> NodeId {
         let mut parts = Vec::new();
         for key in ["$ref", "$dynamicRef", "$recursiveRef"] {
@@ -173,7 +175,7 @@ impl<'a, 'm> Reader<'a, 'm> {
         node
     }
 
-    /// What `type`, `enum`, `const` and the keywords of objects and arrays say.
+    /// The type from `type`, `enum`, `const` and the keywords of objects and arrays.
     fn own_type(&mut self, keywords: &'a Map<String, Value>, hint: &str) -> NodeId {
         if let Some(node) = self.literals(keywords) {
             return node;
@@ -213,7 +215,7 @@ impl<'a, 'm> Reader<'a, 'm> {
         }
     }
 
-    /// One of several alternatives. What tells them apart makes the better name.
+    /// One of several alternatives. The value that distinguishes it gives the better name.
     fn variant(&mut self, option: &'a Value, hint: &str) -> NodeId {
         let title = option.get("title").and_then(Value::as_str).filter(|title| title.len() <= 40);
         let hint = match title.or_else(|| discriminator(option)) {
@@ -268,7 +270,7 @@ impl<'a, 'm> Reader<'a, 'm> {
     }
 
     fn suggest(&mut self, node: NodeId, hint: &str) {
-        let hint = Hint { name: pascal_case(hint), tool: self.tool };
+        let hint = NameHint { name: pascal_case(hint), tool: self.tool };
         self.arena.suggest(node, hint);
     }
 }
@@ -277,7 +279,7 @@ fn array<'v>(keywords: &'v Map<String, Value>, key: &str) -> Option<&'v Vec<Valu
     keywords.get(key).and_then(Value::as_array).filter(|options| !options.is_empty())
 }
 
-/// The value of the first property that can have only one.
+/// The value of the first property that has only one possible value.
 fn discriminator(option: &Value) -> Option<&str> {
     let properties = option.get("properties")?.as_object()?;
     properties.values().take(4).find_map(|property| {

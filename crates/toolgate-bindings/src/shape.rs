@@ -1,4 +1,4 @@
-//! What results look like, learned from the results themselves.
+//! The shape of results, learned from the results themselves.
 
 mod declare;
 
@@ -7,23 +7,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// How deep a result is looked into.
+/// The depth to which a result is read.
 const MAX_DEPTH: usize = 10;
-/// How many values of a result are looked at.
+/// The number of values of a result that are read.
 const MAX_VALUES: usize = 20_000;
-/// How many items of one array are looked at: the first ones.
+/// The number of items at the start of an array that are read.
 const MAX_ITEMS: usize = 200;
 /// An object with more keys than this is a map.
 const MAX_KEYS: usize = 64;
 /// The longest key that can be the name of a field.
 const MAX_KEY: usize = 64;
-/// How many fields a shape may have in all.
+/// The largest number of fields in a shape.
 const MAX_FIELDS: usize = 1_000;
 
-/// What the results of a tool look like, as far as they were seen.
+/// The shape of a tool's results so far.
 ///
-/// A shape only grows: whatever is merged in, it allows all that it allowed before. Its size is
-/// bounded. The order in which results are merged matters only where a bound is met.
+/// A shape only grows: after a merge it allows everything that it allowed before. Its size is
+/// limited. The order of merges matters only where a limit is reached.
 ///
 /// ```
 /// use serde_json::json;
@@ -37,38 +37,38 @@ const MAX_FIELDS: usize = 1_000;
 #[serde(default)]
 pub struct Shape {
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    kinds: BTreeSet<Kind>,
+    kinds: BTreeSet<ScalarKind>,
     /// The items of arrays, all merged.
     #[serde(skip_serializing_if = "Option::is_none")]
     array: Option<Box<Shape>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    object: Option<Members>,
+    object: Option<ShapeMembers>,
 }
 
-/// Values that have no parts, or none that are known.
+/// Values without parts, or without known parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Kind {
+enum ScalarKind {
     Boolean,
     Integer,
     Number,
     String,
     Null,
-    /// Something beyond the bounds.
+    /// A value beyond the limits.
     Anything,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Members {
-    /// Names that were seen.
-    Fields(BTreeMap<String, Field>),
-    /// Any names, with values like this.
+enum ShapeMembers {
+    /// The names that occurred.
+    Fields(BTreeMap<String, ShapeField>),
+    /// Any names, with values of this shape.
     Map(Box<Shape>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Field {
+struct ShapeField {
     #[serde(default, skip_serializing_if = "is_false")]
     optional: bool,
     #[serde(flatten)]
@@ -83,12 +83,12 @@ impl Shape {
         shape
     }
 
-    /// Learns from one more result.
+    /// Adds one more result.
     pub fn observe(&mut self, value: &Value) {
         self.merge(Self::of(value));
     }
 
-    /// Allows all that `other` allows, too.
+    /// Adds everything that `other` allows.
     pub fn merge(&mut self, other: Self) {
         self.absorb(other);
         self.shrink();
@@ -103,15 +103,15 @@ impl Shape {
 
     fn read(value: &Value, depth: usize, left: &mut usize) -> Self {
         let Some(rest) = left.checked_sub(1).filter(|_| depth <= MAX_DEPTH) else {
-            return Self::only(Kind::Anything);
+            return Self::only(ScalarKind::Anything);
         };
         *left = rest;
         match value {
-            Value::Null => Self::only(Kind::Null),
-            Value::Bool(_) => Self::only(Kind::Boolean),
-            Value::Number(number) if number.is_f64() => Self::only(Kind::Number),
-            Value::Number(_) => Self::only(Kind::Integer),
-            Value::String(_) => Self::only(Kind::String),
+            Value::Null => Self::only(ScalarKind::Null),
+            Value::Bool(_) => Self::only(ScalarKind::Boolean),
+            Value::Number(number) if number.is_f64() => Self::only(ScalarKind::Number),
+            Value::Number(_) => Self::only(ScalarKind::Integer),
+            Value::String(_) => Self::only(ScalarKind::String),
             Value::Array(items) => {
                 let mut merged = Self::default();
                 for item in items.iter().take(MAX_ITEMS) {
@@ -123,16 +123,17 @@ impl Shape {
                 let is_map =
                     members.len() > MAX_KEYS || members.keys().any(|key| key.len() > MAX_KEY);
                 let mut known = if is_map {
-                    Members::Map(Box::default())
+                    ShapeMembers::Map(Box::default())
                 } else {
-                    Members::Fields(BTreeMap::new())
+                    ShapeMembers::Fields(BTreeMap::new())
                 };
                 for (key, value) in members.iter().take(MAX_ITEMS) {
                     let value = Self::read(value, depth + 1, left);
                     match &mut known {
-                        Members::Map(merged) => merged.absorb(value),
-                        Members::Fields(fields) => {
-                            fields.insert(key.clone(), Field { optional: false, shape: value });
+                        ShapeMembers::Map(merged) => merged.absorb(value),
+                        ShapeMembers::Fields(fields) => {
+                            fields
+                                .insert(key.clone(), ShapeField { optional: false, shape: value });
                         }
                     }
                 }
@@ -141,7 +142,7 @@ impl Shape {
         }
     }
 
-    fn only(kind: Kind) -> Self {
+    fn only(kind: ScalarKind) -> Self {
         Self { kinds: BTreeSet::from([kind]), ..Self::default() }
     }
 
@@ -158,7 +159,7 @@ impl Shape {
         };
     }
 
-    /// Forgets the deepest levels until the number of fields is within bounds.
+    /// Removes the deepest levels until the number of fields is within the limit.
     fn shrink(&mut self) {
         let mut depth = MAX_DEPTH;
         while self.fields() > MAX_FIELDS {
@@ -171,19 +172,19 @@ impl Shape {
         let items = self.array.as_ref().map_or(0, |items| items.fields() + 1);
         let members = match &self.object {
             None => 0,
-            Some(Members::Map(value)) => value.fields() + 1,
-            Some(Members::Fields(fields)) => {
+            Some(ShapeMembers::Map(value)) => value.fields() + 1,
+            Some(ShapeMembers::Fields(fields)) => {
                 fields.values().map(|field| field.shape.fields() + 1).sum()
             }
         };
         items + members
     }
 
-    /// Replaces what is deeper than `depth` by anything.
+    /// Replaces everything deeper than `depth` by `Anything`.
     fn cut(&mut self, depth: usize) {
         let Some(rest) = depth.checked_sub(1) else {
             if self.array.is_some() || self.object.is_some() {
-                *self = Self::only(Kind::Anything);
+                *self = Self::only(ScalarKind::Anything);
             }
             return;
         };
@@ -192,8 +193,8 @@ impl Shape {
         }
         match &mut self.object {
             None => {}
-            Some(Members::Map(value)) => value.cut(rest),
-            Some(Members::Fields(fields)) => {
+            Some(ShapeMembers::Map(value)) => value.cut(rest),
+            Some(ShapeMembers::Fields(fields)) => {
                 for field in fields.values_mut() {
                     field.shape.cut(rest);
                 }
@@ -202,7 +203,7 @@ impl Shape {
     }
 }
 
-impl Members {
+impl ShapeMembers {
     fn merged(self, other: Self) -> Self {
         let (mut mine, other) = match (self, other) {
             (Self::Fields(mine), Self::Fields(other)) => (mine, other),
@@ -218,7 +219,7 @@ impl Members {
         for (name, field) in other {
             match mine.get_mut(&name) {
                 None => {
-                    mine.insert(name, Field { optional: true, ..field });
+                    mine.insert(name, ShapeField { optional: true, ..field });
                 }
                 Some(known) => {
                     known.optional |= field.optional;
@@ -237,7 +238,7 @@ impl Members {
         }
     }
 
-    /// The values of all names, merged.
+    /// The merged shape of all values.
     fn into_value(self) -> Shape {
         match self {
             Self::Map(value) => *value,

@@ -1,8 +1,7 @@
-//! A server's text, made safe to stand in a program.
+//! Makes a server's texts safe for generated code.
 
-/// A description as it may stand in a comment: without control and invisible characters, without
-/// common indentation and trailing spaces, with at most one empty line in a row, and cut to
-/// `limit` characters.
+/// A description for a comment: without control and invisible characters, common indentation and
+/// trailing spaces, with at most one empty line in a row, cut to `limit` characters.
 pub(crate) fn clean(text: &str, limit: usize) -> String {
     let mut kept = String::new();
     let mut count = 0;
@@ -31,7 +30,7 @@ pub(crate) fn is_identifier(name: &str) -> bool {
         && characters.all(|character| character.is_ascii_alphanumeric() || character == '_')
 }
 
-/// `name` with `_` in the place of all that an identifier cannot have.
+/// `name` with `_` in place of all characters that an identifier cannot have.
 pub(crate) fn identifier(name: &str, is_keyword: impl Fn(&str) -> bool) -> String {
     const MAX_CHARACTERS: usize = 128;
     let mut safe: String = name
@@ -48,8 +47,8 @@ pub(crate) fn identifier(name: &str, is_keyword: impl Fn(&str) -> bool) -> Strin
     safe
 }
 
-/// `create_issue`, `create-issue` and `createIssue` as `CreateIssue`; empty where nothing of it can
-/// stand in a name.
+/// Converts `create_issue`, `create-issue` and `createIssue` to `CreateIssue`. Empty if no
+/// character can be part of a name.
 pub(crate) fn pascal_case(name: &str) -> String {
     const MAX_CHARACTERS: usize = 48;
     let mut result = String::new();
@@ -72,7 +71,7 @@ pub(crate) fn pascal_case(name: &str) -> String {
     result
 }
 
-/// `labels` as `label`: what one of many is called, by the rules that rarely fail.
+/// The singular of a name, such as `label` for `labels`, by rules that rarely fail.
 pub(crate) fn singular(name: &str) -> String {
     if let Some(stem) = name.strip_suffix("ies").filter(|stem| stem.len() > 2) {
         return format!("{stem}y");
@@ -87,7 +86,7 @@ pub(crate) fn singular(name: &str) -> String {
     }
 }
 
-/// How a string literal writes a character that must not stand there as itself.
+/// How a string literal escapes a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Escape {
     /// `\u{1F600}`
@@ -96,7 +95,7 @@ pub(crate) enum Escape {
     Python,
 }
 
-/// A string literal in double quotes, in which nothing is invisible.
+/// A string literal in double quotes without invisible characters.
 pub(crate) fn quoted(text: &str, escape: Escape) -> String {
     let mut result = String::with_capacity(text.len() + 2);
     result.push('"');
@@ -141,7 +140,7 @@ pub(crate) fn indented(text: &str, indent: &str) -> String {
     result
 }
 
-/// Characters that show nothing but change what is read: joiners, directions, tags, selectors.
+/// Invisible characters that change how a text is read: joiners, directions, tags, selectors.
 fn is_invisible(character: char) -> bool {
     matches!(character,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'

@@ -2,12 +2,12 @@
 
 use crate::{
     model::{Arena, Doc, Literal, Node, NodeId, Object, Property},
-    module::{Function, Module, Origin},
-    naming::{Names, Objects},
+    module::{Module, ResultSource, ToolFunction},
+    naming::{Objects, TypeNames},
     text::{Escape, identifier, indented, is_identifier, quoted},
 };
 
-/// Types of the language itself, which a type of ours would clash with.
+/// Types of the language that a generated type must not redefine.
 #[rustfmt::skip]
 const RESERVED: &[&str] = &[
     "Array", "ArrayBuffer", "AsyncFunction", "AsyncGenerator", "AsyncIterable", "AsyncIterator", "Atomics", "Awaited",
@@ -24,8 +24,8 @@ const MAX_LINE: usize = 100;
 
 /// The whole module.
 pub(crate) fn render(module: &Module) -> String {
-    let names = Names::choose(module, Objects::Inline, RESERVED);
-    let printer = Printer { arena: &module.arena, names: &names };
+    let names = TypeNames::choose(module, Objects::Inline, RESERVED);
+    let printer = TypeScriptPrinter { arena: &module.arena, names: &names };
     let mut text = String::new();
     for (name, node) in &names.declared {
         let description = module.arena.description(*node);
@@ -38,22 +38,22 @@ pub(crate) fn render(module: &Module) -> String {
     text
 }
 
-struct Printer<'m> {
+struct TypeScriptPrinter<'m> {
     arena: &'m Arena,
-    names: &'m Names,
+    names: &'m TypeNames,
 }
 
 /// A property where it is declared.
 #[derive(Debug, Default)]
-struct Member {
-    /// Above it, with its indentation.
+struct ObjectMember {
+    /// The comment above the property, with its indentation.
     comment: String,
     text: String,
-    /// Behind it.
+    /// The comment after the property.
     note: String,
 }
 
-impl Member {
+impl ObjectMember {
     fn is_short(&self) -> bool {
         self.comment.is_empty() && self.note.is_empty() && !self.text.contains('\n')
     }
@@ -67,13 +67,13 @@ enum Binding {
     Postfix,
 }
 
-impl Printer<'_> {
-    fn function(&self, function: &Function) -> String {
+impl TypeScriptPrinter<'_> {
+    fn function(&self, function: &ToolFunction) -> String {
         let name = identifier(&function.name, is_keyword);
         let arguments = self.arguments(function);
         let mark = match function.origin {
-            Origin::Declared => "",
-            Origin::Inferred => "/* inferred */ ",
+            ResultSource::Declared => "",
+            ResultSource::Inferred => "/* inferred */ ",
         };
         let result = self.at(function.output, "", Binding::Union);
         let mark = match self.lifted(function.output) {
@@ -84,7 +84,7 @@ impl Printer<'_> {
         format!("{comment}declare function {name}({arguments}): Promise<{mark}{result}>;\n")
     }
 
-    fn arguments(&self, function: &Function) -> String {
+    fn arguments(&self, function: &ToolFunction) -> String {
         let body = match self.arena.node(function.input) {
             Node::Recursive(definition) => self.arena.node(self.arena.body(*definition)),
             node => node,
@@ -105,7 +105,7 @@ impl Printer<'_> {
         format!("args{mark}: {text}")
     }
 
-    /// A type where it is used.
+    /// A type as it is written where it is used.
     fn at(&self, id: NodeId, indent: &str, around: Binding) -> String {
         match self.names.of(self.arena, id) {
             Some(name) => name.to_owned(),
@@ -113,7 +113,7 @@ impl Printer<'_> {
         }
     }
 
-    /// A type where it is declared.
+    /// A type as it is written where it is declared.
     fn body(&self, id: NodeId, indent: &str) -> String {
         self.bound(id, indent, Binding::Union)
     }
@@ -143,7 +143,7 @@ impl Printer<'_> {
                     .collect();
                 (parts.join(" & "), Binding::Intersection)
             }
-            // Only reached where a definition stands for another one.
+            // Only reached if a definition is nothing but another definition.
             Node::Recursive(_) => {
                 (self.names.of(self.arena, id).unwrap_or("unknown").to_owned(), Binding::Postfix)
             }
@@ -199,25 +199,25 @@ impl Printer<'_> {
             return format!("{{ [key: string]: {} }}", self.at(value, indent, Binding::Union));
         }
         let inner = format!("{indent}  ");
-        let mut members: Vec<Member> =
+        let mut members: Vec<ObjectMember> =
             object.properties.iter().map(|property| self.property(property, &inner)).collect();
         if let Some(rest) = object.rest {
-            members.push(Member { text: self.rest(rest, &inner), ..Member::default() });
+            members.push(ObjectMember { text: self.rest(rest, &inner), ..ObjectMember::default() });
         }
         let width: usize = members.iter().map(|member| member.text.len() + 2).sum();
-        if width <= MAX_LINE && members.iter().all(Member::is_short) {
+        if width <= MAX_LINE && members.iter().all(ObjectMember::is_short) {
             let members: Vec<&str> = members.iter().map(|member| member.text.as_str()).collect();
             return format!("{{ {} }}", members.join("; "));
         }
         let mut text = "{\n".to_owned();
-        for Member { comment, text: member, note } in members {
+        for ObjectMember { comment, text: member, note } in members {
             text.extend([&comment, &inner, &member, ";", &note, "\n"]);
         }
         text.extend([indent, "}"]);
         text
     }
 
-    fn property(&self, property: &Property, indent: &str) -> Member {
+    fn property(&self, property: &Property, indent: &str) -> ObjectMember {
         let name = if is_identifier(&property.name) {
             property.name.clone()
         } else {
@@ -236,11 +236,11 @@ impl Printer<'_> {
             (said, "") => (comment(said, indent), String::new()),
             (said, notes) => (comment(&format!("{said} ({notes})"), indent), String::new()),
         };
-        Member { comment, text, note }
+        ObjectMember { comment, text, note }
     }
 
-    /// Other properties. TypeScript wants the declared ones to fit, which they need not, so that
-    /// their type is said in a comment.
+    /// The other properties. Their type is written in a comment, because TypeScript requires the
+    /// declared properties to match an index signature.
     fn rest(&self, rest: NodeId, indent: &str) -> String {
         let text = self.at(rest, indent, Binding::Union);
         match text.as_str() {
@@ -252,7 +252,7 @@ impl Printer<'_> {
         }
     }
 
-    /// The description of a type without a name, which would be lost otherwise.
+    /// The description of a type without a name, which would otherwise be lost.
     fn lifted(&self, id: NodeId) -> &str {
         if self.names.of(self.arena, id).is_some() {
             return "";
@@ -275,7 +275,7 @@ fn literal(literal: &Literal) -> String {
     }
 }
 
-/// Remarks that are no description.
+/// Notes that are not part of the description.
 fn notes(doc: &Doc) -> String {
     let mut notes = doc.notes.clone();
     notes.extend(doc.default.as_ref().map(|default| format!("default {}", default.0)));
@@ -289,7 +289,7 @@ fn comment(text: &str, indent: &str) -> String {
     format!("{indent}/** {} */\n", harmless(&indented(text, indent)))
 }
 
-/// A text that does not end the comment that it stands in.
+/// A text that cannot end the comment around it.
 fn harmless(text: &str) -> String {
     text.replace("*/", "*\\/")
 }

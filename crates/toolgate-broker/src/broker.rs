@@ -1,183 +1,298 @@
-//! Resolve, validate, pass the gate, dispatch.
+//! Validates, authorizes and admits requests to servers.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use parking_lot::RwLock;
 use serde_json::{Map, Value};
-use toolgate_catalog::{Catalog, ServerName, Tool, ToolId, nearest};
-use toolgate_policy::{Policy, ToolPolicy};
-use toolgate_store::AuditRecord;
-use toolgate_upstream::{CallOptions, Upstream};
+use toolgate_catalog::{Catalog, Definition, ServerName, Tool, ToolId, nearest};
+use toolgate_policy::{
+    FlowMode, GrantScope, LabelSet, Policy, PolicySettings, ToolPolicy, request_as_tool,
+};
+use toolgate_store::{AuditRecord, Journal};
+use toolgate_telemetry::Telemetry;
+use toolgate_upstream::{CallError, CallOptions, ServerObserver, ServerPool, Upstream};
 
 use crate::{
+    admitted::{Admitted, Judged, Outgoing, QueueSlot, ServerQueues},
+    audit::{AuditOptions, AuditWriter, CallAudit},
+    authorize::{CallAuthorizer, EndpointFingerprints},
     context::{CallContext, RunContext, SessionContext},
+    data_flow::{self, ResultOrigin},
     error::BrokerError,
-    gate::Gate,
-    guard::GuardSettings,
     validate::{Uncheckable, Validators},
-    watch::ResultOrigin,
 };
 
-/// The catalogue, which the host keeps up to date while calls are made.
+/// The catalog, which the host updates while calls are made.
 pub type SharedCatalog = Arc<RwLock<Catalog>>;
 
-/// Decides on every call and makes it.
+/// Decides on every request to a server, and owns the connections that they are sent over.
 #[derive(Debug)]
 pub struct Broker {
     catalog: SharedCatalog,
-    upstream: Arc<Upstream>,
-    rules: Rules,
+    validation: HashMap<ServerName, ValidationSettings>,
     validators: Validators,
-    gate: Arc<Gate>,
+    authorizer: CallAuthorizer,
+    queues: ServerQueues,
+    audit: Option<Arc<AuditWriter>>,
+    telemetry: Telemetry,
+    /// Whether the policy has no rules, so that no request is judged.
+    pub(crate) is_idle: bool,
+    pub(crate) upstream: Upstream,
 }
 
-/// What the configuration says of calls.
-#[derive(Debug, Clone, Default)]
-pub struct Rules {
-    /// By server; a server that is not here gets the defaults.
-    pub servers: HashMap<ServerName, ServerRules>,
+/// What decides on calls, and where decisions are recorded.
+#[derive(Debug, Default)]
+pub struct BrokerSettings {
+    /// The known tools and servers.
+    pub catalog: SharedCatalog,
+    /// Who may call what. Without rules every call is allowed.
+    pub policy: PolicySettings,
+    /// How arguments are checked, by server. Servers that are not listed get the defaults.
+    pub validation: HashMap<ServerName, ValidationSettings>,
+    /// Where approvals wait for a person, and where grants are stored. Without a journal, an
+    /// approval that nobody can give now is a denial.
+    pub journal: Option<Arc<Journal>>,
+    /// Why there is no journal, if one was wanted.
+    pub no_journal: Option<String>,
+    /// The fingerprints of the servers.
+    pub endpoints: EndpointFingerprints,
+    /// Where every decision and call is recorded.
+    pub audit: Option<AuditOptions>,
+    /// How many calls of scripts a server gets at once; one if unset.
+    pub script_calls: usize,
+    /// Where spans and metrics go.
+    pub telemetry: Telemetry,
 }
 
-/// What the configuration says of the calls of one server.
+/// How the arguments for one server's tools are checked.
 #[derive(Debug, Clone, Default)]
-pub struct ServerRules {
-    /// Leave the checking of arguments to the server.
+pub struct ValidationSettings {
+    /// Leaves the check of arguments to the server.
     pub skip_validation: bool,
-    /// The same for single tools, by their own names; beats the server's.
+    /// The same for single tools, by their own names. Overrides the setting of the server.
     pub skip_validation_of: HashMap<String, bool>,
 }
 
 const SUGGESTIONS: usize = 3;
 /// How long the check of one call's arguments may take.
-const CHECKING_PATIENCE: Duration = Duration::from_secs(2);
+const VALIDATION_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Ignores the events of servers, where there are none.
+struct NoObserver;
+
+impl ServerObserver for NoObserver {
+    fn listed(
+        &self,
+        _server: &ServerName,
+        _handshake: &toolgate_upstream::Handshake,
+        _listing: toolgate_upstream::Listing,
+    ) {
+    }
+}
 
 impl Broker {
-    /// A broker for the tools of `catalog`, which are on the servers of `upstream`.
-    pub fn new(
-        catalog: SharedCatalog,
-        upstream: Arc<Upstream>,
-        rules: Rules,
-        guard: GuardSettings,
-    ) -> Self {
-        let gate = Arc::new(Gate::new(guard));
-        Self { catalog, upstream, rules, validators: Validators::default(), gate }
+    /// A broker without servers; [`Broker::servers`] adds them. Must be called inside a tokio
+    /// runtime.
+    pub fn new(settings: BrokerSettings, observer: &Arc<dyn ServerObserver>) -> Arc<Self> {
+        let BrokerSettings { policy, journal, no_journal, endpoints, .. } = settings;
+        let is_idle = policy.is_idle();
+        let authorizer = CallAuthorizer::new(Policy::new(policy), journal, no_journal, endpoints);
+        Arc::new(Self {
+            catalog: settings.catalog,
+            validation: settings.validation,
+            validators: Validators::default(),
+            authorizer,
+            queues: ServerQueues::new(settings.script_calls),
+            audit: settings.audit.map(|options| Arc::new(AuditWriter::new(options))),
+            telemetry: settings.telemetry,
+            is_idle,
+            upstream: Upstream::start(Vec::new(), observer),
+        })
     }
 
-    /// What decides on requests, calls or not.
-    pub fn gate(&self) -> &Arc<Gate> {
-        &self.gate
+    /// A broker for raw connections, which has no shared servers.
+    pub fn without_servers(settings: BrokerSettings) -> Arc<Self> {
+        Self::new(settings, &(Arc::new(NoObserver) as Arc<dyn ServerObserver>))
     }
 
-    /// Calls the tool of this exposed name, and gives its result as the server sent it.
+    /// The servers: adds, connects and removes them, and tells their states.
+    pub fn servers(&self) -> &ServerPool {
+        &self.upstream
+    }
+
+    /// Calls a tool, and returns the result as the server sent it.
     pub async fn call(
-        &self,
-        name: &str,
+        self: &Arc<Self>,
+        tool: &Tool,
         arguments: Map<String, Value>,
         context: &CallContext,
-        mut options: CallOptions,
+        options: CallOptions,
     ) -> Result<Value, BrokerError> {
         let arguments = Value::Object(arguments);
-        let tool = self.resolve(name);
-        let called = (name, tool.as_ref().ok());
-        let recording = self.gate.begin(context, called, &arguments, options.meta.as_ref());
-        recording.pass_on(&mut options.meta);
-        let (tool, arguments) = match self.checked(tool, arguments).await {
-            Ok(checked) => checked,
+        let called = (tool.name.as_str(), Some(tool));
+        let audit = self.start_audit(context, called, &arguments, options.meta.as_ref());
+        let arguments = match self.check(tool, arguments).await {
+            Ok(arguments) => arguments,
             Err(error) => {
-                recording.end(Err(&error));
+                audit.end(Err(&error));
                 return Err(error);
             }
         };
-        let admitted =
-            self.gate.admit_begun(recording, &tool, &arguments, context, &options).await?;
-        let arguments = match arguments {
-            Value::Object(arguments) => Some(arguments),
-            _ => None,
-        };
-        let ToolId { server, tool: own } = &tool.id;
-        let outcome = self.upstream.call(server, own, arguments, options).await;
-        let outcome = outcome.map_err(BrokerError::from);
-        admitted.finish(outcome.as_ref());
-        outcome
+        let mut admitted = self.admit_audited(audit, tool, arguments, context, &options).await?;
+        admitted.is_call = true;
+        admitted.send(Outgoing::Shared(options)).await
     }
 
-    /// Takes in what a call returned before, so that it is known where a later call has it from: a run
-    /// that goes on is answered from the journal, and its calls do not come here again. `known` is what
-    /// was written down of it then.
+    /// Sends a request that is no tool call, such as `resources/read`, and returns the result as the
+    /// server sent it.
+    pub async fn request(
+        self: &Arc<Self>,
+        server: &ServerName,
+        method: &str,
+        params: Value,
+        context: &CallContext,
+        options: CallOptions,
+    ) -> Result<Value, BrokerError> {
+        let mut admitted = self.admit_request(server, method, params, context, &options).await?;
+        admitted.send(Outgoing::Shared(options)).await
+    }
+
+    /// Sends a request that the policy does not judge, such as `resources/list`.
+    pub async fn request_unjudged(
+        self: &Arc<Self>,
+        server: &ServerName,
+        method: &str,
+        params: Option<Value>,
+        options: CallOptions,
+    ) -> Result<Value, BrokerError> {
+        let admitted = Admitted::unjudged(Arc::clone(self), server, method, params);
+        let mut admitted = admitted.ok_or_else(|| unknown_method(method))?;
+        admitted.send(Outgoing::Shared(options)).await
+    }
+
+    /// Admits a request that is no tool call, or says why not.
+    pub async fn admit_request(
+        self: &Arc<Self>,
+        server: &ServerName,
+        method: &str,
+        params: Value,
+        context: &CallContext,
+        options: &CallOptions,
+    ) -> Result<Admitted, BrokerError> {
+        let tool = self.request_tool(server, method).ok_or_else(|| unknown_method(method))?;
+        self.admit(&tool, params, context, options).await
+    }
+
+    /// Admits a request that the policy does not judge; `None` if the policy judges the method.
+    pub fn admit_unjudged(self: &Arc<Self>, server: &ServerName, method: &str) -> Option<Admitted> {
+        Admitted::unjudged(Arc::clone(self), server, method, None)
+    }
+
+    /// Admits a request, or says why not: finds the earlier results that the arguments contain,
+    /// decides by the policy, asks a person if the policy requires it, and records the decision.
+    pub async fn admit(
+        self: &Arc<Self>,
+        tool: &Tool,
+        arguments: Value,
+        context: &CallContext,
+        options: &CallOptions,
+    ) -> Result<Admitted, BrokerError> {
+        let called = (tool.name.as_str(), Some(tool));
+        let audit = self.start_audit(context, called, &arguments, options.meta.as_ref());
+        self.admit_audited(audit, tool, arguments, context, options).await
+    }
+
+    /// Records the call of a tool that does not exist or is hidden, and names similar tools.
+    pub fn refuse_unknown(
+        &self,
+        name: &str,
+        arguments: &Value,
+        context: &CallContext,
+        meta: Option<&Map<String, Value>>,
+    ) -> BrokerError {
+        let unknown = self.unknown(name);
+        self.start_audit(context, (name, None), arguments, meta).end(Err(&unknown));
+        unknown
+    }
+
+    /// Remembers the result of a call of an earlier part of a run, which is answered from the journal
+    /// and not sent again. `stored` is the origin in the journal.
     pub fn recall(
         &self,
         name: &str,
-        known: Option<&ResultOrigin>,
+        stored: Option<&ResultOrigin>,
         arguments: &Value,
         context: &CallContext,
         result: &Value,
     ) {
-        let tool = self.resolve(name).ok();
-        self.gate.recall((name, tool.as_ref()), known, arguments, context, result);
+        let mode = self.policy().flow();
+        if mode == FlowMode::Off {
+            return;
+        }
+        let tool = self.catalog.read().resolve(name).cloned();
+        let stored = match (stored, &tool) {
+            (Some(stored), _) => stored.clone(),
+            (None, Some(tool)) => ResultOrigin { tool: tool.id.clone(), labels: LabelSet::EMPTY },
+            (None, None) => ResultOrigin::unknown(name),
+        };
+        let now = tool.filter(|tool| tool.id == stored.tool);
+        let now = now.map_or(LabelSet::EMPTY, |tool| self.policy_of(&tool).labels());
+        // The result has the labels of the data that the call carried then.
+        let flow = data_flow::flow(context, name, arguments, mode);
+        let origin = ResultOrigin::new(&stored.tool, stored.labels.union(now), &flow);
+        data_flow::learn(context, &origin, result);
     }
 
-    /// What the policy makes of calls.
+    /// The policy of all calls.
     pub fn policy(&self) -> &Policy {
-        self.gate.policy()
+        &self.authorizer.policy
     }
 
-    /// What the policy makes of the calls of a tool.
+    /// The policy of the calls of one tool.
     pub fn policy_of(&self, tool: &Tool) -> Arc<ToolPolicy> {
-        self.gate.policy_of(tool)
+        self.authorizer.policy_of(tool)
     }
 
-    /// Forgets what was granted for a session. Touches the disk.
+    /// The policy of a request that is no tool call; `None` for names that are no methods.
+    pub fn policy_of_request(&self, server: &ServerName, method: &str) -> Option<Arc<ToolPolicy>> {
+        self.request_tool(server, method).map(|tool| self.policy_of(&tool))
+    }
+
+    /// A request that is no tool call, as the policy sees it; `None` for names that are no methods.
+    pub fn request_tool(&self, server: &ServerName, method: &str) -> Option<Tool> {
+        request_as_tool(server, self.prefix(server), method)
+    }
+
+    /// A tool of a server as the policy sees it, from its definition.
+    pub fn tool(&self, server: &ServerName, definition: &Arc<Definition>) -> Tool {
+        Tool::alone(server, self.prefix(server), Arc::clone(definition))
+    }
+
+    /// Removes the grants of a session. Touches the disk.
     pub fn end_session(&self, session: &SessionContext) {
-        self.gate.end_session(session);
+        self.authorizer.end(&GrantScope::Session(Arc::clone(session.id())));
     }
 
-    /// Forgets what was granted for a run. Touches the disk.
+    /// Removes the grants of a run. Touches the disk.
     pub fn end_run(&self, run: &RunContext) {
-        self.gate.end_run(run);
+        self.authorizer.end(&GrantScope::Run(Arc::clone(run.id())));
     }
 
-    /// Writes down a decision that is about no call, where there is a record.
-    pub fn note(&self, record: AuditRecord) {
-        self.gate.note(record);
+    /// Records a decision that is not about a request.
+    pub fn record(&self, record: AuditRecord) {
+        if let Some(audit) = &self.audit {
+            audit.write(record);
+        }
     }
 
     /// Waits until everything so far is in the audit log.
     pub fn flush(&self) {
-        self.gate.flush();
+        if let Some(audit) = &self.audit {
+            audit.flush();
+        }
     }
 
-    /// The tool, if it is there for anybody, and arguments that fit it.
-    async fn checked(
-        &self,
-        tool: Result<Tool, BrokerError>,
-        arguments: Value,
-    ) -> Result<(Tool, Value), BrokerError> {
-        let tool = tool?;
-        if self.gate.policy_of(&tool).is_hidden() {
-            return Err(self.unknown(tool.name.as_str()));
-        }
-        let arguments =
-            if self.validates(&tool.id) { self.check(&tool, arguments).await? } else { arguments };
-        Ok((tool, arguments))
-    }
-
-    /// Checks the arguments. A schema that refers to itself can make that take for ever, so that
-    /// it is done aside and for a limited time.
-    async fn check(&self, tool: &Tool, arguments: Value) -> Result<Value, BrokerError> {
-        let schema = self.validators.compiled(tool);
-        if !schema.refers {
-            return schema.check(tool, arguments);
-        }
-        let checked = tool.clone();
-        let checking = tokio::task::spawn_blocking(move || schema.check(&checked, arguments));
-        if let Ok(Ok(outcome)) = tokio::time::timeout(CHECKING_PATIENCE, checking).await {
-            return outcome;
-        }
-        let reason = "it refers to itself so often that checking does not end".to_owned();
-        Err(Uncheckable { tool: tool.name.to_string(), reason }.into())
-    }
-
-    /// What is wrong with a tool's schema, if its calls have to be refused for it.
+    /// What is wrong with a tool's schema, if its calls are refused because of it.
     pub fn broken_schema(&self, tool: &Tool) -> Option<Uncheckable> {
         if !self.validates(&tool.id) {
             return None;
@@ -185,25 +300,118 @@ impl Broker {
         self.validators.compiled(tool).broken(tool)
     }
 
-    fn resolve(&self, name: &str) -> Result<Tool, BrokerError> {
-        let found = self.catalog.read().resolve(name).cloned();
-        found.ok_or_else(|| self.unknown(name))
+    fn start_audit(
+        &self,
+        context: &CallContext,
+        called: (&str, Option<&Tool>),
+        arguments: &Value,
+        meta: Option<&Map<String, Value>>,
+    ) -> CallAudit {
+        let writer = self.audit.clone();
+        CallAudit::start(writer, &self.telemetry, context, called, arguments, meta)
+    }
+
+    /// Refuses hidden tools and invalid arguments. A schema that refers to itself can make the check
+    /// take for ever, so that one is checked on another thread with a timeout.
+    async fn check(&self, tool: &Tool, arguments: Value) -> Result<Value, BrokerError> {
+        if self.policy_of(tool).is_hidden() {
+            return Err(self.unknown(tool.name.as_str()));
+        }
+        if !self.validates(&tool.id) {
+            return Ok(arguments);
+        }
+        let schema = self.validators.compiled(tool);
+        if !schema.refers {
+            return schema.check(tool, arguments);
+        }
+        let checked = tool.clone();
+        let checking = tokio::task::spawn_blocking(move || schema.check(&checked, arguments));
+        if let Ok(Ok(outcome)) = tokio::time::timeout(VALIDATION_TIMEOUT, checking).await {
+            return outcome;
+        }
+        let reason = "it refers to itself so often that checking does not end".to_owned();
+        Err(Uncheckable { tool: tool.name.to_string(), reason }.into())
+    }
+
+    /// Admits a request whose audit entry has begun.
+    async fn admit_audited(
+        self: &Arc<Self>,
+        mut audit: CallAudit,
+        tool: &Tool,
+        arguments: Value,
+        context: &CallContext,
+        options: &CallOptions,
+    ) -> Result<Admitted, BrokerError> {
+        let policy = self.policy_of(tool);
+        let name = tool.name.as_str();
+        let flow = data_flow::flow(context, name, &arguments, self.policy().flow());
+        let judged = Judged { tool: tool.clone(), policy, context: context.clone(), flow };
+        match self.permit(&judged, &arguments, &mut audit, options).await {
+            Ok(slot) => Ok(Admitted::new(Arc::clone(self), Some(arguments), judged, audit, slot)),
+            Err(error) => {
+                audit.end(Err(&error));
+                Err(error)
+            }
+        }
+    }
+
+    /// Decides, authorizes, waits for a slot, and writes the decision down before anything is sent.
+    async fn permit(
+        &self,
+        judged: &Judged,
+        arguments: &Value,
+        audit: &mut CallAudit,
+        options: &CallOptions,
+    ) -> Result<Option<QueueSlot>, BrokerError> {
+        let Judged { tool, policy, context, flow } = judged;
+        let decision = policy.decide(arguments, flow);
+        audit.decided(&decision);
+        let authorized = self.authorizer.authorize(context, tool, arguments, &decision, options);
+        let permit = match authorized.await {
+            Ok(permit) => permit,
+            Err(error) => {
+                judged.write_decision(&decision, None)?;
+                return Err(error);
+            }
+        };
+        let slot = match context.run {
+            Some(_) => tokio::select! {
+                slot = self.queues.enter(&tool.id.server) => slot,
+                () = options.cancel.cancelled() => return Err(CallError::Cancelled.into()),
+            },
+            None => None,
+        };
+        if !audit.permitted(&permit).await {
+            return Err(BrokerError::Unrecorded { tool: tool.name.to_string() });
+        }
+        judged.write_decision(&decision, Some(&permit))?;
+        Ok(slot)
     }
 
     fn unknown(&self, name: &str) -> BrokerError {
         let catalog = self.catalog.read();
-        let known = catalog.tools().map(|tool| tool.name.as_str()).filter(|known| *known != name);
-        let nearest = nearest(name, known, SUGGESTIONS);
+        let others = catalog.tools().map(|tool| tool.name.as_str()).filter(|other| *other != name);
+        let nearest = nearest(name, others, SUGGESTIONS);
         BrokerError::UnknownTool {
             name: name.chars().take(128).collect(),
             nearest: nearest.into_iter().map(str::to_owned).collect(),
         }
     }
 
+    /// The prefix that replaces the name of a server in exposed names.
+    pub fn prefix(&self, server: &ServerName) -> Option<Arc<str>> {
+        let catalog = self.catalog.read();
+        catalog.server(server.as_str())?.prefix.as_deref().map(Into::into)
+    }
+
     fn validates(&self, id: &ToolId) -> bool {
-        self.rules.servers.get(&id.server).is_none_or(|rules| {
-            let skip = rules.skip_validation_of.get(id.tool.as_ref()).copied();
-            !skip.unwrap_or(rules.skip_validation)
+        self.validation.get(&id.server).is_none_or(|settings| {
+            let skip = settings.skip_validation_of.get(id.tool.as_ref()).copied();
+            !skip.unwrap_or(settings.skip_validation)
         })
     }
+}
+
+fn unknown_method(method: &str) -> BrokerError {
+    BrokerError::UnknownMethod(method.chars().take(128).collect())
 }

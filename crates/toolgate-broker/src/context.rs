@@ -1,4 +1,4 @@
-//! Who makes a call, and where.
+//! Who makes a call, and from where.
 
 use std::{
     any::Any,
@@ -10,47 +10,49 @@ use std::{
     },
 };
 
+use thiserror::Error;
 use toolgate_policy::definitions::shown;
+use toolgate_store::CallDecision;
 
 use crate::{
-    ask::Asker,
-    watch::{ReadBefore, RunWatch, SessionWatch},
+    approval::ApprovalPrompt,
+    data_flow::{PriorRead, RunDataFlow, SessionDataFlow},
 };
 
-/// What a conversation is to the broker: who is at the other end, and what it has seen.
+/// A session as the broker sees it: who is at the other end, and which data it has received.
 pub struct SessionContext {
     id: Arc<str>,
     caller: Caller,
-    asker: Option<Arc<dyn Asker>>,
-    pub(crate) watch: SessionWatch,
+    prompt: Option<Arc<dyn ApprovalPrompt>>,
+    pub(crate) data: SessionDataFlow,
 }
 
-/// Who is at the other end of a session.
+/// The party at the other end of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    /// Who they are, as somebody has made sure of: what one identity began, no other goes on with.
+    /// The authenticated identity. Sessions and runs of one identity are closed to all others.
     pub identity: Arc<str>,
-    /// As questions and the record call them: the identity, and what their client calls itself.
+    /// The name in approvals and in the audit log: the identity, and what the client calls itself.
     pub name: Arc<str>,
-    /// Whether it is a model or a person who chooses the calls.
+    /// Whether a model or a person chooses the calls.
     pub made_by: MadeBy,
-    /// Whether it is somebody at this machine.
-    pub seat: Seat,
+    /// Whether the caller is at this machine.
+    pub location: CallerLocation,
 }
 
 /// From where a session is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Seat {
-    /// By whoever runs this process, or one with them at their machine.
-    Here,
-    /// By somebody who was let in. What they say binds nobody but themselves.
-    Elsewhere,
+pub enum CallerLocation {
+    /// At this machine, by the user who runs this process.
+    Local,
+    /// From another machine, with a token. A remote caller decides nothing for other callers.
+    Remote,
 }
 
 /// Who chose a call and its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MadeBy {
-    /// A model, after all that it was shown.
+    /// A model, which has read the results so far.
     Model,
     /// A script.
     Script,
@@ -58,102 +60,92 @@ pub enum MadeBy {
     Person,
 }
 
-/// What a run of a script is to the broker.
+/// The run of a script as the broker sees it.
 pub struct RunContext {
     id: Arc<str>,
-    /// Who began it, where that may be somebody else than goes on with it.
+    /// The identity that began the run, if another one may have resumed it.
     owner: Option<Arc<str>>,
-    ledger: Option<Arc<dyn RunLedger>>,
+    journal: Option<Arc<dyn CallJournal>>,
     pause: Option<Arc<dyn Pause>>,
-    /// Whether a question of it went unanswered for as long as one is waited for.
-    left_alone: AtomicBool,
-    pub(crate) watch: RunWatch,
+    /// Set once an approval of this run timed out.
+    approval_timed_out: AtomicBool,
+    pub(crate) data: RunDataFlow,
 }
 
-/// Stops the clock of a run. While a person is asked, it is their time that passes.
+/// Stops the clock of a run while a person decides: their time does not count as the script's.
 pub trait Pause: Send + Sync {
-    /// Until what is returned is dropped.
+    /// Stops the clock until the returned value is dropped.
     fn pause(&self) -> Box<dyn Any + Send>;
 }
 
-/// Who writes down what a run does.
-pub trait RunLedger: Send + Sync {
-    /// Is told what was decided of a call, right before it is sent where it is. One that cannot be
-    /// written down is not sent; why not, in words.
-    fn decided(&self, call: u64, decided: &Decided<'_>) -> Result<(), String>;
+/// Writes the decisions about a run's calls to its journal.
+pub trait CallJournal: Send + Sync {
+    /// Writes a decision, right before the call is sent if it is allowed. The call is not sent if
+    /// this fails.
+    fn decided(&self, call: u64, decision: CallDecision<'_>) -> Result<(), CallJournalError>;
 }
 
-/// What was decided of a call.
-#[derive(Debug, Clone, Copy)]
-pub struct Decided<'a> {
-    /// What the policy said.
-    pub verdict: &'a str,
-    /// Which rule of it, and who let the call through.
-    pub rule: &'a str,
-    /// Whether it is sent now.
-    pub sent: bool,
-    /// Which earlier results it is close to, as JSON, where there are any.
-    pub flow: Option<&'a str>,
-    /// Where its result will come from: a [`crate::ResultOrigin`], as JSON.
-    pub origin: &'a str,
-}
+/// Why a decision could not be written to the journal of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct CallJournalError(pub String);
 
-/// What is shown of what a client calls itself.
-const CLIENT: usize = 64;
+/// The most characters shown of a client's own name.
+const CLIENT_NAME: usize = 64;
 
 /// Where a call comes from.
 #[derive(Debug, Clone)]
 pub struct CallContext {
-    /// The conversation.
+    /// The session.
     pub session: Arc<SessionContext>,
     /// The run of a script, and the number of the call in it.
     pub run: Option<(Arc<RunContext>, u64)>,
 }
 
 impl SessionContext {
-    /// A conversation that starts now.
+    /// Starts a session of this caller.
     pub fn new(caller: Caller) -> Self {
-        let id = new_id("s");
-        Self { id, caller, asker: None, watch: SessionWatch::default() }
+        Self { id: new_id("s"), caller, prompt: None, data: SessionDataFlow::default() }
     }
 
-    /// With somebody who can be asked, such as the person at a terminal. A client that takes
-    /// elicitations is asked before them.
+    /// Sets who is asked for approvals, such as the person at a terminal. A client that supports
+    /// elicitation is asked first.
     #[must_use]
-    pub fn with_asker(self, asker: Arc<dyn Asker>) -> Self {
-        Self { asker: Some(asker), ..self }
+    pub fn with_prompt(self, prompt: Arc<dyn ApprovalPrompt>) -> Self {
+        Self { prompt: Some(prompt), ..self }
     }
 
-    /// What the record calls it.
+    /// The id of the session in the audit log.
     pub fn id(&self) -> &Arc<str> {
         &self.id
     }
 
-    /// What it has read that matters, for a run that begins or goes on in it.
-    pub fn read(&self) -> Vec<ReadBefore> {
-        self.watch.read(&self.id)
+    /// The labelled data that the session has read, for a run that starts or resumes in it.
+    pub fn read(&self) -> Vec<PriorRead> {
+        self.data.read(&self.id)
     }
 
-    /// Takes in a text that is made of what another session has read.
-    pub fn take_in(&self, read: &[ReadBefore], text: &str) {
-        self.watch.take_in(read, text);
+    /// Adds a text that was made from data another session has read.
+    pub fn add_read(&self, read: &[PriorRead], text: &str) {
+        self.data.add_read(read, text);
     }
 
-    /// Who is at the other end.
+    /// The party at the other end.
     pub fn caller(&self) -> &Caller {
         &self.caller
     }
 
-    pub(crate) fn asker(&self) -> Option<&Arc<dyn Asker>> {
-        self.asker.as_ref()
+    pub(crate) fn prompt(&self) -> Option<&Arc<dyn ApprovalPrompt>> {
+        self.prompt.as_ref()
     }
 }
 
 impl Caller {
-    /// A model, behind a client of this identity.
+    /// A model behind a client of this identity.
     pub fn model(identity: impl Into<Arc<str>>) -> Self {
         let identity = identity.into();
-        Self { name: Arc::clone(&identity), identity, made_by: MadeBy::Model, seat: Seat::Here }
+        let (name, location) = (Arc::clone(&identity), CallerLocation::Local);
+        Self { name, identity, made_by: MadeBy::Model, location }
     }
 
     /// A person at a shell.
@@ -161,16 +153,17 @@ impl Caller {
         Self { made_by: MadeBy::Person, ..Self::model("shell") }
     }
 
-    /// From elsewhere.
+    /// The same caller at another machine.
     #[must_use]
-    pub fn from_elsewhere(self) -> Self {
-        Self { seat: Seat::Elsewhere, ..self }
+    pub fn remote(self) -> Self {
+        Self { location: CallerLocation::Remote, ..self }
     }
 
-    /// With what the client calls itself. That is a claim, and shown as one: nothing is decided by it.
+    /// Adds the name that the client gives itself. It is a claim and is shown as one: no decision
+    /// depends on it.
     #[must_use]
     pub fn calling_itself(self, client: &str) -> Self {
-        let client: String = shown(client.trim(), CLIENT).chars().take(CLIENT).collect();
+        let client: String = shown(client.trim(), CLIENT_NAME).chars().take(CLIENT_NAME).collect();
         let client = client.replace('"', "'");
         if client.is_empty() {
             return self;
@@ -180,63 +173,62 @@ impl Caller {
 }
 
 impl RunContext {
-    /// A run of this script, under an id that the journal knows too. Where it goes on with another one,
-    /// the script is that which it began with.
+    /// A run of this script, under the id that the journal uses. For a resumed run with corrected
+    /// code, `code` is the script that the run started with.
     pub fn new(id: impl Into<Arc<str>>, code: &str) -> Self {
         Self {
             id: id.into(),
             owner: None,
-            ledger: None,
+            journal: None,
             pause: None,
-            left_alone: AtomicBool::new(false),
-            watch: RunWatch::new(code),
+            approval_timed_out: AtomicBool::new(false),
+            data: RunDataFlow::new(code),
         }
     }
 
-    /// As it was begun by this identity: what is allowed to it is allowed to the run, also where a
-    /// person at a shell goes on with it.
+    /// Sets the identity that began the run. Grants of that identity apply to the run, even if a
+    /// person at a shell resumes it.
     #[must_use]
     pub fn owned_by(self, identity: Option<Arc<str>>) -> Self {
         Self { owner: identity, ..self }
     }
 
-    /// With somebody who writes down what is decided.
+    /// Sets the journal that decisions are written to.
     #[must_use]
-    pub fn with_ledger(self, ledger: Arc<dyn RunLedger>) -> Self {
-        Self { ledger: Some(ledger), ..self }
+    pub fn with_journal(self, journal: Arc<dyn CallJournal>) -> Self {
+        Self { journal: Some(journal), ..self }
     }
 
-    /// After this was read, in this session or in others.
+    /// Sets what was read before the run, in this session or in others.
     #[must_use]
-    pub fn after(mut self, before: Vec<ReadBefore>) -> Self {
-        self.watch.before = before;
+    pub fn after(mut self, before: Vec<PriorRead>) -> Self {
+        self.data.before = before;
         self
     }
 
-    /// With a clock that stands still while a person is asked.
+    /// Sets the clock that stops while a person decides.
     #[must_use]
     pub fn with_pause(self, pause: Arc<dyn Pause>) -> Self {
         Self { pause: Some(pause), ..self }
     }
 
-    /// Its id.
+    /// The id of the run.
     pub fn id(&self) -> &Arc<str> {
         &self.id
     }
 
-    /// Stops its clock until what is returned is dropped.
+    /// Stops the clock until the returned value is dropped.
     pub(crate) fn pause(&self) -> Option<Box<dyn Any + Send>> {
         self.pause.as_ref().map(|pause| pause.pause())
     }
 
-    /// Notes that nobody answered a question of it.
-    pub(crate) fn leave_alone(&self) {
-        self.left_alone.store(true, Ordering::Relaxed);
+    /// Records that nobody answered an approval of this run in time.
+    pub(crate) fn set_approval_timed_out(&self) {
+        self.approval_timed_out.store(true, Ordering::Relaxed);
     }
 
-    /// Whether nobody answered a question of it.
-    pub(crate) fn is_left_alone(&self) -> bool {
-        self.left_alone.load(Ordering::Relaxed)
+    pub(crate) fn approval_timed_out(&self) -> bool {
+        self.approval_timed_out.load(Ordering::Relaxed)
     }
 }
 
@@ -259,7 +251,7 @@ impl CallContext {
         }
     }
 
-    /// Whose the call is: a yes to it is theirs.
+    /// The identity that grants for this call belong to.
     pub(crate) fn identity(&self) -> &Arc<str> {
         let owner = self.run.as_ref().and_then(|(run, _)| run.owner.as_ref());
         owner.unwrap_or(&self.session.caller.identity)
@@ -270,10 +262,10 @@ impl CallContext {
         self.session.caller.made_by == MadeBy::Model
     }
 
-    /// Who writes down what the run does, and the number of the call in it.
-    pub(crate) fn ledger(&self) -> Option<(&dyn RunLedger, u64)> {
+    /// The journal of the run, and the number of the call in it.
+    pub(crate) fn journal(&self) -> Option<(&dyn CallJournal, u64)> {
         let (run, call) = self.run.as_ref()?;
-        Some((run.ledger.as_deref()?, *call))
+        Some((run.journal.as_deref()?, *call))
     }
 
     pub(crate) fn run_id(&self) -> Option<&str> {
@@ -281,9 +273,9 @@ impl CallContext {
     }
 }
 
-/// A short name that no other thing has; `kind` is what it begins with.
+/// A short unique name that begins with `kind`.
 pub fn new_id(kind: &str) -> Arc<str> {
-    // Of everything that the standard library has, this is seeded by the system and differs each time.
+    // The only source of system randomness in the standard library.
     let random = RandomState::new().build_hasher().finish();
     format!("{kind}_{:012x}", random >> 16).into()
 }
@@ -291,11 +283,8 @@ pub fn new_id(kind: &str) -> Arc<str> {
 impl fmt::Debug for SessionContext {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { id, caller, .. } = self;
-        formatter
-            .debug_struct("SessionContext")
-            .field("id", id)
-            .field("caller", caller)
-            .finish_non_exhaustive()
+        let mut debug = formatter.debug_struct("SessionContext");
+        debug.field("id", id).field("caller", caller).finish_non_exhaustive()
     }
 }
 

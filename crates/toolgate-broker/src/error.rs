@@ -1,49 +1,49 @@
-//! Why a call has no result.
+//! The error of a call.
 
 use thiserror::Error;
-use toolgate_upstream::CallError;
+use toolgate_upstream::{CallError, RequestError};
 
 use crate::validate::{InvalidArguments, Uncheckable};
 
 /// Why a call has no result.
 #[derive(Debug, Error)]
 pub enum BrokerError {
-    /// There is no such tool. Nothing was sent.
+    /// No tool has this name. Nothing was sent.
     #[error("there is no tool `{name}`{}", suggestion(nearest))]
     UnknownTool {
-        /// What was asked for.
+        /// The name that was called.
         name: String,
-        /// What may have been meant.
+        /// Similar names.
         nearest: Vec<String>,
     },
-    /// The arguments do not fit. Nothing was sent.
+    /// The arguments do not match the schema. Nothing was sent.
     #[error(transparent)]
     InvalidArguments(#[from] InvalidArguments),
-    /// The schema is broken, so that arguments cannot be checked. Nothing was sent.
+    /// The schema does not compile, so arguments cannot be checked. Nothing was sent.
     #[error(transparent)]
     Uncheckable(#[from] Uncheckable),
-    /// The call may not be made. Nothing was sent; calls of other tools, or with other arguments,
-    /// may still go through.
+    /// The call was denied. Nothing was sent. Calls of other tools, or with other arguments, may be
+    /// allowed.
     #[error("`{tool}` was not called: {why}")]
     Denied {
         /// The tool's exposed name.
         tool: String,
-        /// Who said no, and why.
+        /// Who denied it, and why.
         why: String,
     },
-    /// A person has to be asked, and was not there. Nothing was sent; once they said yes, the same
-    /// call goes through.
+    /// The call needs an approval, and nobody was there to give it. Nothing was sent. After the
+    /// approval the same call goes through.
     #[error(
         "`{tool}` was not called: waiting for approval, id {id}. A person runs `toolgate approve {id}`; \
          then make the same call again"
     )]
     Waiting {
-        /// The question, in the queue of approvals.
+        /// The id of the approval in the queue.
         id: String,
         /// The tool's exposed name.
         tool: String,
     },
-    /// The record cannot be written, and has to be. Nothing was sent, and nothing will be until it can.
+    /// The audit log is required and cannot be written. Nothing was sent.
     #[error(
         "`{tool}` was not called: the audit log cannot be written, and `audit.required` is set"
     )]
@@ -51,7 +51,8 @@ pub enum BrokerError {
         /// The tool's exposed name.
         tool: String,
     },
-    /// The run cannot be written down, so that it cannot be known later what it did. Nothing was sent.
+    /// The journal of the run cannot be written, so it would be unknown later what the run did.
+    /// Nothing was sent.
     #[error("`{tool}` was not called: {why}")]
     Unwritten {
         /// The tool's exposed name.
@@ -59,13 +60,20 @@ pub enum BrokerError {
         /// What is wrong with the journal.
         why: String,
     },
-    /// The server has no result; the error says whether the call may have had an effect.
+    /// No request has this method. Nothing was sent.
+    #[error("{0} is no method")]
+    UnknownMethod(String),
+    /// A raw connection has no result: the server answered with an error, or could not be reached.
+    #[error("{0}")]
+    Raw(RequestError),
+    /// The server has no result. The error says whether the call may have had an effect.
     #[error("{0}")]
     Call(Box<CallError>),
 }
 
 impl BrokerError {
-    /// The same for whoever knows the tool by another name than the exposed one.
+    /// The same error with another name of the tool, for a client that does not know the exposed
+    /// name.
     #[must_use]
     pub fn of_tool(mut self, name: &str) -> Self {
         match &mut self {
@@ -76,6 +84,8 @@ impl BrokerError {
             Self::UnknownTool { .. }
             | Self::InvalidArguments(_)
             | Self::Uncheckable(_)
+            | Self::UnknownMethod(_)
+            | Self::Raw(_)
             | Self::Call(_) => {}
         }
         self

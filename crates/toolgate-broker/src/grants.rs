@@ -1,4 +1,4 @@
-//! What people have allowed, as the journal has it.
+//! The grants of people, stored in the journal.
 
 use std::{sync::Arc, time::SystemTime};
 
@@ -6,37 +6,37 @@ use parking_lot::Mutex;
 use toolgate_policy::{Grant, GrantId, GrantRequest, GrantScope, Grants, Timestamp};
 use toolgate_store::{GrantRow, Journal, JournalError};
 
-/// The grants in force. Read again whenever the journal has changed; without a journal they live as
-/// long as the broker.
+/// The grants in force. They are read again whenever the journal has changed. Without a journal
+/// they live as long as the broker.
 #[derive(Debug, Default)]
-pub(crate) struct GrantBook {
+pub(crate) struct GrantStore {
     journal: Option<Arc<Journal>>,
-    kept: Mutex<Kept>,
+    cached: Mutex<CachedGrants>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct CachedGrants {
     version: Option<(u64, u64)>,
     grants: Grants,
 }
 
-impl GrantBook {
+impl GrantStore {
     pub(crate) fn new(journal: Option<Arc<Journal>>) -> Self {
-        Self { journal, kept: Mutex::default() }
+        Self { journal, cached: Mutex::default() }
     }
 
-    /// A grant that covers the call. One that is good for a single call is used up, once, whichever
+    /// Takes a grant that covers the call. A grant for a single call is used up once, by whichever
     /// process comes first. Touches the disk.
     pub(crate) fn take(&self, request: &GrantRequest<'_>) -> Result<Option<GrantId>, JournalError> {
-        let mut kept = self.kept.lock();
-        self.refresh(&mut kept)?;
+        let mut cached = self.cached.lock();
+        self.refresh(&mut cached)?;
         loop {
-            let Some(grant) = kept.grants.covers(request) else { return Ok(None) };
+            let Some(grant) = cached.grants.covers(request) else { return Ok(None) };
             let id = grant.id.clone();
             if grant.scope != GrantScope::Once {
                 return Ok(Some(id));
             }
-            kept.grants.revoke(&id);
+            cached.grants.revoke(&id);
             let ours = match &self.journal {
                 Some(journal) => journal.revoke(&id.0)?,
                 None => true,
@@ -47,28 +47,28 @@ impl GrantBook {
         }
     }
 
-    /// Keeps a grant. Touches the disk.
+    /// Stores a grant. Touches the disk.
     pub(crate) fn add(&self, grant: Grant) -> Result<(), JournalError> {
         if let Some(journal) = &self.journal {
             journal.grant(&row(&grant))?;
         }
-        // One more than can be kept is asked for again.
-        let _ = self.kept.lock().grants.add(grant);
+        // A grant that exceeds the limit is asked for again.
+        let _ = self.cached.lock().grants.add(grant);
         Ok(())
     }
 
-    /// Forgets the grants of a session or a run that is over. Touches the disk.
-    pub(crate) fn end(&self, over: &GrantScope) -> Result<(), JournalError> {
-        let mut kept = self.kept.lock();
-        self.refresh(&mut kept)?;
-        let ids: Vec<GrantId> = kept
+    /// Removes the grants of a session or a run that has ended. Touches the disk.
+    pub(crate) fn end(&self, ended: &GrantScope) -> Result<(), JournalError> {
+        let mut cached = self.cached.lock();
+        self.refresh(&mut cached)?;
+        let ids: Vec<GrantId> = cached
             .grants
             .iter()
-            .filter(|grant| grant.scope == *over)
+            .filter(|grant| grant.scope == *ended)
             .map(|it| it.id.clone())
             .collect();
         for id in ids {
-            kept.grants.revoke(&id);
+            cached.grants.revoke(&id);
             if let Some(journal) = &self.journal {
                 journal.revoke(&id.0)?;
             }
@@ -76,33 +76,33 @@ impl GrantBook {
         Ok(())
     }
 
-    fn refresh(&self, kept: &mut Kept) -> Result<(), JournalError> {
+    fn refresh(&self, cached: &mut CachedGrants) -> Result<(), JournalError> {
         let Some(journal) = &self.journal else { return Ok(()) };
-        if kept.version == Some(journal.version()?) {
+        if cached.version == Some(journal.version()?) {
             return Ok(());
         }
         let mut grants = Grants::default();
         for grant in read_grants(journal)? {
             let _ = grants.add(grant);
         }
-        // Reading drops what has expired, which is a change too.
-        *kept = Kept { version: Some(journal.version()?), grants };
+        // Reading drops expired grants, which changes the version too.
+        *cached = CachedGrants { version: Some(journal.version()?), grants };
         Ok(())
     }
 }
 
-/// All grants in a journal. What cannot be read grants nothing.
+/// All grants in a journal. Unreadable ones are skipped.
 pub fn read_grants(journal: &Journal) -> Result<Vec<Grant>, JournalError> {
     let rows = journal.grants()?;
     Ok(rows.iter().filter_map(|row| serde_json::from_str(&row.text).ok()).collect())
 }
 
-/// Writes a grant into a journal.
+/// Writes a grant to a journal.
 pub fn write_grant(journal: &Journal, grant: &Grant) -> Result<(), JournalError> {
     journal.grant(&row(grant))
 }
 
-/// What time it is.
+/// The current time.
 pub fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))

@@ -1,36 +1,35 @@
-//! The one way to call a tool.
+//! The only sender of requests to servers.
 //!
-//! Direct calls, `call_tool`, scripts, chat and the command line all end in [`Broker::call`]: resolve
-//! the name, validate the arguments, pass the [`Gate`], dispatch. The gate sees which earlier results the
-//! arguments contain, decides by the policy, asks a person where it says so, learns the result, and
-//! records all of it. What else is asked of servers (resources, prompts), and what a client sends to one
-//! server as it is, passes the same gate.
+//! Direct calls, `call_tool`, scripts and the command line all end in [`Broker::call`]: it validates
+//! the arguments and admits the call. To admit a request, the broker finds the earlier results that
+//! the arguments contain, decides by the policy, and asks a person if the policy requires it. The
+//! [`Admitted`] request is sent with [`Admitted::send`], which also remembers and records the result.
+//! Requests for resources and prompts, and those of pass-through, take the same way.
 //!
-//! > **Invariant:** no other crate calls `Upstream::call`.
+//! > **Invariant:** nothing reaches a server but by [`Admitted::send`]. The connections are private
+//! > to the broker, and a raw connection requires a [`SendPermit`], which only the broker can make.
 
-mod ask;
+mod admitted;
+mod approval;
+mod audit;
+mod authorize;
 mod broker;
 mod context;
+mod data_flow;
 mod error;
-mod gate;
 mod grants;
-mod guard;
-mod lanes;
-mod record;
-mod recording;
 mod validate;
-mod watch;
 
-pub use ask::{Asker, Extent, Inquiry, Lasts, PersonAnswer};
-pub use broker::{Broker, Rules, ServerRules, SharedCatalog};
+pub use admitted::{Admitted, Outgoing, RawChannel, SendPermit};
+pub use approval::{ApprovalPrompt, ApprovalRequest, GrantDuration, GrantExtent, PersonAnswer};
+pub use audit::AuditOptions;
+pub use authorize::EndpointFingerprints;
+pub use broker::{Broker, BrokerSettings, SharedCatalog, ValidationSettings};
 pub use context::{
-    CallContext, Caller, Decided, MadeBy, Pause, RunContext, RunLedger, Seat, SessionContext,
-    new_id,
+    CallContext, CallJournal, CallJournalError, Caller, CallerLocation, MadeBy, Pause, RunContext,
+    SessionContext, new_id,
 };
+pub use data_flow::{PriorRead, ResultOrigin};
 pub use error::BrokerError;
-pub use gate::{Admitted, Gate};
 pub use grants::{now, read_grants, write_grant};
-pub use guard::{Endpoints, GuardSettings};
-pub use record::Audit;
 pub use validate::{InvalidArguments, Uncheckable, Violation};
-pub use watch::{ReadBefore, ResultOrigin};

@@ -1,4 +1,4 @@
-//! Arguments against the schema that the server gave, before anything is sent.
+//! Checks arguments against a tool's input schema before anything is sent.
 
 use std::{
     collections::HashMap,
@@ -14,29 +14,29 @@ use serde_json::Value;
 use thiserror::Error;
 use toolgate_catalog::{Fingerprint, Tool, signature};
 
-/// Arguments that do not fit.
+/// The arguments do not match the input schema.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub struct InvalidArguments {
     /// The tool's exposed name.
     pub tool: String,
-    /// What does not fit, at most five of it.
+    /// The first violations, at most five.
     pub violations: Vec<Violation>,
-    /// How many there are in all.
+    /// The number of all violations.
     pub total: usize,
-    /// How the tool is called.
+    /// The signature of the tool.
     pub signature: String,
 }
 
-/// One thing that does not fit.
+/// One violation of the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// Where, such as `labels[2].name`; empty for the arguments as a whole.
+    /// The path, such as `labels[2].name`; empty for the arguments as a whole.
     pub path: String,
     /// What was expected.
     pub expected: String,
 }
 
-/// A schema that cannot be compiled. The server's other tools are not concerned.
+/// A schema that cannot be compiled. Other tools of the server are not affected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "the arguments of `{tool}` cannot be checked, because its schema is broken ({reason}); the \
@@ -49,22 +49,22 @@ pub struct Uncheckable {
     pub reason: String,
 }
 
-/// Compiled schemas, by content: compiling is dear, and a schema is used again and again.
+/// Compiled schemas, by content. Compiling is expensive, and schemas are used again.
 #[derive(Default)]
 pub(crate) struct Validators {
     compiled: Mutex<HashMap<Fingerprint, Arc<Schema>>>,
 }
 
-/// A schema, compiled or found to be broken.
+/// A compiled schema, or why it does not compile.
 pub(crate) struct Schema {
     validator: Result<Validator, String>,
-    /// Whether it refers to parts of itself: then the time that a check takes is not bounded by
-    /// the size of schema and arguments.
+    /// Whether the schema refers to parts of itself. Then the time of a check is not bounded by the
+    /// size of schema and arguments.
     pub(crate) refers: bool,
 }
 
-/// All are dropped when there are more: whoever calls a thousand different tools can compile them
-/// again.
+/// The whole cache is cleared at this size: a caller of a thousand different tools can afford to
+/// compile them again.
 const MAX_COMPILED: usize = 1024;
 const SHOWN_VIOLATIONS: usize = 5;
 const MAX_EXPECTED_CHARACTERS: usize = 300;
@@ -91,7 +91,7 @@ impl Validators {
 }
 
 impl Schema {
-    /// Gives the arguments of `tool` back if they fit.
+    /// Returns the arguments if they match the schema of `tool`.
     pub(crate) fn check(&self, tool: &Tool, arguments: Value) -> Result<Value, crate::BrokerError> {
         let validator = self.validator.as_ref().map_err(|reason| Uncheckable::new(tool, reason))?;
         if !validator.is_valid(&arguments) {
@@ -100,7 +100,7 @@ impl Schema {
         Ok(arguments)
     }
 
-    /// Why `tool`, whose schema this is, cannot be checked.
+    /// Why arguments of `tool`, whose schema this is, cannot be checked.
     pub(crate) fn broken(&self, tool: &Tool) -> Option<Uncheckable> {
         self.validator.as_ref().err().map(|reason| Uncheckable::new(tool, reason))
     }
@@ -124,10 +124,10 @@ impl Retrieve for NoRetrieval {
     }
 }
 
-/// The draft is the one the schema declares, 2020-12 where it declares none. Nothing is fetched.
+/// Uses the draft that the schema declares, or 2020-12. Fetches nothing.
 fn compile(schema: &Value) -> Result<Validator, String> {
     let patterns = PatternOptions::fancy_regex()
-        // A pattern and the text it meets are both somebody else's.
+        // Both the pattern and the text come from others and may be hostile.
         .backtrack_limit(100_000)
         .size_limit(4 * 1024 * 1024)
         .dfa_size_limit(4 * 1024 * 1024);
@@ -180,7 +180,7 @@ fn shorten(text: &str) -> String {
     let half = MAX_EXPECTED_CHARACTERS / 2;
     let start: String = text.chars().take(half).collect();
     let end: Vec<char> = text.chars().rev().take(half).collect();
-    // What was expected stands at the end; the value that was sent comes before it.
+    // The expectation stands at the end, after the value that was sent.
     format!("{start} … {}", end.into_iter().rev().collect::<String>())
 }
 

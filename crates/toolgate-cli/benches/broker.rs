@@ -197,7 +197,7 @@ fn host(part: Part, folder: &Path) -> Host {
         settings.store = Some(Store::new(folder));
     }
     let host = Host::start(settings);
-    host.warm_up();
+    host.code().warm_up();
     host
 }
 

@@ -192,7 +192,7 @@ fn host_with(warm: usize, folder: Option<&Path>) -> Host {
         settings.policy.servers.insert("bench".into(), policy);
     }
     let host = Host::start(settings);
-    host.warm_up();
+    host.code().warm_up();
     host
 }
 

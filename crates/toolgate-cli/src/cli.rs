@@ -1,4 +1,4 @@
-//! The arguments, as they are written.
+//! The arguments of the command line.
 
 mod contents;
 mod guard;
@@ -18,18 +18,17 @@ pub(crate) use guard::{
 
 /// One MCP server in front of all of yours.
 ///
-/// Your agent sees a handful of tools instead of hundreds: it searches, inspects, calls, and runs
-/// scripts that call. Point toolgate
-/// at the `mcpServers` file you have, and your agent at toolgate.
+/// Your agent sees a handful of tools instead of hundreds: it searches for tools, inspects them, calls
+/// them, and runs scripts that call them. Point toolgate at your `mcpServers` file, and your agent at toolgate.
 #[derive(Debug, Parser)]
 #[command(
     name = "toolgate",
     version,
     disable_help_subcommand = true,
     max_term_width = 100,
-    after_help = "Start with `toolgate demo`, which needs nothing. Then `toolgate tokens --config FILE` \
-                  shows what your servers cost a context, and `toolgate serve --stdio --config FILE` \
-                  is the command to give to your agent."
+    after_help = "Start with `toolgate demo`, which needs no configuration. `toolgate tokens --config FILE` \
+                  shows what your servers cost. `toolgate serve --stdio --config FILE` is the command \
+                  for your agent."
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -40,110 +39,116 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Args)]
 pub(crate) struct Globals {
-    /// The configuration: toolgate.json, or the file of Claude, Cursor, VS Code, Windsurf, Gemini, Codex, Zed
+    /// Read this configuration: toolgate.json, or the file of Claude, Cursor, VS Code, Windsurf, Gemini, Codex, Zed
     ///
-    /// Without it: ./toolgate.json, ./toolgate.jsonc, ./.mcp.json, then toolgate/toolgate.json in
-    /// the user's configuration folder.
+    /// The default is the first of ./toolgate.json, ./toolgate.jsonc, ./.mcp.json and
+    /// toolgate/toolgate.json in the user's configuration folder.
     #[arg(long, short, global = true, value_name = "FILE", env = "TOOLGATE_CONFIG")]
     pub(crate) config: Option<PathBuf>,
-    /// Only the servers of this namespace of the configuration, as it serves them
+    /// Use only the servers of this namespace of the configuration
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
-    /// Say more on stderr; twice for details, three times for everything
+    /// Log more to stderr; twice for details, three times for everything
     #[arg(long, short, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Be an MCP server for an agent, in front of all configured servers
+    /// Serve all configured servers to an agent, as one MCP server
     Serve(Serve),
-    /// Show how it stands with each server, and what a session would be shown and why
+    /// Show the state of each server, and what a session lists and why
     Status(Status),
-    /// Show what definitions cost a context window, and what a session pays instead
+    /// Show what tool definitions cost a context window, with and without toolgate
     Tokens(Tokens),
-    /// Make, list and revoke the tokens that let clients in over HTTP
+    /// Create, list and revoke access tokens for HTTP clients
     Token(Token),
-    /// Find tools by what they do
+    /// Search for tools by what they do
     Search(Search),
     /// Show the full definitions of tools
     Inspect(Inspect),
     /// Call a tool
     Call(Call),
-    /// Run a script that calls tools, in the sandbox, or go on with a run
+    /// Run a script that calls tools, or resume a run
     Run(Run),
-    /// Show the runs of scripts: what they called, how long it took, what came of it
+    /// Show past runs of scripts: their calls, times and results
     Runs(Runs),
-    /// Log in at a server that asks for it, with a browser
+    /// Log in to a server with a browser
     ///
-    /// What the login brings is kept encrypted, with the key in the system's keychain or, where there
-    /// is none, in a file that only you can read. `TOOLGATE_VAULT=file` asks for the file;
-    /// `TOOLGATE_VAULT_KEY` is a key of your own, of at least 32 random characters.
+    /// The login is stored encrypted. The key is in the system's keychain or, where there is none, in a
+    /// file that only you can read. `TOOLGATE_VAULT=file` chooses the file; `TOOLGATE_VAULT_KEY` sets a
+    /// key of your own, of at least 32 random characters.
     Login(Login),
-    /// Forget a login, and have the server forget it
+    /// Log out of a server, and revoke the login there
     Logout(Logout),
-    /// Use a server again that was disabled, or one of the registry
+    /// Enable a disabled server, or a server of the registry
     Enable(Enable),
-    /// Do not use a server from the next conversation on
+    /// Disable a server for new sessions
     Disable(Disable),
-    /// Show which calls and servers wait for a person, and decide on them
+    /// List calls and servers that wait for approval, and decide on them
     Approve(Approve),
-    /// Show the skills: what they are for and which servers they bring
+    /// List the skills and the servers they need
     Skills(Skills),
     /// Show what a server wrote to stderr, and when it started and stopped
     Logs(Logs),
-    /// Show which queries led to which calls, by which searches are ranked, or erase it
+    /// Show or erase the queries that search has learned from
     Usage(Usage),
-    /// Show who may call what, or explain what becomes of a call
+    /// Show who may call what, or explain the decision on a call
     Policy(Policy),
-    /// List what was granted, or revoke it
+    /// List grants, or revoke one
     Grants(Grants),
-    /// Show which tools are not as they were approved, and approve them
+    /// List tools that differ from their approved definitions, and approve them
     Definitions(Definitions),
-    /// Show what was decided and called, or verify that nothing of it is missing
+    /// Show the audit log, or verify that it is complete
     Audit(Audit),
-    /// Check the configuration, or print its JSON Schema for an editor
+    /// Check the configuration, or print its JSON Schema
     Config(Config),
-    /// Show what confines scripts on this system
+    /// Show how this system confines scripts
     Doctor(Doctor),
-    /// Measure how well strategies find tools, on queries with known answers
+    /// Measure how well search strategies find tools, with labelled queries
     ///
-    /// With --config, `hybrid` and `embedding` ask the encoder of that file.
+    /// With --config, `hybrid` and `embedding` use the encoder of that file.
     Eval(Eval),
-    /// Run everything on built-in servers: the cost, a search, a call, the saving
+    /// Try everything on built-in servers: the cost, a search, a call, a script
     Demo(Demo),
-    /// A worker of the sandbox: what scripts run in
+    /// Print a completion script for a shell
+    ///
+    /// For example: `toolgate completions bash > ~/.local/share/bash-completion/completions/toolgate`.
+    Completions(Completions),
+    /// Print the manual page, or write the pages of all commands to a folder
+    Man(Man),
+    /// Run a script, as a worker of the sandbox
     #[command(hide = true)]
     SandboxWorker,
-    /// One of the demo's servers
+    /// Serve one of the demo's servers
     #[command(hide = true)]
     DemoServer { name: String },
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
-    /// Speak MCP on stdin and stdout (the default)
+    /// Serve on stdin and stdout (the default)
     #[arg(long, conflicts_with = "http")]
     pub(crate) stdio: bool,
-    /// Speak MCP over HTTP at /mcp of this address, for many clients at once; port 0 takes a free one
+    /// Serve over HTTP at /mcp of this address, for many clients at once; port 0 takes a free port
     #[arg(long, value_name = "ADDR", value_parser = door::read_address)]
     pub(crate) http: Option<SocketAddr>,
-    /// Be this one server, as it is: its tools under their own names, and everything else it has
+    /// Serve only this server, unchanged: its tools under their own names, and its other features
     #[arg(long, value_name = "NAME", conflicts_with = "mode")]
     pub(crate) passthrough: Option<String>,
-    /// What the agent is shown; without it, what the configuration says
+    /// Choose what the agent sees; the default is set in the configuration
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<Mode>,
 }
 
-/// What an agent is shown.
+/// What a session lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
-    /// Deferred once a threshold is passed, else direct
+    /// Deferred above a threshold, else direct
     Auto,
     /// Every tool
     Direct,
-    /// The meta-tools, in the style that the configuration says
+    /// The meta-tools, in the style that is configured
     Deferred,
     /// The meta-tools; the list never changes
     Stable,
@@ -155,10 +160,10 @@ pub(crate) enum Mode {
 
 #[derive(Debug, Args)]
 pub(crate) struct Status {
-    /// List the tools of each server: which are loaded, which deferred
+    /// List the tools of each server, and whether they are loaded or deferred
     #[arg(long)]
     pub(crate) tools: bool,
-    /// As for `serve`
+    /// Show the status of this mode, as for `serve`
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<Mode>,
     #[command(flatten)]
@@ -167,14 +172,14 @@ pub(crate) struct Status {
 
 #[derive(Debug, Args)]
 pub(crate) struct Tokens {
-    /// In what the cost is counted
+    /// Count in this unit
     #[arg(long, value_name = "UNIT", default_value = "tokens")]
     pub(crate) unit: Unit,
     #[command(flatten)]
     pub(crate) output: Output,
 }
 
-/// In what a cost is counted.
+/// The unit of a cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Unit {
     /// Tokens of o200k
@@ -191,15 +196,15 @@ pub(crate) struct Token {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenCommand {
-    /// Make a token and print it, this once
+    /// Create a token and print it; it is not shown again
     Create {
-        /// How you call it; without it, it gets a name
+        /// Name the token; the default is a random name
         #[arg(long, value_name = "NAME")]
         name: Option<String>,
-        /// After how many days it ends; without it, when it is revoked
+        /// Let it expire after so many days; the default is never
         #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u64).range(1..=36_500))]
         expires: Option<u64>,
-        /// The only namespace that it opens, once for each; `default` is the one at /mcp
+        /// Limit it to this namespace; may be repeated. `default` is the one at /mcp
         #[arg(long = "opens", value_name = "NAMESPACE")]
         namespaces: Vec<String>,
     },
@@ -208,48 +213,48 @@ pub(crate) enum TokenCommand {
         #[command(flatten)]
         output: Output,
     },
-    /// Take a token back, from running gateways too
+    /// Revoke a token; running gateways refuse it at once
     Revoke {
-        /// Its name
+        /// The name of the token
         name: String,
     },
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Search {
-    /// What the tool should do; several queries are merged
+    /// What the tool should do; the results of several queries are merged
     #[arg(required = true, value_name = "QUERY")]
     pub(crate) queries: Vec<String>,
-    /// Only this server
+    /// Search only this server
     #[arg(long, value_name = "NAME")]
     pub(crate) server: Option<String>,
-    /// How many tools at most
+    /// Show at most so many tools
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
-    /// How to rank; without it, what the configuration says
+    /// Rank with this strategy; the default is set in the configuration
     #[arg(long, value_name = "STRATEGY", value_parser = strategy())]
     pub(crate) strategy: Option<StrategyName>,
-    /// How much to show of each tool
+    /// Show this much of each tool
     #[arg(long, value_name = "DETAIL", default_value = "description")]
     pub(crate) detail: Detail,
     #[command(flatten)]
     pub(crate) output: Output,
 }
 
-/// How much is shown of a tool.
+/// The parts of a tool that are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Detail {
-    /// Its name
+    /// The name
     Name,
-    /// And its description
+    /// The name and the description
     Description,
-    /// And its input schema
+    /// The name, the description and the input schema
     Schema,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Inspect {
-    /// Names from `toolgate search`
+    /// Names as `toolgate search` shows them
     #[arg(required = true, value_name = "NAME")]
     pub(crate) names: Vec<String>,
     #[command(flatten)]
@@ -258,12 +263,12 @@ pub(crate) struct Inspect {
 
 #[derive(Debug, Args)]
 pub(crate) struct Call {
-    /// A name from `toolgate search`
+    /// A name as `toolgate search` shows it
     pub(crate) name: String,
     /// The arguments as a JSON object; `-` reads them from stdin, `@FILE` from a file
     #[arg(value_name = "JSON")]
     pub(crate) arguments: Option<String>,
-    /// One argument; the value is JSON where it parses as JSON, else text
+    /// Set one argument; a value that is not JSON is a text
     #[arg(long = "arg", short = 'a', value_name = "KEY=VALUE")]
     pub(crate) pairs: Vec<String>,
     #[command(flatten)]
@@ -275,13 +280,13 @@ pub(crate) struct Run {
     /// A script in TypeScript, JavaScript or Python; `-` reads it from stdin
     #[arg(value_name = "FILE", required_unless_present = "resume")]
     pub(crate) file: Option<PathBuf>,
-    /// What it is written in; by default what the name ends in, typescript without an ending
+    /// The language of the script; the default follows the file name, or is typescript
     #[arg(long, short, value_name = "LANGUAGE", conflicts_with = "resume")]
     pub(crate) language: Option<Language>,
-    /// Go on with this run instead; completed calls are not repeated. With FILE: corrected code
+    /// Resume this run without repeating completed calls; FILE, if given, replaces its code
     #[arg(long, value_name = "ID")]
     pub(crate) resume: Option<String>,
-    /// Repeat calls that were sent and of which it is not known what came of them
+    /// Repeat calls that were sent and whose outcome is unknown
     #[arg(long, requires = "resume")]
     pub(crate) repeat_unknown: bool,
     #[command(flatten)]
@@ -293,7 +298,7 @@ pub(crate) struct Run {
 pub(crate) struct Runs {
     #[command(subcommand)]
     pub(crate) command: Option<RunsCommand>,
-    /// How many, the newest first
+    /// Show at most so many, the newest first
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) limit: u32,
     #[command(flatten)]
@@ -302,26 +307,26 @@ pub(crate) struct Runs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RunsCommand {
-    /// Show one run: its code, its calls in their order, its output
+    /// Show a run: its code, its calls in order, its output
     Show {
-        /// Its id, or the beginning of it
+        /// The id of the run, or the beginning of it
         id: String,
         #[command(flatten)]
         output: Output,
     },
-    /// Let a call be made again of which it is not known what came of it, once the run is resumed
+    /// Repeat a call with an unknown outcome when the run is resumed
     Repeat {
-        /// The run's id, or the beginning of it
+        /// The id of the run, or the beginning of it
         id: String,
         /// The number of the call
         call: u64,
     },
 }
 
-/// What a script is written in.
+/// The language of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Language {
-    /// TypeScript, and so JavaScript
+    /// TypeScript and JavaScript
     Typescript,
     /// Python
     Python,
@@ -337,13 +342,13 @@ pub(crate) struct Doctor {
 pub(crate) struct Login {
     /// The server's name in the configuration
     pub(crate) name: String,
-    /// Open no browser: visit the printed URL anywhere, and paste the URL that you are sent to
+    /// Print the URL instead of opening a browser; paste the URL that the login ends at
     #[arg(long)]
     pub(crate) no_browser: bool,
-    /// A right to ask for, once for each; without it, what the configuration or the server says
+    /// Request this scope; may be repeated. The default is set by the configuration or the server
     #[arg(long, value_name = "SCOPE")]
     pub(crate) scope: Vec<String>,
-    /// How many seconds you have
+    /// Wait at most so many seconds for the login
     #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) timeout: u64,
 }
@@ -358,14 +363,14 @@ pub(crate) struct Logout {
 pub(crate) struct Enable {
     /// A server of the configuration, or of the registry as NAME or NAME@VERSION
     pub(crate) name: String,
-    /// Agree without being asked to what is shown, where it is not configured
+    /// Consent without a question to what a server of the registry runs or contacts
     #[arg(long)]
     pub(crate) yes: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Disable {
-    /// The server
+    /// The server's name
     pub(crate) name: String,
 }
 
@@ -380,9 +385,9 @@ pub(crate) struct Skills {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SkillsCommand {
-    /// Show all of a skill
+    /// Show a skill with its instructions
     Show {
-        /// Its name
+        /// The name of the skill
         name: String,
         #[command(flatten)]
         output: Output,
@@ -393,7 +398,7 @@ pub(crate) enum SkillsCommand {
 pub(crate) struct Logs {
     /// The server's name in the configuration
     pub(crate) name: String,
-    /// How many lines
+    /// Show at most so many lines
     #[arg(long, short = 'n', value_name = "N", default_value_t = 100)]
     pub(crate) lines: usize,
     #[command(flatten)]
@@ -413,12 +418,12 @@ pub(crate) struct Usage {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum UsageCommand {
-    /// Forget queries: those of a tool, of a server, or all
+    /// Erase queries: those of a tool, of a server, or all
     #[command(arg_required_else_help = true)]
     Erase {
         #[command(flatten)]
         which: Which,
-        /// All of them
+        /// Erase all queries
         #[arg(long, conflicts_with_all = ["tool", "server"])]
         all: bool,
         #[command(flatten)]
@@ -428,10 +433,10 @@ pub(crate) enum UsageCommand {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Which {
-    /// Only those of this tool, by the name that its server gives it or as `server_tool`
+    /// Select the queries of this tool, by its server's name for it or as `server_tool`
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Option<String>,
-    /// Only those of this server's tools
+    /// Select the queries of this server's tools
     #[arg(long, value_name = "NAME")]
     pub(crate) server: Option<String>,
 }
@@ -444,7 +449,7 @@ pub(crate) struct Config {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Say what is wrong with the configuration, without starting any server
+    /// Check the configuration without starting a server
     Check {
         #[command(flatten)]
         output: Output,
@@ -458,11 +463,11 @@ pub(crate) struct Eval {
     /// Labelled sets, each a JSON object with `corpus` and `queries`; docs/search.md describes them
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// A strategy to measure, once for each; the others are compared with the first. Without it, all
-    /// but `regex` and `subagent`
+    /// Measure this strategy; may be repeated, and the first is the baseline. The default is all but
+    /// `regex` and `subagent`
     #[arg(long, value_name = "STRATEGY", value_parser = strategy())]
     pub(crate) strategy: Vec<StrategyName>,
-    /// Give the strategies the hints that the set has, of the kind of server wanted
+    /// Give the strategies the hints of the set about the wanted server
     #[arg(long)]
     pub(crate) hints: bool,
     #[command(flatten)]
@@ -481,9 +486,22 @@ pub(crate) struct Demo {
     pub(crate) output: Output,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Man {
+    /// Write the pages of all commands to this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) folder: Option<PathBuf>,
+}
+
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Output {
-    /// Print JSON for a program instead of text for a person
+    /// Print JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -1,4 +1,4 @@
-//! One file a command.
+//! The commands, one file each.
 
 mod approvals;
 mod approve;
@@ -13,6 +13,7 @@ mod eval;
 mod findings;
 mod grants;
 mod inspect;
+mod install;
 mod login;
 mod logout;
 mod logs;
@@ -75,13 +76,15 @@ pub(crate) async fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode, Fai
         Command::Config(arguments) => config::run(globals, &arguments, printer),
         Command::Eval(arguments) => eval::run(globals, &arguments, printer).await,
         Command::Demo(arguments) => demo::run(&arguments, printer).await,
-        // Answered before anything else is started.
+        Command::Completions(arguments) => Ok(install::completions(&arguments, printer)),
+        Command::Man(arguments) => install::man(&arguments, printer),
+        // `main` handles it before anything else is started.
         Command::SandboxWorker => Err(Failure::usage("a worker takes no other arguments")),
         Command::DemoServer { name } => demo::serve(&name),
     }
 }
 
-/// Reads the configuration, tells what is wrong with it, and starts a host for the rest.
+/// Reads the configuration, reports its problems, and starts a host.
 fn start(
     globals: &Globals,
     mode: Option<Mode>,
@@ -93,10 +96,9 @@ fn start(
     Ok((loaded, host))
 }
 
-/// [`start`] for a command that asks one question. Servers in the cache are left alone until they
-/// are called; the others are waited for, unless `names` are all known without them. A name that
-/// the cache does not have may be new: then all servers are asked. A `strategy` ranks in place of
-/// the configured one.
+/// [`start`] for a command that makes one request. Servers in the cache are connected when they are
+/// called; the others are waited for, unless all `names` are known without them. A name that is not in
+/// the cache may be new: then all servers are connected. A `strategy` replaces the configured one.
 async fn start_when_needed(
     globals: &Globals,
     names: &[String],
@@ -111,7 +113,7 @@ async fn start_when_needed(
         check_subagent(&settings)?;
     }
     if !names.is_empty() {
-        // Nothing is searched for.
+        // Nothing is searched, so that no encoder is needed.
         settings.encoder = None;
     }
     let host = Host::start(settings);
@@ -128,21 +130,21 @@ async fn start_when_needed(
     Ok((loaded, host))
 }
 
-/// Connects to all servers and waits for them, with a sign of life.
+/// Connects to all servers and waits for them, with a progress bar.
 async fn settle(host: &Host) {
     host.wake().await;
     let servers = &host.settings().servers;
     let bar = Printer::progress(servers.len() as u64, "connecting");
     // They connect at the same time, whatever the order of waiting.
     for setup in servers {
-        host.settled(setup.spec.name.as_str()).await;
+        host.servers().settled(setup.spec.name.as_str()).await;
         bar.inc(1);
     }
     bar.finish_and_clear();
 }
 
-/// Waits until all tools have a vector of the configured encoder, with a sign of life. One that gets
-/// nothing done for a while is not waited for: search works without.
+/// Waits until all tools have a vector of the configured encoder, with a progress bar. An encoder
+/// that makes no progress is not waited for: search works without it.
 async fn encode(host: &Host) {
     const STALLED: Duration = Duration::from_secs(10);
     let bar = Printer::progress(0, "encoding");
@@ -174,8 +176,8 @@ async fn meta_call(session: &Session, tool: &str, arguments: Value) -> Result<Va
     session.call(tool, arguments, CallOptions::default()).await.map_err(failed_call)
 }
 
-/// How a call is made from a shell: its progress is shown by `bar`, and Ctrl-C cancels it, so that
-/// the server hears of it and what was done until then is shown.
+/// The options of a call from a shell: `bar` shows its progress, and Ctrl-C cancels it, so that the
+/// server is notified and the output so far is shown.
 fn interruptible(bar: &ProgressBar, shown: fn(Progress) -> String) -> CallOptions {
     let (progress, mut reports) = tokio::sync::mpsc::channel::<Progress>(64);
     let bar = bar.clone();
@@ -189,7 +191,7 @@ fn interruptible(bar: &ProgressBar, shown: fn(Progress) -> String) -> CallOption
     tokio::spawn(async move {
         if tokio::signal::ctrl_c().await.is_ok() {
             interrupted.cancel();
-            // Who presses it twice does not want to wait for the servers.
+            // A second Ctrl-C does not wait for the servers.
             if tokio::signal::ctrl_c().await.is_ok() {
                 std::process::exit(i32::from(INTERRUPTED));
             }
@@ -207,17 +209,17 @@ fn failed_call(failure: CallFailure) -> Failure {
     }
 }
 
-fn no_place() -> Failure {
-    Failure::new("there is no place to keep anything on this system")
+fn no_data_folder() -> Failure {
+    Failure::new("this system has no folder for the data of toolgate")
         .hint("set TOOLGATE_HOME to a folder")
 }
 
-/// Whether a result says of itself that it is an error.
+/// Whether a result has `isError`.
 fn is_error(result: &Value) -> bool {
     result.get("isError").and_then(Value::as_bool).unwrap_or_default()
 }
 
-/// The text of a result, for a person. Control characters of a server are not for a terminal.
+/// The text of a result, without control characters that a terminal would obey.
 fn text_of(result: &Value) -> String {
     let blocks = result.get("content").and_then(Value::as_array);
     let parts: Vec<String> = blocks.into_iter().flatten().map(block_text).collect();

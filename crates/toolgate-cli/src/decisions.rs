@@ -1,4 +1,4 @@
-//! What a person decides at the shell, for the record.
+//! Writes decisions that a person makes at the shell to the audit log.
 
 use std::env;
 
@@ -6,17 +6,17 @@ use toolgate_store::{AuditRecord, Store};
 
 use crate::{failure::Failure, load};
 
-/// The most of a user's name that is written down.
+/// Longer user names are cut.
 const LONGEST_NAME: usize = 64;
 
-/// Who is at the shell, as the record calls them.
+/// The caller of the person at the shell, for audit records.
 pub(crate) fn who() -> String {
     let user = ["USER", "LOGNAME", "USERNAME"].iter().find_map(|name| env::var(name).ok());
     let user: String = user.unwrap_or_default().chars().take(LONGEST_NAME).collect();
     if user.is_empty() { "shell".to_owned() } else { format!("shell:{user}") }
 }
 
-/// Writes down a decision about a server: what of it (`kind`), and in words what was done.
+/// Records a decision about a server: its `kind`, and in words what was done.
 pub(crate) fn about_server(
     kind: &str,
     server: &str,
@@ -34,7 +34,7 @@ pub(crate) fn about_server(
     write(&store, record)
 }
 
-/// Writes down a decision.
+/// Records a decision.
 pub(crate) fn write(store: &Store, record: AuditRecord) -> Result<(), Failure> {
     let record = AuditRecord { caller: who(), ..record };
     store.audit().append(&record).map_err(|error| Failure::new(error.to_string()))

@@ -1,14 +1,14 @@
-//! Why a command could not do its work, and the way out.
+//! Why a command failed, and what to do about it.
 
 use std::{fmt, process::ExitCode};
 
 use toolgate_catalog::nearest;
 use toolgate_config::Problem;
 
-/// What programs exit with after Ctrl-C.
+/// The exit code after Ctrl-C.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// What went wrong, for a person.
+/// An error message for a person, with hints and an exit code.
 #[derive(Debug)]
 pub(crate) struct Failure {
     message: String,
@@ -17,24 +17,24 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// Something could not be done: exit code 1.
+    /// The command failed: exit code 1.
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), hints: Vec::new(), code: 1 }
     }
 
-    /// What was asked for is wrong, the arguments or the configuration: exit code 2.
+    /// The arguments or the configuration are wrong: exit code 2.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self { code: 2, ..Self::new(message) }
     }
 
-    /// The person did not want to wait: what programs exit with after Ctrl-C.
+    /// The person pressed Ctrl-C: exit code 130.
     pub(crate) fn interrupted(message: impl Into<String>) -> Self {
         Self { code: INTERRUPTED, ..Self::new(message) }
     }
 
-    /// Something that was named is not there: says what may have been meant, or else what there is.
+    /// Adds a hint for an unknown name: similar names, or all names where they are few.
     pub(crate) fn meaning<'a>(self, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
-        /// More would be a list that nobody reads.
+        /// A longer list would not be read.
         const LISTED: usize = 10;
         let known: Vec<&str> = known.into_iter().collect();
         match (nearest(name, known.iter().copied(), 3).as_slice(), known.as_slice()) {
@@ -45,7 +45,7 @@ impl Failure {
         }
     }
 
-    /// Adds a way out.
+    /// Adds a hint: what to do.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
@@ -57,7 +57,7 @@ impl Failure {
 }
 
 impl From<&Problem> for Failure {
-    /// Something in the configuration is in the way.
+    /// A problem of the configuration that stops the command.
     fn from(problem: &Problem) -> Self {
         let Problem { source, position, message, .. } = problem;
         let failure = Self::usage(format!("{source}:{position}: {message}"));

@@ -1,11 +1,11 @@
-//! Where things are kept, by the customs of the system.
+//! The folders of toolgate's data and configuration, by the conventions of the system.
 
 use std::{
     env,
     path::{Path, PathBuf},
 };
 
-/// Where the cache and the logs are: `TOOLGATE_HOME`, or the system's place for such things.
+/// The folder of caches, logs and journals: `TOOLGATE_HOME`, or the usual folder of the system.
 pub(crate) fn state() -> Option<PathBuf> {
     if let Some(home) = set("TOOLGATE_HOME") {
         return Some(home);
@@ -21,7 +21,7 @@ pub(crate) fn state() -> Option<PathBuf> {
         .map(|folder| folder.join("toolgate"))
 }
 
-/// Where a configuration is looked for, in this order.
+/// The files that are tried as configuration, in this order.
 pub(crate) fn configurations() -> Vec<PathBuf> {
     let user = if cfg!(windows) {
         set("APPDATA")

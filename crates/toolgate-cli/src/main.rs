@@ -16,12 +16,12 @@ use std::{io::IsTerminal, process::ExitCode};
 
 use crate::{cli::Cli, failure::Failure, printer::Printer};
 
-/// Says that it was memory where a worker gets no more of it.
+/// Reports it when a worker of the sandbox runs out of memory.
 #[global_allocator]
 static ALLOCATOR: toolgate_sandbox::WorkerAllocator = toolgate_sandbox::WorkerAllocator::new();
 
 fn main() -> ExitCode {
-    // Before anything else: a worker is to hold nothing that it does not need.
+    // First, so that a worker opens nothing that it does not need.
     if std::env::args_os().nth(1).is_some_and(|argument| argument == load::WORKER) {
         return toolgate_sandbox::worker_main();
     }

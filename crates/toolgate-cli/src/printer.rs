@@ -8,11 +8,11 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::failure::Failure;
 
-/// Where commands write to. A reader that has gone away ends the output, not the program with a
-/// panic.
+/// The output of commands. A closed pipe ends the output without a panic.
 pub(crate) struct Printer {
     out: anstream::AutoStream<io::Stdout>,
     err: anstream::AutoStream<io::Stderr>,
@@ -27,7 +27,7 @@ impl Printer {
     pub(crate) fn line(&mut self, text: impl Display) {
         if let Err(error) = writeln!(self.out, "{text}") {
             if error.kind() == io::ErrorKind::BrokenPipe {
-                // Whoever read us has seen enough.
+                // The reader has closed the pipe, such as `head`.
                 std::process::exit(0);
             }
             self.note(format!("error: cannot write the output: {error}"));
@@ -43,9 +43,25 @@ impl Printer {
         Ok(())
     }
 
-    /// A word to the person, beside the data.
+    /// Prints a list: as JSON, as a table, or as a note that it is empty.
+    pub(crate) fn list(
+        &mut self,
+        as_json: bool,
+        rows: &[Value],
+        empty: &str,
+        table: impl FnOnce() -> String,
+    ) -> Result<(), Failure> {
+        match rows {
+            _ if as_json => self.json(&rows)?,
+            [] => self.note(empty),
+            _ => self.line(table()),
+        }
+        Ok(())
+    }
+
+    /// A remark for the person, beside the data.
     pub(crate) fn note(&mut self, text: impl Display) {
-        // Where stderr is closed nobody wants to know.
+        // Nobody can be told that stderr is closed.
         let _ = writeln!(self.err, "{text}");
     }
 
@@ -53,7 +69,7 @@ impl Printer {
         self.note(failure);
     }
 
-    /// A sign of life for work that takes a while: shown on a terminal only, and gone when done.
+    /// A progress bar, on a terminal only; it disappears when the work is done.
     pub(crate) fn progress(total: u64, what: &'static str) -> ProgressBar {
         if !io::stderr().is_terminal() {
             return ProgressBar::hidden();

@@ -4,14 +4,14 @@ pub(crate) use toolgate_catalog::grouped;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 
-/// How a column stands.
+/// A column with its heading; numbers are aligned right.
 #[derive(Clone, Copy)]
 pub(crate) enum Column {
     Text(&'static str),
     Number(&'static str),
 }
 
-/// A table without lines: headings, rows, and as wide as the terminal at most.
+/// A table without borders, at most as wide as the terminal.
 pub(crate) fn table(columns: &[Column], rows: Vec<Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);

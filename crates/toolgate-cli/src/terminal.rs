@@ -8,7 +8,10 @@ use std::{
 use futures::{FutureExt, future::BoxFuture};
 use indicatif::ProgressBar;
 use parking_lot::Mutex;
-use toolgate_broker::{Asker, Caller, Extent, Inquiry, Lasts, PersonAnswer, SessionContext};
+use toolgate_broker::{
+    ApprovalPrompt, ApprovalRequest, Caller, GrantDuration, GrantExtent, PersonAnswer,
+    SessionContext,
+};
 use toolgate_policy::{ArgumentConditions, definitions::shown};
 
 /// A session of the person at this shell, who is asked where stdin and stderr are a terminal. `bar` is
@@ -16,7 +19,7 @@ use toolgate_policy::{ArgumentConditions, definitions::shown};
 pub(crate) fn session(bar: &ProgressBar) -> SessionContext {
     let context = SessionContext::new(Caller::person());
     if io::stdin().is_terminal() && io::stderr().is_terminal() {
-        context.with_asker(Arc::new(Terminal { bar: bar.clone(), turn: Arc::default() }))
+        context.with_prompt(Arc::new(Terminal { bar: bar.clone(), turn: Arc::default() }))
     } else {
         context
     }
@@ -31,20 +34,20 @@ struct Terminal {
 
 /// What was typed about how long a yes holds.
 enum Typed {
-    Yes(Lasts),
+    Yes(GrantDuration),
     No,
     Unclear,
 }
 
-impl Asker for Terminal {
-    fn ask<'a>(&'a self, inquiry: &'a Inquiry) -> BoxFuture<'a, Option<PersonAnswer>> {
-        let (inquiry, turn) = (inquiry.clone(), Arc::clone(&self.turn));
+impl ApprovalPrompt for Terminal {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Option<PersonAnswer>> {
+        let (request, turn) = (request.clone(), Arc::clone(&self.turn));
         async move {
             self.bar.finish_and_clear();
             let asked = tokio::task::spawn_blocking(move || {
                 let _turn = turn.lock();
                 // Stderr is not kept: whoever is interrupted meanwhile says so there.
-                ask(&inquiry, &mut io::stdin().lock(), &mut io::stderr())
+                ask(&request, &mut io::stdin().lock(), &mut io::stderr())
             });
             asked.await.ok()?.ok()
         }
@@ -54,19 +57,19 @@ impl Asker for Terminal {
 
 /// Asks until there is an answer. The end of what is typed is a no.
 fn ask(
-    inquiry: &Inquiry,
+    request: &ApprovalRequest,
     typed: &mut dyn BufRead,
     screen: &mut dyn Write,
 ) -> io::Result<PersonAnswer> {
-    let run = if inquiry.run.is_some() { ", [r]un" } else { "" };
-    let who = shown(&inquiry.identity, 128);
-    writeln!(screen, "{inquiry}")?;
+    let run = if request.run.is_some() { ", [r]un" } else { "" };
+    let who = shown(&request.identity, 128);
+    writeln!(screen, "{request}")?;
     let lasts = loop {
         let question = format!("Allow [o]nce{run}, [s]ession, [a]lways (for {who}), or [N]o? ");
         let Some(line) = line(&question, typed, screen)? else { return Ok(PersonAnswer::Deny) };
-        match duration(inquiry, &line) {
+        match duration(request, &line) {
             Typed::No => return Ok(PersonAnswer::Deny),
-            Typed::Yes(Lasts::Once) => return Ok(PersonAnswer::ONCE),
+            Typed::Yes(GrantDuration::Once) => return Ok(PersonAnswer::ONCE),
             Typed::Yes(lasts) => break lasts,
             Typed::Unclear => {}
         }
@@ -75,7 +78,7 @@ fn ask(
         let question = "With [T]hese arguments, [a]ny, or only where (such as path=src/*)? ";
         let Some(line) = line(question, typed, screen)? else { return Ok(PersonAnswer::Deny) };
         match extent(&line) {
-            Ok(extent) if inquiry.is_meant_by(&extent) != Some(false) => {
+            Ok(extent) if request.is_covered_by(&extent) != Some(false) => {
                 return Ok(PersonAnswer::Allow { lasts, extent });
             }
             Ok(_) => writeln!(screen, "the call does not fulfil this itself")?,
@@ -98,24 +101,24 @@ fn line(
 }
 
 /// For how long it is allowed, or that it is not; nothing typed is a no.
-fn duration(inquiry: &Inquiry, line: &str) -> Typed {
+fn duration(request: &ApprovalRequest, line: &str) -> Typed {
     match line.trim().to_ascii_lowercase().as_str() {
-        "o" | "once" | "y" | "yes" => Typed::Yes(Lasts::Once),
-        "r" | "run" if inquiry.run.is_some() => Typed::Yes(Lasts::Run),
-        "s" | "session" => Typed::Yes(Lasts::Session),
-        "a" | "always" => Typed::Yes(Lasts::Always),
+        "o" | "once" | "y" | "yes" => Typed::Yes(GrantDuration::Once),
+        "r" | "run" if request.run.is_some() => Typed::Yes(GrantDuration::Run),
+        "s" | "session" => Typed::Yes(GrantDuration::Session),
+        "a" | "always" => Typed::Yes(GrantDuration::Always),
         "" | "n" | "no" => Typed::No,
         _ => Typed::Unclear,
     }
 }
 
 /// With which arguments; nothing typed means these.
-fn extent(line: &str) -> Result<Extent, String> {
+fn extent(line: &str) -> Result<GrantExtent, String> {
     match line.trim() {
-        "" | "t" | "T" | "these" => Ok(Extent::These),
-        "a" | "A" | "any" => Ok(Extent::Any),
+        "" | "t" | "T" | "these" => Ok(GrantExtent::These),
+        "a" | "A" | "any" => Ok(GrantExtent::Any),
         conditions => ArgumentConditions::from_line(conditions)
-            .map(Extent::Where)
+            .map(GrantExtent::Where)
             .map_err(|error| error.to_string()),
     }
 }

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use toolgate_policy::{
-    Claims, Findings, FlowMode, Hint, Label, LabelSet, MAX_RULES, Mode, NewTools, PolicySettings,
-    RuleTarget, Verdict,
+    Claims, FindingsMode, FlowMode, Hint, Label, LabelSet, MAX_RULES, Mode, NewTools,
+    PolicySettings, RuleTarget, Verdict,
 };
 
 use crate::ProblemSeverity;
@@ -19,7 +19,7 @@ choices! {
     Claims: "all" => All, "trusted" => Trusted;
     FlowMode: "content" => Content, "labels" => Labels, "off" => Off;
     NewTools: "allow" => Allow, "hold" => Hold;
-    Findings: "warn" => Warn, "hold" => Hold;
+    FindingsMode: "warn" => Warn, "hold" => Hold;
     Label: "private" => Private, "untrusted" => Untrusted, "egress" => Egress;
     Hint: "readOnlyHint" => ReadOnlyHint, "destructiveHint" => DestructiveHint,
         "idempotentHint" => IdempotentHint, "openWorldHint" => OpenWorldHint;
@@ -49,7 +49,7 @@ section! {
         /// What becomes of tools in whose definition something is suspicious: hidden characters, instructions
         /// aimed at the model, a name that can be taken for another server's. With `hold` they are held back
         /// until somebody approves them. Unless set, `warn`.
-        "findings" => |_| Findings::schema();
+        "findings" => |_| FindingsMode::schema();
         /// Whose claims count that a tool is harmless: those of `all` servers or of `trusted` ones.
         /// Unless set, `all`.
         "claims" => |_| Claims::schema();
@@ -101,7 +101,7 @@ pub(crate) fn read(
     read_word(&mut scope, "default", &mut policy.mode, Mode::Deny);
     read_word(&mut scope, "claims", &mut policy.claims, Claims::Trusted);
     read_word(&mut scope, "flow", &mut policy.flow, FlowMode::Labels);
-    read_word(&mut scope, "findings", &mut policy.findings, Findings::Hold);
+    read_word(&mut scope, "findings", &mut policy.findings, FindingsMode::Hold);
     read_word(&mut scope, "newTools", &mut policy.new_tools, NewTools::Hold);
     policy
 }
@@ -152,7 +152,7 @@ mod tests {
         agree::<Claims>();
         agree::<FlowMode>();
         agree::<NewTools>();
-        agree::<Findings>();
+        agree::<FindingsMode>();
         agree::<Label>();
         agree::<Hint>();
         assert_eq!(Label::CHOICES.len(), Label::ALL.len());

@@ -2,113 +2,90 @@
 
 use serde_json::{Value, json};
 
-use crate::error::Failure;
+use crate::error::{DemoError, invalid_argument};
+use crate::evaluate;
 use crate::field::{Kind, Object, read_arguments};
 use crate::moment::Moment;
-use crate::store::{Read, Store};
-use crate::table::{Rule, Table};
-use crate::tool::{Action, Shape, Tool};
+use crate::store::Store;
+use crate::table::Table;
+use crate::tool::{Action, Tool};
 
-/// A comment thread or a list of watchers ends somewhere.
+/// The most items of a list of a row, such as a comment thread.
 const MAX_APPENDED: usize = 500;
 
 /// Checks the arguments and does what the tool does.
-pub(crate) fn run(
-    tool: &Tool,
-    tables: &[Table],
-    store: &mut Store,
-    arguments: Value,
-) -> Result<Value, Failure> {
-    let arguments = read_arguments(&tool.inputs, arguments)?;
-    let table = tables.iter().find(|table| Some(table.name) == tool.action.table());
-    let id_name = tool.inputs.first().map_or("id", |input| input.name);
-    let id = arguments.get(id_name).unwrap_or(&Value::Null);
-    match (&tool.action, table) {
-        (Action::Report(report), _) => Ok(report(store, &arguments)),
-        (Action::Compute(compute), _) => compute(store, &arguments),
-        (Action::Change(change), _) => change(store, &arguments),
-        (Action::List(name, shape), Some(table)) => {
-            list(table, store.rows(name), &arguments, *shape)
+pub(crate) fn run(tool: &Tool, store: &mut Store, arguments: Value) -> Result<Value, DemoError> {
+    let arguments = read_arguments(&tool.input, arguments)?;
+    let id_name = tool.input.first().map_or("id", |input| &input.name);
+    let id = arguments.get(id_name).cloned().unwrap_or_default();
+    match &tool.action {
+        Action::Compute { r#do } | Action::Change { r#do } => evaluate::run(r#do, store, arguments),
+        Action::List { table, page } => {
+            let (rows, total) = select(store, table, &arguments)?;
+            Ok(match page {
+                None => rows.into(),
+                Some(name) => json!({ name: rows, "total": total }),
+            })
         }
-        (Action::Get(name), _) => store.find(name, id).cloned().map(Value::from),
-        (Action::Create(name, presets), _) => {
-            store.insert(name, &with_presets(arguments, presets)).map(Value::from)
+        Action::Get { table } => Ok(store.find(table, &id)?.clone().into()),
+        Action::Create { table, set } => {
+            let values = arguments.into_iter().chain(set.clone()).collect();
+            Ok(store.insert(table, &values)?.into())
         }
-        (Action::Update(name, presets) | Action::Destroy(name, presets), Some(table)) => {
-            // The table's own identifier stays; the argument may have another name.
-            let row = store.find_mut(name, id)?;
-            for (key, value) in with_presets(arguments.clone(), presets) {
-                if key != id_name && key != table.id() && table.column(&key).is_some() {
-                    row.insert(key, value);
-                }
+        Action::Update { table, set } | Action::Destroy { table, set } => {
+            let values = arguments.into_iter().filter(|(name, _)| name != id_name);
+            store.update(table, &id, values.chain(set.clone()).collect())
+        }
+        Action::Append { table, column } => {
+            let now = store.tick();
+            let item = store.table(table).map(|it| item_of(it, column, &arguments, id_name, now));
+            let items = store.find(table, &id)?.get(column).and_then(Value::as_array);
+            let mut items = items.cloned().unwrap_or_default();
+            if items.len() >= MAX_APPENDED {
+                return Err(DemoError::Refused(format!("There is no room for more {column}")));
             }
-            Ok(row.clone().into())
+            items.extend(item);
+            store.update(table, &id, Object::from_iter([(column.clone(), items.into())]))
         }
-        (Action::Append(name, column), Some(table)) => {
-            let item = item_of(table, column, &arguments, id_name, store.tick());
-            let row = store.find_mut(name, id)?;
-            append(row, column, item)?;
-            Ok(row.clone().into())
+        Action::Delete { table } => {
+            store.remove(table, &id)?;
+            Ok(json!({ "deleted": true, "id": id }))
         }
-        (Action::Delete(name), Some(table)) => {
-            let row = store.remove(name, id)?;
-            Ok(json!({ "deleted": true, "id": row.get(table.id()) }))
-        }
-        // A test sees to it that every tool's table exists.
-        (_, None) => Err(Failure::Refused("This tool has no data".into())),
     }
 }
 
-/// The rows that match, as a list tool gives them.
-pub(crate) fn list(
-    table: &Table,
-    rows: &[Object],
-    arguments: &Object,
-    shape: Shape,
-) -> Result<Value, Failure> {
-    let mut matching = Vec::new();
-    check_since(table, rows, arguments)?;
-    let mut total = 0_u32;
-    let skipped = usize::try_from(arguments.integer("offset")).unwrap_or(0);
-    let taken = arguments
-        .get("limit")
-        .map_or(usize::MAX, |_| usize::try_from(arguments.integer("limit")).unwrap_or(usize::MAX));
-    for row in rows.iter().filter(|row| table.matches(row, arguments)) {
-        total += 1;
-        if total as usize > skipped && matching.len() < taken {
-            matching.push(Value::from(row.clone()));
-        }
-    }
-    Ok(match shape {
-        Shape::Bare => matching.into(),
-        Shape::Page(name) => json!({ name: matching, "total": total }),
-    })
+/// The rows of a table that match, after paging, and how many match before it.
+pub(crate) fn select(
+    store: &Store,
+    name: &str,
+    filter: &Object,
+) -> Result<(Vec<Value>, usize), DemoError> {
+    let Some(table) = store.table(name) else { return Ok((Vec::new(), 0)) };
+    check_since(table, store.rows(name), filter)?;
+    let count = |name: &str| {
+        filter.get(name).and_then(Value::as_u64).and_then(|count| usize::try_from(count).ok())
+    };
+    let rows = store.rows(name).iter().filter(|row| table.matches(row, filter));
+    let total = rows.clone().count();
+    let rows = rows.skip(count("offset").unwrap_or(0)).take(count("limit").unwrap_or(usize::MAX));
+    Ok((rows.cloned().map(Value::from).collect(), total))
 }
 
-/// The demo stands still, and a caller's clock does not: an empty list would be a riddle.
-fn check_since(table: &Table, rows: &[Object], arguments: &Object) -> Result<(), Failure> {
-    let Some(column) = table.time else { return Ok(()) };
-    let moments = rows.iter().filter_map(|row| Moment::parse(row.text(column)));
-    let Some(newest) = moments.max() else { return Ok(()) };
-    for (name, value) in arguments {
+/// Refuses a time after the newest row. The demo's clock stands still and a caller's does not, so
+/// that a caller who computes times would wonder at an empty list.
+fn check_since(table: &Table, rows: &[Object], filter: &Object) -> Result<(), DemoError> {
+    let Some(newest) = rows.iter().filter_map(|row| table.time_of(row)).max() else {
+        return Ok(());
+    };
+    for (name, value) in filter {
         let wanted = value.as_str().and_then(Moment::parse_since);
-        if table.rule(name) == Some(Rule::Since) && wanted > Some(newest) {
+        if table.is_since(name) && wanted > Some(newest) {
             let problem = format!(
                 "is after the newest {}, which is of {newest}; give a duration such as 6h instead",
                 table.singular
             );
-            return Err(Failure::argument(name, problem));
+            return Err(invalid_argument(name, &problem));
         }
-    }
-    Ok(())
-}
-
-/// Adds an item to a list of a row.
-pub(crate) fn append(row: &mut Object, column: &str, item: Value) -> Result<(), Failure> {
-    let items = row.entry(column).or_insert_with(|| json!([]));
-    match items.as_array_mut() {
-        Some(items) if items.len() < MAX_APPENDED => items.push(item),
-        _ => return Err(Failure::Refused(format!("There is no room for more {column}"))),
     }
     Ok(())
 }
@@ -117,7 +94,7 @@ pub(crate) fn append(row: &mut Object, column: &str, item: Value) -> Result<(), 
 fn item_of(table: &Table, column: &str, arguments: &Object, id: &str, now: Moment) -> Value {
     let mut rest = arguments.iter().filter(|(name, _)| *name != id);
     match table.column(column).map(|column| &column.kind) {
-        Some(Kind::List(kind)) if let Kind::Object(fields) = &**kind => {
+        Some(Kind::List { of }) if let Kind::Object { fields } = &**of => {
             let known = |name: &str| fields.iter().any(|field| field.name == name);
             let mut item: Object = rest
                 .filter(|(name, _)| known(name))
@@ -130,13 +107,4 @@ fn item_of(table: &Table, column: &str, arguments: &Object, id: &str, now: Momen
         }
         _ => rest.next().map(|(_, value)| value.clone()).unwrap_or_default(),
     }
-}
-
-fn with_presets(mut values: Object, presets: &[(&str, &str)]) -> Object {
-    for (name, value) in presets {
-        // Presets are written as text; the two words that are no text are the booleans.
-        let value = value.parse::<bool>().map_or_else(|_| json!(value), |flag| json!(flag));
-        values.insert((*name).to_owned(), value);
-    }
-    values
 }

@@ -5,61 +5,40 @@
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DemoError {
-    /// There is no demo server of this name; the others can be served.
+    /// There is no demo server of this name.
     #[error("there is no demo server `{name}`; there are {known}")]
     UnknownServer {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
         /// The names that exist, with commas.
         known: String,
     },
-    /// The server has no tool of this name; its other tools can be called.
+    /// The server has no tool of this name.
     #[error("the demo server `{server}` has no tool `{tool}`")]
     UnknownTool {
         /// The server.
-        server: &'static str,
-        /// The tool that was asked for.
+        server: String,
+        /// The requested tool.
         tool: String,
     },
-    /// The tool refused the call. Over the protocol this is a result with `isError`.
-    #[error(transparent)]
-    Failed(#[from] Failure),
+    /// The tool refused the call. The message is written for the model that made it; over the
+    /// protocol it is a result with `isError`.
+    #[error("{0}")]
+    Refused(String),
+    /// The file of a server does not describe one. A test reads all files.
+    #[error("the file of the demo server `{server}` is broken: {reason}")]
+    BrokenFile {
+        /// The server.
+        server: &'static str,
+        /// What is wrong with its file.
+        reason: String,
+    },
     /// The client's end of a pipe failed; the loop has ended.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
 
-/// Why a tool refused a call. The message is written for the model that made it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Failure {
-    /// The arguments do not fit the tool's schema.
-    #[error("Invalid argument `{argument}`: {problem}")]
-    Argument {
-        /// Which one, as a path.
-        argument: String,
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// The arguments name something that does not exist.
-    #[error("No {what} with id `{id}`")]
-    NotFound {
-        /// The kind of thing.
-        what: &'static str,
-        /// The identifier that was asked for.
-        id: String,
-    },
-    /// The arguments fit, but what they ask for is not possible now.
-    #[error("{0}")]
-    Refused(String),
-}
-
-impl Failure {
-    pub(crate) fn argument(argument: impl Into<String>, problem: impl Into<String>) -> Self {
-        Self::Argument { argument: argument.into(), problem: problem.into() }
-    }
-
-    pub(crate) fn not_found(what: &'static str, id: impl Into<String>) -> Self {
-        Self::NotFound { what, id: id.into() }
-    }
+/// Says that an argument does not fit the tool's schema.
+pub(crate) fn invalid_argument(path: &str, problem: &str) -> DemoError {
+    DemoError::Refused(format!("Invalid argument `{path}`: {problem}"))
 }

@@ -1,10 +1,12 @@
 //! The built-in demo: ten small MCP servers with invented data.
 //!
 //! They need no network, no installation and no clock: data is made from fixed seeds around a
-//! fixed [present](NOW), and every run gives the same answers. State lives in memory and ends with
-//! the server. The definitions are as varied as those in the wild: names in several styles,
-//! near-duplicates, nested parameters, some with output schemas and annotations and some without,
-//! so that what toolgate makes of them is what it makes of real ones.
+//! fixed [present](NOW), and every run gives the same results. State lives in memory and ends with
+//! the server. The definitions are as varied as those of real servers: names in several styles,
+//! near-duplicates, nested parameters, some with output schemas and annotations and some without.
+//!
+//! A server is a file in `servers/`: its tables with their first rows, and its tools. Most tools
+//! list, get or change rows of a table. The others have formulas, see `formula.rs`.
 //!
 //! [`servers`] lists them. [`serve`] is a whole server over a pair of streams, in a synchronous
 //! loop. [`call`] and [`Instance`] are the same tools without a protocol.
@@ -23,14 +25,13 @@
 
 mod action;
 mod error;
+mod evaluate;
 mod field;
+mod formula;
 mod generator;
-mod instance;
-mod line;
 mod moment;
 mod protocol;
-mod servers;
-mod spec;
+mod server;
 mod store;
 mod table;
 mod tool;
@@ -40,8 +41,7 @@ pub const TICKETS_SCRIPT: &str = include_str!("../scripts/tickets.ts");
 /// A script for these servers: who spent more than their travel budget, in Python.
 pub const BUDGET_SCRIPT: &str = include_str!("../scripts/budget.py");
 
-pub use error::{DemoError, Failure};
-pub use instance::{Instance, call};
+pub use error::DemoError;
 pub use moment::NOW;
 pub use protocol::serve;
-pub use spec::{DemoServer, Era, definitions, servers};
+pub use server::{DemoServer, Instance, call, definitions, servers};

@@ -2,11 +2,13 @@
 
 use std::fmt;
 
+use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, Utc};
+
 /// The time at which the whole demo takes place. Data is from before it; what a client creates
 /// is dated just after it.
 pub const NOW: &str = "2026-10-15T09:30:00Z";
 
-/// [`NOW`] as seconds; a test keeps the two together.
+/// [`NOW`] as seconds; a test compares the two.
 const NOW_SECONDS: i64 = 1_792_056_600;
 const DAY: i64 = 86_400;
 
@@ -20,6 +22,16 @@ impl Moment {
         Self(NOW_SECONDS)
     }
 
+    /// The time so many seconds after 1970.
+    pub(crate) const fn from_seconds(seconds: i64) -> Self {
+        Self(seconds)
+    }
+
+    /// The reverse of [`from_seconds`](Self::from_seconds).
+    pub(crate) const fn seconds(self) -> i64 {
+        self.0
+    }
+
     /// This many seconds later, or earlier where negative.
     pub(crate) const fn plus(self, seconds: i64) -> Self {
         Self(self.0.saturating_add(seconds))
@@ -30,59 +42,29 @@ impl Moment {
         self.plus(days.saturating_mul(DAY))
     }
 
-    /// Whole seconds from `earlier` until this.
-    pub(crate) const fn seconds_since(self, earlier: Self) -> i64 {
-        self.0 - earlier.0
-    }
-
     /// The date alone, as `YYYY-MM-DD`.
     pub(crate) fn date(self) -> String {
-        let (year, month, day) = civil(self.0.div_euclid(DAY));
-        format!("{year:04}-{month:02}-{day:02}")
+        self.formatted("%Y-%m-%d")
+    }
+
+    fn formatted(self, format: &str) -> String {
+        let time: DateTime<Utc> = DateTime::from_timestamp(self.0, 0).unwrap_or_default();
+        time.format(format).to_string()
     }
 
     /// Reads a date, or a date and time with `Z` or an offset, as programs write them.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        let bytes = text.as_bytes();
-        let year = digits(bytes, 0, 4)?;
-        let month = digits(bytes, 5, 2)?;
-        let day = digits(bytes, 8, 2)?;
-        let separated = bytes.get(4) == Some(&b'-') && bytes.get(7) == Some(&b'-');
-        if !separated || year < 1970 || !(1..=12).contains(&month) {
-            return None;
-        }
-        let days = days_from_civil(year, month, day);
-        if civil(days) != (year, month, day) {
-            return None;
-        }
-        let Some(time) = bytes.get(10..).filter(|rest| !rest.is_empty()) else {
-            return Some(Self(days * DAY));
-        };
-        let (hour, minute, second) =
-            (digits(time, 1, 2)?, digits(time, 4, 2)?, digits(time, 7, 2)?);
-        let separated = matches!(time[0], b'T' | b't' | b' ') && time[3] == b':' && time[6] == b':';
-        if !separated || hour > 23 || minute > 59 || second > 59 {
-            return None;
-        }
-        let fraction = time[9..].first().is_some_and(|byte| *byte == b'.');
-        let digits_of_fraction = if fraction {
-            time[10..].iter().take_while(|byte| byte.is_ascii_digit()).count()
+        let seconds = if text.len() == 10 {
+            let date = NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?;
+            date.and_time(NaiveTime::MIN).and_utc().timestamp()
+        } else if let Ok(time) = DateTime::parse_from_rfc3339(text) {
+            time.timestamp()
         } else {
-            0
+            let format =
+                if text.contains('T') { "%Y-%m-%dT%H:%M:%S%.f" } else { "%Y-%m-%d %H:%M:%S%.f" };
+            NaiveDateTime::parse_from_str(text, format).ok()?.and_utc().timestamp()
         };
-        if fraction && digits_of_fraction == 0 {
-            return None;
-        }
-        let zone = &time[9 + usize::from(fraction) + digits_of_fraction..];
-        let offset = match zone {
-            b"" | b"Z" | b"z" => 0,
-            [sign @ (b'+' | b'-'), _, _, b':', _, _] => {
-                let seconds = digits(zone, 1, 2)? * 3_600 + digits(zone, 4, 2)? * 60;
-                if *sign == b'+' { seconds } else { -seconds }
-            }
-            _ => return None,
-        };
-        Some(Self(days * DAY + hour * 3_600 + minute * 60 + second - offset))
+        (seconds >= 0).then_some(Self(seconds))
     }
 
     /// Reads a moment, or a duration back from the demo's present: `90m`, `6h`, `2d`.
@@ -94,9 +76,7 @@ impl Moment {
 /// Prints as `2026-10-15T09:30:00Z`.
 impl fmt::Display for Moment {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let second = self.0.rem_euclid(DAY);
-        let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
-        write!(formatter, "{}T{hour:02}:{minute:02}:{second:02}Z", self.date())
+        formatter.write_str(&self.formatted("%Y-%m-%dT%H:%M:%SZ"))
     }
 }
 
@@ -113,37 +93,6 @@ pub(crate) fn parse_duration(text: &str) -> Option<i64> {
     let count: u32 = text[..text.len() - 1].parse().ok()?;
     // A century is more than any demo data goes back, and keeps the year in four digits.
     (count <= 36_500).then(|| i64::from(count).saturating_mul(unit).min(36_500 * DAY))
-}
-
-fn digits(bytes: &[u8], start: usize, count: usize) -> Option<i64> {
-    bytes.get(start..start + count)?.iter().try_fold(0, |number, byte| {
-        byte.is_ascii_digit().then(|| number * 10 + i64::from(byte - b'0'))
-    })
-}
-
-/// Days from 1970-01-01, with years that start in March so that the leap day comes last.
-fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
-    year * 365 + leap_days + (month * 153 + 2) / 5 + day - 1 - 719_468
-}
-
-fn civil(days: i64) -> (i64, i64, i64) {
-    // An estimate of the March-based year that is at most one too high, then corrected.
-    let shifted = days + 719_468;
-    let mut year = (shifted * 400).div_euclid(146_097);
-    let start =
-        |year: i64| year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
-    while start(year) > shifted {
-        year -= 1;
-    }
-    while start(year + 1) <= shifted {
-        year += 1;
-    }
-    let day_of_year = shifted - start(year);
-    let month = (day_of_year * 5 + 2) / 153;
-    let day = day_of_year - (month * 153 + 2) / 5 + 1;
-    if month < 10 { (year, month + 3, day) } else { (year + 1, month - 9, day) }
 }
 
 #[cfg(test)]

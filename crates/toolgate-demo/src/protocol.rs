@@ -1,20 +1,18 @@
-//! MCP over lines of JSON, without a runtime: read a line, answer it, until the input ends.
+//! MCP over lines of JSON, without a runtime: read a request, write its response, until the input ends.
 
-use std::io::{BufRead, ErrorKind, Write};
+use std::io::{self, BufRead, ErrorKind, Read, Write};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::error::DemoError;
-use crate::instance::Instance;
-use crate::line::{Line, read_line};
 use crate::moment::NOW;
-use crate::spec::Era;
+use crate::server::Instance;
 use crate::tool::structured;
 
 /// The revisions that begin with `initialize`, oldest first.
 const HANDSHAKE_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
-/// The revision in which every request speaks for itself.
+/// The revision without a handshake.
 const DISCOVER_VERSION: &str = "2026-07-28";
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -24,26 +22,38 @@ const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
 const UNSUPPORTED_PROTOCOL_VERSION: i64 = -32022;
 
+/// More than any request of a client of the demo.
+const MAX_LINE_BYTES: u64 = 1024 * 1024;
+
 /// Serves a demo server over newline-delimited JSON-RPC until the input ends.
 ///
-/// Lines that are no requests (notifications, answers, bad JSON, lines over a mebibyte) get no
-/// answer. A client that stops listening ends the loop as the end of the input does.
+/// Lines that are not requests (notifications, responses, bad JSON, lines over a mebibyte) get no
+/// response. A client that stops listening ends the loop as the end of the input does.
 pub fn serve(name: &str, mut input: impl BufRead, mut output: impl Write) -> Result<(), DemoError> {
     let mut instance = Instance::open(name)?;
-    loop {
-        let line = match read_line(&mut input)? {
-            Line::Text(line) => line,
-            Line::TooLong => continue,
-            Line::End => return Ok(()),
-        };
+    while let Some(line) = read_line(&mut input)? {
         let Ok(request) = serde_json::from_slice::<Request>(&line) else { continue };
-        let Some(answer) = answer(&mut instance, request) else { continue };
-        let written = writeln!(output, "{answer}").and_then(|()| output.flush());
+        let Some(response) = respond_to(&mut instance, request) else { continue };
+        let written = writeln!(output, "{response}").and_then(|()| output.flush());
         match written {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
             written => written?,
         }
     }
+    Ok(())
+}
+
+/// Reads the next line. One that is too long is read past and comes back empty.
+fn read_line(input: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    if input.take(MAX_LINE_BYTES).read_until(b'\n', &mut line)? == 0 {
+        return Ok(None);
+    }
+    if line.len() as u64 == MAX_LINE_BYTES && !line.ends_with(b"\n") {
+        line.clear();
+        input.skip_until(b'\n')?;
+    }
+    Ok(Some(line))
 }
 
 #[derive(Deserialize)]
@@ -55,31 +65,31 @@ struct Request {
 }
 
 /// A JSON-RPC error.
-struct Refusal {
+struct ErrorResponse {
     code: i64,
     message: String,
     data: Option<Value>,
 }
 
-/// Which generation a request is of.
+/// The protocol era of a request.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Generation {
-    Session,
-    SelfContained,
+enum RequestEra {
+    Legacy,
+    Modern,
 }
 
-impl Refusal {
+impl ErrorResponse {
     fn new(code: i64, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: None }
     }
 }
 
-fn answer(instance: &mut Instance, request: Request) -> Option<Value> {
+fn respond_to(instance: &mut Instance, request: Request) -> Option<Value> {
     let id = request.id.filter(|id| id.is_string() || id.is_number())?;
     let method = request.method?;
-    Some(match respond(instance, &method, request.params) {
+    Some(match result_of(instance, &method, request.params) {
         Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
-        Err(Refusal { code, message, data }) => {
+        Err(ErrorResponse { code, message, data }) => {
             let mut error = json!({ "code": code, "message": message });
             if let Some(data) = data {
                 error["data"] = data;
@@ -89,22 +99,22 @@ fn answer(instance: &mut Instance, request: Request) -> Option<Value> {
     })
 }
 
-fn respond(instance: &mut Instance, method: &str, params: Value) -> Result<Value, Refusal> {
-    let era = instance.spec.era;
-    let unknown = || Refusal::new(METHOD_NOT_FOUND, "Method not found");
-    let generation = match method {
-        "initialize" => Generation::Session,
-        "server/discover" if era == Era::Handshake => return Err(unknown()),
-        _ => generation(era, method, &params)?,
+fn result_of(instance: &mut Instance, method: &str, params: Value) -> Result<Value, ErrorResponse> {
+    let modern = instance.file.modern;
+    let unknown = || ErrorResponse::new(METHOD_NOT_FOUND, "Method not found");
+    let era = match method {
+        "initialize" => RequestEra::Legacy,
+        "server/discover" if !modern => return Err(unknown()),
+        _ => era_of(modern, method, &params)?,
     };
     let mut result = match method {
         "initialize" => initialize(instance, &params),
         "server/discover" => discover(instance),
         // There is nothing to keep alive where there is no session.
-        "ping" if generation == Generation::Session => json!({}),
+        "ping" if era == RequestEra::Legacy => json!({}),
         "tools/list" => {
-            let mut list = json!({ "tools": instance.spec.definitions() });
-            if generation == Generation::SelfContained {
+            let mut list = json!({ "tools": instance.definitions() });
+            if era == RequestEra::Modern {
                 list["ttlMs"] = json!(3_600_000);
                 list["cacheScope"] = json!("public");
             }
@@ -113,29 +123,29 @@ fn respond(instance: &mut Instance, method: &str, params: Value) -> Result<Value
         "tools/call" => call(instance, params)?,
         _ => return Err(unknown()),
     };
-    if generation == Generation::SelfContained {
+    if era == RequestEra::Modern {
         result["resultType"] = json!("complete");
     }
     Ok(result)
 }
 
-/// A request is self-contained where it names its revision, or where it can be nothing else.
-fn generation(era: Era, method: &str, params: &Value) -> Result<Generation, Refusal> {
+/// A request is modern where it names its revision, or where its method exists in that era alone.
+fn era_of(modern: bool, method: &str, params: &Value) -> Result<RequestEra, ErrorResponse> {
     let meta = &params["_meta"];
     let version = &meta[VERSION_KEY];
-    if era == Era::Handshake || (version.is_null() && method != "server/discover") {
-        return Ok(Generation::Session);
+    if !modern || (version.is_null() && method != "server/discover") {
+        return Ok(RequestEra::Legacy);
     }
     let present = [version.is_string(), meta[CAPABILITIES_KEY].is_object()];
     for (key, present) in [VERSION_KEY, CAPABILITIES_KEY].into_iter().zip(present) {
         if !present {
-            return Err(Refusal::new(INVALID_PARAMS, format!("Request _meta lacks {key}")));
+            return Err(ErrorResponse::new(INVALID_PARAMS, format!("Request _meta lacks {key}")));
         }
     }
     if *version == DISCOVER_VERSION {
-        return Ok(Generation::SelfContained);
+        return Ok(RequestEra::Modern);
     }
-    Err(Refusal {
+    Err(ErrorResponse {
         code: UNSUPPORTED_PROTOCOL_VERSION,
         message: "Unsupported protocol version".to_owned(),
         data: Some(json!({ "requested": version, "supported": supported_versions() })),
@@ -170,20 +180,20 @@ fn discover(instance: &Instance) -> Value {
 }
 
 fn server_info(instance: &Instance) -> Value {
-    json!({ "name": instance.spec.name, "version": instance.spec.version })
+    json!({ "name": instance.file.name, "version": instance.file.version })
 }
 
-/// A model reckons with today's date; the demo has its own.
+/// Models assume today's date, so that the demo has to say which date it has.
 fn instructions(instance: &Instance) -> String {
-    format!("{} Invented data; its present is {NOW}.", instance.spec.description)
+    format!("{} Invented data; its present is {NOW}.", instance.file.description)
 }
 
-fn call(instance: &mut Instance, mut params: Value) -> Result<Value, Refusal> {
+fn call(instance: &mut Instance, mut params: Value) -> Result<Value, ErrorResponse> {
     let name = params["name"].as_str().unwrap_or_default().to_owned();
     let arguments = params.get_mut("arguments").map(Value::take).unwrap_or_default();
-    let typed = match instance.spec.tool(&name) {
+    let typed = match instance.file.tool(&name) {
         Ok(tool) => tool.is_typed(),
-        Err(error) => return Err(Refusal::new(INVALID_PARAMS, error.to_string())),
+        Err(error) => return Err(ErrorResponse::new(INVALID_PARAMS, error.to_string())),
     };
     Ok(match instance.call(&name, arguments) {
         Ok(value) => {

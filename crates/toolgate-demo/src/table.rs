@@ -1,69 +1,39 @@
 //! Tables: a server's small data, and how lists of it are filtered.
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::field::{Field, Kind, Object, Presence};
+use crate::field::{Field, Kind, Object};
+use crate::generator::LogSettings;
 use crate::moment::Moment;
 
-/// A kind of thing that a server keeps.
-#[derive(Debug)]
+/// A kind of thing that a server stores.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct Table {
     /// What tools call it.
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     /// One of it, for messages.
-    pub(crate) singular: &'static str,
+    pub(crate) singular: String,
     /// Its columns; the first is the identifier.
     pub(crate) columns: Vec<Field>,
     /// What identifiers of new rows start with; a number follows.
-    pub(crate) id_prefix: &'static str,
+    #[serde(default)]
+    pub(crate) id_prefix: String,
     /// The column that `since` and `until` are about.
-    pub(crate) time: Option<&'static str>,
-    /// What is in it at the start.
-    pub(crate) source: Source,
+    pub(crate) time: Option<String>,
+    /// The first rows: cells in the order of the columns with `|` between, items of a list with
+    /// `;`, lines of a text with `//`. An empty cell of an optional column is left out of the row.
+    #[serde(default)]
+    rows: Vec<String>,
+    /// How the first rows are made instead.
+    pub(crate) generate: Option<LogSettings>,
 }
-
-/// Where a table's first rows come from.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Source {
-    /// A row a line, cells in the order of the columns with `|` between, items of a list with `;`,
-    /// lines of a text with `//`.
-    /// An empty cell of an optional column is left out of the row.
-    Lines(&'static str),
-    /// Made by a function.
-    Made(fn() -> Vec<Object>),
-}
-
-/// What an argument of a list tool does, from its name alone: tools need no code of their own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rule<'a> {
-    /// `limit`, `offset`: after filtering.
-    Paging,
-    /// `query`: every word occurs somewhere in the row.
-    Words,
-    /// `since`, `after`, `from`: not before this.
-    Since,
-    /// `until`, `before`, `to`: before this.
-    Until,
-    /// `min_price`, `minPrice`.
-    AtLeast(&'a Field),
-    /// `max_price`, `maxPrice`.
-    AtMost(&'a Field),
-    /// A column's name: equal to it, or among it where the column is a list.
-    Equals(&'a Field),
-}
-
-impl PartialEq for Field {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for Field {}
 
 impl Table {
     /// The identifier's column.
-    pub(crate) fn id(&self) -> &'static str {
-        self.columns.first().map_or("id", |column| column.name)
+    pub(crate) fn id(&self) -> &str {
+        self.columns.first().map_or("id", |column| &column.name)
     }
 
     /// The column of this name.
@@ -71,52 +41,48 @@ impl Table {
         self.columns.iter().find(|column| column.name == name)
     }
 
-    /// The rows at the start.
+    /// The rows that are written in the file.
     pub(crate) fn first_rows(&self) -> Vec<Object> {
-        match self.source {
-            Source::Made(make) => make(),
-            Source::Lines(lines) => {
-                let lines = lines.lines().filter(|line| !line.trim().is_empty());
-                lines.map(|line| self.read_line(line)).collect()
-            }
-        }
+        self.rows.iter().map(|line| self.read_line(line)).collect()
     }
 
-    /// What an argument named so means for a list of this table.
-    pub(crate) fn rule(&self, name: &str) -> Option<Rule<'_>> {
-        if let Some(column) = self.column(name) {
-            return Some(Rule::Equals(column));
-        }
-        match name {
-            "limit" | "offset" => Some(Rule::Paging),
-            "query" => Some(Rule::Words),
-            "since" | "after" | "from" => self.time.map(|_| Rule::Since),
-            "until" | "before" | "to" => self.time.map(|_| Rule::Until),
-            _ => {
-                let minimum = bounded(name, "min").and_then(|column| self.column(&column));
-                let maximum = bounded(name, "max").and_then(|column| self.column(&column));
-                minimum.map(Rule::AtLeast).or(maximum.map(Rule::AtMost))
-            }
-        }
-    }
-
-    /// Whether a row is one that these arguments ask for.
+    /// Whether a row is one that these arguments ask for. What an argument asks for comes from its
+    /// name alone, so that list tools need no formulas:
+    ///
+    /// - a column's name: equal to it, or among it where the column is a list
+    /// - `limit`, `offset`: all rows; paging comes after
+    /// - `query`: every word occurs somewhere in the row
+    /// - `since`, `from`: not before this; `until`, `to`: before this
+    /// - `min_price`, `minPrice`, `max_price`, `maxPrice`: bounds of a column
     pub(crate) fn matches(&self, row: &Object, arguments: &Object) -> bool {
-        arguments.iter().all(|(name, wanted)| match self.rule(name) {
-            None | Some(Rule::Paging) => true,
-            Some(Rule::Words) => has_words(row, wanted.as_str().unwrap_or_default()),
-            Some(Rule::Since) => self.time_of(row) >= moment_of(wanted),
-            Some(Rule::Until) => self.time_of(row) < moment_of(wanted),
-            Some(Rule::AtLeast(column)) => number_of(row.get(column.name)) >= wanted.as_f64(),
-            Some(Rule::AtMost(column)) => number_of(row.get(column.name)) <= wanted.as_f64(),
-            Some(Rule::Equals(column)) => {
-                row.get(column.name).is_some_and(|value| includes(value, wanted))
+        arguments.iter().all(|(name, wanted)| {
+            if self.column(name).is_some() {
+                return row.get(name).is_some_and(|value| includes(value, wanted));
+            }
+            let number = |bound: &str| {
+                let column = bounded(name, bound).filter(|name| self.column(name).is_some())?;
+                Some(row.get(&column).and_then(Value::as_f64))
+            };
+            match name.as_str() {
+                "query" => has_words(row, wanted.as_str().unwrap_or_default()),
+                _ if self.is_since(name) => self.time_of(row) >= moment_of(wanted),
+                "until" | "to" if self.time.is_some() => self.time_of(row) < moment_of(wanted),
+                _ => {
+                    number("min").is_none_or(|number| number >= wanted.as_f64())
+                        && number("max").is_none_or(|number| number <= wanted.as_f64())
+                }
             }
         })
     }
 
-    fn time_of(&self, row: &Object) -> Option<Moment> {
-        self.time.and_then(|column| row.get(column)).and_then(moment_of)
+    /// Whether an argument of this name is the earliest time of the rows.
+    pub(crate) fn is_since(&self, name: &str) -> bool {
+        matches!(name, "since" | "from") && self.time.is_some() && self.column(name).is_none()
+    }
+
+    /// The time that `since` and `until` are compared with.
+    pub(crate) fn time_of(&self, row: &Object) -> Option<Moment> {
+        self.time.as_ref().and_then(|column| row.get(column)).and_then(moment_of)
     }
 
     fn read_line(&self, line: &str) -> Object {
@@ -125,9 +91,9 @@ impl Table {
         for column in &self.columns {
             let cell = cells.next().unwrap_or_default();
             if !cell.is_empty() {
-                row.insert(column.name.to_owned(), read_cell(&column.kind, cell));
-            } else if column.presence == Presence::Required {
-                row.insert(column.name.to_owned(), column.kind.empty());
+                row.insert(column.name.clone(), read_cell(&column.kind, cell));
+            } else if column.is_required() {
+                row.insert(column.name.clone(), column.kind.empty());
             }
         }
         row
@@ -137,24 +103,26 @@ impl Table {
 /// A cell that does not fit its column becomes null, which the tests notice.
 fn read_cell(kind: &Kind, cell: &str) -> Value {
     match kind {
-        Kind::Integer(_) => json!(cell.parse::<i64>().ok()),
+        Kind::Integer { .. } => json!(cell.parse::<i64>().ok()),
         // Whole numbers stay whole: a client sees 8000, not 8000.0.
         Kind::Number | Kind::Amount => match cell.parse::<i64>() {
             Ok(whole) => json!(whole),
             Err(_) => json!(cell.parse::<f64>().ok()),
         },
-        Kind::Flag => json!(cell.parse::<bool>().ok()),
-        Kind::List(item) => cell.split(';').map(|part| read_cell(item, part.trim())).collect(),
+        Kind::Boolean => json!(cell.parse::<bool>().ok()),
+        Kind::List { of: item } => {
+            cell.split(';').map(|part| read_cell(item, part.trim())).collect()
+        }
         // The parts of an object are in the order of its fields, with commas.
-        Kind::Object(fields) => {
+        Kind::Object { fields } => {
             let parts = cell.split(',').map(str::trim);
             let named = fields.iter().zip(parts);
             named
-                .map(|(field, part)| (field.name.to_owned(), read_cell(&field.kind, part)))
+                .map(|(field, part)| (field.name.clone(), read_cell(&field.kind, part)))
                 .collect::<Object>()
                 .into()
         }
-        Kind::Map(item) => {
+        Kind::Map { of: item } => {
             let pairs = cell.split(',').filter_map(|pair| pair.split_once('='));
             pairs
                 .map(|(name, part)| (name.trim().to_owned(), read_cell(item, part.trim())))
@@ -162,7 +130,7 @@ fn read_cell(kind: &Kind, cell: &str) -> Value {
                 .into()
         }
         Kind::Text => json!(cell.replace(" // ", "\n")),
-        Kind::Choice(_) | Kind::Date | Kind::Moment | Kind::Since => json!(cell),
+        Kind::Choice { .. } | Kind::Date | Kind::Time | Kind::Since => json!(cell),
     }
 }
 
@@ -180,10 +148,6 @@ fn moment_of(value: &Value) -> Option<Moment> {
     value.as_str().and_then(Moment::parse_since)
 }
 
-fn number_of(value: Option<&Value>) -> Option<f64> {
-    value.and_then(Value::as_f64)
-}
-
 fn includes(value: &Value, wanted: &Value) -> bool {
     match (value, wanted) {
         (Value::Array(_), Value::Array(wanted)) => wanted.iter().all(|one| includes(value, one)),
@@ -196,7 +160,7 @@ fn includes(value: &Value, wanted: &Value) -> bool {
 }
 
 /// Whether every word of `query` occurs in some text of the row, whatever its case.
-pub(crate) fn has_words(row: &Object, query: &str) -> bool {
+fn has_words(row: &Object, query: &str) -> bool {
     let mut haystack = String::new();
     row.values().for_each(|value| gather(value, &mut haystack));
     query.to_lowercase().split_whitespace().all(|word| haystack.contains(word))
@@ -217,26 +181,25 @@ fn gather(value: &Value, into: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::field::{amount, flag, moment, text, texts};
 
     fn table() -> Table {
-        Table {
-            name: "things",
-            singular: "thing",
-            columns: vec![
-                text("id", ""),
-                amount("unitPrice", ""),
-                texts("tags", ""),
-                moment("at", ""),
-                flag("old", "").optional(),
+        serde_json::from_value(json!({
+            "name": "things",
+            "singular": "thing",
+            "columns": [
+                { "name": "id", "type": "text", "about": "" },
+                { "name": "unitPrice", "type": "amount", "about": "" },
+                { "name": "tags", "type": "list", "of": { "type": "text" }, "about": "" },
+                { "name": "at", "type": "time", "about": "" },
+                { "name": "old", "type": "boolean", "about": "", "optional": true },
             ],
-            id_prefix: "T-",
-            time: Some("at"),
-            source: Source::Lines(
-                "T-1 | 2.5 | red;blue | 2026-10-01T00:00:00Z | true
-                 T-2 | 10  |          | 2026-10-14T00:00:00Z |",
-            ),
-        }
+            "time": "at",
+            "rows": [
+                "T-1 | 2.5 | red;blue | 2026-10-01T00:00:00Z | true",
+                "T-2 | 10  |          | 2026-10-14T00:00:00Z |",
+            ],
+        }))
+        .unwrap()
     }
 
     fn ids(arguments: &Value) -> Vec<String> {
@@ -267,7 +230,6 @@ mod tests {
         assert_eq!(ids(&json!({ "query": "Red t-1" })), ["T-1"]);
         assert_eq!(ids(&json!({ "old": true })), ["T-1"]);
         assert_eq!(ids(&json!({ "limit": 1, "dry": true })).len(), 2);
-        assert_eq!(table().rule("dry"), None);
-        assert_eq!(table().rule("miné"), None);
+        assert_eq!(ids(&json!({ "miné": 1 })).len(), 2);
     }
 }

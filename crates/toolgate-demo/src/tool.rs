@@ -1,196 +1,150 @@
-//! Tools as data: what a tool takes, what it does to which table, and what a client is told.
+//! Tools: what a tool takes, what it does to which table, and its definition.
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::error::Failure;
-use crate::field::{Extra, Field, Kind, Object, object_schema};
+use crate::field::{Field, Object, object_schema};
+use crate::formula::Formula;
 use crate::store::Store;
-use crate::table::Table;
 
 /// A tool of a demo server.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
 pub(crate) struct Tool {
-    pub(crate) name: &'static str,
-    pub(crate) about: &'static str,
+    pub(crate) name: String,
+    about: String,
     /// In the order in which a script passes them.
-    pub(crate) inputs: Vec<Field>,
+    pub(crate) input: Vec<Field>,
+    #[serde(flatten)]
     pub(crate) action: Action,
-    pub(crate) output: Output,
+    /// What its results are; without it, they are text alone.
+    output: Option<Output>,
 }
 
 /// What a call does. Where a row is meant, the tool's first input is its identifier.
-#[derive(Debug, Clone)]
+#[derive(Debug, Deserialize)]
+#[serde(tag = "action", rename_all = "lowercase")]
 pub(crate) enum Action {
-    /// The rows that match the arguments, see [`Rule`](crate::table::Rule).
-    List(&'static str, Shape),
+    /// The rows that match the arguments, see [`Table::matches`](crate::table::Table::matches): an array, or an object
+    /// with the array under the name of `page` and the total before paging.
+    List { table: String, page: Option<String> },
     /// One row.
-    Get(&'static str),
-    /// A new row of the arguments and these values.
-    Create(&'static str, &'static [(&'static str, &'static str)]),
-    /// A row with the arguments and these values put in.
-    Update(&'static str, &'static [(&'static str, &'static str)]),
+    Get { table: String },
+    /// A new row of the arguments and the values of `set`.
+    Create {
+        table: String,
+        #[serde(default)]
+        set: Object,
+    },
+    /// A row with the arguments and the values of `set` put in.
+    Update {
+        table: String,
+        #[serde(default)]
+        set: Object,
+    },
     /// The same, for what cannot be taken back.
-    Destroy(&'static str, &'static [(&'static str, &'static str)]),
-    /// A row with the arguments added to this column, a list.
-    Append(&'static str, &'static str),
+    Destroy {
+        table: String,
+        #[serde(default)]
+        set: Object,
+    },
+    /// A row with the arguments added to a column that is a list.
+    Append { table: String, column: String },
     /// A row is removed.
-    Delete(&'static str),
-    /// Anything that changes nothing and always succeeds.
-    Report(fn(&Store, &Object) -> Value),
-    /// Anything that changes nothing.
-    Compute(fn(&Store, &Object) -> Result<Value, Failure>),
-    /// Anything else.
-    Change(fn(&mut Store, &Object) -> Result<Value, Failure>),
+    Delete { table: String },
+    /// Formulas that change nothing; the last one is the result.
+    Compute { r#do: Vec<Formula> },
+    /// Formulas that change rows.
+    Change { r#do: Vec<Formula> },
 }
 
-/// How a list is given.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Shape {
-    /// As an array.
-    Bare,
-    /// As an object with the array under this name, and the total before paging.
-    Page(&'static str),
-}
-
-/// What a client is told of a tool's results.
-#[derive(Debug)]
-pub(crate) enum Output {
-    /// Nothing: results are text alone.
-    Untyped,
-    /// What the action gives.
-    OfAction,
+/// What the definition says of a tool's results.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Output {
+    /// What the action gives for the columns of its table.
+    Row,
     /// An object of these fields.
     Object(Vec<Field>),
     /// A list of objects of these fields.
     List(Vec<Field>),
 }
 
-/// Whether a server tells of its tools' effects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Annotations {
-    Given,
-    Omitted,
-}
-
-/// A tool whose results are text alone, until it is [`typed`](Tool::typed).
-pub(crate) fn tool(
-    name: &'static str,
-    about: &'static str,
-    inputs: Vec<Field>,
-    action: Action,
-) -> Tool {
-    Tool { name, about, inputs, action, output: Output::Untyped }
-}
-
 impl Tool {
-    /// Declares the action's own results.
-    pub(crate) fn typed(self) -> Self {
-        Self { output: Output::OfAction, ..self }
-    }
-
-    /// Declares results that are objects of these fields.
-    pub(crate) fn returns(self, fields: Vec<Field>) -> Self {
-        Self { output: Output::Object(fields), ..self }
-    }
-
-    /// Declares results that are lists of objects of these fields.
-    pub(crate) fn returns_list(self, fields: Vec<Field>) -> Self {
-        Self { output: Output::List(fields), ..self }
-    }
-
     /// Whether results have structured content.
     pub(crate) fn is_typed(&self) -> bool {
-        !matches!(self.output, Output::Untyped)
+        self.output.is_some()
     }
 
     /// The definition, as `tools/list` has it.
-    pub(crate) fn definition(&self, tables: &[Table], annotations: Annotations) -> Value {
+    pub(crate) fn definition(&self, store: &Store, annotated: bool) -> Value {
         let mut definition = json!({
             "name": self.name,
             "description": self.about,
-            "inputSchema": object_schema(&self.inputs, Extra::Forbidden),
+            "inputSchema": object_schema(&self.input, true),
         });
-        if let Some(schema) = self.output_schema(tables) {
-            definition["outputSchema"] = schema;
+        if let Some(output) = &self.output {
+            definition["outputSchema"] = match output {
+                Output::Row => self.action.output_schema(store),
+                Output::Object(fields) => object_schema(fields, false),
+                Output::List(fields) => list_schema(&object_schema(fields, false)),
+            };
         }
-        if annotations == Annotations::Given {
-            definition["annotations"] = self.annotations();
+        if annotated {
+            let mut annotations = self.action.annotations();
+            annotations.shift_insert(0, "title".to_owned(), json!(title(&self.name)));
+            definition["annotations"] = annotations.into();
         }
         definition
-    }
-
-    fn output_schema(&self, tables: &[Table]) -> Option<Value> {
-        match &self.output {
-            Output::Untyped => None,
-            Output::OfAction => Some(self.action.output_schema(tables)),
-            Output::Object(fields) => Some(object_schema(fields, Extra::Unmentioned)),
-            Output::List(fields) => Some(wrapped(&object_schema(fields, Extra::Unmentioned))),
-        }
-    }
-
-    fn annotations(&self) -> Value {
-        let title = title(self.name);
-        match self.action {
-            Action::List(..) | Action::Get(_) | Action::Report(_) | Action::Compute(_) => {
-                json!({ "title": title, "readOnlyHint": true, "openWorldHint": false })
-            }
-            Action::Create(..) | Action::Append(..) | Action::Change(_) => json!({
-                "title": title,
-                "readOnlyHint": false,
-                "destructiveHint": false,
-                "idempotentHint": false,
-            }),
-            Action::Update(..) => json!({
-                "title": title,
-                "readOnlyHint": false,
-                "destructiveHint": false,
-                "idempotentHint": true,
-            }),
-            Action::Destroy(..) | Action::Delete(_) => {
-                json!({ "title": title, "readOnlyHint": false, "destructiveHint": true })
-            }
-        }
     }
 }
 
 impl Action {
-    /// The table that it is about, if it is about one.
-    pub(crate) fn table(&self) -> Option<&'static str> {
+    fn table(&self) -> Option<&str> {
         match self {
-            Self::List(table, _)
-            | Self::Get(table)
-            | Self::Create(table, _)
-            | Self::Update(table, _)
-            | Self::Destroy(table, _)
-            | Self::Append(table, _)
-            | Self::Delete(table) => Some(table),
-            Self::Report(_) | Self::Compute(_) | Self::Change(_) => None,
+            Self::List { table, .. }
+            | Self::Get { table }
+            | Self::Create { table, .. }
+            | Self::Update { table, .. }
+            | Self::Destroy { table, .. }
+            | Self::Append { table, .. }
+            | Self::Delete { table } => Some(table),
+            Self::Compute { .. } | Self::Change { .. } => None,
         }
     }
 
-    fn output_schema(&self, tables: &[Table]) -> Value {
-        let table = tables.iter().find(|table| Some(table.name) == self.table());
-        let row = object_schema(table.map_or(&[], |table| &table.columns), Extra::Unmentioned);
+    fn annotations(&self) -> Object {
+        let hints: &[(&str, bool)] = match self {
+            Self::List { .. } | Self::Get { .. } | Self::Compute { .. } => {
+                &[("readOnlyHint", true), ("openWorldHint", false)]
+            }
+            Self::Create { .. } | Self::Append { .. } | Self::Change { .. } => {
+                &[("readOnlyHint", false), ("destructiveHint", false), ("idempotentHint", false)]
+            }
+            Self::Update { .. } => {
+                &[("readOnlyHint", false), ("destructiveHint", false), ("idempotentHint", true)]
+            }
+            Self::Destroy { .. } | Self::Delete { .. } => {
+                &[("readOnlyHint", false), ("destructiveHint", true)]
+            }
+        };
+        hints.iter().map(|(name, hint)| ((*name).to_owned(), json!(hint))).collect()
+    }
+
+    fn output_schema(&self, store: &Store) -> Value {
+        let table = self.table().and_then(|name| store.table(name));
+        let row = object_schema(table.map_or(&[], |table| &table.columns), false);
         match self {
-            Self::List(_, Shape::Bare) => wrapped(&row),
-            Self::List(_, Shape::Page(name)) => json!({
+            Self::List { page: None, .. } => list_schema(&row),
+            Self::List { page: Some(name), .. } => json!({
                 "type": "object",
                 "properties": {
-                    *name: { "type": "array", "items": row },
+                    name: { "type": "array", "items": row },
                     "total": {
                         "type": "integer",
                         "description": "Number of matches before paging.",
                     },
                 },
                 "required": [name, "total"],
-            }),
-            Self::Delete(_) => json!({
-                "type": "object",
-                "properties": {
-                    "deleted": Kind::Flag.schema(Extra::Unmentioned),
-                    "id": Kind::Text.schema(Extra::Unmentioned),
-                },
-                "required": ["deleted", "id"],
             }),
             _ => row,
         }
@@ -203,7 +157,7 @@ pub(crate) fn structured(value: Value) -> Value {
 }
 
 /// The schema of [`structured`] for a list.
-fn wrapped(item: &Value) -> Value {
+fn list_schema(item: &Value) -> Value {
     json!({
         "type": "object",
         "properties": { "result": { "type": "array", "items": item } },

@@ -1,4 +1,4 @@
-//! What an engine is given, and what it gives back.
+//! The interface of an engine: the script and limits that it gets, and the outcome that it returns.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -7,10 +7,10 @@ use crate::world::World;
 
 /// A language's interpreter, ready to run one script.
 ///
-/// Made before the script is known, so that a waiting worker has done everything that does not
-/// depend on it.
+/// An engine is created before the script is known, so that a waiting worker has already done all
+/// work that does not depend on the script.
 pub trait Engine {
-    /// Runs the script to its end. What it wrote has gone to the world by then.
+    /// Runs the script to its end. All output has been written to `world` when this returns.
     fn run(
         self: Box<Self>,
         script: &EngineScript<'_>,
@@ -19,12 +19,12 @@ pub trait Engine {
     ) -> EngineOutcome;
 }
 
-/// A script that is to run.
+/// The script that an engine runs.
 #[derive(Debug, Clone, Copy)]
 pub struct EngineScript<'a> {
     /// Its text: JavaScript without types, or Python.
     pub source: &'a str,
-    /// The functions that it may call by name. More may exist that it does not mention.
+    /// The tools that the script mentions. Other tools may exist.
     pub functions: &'a [Function],
 }
 
@@ -33,74 +33,74 @@ pub struct EngineScript<'a> {
 pub struct Function {
     /// The tool's exposed name, which is an identifier in all languages.
     pub name: String,
-    /// The names of its parameters, in the order of the schema, for arguments without a name.
+    /// The names of the parameters in the order of the schema. Positional arguments use this order.
     pub parameters: Vec<String>,
 }
 
-/// What an engine sees to itself. Time is not among it: that is measured from outside.
+/// The limits that the engine itself enforces. The worker and its host enforce the time limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EngineLimits {
-    /// Bytes that the script's values may take.
+    /// Bytes that the values of the script may use.
     pub memory_bytes: u64,
-    /// Bytes of stack, or what comes nearest to it in the engine.
+    /// Bytes of stack, or the nearest equivalent in the engine.
     pub stack_bytes: u64,
 }
 
 /// How a script ended.
 #[derive(Debug)]
 pub enum EngineOutcome {
-    /// It ran to its end; its value as JSON, if it has one.
+    /// The script ran to its end. The value is its result as JSON, if it returned one.
     Value(Option<Box<RawValue>>),
-    /// It did not.
+    /// The script did not run to its end.
     Failed(ScriptFailure),
 }
 
 /// Why a script did not run to its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptFailure {
-    /// What sort of failure it is.
+    /// The kind of the failure.
     pub kind: FailureKind,
-    /// In the words of the language: `TypeError: x is not a function`.
+    /// The message of the language, such as `TypeError: x is not a function`.
     pub message: String,
-    /// Where it happened, innermost first, with the lines of the script as it was written.
+    /// The stack, innermost frame first. Positions refer to the script as it was written.
     pub stack: Vec<StackFrame>,
-    /// What to write instead, where that is known.
+    /// What to write instead, if that is known.
     pub hint: Option<String>,
 }
 
-/// The sorts of failure that somebody treats differently.
+/// The kinds of failure that callers treat differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FailureKind {
-    /// It is not a script of this language.
+    /// The source does not parse.
     Syntax,
-    /// It uses what the engine does not have.
+    /// The script uses a feature that the engine does not have.
     Unsupported,
-    /// An error that the script threw or met and did not catch.
+    /// An error that the script did not catch.
     Exception,
-    /// It waits for something that can no longer happen.
+    /// The script waits for something that can no longer happen.
     Stalled,
-    /// It needs more memory than it may have.
+    /// The script reached its memory limit.
     Memory,
-    /// It calls itself too deeply.
+    /// The script reached its stack limit.
     Stack,
-    /// The worker lost its host, so that nobody waits for the script any more.
+    /// The worker lost its host, so nobody waits for the script any more.
     Abandoned,
 }
 
-/// One line of a stack.
+/// One frame of a stack.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StackFrame {
     /// The function's name, empty at the top level.
     pub function: String,
-    /// Where in the script.
+    /// The position in the script.
     pub position: ScriptPosition,
 }
 
-/// A place in a script.
+/// A position in a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptPosition {
-    /// From 1.
+    /// The line, from 1.
     pub line: u32,
-    /// In characters, from 1; 0 where it is not known.
+    /// The column in characters, from 1; 0 if it is unknown.
     pub column: u32,
 }

@@ -1,9 +1,9 @@
-//! The languages that scripts are written in, behind one small interface.
+//! The script engines: JavaScript and Python behind one interface.
 //!
-//! An [`Engine`] runs one script and then is gone. It computes and nothing else: whatever a script
-//! wants of the world, a tool's result, a line of output, the passing of time, goes through the
-//! [`World`] it is given. Engines know nothing of processes, pipes or MCP, so that they can be
-//! tested in memory, and so that a further one (Wasm) has only this page to fulfil.
+//! An [`Engine`] runs one script and is then dropped. It only computes. Everything that a script
+//! needs from outside (the result of a tool, console output, the time) goes through the [`World`]
+//! that the caller passes in. Engines know nothing of processes, pipes or MCP, so they can be
+//! tested in memory, and another engine (Wasm) only has to implement these two traits.
 
 mod engine;
 #[cfg(feature = "javascript")]

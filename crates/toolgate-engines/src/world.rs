@@ -1,44 +1,44 @@
-//! All that a script can reach.
+//! Everything that a script can reach outside of its engine.
 
 use std::time::Duration;
 
 use serde_json::value::RawValue;
 
-/// The only way out of an engine.
+/// The connection between an engine and everything outside of it.
 ///
-/// It borrows nothing: an engine's own callbacks reach it through a scoped thread-local variable,
-/// which can lend only what outlives every scope.
+/// A world is `'static` because the callbacks of an engine reach it through a scoped thread-local
+/// variable, which can lend only what outlives every scope.
 pub trait World: 'static {
-    /// Hands in a call and returns at once. Its completion comes by [`World::wait`].
+    /// Submits a call and returns at once. [`World::wait`] returns its completion.
     fn submit(&mut self, call: EngineCall) -> Result<(), HostClosed>;
 
-    /// Waits for any of the calls that were handed in, until `deadline` at most where there is one.
-    /// `None` when time has passed: [`World::now`] says whether it is enough.
+    /// Waits for the completion of any submitted call, at most until `deadline`. Returns `None`
+    /// when time has passed; [`World::now`] then says how much.
     fn wait(&mut self, deadline: Option<Duration>) -> Result<Option<Completion>, HostClosed>;
 
-    /// The next of the completions that came together with the last one.
+    /// The next of the completions that arrived together with the last one.
     fn more(&mut self) -> Result<Option<Completion>, HostClosed>;
 
-    /// The time since the run began. It passes only in [`World::wait`]: a script that is run again
-    /// with the same answers, in the same order, then sees the same times.
+    /// The time since the run began. It advances only in [`World::wait`], so a script that is
+    /// replayed with the same answers in the same order sees the same times.
     fn now(&self) -> Duration;
 
-    /// How the run began.
+    /// The start values of the run.
     fn beginning(&self) -> RunSeed;
 
     /// Writes to the script's console.
     fn write(&mut self, stream: Stream, text: &str);
 
-    /// Gives a content block (an image, say) to whoever reads the run's result.
+    /// Adds a content block, such as an image, to the result of the run.
     fn emit(&mut self, block: Box<RawValue>);
 }
 
-/// What is given to a run at its start, and is the same when it is run again.
+/// The start values of a run. A replay uses the same ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RunSeed {
-    /// When it was, since 1970.
+    /// The start of the run, since 1970.
     pub unix: Duration,
-    /// What random numbers are made of.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
@@ -48,33 +48,33 @@ pub type CallId = u64;
 /// A call that a script makes.
 #[derive(Debug)]
 pub struct EngineCall {
-    /// Its number.
+    /// The number of the call.
     pub id: CallId,
     /// The function's name.
     pub name: String,
-    /// A JSON object.
+    /// The arguments, a JSON object.
     pub arguments: Box<RawValue>,
 }
 
-/// What came of a call.
+/// The completion of a call.
 #[derive(Debug)]
 pub struct Completion {
-    /// Which.
+    /// The number of the call.
     pub id: CallId,
-    /// Its value as JSON, or what is to be thrown.
+    /// The result as JSON, or the exception to throw.
     pub outcome: Result<Box<RawValue>, ToolException>,
 }
 
-/// A call that failed. It is an exception in the script, which may catch it.
+/// A failed call. The script gets it as an exception and may catch it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolException {
     /// The tool that failed.
     pub tool: String,
-    /// What it said.
+    /// The message of the tool.
     pub message: String,
 }
 
-/// Where a line of output belongs.
+/// The stream that a line of output belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
     /// `console.log`, `print`.
@@ -87,7 +87,7 @@ pub enum Stream {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostClosed;
 
-/// A world in which nothing is: for a script that asks nothing of it.
+/// A world without tools, time or output, for scripts that need none of them.
 #[derive(Debug, Clone, Copy)]
 pub struct NullWorld;
 

@@ -160,13 +160,11 @@ impl PendingInputRequests {
         }
         let _withdrawal = Withdrawal { id, pending: &self, sink: &*sink };
         sink.send(request_message(&json!(id), &request.method, request.params));
-        match tokio::time::timeout(self.timeout, response).await {
-            Ok(outcome) => outcome.unwrap_or_else(|_| Err(client_gone())),
-            Err(_) => {
-                let message = "the client did not respond in time";
-                Err(ErrorObject::internal_error(message, None))
-            }
-        }
+        let Ok(outcome) = tokio::time::timeout(self.timeout, response).await else {
+            let message = "the client did not respond in time";
+            return Err(ErrorObject::internal_error(message, None));
+        };
+        outcome.unwrap_or_else(|_| Err(client_gone()))
     }
 }
 

@@ -1,11 +1,11 @@
-//! Servers that are put to use: those of the configuration at once, others with a person's consent.
+//! Enables servers: configured ones at once, others with the consent of a person.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use toolgate_broker::{Caller, Seat};
+use toolgate_broker::{Caller, CallerLocation};
 use toolgate_catalog::{CatalogServer, ServerName, nearest};
-use toolgate_registry::{Plan, Target};
+use toolgate_registry::{Plan, PlanTarget};
 use toolgate_store::{Choices, Consent, ServerConsentRequest, SwitchedBy};
 use toolgate_upstream::{
     CallOptions, Endpoint, HttpEndpoint, InputRequest, ServerSpec, StartMode, StateKind,
@@ -14,27 +14,27 @@ use toolgate_upstream::{
 
 use crate::{host::Host, settings::ServerSetup};
 
-/// What came of enabling a server.
+/// The outcome of enabling a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Enabled {
+pub(crate) enum EnableOutcome {
     /// It is connected.
     Connected,
-    /// It is enabled and could not be connected.
+    /// It is enabled, but could not be connected.
     Failed { reason: String, action: String },
-    /// A person was asked and did not agree.
+    /// A person was asked and denied it.
     Declined,
     /// A person has to run `toolgate approve`.
     Waits { id: String },
-    /// It can only be used once a person has done something about it.
+    /// A person has to do something first.
     Unusable(String),
-    /// There is no such server.
+    /// No server has this name.
     Unknown { nearest: Vec<String> },
-    /// Whoever asked for it is gone.
+    /// The caller cancelled.
     Cancelled,
 }
 
-/// What a person said.
-enum Answer {
+/// The answer of a person.
+enum ConsentAnswer {
     Yes,
     No,
     NobodyToAsk,
@@ -42,20 +42,20 @@ enum Answer {
 }
 
 /// How long a person has to answer.
-const ASKING_PATIENCE: Duration = Duration::from_mins(10);
+const CONSENT_TIMEOUT: Duration = Duration::from_mins(10);
 /// After how long without a call a server of a registry is stopped.
-const REST_AFTER: Duration = Duration::from_mins(30);
+const STOP_IDLE_AFTER: Duration = Duration::from_mins(30);
 
 impl Host {
-    /// Enables and connects a server: of the configuration, or of a registry as `name` or
-    /// `name@version`, if a person consents.
+    /// Enables and connects a server: one of the configuration, or one of a registry as `name` or
+    /// `name@version` if a person consents.
     pub(crate) async fn enable(
         &self,
         name: &str,
         caller: &Caller,
         options: &CallOptions,
-    ) -> Enabled {
-        self.refresh_switches().await;
+    ) -> EnableOutcome {
+        self.refresh_choices().await;
         let (name, version) = match name.split_once('@') {
             Some((name, version)) => (name, Some(version)),
             None => (name, None),
@@ -65,28 +65,28 @@ impl Host {
         if configured {
             return self.connect_enabled(&server, caller).await;
         }
-        let listed = match &self.settings().supply.registry {
+        let listed = match &self.settings().directory.registry {
             Some(registry) => registry.entry(name, version).await,
             None => None,
         };
-        let consented = self.inner.switches.consented(&server);
+        let consented = self.inner.enabled.consented(&server);
         let Some(entry) = listed else {
-            // What a person once agreed to does not depend on a registry that answers.
+            // A consent does not depend on whether the registry answers.
             return match consented {
                 Some(_) => self.connect_enabled(&server, caller).await,
-                None => Enabled::Unknown { nearest: self.nearest_servers(name).await },
+                None => EnableOutcome::Unknown { nearest: self.nearest_servers(name).await },
             };
         };
         let plan = match Plan::of(&entry) {
             Ok(plan) => plan,
-            Err(reason) => return Enabled::Unusable(reason.to_string()),
+            Err(reason) => return EnableOutcome::Unusable(reason.to_string()),
         };
         if consented.as_deref() == Some(plan.fingerprint().as_str()) {
             return self.connect_enabled(&server, caller).await;
         }
-        let missing = plan.missing(&*self.settings().supply.is_set);
+        let missing = plan.missing(&*self.settings().directory.is_set);
         if !missing.is_empty() {
-            return Enabled::Unusable(format!(
+            return EnableOutcome::Unusable(format!(
                 "it needs the environment variable{} {}: a person sets {} where toolgate is started, \
                  or adds the server to `mcpServers` with its `env`; a value is nothing to ask for here",
                 if missing.len() == 1 { "" } else { "s" },
@@ -95,67 +95,67 @@ impl Host {
             ));
         }
         match self.ask(&plan, caller, options).await {
-            Answer::Yes => {
+            ConsentAnswer::Yes => {
                 let (consent, key) = (consent_to(&plan), plan.server.clone());
                 let record = move |choices: &mut Choices| choices.consent(key, consent);
-                if let Some(Err(error)) = self.inner.switches.change(record).await {
+                if let Some(Err(error)) = self.inner.enabled.change(record).await {
                     tracing::warn!(%server, "the consent is not kept: {error}");
                 }
-                // Who agrees to it also wants it on.
-                self.refresh_switches().await;
-                let changing = self.inner.switches.changing.lock().await;
+                // A consent also enables the server.
+                self.refresh_choices().await;
+                let changing = self.inner.enabled.changing.lock().await;
                 self.use_plan(&plan).await;
                 drop(changing);
                 self.connect_enabled(&server, caller).await
             }
-            Answer::No => Enabled::Declined,
-            Answer::Cancelled => Enabled::Cancelled,
-            Answer::NobodyToAsk => self.request_approval(&plan).await,
+            ConsentAnswer::No => EnableOutcome::Declined,
+            ConsentAnswer::Cancelled => EnableOutcome::Cancelled,
+            ConsentAnswer::NobodyToAsk => self.request_approval(&plan).await,
         }
     }
 
-    async fn connect_enabled(&self, server: &ServerName, caller: &Caller) -> Enabled {
-        match self.inner.switches.switched_off_by(server) {
+    async fn connect_enabled(&self, server: &ServerName, caller: &Caller) -> EnableOutcome {
+        match self.inner.enabled.switched_off_by(server) {
             Some(SwitchedBy::Person) => {
                 let reason = "a person switched it off, and switches it on: `toolgate enable";
-                return Enabled::Unusable(format!("{reason} {server}`"));
+                return EnableOutcome::Unusable(format!("{reason} {server}`"));
             }
-            // For them it would be on for all others too.
-            Some(SwitchedBy::Model) if caller.seat == Seat::Elsewhere => {
+            // It would be enabled for all other callers too.
+            Some(SwitchedBy::Model) if caller.location == CallerLocation::Remote => {
                 let reason = "it was disabled for all, and is enabled where toolgate runs";
-                return Enabled::Unusable(format!("{reason}: `toolgate enable {server}`"));
+                return EnableOutcome::Unusable(format!("{reason}: `toolgate enable {server}`"));
             }
             Some(SwitchedBy::Model) => self.switch(server, true).await,
             None => {}
         }
-        self.inner.upstream.retry(server.as_str());
-        self.settled(server.as_str()).await;
-        let state = self.state(server.as_str()).unwrap_or_default();
+        self.servers().retry(server.as_str());
+        self.servers().settled(server.as_str()).await;
+        let state = self.servers().state(server.as_str()).unwrap_or_default();
         match (state.kind, state.failure) {
-            (StateKind::Ready, _) => Enabled::Connected,
+            (StateKind::Ready, _) => EnableOutcome::Connected,
             (_, Some(failure)) => {
-                Enabled::Failed { reason: failure.reason, action: failure.action }
+                EnableOutcome::Failed { reason: failure.reason, action: failure.action }
             }
-            (_, None) => Enabled::Failed {
+            (_, None) => EnableOutcome::Failed {
                 reason: "it is not connected".to_owned(),
                 action: "try again".to_owned(),
             },
         }
     }
 
-    /// Asks the person at the other end, if there is a way to, and what they say is theirs to say: what
-    /// is run is run with the rights of whoever runs this. Only an outright yes is one.
-    async fn ask(&self, plan: &Plan, caller: &Caller, options: &CallOptions) -> Answer {
-        if caller.seat == Seat::Elsewhere {
-            return Answer::NobodyToAsk;
+    /// Asks the person at the client. Only a local caller may consent, because the server runs with
+    /// the rights of this process. Anything but an explicit "allow" is a denial.
+    async fn ask(&self, plan: &Plan, caller: &Caller, options: &CallOptions) -> ConsentAnswer {
+        if caller.location == CallerLocation::Remote {
+            return ConsentAnswer::NobodyToAsk;
         }
-        let Some(input_handler) = &options.input_handler else { return Answer::NobodyToAsk };
+        let Some(input_handler) = &options.input_handler else { return ConsentAnswer::NobodyToAsk };
         let offered = input_handler.capabilities().get("elicitation");
         let takes_forms = offered.is_some_and(|offered| {
             offered.as_object().is_some_and(|kinds| kinds.is_empty() || kinds.contains_key("form"))
         });
         if !takes_forms {
-            return Answer::NobodyToAsk;
+            return ConsentAnswer::NobodyToAsk;
         }
         let message = format!(
             "An agent wants to use a server that is not in your configuration.\n\n{}\nAllow this, and \
@@ -174,18 +174,18 @@ impl Host {
         let question = InputRequest { method: "elicitation/create".to_owned(), params };
         let answer = tokio::select! {
             answer = input_handler.answer(question) => answer,
-            () = options.cancel.cancelled() => return Answer::Cancelled,
-            () = tokio::time::sleep(ASKING_PATIENCE) => return Answer::NobodyToAsk,
+            () = options.cancel.cancelled() => return ConsentAnswer::Cancelled,
+            () = tokio::time::sleep(CONSENT_TIMEOUT) => return ConsentAnswer::NobodyToAsk,
         };
-        let Ok(answer) = answer else { return Answer::NobodyToAsk };
+        let Ok(answer) = answer else { return ConsentAnswer::NobodyToAsk };
         let said = |pointer: &str| answer.pointer(pointer).and_then(Value::as_str);
         match (said("/action"), said("/content/decision")) {
-            (Some("accept"), Some("allow")) => Answer::Yes,
-            _ => Answer::No,
+            (Some("accept"), Some("allow")) => ConsentAnswer::Yes,
+            _ => ConsentAnswer::No,
         }
     }
 
-    async fn request_approval(&self, plan: &Plan) -> Enabled {
+    async fn request_approval(&self, plan: &Plan) -> EnableOutcome {
         let fingerprint = plan.fingerprint();
         let id: String = fingerprint.chars().take(8).collect();
         let json = serde_json::to_value(plan).unwrap_or_default();
@@ -194,53 +194,53 @@ impl Host {
         let change = move |choices: &mut Choices| {
             choices.requests.insert(key, request);
         };
-        match self.inner.switches.change(change).await {
-            Some(Ok(())) => Enabled::Waits { id },
-            _ => Enabled::Unusable(
+        match self.inner.enabled.change(change).await {
+            Some(Ok(())) => EnableOutcome::Waits { id },
+            _ => EnableOutcome::Unusable(
                 "a person has to agree, and there is no way to ask one".to_owned(),
             ),
         }
     }
 
-    /// Makes a server that a person has consented to one of this host's.
+    /// Adds a server that a person has consented to.
     pub(crate) async fn use_plan(&self, plan: &Plan) {
         let server = ServerName::from(plan.server.as_str());
-        if self.inner.switches.consented(&server) == Some(plan.fingerprint()) {
+        if self.inner.enabled.consented(&server) == Some(plan.fingerprint()) {
             return;
         }
         self.drop_plan(&server).await;
         self.use_at_start(plan);
     }
 
-    /// The same where nothing of it is in use yet.
+    /// The same at the start, when no server is in use yet.
     pub(crate) fn use_at_start(&self, plan: &Plan) {
         let mut setup = setup_of(plan);
         let (server, fingerprint) = (setup.spec.name.clone(), plan.fingerprint());
         let configured = self.settings().servers.iter().any(|setup| setup.spec.name == server);
-        if configured || !self.inner.knowledge.add(&setup) {
+        if configured || !self.inner.live_catalog.add(&setup) {
             return;
         }
-        if let Some(memory) = self.inner.knowledge.memory(&server) {
+        if let Some(memory) = self.inner.live_catalog.memory(&server) {
             setup.spec.remembered_era = Some(memory.era);
-            self.inner.knowledge.recall(vec![server.clone()]);
+            self.inner.live_catalog.recall(vec![server.clone()]);
         }
-        self.inner.endpoints.set(server.clone(), setup.spec.endpoint.fingerprint());
-        self.inner.upstream.add(setup.spec);
-        self.inner.switches.used(server.clone(), fingerprint);
+        self.inner.endpoints.set(server.clone(), setup.spec.fingerprint());
+        self.servers().add(setup.spec);
+        self.inner.enabled.used(server.clone(), fingerprint);
         self.refuse_disabled(&server);
     }
 
-    /// Ends the use of a server that a person no longer consents to, or only to something else of it.
+    /// Removes a server whose consent was withdrawn or replaced.
     pub(crate) async fn drop_plan(&self, server: &ServerName) {
-        if self.inner.switches.unused(server) {
-            self.inner.upstream.remove(server.as_str()).await;
-            self.inner.knowledge.remove(server);
+        if self.inner.enabled.unused(server) {
+            self.servers().remove(server.as_str()).await;
+            self.inner.live_catalog.remove(server);
         }
     }
 
     async fn nearest_servers(&self, name: &str) -> Vec<String> {
-        let known = match &self.settings().supply.registry {
-            Some(registry) => registry.known().await.entries,
+        let known = match &self.settings().directory.registry {
+            Some(registry) => registry.servers().await.entries,
             None => Arc::default(),
         };
         let configured = self.settings().servers.iter().map(|setup| setup.spec.name.as_str());
@@ -249,30 +249,30 @@ impl Host {
     }
 }
 
-/// The plan that a consent is about, if it is what it was when it was given.
+/// The plan of a consent, if it has not been changed since.
 pub(crate) fn plan_of(server: &str, consent: &Consent) -> Option<Plan> {
     let plan: Plan = serde_json::from_value(consent.plan.clone()).ok()?;
     (plan.server == server && plan.fingerprint() == consent.fingerprint).then_some(plan)
 }
 
-/// That a person agreed to this plan, now.
+/// The consent of a person to this plan, given now.
 fn consent_to(plan: &Plan) -> Consent {
     Consent::now(plan.fingerprint(), serde_json::to_value(plan).unwrap_or_default())
 }
 
 pub(crate) fn setup_of(plan: &Plan) -> ServerSetup {
     let endpoint = match plan.target.clone() {
-        Target::Run { command, args, env, .. } => {
+        PlanTarget::Run { command, args, env, .. } => {
             Endpoint::Stdio(StdioEndpoint { command, args, env, cwd: None })
         }
-        Target::Contact { url, headers } => {
+        PlanTarget::Contact { url, headers } => {
             let headers: BTreeMap<String, String> = headers;
             Endpoint::Http(HttpEndpoint { headers, ..HttpEndpoint::new(url) })
         }
     };
     let spec = ServerSpec {
         start: StartMode::OnDemand,
-        rest_after: Some(REST_AFTER),
+        rest_after: Some(STOP_IDLE_AFTER),
         ..ServerSpec::new(plan.server.as_str(), endpoint)
     };
     let entry = CatalogServer {

@@ -1,8 +1,8 @@
-//! Everything put together: the crate that the author of an agent embeds.
+//! The assembly of servers, catalog, search, broker and sandbox.
 //!
-//! A [`Host`] connects to servers and knows their tools. A [`Session`] is one conversation with
-//! it: what that conversation is shown, what it has loaded, and the meta-tools through which it
-//! finds and calls the rest. The MCP gateway and the command line are thin faces over these two.
+//! A [`Host`] connects to servers and knows their tools. A [`Session`] is one session of a client with
+//! it: what the session is shown, what it has loaded, and the meta-tools that find and call the rest.
+//! The MCP gateway and the command line are thin layers over these two.
 //!
 //! ```no_run
 //! use toolgate_host::{Host, HostSettings, ServerSetup};
@@ -26,36 +26,37 @@
 //! ```
 
 mod code;
-mod ears;
+mod directory;
+mod enabled_servers;
 mod enabling;
 mod encoding;
-mod find;
-mod guarding;
 mod host;
-mod knowledge;
+mod instructions;
+mod live_catalog;
 mod meta;
-mod offers;
 mod overview;
-mod recent;
-mod screen;
+mod passthrough;
+mod ranking;
+mod recent_searches;
+mod resources;
 mod session;
 mod settings;
-mod single;
-mod supply;
-mod switches;
-mod texts;
-mod traced;
+mod spans;
+mod tool_filter;
+mod tool_text;
 mod usage;
-mod words;
 
-pub use code::{CodeRun, CodeSettings, NotResumed, Resume, UnknownCall, UnknownCalls, WaitingCall};
+pub use code::{
+    CodeMode, CodeRun, CodeSettings, Resume, ResumeError, SandboxUnavailable, UnknownCall,
+    UnknownCalls, WaitingCall,
+};
+pub use directory::ServerDirectory;
 pub use encoding::{EncodeTools, EncoderSetup, VectorProgress};
 pub use host::Host;
 pub use meta::{MetaTool, one_line};
-pub use offers::{News, Notification, Watcher};
 pub use overview::ServerOverview;
-pub use screen::{Pin, PinDefinitions, Withheld, Withholding};
+pub use passthrough::PassthroughGuard;
+pub use resources::{NotificationStream, ServerNotification, Subscriber};
 pub use session::{CallFailure, Session};
-pub use settings::{AuditSettings, Connect, HostSettings, ServerSetup, Subagent};
-pub use single::ServerGuard;
-pub use supply::Supply;
+pub use settings::{AuditSettings, Connect, HostSettings, ServerSetup, SubagentSettings};
+pub use tool_filter::{HiddenReason, HiddenTool, PinWriter, WritePins};

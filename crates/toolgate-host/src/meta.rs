@@ -1,17 +1,15 @@
-//! The meta-tools: what a model uses to find and call everything else.
+//! The meta-tools: a model uses them to find and call all other tools.
 //!
-//! Their texts are a product surface: short, deterministic, within a budget of tokens.
+//! Their texts are part of the product: short, deterministic, and within a budget of tokens.
 
-mod absent;
 mod call;
 mod definitions;
 mod details;
-mod elsewhere;
+mod notes;
 mod read;
 mod run;
 mod search;
 mod servers;
-mod skill;
 
 use serde::{
     Deserialize, Deserializer,
@@ -21,11 +19,11 @@ use serde_json::{Map, Value, json};
 use toolgate_broker::BrokerError;
 use toolgate_upstream::CallOptions;
 
-pub(crate) use definitions::{Offer, input_schema, meta_definitions};
+pub(crate) use definitions::{MetaToolOptions, input_schema, meta_definitions};
 
 use crate::session::{CallFailure, Session, error_result};
 
-/// A tool of the host itself. These are never deferred.
+/// A tool of toolgate itself. Meta-tools are never deferred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetaTool {
     /// `search_tools`.
@@ -51,7 +49,7 @@ pub enum MetaTool {
 }
 
 impl MetaTool {
-    /// All of them, in the order of every listing.
+    /// All meta-tools, in the order of every list.
     pub const ALL: [Self; 10] = [
         Self::Search,
         Self::Details,
@@ -65,7 +63,7 @@ impl MetaTool {
         Self::LoadSkill,
     ];
 
-    /// Its name.
+    /// The name of the tool.
     pub fn name(self) -> &'static str {
         match self {
             Self::Search => "search_tools",
@@ -81,72 +79,70 @@ impl MetaTool {
         }
     }
 
-    /// The meta-tool of this name.
+    /// The meta-tool with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|tool| tool.name() == name)
     }
 }
 
+/// Calls a meta-tool.
 pub(crate) async fn call(
     session: &Session,
     tool: MetaTool,
     arguments: Map<String, Value>,
     options: CallOptions,
 ) -> Result<Value, CallFailure> {
-    match tool {
-        MetaTool::Search => Ok(match read(tool, arguments) {
-            Ok(request) => search::search(session, &request).await,
-            Err(result) => result,
-        }),
-        MetaTool::Details => Ok(match read(tool, arguments) {
-            Ok(request) => details::details(session, &request).await,
-            Err(result) => result,
-        }),
-        MetaTool::Call => match read(tool, arguments) {
-            Ok(request) => call::call(session, request, options).await,
-            Err(result) => Ok(result),
-        },
-        MetaTool::Run => Ok(match read(tool, arguments) {
-            Ok(request) => run::run(session, request, options).await,
-            Err(result) => result,
-        }),
-        MetaTool::Resume => Ok(match read(tool, arguments) {
-            Ok(request) => run::resume(session, request, options).await,
-            Err(result) => result,
-        }),
-        MetaTool::Read => Ok(match read(tool, arguments) {
-            Ok(request) => read::read(session, &request, options).await,
-            Err(result) => result,
-        }),
-        MetaTool::FindServers => Ok(match read(tool, arguments) {
-            Ok(request) => servers::find(session, &request).await,
-            Err(result) => result,
-        }),
-        MetaTool::Enable => match read(tool, arguments) {
-            Ok(request) => servers::enable(session, &request, &options).await,
-            Err(result) => Ok(result),
-        },
-        MetaTool::Disable => Ok(match read(tool, arguments) {
-            Ok(request) => servers::disable(session, &request).await,
-            Err(result) => result,
-        }),
-        MetaTool::LoadSkill => match read(tool, arguments) {
-            Ok(request) => skill::load(session, &request, &options).await,
-            Err(result) => Ok(result),
-        },
+    let called: Result<Value, MetaCallError> = async {
+        Ok(match tool {
+            MetaTool::Search => search::search(session, &read(tool, arguments)?).await,
+            MetaTool::Details => details::details(session, &read(tool, arguments)?).await,
+            MetaTool::Call => call::call(session, read(tool, arguments)?, options).await?,
+            MetaTool::Run => run::run(session, read(tool, arguments)?, options).await,
+            MetaTool::Resume => run::resume(session, read(tool, arguments)?, options).await,
+            MetaTool::Read => read::read(session, &read(tool, arguments)?, options).await,
+            MetaTool::FindServers => servers::find(session, &read(tool, arguments)?).await,
+            MetaTool::Enable => servers::enable(session, &read(tool, arguments)?, &options).await?,
+            MetaTool::Disable => servers::disable(session, &read(tool, arguments)?).await,
+            MetaTool::LoadSkill => {
+                servers::load(session, &read(tool, arguments)?, &options).await?
+            }
+        })
+    }
+    .await;
+    match called {
+        Ok(result) => Ok(result),
+        Err(MetaCallError::Arguments(text)) => Ok(error_result(&text)),
+        Err(MetaCallError::Failure(failure)) => Err(failure),
     }
 }
 
-/// Reads the arguments of a meta-tool, or gives the result that says what is wrong with them.
-fn read<T: DeserializeOwned>(tool: MetaTool, arguments: Map<String, Value>) -> Result<T, Value> {
+/// Why a meta-tool has no result of its own.
+enum MetaCallError {
+    /// What is wrong with the arguments, for the model.
+    Arguments(String),
+    Failure(CallFailure),
+}
+
+impl From<CallFailure> for MetaCallError {
+    fn from(failure: CallFailure) -> Self {
+        Self::Failure(failure)
+    }
+}
+
+/// Reads the arguments of a meta-tool.
+fn read<T: DeserializeOwned>(
+    tool: MetaTool,
+    arguments: Map<String, Value>,
+) -> Result<T, MetaCallError> {
     serde_json::from_value(Value::Object(arguments)).map_err(|error| {
         let schema = definitions::input_schema(tool, false);
         let signature = toolgate_catalog::signature(tool.name(), &schema);
-        error_result(&format!("The arguments do not fit: {error}. Expected: {signature}"))
+        let text = format!("The arguments do not fit: {error}. Expected: {signature}");
+        MetaCallError::Arguments(text)
     })
 }
 
-/// A number that a model gives: from `FROM` on, as far as it is told.
+/// A whole number of at least `FROM`.
 #[derive(Debug, Clone, Copy, Default)]
 struct Whole<const FROM: usize>(usize);
 
@@ -161,13 +157,13 @@ impl<'de, const FROM: usize> Deserialize<'de> for Whole<FROM> {
     }
 }
 
-/// A broker's refusal in words. Where a tool is unknown its server may be absent, which is worth
-/// more than a list of names that look alike.
+/// The text of a refusal. If the tool is unknown, its server may be absent, which helps a model
+/// more than similar names.
 pub(crate) fn refusal(session: &Session, error: &BrokerError) -> String {
     let mut text = error.to_string();
     if matches!(error, BrokerError::UnknownTool { .. }) {
         let host = session.host();
-        for note in absent::notes(host, &host.catalog().read()) {
+        for note in notes::absent_servers(host, &host.catalog().read()) {
             text.push('\n');
             text.push_str(&note);
         }
@@ -175,12 +171,12 @@ pub(crate) fn refusal(session: &Session, error: &BrokerError) -> String {
     text
 }
 
-/// A result with its text and the same as data.
+/// A result with a text, and the same as structured content.
 fn result(text: &str, data: &Value) -> Value {
     json!({ "content": [{ "type": "text", "text": text }], "structuredContent": data })
 }
 
-/// A server's text on one line, without what a terminal or a model could trip over, cut to `limit`
+/// A server's text on one line, without control characters and invisible characters, cut to `limit`
 /// characters.
 pub fn one_line(text: &str, limit: usize) -> String {
     let mut line = String::new();
@@ -192,7 +188,7 @@ pub fn one_line(text: &str, limit: usize) -> String {
             line.push(' ');
         }
         line.push_str(word);
-        // Words are cut too: one may have a megabyte.
+        // Words are cut too: a word may have a megabyte.
         if line.len() > limit * 4 {
             break;
         }
@@ -204,8 +200,8 @@ pub fn one_line(text: &str, limit: usize) -> String {
     line
 }
 
-/// Whether a character moves a cursor, turns a line around, or hides text from a person that a
-/// model reads all the same.
+/// Whether a character moves the cursor, reverses a line, or hides text from a person that a model
+/// reads.
 pub(crate) fn is_invisible(character: char) -> bool {
     let hides = matches!(
         character,

@@ -1,4 +1,4 @@
-//! What `toolgate status` and `toolgate tokens` tell of a host.
+//! The overview for `toolgate status` and `toolgate tokens`.
 
 use serde::Serialize;
 use toolgate_catalog::{Exposure, ServerName};
@@ -7,7 +7,7 @@ use toolgate_upstream::StateKind;
 
 use crate::host::Host;
 
-/// One server's row.
+/// The row of one server.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerOverview {
@@ -15,7 +15,7 @@ pub struct ServerOverview {
     pub server: ServerName,
     /// `ready`, `idle`, `connecting`, `failed`, `disabled` or `stopped`.
     pub state: &'static str,
-    /// Whether it is left alone until it is needed.
+    /// Whether the server connects only when it is needed.
     pub lazy: bool,
     /// Why it is not ready.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -23,36 +23,36 @@ pub struct ServerOverview {
     /// What a person can do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
-    /// What is wrong with its tools; they are served all the same.
+    /// What is wrong with its tools. They are served anyway.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
-    /// The protocol version that was agreed on.
+    /// The negotiated protocol version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol_version: Option<String>,
-    /// The lifecycle it speaks.
+    /// The era of the connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub era: Option<Era>,
     /// How many tools are known.
     pub tools: usize,
-    /// What their definitions cost a context window.
+    /// The tokens that their definitions cost.
     pub tokens: u64,
-    /// Which of them a session starts with, by exposed name.
+    /// The tools that a session starts with, by exposed name.
     pub loaded: Vec<String>,
-    /// Which of them have to be searched for.
+    /// The tools that have to be searched for.
     pub deferred: Vec<String>,
 }
 
 impl Host {
-    /// A row for each server, in the order of the configuration.
+    /// One row a server, in the order of the configuration.
     pub fn overview(&self, exposure: &Exposure) -> Vec<ServerOverview> {
         let catalog = self.catalog().read();
         catalog
             .servers()
             .map(|entry| {
                 let name = entry.name.as_str();
-                let state = self.state(name).unwrap_or_default();
+                let state = self.servers().state(name).unwrap_or_default();
                 let tools = catalog.tools_of(name);
-                // What is switched off is there for nobody.
+                // The tools of a disabled server are not available.
                 let seen = tools.iter().filter(|_| state.kind != StateKind::Disabled);
                 let (loaded, deferred): (Vec<_>, Vec<_>) =
                     seen.partition(|tool| exposure.loads(tool, entry));

@@ -1,4 +1,4 @@
-//! One conversation with a host.
+//! One session of a client with a host.
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -15,55 +15,55 @@ use toolgate_broker::{BrokerError, CallContext, SessionContext};
 use toolgate_catalog::{
     Catalog, ExposedName, Exposure, ExposureKind, Reason, ServerName, Tool, nearest,
 };
-use toolgate_sandbox::Language;
+use toolgate_search::StrategyName;
 use toolgate_upstream::{CallError, CallOptions};
 
 use crate::{
-    code::{CodeRun, Drawer, NotResumed, Resume},
     host::Host,
-    meta::{self, MetaTool, Offer},
-    offers::{self, Kind, News, Watcher},
-    recent::{Asked, RecentSearches},
-    traced, words,
+    instructions,
+    meta::{self, MetaTool, MetaToolOptions},
+    recent_searches::RecentSearches,
+    resources::{self, ListKind, NotificationStream, Subscriber},
+    spans,
 };
 
-/// What a conversation is shown, what it has loaded, and how it calls tools.
+/// What a session is shown, what it has loaded, and how it calls tools.
 ///
-/// What it is shown is decided once, at its first question, and stays.
+/// What it is shown is decided once, at its first request.
 #[derive(Debug)]
 pub struct Session {
     host: Host,
     context: Arc<SessionContext>,
-    /// Whether what was granted for the conversation ends with it; a script's calls are made within
-    /// the one that started it.
+    /// Whether grants for the session end with it. The calls of a script are made in a part of the
+    /// session that started it.
     ends: bool,
     exposure: OnceCell<Exposure>,
-    /// The servers that were switched off when it began. What is switched off later stays in its
-    /// list, so that prompt caches hold.
+    /// The servers that were disabled when the session began. Servers that are disabled later stay
+    /// in its list, so that prompt caches stay valid.
     hidden: OnceLock<BTreeSet<ServerName>>,
-    /// The list of a stable session, which never changes once it was given.
+    /// The list of a stable session, which never changes once the client has it.
     frozen: OnceCell<Vec<Value>>,
-    /// Tools that a dynamic session found, in the order found.
+    /// The tools that a dynamic session has found, in order.
     found: Mutex<Vec<ExposedName>>,
     found_changes: watch::Sender<u64>,
     fixed_list: AtomicBool,
-    searches: RecentSearches,
-    watcher: OnceLock<Watcher>,
-    words: OnceLock<String>,
+    pub(crate) searches: RecentSearches,
+    subscriber: OnceLock<Subscriber>,
+    instructions: OnceLock<String>,
 }
 
-/// Why a call has no result that could be shown to a model.
+/// Why a call has no result for the model.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallFailure {
-    /// There is no such tool.
+    /// No tool has this name.
     UnknownTool(String),
-    /// The server answered with a JSON-RPC error, which is passed on.
+    /// The server answered with a JSON-RPC error.
     Refused {
-        /// Its code.
+        /// The error code.
         code: i64,
-        /// Its message.
+        /// The error message.
         message: String,
-        /// What it carried.
+        /// The error data.
         data: Option<Value>,
     },
     /// The caller cancelled.
@@ -77,7 +77,7 @@ impl Session {
         session
     }
 
-    /// A part of a conversation that goes on after it.
+    /// A part of a session, for the calls of a script.
     pub(crate) fn within(host: Host, context: Arc<SessionContext>) -> Self {
         Self {
             host,
@@ -90,29 +90,29 @@ impl Session {
             found_changes: watch::Sender::new(0),
             fixed_list: AtomicBool::new(false),
             searches: RecentSearches::default(),
-            watcher: OnceLock::new(),
-            words: OnceLock::new(),
+            subscriber: OnceLock::new(),
+            instructions: OnceLock::new(),
         }
     }
 
-    /// The host it talks to.
+    /// The host of the session.
     pub fn host(&self) -> &Host {
         &self.host
     }
 
-    /// What it is to the broker.
+    /// The session as the broker sees it.
     pub fn context(&self) -> &Arc<SessionContext> {
         &self.context
     }
 
-    /// Makes the list of tools the same for the whole session, as protocol version 2026-07-28
-    /// wants it: `dynamic` becomes `stable`. Has to come before the first question.
+    /// Makes the list of tools constant for the whole session, as protocol version 2026-07-28
+    /// requires: `dynamic` becomes `stable`. Must be called before the first request.
     pub fn fix_list(&self) {
         self.fixed_list.store(true, Ordering::Relaxed);
     }
 
-    /// What the session is shown. Decided at the first question; waits a short time for servers of
-    /// which nothing is known yet, unless the decision does not depend on them.
+    /// What the session is shown. It is decided at the first request, and waits a short time for
+    /// servers whose tools are unknown, unless the decision does not depend on them.
     pub async fn exposure(&self) -> &Exposure {
         self.exposure
             .get_or_init(|| async {
@@ -120,14 +120,14 @@ impl Session {
                 self.host.recalled().await;
                 let mut exposure = self.host.exposure();
                 let mut changes = self.host.changes();
-                let mut waiting = std::pin::pin!(self.host.first_answers());
-                // Each server that answers may settle it.
+                let mut waiting = std::pin::pin!(self.host.first_lists());
+                // Each list of a server may settle the decision.
                 while matches!(exposure.reason, Reason::Unknown { .. })
                     || exposure.kind == ExposureKind::Direct
                 {
                     let waited = tokio::select! {
                         () = &mut waiting => true,
-                        news = changes.changed() => news.is_err(),
+                        notifications = changes.changed() => notifications.is_err(),
                     };
                     exposure = self.host.exposure();
                     if waited {
@@ -145,110 +145,92 @@ impl Session {
 
     /// The definitions that the session is shown, with their exposed names.
     pub async fn list_tools(&self) -> Vec<Value> {
-        self.host.notice_switches().await;
+        self.host.notice_choices().await;
         let exposure = self.exposure().await;
         if !matches!(exposure.kind, ExposureKind::Stable | ExposureKind::Code) {
             return self.current_list(exposure);
         }
         let frozen = self.frozen.get_or_init(|| async {
             if self.awaits_always_loaded() {
-                self.host.first_answers().await;
+                self.host.first_lists().await;
             }
             self.current_list(exposure)
         });
         frozen.await.clone()
     }
 
-    /// Calls a meta-tool, or a tool by its exposed name. A result is as the server sent it.
+    /// Calls a meta-tool, or a tool by its exposed name. The result is as the server sent it.
     pub async fn call(
         &self,
         name: &str,
         arguments: Map<String, Value>,
         mut options: CallOptions,
     ) -> Result<Value, CallFailure> {
-        self.host.notice_switches().await;
-        let request = traced::call(self, name, &mut options);
-        let outcome = match MetaTool::named(name).filter(|tool| self.takes(*tool)) {
-            Some(tool) => meta::call(self, tool, arguments, options).await,
-            None => self.native_call(name, arguments, options).await,
+        self.host.notice_choices().await;
+        let meta = MetaTool::named(name);
+        let tool = match meta {
+            Some(_) => None,
+            None => self.host.catalog().read().resolve(name).cloned(),
         };
-        request.end(traced::failure(&outcome));
+        let is_known = meta.is_some() || tool.is_some();
+        let span = spans::call(self, is_known.then_some(name), &mut options);
+        let outcome = match meta.filter(|tool| self.takes(*tool)) {
+            Some(tool) => meta::call(self, tool, arguments, options).await,
+            None => self.call_listed(name, tool, arguments, options).await,
+        };
+        span.end(spans::failure(&outcome));
         outcome
     }
 
-    /// Runs a script, whose calls go through the broker; `None` where scripts are off.
-    pub async fn run_code(
-        &self,
-        code: &str,
-        language: Language,
-        options: CallOptions,
-    ) -> Option<CodeRun> {
-        self.host.run_code(&self.context, code, language, options).await
-    }
-
-    /// Goes on with a run that was interrupted, failed or waits, without repeating what it did; `None`
-    /// where scripts are off.
-    pub async fn resume_run(
-        &self,
-        id: &str,
-        resume: Resume,
-        options: CallOptions,
-    ) -> Option<Result<CodeRun, NotResumed>> {
-        self.host.resume_run(&self.context, id, resume, options).await
-    }
-
-    /// Answers a request about what servers have beside tools: `resources/…`, `prompts/…`,
-    /// `completion/complete`. A result is as the server sent it, with names and URIs of ours.
+    /// Answers a request for resources, prompts or completions. The result is as the server sent
+    /// it, with names and URIs that the client can use.
     pub async fn request(
         &self,
         method: &str,
         params: Map<String, Value>,
         mut options: CallOptions,
     ) -> Result<Value, CallFailure> {
-        self.host.notice_switches().await;
-        let request = traced::request(self, method, &mut options);
-        let outcome = offers::answer(self, method, params, options).await;
-        request.end(traced::failure(&outcome));
+        self.host.notice_choices().await;
+        let span = spans::request(self, method, &mut options);
+        let outcome = resources::answer(self, method, params, options).await;
+        span.end(spans::failure(&outcome));
         outcome
     }
 
-    /// What servers tell from now on that concerns this session: lists that changed, and resources
-    /// that it subscribed to.
-    pub fn news(&self) -> News {
-        self.watcher().news()
+    /// The notifications for this session from now on: changed lists, and resources that it
+    /// subscribed to.
+    pub fn notifications(&self) -> NotificationStream {
+        self.subscriber().notifications()
     }
 
-    /// One more who hears news and subscribes, for a session that has several streams.
-    pub fn new_watcher(&self) -> Watcher {
-        Watcher::new(self.host.clone(), Arc::clone(&self.context))
+    /// Adds a subscriber, for a session with several streams.
+    pub fn new_subscriber(&self) -> Subscriber {
+        Subscriber::new(self.host.clone(), Arc::clone(&self.context))
     }
 
-    /// What the servers say of themselves to models, within the budget for it, marked as theirs;
-    /// empty where they say nothing. The same for the whole session.
-    pub fn server_words(&self) -> &str {
-        self.words.get_or_init(|| words::quoted(&self.host))
+    /// The instructions of the servers, quoted and within the budget; empty if there are none.
+    /// Constant for the whole session.
+    pub fn server_instructions(&self) -> &str {
+        self.instructions.get_or_init(|| instructions::quoted(&self.host))
     }
 
-    pub(crate) fn watcher(&self) -> &Watcher {
-        self.watcher.get_or_init(|| self.new_watcher())
+    pub(crate) fn subscriber(&self) -> &Subscriber {
+        self.subscriber.get_or_init(|| self.new_subscriber())
     }
 
-    /// The texts that were too long to show to whoever is at the other end.
-    pub(crate) fn drawer(&self) -> Drawer<'_> {
-        self.host.drawer(&self.context)
-    }
-
-    /// Calls a tool by its exposed name, in the way of a client that sees it in its list.
-    async fn native_call(
+    /// Calls a tool for a client that has it in its list.
+    async fn call_listed(
         &self,
         name: &str,
+        tool: Option<Tool>,
         arguments: Map<String, Value>,
         options: CallOptions,
     ) -> Result<Value, CallFailure> {
-        match self.tool_call(name, arguments, options).await {
-            Ok(result) => Ok(result),
+        let context = CallContext::direct(&self.context);
+        match self.call_tool(name, tool, arguments, &context, options).await {
+            Ok((_, result)) => Ok(result),
             Err(BrokerError::UnknownTool { name: wanted, nearest: mut likely }) => {
-                // A list of tools has ours, too.
+                // The list has meta-tools too.
                 let ours = MetaTool::ALL.into_iter().filter(|tool| self.takes(*tool));
                 let ours = nearest(name, ours.map(MetaTool::name), 1);
                 likely.splice(0..0, ours.into_iter().map(str::to_owned));
@@ -268,47 +250,40 @@ impl Session {
         }
     }
 
-    /// Calls a tool, in whatever way it was asked for. What searches led to it is kept, unless it
-    /// failed.
-    pub(crate) async fn tool_call(
+    /// Calls a tool, and returns it with its result. `tool` is the tool of this name if the caller
+    /// has found it already. A successful call is remembered for the searches that led to it.
+    pub(crate) async fn call_tool(
         &self,
         name: &str,
-        arguments: Map<String, Value>,
-        options: CallOptions,
-    ) -> Result<Value, BrokerError> {
-        let context = CallContext::direct(&self.context);
-        self.call_within(name, arguments, &context, options).await
-    }
-
-    /// Calls a tool for whoever the context says.
-    pub(crate) async fn call_within(
-        &self,
-        name: &str,
+        tool: Option<Tool>,
         mut arguments: Map<String, Value>,
         context: &CallContext,
         options: CallOptions,
-    ) -> Result<Value, BrokerError> {
-        if let Some(tool) = self.host.catalog().read().resolve(name) {
-            offers::disown(&tool.id.server, &mut arguments);
-        }
-        let mut result = self.host.call(name, arguments, context, options).await?;
+    ) -> Result<(Tool, Value), BrokerError> {
+        let tool = match tool {
+            Some(tool) => Some(tool),
+            None => self.host.find_tool(name, &options).await,
+        };
+        let broker = &self.host.inner.broker;
+        let Some(tool) = tool else {
+            let (arguments, meta) = (Value::Object(arguments), options.meta.as_ref());
+            return Err(broker.refuse_unknown(name, &arguments, context, meta));
+        };
+        resources::to_server_uris(&tool.id.server, &mut arguments);
+        let mut result = broker.call(&tool, arguments, context, options).await?;
+        resources::to_client_uris(&tool.id.server, &mut result);
         let failed = result.get("isError").and_then(Value::as_bool).unwrap_or_default();
-        let tool = self.host.catalog().read().resolve(name).map(|tool| tool.id.clone());
-        if let Some(tool) = &tool {
-            offers::own_content(&tool.server, &mut result);
+        if !failed {
+            let queries = self.searches.called(&tool.id);
+            // A regular expression is no description that another query could be similar to.
+            if self.host.settings().strategy != StrategyName::Regex {
+                self.host.inner.live_catalog.remember_use(queries, &tool.id);
+            }
         }
-        if let Some(tool) = tool.filter(|_| !failed) {
-            self.host.keep_use(self.searches.called(&tool), &tool);
-        }
-        Ok(result)
+        Ok((tool, result))
     }
 
-    /// Remembers what was searched for and found.
-    pub(crate) fn searched(&self, asked: Vec<Asked>) {
-        self.searches.searched(asked);
-    }
-
-    /// Forgets the tools that were found, where `keepLoadedTools` is off.
+    /// Unloads the found tools, if `keepLoadedTools` is off.
     pub fn unload_found(&self) {
         if self.host.settings().keep_loaded_tools {
             return;
@@ -320,12 +295,12 @@ impl Session {
         }
     }
 
-    /// Told when the session's own list changed, beside what the host's changes do to it.
+    /// Changes with the session's own list, in addition to the changes of the host.
     pub fn list_changes(&self) -> watch::Receiver<u64> {
         self.found_changes.subscribe()
     }
 
-    /// Makes found tools callable by name, in a dynamic session. Says how many are new.
+    /// Makes found tools callable by name in a dynamic session. Returns how many are new.
     pub(crate) fn load<'a>(&self, names: impl Iterator<Item = &'a ExposedName>) -> usize {
         let dynamic = self.exposure.get().is_some_and(|given| given.kind == ExposureKind::Dynamic);
         if !dynamic {
@@ -346,7 +321,7 @@ impl Session {
         added
     }
 
-    /// Whether the model has the tool's definition.
+    /// Whether the model has the definition of the tool.
     pub(crate) fn is_loaded(&self, tool: &Tool, catalog: &Catalog) -> bool {
         if let Some(frozen) = self.frozen.get() {
             return frozen.iter().any(|given| given["name"] == tool.name.as_str());
@@ -378,35 +353,35 @@ impl Session {
                 .filter_map(|name| catalog.resolve(name.as_str()))
                 .filter(|tool| !given.contains(&tool.name)),
         );
-        let offer = Offer { deferred: !all_loaded, ..self.offer() };
+        let offer = MetaToolOptions { deferred: !all_loaded, ..self.offer() };
         let own = meta::meta_definitions(exposure.kind, offer);
         own.into_iter().chain(tools.into_iter().map(exposed_definition)).collect()
     }
 
-    /// Sees, once, which servers are switched off.
+    /// Notes the disabled servers, once.
     pub(crate) async fn begin(&self) {
         if self.hidden.get().is_none() {
-            self.host.refresh_switches().await;
-            self.hidden.get_or_init(|| self.host.inner.switches.off());
+            self.host.refresh_choices().await;
+            self.hidden.get_or_init(|| self.host.inner.enabled.off());
         }
     }
 
-    /// Whether a server is there for this session, with its tools and all else.
+    /// Whether the session can use a server.
     pub(crate) fn sees(&self, server: &ServerName) -> bool {
         let hidden = self.hidden.get().is_some_and(|hidden| hidden.contains(server));
         !hidden || !self.host.is_off(server)
     }
 
-    /// What the session's own tools depend on.
-    fn offer(&self) -> Offer {
+    /// The options for the session's meta-tools.
+    fn offer(&self) -> MetaToolOptions {
         let settings = self.host.settings();
         let something_off = self.hidden.get().is_some_and(|hidden| !hidden.is_empty());
-        Offer {
+        MetaToolOptions {
             keep_loaded_tools: settings.keep_loaded_tools,
-            scripts: self.host.runs_scripts(),
+            scripts: self.host.code().is_enabled(),
             deferred: true,
             servers: something_off || self.host.offers_servers(),
-            skills: !settings.supply.skills.skills.is_empty(),
+            skills: !settings.directory.skills.skills.is_empty(),
             resources: self.has_resources(),
         }
     }
@@ -416,10 +391,10 @@ impl Session {
         let servers: Vec<ServerName> =
             self.host.catalog().read().servers().map(|entry| entry.name.clone()).collect();
         let mut seen = servers.iter().filter(|server| self.sees(server));
-        seen.any(|server| self.host.has(server, Kind::Resources))
+        seen.any(|server| self.host.declares(server, ListKind::Resources) == Some(true))
     }
 
-    /// Whether a meta-tool may be called. Those that are merely not worth listing may.
+    /// Whether a meta-tool may be called. Some are not listed and may be called all the same.
     pub(crate) fn takes(&self, tool: MetaTool) -> bool {
         match tool {
             MetaTool::FindServers | MetaTool::Enable | MetaTool::Disable => self.offer().servers,
@@ -428,7 +403,8 @@ impl Session {
         }
     }
 
-    /// Whether tools that are always loaded may be missing because their server is unknown yet.
+    /// Whether tools that are always loaded may be missing because their server is not connected
+    /// yet.
     fn awaits_always_loaded(&self) -> bool {
         let waited_for = self.host.settings().servers.iter().filter(|setup| !setup.lazy);
         waited_for.into_iter().any(|setup| {
@@ -441,12 +417,12 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         if self.ends {
-            self.host.broker().end_session(&self.context);
+            self.host.inner.broker.end_session(&self.context);
         }
     }
 }
 
-/// A definition as the server sent it, under the one name of the tool.
+/// The definition as the server sent it, under the exposed name.
 fn exposed_definition(tool: &Tool) -> Value {
     let mut definition = tool.definition.to_value();
     if let Some(name) = definition.get_mut("name") {
@@ -455,7 +431,7 @@ fn exposed_definition(tool: &Tool) -> Value {
     definition
 }
 
-/// A result that says what went wrong, in the form that models are shown.
+/// A result that reports an error to the model.
 pub(crate) fn error_result(message: &str) -> Value {
     json!({ "content": [{ "type": "text", "text": message }], "isError": true })
 }

@@ -1,4 +1,4 @@
-//! What was of use before, shared by all sessions and with other processes.
+//! Which tools were useful for which queries, shared by all sessions and processes.
 
 use parking_lot::{Mutex, RwLock};
 use toolgate_catalog::{Catalog, ToolId};
@@ -8,12 +8,12 @@ use toolgate_upstream::Redactor;
 
 use crate::settings::ServerSetup;
 
-/// The memory, and the file that it is read from. What happens is written to the file alone, and comes
-/// back from there like what other processes write.
+/// The memory, and the file that it is read from. Uses are only written to the file and come back
+/// from there, like those of other processes.
 pub(crate) struct Usage {
     log: UsageLog,
     memory: RwLock<UsageMemory>,
-    /// How far the file has been read. Held while it is.
+    /// How far the file has been read. Locked while it is read.
     place: Mutex<UsagePosition>,
     redactors: RwLock<Vec<Redactor>>,
 }
@@ -25,12 +25,12 @@ impl Usage {
         Self { log, memory: RwLock::default(), place: Mutex::default(), redactors }
     }
 
-    /// Keeps the secrets of one more server out of what is kept.
+    /// Keeps the secrets of one more server out of the file.
     pub(crate) fn guard(&self, server: &ServerSetup) {
         self.redactors.write().push(server.spec.endpoint.redactor());
     }
 
-    /// Takes in what was written since the last time. Reads a file; the first time all of it.
+    /// Reads what was written since the last time; the whole file the first time.
     pub(crate) fn refresh(&self) {
         let mut place = self.place.lock();
         match self.log.follow(&mut place) {
@@ -44,12 +44,12 @@ impl Usage {
         }
     }
 
-    /// Works with what is remembered.
+    /// Runs `work` with the memory.
     pub(crate) fn with_memory<T>(&self, work: impl FnOnce(&UsageMemory) -> T) -> T {
         work(&self.memory.read())
     }
 
-    /// The uses that may be kept: queries with a secret in them are not.
+    /// The uses without those whose queries contain a secret.
     pub(crate) fn keepable(&self, queries: Vec<String>, tool: &ToolId) -> Vec<PastUse> {
         queries
             .into_iter()
@@ -58,7 +58,7 @@ impl Usage {
             .collect()
     }
 
-    /// Writes to the file, and waits for it.
+    /// Appends to the file.
     pub(crate) fn write(&self, uses: &[PastUse]) {
         if let Err(error) = self.log.append(uses) {
             tracing::warn!("what was of use is not kept: {error}");
@@ -71,14 +71,14 @@ impl Usage {
     }
 }
 
-/// Tools of a catalogue as they are remembered: by who they are, not by what they are called today.
-pub(crate) struct Present<'a> {
+/// Tools of a catalog as they are remembered: by server and own name, not by exposed name.
+pub(crate) struct CatalogTools<'a> {
     pub(crate) catalog: &'a Catalog,
-    /// Only those of these servers are wanted, if set.
+    /// Only tools of these servers, if set.
     pub(crate) servers: Option<&'a [&'a str]>,
 }
 
-impl KnownTools for Present<'_> {
+impl KnownTools for CatalogTools<'_> {
     fn remembered(&self, found: &ToolKey) -> ToolKey {
         let tool = self.catalog.resolve(found.as_str());
         tool.map_or_else(|| found.clone(), |tool| key(tool.id.server.as_str(), &tool.id.tool))
@@ -94,10 +94,10 @@ impl KnownTools for Present<'_> {
     }
 }
 
-/// No server's name has it.
+/// No server name contains it.
 const SEPARATOR: char = '\0';
 
-/// Keys and tokens are long, of one piece, and a mix of letters and digits; words are not.
+/// Keys and tokens are long, without spaces, and mix letters and digits; words do not.
 fn looks_secret(word: &str) -> bool {
     const SHORTEST: usize = 20;
     let plain = |character: char| character.is_ascii_alphanumeric() || "-_.+/=".contains(character);

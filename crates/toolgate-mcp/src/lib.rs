@@ -1,7 +1,8 @@
 //! The Model Context Protocol, as toolgate speaks it on both sides.
 //!
 //! This crate has the JSON-RPC messages, the two eras of the protocol and the names that the
-//! specification fixes: methods, `_meta` keys, error codes, protocol versions.
+//! specification fixes: methods, `_meta` keys, error codes, protocol versions. With the feature
+//! `client` it has the connection to a server too.
 //!
 //! > **Invariant:** a message keeps every field that was sent. Parameters and results are JSON
 //! > values; no type of ours decides what a server or a client may say.
@@ -11,6 +12,8 @@ mod era;
 mod error;
 mod message;
 
+#[cfg(feature = "client")]
+pub mod client;
 pub mod codes;
 pub mod meta;
 pub mod methods;

@@ -1,4 +1,4 @@
-//! What a server claims of its tool.
+//! The annotations of a tool: what its server claims about it.
 
 use std::sync::{Arc, LazyLock};
 
@@ -8,33 +8,33 @@ use toolgate_catalog::{Definition, ServerName, Tool};
 
 use crate::{Claims, Trust};
 
-/// One of the claims that MCP knows.
+/// One of the annotation hints of MCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Hint {
     /// `readOnlyHint`: the tool changes nothing.
     ReadOnlyHint,
-    /// `destructiveHint`: what it changes may be lost.
+    /// `destructiveHint`: a change may destroy data.
     DestructiveHint,
     /// `idempotentHint`: a second call with the same arguments changes nothing more.
     IdempotentHint,
-    /// `openWorldHint`: it deals with things outside of its server.
+    /// `openWorldHint`: the tool interacts with things outside of its server.
     OpenWorldHint,
 }
 
-/// The claims of a tool: a server's word, not the truth.
+/// The annotations of a tool. They are claims of its server and may be wrong.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Annotations {
     read_only: Option<bool>,
     destructive: Option<bool>,
     idempotent: Option<bool>,
     open_world: Option<bool>,
-    /// Whether they are no claims of a server, but what the protocol says.
+    /// Whether the values come from the protocol, so that no server has to be believed.
     certain: bool,
 }
 
 impl Hint {
-    /// Every claim there is.
+    /// Every hint.
     pub const ALL: [Self; 4] =
         [Self::ReadOnlyHint, Self::DestructiveHint, Self::IdempotentHint, Self::OpenWorldHint];
 
@@ -48,15 +48,14 @@ impl Hint {
         }
     }
 
-    /// What holds where nothing is claimed. MCP assumes the worst, and so it does where a claim does
-    /// not count.
+    /// The value to assume without a claim that counts. MCP assumes the worst.
     pub fn worst(self) -> bool {
         matches!(self, Self::DestructiveHint | Self::OpenWorldHint)
     }
 }
 
 impl Annotations {
-    /// The claims in a definition; what is no boolean is no claim.
+    /// Reads the annotations of a definition. Values that are not booleans are ignored.
     pub fn of(definition: &Definition) -> Self {
         #[derive(Deserialize)]
         struct Part {
@@ -68,7 +67,7 @@ impl Annotations {
             .map_or_else(Self::default, |value| Self::from_value(&value))
     }
 
-    /// The claims in the value of `annotations`.
+    /// Reads the value of `annotations`.
     pub fn from_value(value: &Value) -> Self {
         let claim = |hint: Hint| value.get(hint.as_str()).and_then(Value::as_bool);
         Self {
@@ -80,15 +79,15 @@ impl Annotations {
         }
     }
 
-    /// The same where no server has to be believed for it.
+    /// The same annotations as certain ones, which need no trust in a server.
     pub(crate) fn beyond_doubt(self) -> Self {
         Self { certain: true, ..self }
     }
 
-    /// What is to be assumed of the tool: its claim, where that counts, else the worst.
+    /// The value to assume for a hint: the claim if it counts, else the worst.
     ///
-    /// A claim that agrees with the worst always counts. A tool that only reads destroys nothing,
-    /// whatever it claims of that.
+    /// A claim that agrees with the worst always counts. A read-only tool destroys nothing,
+    /// whatever else it claims.
     pub fn holds(self, hint: Hint, claims: Claims, trust: Trust) -> bool {
         let counts = self.certain || claims == Claims::All || trust == Trust::Trusted;
         let claimed = match hint {
@@ -102,7 +101,7 @@ impl Annotations {
     }
 }
 
-/// The methods that read something of a server. No tool may have such a name.
+/// The methods that only read from a server. No tool can have such a name.
 pub const READING: [&str; 6] = [
     "resources/read",
     "resources/subscribe",
@@ -112,7 +111,8 @@ pub const READING: [&str; 6] = [
     "tasks/result",
 ];
 
-/// Made once, so that the policy for each server's is made once too.
+/// The definitions exist once, so that the policy for each of them is also computed only once per
+/// server.
 static DEFINITIONS: LazyLock<Vec<Arc<Definition>>> = LazyLock::new(|| {
     let annotations = json!({ "readOnlyHint": true, "openWorldHint": true });
     let define = |name: &&str| {
@@ -122,13 +122,13 @@ static DEFINITIONS: LazyLock<Vec<Arc<Definition>>> = LazyLock::new(|| {
     READING.iter().filter_map(define).collect()
 });
 
-/// Whether this is the name of a method that reads, and therefore of no tool.
+/// Whether this is the name of a method that only reads, and so of no tool.
 pub fn is_reading(name: &str) -> bool {
     READING.contains(&name)
 }
 
-/// A request as rules see it; `prefix` is that of the server's names. A method that is not known may do
-/// anything. Nothing where no tool could have such a name.
+/// A request as a tool, so that rules apply to it. `prefix` is that of the server's names. An
+/// unknown method may do anything. Returns `None` if no tool could have such a name.
 pub fn request_as_tool(
     server: &ServerName,
     prefix: Option<Arc<str>>,

@@ -1,4 +1,4 @@
-//! What was decided, and why not otherwise.
+//! Decisions and their explanations.
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
@@ -9,20 +9,20 @@ use toolgate_catalog::ToolId;
 use crate::definitions::shown;
 use crate::{Evidence, LabelSet, Mode, Rule, Verdict};
 
-/// How many of the rules that lost are kept.
+/// The number of overridden rules in an explanation.
 const MAX_CONSIDERED: usize = 32;
-/// How much of a name that a server chose is shown.
+/// The number of characters of a server's name that are shown.
 const LONGEST_NAME: usize = 128;
 
-/// What becomes of a call.
+/// The decision about a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
     /// The verdict.
     pub verdict: Verdict,
-    /// What decided.
+    /// The rule or mode that decided.
     pub ground: Ground,
-    /// What rules about data found, where they do not simply allow. A person who is asked sees the
-    /// evidence of all of them, also where another rule would have asked anyway.
+    /// The findings of rules about data, except rules that allow. A person who is asked sees the
+    /// evidence of all of them, even if another rule asks as well.
     pub flows: Vec<FlowFinding>,
 }
 
@@ -31,16 +31,16 @@ pub struct Decision {
 pub enum Ground {
     /// A rule.
     Rule(Arc<Rule>),
-    /// No rule; so the mode did.
+    /// No rule applies, so the mode decided.
     Mode(Mode),
 }
 
-/// A rule about data that applies, and what shows it.
+/// A rule about data that applies, with its evidence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlowFinding {
     /// The rule.
     pub rule: Arc<Rule>,
-    /// The earlier results that the call has to do with; at most a few are repeated.
+    /// The earlier results that the call relates to. Only a few are listed.
     pub evidence: Vec<Evidence>,
     /// The labels of all of them.
     pub labels: LabelSet,
@@ -48,9 +48,9 @@ pub struct FlowFinding {
     pub origins: Vec<ToolId>,
 }
 
-/// A decision with the rules that applied too and why they lost.
+/// A decision, together with the rules that applied and did not decide.
 ///
-/// Its text is for a person:
+/// It displays as text for people:
 ///
 /// ```text
 /// ask: `policy.rules[1]` (toolgate.json:9:7), a pattern: "Issues are public"
@@ -58,41 +58,41 @@ pub struct FlowFinding {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
-    /// What becomes of the call.
+    /// The decision.
     pub decision: Decision,
     /// The other rules that applied, the most specific first.
-    pub considered: Vec<Considered>,
-    /// How many more there are.
+    pub considered: Vec<OverriddenRule>,
+    /// The number of further rules.
     pub left_out: usize,
-    /// The arguments that the deciding rule could not judge, which counted against the call.
+    /// The arguments that the deciding rule could not check. They counted against the call.
     pub unclear: Vec<String>,
 }
 
 /// A rule that applied and did not decide.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Considered {
+pub struct OverriddenRule {
     /// The rule.
     pub rule: Arc<Rule>,
     /// Why it did not decide.
-    pub lost: Lost,
+    pub reason: OverrideReason,
 }
 
 /// Why a rule that applied did not decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Lost {
-    /// Another one denies.
+pub enum OverrideReason {
+    /// Another rule denies.
     ToADenial,
-    /// Another one is more specific.
+    /// Another rule is more specific.
     LessSpecific,
-    /// Another one, as specific, is further down.
+    /// Another rule is equally specific and comes later.
     Earlier,
-    /// It answers another question (the call, or its data), and the stricter answer holds.
+    /// One rule is about the call and the other about its data, and the other verdict is stricter.
     NotAsStrict,
 }
 
 impl Decision {
-    /// Why, in the words of the configuration.
+    /// The reason that the configuration gives for the deciding rule.
     pub fn reason(&self) -> Option<&str> {
         match &self.ground {
             Ground::Rule(rule) => rule.reason.as_deref(),
@@ -100,7 +100,7 @@ impl Decision {
         }
     }
 
-    /// The labels of the data that the call was found to have to do with.
+    /// The labels of the data that the call relates to.
     pub fn flow_labels(&self) -> LabelSet {
         self.flows.iter().fold(LabelSet::EMPTY, |labels, flow| labels.union(flow.labels))
     }
@@ -124,13 +124,13 @@ impl Decision {
 }
 
 impl Explanation {
-    /// Sorts out why each rule of `applied` lost; the one that decided is left out.
+    /// Finds out why each rule of `applied` did not decide. The deciding rule is left out.
     pub(crate) fn new(decision: Decision, applied: Vec<Arc<Rule>>, arguments: &Value) -> Self {
         let is_winner = |rule: &Arc<Rule>| matches!(&decision.ground, Ground::Rule(winner) if Arc::ptr_eq(winner, rule));
-        let mut considered: Vec<Considered> = applied
+        let mut considered: Vec<OverriddenRule> = applied
             .into_iter()
             .filter(|rule| !is_winner(rule))
-            .map(|rule| Considered { lost: lost(&decision, &rule), rule })
+            .map(|rule| OverriddenRule { reason: override_reason(&decision, &rule), rule })
             .collect();
         considered.sort_by_key(|one| std::cmp::Reverse(one.rule.specificity()));
         let left_out = considered.len().saturating_sub(MAX_CONSIDERED);
@@ -143,18 +143,18 @@ impl Explanation {
     }
 }
 
-fn lost(decision: &Decision, rule: &Rule) -> Lost {
-    let Ground::Rule(winner) = &decision.ground else { return Lost::NotAsStrict };
+fn override_reason(decision: &Decision, rule: &Rule) -> OverrideReason {
+    let Ground::Rule(winner) = &decision.ground else { return OverrideReason::NotAsStrict };
     if decision.verdict == Verdict::Deny && rule.verdict != Verdict::Deny {
-        Lost::ToADenial
+        OverrideReason::ToADenial
     } else if winner.flow.is_empty() != rule.flow.is_empty() {
-        Lost::NotAsStrict
+        OverrideReason::NotAsStrict
     } else if winner.specificity() > rule.specificity() {
-        Lost::LessSpecific
+        OverrideReason::LessSpecific
     } else if winner.specificity() == rule.specificity() {
-        Lost::Earlier
+        OverrideReason::Earlier
     } else {
-        Lost::NotAsStrict
+        OverrideReason::NotAsStrict
     }
 }
 
@@ -186,10 +186,10 @@ impl fmt::Display for Explanation {
             let (server, tool) = (&tool.server, shown(&tool.tool, LONGEST_NAME));
             write!(formatter, "\n  {place} has data of {server}/{tool} (call {call}): {labels}")?;
         }
-        for Considered { rule, lost } in &self.considered {
+        for OverriddenRule { rule, reason } in &self.considered {
             let (origin, verdict) = (&rule.origin, rule.verdict);
-            write!(formatter, "\n  {origin} says {verdict}, but {lost}")?;
-            if *lost == Lost::LessSpecific {
+            write!(formatter, "\n  {origin} says {verdict}, but {reason}")?;
+            if *reason == OverrideReason::LessSpecific {
                 write!(formatter, ": {}", rule.specificity())?;
             }
         }
@@ -200,7 +200,7 @@ impl fmt::Display for Explanation {
     }
 }
 
-impl fmt::Display for Lost {
+impl fmt::Display for OverrideReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::ToADenial => "a denial beats it",
@@ -218,7 +218,7 @@ impl Serialize for Explanation {
         struct Other<'r> {
             rule: &'r crate::RuleOrigin,
             verdict: Verdict,
-            lost: Lost,
+            lost: OverrideReason,
         }
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("verdict", &self.decision.verdict)?;
@@ -235,7 +235,11 @@ impl Serialize for Explanation {
         let considered: Vec<Other<'_>> = self
             .considered
             .iter()
-            .map(|one| Other { rule: &one.rule.origin, verdict: one.rule.verdict, lost: one.lost })
+            .map(|one| Other {
+                rule: &one.rule.origin,
+                verdict: one.rule.verdict,
+                lost: one.reason,
+            })
             .collect();
         map.serialize_entry("considered", &considered)?;
         map.serialize_entry("leftOut", &self.left_out)?;

@@ -1,67 +1,68 @@
-//! Which data a call carries, and what rules may ask of it.
+//! The data that a call carries, and the conditions that rules have for it.
 //!
-//! Who watches the data is the caller: it compares arguments with earlier results and says what it
-//! found as [`Evidence`]. Here it is only weighed.
+//! The caller compares arguments with earlier results and reports matches as [`Evidence`]. This
+//! module only evaluates them.
 
 use serde::{Deserialize, Serialize};
 use toolgate_catalog::ToolId;
 
 use crate::{FlowMode, LabelSet};
 
-/// How much evidence a decision repeats.
+/// The number of results in the evidence of a decision.
 const MAX_SHOWN: usize = 16;
 
-/// What is known of the data behind a call.
+/// The data behind a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Flow {
-    /// One entry for each earlier result that matters, in the order in which they came.
+    /// One entry for each earlier result that matters, in the order of the results.
     pub evidence: Vec<Evidence>,
 }
 
-/// An earlier result, and how close the call has come to it.
+/// An earlier result, and how the call relates to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Evidence {
     /// The tool whose result it is.
     pub tool: ToolId,
-    /// Which call it was, as the caller counts them; 0 for one of an earlier session.
+    /// The number of the call, as the caller counts them; 0 for a call of an earlier session.
     pub call: u64,
-    /// The call of the same run that it came from, by its number there.
+    /// The number of the call in the same run that the result came from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_call: Option<u64>,
-    /// What is said of its data.
+    /// The labels of the result.
     pub labels: LabelSet,
-    /// How close the call has come to it.
+    /// How the call relates to the result.
     pub contact: Contact,
-    /// The argument in which it was found, as a JSON pointer.
+    /// The argument that matched, as a JSON pointer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub argument: Option<String>,
 }
 
-/// How close a call has come to an earlier result, from afar to near.
+/// How a call relates to an earlier result, from weak to strong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Contact {
-    /// The run or the session has seen it.
+    /// The run or the session has received the result.
     Touched,
-    /// A value of it, such as a name or an address, is an argument: it has a say in what is done.
+    /// A value of the result, such as a name or an address, is an argument and so influences the
+    /// call.
     Steered,
-    /// Its content is in the arguments.
+    /// The content of the result is in the arguments.
     Carried,
 }
 
-/// What a rule asks of the data. At least one of the sets has a label.
+/// The condition of a rule for the data. At least one of the sets has a label.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FlowCondition {
     /// The arguments carry data with one of these labels.
     pub carries: LabelSet,
-    /// Data with one of these labels has a say in the call.
+    /// Data with one of these labels influences the call.
     pub steered_by: LabelSet,
 }
 
-/// What shows that a condition holds.
+/// The evidence that a condition holds.
 #[derive(Debug, Default)]
-pub(crate) struct Shown {
+pub(crate) struct FlowEvidence {
     /// A few of the results.
     pub(crate) evidence: Vec<Evidence>,
     /// The labels of all.
@@ -71,30 +72,30 @@ pub(crate) struct Shown {
 }
 
 impl Flow {
-    /// Nothing is known of any data: a first call, or nobody watches.
+    /// No evidence: a first call, or data is not tracked.
     pub const NONE: Self = Self { evidence: Vec::new() };
 }
 
 impl FlowCondition {
-    /// Whether nothing is asked.
+    /// Whether there is no condition.
     pub fn is_empty(self) -> bool {
         self.carries.is_empty() && self.steered_by.is_empty()
     }
 
-    /// Whether it is about all the labels that the other is about.
+    /// Whether it includes all labels of the other condition.
     pub(crate) fn covers(self, other: Self) -> bool {
         self.carries.is_superset(other.carries) && self.steered_by.is_superset(other.steered_by)
     }
 
-    /// What shows that it holds; nothing where it does not.
-    pub(crate) fn evidence(self, flow: &Flow, mode: FlowMode) -> Option<Shown> {
-        // By labels alone, what was seen may be anywhere.
+    /// The evidence that the condition holds, or `None` if it does not hold.
+    pub(crate) fn evidence(self, flow: &Flow, mode: FlowMode) -> Option<FlowEvidence> {
+        // With labels alone, everything that the run has received may be in the arguments.
         let (carried, steered) = match mode {
             FlowMode::Off => return None,
             FlowMode::Content => (Contact::Carried, Contact::Steered),
             FlowMode::Labels => (Contact::Touched, Contact::Touched),
         };
-        let mut shown = Shown::default();
+        let mut shown = FlowEvidence::default();
         for (labels, needed) in [(self.carries, carried), (self.steered_by, steered)] {
             if labels.is_empty() {
                 continue;
@@ -104,7 +105,7 @@ impl FlowCondition {
             };
             let fitting = || flow.evidence.iter().filter(fits);
             fitting().next()?;
-            // A person is shown a few; what they agree to is said of all.
+            // A person sees a few results. Their grant covers all of them.
             for evidence in fitting() {
                 shown.labels = shown.labels.union(evidence.labels);
                 if !shown.origins.contains(&evidence.tool) {

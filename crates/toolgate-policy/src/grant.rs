@@ -1,7 +1,7 @@
-//! What people have allowed.
+//! Grants: what people have allowed.
 //!
-//! A grant turns a question into a permission. It never turns a denial into one, and it covers data
-//! only as far as the person who gave it was told of it.
+//! A grant replaces a question to a person. It never overrides a denial, and it covers only data
+//! that the person was informed of.
 
 use std::{collections::HashMap, fmt, sync::Arc};
 
@@ -12,48 +12,48 @@ use toolgate_catalog::{Fingerprint, ToolId};
 
 use crate::{ArgumentConditions, Decision, LabelSet, Verdict};
 
-/// How many grants are kept.
+/// The largest number of grants.
 pub const MAX_GRANTS: usize = 10_000;
 
-/// A moment, in milliseconds since 1970. Who asks says what time it is.
+/// A time in milliseconds since 1970. The caller supplies the current time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Timestamp(pub u64);
 
-/// The name by which a grant is listed and revoked.
+/// The id by which a grant is listed and revoked.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct GrantId(pub Arc<str>);
 
-/// What a person allowed.
+/// A stored permission for later calls.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Grant {
-    /// Its name.
+    /// The id of the grant.
     pub id: GrantId,
-    /// For how long.
+    /// How long the grant holds.
     pub scope: GrantScope,
-    /// To whom: the identity that somebody has made sure of. A yes to one caller is none to another.
+    /// The authenticated caller that the grant belongs to. It does not cover other callers.
     pub caller: Arc<str>,
-    /// Which tool.
+    /// The tool.
     pub tool: ToolId,
-    /// What the server was that the tool is of. Another server of the same name is asked for again.
+    /// The fingerprint of the tool's server. Another server of the same name is not covered.
     pub endpoint: Fingerprint,
-    /// With which arguments.
+    /// The arguments that the grant covers.
     pub arguments: GrantedArguments,
-    /// The labels of the data that the person was told of. A call that has to do with other data is
-    /// asked for again.
+    /// The labels of the data that the person was informed of. A call with other data is not
+    /// covered.
     #[serde(default)]
     pub labels: LabelSet,
     /// The tools that this data came from.
     #[serde(default)]
     pub origins: Vec<ToolId>,
-    /// Since when.
+    /// When the grant was given.
     pub granted_at: Timestamp,
-    /// Until when, this moment excluded.
+    /// When the grant expires. At this time it no longer holds.
     #[serde(default)]
     pub expires_at: Option<Timestamp>,
-    /// Who gave it, as the asking side calls them.
+    /// The name of the person who gave the grant, as reported by the approval channel.
     pub by: Arc<str>,
 }
 
@@ -61,7 +61,7 @@ pub struct Grant {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "for", content = "id")]
 pub enum GrantScope {
-    /// One call; then it is gone.
+    /// One call, which uses up the grant.
     Once,
     /// The calls of one run.
     Run(Arc<str>),
@@ -75,62 +75,62 @@ pub enum GrantScope {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum GrantedArguments {
-    /// Whatever they are.
+    /// All arguments.
     Any,
-    /// Those that are JSON-equal to the ones that were shown, by their hash.
+    /// Arguments that are JSON-equal to the ones that the person saw, by their hash.
     Exactly(Fingerprint),
-    /// Those that certainly fit.
+    /// Arguments that certainly fulfil the conditions.
     Matching(ArgumentConditions),
 }
 
-/// A call that asks for a grant.
+/// A call for which a grant is looked up.
 #[derive(Debug, Clone, Copy)]
 pub struct GrantRequest<'r> {
-    /// Who makes it.
+    /// The caller.
     pub caller: &'r str,
-    /// Its tool.
+    /// The tool.
     pub tool: &'r ToolId,
-    /// What the server of the tool is.
+    /// The fingerprint of the tool's server.
     pub endpoint: Fingerprint,
-    /// Its arguments.
+    /// The arguments.
     pub arguments: &'r Value,
-    /// The labels of its data, as [`Decision::flow_labels`] has them.
+    /// The labels of the data, from [`Decision::flow_labels`].
     pub labels: LabelSet,
-    /// The tools that it came from, as [`Decision::flow_origins`] has them.
+    /// The tools that the data came from, from [`Decision::flow_origins`].
     pub origins: &'r [ToolId],
-    /// The run that it belongs to.
+    /// The run that the call belongs to.
     pub run: Option<&'r str>,
-    /// The session that it belongs to.
+    /// The session that the call belongs to.
     pub session: Option<&'r str>,
-    /// What time it is.
+    /// The current time.
     pub now: Timestamp,
 }
 
-/// All grants, found by their tool.
+/// All grants, indexed by tool.
 #[derive(Debug, Clone, Default)]
 pub struct Grants {
     by_tool: HashMap<ToolId, Vec<Grant>>,
     tool_of: HashMap<GrantId, ToolId>,
 }
 
-/// What a decision and the grants make of a call.
+/// The result of a decision and the grants.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Authorisation {
-    /// It goes through: by the policy, or by a grant.
+    /// The call is allowed, by the policy or by this grant.
     Allowed(Option<GrantId>),
     /// A person has to be asked.
     Ask,
-    /// It is refused.
+    /// The call is refused.
     Denied,
 }
 
-/// There are [`MAX_GRANTS`] already. Those still hold; this one was not added.
+/// There are already [`MAX_GRANTS`] grants. They stay valid; the new one was not added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("there are {MAX_GRANTS} grants already: revoke some, or write a rule")]
-pub struct Full;
+pub struct GrantsFull;
 
 impl GrantedArguments {
-    /// These very arguments.
+    /// A grant for exactly these arguments.
     pub fn exactly(arguments: &Value) -> Self {
         Self::Exactly(Fingerprint::of(arguments))
     }
@@ -145,7 +145,7 @@ impl GrantedArguments {
 }
 
 impl fmt::Display for GrantedArguments {
-    /// In words, bounded and safe to be shown.
+    /// Displays the arguments with a size limit and without control characters.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Any => formatter.write_str("any arguments"),
@@ -156,12 +156,12 @@ impl fmt::Display for GrantedArguments {
 }
 
 impl Grant {
-    /// Whether it holds at a moment.
+    /// Whether the grant holds at `now`.
     pub fn is_valid(&self, now: Timestamp) -> bool {
         self.granted_at <= now && self.expires_at.is_none_or(|end| now < end)
     }
 
-    /// Whether it covers a call.
+    /// Whether the grant covers a call.
     pub fn covers(&self, request: &GrantRequest<'_>) -> bool {
         let in_scope = match &self.scope {
             GrantScope::Once | GrantScope::Always => true,
@@ -180,19 +180,18 @@ impl Grant {
 }
 
 impl Grants {
-    /// Adds a grant; one of the same name is replaced.
-    pub fn add(&mut self, grant: Grant) -> Result<(), Full> {
+    /// Adds a grant. A grant with the same id is replaced.
+    pub fn add(&mut self, grant: Grant) -> Result<(), GrantsFull> {
         self.revoke(&grant.id);
         if self.tool_of.len() >= MAX_GRANTS {
-            return Err(Full);
+            return Err(GrantsFull);
         }
         self.tool_of.insert(grant.id.clone(), grant.tool.clone());
         self.by_tool.entry(grant.tool.clone()).or_default().push(grant);
         Ok(())
     }
 
-    /// A grant that covers the call. One that outlasts the call is preferred to one that is used up
-    /// by it.
+    /// A grant that covers the call. A lasting grant is preferred to one for a single call.
     pub fn covers(&self, request: &GrantRequest<'_>) -> Option<&Grant> {
         let mut covering: Vec<&Grant> =
             self.by_tool.get(request.tool)?.iter().filter(|grant| grant.covers(request)).collect();
@@ -200,10 +199,10 @@ impl Grants {
         covering.first().copied()
     }
 
-    /// What becomes of a call. A grant for one call is used up by it. The labels of its data are those
-    /// of the decision, whatever the request says.
+    /// Decides about a call and uses up a grant for a single call. The labels of the data come from
+    /// the decision, whatever the request contains.
     ///
-    /// This is the one place where grants meet verdicts: a denial stays one.
+    /// Only this function combines grants with verdicts. A denial stays a denial.
     pub fn authorise(&mut self, decision: &Decision, request: &GrantRequest<'_>) -> Authorisation {
         match decision.verdict {
             Verdict::Allow => Authorisation::Allowed(None),
@@ -218,7 +217,7 @@ impl Grants {
         }
     }
 
-    /// Takes a grant back.
+    /// Revokes a grant.
     pub fn revoke(&mut self, id: &GrantId) -> Option<Grant> {
         let tool = self.tool_of.remove(id)?;
         let grants = self.by_tool.get_mut(&tool)?;
@@ -230,7 +229,7 @@ impl Grants {
         Some(revoked)
     }
 
-    /// Forgets those that have expired, and returns them.
+    /// Removes the expired grants and returns them.
     pub fn expire(&mut self, now: Timestamp) -> Vec<Grant> {
         let expired: Vec<GrantId> = self
             .iter()

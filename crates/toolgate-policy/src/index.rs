@@ -1,27 +1,27 @@
-//! From a tool to the rules that may be about it, without looking at all of them.
+//! An index from tools to rules, so that a lookup does not compare all rules.
 
 use std::collections::{BTreeSet, HashMap};
 
 use crate::pattern::Closeness;
 use crate::pattern::{NamePattern, Naming};
-use crate::rule::{Facts, RuleTarget};
+use crate::rule::{RuleTarget, ToolFacts};
 
-/// Targets by what is fixed of them, as it looks. A lookup gives a superset of those that match.
+/// Targets, indexed by the fixed part of their names. A lookup returns a superset of the matches.
 #[derive(Debug, Default)]
-pub(crate) struct Index {
+pub(crate) struct RuleIndex {
     by_exposed: HashMap<Box<str>, Vec<usize>>,
     by_own: HashMap<Box<str>, Vec<usize>>,
     by_server: HashMap<Box<str>, Vec<usize>>,
-    /// By what the exposed name begins with.
+    /// By the start of the exposed name.
     by_start: HashMap<String, Vec<usize>>,
-    /// How long these starts are, so that no other length is looked up.
+    /// The lengths of these starts. Only these are looked up.
     start_lengths: BTreeSet<usize>,
-    /// What can only be compared.
+    /// Targets without a fixed part, which are always compared.
     others: Vec<usize>,
 }
 
-impl Index {
-    /// Arranges targets, which are known by their position from then on.
+impl RuleIndex {
+    /// Builds the index. Targets are identified by their position.
     pub(crate) fn new<'t>(targets: impl IntoIterator<Item = &'t RuleTarget>) -> Self {
         let mut index = Self::default();
         for (position, target) in targets.into_iter().enumerate() {
@@ -30,10 +30,11 @@ impl Index {
         index
     }
 
-    /// The positions of all targets that match, in order. Says of each how alike names must be.
+    /// The positions of all matching targets, in order. The callback says for each target how
+    /// similar names must be.
     pub(crate) fn matching<'i>(
         &'i self,
-        facts: &'i Facts<'_>,
+        facts: &'i ToolFacts<'_>,
         target: impl Fn(usize) -> (&'i RuleTarget, Closeness),
     ) -> Vec<usize> {
         let exposed = || facts.names.exposed_looks.iter().flatten();
@@ -79,7 +80,7 @@ impl Index {
         } else if let Some(tool) = &target.tool
             && tool.naming == Naming::Exposed
             && let starts = tool.looks().each_ref().map(NamePattern::literal_start)
-            // The marks of other alphabets can change places in a longer text.
+            // Combining marks of other alphabets can change their order in a longer text.
             && starts.iter().all(|start| !start.is_empty() && start.is_ascii())
         {
             for start in starts {
@@ -97,7 +98,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Annotations, Claims, LabelSet, ToolId, Trust, pattern::Names};
+    use crate::{Annotations, Claims, LabelSet, ToolId, Trust, pattern::CompiledNames};
 
     fn targets() -> impl Strategy<Value = RuleTarget> {
         let part = prop_oneof![
@@ -120,8 +121,8 @@ mod tests {
         ) {
             let exposed = format!("{server}_{own}");
             let id = ToolId::new(server.as_str(), own.as_str());
-            let names = Names::new(&id, None, &exposed);
-            let facts = Facts {
+            let names = CompiledNames::new(&id, None, &exposed);
+            let facts = ToolFacts {
                 server: &server, own: &own, names: &names,
                 annotations: Annotations::default(), claims: Claims::All,
                 trust: Trust::Unknown, labels: LabelSet::EMPTY,
@@ -129,7 +130,7 @@ mod tests {
             for closeness in [Closeness::Exact, Closeness::Alike] {
                 let matches = |at: &usize| targets[*at].matches(&facts, closeness);
                 let scanned: Vec<usize> = (0..targets.len()).filter(matches).collect();
-                let found = Index::new(&targets).matching(&facts, |at| (&targets[at], closeness));
+                let found = RuleIndex::new(&targets).matching(&facts, |at| (&targets[at], closeness));
                 prop_assert_eq!(found, scanned);
             }
         }

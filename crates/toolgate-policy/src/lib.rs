@@ -1,17 +1,17 @@
-//! Who may call what, decided purely; and definitions that change.
+//! Decides which calls are allowed, and detects changed or suspicious tool definitions.
 //!
-//! This room is pure: no file, no clock, no socket. It answers three questions.
+//! The crate uses no files, no clock and no sockets. It answers three questions.
 //!
-//! - **What becomes of a call?** A [`Policy`] is made of [`PolicySettings`]; [`Policy::of`] gives the
-//!   rules for one tool, and [`ToolPolicy::decide`] a [`Decision`] for its arguments and its data.
-//!   [`ToolPolicy::explain`] says which rule it was and why not another. Where a person said yes
-//!   before, [`Grants`] know it.
-//! - **Where does the data go?** Labels on servers and tools say what is private, what strangers
-//!   wrote, what leaves the house. The caller brings a [`Flow`]; rules weigh it.
-//! - **Is a tool what it was?** [`definitions`] has the lock file, the comparison with what a server
-//!   lists now, and the search for texts and names that aim at the model.
+//! - **May this call be made?** A [`Policy`] is compiled from [`PolicySettings`]. [`Policy::of`]
+//!   selects the rules for one tool, and [`ToolPolicy::decide`] makes a [`Decision`] for its
+//!   arguments and its data. [`ToolPolicy::explain`] says which rule decided and why no other did.
+//!   [`Grants`] are what people have allowed before.
+//! - **Where does the data go?** Labels on servers and tools mark private data, untrusted data and
+//!   tools that send data out. The caller supplies a [`Flow`], which rules evaluate.
+//! - **Has a tool changed?** [`definitions`] contains the lock file, the comparison with what a
+//!   server lists now, and the search for texts and names that try to manipulate the model.
 //!
-//! What cannot be judged counts against the call, everywhere.
+//! Whatever cannot be determined counts against the call.
 
 mod annotations;
 mod argument;
@@ -31,18 +31,18 @@ pub use argument::{
     ArgumentConditions, ArgumentPath, ConditionError, ConditionProblem, ConditionTextError,
     MAX_CONDITIONS, MAX_SEGMENTS, OPERATORS,
 };
-pub use explanation::{Considered, Decision, Explanation, FlowFinding, Ground, Lost};
+pub use explanation::{Decision, Explanation, FlowFinding, Ground, OverriddenRule, OverrideReason};
 pub use flow::{Contact, Evidence, Flow, FlowCondition};
 pub use grant::{
-    Authorisation, Full, Grant, GrantId, GrantRequest, GrantScope, GrantedArguments, Grants,
+    Authorisation, Grant, GrantId, GrantRequest, GrantScope, GrantedArguments, Grants, GrantsFull,
     MAX_GRANTS, Timestamp,
 };
 pub use pattern::{MAX_PATTERN_BYTES, NamePattern, PatternError, ToolPattern};
 pub use policy::{Policy, ToolPolicy};
 pub use rule::{Breadth, Rule, RuleOrigin, RuleTarget, Specificity, Trust};
 pub use settings::{MAX_RULES, PolicySettings, ServerPolicy, ToolPolicySettings};
-/// Who servers and tools are, as the catalogue has it.
+/// The identities of servers and tools, from the catalog.
 pub use toolgate_catalog::{ServerName, ToolId};
-/// What is said of data.
+/// The labels of data.
 pub use toolgate_flow::{Label, LabelSet};
-pub use verdict::{Claims, Findings, FlowMode, Mode, NewTools, Verdict};
+pub use verdict::{Claims, FindingsMode, FlowMode, Mode, NewTools, Verdict};

@@ -1,4 +1,4 @@
-//! Which tools a rule is about.
+//! Patterns that select tools by name.
 
 use serde::Serialize;
 use thiserror::Error;
@@ -9,48 +9,48 @@ use wildmatch::WildMatch;
 /// The longest pattern of a name, in bytes. A tool's own name may have 512.
 pub const MAX_PATTERN_BYTES: usize = 512;
 
-/// How many `*` a pattern may have: each can make a match start over.
+/// The largest number of `*` in a pattern, because each can make a match start over.
 const MAX_STARS: usize = 16;
 
-/// A name, or a pattern of names: `*` stands for any characters, `?` for one. Case matters.
+/// A name, or a pattern of names: `*` matches any characters, `?` one character. Case matters.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NamePattern {
-    /// This name alone.
+    /// Only this name.
     Exactly(Box<str>),
-    /// Every name that fits.
+    /// Every name that matches.
     Like(WildMatch),
 }
 
-/// A pattern of tools, as it is written: `github_*`, `github/create_*`.
+/// A pattern of tools as it is written: `github_*`, `github/create_*`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolPattern {
     pub(crate) name: NamePattern,
     pub(crate) naming: Naming,
-    /// What the pattern looks like, for names that look like one that fits.
+    /// The pattern in its two look-alike forms, to match names that look similar.
     looks: [NamePattern; 2],
 }
 
-/// Which of a tool's names a pattern is compared with.
+/// The names of a tool that a pattern is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Naming {
     /// The exposed name.
     Exposed,
     /// The name that its server gives it.
     Own,
-    /// Either: the server is named apart, so that no other tool can be meant.
+    /// Either name. The server is given separately, so no other tool can be meant.
     Either,
 }
 
-/// Why a text is no pattern. The rest of its rule is not affected.
+/// Why a text is no pattern. The rest of its rule is still used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error, Serialize)]
 pub enum PatternError {
-    /// There is nothing to compare with.
+    /// The text is empty.
     #[error("is empty")]
     Empty,
-    /// It is longer than any name.
+    /// The text is longer than any name.
     #[error("is longer than {MAX_PATTERN_BYTES} bytes")]
     TooLong,
-    /// It would take too long to compare.
+    /// The pattern would take too long to match.
     #[error("has more than {MAX_STARS} `*`")]
     TooManyStars,
 }
@@ -74,7 +74,7 @@ impl NamePattern {
         })
     }
 
-    /// Whether a name fits.
+    /// Whether a name matches.
     pub fn matches(&self, name: &str) -> bool {
         match self {
             Self::Exactly(exact) => **exact == *name,
@@ -82,7 +82,7 @@ impl NamePattern {
         }
     }
 
-    /// The one name that fits, where there is only one.
+    /// The name, if the pattern matches only one.
     pub fn exact(&self) -> Option<&str> {
         match self {
             Self::Exactly(exact) => Some(exact),
@@ -90,7 +90,7 @@ impl NamePattern {
         }
     }
 
-    /// Patterns of what the names that fit look like.
+    /// Patterns for the look-alike forms of matching names.
     fn looks(&self) -> [Self; 2] {
         looks(&self.to_string()).map(|look| match self {
             Self::Exactly(_) => Self::Exactly(look.into()),
@@ -98,7 +98,7 @@ impl NamePattern {
         })
     }
 
-    /// What every name that fits begins with.
+    /// The start that all matching names have.
     pub(crate) fn literal_start(&self) -> String {
         let text = self.to_string();
         text.split(['*', '?']).next().unwrap_or_default().to_owned()
@@ -106,7 +106,8 @@ impl NamePattern {
 }
 
 impl ToolPattern {
-    /// Reads a pattern of exposed names, or of `server/tool`: then the first part is returned apart.
+    /// Reads a pattern of exposed names, or of `server/tool`, for which the pattern of the server
+    /// is returned as well.
     pub fn new(text: &str) -> Result<(Option<NamePattern>, Self), PatternError> {
         match text.split_once('/') {
             Some((server, tool)) => {
@@ -117,18 +118,19 @@ impl ToolPattern {
         }
     }
 
-    /// Reads a pattern of the tools of a server that is named apart: of their own names or of their
-    /// exposed ones.
+    /// Reads a pattern for the tools of a server that is given separately. It matches their own
+    /// names or their exposed names.
     pub fn of_server(text: &str) -> Result<Self, PatternError> {
         Ok(Self::named(NamePattern::new(text)?, Naming::Either))
     }
 
-    /// The tool of this very name, as its server calls it. Unlike in a pattern, `*` is a character.
+    /// A pattern for the tool with exactly this name at its server. A `*` is an ordinary character
+    /// here.
     pub fn own_name(name: &str) -> Self {
         Self::named(NamePattern::Exactly(name.into()), Naming::Own)
     }
 
-    /// Whether a tool with these names fits.
+    /// Whether a tool with these names matches.
     pub fn matches(&self, own: &str, exposed: &str) -> bool {
         match self.naming {
             Naming::Exposed => self.name.matches(exposed),
@@ -137,18 +139,18 @@ impl ToolPattern {
         }
     }
 
-    /// Whether a tool with these names fits, or could be taken for one that does.
-    pub(crate) fn fits(&self, own: &str, names: &Names, closeness: Closeness) -> bool {
+    /// Whether a tool with these names matches, or looks like one that does.
+    pub(crate) fn fits(&self, own: &str, names: &CompiledNames, closeness: Closeness) -> bool {
         self.matches(own, &names.exposed)
             || (closeness == Closeness::Alike && self.resembles(names))
     }
 
-    /// What an exact name, or the start of a pattern, looks like.
+    /// The look-alike forms of an exact name, or of the start of a pattern.
     pub(crate) fn looks(&self) -> &[NamePattern; 2] {
         &self.looks
     }
 
-    fn resembles(&self, names: &Names) -> bool {
+    fn resembles(&self, names: &CompiledNames) -> bool {
         let fits = |look: &[String; 2]| {
             self.looks.iter().zip(look).any(|(pattern, look)| pattern.matches(look))
         };
@@ -171,28 +173,28 @@ impl std::fmt::Display for NamePattern {
     }
 }
 
-/// What a rule's names are compared with.
+/// The names of a tool that rules are compared with.
 #[derive(Debug, Clone)]
-pub(crate) struct Names {
-    /// The name that it has.
+pub(crate) struct CompiledNames {
+    /// The current exposed name.
     pub(crate) exposed: String,
-    /// What its possible exposed names look like.
+    /// The look-alike forms of its possible exposed names.
     pub(crate) exposed_looks: Vec<[String; 2]>,
-    /// What its own name looks like.
+    /// The look-alike forms of its own name.
     pub(crate) own_looks: [String; 2],
 }
 
-/// How alike a name must be to the one in a rule.
+/// How similar a name must be to the one in a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Closeness {
-    /// It is that name.
+    /// The names are equal.
     Exact,
-    /// It could be had in the place of that name, or be taken for it.
+    /// The tool could have had that name, or its name looks like it.
     Alike,
 }
 
-impl Names {
-    /// The names of a tool that has the name `exposed` now.
+impl CompiledNames {
+    /// The names of a tool that is currently exposed as `exposed`.
     pub(crate) fn new(id: &ToolId, prefix: Option<&str>, exposed: &str) -> Self {
         let own_looks = looks(&id.tool);
         let [plain, hashed] = possible_names(id, prefix);

@@ -1,34 +1,35 @@
-//! Which rule decides a call.
+//! Finds the rule that decides about a call.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 use toolgate_catalog::{ServerName, Tool, ToolId, possible_names};
 
-use crate::flow::Shown;
-use crate::index::Index;
-use crate::pattern::{Closeness, Names};
-use crate::rule::Facts;
+use crate::flow::FlowEvidence;
+use crate::index::RuleIndex;
+use crate::pattern::{Closeness, CompiledNames};
+use crate::rule::ToolFacts;
 use crate::{
-    Annotations, Claims, Decision, Explanation, Findings, Flow, FlowFinding, FlowMode, Ground,
+    Annotations, Claims, Decision, Explanation, FindingsMode, Flow, FlowFinding, FlowMode, Ground,
     Hint, LabelSet, Mode, NewTools, PolicySettings, Rule, ServerPolicy, Trust, Verdict,
 };
 
-/// Who may call what. Rules are compiled and arranged once; copies share them.
+/// The compiled rules. Copies share them.
 ///
 /// # Which rule decides
 ///
-/// A matching `deny` beats everything. Otherwise the most specific rule that applies decides: one
-/// tool before a pattern of names, that before an annotation, that before a server, that before all
-/// tools, and within each of these a rule with conditions before one without. Of equally specific
-/// rules the later one decides; `approval` at a tool counts as written before all rules. Where no
-/// rule applies, the mode does. Rules about data (`carries`, `steeredBy`) answer a question of their
-/// own, in the same order among themselves; one gives way only to another about the same labels or
-/// more, and of the two answers the stricter one holds. So a tool that is allowed is still asked for
-/// when private data would leave through it.
+/// A matching `deny` overrides everything. Otherwise the most specific rule that applies decides.
+/// One tool is more specific than a pattern of names, a pattern more than an annotation, an
+/// annotation more than a server, and a server more than all tools. At each of these levels, a rule
+/// with conditions is more specific than one without. Of equally specific rules, the later one
+/// decides; `approval` at a tool counts as written before all rules. If no rule applies, the mode
+/// decides. Rules about data (`carries`, `steeredBy`) are evaluated separately in the same order.
+/// Such a rule is overridden only by another one about the same labels or more, and of the two
+/// results the stricter one holds. So a tool that is allowed still needs approval when private data
+/// would leave through it.
 ///
-/// A rule that denies or asks is also about names that look like those in it, and about a tool that
-/// has another name only because two wanted the same one. A rule that allows is not.
+/// A rule that denies or asks also matches names that look like those in it, and tools whose name
+/// was changed only because two tools had the same one. A rule that allows does not.
 ///
 /// ```
 /// use serde_json::json;
@@ -45,17 +46,16 @@ use crate::{
 /// assert_eq!(close.decide(&json!({}), &Flow::NONE).verdict, Verdict::Ask);
 /// ```
 #[derive(Debug, Clone)]
-pub struct Policy(Arc<Compiled>);
+pub struct Policy(Arc<CompiledPolicy>);
 
-/// The policy for one tool: the rules that are about it, in the order in which they decide.
+/// The policy for one tool: the rules that match it, in the order in which they decide.
 ///
-/// Made once for each tool and kept as long as its definition; a call then looks at these rules
-/// alone.
+/// It is computed once per definition. A call then checks only these rules.
 #[derive(Debug, Clone)]
 pub struct ToolPolicy {
-    /// About the call, the first that applies decides.
+    /// Rules about the call. The first that applies decides.
     calls: Vec<Arc<Rule>>,
-    /// About its data.
+    /// Rules about the data.
     flows: Vec<Arc<Rule>>,
     default: (Mode, Verdict),
     flow_mode: FlowMode,
@@ -64,41 +64,45 @@ pub struct ToolPolicy {
 }
 
 #[derive(Debug)]
-struct Compiled {
+struct CompiledPolicy {
     settings: PolicySettings,
     rules: Vec<Arc<Rule>>,
-    index: Index,
-    labels: Index,
+    index: RuleIndex,
+    labels: RuleIndex,
 }
 
 impl Policy {
-    /// Compiles what a configuration says.
+    /// Compiles the settings.
     pub fn new(mut settings: PolicySettings) -> Self {
         let rules: Vec<Arc<Rule>> = settings.all_rules().into_iter().map(Arc::new).collect();
-        let index = Index::new(rules.iter().map(|rule| &rule.target));
-        let labels = Index::new(settings.labels.iter().map(|(target, _)| target));
-        Self(Arc::new(Compiled { settings, rules, index, labels }))
+        let index = RuleIndex::new(rules.iter().map(|rule| &rule.target));
+        let labels = RuleIndex::new(settings.labels.iter().map(|(target, _)| target));
+        Self(Arc::new(CompiledPolicy { settings, rules, index, labels }))
     }
 
-    /// The policy for a tool of the catalogue.
+    /// The policy for a tool of the catalog.
     pub fn of(&self, tool: &Tool) -> ToolPolicy {
         let (id, prefix) = (&tool.id, tool.prefix.as_deref());
         let annotations = Annotations::of(&tool.definition);
         if crate::is_reading(&id.tool) {
-            // Rules that name tools by pattern are about what else a server has, too.
+            // Rules that name tools by a pattern also match requests other than tool calls.
             let [plain, _] = possible_names(id, prefix);
-            return self.judge(id, &Names::new(id, prefix, &plain), annotations.beyond_doubt());
+            return self.judge(
+                id,
+                &CompiledNames::new(id, prefix, &plain),
+                annotations.beyond_doubt(),
+            );
         }
-        self.judge(id, &Names::new(id, prefix, tool.name.as_str()), annotations)
+        self.judge(id, &CompiledNames::new(id, prefix, tool.name.as_str()), annotations)
     }
 
-    /// The policy for a tool with this identity, exposed name and claims.
+    /// The policy for a tool with this identity, exposed name and annotations.
     pub fn tool(&self, id: &ToolId, exposed: &str, annotations: Annotations) -> ToolPolicy {
-        self.judge(id, &Names::new(id, None, exposed), annotations)
+        self.judge(id, &CompiledNames::new(id, None, exposed), annotations)
     }
 
-    fn judge(&self, id: &ToolId, names: &Names, annotations: Annotations) -> ToolPolicy {
-        let Compiled { settings, rules, index, .. } = &*self.0;
+    fn judge(&self, id: &ToolId, names: &CompiledNames, annotations: Annotations) -> ToolPolicy {
+        let CompiledPolicy { settings, rules, index, .. } = &*self.0;
         let facts = self.facts(id, names, annotations);
         let target = |position: usize| (&rules[position].target, rules[position].closeness());
         let matching = index.matching(&facts, target);
@@ -120,35 +124,40 @@ impl Policy {
         }
     }
 
-    /// All rules: those that toolgate brings, those at tools, those of the policy.
+    /// All rules: the built-in ones, those at tools, and those of the policy.
     pub fn rules(&self) -> &[Arc<Rule>] {
         &self.0.rules
     }
 
-    /// What becomes of tools that a known server did not have before.
+    /// How new tools of a known server are treated.
     pub fn new_tools(&self) -> NewTools {
         self.0.settings.new_tools
     }
 
-    /// What becomes of tools with something suspicious in their definition.
-    pub fn findings(&self) -> Findings {
+    /// How tools with suspicious definitions are treated.
+    pub fn findings(&self) -> FindingsMode {
         self.0.settings.findings
     }
 
-    /// How it is judged which data a call carries; where it is not, nobody needs to watch.
+    /// How the data of a call is determined. With [`FlowMode::Off`] no data has to be tracked.
     pub fn flow(&self) -> FlowMode {
         self.0.settings.flow
     }
 
-    /// Whose claims of harmlessness count.
+    /// Which servers' claims of harmlessness count.
     pub fn claims(&self) -> Claims {
         self.0.settings.claims
     }
 
-    fn facts<'f>(&self, id: &'f ToolId, names: &'f Names, annotations: Annotations) -> Facts<'f> {
-        let Compiled { settings, labels, .. } = &*self.0;
+    fn facts<'f>(
+        &self,
+        id: &'f ToolId,
+        names: &'f CompiledNames,
+        annotations: Annotations,
+    ) -> ToolFacts<'f> {
+        let CompiledPolicy { settings, labels, .. } = &*self.0;
         let server = self.server(&id.server);
-        let mut facts = Facts {
+        let mut facts = ToolFacts {
             server: id.server.as_str(),
             own: &id.tool,
             names,
@@ -174,13 +183,13 @@ impl Policy {
 }
 
 impl ToolPolicy {
-    /// Whether a call can be made a second time without harm: where the tool only reads or is
-    /// idempotent, and whoever says so is believed.
+    /// Whether a call can be repeated without harm, because the tool is read-only or idempotent and
+    /// that claim counts.
     pub fn is_repeatable(&self) -> bool {
         self.repeatable
     }
 
-    /// What becomes of a call with these arguments and this data.
+    /// Decides about a call with these arguments and this data.
     pub fn decide(&self, arguments: &Value, flow: &Flow) -> Decision {
         let rule = self.calls.iter().find(|rule| applies(rule, arguments));
         let (verdict, ground) = match rule {
@@ -189,7 +198,7 @@ impl ToolPolicy {
         };
         let mut decision = Decision { verdict, ground, flows: self.findings(arguments, flow) };
         decision.flows.retain(|finding| finding.rule.verdict != Verdict::Allow);
-        // The strictest answer; of equal ones the first, which is the most specific.
+        // The strictest verdict decides; of equal ones the first, which is the most specific.
         for finding in &decision.flows {
             if finding.rule.verdict > decision.verdict {
                 decision.verdict = finding.rule.verdict;
@@ -199,7 +208,7 @@ impl ToolPolicy {
         decision
     }
 
-    /// The same, with every rule that applies and why the others lost.
+    /// Like [`Self::decide`], with every rule that applies and why it did not decide.
     pub fn explain(&self, arguments: &Value, flow: &Flow) -> Explanation {
         let calls = self.calls.iter().filter(|rule| applies(rule, arguments));
         let flows = self.flows.iter().filter(|rule| {
@@ -209,24 +218,24 @@ impl ToolPolicy {
         Explanation::new(self.decide(arguments, flow), applied, arguments)
     }
 
-    /// Whether no call can ever go through, whatever its arguments: such a tool is shown to nobody.
+    /// Whether every call is denied, whatever its arguments. Such a tool is not listed.
     pub fn is_hidden(&self) -> bool {
         let is_deny = |rule: &Arc<Rule>| rule.verdict == Verdict::Deny;
         self.calls.iter().any(|rule| is_deny(rule) && rule.is_unconditional())
             || (self.default.1 == Verdict::Deny && self.calls.iter().all(is_deny))
     }
 
-    /// The rules that are about the tool, whatever the arguments: each one of [`Policy::rules`].
+    /// The rules that match the tool, whatever the arguments. Each is one of [`Policy::rules`].
     pub fn rules(&self) -> impl Iterator<Item = &Arc<Rule>> {
         self.calls.iter().chain(&self.flows)
     }
 
-    /// What is said of the data that the tool returns and takes.
+    /// The labels of the data that the tool returns and takes.
     pub fn labels(&self) -> LabelSet {
         self.labels
     }
 
-    /// The rules about data that apply and give way to no other, the most specific first.
+    /// The rules about data that apply and are not overridden, the most specific first.
     fn findings(&self, arguments: &Value, flow: &Flow) -> Vec<FlowFinding> {
         let mut found: Vec<FlowFinding> = Vec::new();
         for rule in &self.flows {
@@ -236,7 +245,7 @@ impl ToolPolicy {
             if applies(rule, arguments)
                 && let Some(shown) = rule.flow.evidence(flow, self.flow_mode)
             {
-                let Shown { evidence, labels, origins } = shown;
+                let FlowEvidence { evidence, labels, origins } = shown;
                 found.push(FlowFinding { rule: Arc::clone(rule), evidence, labels, origins });
             }
         }

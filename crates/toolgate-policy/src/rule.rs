@@ -1,4 +1,4 @@
-//! One rule: which calls, and what becomes of them.
+//! A rule: the calls that it matches, and its verdict.
 
 use std::{fmt, sync::Arc};
 
@@ -8,46 +8,46 @@ use serde_json::{Map, Value, json};
 use crate::{
     Annotations, ArgumentConditions, Claims, FlowCondition, Hint, Label, LabelSet, NamePattern,
     ToolPattern, Verdict,
-    pattern::{Closeness, Names, Naming},
+    pattern::{Closeness, CompiledNames, Naming},
 };
 
 /// A rule of a policy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
-    /// Which tools it is about.
+    /// The tools that the rule matches.
     pub target: RuleTarget,
-    /// What must hold of the arguments.
+    /// The conditions for the arguments.
     pub arguments: ArgumentConditions,
-    /// What must hold of the data that the call carries.
+    /// The conditions for the data that the call carries.
     pub flow: FlowCondition,
-    /// What becomes of such calls.
+    /// The verdict about matching calls.
     pub verdict: Verdict,
-    /// Why, for the person who is asked and the model that is refused.
+    /// The reason, shown to the person who is asked and to the model that is refused.
     pub reason: Option<Arc<str>>,
-    /// Where it is written.
+    /// Where the rule is written.
     pub origin: RuleOrigin,
 }
 
-/// Which tools a rule is about: those that fit everything that is set.
+/// The tools that a rule matches: those that match every field that is set.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RuleTarget {
     /// The server's name.
     pub server: Option<NamePattern>,
     /// The tool's name.
     pub tool: Option<ToolPattern>,
-    /// What is to be assumed of the tool, after its server's claims.
+    /// The values that must be assumed for annotation hints.
     pub annotations: Vec<(Hint, bool)>,
     /// Whether its server is trusted.
     pub trust: Option<Trust>,
-    /// One of the labels that the tool has.
+    /// Labels, of which the tool has at least one.
     pub labels: LabelSet,
 }
 
-/// Whether what a server says of itself is believed.
+/// Whether the claims of a server are believed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Trust {
-    /// Nobody has said so.
+    /// The configuration does not say so.
     #[default]
     Unknown,
     /// The configuration has `trusted: true`.
@@ -60,12 +60,12 @@ pub enum Trust {
 pub enum RuleOrigin {
     /// The configuration.
     Configured {
-        /// Its place in the structure of the configuration, such as `policy.rules[2]`.
+        /// The path in the configuration, such as `policy.rules[2]`.
         path: Arc<str>,
-        /// Its place in the text, such as `toolgate.json:14:7`, where that is known.
+        /// The position in the file, such as `toolgate.json:14:7`, if it is known.
         place: Option<Arc<str>>,
     },
-    /// Toolgate brings it, under this name.
+    /// A built-in rule with this name.
     BuiltIn(&'static str),
 }
 
@@ -73,36 +73,36 @@ pub enum RuleOrigin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Specificity {
-    /// Rules of the configuration come before those that toolgate brings.
+    /// Rules of the configuration override built-in ones.
     pub configured: bool,
-    /// How narrow the tools are.
+    /// How narrowly the rule selects tools.
     pub breadth: Breadth,
-    /// Rules that look at arguments, data or labels come before those that do not.
+    /// Rules with conditions on arguments, data or labels override rules without.
     pub conditional: bool,
 }
 
-/// How narrowly a rule says which tools it is about, from wide to narrow.
+/// How narrowly a rule selects tools, from wide to narrow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Breadth {
     /// All tools.
     Everything,
-    /// Those of a server.
+    /// The tools of a server.
     Server,
-    /// Those of which something is claimed.
+    /// Tools with an annotation.
     Annotation,
-    /// Those whose name fits a pattern.
+    /// Tools with a name that matches a pattern.
     Pattern,
     /// One tool.
     Tool,
 }
 
-/// What a target is compared with.
+/// The properties of a tool that targets are compared with.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Facts<'f> {
+pub(crate) struct ToolFacts<'f> {
     pub(crate) server: &'f str,
     pub(crate) own: &'f str,
-    pub(crate) names: &'f Names,
+    pub(crate) names: &'f CompiledNames,
     pub(crate) annotations: Annotations,
     pub(crate) claims: Claims,
     pub(crate) trust: Trust,
@@ -110,7 +110,7 @@ pub(crate) struct Facts<'f> {
 }
 
 impl Rule {
-    /// A rule for everything that `target` says, whatever the arguments.
+    /// A rule for all calls of the tools in `target`.
     pub fn new(target: RuleTarget, verdict: Verdict, origin: RuleOrigin) -> Self {
         Self {
             target,
@@ -122,8 +122,9 @@ impl Rule {
         }
     }
 
-    /// The two rules about data that toolgate brings: private data does not leave the house, and
-    /// strangers do not steer what destroys, unless a person says so. Without labels they are idle.
+    /// The two built-in rules about data. Private data does not leave through open-world tools, and
+    /// untrusted data does not influence destructive ones, unless a person approves. Without labels
+    /// they have no effect.
     pub(crate) fn built_in() -> [Self; 2] {
         let leaves = RuleTarget { labels: Label::Egress.into(), ..RuleTarget::default() };
         let destroys = RuleTarget {
@@ -161,8 +162,8 @@ impl Rule {
         }
     }
 
-    /// Whether names that only look like those in it are meant too: where it forbids or asks, since
-    /// whoever chooses the names must not have the last word.
+    /// Whether similar-looking names match too. They do if the rule denies or asks, because servers
+    /// choose the names.
     pub(crate) fn closeness(&self) -> Closeness {
         match self.verdict {
             Verdict::Allow => Closeness::Exact,
@@ -170,14 +171,14 @@ impl Rule {
         }
     }
 
-    /// Whether it looks at nothing but the tool.
+    /// Whether the rule has no conditions beside its target.
     pub(crate) fn is_unconditional(&self) -> bool {
         self.arguments.is_empty() && self.flow.is_empty()
     }
 }
 
 impl RuleTarget {
-    /// How narrow it is.
+    /// How narrowly the rule selects tools.
     pub fn breadth(&self) -> Breadth {
         let server_is_one = self.server.as_ref().is_none_or(|server| server.exact().is_some());
         match &self.tool {
@@ -189,7 +190,7 @@ impl RuleTarget {
         }
     }
 
-    pub(crate) fn matches(&self, facts: &Facts<'_>, closeness: Closeness) -> bool {
+    pub(crate) fn matches(&self, facts: &ToolFacts<'_>, closeness: Closeness) -> bool {
         let names = |tool: &ToolPattern| tool.fits(facts.own, facts.names, closeness);
         self.server.as_ref().is_none_or(|server| server.matches(facts.server))
             && self.tool.as_ref().is_none_or(names)
@@ -199,7 +200,7 @@ impl RuleTarget {
     }
 }
 
-impl Facts<'_> {
+impl ToolFacts<'_> {
     pub(crate) fn holds(&self, hint: Hint) -> bool {
         self.annotations.holds(hint, self.claims, self.trust)
     }
@@ -231,7 +232,7 @@ impl fmt::Display for Specificity {
 }
 
 impl Rule {
-    /// Which calls it is about, in the keys of a configuration.
+    /// The calls that the rule matches, with the keys of the configuration.
     pub fn to_value(&self) -> Value {
         let mut value = self.target.to_map();
         let mut when = Map::new();
@@ -254,7 +255,7 @@ impl Rule {
 }
 
 impl RuleTarget {
-    /// Which tools, in the keys of a configuration. Labels are a condition, and not among them.
+    /// The tools, with the keys of the configuration. Labels are a condition and not included.
     pub fn to_map(&self) -> Map<String, Value> {
         let mut map = Map::new();
         if let Some(server) = &self.server {
@@ -276,7 +277,7 @@ impl RuleTarget {
 }
 
 impl fmt::Display for Rule {
-    /// Which calls it is about.
+    /// Displays the calls that the rule matches.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}", self.target)?;
         if !self.arguments.is_empty() {
@@ -317,7 +318,7 @@ impl fmt::Display for RuleTarget {
     }
 }
 
-/// One of them is enough.
+/// The labels as alternatives.
 fn either(labels: LabelSet) -> String {
     labels.iter().map(Label::as_str).collect::<Vec<_>>().join(" or ")
 }

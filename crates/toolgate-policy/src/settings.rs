@@ -1,65 +1,65 @@
-//! What a configuration says, before it becomes a policy.
+//! The settings that a policy is compiled from.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use toolgate_catalog::ServerName;
 
 use crate::{
-    Claims, Findings, FlowMode, LabelSet, Mode, NamePattern, NewTools, PatternError, Rule,
+    Claims, FindingsMode, FlowMode, LabelSet, Mode, NamePattern, NewTools, PatternError, Rule,
     RuleOrigin, RuleTarget, ToolPattern, Trust, Verdict,
 };
 
 /// How many rules a policy may have.
 pub const MAX_RULES: usize = 10_000;
 
-/// What a policy is made of. Without anything set, every call goes through.
+/// The settings of a policy. By default every call is allowed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PolicySettings {
-    /// What holds for a tool that no rule speaks of.
+    /// The mode for tools that no rule matches.
     pub mode: Mode,
-    /// Whose claims of harmlessness count.
+    /// Which servers' claims of harmlessness count.
     pub claims: Claims,
-    /// How it is judged which data a call carries.
+    /// How the data of a call is determined.
     pub flow: FlowMode,
-    /// What becomes of tools that a known server did not have before.
+    /// How new tools of a known server are treated.
     pub new_tools: NewTools,
-    /// What becomes of tools with something suspicious in their definition.
-    pub findings: Findings,
+    /// How tools with suspicious definitions are treated.
+    pub findings: FindingsMode,
     /// The rules, in the order of the file.
     pub rules: Vec<Rule>,
-    /// Labels of tools by pattern.
+    /// Labels for tools by pattern.
     pub labels: Vec<(RuleTarget, LabelSet)>,
-    /// What is set at the servers and their tools.
+    /// The settings of the servers and their tools.
     pub servers: BTreeMap<ServerName, ServerPolicy>,
 }
 
-/// What the entry of a server says.
+/// The policy settings of a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerPolicy {
-    /// Whether what it says of its tools is believed.
+    /// Whether the server's claims about its tools are believed.
     pub trust: Trust,
-    /// The labels of its tools, unless they have their own.
+    /// The labels of its tools, unless a tool has its own.
     pub labels: LabelSet,
-    /// What is set for single tools, by the names that the server gives them.
+    /// The settings of single tools, by the names that the server gives them.
     pub tools: BTreeMap<Arc<str>, ToolPolicySettings>,
     /// Where the entry is written, such as `mcpServers.github` and `toolgate.json:3:5`.
     pub origin: Option<RuleOrigin>,
 }
 
-/// What the entry of a tool says.
+/// The policy settings of a tool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ToolPolicySettings {
-    /// What becomes of its calls: a rule for this one tool.
+    /// The verdict about its calls, which is a rule for this tool.
     pub approval: Option<Verdict>,
-    /// Its labels, in the place of its server's and of those by pattern.
+    /// Its labels. They replace those of its server and those by pattern.
     pub labels: Option<LabelSet>,
 }
 
 impl RuleTarget {
-    /// Reads a target as rules and labels write it.
+    /// Reads the target of a rule or of labels.
     ///
-    /// With a `server`, `tool` is a name that the server gives or an exposed one. Without, it is an
-    /// exposed name or `server/tool`. All may be patterns.
+    /// With `server`, `tool` is a name that the server gives or an exposed name. Without, it is an
+    /// exposed name or `server/tool`. All of them may be patterns.
     pub fn read(server: Option<&str>, tool: Option<&str>) -> Result<Self, PatternError> {
         let (server, tool) = match (server, tool) {
             (None, None) => (None, None),
@@ -77,23 +77,23 @@ impl RuleTarget {
 }
 
 impl PolicySettings {
-    /// The mode alone: what one line of a configuration says.
+    /// Settings with nothing but a mode.
     pub fn of_mode(mode: Mode) -> Self {
         Self { mode, ..Self::default() }
     }
 
-    /// Whether nothing in it could ever refuse, ask about or hold back anything.
+    /// Whether these settings can never refuse, ask about or hold back anything.
     pub fn is_idle(&self) -> bool {
         let labels = |server: &ServerPolicy| server.labels.is_empty() && server.tools.is_empty();
         self.mode == Mode::Allow
-            && self.findings == Findings::Warn
+            && self.findings == FindingsMode::Warn
             && self.rules.is_empty()
             && self.labels.is_empty()
             && self.servers.values().all(labels)
     }
 
-    /// All rules in the order in which a later one wins over an equal earlier one: those that
-    /// toolgate brings, the approvals at the tools, then the rules of the policy.
+    /// All rules in the order in which a later rule overrides an equally specific earlier one: the
+    /// built-in ones, the approvals at tools, the rules of the policy.
     pub(crate) fn all_rules(&mut self) -> Vec<Rule> {
         let mut rules: Vec<Rule> = Rule::built_in().into();
         for (server, settings) in &self.servers {

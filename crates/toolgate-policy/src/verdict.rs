@@ -1,84 +1,85 @@
-//! What may become of a call, and what holds where no rule speaks.
+//! Verdicts, and the settings that hold without a rule.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What becomes of a call. The order is that of strictness: `Allow < Ask < Deny`.
+/// The verdict about a call. The order is that of strictness: `Allow < Ask < Deny`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// It goes through.
+    /// The call is allowed.
     Allow,
     /// A person is asked first.
     Ask,
-    /// It is refused, and nobody can grant it.
+    /// The call is refused, and no grant can allow it.
     Deny,
 }
 
-/// What holds for a tool that no rule speaks of.
+/// The verdict about tools that no rule matches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// Every call goes through. So it is without a policy.
+    /// Every call is allowed. This is the default without a policy.
     #[default]
     Allow,
-    /// Calls of read-only tools go through, a person is asked for the others.
+    /// Calls of read-only tools are allowed; for others a person is asked.
     Ask,
-    /// A person is asked for every call.
+    /// For every call a person is asked.
     AskAlways,
-    /// Calls of read-only tools go through, the others are refused.
+    /// Calls of read-only tools are allowed; others are refused.
     DenyWrites,
-    /// Every call is refused that no rule lets through.
+    /// Every call is refused unless a rule allows it.
     Deny,
 }
 
-/// Whose claims of harmlessness count: that a tool only reads, that it destroys nothing.
+/// Which servers' claims of harmlessness count: that a tool is read-only, that it destroys nothing.
 ///
 /// A claim that a tool does harm always counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Claims {
-    /// Those of every server.
+    /// Claims of every server count.
     #[default]
     All,
-    /// Those of servers with `trusted: true`.
+    /// Only claims of servers with `trusted: true` count.
     Trusted,
 }
 
-/// How it is judged which data a call carries.
+/// How the data of a call is determined.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FlowMode {
-    /// It is not: rules about flows never apply.
+    /// Not at all: rules about data never apply.
     Off,
-    /// By content: what of earlier results is found in the arguments.
+    /// By content: parts of earlier results that occur in the arguments.
     #[default]
     Content,
-    /// By labels alone: whatever the run has touched may be in the arguments, however it is hidden.
+    /// By labels alone: everything that the run has received may be in the arguments, in any
+    /// encoding.
     Labels,
 }
 
-/// What becomes of tools that a known server did not have before.
+/// How tools are treated that a known server did not have before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NewTools {
-    /// They are used, and pinned as they are.
+    /// They are used and pinned.
     #[default]
     Allow,
-    /// They are held back until somebody approves them.
+    /// They are held back until a person approves them.
     Hold,
 }
 
-/// What becomes of tools in whose definition something is suspicious: hidden characters, instructions
-/// aimed at the model, a name that can be taken for another's.
+/// How tools with suspicious definitions are treated: hidden characters, instructions to the model,
+/// names that look like other names.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Findings {
-    /// They are told of, and used.
+pub enum FindingsMode {
+    /// They are used, with a warning.
     #[default]
     Warn,
-    /// They are held back until somebody approves them.
+    /// They are held back until a person approves them.
     Hold,
 }
 
@@ -94,7 +95,7 @@ impl Verdict {
 }
 
 impl Mode {
-    /// What holds for a tool, by whether it counts as read-only.
+    /// The verdict about a tool, by whether it counts as read-only.
     pub fn verdict(self, read_only: bool) -> Verdict {
         match self {
             Self::Allow => Verdict::Allow,
@@ -104,7 +105,7 @@ impl Mode {
         }
     }
 
-    /// Whether it makes a difference that a tool only reads.
+    /// Whether the mode treats read-only tools differently.
     pub fn heeds_read_only(self) -> bool {
         self.verdict(true) != self.verdict(false)
     }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A server of a registry. What is unknown of its description is passed over.
+/// A server of a registry. Unknown fields of its description are ignored.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Entry {
+pub struct RegistryEntry {
     /// Its name, such as `io.github.acme/crm`.
     pub name: String,
     /// What it is for.
@@ -20,13 +20,13 @@ pub struct Entry {
     /// Its version.
     #[serde(default)]
     pub version: String,
-    /// Where it is from. Filled in by who read it.
+    /// The source that it was read from.
     #[serde(skip)]
     pub source: String,
     #[serde(default)]
     pub(crate) packages: Vec<Package>,
     #[serde(default)]
-    pub(crate) remotes: Vec<Remote>,
+    pub(crate) remotes: Vec<RemoteEndpoint>,
 }
 
 /// A program that can be run.
@@ -37,24 +37,24 @@ pub(crate) struct Package {
     pub(crate) registry_base_url: Option<String>,
     pub(crate) identifier: String,
     pub(crate) version: Option<String>,
-    pub(crate) transport: Option<Transport>,
+    pub(crate) transport: Option<PackageTransport>,
     pub(crate) runtime_arguments: Vec<Argument>,
     #[serde(rename = "packageArguments")]
     pub(crate) own_arguments: Vec<Argument>,
     pub(crate) environment_variables: Vec<Input>,
 }
 
-/// How a program is spoken to.
+/// The transport of a program.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(crate) struct Transport {
+pub(crate) struct PackageTransport {
     pub(crate) r#type: String,
 }
 
 /// A URL that can be contacted.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(crate) struct Remote {
+pub(crate) struct RemoteEndpoint {
     pub(crate) r#type: String,
     pub(crate) url: String,
     pub(crate) headers: Vec<Input>,
@@ -89,12 +89,12 @@ pub(crate) struct Input {
 
 /// The longest name of a server.
 const LONGEST_NAME: usize = 200;
-/// What is kept of a description.
+/// Longer descriptions are cut.
 const DESCRIPTION_CHARACTERS: usize = 2_000;
 
-impl Entry {
-    /// Reads one element of a registry's list, or a `server.json`. What is not a server, or was
-    /// deleted, is none.
+impl RegistryEntry {
+    /// Reads one element of a registry's list, or a `server.json`. Returns `None` for what is not a
+    /// server, and for a deleted one.
     pub(crate) fn read(value: &Value, source: &str) -> Option<Self> {
         const OFFICIAL: &str = "io.modelcontextprotocol.registry/official";
         let described = value.get("server").unwrap_or(value);
@@ -117,13 +117,13 @@ impl Entry {
         Some(entry)
     }
 
-    /// What the names of its tools begin with: the last part of its name.
+    /// The prefix of its tools' names: the last part of its own name.
     pub fn prefix(&self) -> &str {
         self.name.rsplit('/').find(|part| !part.is_empty()).unwrap_or(&self.name)
     }
 }
 
-/// Whether a text is a version and nothing else: neither a range nor an option.
+/// Whether a text is an exact version, not a range or a command-line option.
 pub(crate) fn is_version(text: &str) -> bool {
     let sound = |character: char| character.is_ascii_alphanumeric() || ".+-_".contains(character);
     text.len() <= 100 && text.chars().all(sound) && !text.starts_with('-')

@@ -1,4 +1,4 @@
-//! Servers from files and folders, and the cache of what registries said.
+//! Servers from files and folders, and the cache of remote registries.
 
 use std::{
     fs::{self, File},
@@ -10,32 +10,32 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::entry::Entry;
+use crate::entry::RegistryEntry;
 
 /// How many files of a folder are read.
 const MAX_FILES: usize = 2_000;
-/// What is read of one.
+/// Larger files are not read.
 const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
-/// What a registry may have said.
+/// Larger cache files are not read.
 pub(crate) const MAX_CACHE_BYTES: u64 = 128 * 1024 * 1024;
 
-/// What a registry said, and when.
+/// The list of a remote registry, as it is cached.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Cached {
-    /// In seconds since 1970.
+    /// When it was received, in seconds since 1970.
     at: u64,
     pub(crate) servers: Vec<Value>,
 }
 
 /// The servers of a file, or of the `.json` files in a folder and the `server.json`s in its folders.
-/// What cannot be read is told in `problems`.
-pub(crate) fn read(path: &Path, problems: &mut Vec<String>) -> Vec<Entry> {
-    let place = path.display().to_string();
+/// Files that cannot be read are reported in `problems`.
+pub(crate) fn read(path: &Path, problems: &mut Vec<String>) -> Vec<RegistryEntry> {
+    let source = path.display().to_string();
     let mut entries = Vec::new();
     let files = match files_of(path) {
         Ok(files) => files,
         Err(error) => {
-            problems.push(format!("{place} cannot be read: {error}"));
+            problems.push(format!("{source} cannot be read: {error}"));
             return entries;
         }
     };
@@ -43,7 +43,7 @@ pub(crate) fn read(path: &Path, problems: &mut Vec<String>) -> Vec<Entry> {
         match read_bounded(&file, MAX_FILE_BYTES)
             .and_then(|bytes| Ok(serde_json::from_slice(&bytes)?))
         {
-            Ok(value) => entries.extend(entries_of(&value, &place)),
+            Ok(value) => entries.extend(entries_of(&value, &source)),
             Err(error) => problems.push(format!("{} cannot be read: {error}", file.display())),
         }
     }
@@ -51,11 +51,13 @@ pub(crate) fn read(path: &Path, problems: &mut Vec<String>) -> Vec<Entry> {
 }
 
 /// The servers of a document: a list, an object with `servers`, or one server.
-pub(crate) fn entries_of(value: &Value, source: &str) -> Vec<Entry> {
+pub(crate) fn entries_of(value: &Value, source: &str) -> Vec<RegistryEntry> {
     let listed = value.get("servers").unwrap_or(value);
     match listed {
-        Value::Array(list) => list.iter().filter_map(|one| Entry::read(one, source)).collect(),
-        one => Entry::read(one, source).into_iter().collect(),
+        Value::Array(list) => {
+            list.iter().filter_map(|one| RegistryEntry::read(one, source)).collect()
+        }
+        one => RegistryEntry::read(one, source).into_iter().collect(),
     }
 }
 
@@ -82,7 +84,7 @@ fn files_of(path: &Path) -> io::Result<Vec<PathBuf>> {
             files.push(item);
         }
     }
-    // So that of two servers with one name it is always the same that counts.
+    // Sorted, so that of two servers with one name always the same one counts.
     files.sort();
     Ok(files)
 }

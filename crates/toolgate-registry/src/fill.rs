@@ -1,4 +1,4 @@
-//! From the values that a registry describes to the values that are used.
+//! Fills in the values that a registry describes.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,11 @@ use serde::Deserialize;
 
 use crate::entry::{Argument, Input};
 
-/// Why a value cannot be filled in: what it is called.
-pub(crate) type Missing = String;
+/// What a value is called that has to come from a person.
+pub(crate) type MissingValue = String;
 
-/// The words of a program's arguments, in order. Those that nobody needs and that have no value are
-/// left out.
-pub(crate) fn arguments(described: &[Argument]) -> Result<Vec<String>, Missing> {
+/// The words of a program's arguments, in order. Optional arguments without a value are left out.
+pub(crate) fn arguments(described: &[Argument]) -> Result<Vec<String>, MissingValue> {
     let mut words = Vec::new();
     for argument in described {
         let input = Input::deserialize(&argument.input).unwrap_or_default();
@@ -35,19 +34,19 @@ pub(crate) fn arguments(described: &[Argument]) -> Result<Vec<String>, Missing> 
     Ok(words)
 }
 
-/// The value that is fixed or the default; `None` where a person may give one and need not.
-pub(crate) fn value(input: &Input) -> Result<Option<String>, Missing> {
+/// The fixed value, or the default; `None` where there is neither.
+pub(crate) fn value(input: &Input) -> Result<Option<String>, MissingValue> {
     match &input.value {
         Some(template) => template_of(template, &input.variables).map(Some),
         None => Ok(input.default.clone()),
     }
 }
 
-/// A text with its `{name}`s filled in. What is in braces and is no variable stays as it is.
+/// Fills in the `{name}`s of a text. Braces around anything but a variable stay as they are.
 pub(crate) fn template_of(
     template: &str,
     variables: &BTreeMap<String, Input>,
-) -> Result<String, Missing> {
+) -> Result<String, MissingValue> {
     let mut text = String::new();
     let mut rest = template;
     while let Some((before, after)) = rest.split_once('{') {
@@ -63,7 +62,7 @@ pub(crate) fn template_of(
                 text.push_str(name);
                 text.push('}');
             }
-            // One level: a variable's own value has none.
+            // The value of a variable may not refer to other variables.
             Some(input) => match input.value.as_ref().or(input.default.as_ref()) {
                 Some(value) => text.push_str(value),
                 None => return Err(format!("the value `{name}`")),
@@ -85,7 +84,7 @@ mod tests {
 
     use super::*;
 
-    fn filled(described: serde_json::Value) -> Result<Vec<String>, Missing> {
+    fn filled(described: serde_json::Value) -> Result<Vec<String>, MissingValue> {
         let described: Vec<Argument> = serde_json::from_value(described).unwrap();
         arguments(&described)
     }

@@ -1,17 +1,17 @@
-//! What a server of a registry would run or contact.
+//! Plans: what a server of a registry would run or contact.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    entry::{Entry, Input, Package, Remote, is_version},
+    entry::{Input, Package, RegistryEntry, RemoteEndpoint, is_version},
     error::NoPlan,
     fill,
     show::{summary, visible, word},
 };
 
-/// What a server would run or contact, exactly. Kept as JSON once a person has consented to it.
+/// Exactly what a server would run or contact. It is stored as JSON once a person has consented to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Plan {
@@ -19,20 +19,20 @@ pub struct Plan {
     pub server: String,
     /// Its version.
     pub version: String,
-    /// What the names of its tools begin with.
+    /// The prefix of its tools' names.
     pub prefix: String,
-    /// What it is for, as the registry says.
+    /// Its description in the registry.
     pub description: String,
     /// The registry.
     pub source: String,
     /// What is run or contacted.
-    pub target: Target,
+    pub target: PlanTarget,
 }
 
 /// What is run or contacted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "kind")]
-pub enum Target {
+pub enum PlanTarget {
     /// A program.
     #[serde(rename_all = "camelCase")]
     Run {
@@ -42,11 +42,11 @@ pub enum Target {
         args: Vec<String>,
         /// Variables that are set for it.
         env: BTreeMap<String, String>,
-        /// Variables that it takes from our environment.
-        variables: Vec<Variable>,
-        /// Where its package is said to be. The program looks where it is set up to look.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        place: Option<String>,
+        /// Variables that it takes from the environment of toolgate.
+        variables: Vec<PlanVariable>,
+        /// The package registry that the entry names. The command may be configured to use another.
+        #[serde(default, skip_serializing_if = "Option::is_none", rename = "place")]
+        package_registry: Option<String>,
     },
     /// A URL.
     #[serde(rename_all = "camelCase")]
@@ -61,22 +61,21 @@ pub enum Target {
 /// A variable that a person sets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Variable {
+pub struct PlanVariable {
     /// Its name.
     pub name: String,
-    /// Whether nothing works without it.
+    /// Whether the server needs it.
     pub required: bool,
     /// Whether its value is a secret.
     pub secret: bool,
 }
 
-/// How much a person is shown at most; what is longer is not asked for.
+/// Longer plans are refused: nobody would read them.
 const MAX_SHOWN_CHARACTERS: usize = 8_000;
 
 impl Plan {
-    /// What the server would run or contact: what has the least power first. That is a URL, then a
-    /// program.
-    pub fn of(entry: &Entry) -> Result<Self, NoPlan> {
+    /// Makes the plan of a server. A URL is preferred to a program, because it has less power.
+    pub fn of(entry: &RegistryEntry) -> Result<Self, NoPlan> {
         let mut reasons: Vec<String> = Vec::new();
         let mut needed: Option<String> = None;
         let remotes = entry.remotes.iter().map(contact);
@@ -98,14 +97,14 @@ impl Plan {
         Err(NoPlan::NothingUsable(reasons.join("; ")))
     }
 
-    fn empty(entry: &Entry) -> Self {
+    fn empty(entry: &RegistryEntry) -> Self {
         Self {
             server: entry.name.clone(),
             version: entry.version.clone(),
             prefix: entry.prefix().to_owned(),
             description: summary(&entry.description, 300),
             source: entry.source.clone(),
-            target: Target::Contact { url: String::new(), headers: BTreeMap::new() },
+            target: PlanTarget::Contact { url: String::new(), headers: BTreeMap::new() },
         }
     }
 
@@ -113,8 +112,7 @@ impl Plan {
         if self.shown().len() <= MAX_SHOWN_CHARACTERS { Ok(self) } else { Err(NoPlan::TooLong) }
     }
 
-    /// Tells this from anything else that could be run or contacted. What a person consented to has
-    /// the same fingerprint, or is something else.
+    /// A hash of everything that is run or contacted. A consent is for one fingerprint.
     pub fn fingerprint(&self) -> String {
         let (name, version, target) = (&self.server, &self.version, &self.target);
         // Maps are ordered, so that the same content is the same text.
@@ -122,14 +120,14 @@ impl Plan {
         blake3::hash(text.as_bytes()).to_hex().to_string()
     }
 
-    /// The required variables that `is_set` does not know of.
+    /// The required variables for which `is_set` is false.
     pub fn missing(&self, is_set: impl Fn(&str) -> bool) -> Vec<&str> {
-        let Target::Run { variables, .. } = &self.target else { return Vec::new() };
+        let PlanTarget::Run { variables, .. } = &self.target else { return Vec::new() };
         let missing = variables.iter().filter(|variable| variable.required);
         missing.map(|variable| variable.name.as_str()).filter(|name| !is_set(name)).collect()
     }
 
-    /// All of it, for a person who decides.
+    /// The whole plan as text, for the person who decides.
     pub fn shown(&self) -> String {
         let mut text = format!(
             "Server {} {} of {}\n",
@@ -141,28 +139,28 @@ impl Plan {
             let _ = writeln!(text, "It says of itself: {}", self.description);
         }
         match &self.target {
-            Target::Run { command, args, env, variables, place } => {
+            PlanTarget::Run { command, args, env, variables, package_registry } => {
                 let words: Vec<String> =
                     std::iter::once(command).chain(args).map(|text| word(text)).collect();
                 let _ = writeln!(text, "It runs, with your rights: {}", words.join(" "));
-                if let Some(place) = place {
+                if let Some(url) = package_registry {
                     let _ = writeln!(
                         text,
-                        "  the package is said to be at {}; {command} gets it from where it is set \
-                         up to look",
-                        visible(place)
+                        "  the entry names the package registry {}; {command} uses the one that it \
+                         is configured for",
+                        visible(url)
                     );
                 }
                 for (name, value) in env {
                     let _ = writeln!(text, "  with {}={}", visible(name), word(value));
                 }
-                for Variable { name, required, secret } in variables {
+                for PlanVariable { name, required, secret } in variables {
                     let need = if *required { "required" } else { "optional" };
                     let kind = if *secret { ", secret" } else { "" };
                     let _ = writeln!(text, "  it reads {} ({need}{kind})", visible(name));
                 }
             }
-            Target::Contact { url, headers } => {
+            PlanTarget::Contact { url, headers } => {
                 let _ = writeln!(text, "It contacts: {}", visible(url));
                 for (name, value) in headers {
                     let _ = writeln!(text, "  with {}: {}", visible(name), visible(value));
@@ -173,7 +171,7 @@ impl Plan {
     }
 }
 
-fn contact(remote: &Remote) -> Result<Target, NoPlan> {
+fn contact(remote: &RemoteEndpoint) -> Result<PlanTarget, NoPlan> {
     if !matches!(remote.r#type.as_str(), "streamable-http" | "streamable" | "http" | "sse") {
         let kind = summary(&remote.r#type, 40);
         return Err(NoPlan::NothingUsable(format!("a remote of the kind `{kind}`")));
@@ -199,8 +197,8 @@ fn contact(remote: &Remote) -> Result<Target, NoPlan> {
             None => {}
         }
     }
-    // As it is contacted: hosts in other scripts are written in ASCII.
-    Ok(Target::Contact { url: parsed.to_string(), headers })
+    // The parsed form has the host in ASCII, as it is contacted.
+    Ok(PlanTarget::Contact { url: parsed.to_string(), headers })
 }
 
 fn fits_header(name: &str, value: &str) -> bool {
@@ -210,7 +208,7 @@ fn fits_header(name: &str, value: &str) -> bool {
         && value.bytes().all(|byte| (0x20..0x7f).contains(&byte))
 }
 
-fn run(package: &Package, entry: &Entry) -> Result<Target, NoPlan> {
+fn run(package: &Package, entry: &RegistryEntry) -> Result<PlanTarget, NoPlan> {
     let unusable = |reason: String| Err(NoPlan::NothingUsable(reason));
     let kind = package.registry_type.as_str();
     if package.transport.as_ref().is_some_and(|it| it.r#type != "stdio" && !it.r#type.is_empty()) {
@@ -220,8 +218,8 @@ fn run(package: &Package, entry: &Entry) -> Result<Target, NoPlan> {
     if !matches!(kind, "npm" | "pypi" | "nuget" | "oci") {
         return unusable(format!("a package of the kind `{}`", summary(kind, 20)));
     }
-    // An image says itself where it is from; the others are shown with the place that is claimed.
-    let place = package.registry_base_url.clone().filter(|_| kind != "oci");
+    // The name of an image includes its registry.
+    let package_registry = package.registry_base_url.clone().filter(|_| kind != "oci");
     if !is_identifier(kind, &package.identifier) || version.is_empty() || !is_version(version) {
         return unusable("a package whose name or version is not valid".to_owned());
     }
@@ -253,10 +251,10 @@ fn run(package: &Package, entry: &Entry) -> Result<Target, NoPlan> {
         }
     }
     args.extend(arguments);
-    Ok(Target::Run { command: command.to_owned(), args, env, variables, place })
+    Ok(PlanTarget::Run { command: command.to_owned(), args, env, variables, package_registry })
 }
 
-/// Whether a package's name is one and nothing else: no option, no path, no URL.
+/// Whether a package's name is only a name: not an option, a path or a URL.
 fn is_identifier(kind: &str, name: &str) -> bool {
     let signs = match kind {
         "npm" => "@/._-~",
@@ -278,7 +276,9 @@ fn is_identifier(kind: &str, name: &str) -> bool {
         && !name.contains("..")
 }
 
-fn environment(described: &[Input]) -> Result<(BTreeMap<String, String>, Vec<Variable>), NoPlan> {
+fn environment(
+    described: &[Input],
+) -> Result<(BTreeMap<String, String>, Vec<PlanVariable>), NoPlan> {
     let mut env = BTreeMap::new();
     let mut variables = Vec::new();
     for input in described {
@@ -295,7 +295,7 @@ fn environment(described: &[Input]) -> Result<(BTreeMap<String, String>, Vec<Var
             Ok(Some(value)) if !input.is_secret && !value.contains('\0') => {
                 env.insert(input.name.clone(), value);
             }
-            _ => variables.push(Variable {
+            _ => variables.push(PlanVariable {
                 name: input.name.clone(),
                 required: input.is_required,
                 secret: input.is_secret,
@@ -305,7 +305,7 @@ fn environment(described: &[Input]) -> Result<(BTreeMap<String, String>, Vec<Var
     Ok((env, variables))
 }
 
-/// Variables by which the command that is shown would run something else.
+/// Variables that would make the shown command run another program.
 fn changes_programs(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     let exact =

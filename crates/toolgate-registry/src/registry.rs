@@ -1,4 +1,4 @@
-//! All sources together.
+//! The servers of all sources together.
 
 use std::{
     collections::HashSet,
@@ -11,28 +11,29 @@ use futures::future::join_all;
 use parking_lot::Mutex;
 
 use crate::{
-    entry::{Entry, is_version},
+    entry::{RegistryEntry, is_version},
+    error::RegistryError,
     files::{self, Cached},
-    remote::Remote,
+    remote::{RegistryClient, ServerList},
 };
 
-/// Where servers are found.
+/// A source of servers that are not configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
+pub enum ServerSource {
     /// A file, or a folder of files.
     Path(PathBuf),
     /// A registry that speaks the API of the official one.
     Url(String),
 }
 
-/// What a registry is made of.
+/// The settings of a [`Registry`].
 #[derive(Debug, Clone)]
 pub struct RegistrySettings {
-    /// In this order; of two servers with one name, that of the first source counts.
-    pub sources: Vec<Source>,
-    /// How long what a registry said is used before it is asked again.
+    /// The sources, in order. Of two servers with one name, the one of the first source counts.
+    pub sources: Vec<ServerSource>,
+    /// How old the list of a remote registry may be before it is fetched again.
     pub max_age: Duration,
-    /// Where that is kept; only in memory where unset.
+    /// The folder where lists are cached; without it, they are in memory only.
     pub cache: Option<PathBuf>,
 }
 
@@ -40,137 +41,144 @@ pub struct RegistrySettings {
 #[derive(Debug)]
 pub struct Registry {
     settings: RegistrySettings,
-    remotes: Vec<Shelf>,
-    /// What was known last, so that what has not changed is not put together again.
-    last: Mutex<Last>,
+    remotes: Vec<RemoteRegistry>,
+    /// The last result, which is used again while nothing has changed.
+    merged: Mutex<MergedList>,
 }
 
 #[derive(Debug, Default)]
-struct Last {
-    files: Vec<Vec<Entry>>,
-    /// How often each registry has said something.
-    said: Vec<u64>,
-    entries: Arc<Vec<Entry>>,
+struct MergedList {
+    files: Vec<Vec<RegistryEntry>>,
+    /// The version of each remote registry's list.
+    versions: Vec<u64>,
+    entries: Arc<Vec<RegistryEntry>>,
 }
 
-/// What is known at a moment.
+/// The servers of a registry at one point in time.
 #[derive(Debug, Clone, Default)]
-pub struct Known {
+pub struct RegistryServers {
     /// The servers, each name once. The same allocation as long as nothing changes.
-    pub entries: Arc<Vec<Entry>>,
-    /// What a reader should know of it: sources that gave nothing, or something old.
+    pub entries: Arc<Vec<RegistryEntry>>,
+    /// Remarks for the reader: sources that failed, or whose list is old.
     pub notes: Vec<String>,
 }
 
-/// What one registry said.
+/// A remote registry and the last list that it sent.
 #[derive(Debug)]
-struct Shelf {
-    remote: Result<Remote, String>,
-    file: Option<PathBuf>,
-    held: Mutex<Held>,
-    /// One question at a time.
-    asking: tokio::sync::Mutex<()>,
+struct RemoteRegistry {
+    client: Result<RegistryClient, RegistryError>,
+    cache_file: Option<PathBuf>,
+    list: Mutex<RemoteList>,
+    /// Held while the list is fetched, so that it is fetched once.
+    refreshing: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
-struct Held {
-    entries: Vec<Entry>,
-    /// How often something was said.
-    count: u64,
-    /// When they were said; never, if nothing is held.
-    said: Option<Instant>,
-    /// Said before this process began.
-    older_by: Duration,
-    failed: Option<(Instant, String)>,
-    shortfall: Option<String>,
+struct RemoteList {
+    entries: Vec<RegistryEntry>,
+    /// Counts the lists.
+    version: u64,
+    /// When this process got the list; `None` while there is none.
+    received: Option<Instant>,
+    /// How old the list was then, where it came from the cache.
+    age_before: Duration,
+    failed: Option<(Instant, RegistryError)>,
+    /// Why the list is not complete.
+    shortfall: Option<RegistryError>,
 }
 
-/// How long a registry that failed is left alone.
-const LEFT_ALONE: Duration = Duration::from_mins(1);
+/// How long a remote registry that failed is not asked again.
+const RETRY_AFTER: Duration = Duration::from_mins(1);
 
 impl Registry {
-    /// A registry of these sources. Nothing is read or asked yet.
+    /// Creates a registry of these sources, without reading any of them.
     pub fn new(settings: RegistrySettings) -> Self {
         let urls = settings.sources.iter().filter_map(|source| match source {
-            Source::Url(url) => Some(url),
-            Source::Path(_) => None,
+            ServerSource::Url(url) => Some(url),
+            ServerSource::Path(_) => None,
         });
         let remotes = urls.map(|url| {
             let file = settings.cache.as_ref().map(|folder| {
                 let digest = blake3::hash(url.as_bytes()).to_hex();
                 folder.join(format!("{}.json", &digest[..16]))
             });
-            let remote = Remote::new(url).map_err(|error| error.to_string());
-            Shelf { remote, file, held: Mutex::default(), asking: tokio::sync::Mutex::default() }
+            RemoteRegistry {
+                client: RegistryClient::new(url),
+                cache_file: file,
+                list: Mutex::default(),
+                refreshing: tokio::sync::Mutex::default(),
+            }
         });
         let remotes = remotes.collect();
-        Self { settings, remotes, last: Mutex::default() }
+        Self { settings, remotes, merged: Mutex::default() }
     }
 
-    /// The servers. Files are read anew; registries are asked where what they said is too old, and
-    /// where they do not answer it stays as it was.
-    pub async fn known(&self) -> Known {
-        let asked = self.remotes.iter().map(|shelf| shelf.refresh(self.settings.max_age));
-        join_all(asked).await;
-        let paths: Vec<PathBuf> = self.settings.sources.iter().filter_map(Source::path).collect();
+    /// Gives all servers. Files are read again each time. Lists of remote registries are fetched
+    /// where they are too old; where that fails, the old list is used.
+    pub async fn servers(&self) -> RegistryServers {
+        let refreshed = self.remotes.iter().map(|remote| remote.refresh(self.settings.max_age));
+        join_all(refreshed).await;
+        let paths: Vec<PathBuf> =
+            self.settings.sources.iter().filter_map(ServerSource::path).collect();
         let read = tokio::task::spawn_blocking(move || {
             let mut problems = Vec::new();
             let read: Vec<_> = paths.iter().map(|path| files::read(path, &mut problems)).collect();
             (read, problems)
         });
         let (files, mut notes) = read.await.unwrap_or_default();
-        for shelf in &self.remotes {
-            shelf.note(&mut notes);
+        for remote in &self.remotes {
+            remote.add_notes(&mut notes);
         }
         notes.truncate(10);
-        Known { entries: self.joined(files), notes }
+        RegistryServers { entries: self.merge(files), notes }
     }
 
-    /// All servers, each name once, in the order of the sources.
-    fn joined(&self, files: Vec<Vec<Entry>>) -> Arc<Vec<Entry>> {
-        let mut last = self.last.lock();
-        let said: Vec<u64> = self.remotes.iter().map(|shelf| shelf.held.lock().count).collect();
-        if last.files == files && last.said == said {
-            return Arc::clone(&last.entries);
+    /// Merges the lists of all sources, in their order, each name once.
+    fn merge(&self, files: Vec<Vec<RegistryEntry>>) -> Arc<Vec<RegistryEntry>> {
+        let mut merged = self.merged.lock();
+        let versions: Vec<u64> =
+            self.remotes.iter().map(|remote| remote.list.lock().version).collect();
+        if merged.files == files && merged.versions == versions {
+            return Arc::clone(&merged.entries);
         }
-        let (mut read, mut shelves) = (files.iter(), self.remotes.iter());
-        let mut entries: Vec<Entry> = Vec::new();
+        let (mut read, mut remotes) = (files.iter(), self.remotes.iter());
+        let mut entries: Vec<RegistryEntry> = Vec::new();
         let mut names: HashSet<String> = HashSet::new();
         for source in &self.settings.sources {
-            let mut add = |found: &[Entry]| {
-                let new = found.iter().filter(|entry| names.insert(entry.name.clone()));
+            let mut add = |listed: &[RegistryEntry]| {
+                let new = listed.iter().filter(|entry| names.insert(entry.name.clone()));
                 entries.extend(new.cloned());
             };
             match source {
-                Source::Path(_) => add(read.next().map_or(&[], Vec::as_slice)),
-                Source::Url(_) => {
-                    if let Some(shelf) = shelves.next() {
-                        add(&shelf.held.lock().entries);
+                ServerSource::Path(_) => add(read.next().map_or(&[], Vec::as_slice)),
+                ServerSource::Url(_) => {
+                    if let Some(remote) = remotes.next() {
+                        add(&remote.list.lock().entries);
                     }
                 }
             }
         }
         let entries = Arc::new(entries);
-        *last = Last { files, said, entries: Arc::clone(&entries) };
+        *merged = MergedList { files, versions, entries: Arc::clone(&entries) };
         entries
     }
 
-    /// One server, in this version; without one, the version that is listed.
-    pub async fn entry(&self, name: &str, version: Option<&str>) -> Option<Entry> {
-        let known = self.known().await;
-        let listed = known.entries.iter().find(|entry| entry.name == name)?;
+    /// Finds a server in a version; without one, in the version that is listed.
+    pub async fn entry(&self, name: &str, version: Option<&str>) -> Option<RegistryEntry> {
+        let servers = self.servers().await;
+        let listed = servers.entries.iter().find(|entry| entry.name == name)?;
         let Some(version) = version.filter(|version| *version != listed.version) else {
             return Some(listed.clone());
         };
-        let remotes = self.remotes.iter().filter_map(|shelf| shelf.remote.as_ref().ok());
-        let remote = remotes.into_iter().find(|remote| remote.place == listed.source)?;
-        let said = remote.version(name, version).await.ok().filter(|_| is_version(version))?;
-        let entry = Entry::read(&said, &remote.place)?;
+        let mut clients = self.remotes.iter().filter_map(|remote| remote.client.as_ref().ok());
+        let client = clients.find(|client| client.name == listed.source)?;
+        let sent = client.version(name, version).await.ok().filter(|_| is_version(version))?;
+        let entry = RegistryEntry::read(&sent, &client.name)?;
         (entry.name == name && entry.version == version).then_some(entry)
     }
 }
 
-impl Source {
+impl ServerSource {
     fn path(&self) -> Option<PathBuf> {
         match self {
             Self::Path(path) => Some(path.clone()),
@@ -179,80 +187,71 @@ impl Source {
     }
 }
 
-impl Shelf {
+impl RemoteRegistry {
     async fn refresh(&self, max_age: Duration) {
-        let _asking = self.asking.lock().await;
-        let Ok(remote) = &self.remote else { return };
-        if self.held.lock().said.is_none() {
-            self.recall(remote).await;
+        let _refreshing = self.refreshing.lock().await;
+        let Ok(client) = &self.client else { return };
+        if self.list.lock().received.is_none() {
+            self.load_cache(client).await;
         }
         {
-            let held = self.held.lock();
-            let fresh = held.age().is_some_and(|age| age < max_age);
-            let failed = held.failed.as_ref().is_some_and(|(at, _)| at.elapsed() < LEFT_ALONE);
-            if fresh || failed {
+            let list = self.list.lock();
+            let is_fresh = list.age().is_some_and(|age| age < max_age);
+            let failed = list.failed.as_ref().is_some_and(|(at, _)| at.elapsed() < RETRY_AFTER);
+            if is_fresh || failed {
                 return;
             }
         }
-        match remote.servers().await {
-            Ok(answer) => {
-                let cached = Cached::now(answer.servers);
-                let entries = files::entries_of(&cached.servers.clone().into(), &remote.place);
-                let shortfall = answer.shortfall.map(|error| error.to_string());
-                self.hold(Held {
-                    entries,
-                    said: Some(Instant::now()),
-                    shortfall,
-                    ..Held::default()
-                });
-                if let Some(file) = self.file.clone() {
+        match client.servers().await {
+            Ok(ServerList { servers, shortfall }) => {
+                let cached = Cached::now(servers);
+                let entries = files::entries_of(&cached.servers.clone().into(), &client.name);
+                self.replace(RemoteList { entries, shortfall, ..RemoteList::default() });
+                if let Some(file) = self.cache_file.clone() {
                     let saved = tokio::task::spawn_blocking(move || cached.save(&file)).await;
                     if !matches!(saved, Ok(Ok(()))) {
-                        tracing::debug!(place = remote.place, "what it said is not cached");
+                        tracing::debug!(registry = client.name, "the list could not be cached");
                     }
                 }
             }
-            Err(error) => self.held.lock().failed = Some((Instant::now(), error.to_string())),
+            Err(error) => self.list.lock().failed = Some((Instant::now(), error)),
         }
     }
 
-    /// Takes what an earlier process kept.
-    async fn recall(&self, remote: &Remote) {
-        let Some(file) = self.file.clone() else { return };
+    /// Reads the list that an earlier process has cached.
+    async fn load_cache(&self, client: &RegistryClient) {
+        let Some(file) = self.cache_file.clone() else { return };
         let loaded = tokio::task::spawn_blocking(move || Cached::load(&file)).await;
         if let Ok(Some(cached)) = loaded {
-            let older_by = cached.age();
-            let entries = files::entries_of(&cached.servers.into(), &remote.place);
-            let said = Some(Instant::now());
-            self.hold(Held { entries, said, older_by, ..Held::default() });
+            let age_before = cached.age();
+            let entries = files::entries_of(&cached.servers.into(), &client.name);
+            self.replace(RemoteList { entries, age_before, ..RemoteList::default() });
         }
     }
 
-    fn hold(&self, news: Held) {
-        let mut held = self.held.lock();
-        let count = held.count + 1;
-        *held = Held { count, ..news };
+    fn replace(&self, new: RemoteList) {
+        let mut list = self.list.lock();
+        *list = RemoteList { version: list.version + 1, received: Some(Instant::now()), ..new };
     }
 
-    /// Says what a reader should know of it.
-    fn note(&self, notes: &mut Vec<String>) {
-        if let Err(reason) = &self.remote {
-            notes.push(reason.clone());
+    fn add_notes(&self, notes: &mut Vec<String>) {
+        if let Err(error) = &self.client {
+            notes.push(error.to_string());
         }
-        let held = self.held.lock();
-        if let Some((_, reason)) = &held.failed {
-            notes.push(match held.age() {
-                Some(age) => format!("{reason}; what it said {} ago is used", rounded(age)),
-                None => format!("{reason}; nothing is known of its servers"),
+        let list = self.list.lock();
+        if let Some((_, error)) = &list.failed {
+            notes.push(match list.age() {
+                Some(age) => format!("{error}; its list of {} ago is used", rounded(age)),
+                None => format!("{error}; its servers are unknown"),
             });
         }
-        notes.extend(held.shortfall.clone());
+        notes.extend(list.shortfall.as_ref().map(ToString::to_string));
     }
 }
 
-impl Held {
+impl RemoteList {
     fn age(&self) -> Option<Duration> {
-        self.said.map(|said| said.elapsed() + self.older_by)
+        self.received.map(|received| received.elapsed() + self.age_before)
     }
 }
 

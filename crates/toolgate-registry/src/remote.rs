@@ -9,20 +9,20 @@ use url::Url;
 
 use crate::error::RegistryError;
 
-/// One registry.
+/// A client of one remote registry.
 #[derive(Debug)]
-pub(crate) struct Remote {
+pub(crate) struct RegistryClient {
     client: Client,
     base: Url,
-    /// Its URL without what could be a secret.
-    pub(crate) place: String,
+    /// Its URL without credentials and query, for messages.
+    pub(crate) name: String,
 }
 
-/// What a registry said.
+/// The servers that a registry sent.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct ServerList {
     pub(crate) servers: Vec<Value>,
-    /// Why this is not all.
+    /// Why the list is not complete.
     pub(crate) shortfall: Option<RegistryError>,
 }
 
@@ -31,53 +31,53 @@ const MAX_PAGES: usize = 500;
 const MAX_SERVERS: usize = 50_000;
 const MAX_PAGE_BYTES: usize = 16 * 1024 * 1024;
 const MAX_BYTES: usize = 96 * 1024 * 1024;
-const ALL_PATIENCE: Duration = Duration::from_mins(2);
-const PAGE_PATIENCE: Duration = Duration::from_secs(20);
+const TOTAL_TIMEOUT: Duration = Duration::from_mins(2);
+const PAGE_TIMEOUT: Duration = Duration::from_secs(20);
 
-impl Remote {
+impl RegistryClient {
     pub(crate) fn new(url: &str) -> Result<Self, RegistryError> {
         let unusable = |reason: &str| RegistryError::Unreadable {
-            place: "a registry".to_owned(),
+            registry: "a registry".to_owned(),
             reason: reason.to_owned(),
         };
         let mut base = Url::parse(url).map_err(|_| unusable("its URL is not valid"))?;
         if base.cannot_be_a_base() || !base.has_host() {
             return Err(unusable("its URL is not valid"));
         }
-        // Whoever copied the URL of the list means the registry.
+        // People copy the URL of the list as well as that of the registry.
         let path = base.path().trim_end_matches('/');
         let path = path.strip_suffix("/v0.1/servers").unwrap_or(path).to_owned();
         base.set_path(&path);
-        let place = format!("{}{path}", base.origin().ascii_serialization());
+        let name = format!("{}{path}", base.origin().ascii_serialization());
         let builder = toolgate_http::client_builder()
             .redirect(reqwest::redirect::Policy::none())
-            .timeout(PAGE_PATIENCE)
+            .timeout(PAGE_TIMEOUT)
             .user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")));
-        let local = place.contains("://localhost") || place.contains("://127.0.0.1");
+        let local = name.contains("://localhost") || name.contains("://127.0.0.1");
         let builder = if local { builder.no_proxy() } else { builder };
         let client = builder.build().map_err(|_| unusable("no client can be made for it"))?;
-        Ok(Self { client, base, place })
+        Ok(Self { client, base, name })
     }
 
     /// The latest versions of all its servers, page by page.
-    pub(crate) async fn servers(&self) -> Result<Answer, RegistryError> {
-        let mut answer = Answer { servers: Vec::new(), shortfall: None };
-        let reading = tokio::time::timeout(ALL_PATIENCE, self.pages(&mut answer)).await;
+    pub(crate) async fn servers(&self) -> Result<ServerList, RegistryError> {
+        let mut list = ServerList { servers: Vec::new(), shortfall: None };
+        let reading = tokio::time::timeout(TOTAL_TIMEOUT, self.pages(&mut list)).await;
         let reading = reading.unwrap_or_else(|_| {
-            Err(self.unreachable(format!("it took longer than {} s", ALL_PATIENCE.as_secs())))
+            Err(self.unreachable(format!("it took longer than {} s", TOTAL_TIMEOUT.as_secs())))
         });
         match reading {
-            Ok(()) => Ok(answer),
+            Ok(()) => Ok(list),
             Err(error @ RegistryError::TooMuch { .. }) => {
-                answer.shortfall = Some(error);
-                Ok(answer)
+                list.shortfall = Some(error);
+                Ok(list)
             }
-            // Half a list would hide what the cache has.
+            // A part of the list would replace the whole list of the cache.
             Err(error) => Err(error),
         }
     }
 
-    async fn pages(&self, answer: &mut Answer) -> Result<(), RegistryError> {
+    async fn pages(&self, list: &mut ServerList) -> Result<(), RegistryError> {
         let mut seen: HashSet<String> = HashSet::new();
         let mut cursor: Option<String> = None;
         let mut bytes = 0;
@@ -92,22 +92,22 @@ impl Remote {
             let Some(servers) = page.get("servers").and_then(Value::as_array) else {
                 return Err(self.unreadable("there is no list of `servers`"));
             };
-            answer.servers.extend(servers.iter().cloned());
+            list.servers.extend(servers.iter().cloned());
             let metadata = page.get("metadata");
             let next =
                 metadata.and_then(|it| it.get("nextCursor").or_else(|| it.get("next_cursor")));
             let next = next.and_then(Value::as_str).filter(|next| !next.is_empty());
             let Some(next) = next else { return Ok(()) };
             if !seen.insert(next.to_owned()) {
-                return Err(self.unreadable("its pages go round in a circle"));
+                return Err(self.unreadable("its pages repeat"));
             }
-            if answer.servers.len() > MAX_SERVERS || bytes > MAX_BYTES {
+            if list.servers.len() > MAX_SERVERS || bytes > MAX_BYTES {
                 break;
             }
             cursor = Some(next.to_owned());
         }
-        answer.servers.truncate(MAX_SERVERS);
-        Err(RegistryError::TooMuch { place: self.place.clone() })
+        list.servers.truncate(MAX_SERVERS);
+        Err(RegistryError::TooMuch { registry: self.name.clone() })
     }
 
     /// One version of one server.
@@ -131,7 +131,7 @@ impl Remote {
         let response = request.send().await.map_err(fault)?;
         let status = response.status();
         if !status.is_success() {
-            return Err(self.unreachable(format!("it answers with status {}", status.as_u16())));
+            return Err(self.unreachable(format!("it responds with status {}", status.as_u16())));
         }
         let mut body: Vec<u8> = Vec::new();
         let mut chunks = response.bytes_stream();
@@ -143,22 +143,22 @@ impl Remote {
             body.extend_from_slice(&chunk);
         }
         let value = serde_json::from_slice(&body);
-        Ok((value.map_err(|_| self.unreadable("a page is no JSON"))?, body.len()))
+        Ok((value.map_err(|_| self.unreadable("a page is not JSON"))?, body.len()))
     }
 
     fn unreachable(&self, reason: String) -> RegistryError {
-        RegistryError::Unreachable { place: self.place.clone(), reason }
+        RegistryError::Unreachable { registry: self.name.clone(), reason }
     }
 
     fn unreadable(&self, reason: &str) -> RegistryError {
-        RegistryError::Unreadable { place: self.place.clone(), reason: reason.to_owned() }
+        RegistryError::Unreadable { registry: self.name.clone(), reason: reason.to_owned() }
     }
 }
 
-/// In words of our own: the library's have the URL in them.
+/// Describes an error without the URL, which may hold a secret.
 fn reason(error: &reqwest::Error) -> String {
     let reason = if error.is_timeout() {
-        "it does not answer in time"
+        "it does not respond in time"
     } else if error.is_connect() {
         "no connection"
     } else {

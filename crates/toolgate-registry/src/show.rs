@@ -1,4 +1,4 @@
-//! Texts of others, for the eyes of a person who decides by them.
+//! Shows untrusted texts to a person without hidden characters.
 
 /// A text in which every character is what it looks like: what is not printable ASCII is written as
 /// `\u{…}`, and a backslash twice.

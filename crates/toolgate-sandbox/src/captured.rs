@@ -1,23 +1,23 @@
-//! What a script wrote, bounded.
+//! The console output of a script, with a size limit.
 
 use std::collections::VecDeque;
 
-/// What a script wrote, both streams in the order of writing.
+/// The console output of a script, both streams in the order of writing.
 ///
-/// Of much, the beginning and the end are kept: that is where a reader looks.
+/// The beginning and the end of long output are kept, because readers look there first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CapturedOutput {
-    /// All of it, or its beginning.
+    /// All output, or its beginning.
     pub head: String,
-    /// Its end, if something between was left out.
+    /// The end of the output, if something was left out.
     pub tail: String,
     /// Bytes that were left out between the two.
     pub left_out: u64,
-    /// Bytes that were written.
+    /// Bytes that the script wrote.
     pub total: u64,
 }
 
-/// Takes in what a script writes.
+/// Collects the output of a script.
 #[derive(Debug)]
 pub(crate) struct OutputCapture {
     head: Vec<u8>,
@@ -28,7 +28,7 @@ pub(crate) struct OutputCapture {
 }
 
 impl OutputCapture {
-    /// Keeps `limit` bytes: half of them of the beginning, half of the end.
+    /// Keeps `limit` bytes: half of the beginning, half of the end.
     pub(crate) fn new(limit: usize) -> Self {
         let tail_limit = limit / 2;
         let head_limit = limit - tail_limit;
@@ -37,8 +37,8 @@ impl OutputCapture {
 
     pub(crate) fn push(&mut self, text: &[u8]) {
         self.total = self.total.saturating_add(u64::try_from(text.len()).unwrap_or(u64::MAX));
-        let room = self.head_limit.saturating_sub(self.head.len()).min(text.len());
-        let (head, rest) = text.split_at_checked(room).unwrap_or((text, &[]));
+        let capacity = self.head_limit.saturating_sub(self.head.len()).min(text.len());
+        let (head, rest) = text.split_at_checked(capacity).unwrap_or((text, &[]));
         self.head.extend_from_slice(head);
         let rest = rest.get(rest.len().saturating_sub(self.tail_limit)..).unwrap_or_default();
         let excess = (self.tail.len() + rest.len()).saturating_sub(self.tail_limit);
@@ -46,7 +46,7 @@ impl OutputCapture {
         self.tail.extend(rest);
     }
 
-    /// How much was written.
+    /// The number of bytes that were written.
     pub(crate) fn total(&self) -> u64 {
         self.total
     }
@@ -58,7 +58,7 @@ impl OutputCapture {
         if left_out == 0 {
             head.append(&mut tail);
         }
-        // Where it was cut, half a character may be left.
+        // The cut may have left half a character.
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         CapturedOutput { head: text(head), tail: text(tail), left_out, total: self.total }
     }

@@ -1,4 +1,4 @@
-//! The time of a run, which stands still while somebody holds it.
+//! The clock of a run, which can be stopped.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,22 +7,22 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-/// The clock of one run: its limit of time and the time that its script sees are both read from it.
+/// The clock of one run. Its time limit and the time that its script sees are both read from it.
 ///
-/// It is [held](Self::hold) while the run waits for a person. Their time is not the script's: neither
-/// does it use up what the script may take, nor do timers of the script go off meanwhile. Afterwards
-/// the script goes on as if it had been suspended and resumed.
+/// The clock is [held](Self::hold) while the run waits for a person. That time does not count
+/// towards the limit, and timers of the script do not go off. Afterwards the script continues as if
+/// it had been suspended and resumed.
 #[derive(Debug, Clone)]
-pub struct RunClock(Arc<watch::Sender<Reading>>);
+pub struct RunClock(Arc<watch::Sender<ClockReading>>);
 
-/// Holds a clock until it is dropped. Others may hold it too.
+/// Stops a clock until it is dropped. A clock can have several holds.
 #[derive(Debug)]
 #[must_use = "the clock goes on when this is dropped"]
 pub struct ClockHold(RunClock);
 
 #[derive(Debug, Clone, Copy)]
-struct Reading {
-    /// What had passed at the moment `since`.
+struct ClockReading {
+    /// The time that had passed at the moment `since`.
     passed: Duration,
     since: Instant,
     holds: usize,
@@ -31,31 +31,31 @@ struct Reading {
 impl RunClock {
     /// A clock that starts with its run.
     pub fn new() -> Self {
-        let reading = Reading { passed: Duration::ZERO, since: Instant::now(), holds: 0 };
+        let reading = ClockReading { passed: Duration::ZERO, since: Instant::now(), holds: 0 };
         Self(Arc::new(watch::Sender::new(reading)))
     }
 
-    /// Stops the clock until what is returned is dropped.
+    /// Stops the clock until the returned value is dropped.
     pub fn hold(&self) -> ClockHold {
         self.0.send_modify(|reading| {
-            *reading = Reading { holds: reading.holds + 1, ..reading.now() };
+            *reading = ClockReading { holds: reading.holds + 1, ..reading.now() };
         });
         ClockHold(self.clone())
     }
 
-    /// The run begins now.
+    /// Starts the clock: the run begins now.
     pub(crate) fn start(&self) {
         self.0.send_modify(|reading| {
-            *reading = Reading { passed: Duration::ZERO, since: Instant::now(), ..*reading };
+            *reading = ClockReading { passed: Duration::ZERO, since: Instant::now(), ..*reading };
         });
     }
 
-    /// The time that has passed since the start, without that in which the clock was held.
+    /// The time since the start, without the time in which the clock was held.
     pub(crate) fn passed(&self) -> Duration {
         self.0.borrow().now().passed
     }
 
-    /// Waits until so much has passed.
+    /// Waits until `passed` has passed.
     pub(crate) async fn reach(self, passed: Duration) {
         let mut changes = self.0.subscribe();
         loop {
@@ -64,7 +64,7 @@ impl RunClock {
             if left.is_zero() {
                 return;
             }
-            // It changes as long as we have it.
+            // The channel stays open because `self` owns it.
             tokio::select! {
                 _ = changes.changed() => {}
                 () = sleep(left), if reading.holds == 0 => {}
@@ -79,7 +79,7 @@ impl Default for RunClock {
     }
 }
 
-impl Reading {
+impl ClockReading {
     fn now(self) -> Self {
         let now = Instant::now();
         let more = if self.holds == 0 { now - self.since } else { Duration::ZERO };
@@ -90,7 +90,7 @@ impl Reading {
 impl Drop for ClockHold {
     fn drop(&mut self) {
         self.0.0.send_modify(|reading| {
-            *reading = Reading { holds: reading.holds.saturating_sub(1), ..reading.now() };
+            *reading = ClockReading { holds: reading.holds.saturating_sub(1), ..reading.now() };
         });
     }
 }
@@ -134,7 +134,7 @@ mod tests {
         drop(hold);
         assert!(!comes(SECOND).await);
         assert!(comes(SECOND).await);
-        // One that has passed is there at once, held or not.
+        // A time that has already passed is reached at once, even while the clock is held.
         let _hold = clock.hold();
         assert!(clock.clone().reach(SECOND).now_or_never().is_some());
     }

@@ -1,9 +1,9 @@
-//! What happened in an earlier run of a script, so that it can be run again without repeating it.
+//! The journal of a run, with which the script can be run again without repeating its calls.
 //!
-//! A script's course is decided by what it is told, and in which order: when it began, what random
-//! numbers are made of, what came of its calls, and how late it was each time. All of that comes from
-//! the host, in frames. Told the same again, a script does the same again, up to where the history
-//! ends; from there on it goes on for the first time.
+//! The course of a script depends only on what it receives from the host, and in which order: the
+//! start time, the random seed, the results of its calls and the time of each. A script that
+//! receives the same again does the same again. Where the journal ends, it continues for the first
+//! time.
 
 use std::time::Duration;
 
@@ -11,90 +11,91 @@ use serde_json::value::RawValue;
 use toolgate_bindings::check::Language;
 use toolgate_engines::{CallId, RunSeed, ToolException};
 
-/// An earlier run of a script, up to some point.
+/// The journal of an earlier run, up to some point.
 #[derive(Debug, Clone, Default)]
 pub struct RunJournalRecord {
-    /// How it began.
+    /// The start values of the run.
     pub beginning: RunSeed,
-    /// The calls that it made, in their order.
+    /// The calls that the script made, in their order.
     pub calls: Vec<JournaledCall>,
-    /// What it was told, in the order of telling.
+    /// The events that the script received, in their order.
     pub events: Vec<JournalEvent>,
 }
 
-/// A call of an earlier run.
+/// A call in a journal.
 #[derive(Debug, Clone)]
 pub struct JournaledCall {
-    /// Its number.
+    /// The number of the call.
     pub id: CallId,
-    /// The tool.
+    /// The exposed name of the tool.
     pub name: String,
-    /// Its arguments, as the script gave them.
+    /// The arguments, as the script passed them.
     pub arguments: Box<RawValue>,
-    /// What came of it; nothing where the run ended first, so that it is not known whether it had an
-    /// effect. Such a call is handed to [`Tools`](crate::Tools) again, under its number.
+    /// The outcome. `None` if the run ended first, so that it is unknown whether the call had an
+    /// effect. Such a call is passed to [`Tools`](crate::Tools) again under its number.
     pub outcome: Option<Result<Box<RawValue>, ToolException>>,
-    /// Whether the script has to make the same call again. One that failed, or was never sent, may be
-    /// made in another way.
+    /// Whether the script must make the same call again. A call that failed or was never sent may
+    /// differ.
     pub binds: bool,
 }
 
-/// Something that a script was told. Events of the same time were told together.
+/// An event that a script received. Events with the same time were received together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JournalEvent {
-    /// What came of a call.
+    /// A call ended.
     Completed {
-        /// Which.
+        /// The number of the call.
         id: CallId,
-        /// When, from the beginning of the run on.
+        /// The time since the beginning of the run.
         at: Duration,
     },
-    /// That so much time has passed.
+    /// Time has passed.
     Time {
-        /// How much, from the beginning of the run on.
+        /// The time since the beginning of the run.
         at: Duration,
     },
 }
 
-/// What a run tells about itself while it runs, before it has any effect on the script: who writes it
-/// down has the [`RunJournalRecord`] of the run.
+/// An event of a running script, reported before it has any effect on the script. All events of a
+/// run together are its [`RunJournalRecord`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RunEvent<'a> {
-    /// It begins. Not told of a run that has a history.
+    /// The run begins. A run with a journal does not report this.
     Began(RunSeed),
     /// A call is about to be made.
     Called {
-        /// Its number.
+        /// The number of the call.
         id: CallId,
-        /// The tool.
+        /// The exposed name of the tool.
         name: &'a str,
-        /// Its arguments.
+        /// The arguments.
         arguments: &'a RawValue,
     },
-    /// A call was made as it was before. It is not made again: the script is told what came of it then.
+    /// The script repeated a call of the journal. The call is not sent again; the script gets the
+    /// earlier outcome.
     Repeated {
-        /// Its number.
+        /// The number of the call.
         id: CallId,
     },
-    /// A call has come to its end, and the script is about to be told.
+    /// A call ended, and the script is about to receive the outcome.
     Completed {
-        /// Which.
+        /// The number of the call.
         id: CallId,
-        /// When, from the beginning of the run on.
+        /// The time since the beginning of the run.
         at: Duration,
-        /// What came of it.
+        /// The outcome of the call.
         outcome: &'a Result<Box<RawValue>, ToolException>,
     },
-    /// The script is about to be told the time.
+    /// The script is about to receive the time.
     Time {
-        /// How much has passed since the beginning of the run.
+        /// The time since the beginning of the run.
         at: Duration,
     },
 }
 
 impl JournalEvent {
-    /// When it was.
+    /// The time since the beginning of the run.
     pub fn at(self) -> Duration {
         match self {
             Self::Completed { at, .. } | Self::Time { at } => at,
@@ -102,19 +103,19 @@ impl JournalEvent {
     }
 }
 
-/// A script that is to run.
+/// The script of a run.
 #[derive(Debug, Clone)]
 pub struct SandboxScript {
-    /// Its text, as it was written.
+    /// The source, as it was written.
     pub code: String,
-    /// What it is written in.
+    /// The language of the source.
     pub language: Language,
-    /// What happened when it ran before, where it is to go on.
+    /// The journal of the earlier run that this run continues.
     pub journal: Option<RunJournalRecord>,
 }
 
 impl SandboxScript {
-    /// A script that runs for the first time.
+    /// A script without a journal.
     pub fn new(code: impl Into<String>, language: Language) -> Self {
         Self { code: code.into(), language, journal: None }
     }

@@ -1,11 +1,12 @@
 //! Runs scripts in worker processes that can reach nothing but their host.
 //!
-//! A [`Pool`] keeps workers waiting. [`Pool::run`] takes one, hands it the script, answers its calls
-//! from [`Tools`], holds it to its [`RunLimits`], and discards it. Whatever the script or its engine
-//! does, the caller gets a [`RunReport`], and the next run does not notice.
+//! A [`Pool`] keeps workers ready. [`Pool::run`] takes one, sends it the script, answers its calls
+//! from [`Tools`], enforces the [`RunLimits`] and discards the worker. Whatever the script or its
+//! engine does, the caller gets a [`RunReport`], and later runs are not affected.
 //!
-//! The binary that embeds the pool is its own worker: in a hidden mode it calls [`worker_main`] and
-//! does nothing else. See [`lockdown`] for what a worker gives up, and [`frame`] for what it can say.
+//! The binary that embeds the pool is also the worker: in a hidden mode it calls [`worker_main`]
+//! and does nothing else. [`lockdown`] describes what a worker gives up, [`frame`] what it can
+//! send.
 
 mod captured;
 mod clock;

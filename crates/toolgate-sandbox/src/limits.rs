@@ -1,28 +1,28 @@
-//! What a run may use, and what is said when it wants more.
+//! The limits of a run, and the messages about them.
 
 use std::{fmt, time::Duration};
 
 use toolgate_engines::ScriptFailure;
 
-/// What a run may use.
+/// The limits of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunLimits {
-    /// From the start to the end, with all waiting: `codeMode.timeoutSeconds`.
+    /// The time from start to end, waiting included: `codeMode.timeoutSeconds`.
     pub wall: Duration,
-    /// Time spent computing, without waiting: `codeMode.cpuSeconds`.
+    /// The CPU time: `codeMode.cpuSeconds`.
     pub cpu: Duration,
-    /// Bytes that the script's values may take: `codeMode.memoryMb`.
+    /// Bytes that the values of the script may use: `codeMode.memoryMb`.
     pub memory_bytes: u64,
     /// Bytes of stack: `codeMode.stackKb`.
     pub stack_bytes: u64,
-    /// Calls of tools: `codeMode.maxCalls`.
+    /// The number of tool calls: `codeMode.maxCalls`.
     pub calls: u64,
-    /// Calls at the same time: `codeMode.maxCallsInFlight`.
+    /// The number of tool calls at the same time: `codeMode.maxCallsInFlight`.
     pub calls_in_flight: usize,
-    /// Bytes of a single result, and of whatever else crosses in one piece: a call's arguments,
-    /// the final value, content blocks: `codeMode.maxResultBytes`.
+    /// Bytes of one result, of the arguments of one call, of the final value, and of all content
+    /// blocks together: `codeMode.maxResultBytes`.
     pub result_bytes: u64,
-    /// Bytes of output that are kept, of its beginning and its end: `codeMode.maxOutputBytes`.
+    /// Bytes of output that are kept, from its beginning and its end: `codeMode.maxOutputBytes`.
     pub output_bytes: usize,
 }
 
@@ -42,66 +42,66 @@ impl Default for RunLimits {
 }
 
 impl RunLimits {
-    /// Output beyond what is kept is counted and left out, until it is so much that the run
-    /// cannot be meant: then it ends.
+    /// The amount of output that ends the run. Output beyond the kept part is counted and discarded
+    /// until then.
     pub(crate) fn flood_bytes(&self) -> u64 {
         u64::try_from(self.output_bytes).unwrap_or(u64::MAX).saturating_mul(FLOOD).max(MEGABYTE)
     }
 }
 
-/// How often the kept output may be written before it is a flood.
+/// The amount of output that ends a run, as a multiple of what is kept.
 const FLOOD: u64 = 64;
 
 /// A limit that ended a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LimitReached {
-    /// It computed for too long.
+    /// It used too much CPU time.
     Cpu {
-        /// What it may use.
+        /// The limit.
         limit: Duration,
     },
     /// It took too long.
     Wall {
-        /// What it may take.
+        /// The limit.
         limit: Duration,
     },
     /// It waits for something that can no longer happen.
     Stalled(ScriptFailure),
-    /// It needed too much memory.
+    /// It used too much memory.
     Memory {
-        /// Bytes that it may have.
+        /// The limit in bytes.
         limit: u64,
-        /// What the engine said of it, if it still could.
+        /// The failure that the engine reported, if it could.
         failure: Option<ScriptFailure>,
     },
-    /// It called itself too deeply.
+    /// It used too much stack.
     Stack {
-        /// Bytes that it may have.
+        /// The limit in bytes.
         limit: u64,
-        /// What the engine said of it, if it still could.
+        /// The failure that the engine reported, if it could.
         failure: Option<ScriptFailure>,
     },
-    /// It wrote without end.
+    /// It wrote too much output.
     Output {
-        /// Bytes that it may write.
+        /// The limit in bytes.
         limit: u64,
     },
     /// Its value is too large.
     Value {
-        /// How large it is.
+        /// The size of the value.
         bytes: u64,
-        /// How large it may be.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// It emitted too much content.
+    /// It emitted too many bytes of content blocks.
     Emitted {
-        /// Bytes that it may emit.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// It did not start: too many others run.
+    /// It did not start because too many other scripts run.
     Runs {
-        /// How many may run.
+        /// The number of scripts that may run at once.
         limit: usize,
     },
 }
@@ -163,20 +163,20 @@ impl fmt::Display for LimitReached {
     }
 }
 
-/// A limit that a single call met. It is an exception in the script, which may catch it.
+/// A limit that a single call reached. The script gets it as an exception and may catch it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    /// One call too many.
+pub(crate) enum CallRefusal {
+    /// The script made too many calls.
     Calls { limit: u64 },
-    /// Too many at once.
+    /// Too many calls are in flight.
     InFlight { limit: usize },
     /// The tool was called, and its result is too large.
     Result { bytes: u64, limit: u64 },
-    /// What the script sends is too large.
+    /// The arguments are too large.
     Sent { bytes: u64, limit: u64 },
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for CallRefusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Calls { limit } => write!(
@@ -208,7 +208,7 @@ impl fmt::Display for Refusal {
 const KILOBYTE: u64 = 1024;
 const MEGABYTE: u64 = 1024 * KILOBYTE;
 
-/// A number of bytes, in the largest unit that says it exactly.
+/// A number of bytes, displayed in the largest unit that is exact.
 struct Bytes(u64);
 
 impl fmt::Display for Bytes {
@@ -225,7 +225,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// A duration in seconds, as the configuration has it.
+/// A duration, displayed in seconds as in the configuration.
 struct Seconds(Duration);
 
 impl fmt::Display for Seconds {

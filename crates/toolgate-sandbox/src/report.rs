@@ -1,4 +1,4 @@
-//! What came of a run.
+//! The report of a run.
 
 use std::time::Duration;
 
@@ -8,80 +8,81 @@ use toolgate_engines::{CallId, ScriptFailure};
 
 use crate::{captured::CapturedOutput, limits::LimitReached};
 
-/// What came of a run. What it wrote and what it called are here however it ended.
+/// The report of a run. Output and calls are included however the run ended.
 #[derive(Debug)]
 pub struct RunReport {
     /// How it ended.
     pub outcome: RunOutcome,
-    /// What it wrote.
+    /// The console output.
     pub output: CapturedOutput,
-    /// Content blocks that it gave to whoever reads the result.
+    /// The content blocks that the script emitted.
     pub emitted: Vec<Box<RawValue>>,
-    /// What is odd about the script. It ran all the same.
+    /// Warnings about the script, which ran all the same.
     pub warnings: Vec<CheckFinding>,
     /// The calls that it made, in their order.
     pub calls: Vec<CallRecord>,
-    /// Calls that were refused after so many others were that they are only counted.
+    /// The number of refused calls that are not in `calls` because there were too many.
     pub calls_left_out: u64,
-    /// CPU time that it used; zero where the system does not say.
+    /// The CPU time; zero if the system does not report it.
     pub cpu: Duration,
-    /// How long it took.
+    /// The time from start to end.
     pub wall: Duration,
 }
 
 /// How a run ended.
 #[derive(Debug)]
 pub enum RunOutcome {
-    /// It ran to its end; its value, if it has one.
+    /// The script ran to its end. The value is its result, if it returned one.
     Value(Option<Box<RawValue>>),
-    /// It did not begin: something is wrong with it.
+    /// The script did not start because the check found errors.
     Rejected(Vec<CheckFinding>),
-    /// It ended with an error.
+    /// The script ended with an error.
     Failed(ScriptFailure),
-    /// A limit ended it.
+    /// A limit ended the run.
     Stopped(LimitReached),
-    /// Whoever asked for it does not want it any more.
+    /// The caller cancelled the run.
     Cancelled,
-    /// It waits for calls that were not made yet: with its [history](crate::History) it can go on later.
+    /// The script waits for calls that were not made yet. It can continue later with its
+    /// [journal](crate::RunJournalRecord).
     Suspended,
-    /// It makes other calls than it made before, so that its history is not its own.
+    /// The script makes other calls than its journal contains, so the journal cannot be replayed.
     Diverged(String),
-    /// Its worker died, or had to be killed; what happened, in words.
+    /// The worker died or was killed, with a description.
     Crashed(String),
 }
 
-/// One call of a run.
+/// A call of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallRecord {
-    /// Its number in the run.
+    /// The number of the call in the run.
     pub id: CallId,
-    /// The tool's name, as the script said it.
+    /// The name of the tool, as the script wrote it.
     pub name: String,
-    /// The beginning of its arguments.
+    /// The beginning of the arguments.
     pub arguments: String,
-    /// What became of it.
+    /// The state of the call when the run ended.
     pub state: CallState,
-    /// When it was made, from the start of the run on.
+    /// When the call was made, since the start of the run.
     pub started: Duration,
-    /// How long it took, or had taken when the run ended.
+    /// How long the call took, or had taken when the run ended.
     pub duration: Duration,
-    /// Bytes of its result.
+    /// The size of the result in bytes.
     pub result_bytes: u64,
 }
 
-/// What became of a call.
+/// The state of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallState {
-    /// The tool answered, and the script got the answer.
+    /// The script got the result.
     Completed,
-    /// The tool failed; what it said.
+    /// The tool failed with this message.
     Failed(String),
-    /// The tool answered, but the script did not get it: it is too large.
+    /// The tool responded, but the result is too large for the script.
     Undelivered(String),
-    /// The run ended before the tool answered. It may or may not have had an effect.
+    /// The run ended before the tool responded. The call may or may not have had an effect.
     InFlight,
-    /// The tool was not called; why.
+    /// The tool was not called, for this reason.
     Refused(String),
-    /// The tool was not called yet: the run waits until it may be.
+    /// The tool was not called yet. The run waits until it may be.
     Suspended,
 }

@@ -1,4 +1,4 @@
-//! What a run asks of whoever started it.
+//! What a run needs from the code that started it.
 
 use futures::future::BoxFuture;
 use serde_json::value::RawValue;
@@ -10,14 +10,14 @@ use crate::{clock::RunClock, journal::RunEvent};
 
 /// The tools that a script may call.
 ///
-/// Futures are polled by the run itself, several at a time; one that blocks its thread blocks the
+/// The run polls the futures itself, several at a time. A future that blocks its thread blocks the
 /// whole run.
 pub trait Tools: Send + Sync + 'static {
-    /// Says which of the names are tools, one answer each.
+    /// Says which of the names are tools, with one result per name.
     fn describe(&self, names: Vec<String>) -> BoxFuture<'static, Vec<LookupResult>>;
 
-    /// Calls a tool. The token is cancelled when the run ends before the call does; the call then
-    /// has to end soon, and its result is not looked at.
+    /// Calls a tool. The token is cancelled when the run ends before the call does. The call must
+    /// then end soon; its result is ignored.
     fn call(
         &self,
         id: CallId,
@@ -26,26 +26,26 @@ pub trait Tools: Send + Sync + 'static {
         cancel: CancellationToken,
     ) -> BoxFuture<'static, CallResponse>;
 
-    /// Is told what happens, before the script or the world notices. Called on the run's own way: what
-    /// it does is paid for by every call.
+    /// Reports an event before it has any effect on the script or on a server. The run waits for
+    /// this function, so its cost is added to every call.
     fn on_event(&self, event: &RunEvent<'_>) {
         let _ = event;
     }
 
-    /// The clock of the run, asked for once when it begins. Whoever makes the calls holds it while a
-    /// person is waited for.
+    /// The clock of the run, requested once at its start. The implementation stops it while a call
+    /// waits for a person.
     fn clock(&self) -> RunClock {
         RunClock::new()
     }
 }
 
-/// What came of a call.
+/// The response to a call.
 #[derive(Debug)]
 pub enum CallResponse {
-    /// A value, or what is thrown in the script.
+    /// The result, or the exception to throw in the script.
     Ended(Result<Box<RawValue>, ToolException>),
-    /// Nothing yet, and nothing for a long time: the call was not made. Once no other call is under
-    /// way, and whatever timers the script has, the run ends as
-    /// [`RunOutcome::Suspended`](crate::Outcome::Suspended).
+    /// The call was not made and will not be made soon. When no other call is in flight, the run
+    /// ends as [`RunOutcome::Suspended`](crate::RunOutcome::Suspended), even if the script has
+    /// timers.
     Suspended,
 }

@@ -12,7 +12,9 @@ mod host;
 
 use std::{process::ExitCode, sync::atomic::Ordering};
 
-use toolgate_engines::{Engine, EngineLimits, EngineOutcome, EngineScript, World};
+use toolgate_engines::{
+    Engine, EngineLimits, EngineOutcome, EngineScript, World, javascript::EngineStartError,
+};
 use toolgate_sandbox::{Language, Urgency, WorkerAllocator, worker_main_with};
 
 #[global_allocator]
@@ -26,8 +28,8 @@ fn main() -> ExitCode {
     worker_main_with(make_engine)
 }
 
-fn make_engine(language: Language, haste: Urgency) -> Result<Box<dyn Engine>, String> {
-    Ok(Box::new(EitherEngine(toolgate_sandbox::make_engine(language, haste)?)))
+fn make_engine(language: Language, urgency: Urgency) -> Result<Box<dyn Engine>, EngineStartError> {
+    Ok(Box::new(EitherEngine(toolgate_sandbox::make_engine(language, urgency)?)))
 }
 
 struct EitherEngine(Box<dyn Engine>);

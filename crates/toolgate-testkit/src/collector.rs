@@ -1,4 +1,4 @@
-//! An OpenTelemetry collector that remembers what it was sent.
+//! An OpenTelemetry collector that records what it receives.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -25,42 +25,42 @@ use crate::TestkitError;
 #[derive(Debug)]
 pub struct Collector {
     url: String,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<CollectedTelemetry>>,
     server: JoinHandle<std::io::Result<()>>,
 }
 
-/// A span as it arrived.
+/// A span that was received.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SeenSpan {
+pub struct CollectedSpan {
     /// Its name.
     pub name: String,
-    /// Its trace, in hexadecimal.
+    /// The trace id, in hexadecimal.
     pub trace: String,
-    /// Its id, in hexadecimal.
+    /// The span id, in hexadecimal.
     pub id: String,
-    /// The id of what it is a part of, empty where it is a part of nothing.
+    /// The id of the parent span; empty for a root.
     pub parent: String,
-    /// What is said of it.
+    /// The attributes.
     pub attributes: BTreeMap<String, String>,
-    /// Whether it is said to have failed.
+    /// Whether the status is an error.
     pub failed: bool,
 }
 
-/// A number as it arrived: a sum, a gauge, or how often something was measured.
+/// A metric that was received: a sum, a gauge, or the count of a histogram.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SeenMetric {
+pub struct CollectedMetric {
     /// Its name.
     pub name: String,
-    /// What it is about.
+    /// The attributes.
     pub attributes: BTreeMap<String, String>,
-    /// The number.
+    /// The value.
     pub count: u64,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
-    spans: Vec<SeenSpan>,
-    metrics: Vec<SeenMetric>,
+struct CollectedTelemetry {
+    spans: Vec<CollectedSpan>,
+    metrics: Vec<CollectedMetric>,
     bytes: Vec<u8>,
     headers: Vec<HeaderMap>,
 }
@@ -70,7 +70,7 @@ impl Collector {
     pub async fn start() -> Result<Self, TestkitError> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let url = format!("http://{}", listener.local_addr()?);
-        let seen = Arc::<Mutex<Seen>>::default();
+        let seen = Arc::<Mutex<CollectedTelemetry>>::default();
         let routes = Router::new()
             .route("/v1/traces", post(traces))
             .route("/v1/metrics", post(metrics))
@@ -85,16 +85,16 @@ impl Collector {
     }
 
     /// The spans so far.
-    pub fn spans(&self) -> Vec<SeenSpan> {
+    pub fn spans(&self) -> Vec<CollectedSpan> {
         self.seen.lock().spans.clone()
     }
 
-    /// The numbers that came last, of each name and what it is about.
-    pub fn metrics(&self) -> Vec<SeenMetric> {
+    /// The last value of each metric and set of attributes.
+    pub fn metrics(&self) -> Vec<CollectedMetric> {
         self.seen.lock().metrics.clone()
     }
 
-    /// Whether these bytes were sent, in whatever place.
+    /// Whether these bytes occur in any request.
     pub fn was_sent(&self, bytes: &[u8]) -> bool {
         let seen = self.seen.lock();
         let in_headers = seen.headers.iter().flat_map(HeaderMap::values);
@@ -103,7 +103,7 @@ impl Collector {
         all.any(|sent| sent.windows(bytes.len()).any(|window| window == bytes))
     }
 
-    /// What the requests had in a header.
+    /// The values of a header in all requests.
     pub fn header(&self, name: &str) -> Vec<String> {
         let seen = self.seen.lock();
         let values = seen.headers.iter().filter_map(|headers| headers.get(name)?.to_str().ok());
@@ -118,7 +118,7 @@ impl Drop for Collector {
 }
 
 async fn traces(
-    State(seen): State<Arc<Mutex<Seen>>>,
+    State(seen): State<Arc<Mutex<CollectedTelemetry>>>,
     headers: HeaderMap,
     body: Bytes,
 ) -> StatusCode {
@@ -130,7 +130,7 @@ async fn traces(
     seen.headers.push(headers);
     let scopes = request.resource_spans.into_iter().flat_map(|resource| resource.scope_spans);
     for span in scopes.flat_map(|scope| scope.spans) {
-        seen.spans.push(SeenSpan {
+        seen.spans.push(CollectedSpan {
             name: span.name,
             trace: hexadecimal(&span.trace_id),
             id: hexadecimal(&span.span_id),
@@ -143,7 +143,7 @@ async fn traces(
 }
 
 async fn metrics(
-    State(seen): State<Arc<Mutex<Seen>>>,
+    State(seen): State<Arc<Mutex<CollectedTelemetry>>>,
     headers: HeaderMap,
     body: Bytes,
 ) -> StatusCode {
@@ -176,7 +176,7 @@ async fn metrics(
         for (given, count) in points {
             let (name, attributes) = (metric.name.clone(), attributes(given));
             seen.metrics.retain(|old| old.name != name || old.attributes != attributes);
-            seen.metrics.push(SeenMetric { name, attributes, count });
+            seen.metrics.push(CollectedMetric { name, attributes, count });
         }
     }
     StatusCode::OK

@@ -19,46 +19,46 @@ use crate::TestkitError;
 /// An endpoint of OpenAI's embeddings API on this machine, with faults on request. Dropping it stops
 /// it.
 ///
-/// A text's vector is made of its words, so that texts that share words are near each other; words
-/// can be told to mean the same as others with [`EmbeddingsEndpoint::same`].
+/// The vector of a text is computed from its words, so that texts with common words are close.
+/// [`EmbeddingsEndpoint::same`] gives a word the meaning of another one.
 #[derive(Debug)]
 pub struct EmbeddingsEndpoint {
     url: String,
-    site: Arc<Site>,
+    site: Arc<EmbeddingsSite>,
     server: JoinHandle<()>,
 }
 
-/// What the endpoint does instead of answering well.
+/// How the endpoint misbehaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EmbeddingsFault {
-    /// Answers with this status, and repeats the key that it was sent.
+    /// Responds with this status and repeats the key that it received.
     Status(u16),
-    /// Never answers.
+    /// Never responds.
     Silence,
-    /// Gives vectors of one number more than before.
+    /// Returns vectors with one more number than before.
     Longer,
-    /// Gives a number that is none.
+    /// Returns a value that is not a number.
     NotANumber,
-    /// Never stops to answer.
+    /// Returns a response without an end.
     Endless,
-    /// Gives one vector too few.
+    /// Returns one vector too few.
     TooFew,
-    /// Gives bytes in base64.
+    /// Returns the vectors in base64.
     Base64,
-    /// Refuses a request in which a text has more than so many bytes.
+    /// Refuses requests with a text of more than so many bytes.
     RefuseLonger(usize),
 }
 
 #[derive(Debug, Default)]
-struct Site {
-    state: Mutex<Told>,
+struct EmbeddingsSite {
+    state: Mutex<EndpointState>,
 }
 
 #[derive(Debug, Default)]
-struct Told {
-    /// What the next requests meet, one each.
+struct EndpointState {
+    /// The faults of the next requests, one each.
     next: VecDeque<EmbeddingsFault>,
-    /// What all others meet.
+    /// The fault of all other requests.
     always: Option<EmbeddingsFault>,
     texts: Vec<String>,
     requests: usize,
@@ -66,7 +66,7 @@ struct Told {
     same: Vec<(String, String)>,
 }
 
-/// How many numbers a vector has.
+/// The length of a vector.
 const DIMENSIONS: usize = 256;
 
 impl EmbeddingsEndpoint {
@@ -74,47 +74,47 @@ impl EmbeddingsEndpoint {
     pub async fn start() -> Result<Self, TestkitError> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let url = format!("http://{}/v1", listener.local_addr()?);
-        let site = Arc::new(Site::default());
+        let site = Arc::new(EmbeddingsSite::default());
         let router =
             Router::new().route("/v1/embeddings", post(answer)).with_state(Arc::clone(&site));
         let server = tokio::spawn(async move {
-            // It ends with the endpoint.
+            // It ends when the endpoint is dropped.
             let _ = axum::serve(listener, router).await;
         });
         Ok(Self { url, site, server })
     }
 
-    /// What to configure, such as `http://127.0.0.1:40123/v1`.
+    /// The URL to configure, such as `http://127.0.0.1:40123/v1`.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Lets the next requests meet faults, one each.
+    /// Sets the faults of the next requests, one each.
     pub fn next(&self, faults: impl IntoIterator<Item = EmbeddingsFault>) {
         self.site.state.lock().next.extend(faults);
     }
 
-    /// Lets all requests meet a fault, or none.
+    /// Sets the fault of all requests.
     pub fn always(&self, fault: Option<EmbeddingsFault>) {
         self.site.state.lock().always = fault;
     }
 
-    /// Lets a word mean the same as another.
+    /// Gives a word the meaning of another one.
     pub fn same(&self, word: &str, other: &str) {
         self.site.state.lock().same.push((word.to_owned(), other.to_owned()));
     }
 
-    /// How many requests have come in.
+    /// The number of requests.
     pub fn requests(&self) -> usize {
         self.site.state.lock().requests
     }
 
-    /// The texts that came in since the last time this was asked.
+    /// The texts that arrived since the last call.
     pub fn take_texts(&self) -> Vec<String> {
         std::mem::take(&mut self.site.state.lock().texts)
     }
 
-    /// What came as `Authorization`, of all requests.
+    /// The `Authorization` headers of all requests.
     pub fn keys(&self) -> Vec<String> {
         self.site.state.lock().keys.clone()
     }
@@ -126,7 +126,11 @@ impl Drop for EmbeddingsEndpoint {
     }
 }
 
-async fn answer(State(site): State<Arc<Site>>, headers: HeaderMap, body: Bytes) -> Response {
+async fn answer(
+    State(site): State<Arc<EmbeddingsSite>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     let request: Value = serde_json::from_slice(&body).unwrap_or_default();
     let texts: Vec<String> = request["input"]
         .as_array()
@@ -186,7 +190,7 @@ async fn answer(State(site): State<Arc<Site>>, headers: HeaderMap, body: Bytes) 
     json!({ "object": "list", "data": data.collect::<Vec<_>>() }).to_string().into_response()
 }
 
-/// A place for each word, by its letters.
+/// The vector of a text: each word counts in a dimension that its letters determine.
 fn vector(text: &str, same: &[(String, String)]) -> Vec<f32> {
     let mut vector = vec![0.001; DIMENSIONS];
     for word in text.to_lowercase().split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty())
@@ -200,7 +204,7 @@ fn vector(text: &str, same: &[(String, String)]) -> Vec<f32> {
     vector
 }
 
-/// Written by hand, because it is the one place that needs it.
+/// Base64 written by hand, because nothing else in this crate needs it.
 fn base64(vector: &[f32]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let bytes: Vec<u8> = vector.iter().flat_map(|number| number.to_le_bytes()).collect();

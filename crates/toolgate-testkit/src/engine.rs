@@ -1,10 +1,10 @@
-//! The protocol: what a fixture does with each message, whatever the transport.
+//! The protocol: how a fixture handles each message, on any transport.
 
 mod calls;
 mod handshake;
 mod listing;
-mod offers;
 mod raw_methods;
+mod resources;
 mod subscriptions;
 
 pub(crate) use handshake::VERSION_KEY;
@@ -26,9 +26,9 @@ use crate::{Builtin, Fixture, FixtureEra};
 /// A running fixture. One engine serves all the clients of a process.
 #[derive(Debug)]
 pub(crate) struct Engine {
-    /// What is served.
+    /// The fixture that is served.
     pub(crate) fixture: Fixture,
-    /// What has happened so far.
+    /// The state of the server.
     pub(crate) state: Mutex<State>,
     /// Fires when the process is to end.
     exit: CancellationToken,
@@ -39,7 +39,7 @@ pub(crate) struct Engine {
     session_generation: AtomicU64,
 }
 
-/// What has happened so far.
+/// The state of a running fixture.
 #[derive(Debug)]
 pub(crate) struct State {
     /// The tool list as it is now.
@@ -50,15 +50,15 @@ pub(crate) struct State {
     pub(crate) counter: u64,
     /// What the tool `last_cancelled` reports.
     pub(crate) last_cancelled: Value,
-    /// Legacy clients that get notifications without asking for them.
+    /// Legacy clients, which get notifications without a subscription.
     peers: Vec<Weak<Peer>>,
     /// The open `subscriptions/listen` requests.
     subscriptions: Vec<Arc<Request>>,
-    /// What clients have told: `{method, params}` of their last notifications.
-    heard: VecDeque<Value>,
+    /// The last notifications of clients: `{method, params}`.
+    notifications: VecDeque<Value>,
 }
 
-/// Which half of the protocol's history a request belongs to.
+/// The era of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Generation {
     /// Up to 2025-11-25.
@@ -67,21 +67,21 @@ pub(crate) enum Generation {
     Modern,
 }
 
-/// A client's request and all that answering it takes.
+/// A client's request, and what its handler needs.
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) id: Value,
     pub(crate) method: String,
     pub(crate) params: Value,
     pub(crate) generation: Generation,
-    /// Where the answer goes, and what belongs to the request.
+    /// The stream for the response and for messages that belong to the request.
     pub(crate) outbox: Outbox,
     pub(crate) peer: Arc<Peer>,
     cancelled: CancellationToken,
 }
 
 impl Request {
-    /// What the client says of itself.
+    /// The client's information about itself.
     pub(crate) fn client(&self) -> Value {
         match self.generation {
             Generation::Legacy => self.peer.introduction(),
@@ -91,7 +91,7 @@ impl Request {
 }
 
 impl Engine {
-    /// An engine for `fixture` that nobody talks to yet.
+    /// An engine for `fixture` without clients.
     pub(crate) fn new(fixture: Fixture) -> Arc<Self> {
         let builtins = fixture.builtins.iter().copied().map(Builtin::definition);
         let tools = builtins.chain(fixture.tools.iter().cloned()).collect();
@@ -104,7 +104,7 @@ impl Engine {
                 last_cancelled: Value::Null,
                 peers: Vec::new(),
                 subscriptions: Vec::new(),
-                heard: VecDeque::new(),
+                notifications: VecDeque::new(),
             }),
             exit: CancellationToken::new(),
             exit_code: AtomicI32::new(0),
@@ -113,14 +113,14 @@ impl Engine {
         })
     }
 
-    /// Takes one message. Requests are answered over `outbox` by a task of their own; they count as
+    /// Handles one message. Requests are answered over `outbox` by their own tasks. They count as
     /// running when this returns, so that a cancellation right after finds them.
     pub(crate) fn receive(self: &Arc<Self>, peer: &Arc<Peer>, outbox: &Outbox, message: Value) {
         let method = message["method"].as_str().map(str::to_owned);
         let id = message.get("id").cloned();
         match (method, id) {
             (Some(method), Some(id)) => {
-                // Noted here, because the tasks of two requests may run in either order.
+                // Recorded here, because the tasks of two requests may run in either order.
                 if method == "server/discover" {
                     self.probed.store(true, Ordering::SeqCst);
                 }
@@ -145,7 +145,7 @@ impl Engine {
         }
     }
 
-    /// Takes one message as text.
+    /// Handles one message as text.
     pub(crate) fn receive_text(self: &Arc<Self>, peer: &Arc<Peer>, outbox: &Outbox, text: &str) {
         if let Ok(message) = serde_json::from_str(text) {
             self.receive(peer, outbox, message);
@@ -155,13 +155,13 @@ impl Engine {
         }
     }
 
-    /// Asks the transport to end the process. The caller never gets to answer.
+    /// Asks the transport to end the process. The caller never responds.
     pub(crate) async fn die(&self, code: i32) -> Reply {
         self.stop(code);
         std::future::pending().await
     }
 
-    /// Asks the transport to end the process; the first exit code stays.
+    /// Asks the transport to end the process. The first exit code counts.
     pub(crate) fn stop(&self, code: i32) {
         if !self.exit.is_cancelled() {
             self.exit_code.store(code, Ordering::SeqCst);
@@ -175,7 +175,7 @@ impl Engine {
         self.exit_code.load(Ordering::SeqCst)
     }
 
-    /// The generation of HTTP sessions that is still known.
+    /// The current generation of HTTP sessions. Sessions of earlier ones are unknown.
     pub(crate) fn session_generation(&self) -> u64 {
         self.session_generation.load(Ordering::SeqCst)
     }
@@ -185,12 +185,12 @@ impl Engine {
         self.session_generation.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Lets go of every client, at the end of a connection that was the only one.
+    /// Drops every client, at the end of the only connection.
     pub(crate) fn disconnect(&self) {
         self.state.lock().subscriptions.clear();
     }
 
-    /// Which half of the protocol a request with these parameters belongs to.
+    /// The era of a request with these parameters.
     pub(crate) fn generation_of(&self, params: &Value) -> Generation {
         match self.fixture.era {
             FixtureEra::Modern => Generation::Modern,
@@ -199,17 +199,17 @@ impl Engine {
         }
     }
 
-    /// Takes a notification.
+    /// Handles a notification.
     fn note(&self, peer: &Arc<Peer>, method: &str, params: &Value) {
-        self.hear(method, params);
+        self.record_notification(method, params);
         match method {
             "notifications/initialized" if self.fixture.faults.asks_after_handshake => {
-                // The answers are of no interest; that the client takes the questions well is.
+                // The responses do not matter. The test is whether the client handles the requests.
                 drop(peer.ask(&peer.standing, "roots/list", None));
                 drop(peer.ask(&peer.standing, "ping", None));
             }
             "notifications/cancelled" => {
-                // The record is made first: once the token fires, a test may look for it.
+                // The record is made first, because a test may look for it once the token fires.
                 let mut state = self.state.lock();
                 if peer.cancel(&params["requestId"]) {
                     state.last_cancelled = json!({
@@ -256,7 +256,7 @@ impl Engine {
         }
     }
 
-    /// Sends a reply, or what a fault makes of it.
+    /// Sends a reply, as its fault changes it.
     async fn send(&self, request: &Request, mut reply: Reply) {
         if let (Reply::Result(Value::Object(result)), Generation::Modern) =
             (&mut reply, request.generation)
@@ -266,7 +266,7 @@ impl Engine {
         let Some(mut message) = reply.into_message(&request.id) else { return };
         let text = match self.fixture.faults.of_answers_to(&request.method) {
             None => message.to_string(),
-            // Waiting, rather than returning, keeps an HTTP answer open.
+            // Waiting instead of returning keeps an HTTP response open.
             Some(AnswerFault::Silence) => return request.cancelled.cancelled().await,
             Some(AnswerFault::Garbage) => "<html><body>502 Bad Gateway</body></html>".to_owned(),
             Some(AnswerFault::Truncated) => {

@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 
-/// What can go wrong on the way to a running server. Nothing is left running after any of these.
+/// Why a server could not be started. No process is left running.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TestkitError {
-    /// The fixture binary is neither built nor could it be.
+    /// The fixture binary does not exist and could not be built.
     #[error("the fixture binary {path} is missing and could not be built: {reason}")]
     FixtureBinary {
-        /// Where it should be.
+        /// The expected path.
         path: PathBuf,
-        /// What went wrong.
+        /// The reason.
         reason: String,
     },
     /// A fixture's JSON could not be written or read.

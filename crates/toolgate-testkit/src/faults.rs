@@ -30,12 +30,12 @@ pub struct Faults {
     /// Sends `tools/list` in pages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pages: Option<Pages>,
-    /// Lines on stdout that are no messages.
+    /// Lines on stdout that are not messages.
     pub stray_output: StrayOutput,
-    /// Stays alive after stdin ends and after SIGTERM (for ten minutes at most, so that a failed
-    /// test leaves no process behind for ever).
+    /// Stays alive after stdin ends and after SIGTERM, for ten minutes at most, so that a failed
+    /// test leaves no process behind for ever.
     pub ignores_shutdown: bool,
-    /// Methods whose answers are broken.
+    /// Methods with broken answers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub broken_answers: Vec<BrokenAnswer>,
     /// Sends `roots/list` and `ping` to the client right after the handshake.
@@ -46,7 +46,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// One method whose answers are broken.
+    /// Faults with broken answers to one method.
     pub fn broken_answer(method: impl Into<String>, fault: AnswerFault) -> Self {
         let broken_answers = vec![BrokenAnswer { method: method.into(), fault }];
         Self { broken_answers, ..Self::default() }
@@ -58,7 +58,7 @@ impl Faults {
     }
 }
 
-/// How a process ends that never serves.
+/// How a process that never serves ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct StartupExit {
@@ -92,7 +92,7 @@ pub enum Cursors {
     Endless,
 }
 
-/// Lines on stdout that are no messages.
+/// Lines on stdout that are not messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct StrayOutput {
@@ -104,7 +104,7 @@ pub struct StrayOutput {
     pub long_line_bytes: usize,
 }
 
-/// A method whose answers are broken.
+/// A method with broken answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct BrokenAnswer {

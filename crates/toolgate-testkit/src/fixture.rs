@@ -1,4 +1,4 @@
-//! What a fixture serves: its identity, its era of the protocol, and its tools.
+//! What a fixture serves: its identity, its era and its tools.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::{Builtin, Faults};
 
-/// A fixture server: what it offers and how it misbehaves.
+/// A fixture server: what it serves and how it misbehaves.
 ///
 /// Every field has a default, so the JSON form can be as short as `{}`.
 ///
@@ -30,7 +30,7 @@ pub struct Fixture {
     /// The instructions that it sends with its handshake.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
-    /// Which protocol revisions it speaks.
+    /// The protocol revisions that it speaks.
     pub era: FixtureEra,
     /// How a legacy server refuses `server/discover`.
     pub probe_refusal: ProbeRefusal,
@@ -210,7 +210,7 @@ impl Default for Fixture {
     }
 }
 
-/// Which protocol revisions a fixture speaks, and how it takes a probe for the newer one.
+/// The protocol revisions of a fixture, and how it handles a probe for the newer one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FixtureEra {

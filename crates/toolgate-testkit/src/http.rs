@@ -79,8 +79,8 @@ impl RunningHttp {
         self.engine.state.lock().calls
     }
 
-    /// Waits until the server has ended by itself, by the tool `crash` or by a fault; returns the
-    /// exit code that a process would have had.
+    /// Waits until the server ends by itself, through the tool `crash` or a fault. Returns the exit
+    /// code that a process would have.
     pub async fn ended(&self) -> i32 {
         self.engine.died().await
     }
@@ -89,7 +89,7 @@ impl RunningHttp {
     pub async fn shutdown(mut self) {
         self.engine.stop(0);
         if let Some(server) = self.server.take() {
-            // Whether it ended well is of no interest any more.
+            // Its result no longer matters.
             let _ = server.await;
         }
     }
@@ -110,7 +110,8 @@ impl Fixture {
         self.serve_streamable(address, None).await
     }
 
-    /// The same behind an authorization server: without one of its tokens there is a 401.
+    /// Like [`Self::serve_http`] behind an authorization server: requests without one of its tokens
+    /// get a 401.
     pub async fn serve_http_for(
         self,
         address: SocketAddr,
@@ -128,7 +129,7 @@ impl Fixture {
             return Err(TestkitError::Exited { code });
         }
         let engine = Engine::new(self);
-        let site = Arc::new(Site { engine: Arc::clone(&engine), sessions: Mutex::default() });
+        let site = Arc::new(HttpSite { engine: Arc::clone(&engine), sessions: Mutex::default() });
         let handlers = post(on_post).get(on_get).delete(on_delete);
         let router = Router::new().route("/mcp", handlers).with_state(site);
         RunningHttp::serve(engine, router, address, "/mcp", authorization).await
@@ -137,28 +138,28 @@ impl Fixture {
 
 /// What the handlers share.
 #[derive(Debug)]
-struct Site {
+struct HttpSite {
     engine: Arc<Engine>,
-    sessions: Mutex<HashMap<String, Session>>,
+    sessions: Mutex<HashMap<String, SiteSession>>,
 }
 
 /// A legacy session.
 #[derive(Debug, Clone)]
-struct Session {
+struct SiteSession {
     peer: Arc<Peer>,
-    /// What the GET stream sends; queued while no such stream is open.
+    /// The messages for the GET stream; queued while no such stream is open.
     standing: Arc<AsyncMutex<mpsc::UnboundedReceiver<Frame>>>,
     generation: u64,
 }
 
-impl Site {
+impl HttpSite {
     /// Opens a session and returns its id.
     fn open_session(&self) -> (String, Arc<Peer>) {
         let (outbox, frames) = Outbox::new();
         let peer = Arc::new(Peer::new(outbox));
         // Random, so that a session of an earlier process is unknown to this one.
         let id = format!("session-{:016x}", RandomState::new().build_hasher().finish());
-        let session = Session {
+        let session = SiteSession {
             peer: Arc::clone(&peer),
             standing: Arc::new(AsyncMutex::new(frames)),
             generation: self.engine.session_generation(),
@@ -168,9 +169,9 @@ impl Site {
     }
 
     /// The session that the headers name, or the refusal.
-    fn session(&self, headers: &HeaderMap) -> Result<Session, Refusal> {
+    fn session(&self, headers: &HeaderMap) -> Result<SiteSession, HttpRefusal> {
         let Some(id) = headers.get(SESSION_HEADER).and_then(|value| value.to_str().ok()) else {
-            return Err(Refusal::error(
+            return Err(HttpRefusal::error(
                 StatusCode::BAD_REQUEST,
                 code::SESSION_PROBLEM,
                 "Bad Request: the Mcp-Session-Id header is required",
@@ -179,7 +180,7 @@ impl Site {
         let known = self.engine.session_generation();
         let session = self.sessions.lock().get(id).filter(|s| s.generation == known).cloned();
         session.ok_or_else(|| {
-            Refusal::error(StatusCode::NOT_FOUND, code::SESSION_UNKNOWN, "Session not found")
+            HttpRefusal::error(StatusCode::NOT_FOUND, code::SESSION_UNKNOWN, "Session not found")
         })
     }
 
@@ -188,7 +189,7 @@ impl Site {
         &self,
         headers: &HeaderMap,
         message: &Value,
-    ) -> Result<(Arc<Peer>, Option<String>), Refusal> {
+    ) -> Result<(Arc<Peer>, Option<String>), HttpRefusal> {
         let method = message["method"].as_str().unwrap_or_default();
         let generation = self.engine.generation_of(&message["params"]);
         match (method, generation) {
@@ -200,23 +201,23 @@ impl Site {
                 let (id, peer) = self.open_session();
                 Ok((peer, Some(id)))
             }
-            // A probe comes without a session; the engine knows how to refuse it.
+            // A probe has no session. The engine refuses it.
             ("server/discover", Generation::Legacy) => Ok((stranger(), None)),
             _ => Ok((self.session(headers)?.peer, None)),
         }
     }
 }
 
-/// A client of which only one request is known.
+/// A client without a session.
 fn stranger() -> Arc<Peer> {
     Arc::new(Peer::new(Outbox::new().0))
 }
 
-/// A request that is refused before the engine sees it: the response to send instead.
+/// A request that is refused before the engine gets it: the response to send.
 #[derive(Debug)]
-struct Refusal(Box<Response>);
+struct HttpRefusal(Box<Response>);
 
-impl Refusal {
+impl HttpRefusal {
     /// A JSON-RPC error that belongs to no request.
     fn error(status: StatusCode, code: i64, message: &str) -> Self {
         let message = crate::reply::Reply::error(code, message).into_message(&Value::Null);
@@ -225,18 +226,19 @@ impl Refusal {
     }
 }
 
-async fn on_post(State(site): State<Arc<Site>>, headers: HeaderMap, body: Bytes) -> Response {
+async fn on_post(State(site): State<Arc<HttpSite>>, headers: HeaderMap, body: Bytes) -> Response {
     post_message(&site, &headers, &body).await.unwrap_or_else(|refusal| *refusal.0)
 }
 
 async fn post_message(
-    site: &Arc<Site>,
+    site: &Arc<HttpSite>,
     headers: &HeaderMap,
     body: &[u8],
-) -> Result<Response, Refusal> {
+) -> Result<Response, HttpRefusal> {
     check::bearer(site.engine.fixture.http.bearer.as_deref(), headers)?;
-    let message: Value = serde_json::from_slice(body)
-        .map_err(|_| Refusal::error(StatusCode::BAD_REQUEST, code::PARSE_ERROR, "Parse error"))?;
+    let message: Value = serde_json::from_slice(body).map_err(|_| {
+        HttpRefusal::error(StatusCode::BAD_REQUEST, code::PARSE_ERROR, "Parse error")
+    })?;
     let (peer, session) = site.peer(headers, &message)?;
     let is_request = message["method"].is_string() && message.get("id").is_some();
     let method = message["method"].as_str().unwrap_or_default().to_owned();
@@ -253,24 +255,24 @@ async fn post_message(
     Ok(response)
 }
 
-async fn on_get(State(site): State<Arc<Site>>, headers: HeaderMap) -> Response {
+async fn on_get(State(site): State<Arc<HttpSite>>, headers: HeaderMap) -> Response {
     open_stream(&site, &headers).unwrap_or_else(|refusal| *refusal.0)
 }
 
-fn open_stream(site: &Arc<Site>, headers: &HeaderMap) -> Result<Response, Refusal> {
+fn open_stream(site: &Arc<HttpSite>, headers: &HeaderMap) -> Result<Response, HttpRefusal> {
     let options = &site.engine.fixture.http;
     check::bearer(options.bearer.as_deref(), headers)?;
     if !options.notification_stream {
-        return Err(Refusal(Box::new(StatusCode::METHOD_NOT_ALLOWED.into_response())));
+        return Err(HttpRefusal(Box::new(StatusCode::METHOD_NOT_ALLOWED.into_response())));
     }
     let session = site.session(headers)?;
     match session.standing.try_lock_owned() {
         Ok(frames) => Ok(answer::stream(&site.engine, frames)),
-        Err(_) => Err(Refusal(Box::new(StatusCode::CONFLICT.into_response()))),
+        Err(_) => Err(HttpRefusal(Box::new(StatusCode::CONFLICT.into_response()))),
     }
 }
 
-async fn on_delete(State(site): State<Arc<Site>>, headers: HeaderMap) -> Response {
+async fn on_delete(State(site): State<Arc<HttpSite>>, headers: HeaderMap) -> Response {
     let closed = check::bearer(site.engine.fixture.http.bearer.as_deref(), &headers)
         .and_then(|()| site.session(&headers))
         .map(|session| {

@@ -1,4 +1,4 @@
-//! An authorisation server as a resource server sees it: metadata, public keys, signed tokens.
+//! An authorization server for resource servers: metadata, public keys, signed tokens.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -28,18 +28,18 @@ use tokio::task::JoinHandle;
 
 use crate::TestkitError;
 
-/// What is wrong with an issuer's answers.
+/// How an issuer misbehaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IssuerFault {
     /// Every request gets this status.
     Status(u16),
     /// The metadata names another issuer.
     OtherIssuer,
-    /// The metadata says that the keys are here.
+    /// The metadata names this URL for the keys.
     KeysAt(String),
-    /// Whoever wants the keys is sent elsewhere.
+    /// Requests for the keys are redirected.
     Redirect(String),
-    /// This stands in place of the keys.
+    /// This is sent in place of the keys.
     Keys(Value),
     /// The keys are followed by this many blanks.
     Padding(usize),
@@ -65,12 +65,12 @@ const RSA_KEY: &str = include_str!("issuer_rsa_key.txt");
 /// An issuer on loopback. Dropping it stops it.
 #[derive(Debug)]
 pub struct Issuer {
-    site: Arc<Site>,
+    site: Arc<IssuerSite>,
     server: JoinHandle<std::io::Result<()>>,
 }
 
 #[derive(Debug)]
-struct Site {
+struct IssuerSite {
     url: String,
     keys: Mutex<Vec<SigningKey>>,
     fault: Mutex<Option<IssuerFault>>,
@@ -78,18 +78,18 @@ struct Site {
 }
 
 impl SigningKey {
-    /// A new key for an algorithm, which has its name from JWTs.
+    /// A new key for an algorithm, named as in JWTs.
     pub fn generate(id: &str, algorithm: &str) -> Result<Self, TestkitError> {
         let secret = Arc::new(secret(algorithm)?);
         Ok(Self { id: id.to_owned(), algorithm: algorithm.to_owned(), secret })
     }
 
-    /// The algorithm, by its name in JWTs.
+    /// The name of the algorithm in JWTs.
     pub fn algorithm(&self) -> String {
         self.algorithm.clone()
     }
 
-    /// The public half, as it is in a key set.
+    /// The public key, as in a key set.
     pub fn public(&self) -> Result<Value, TestkitError> {
         let part = |bytes: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(bytes);
         let mut jwk = match &*self.secret {
@@ -113,7 +113,7 @@ impl SigningKey {
         Ok(jwk)
     }
 
-    /// A token with this header and these claims, whatever they say.
+    /// A token with this header and these claims, valid or not.
     pub fn sign(&self, header: &Value, claims: &Value) -> Result<String, TestkitError> {
         let message = unsigned(header, claims);
         let random = SystemRandom::new();
@@ -139,7 +139,7 @@ impl Issuer {
     /// Starts one with a key `first` of the algorithm ES256.
     pub async fn start() -> Result<Self, TestkitError> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-        let site = Arc::new(Site {
+        let site = Arc::new(IssuerSite {
             url: format!("http://{}", listener.local_addr()?),
             keys: Mutex::new(vec![SigningKey::generate("first", "ES256")?]),
             fault: Mutex::default(),
@@ -153,27 +153,27 @@ impl Issuer {
         Ok(Self { site, server })
     }
 
-    /// Its name, and the base of its addresses.
+    /// Its identifier, which is also its base URL.
     pub fn url(&self) -> &str {
         &self.site.url
     }
 
-    /// Where its keys are.
+    /// The URL of its keys.
     pub fn keys_url(&self) -> String {
         format!("{}/keys", self.site.url)
     }
 
-    /// How often its keys were asked for.
+    /// The number of requests for its keys.
     pub fn requests(&self) -> usize {
         self.site.requests.load(Ordering::SeqCst)
     }
 
-    /// Misbehaves from now on, or no more.
+    /// Sets or removes a fault.
     pub fn fault(&self, fault: Option<IssuerFault>) {
         *self.site.fault.lock() = fault;
     }
 
-    /// Has these keys from now on.
+    /// Replaces its keys.
     pub fn replace_keys(&self, keys: Vec<SigningKey>) {
         *self.site.keys.lock() = keys;
     }
@@ -183,7 +183,7 @@ impl Issuer {
         self.site.keys.lock().first().cloned()
     }
 
-    /// The claims of a good token of `ada` for an audience: good for ten minutes.
+    /// The claims of a valid token of `ada` for an audience, good for ten minutes.
     pub fn claims(&self, audience: &str) -> Value {
         let now = now();
         json!({
@@ -192,7 +192,7 @@ impl Issuer {
         })
     }
 
-    /// A token that its first key has signed.
+    /// A token that is signed with its first key.
     pub fn sign(&self, claims: &Value) -> Result<String, TestkitError> {
         let key = self.key().ok_or_else(failed)?;
         let header = json!({ "typ": "at+jwt", "alg": key.algorithm(), "kid": key.id });
@@ -258,7 +258,7 @@ fn failed() -> TestkitError {
     std::io::Error::other("the key cannot do this").into()
 }
 
-async fn metadata(State(site): State<Arc<Site>>) -> Response {
+async fn metadata(State(site): State<Arc<IssuerSite>>) -> Response {
     let fault = site.fault.lock().clone();
     let (mut issuer, mut keys) = (site.url.clone(), format!("{}/keys", site.url));
     match fault {
@@ -275,7 +275,7 @@ async fn metadata(State(site): State<Arc<Site>>) -> Response {
     document.to_string().into_response()
 }
 
-async fn keys(State(site): State<Arc<Site>>) -> Response {
+async fn keys(State(site): State<Arc<IssuerSite>>) -> Response {
     site.requests.fetch_add(1, Ordering::SeqCst);
     let fault = site.fault.lock().clone();
     let public: Vec<Value> = site.keys.lock().iter().filter_map(|key| key.public().ok()).collect();

@@ -74,7 +74,7 @@ pub use authorization::{
 };
 pub use binary::{FixtureEntry, conformance_binary, fixture_binary, program_binary};
 pub use builtin::Builtin;
-pub use collector::{Collector, SeenMetric, SeenSpan};
+pub use collector::{CollectedMetric, CollectedSpan, Collector};
 pub use embeddings::{EmbeddingsEndpoint, EmbeddingsFault};
 pub use error::TestkitError;
 pub use faults::{AnswerFault, BrokenAnswer, Cursors, Faults, Pages, StartupExit, StrayOutput};

@@ -1,4 +1,4 @@
-//! A model endpoint that answers as a test says.
+//! A scripted model endpoint.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -16,18 +16,18 @@ use tokio::task::JoinHandle;
 
 use crate::TestkitError;
 
-/// What a scripted model does with every question.
+/// How the model responds to every question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelScript {
-    /// Says this, in the form of the API that is asked.
+    /// Responds with this text, in the form of the API.
     Say(String),
-    /// Sends this body, whatever it is.
+    /// Responds with this body.
     Body(String),
     /// Answers with this status.
     Status(u16),
-    /// Sends the client elsewhere.
+    /// Redirects the client.
     Redirect(String),
-    /// Takes the question and never answers.
+    /// Never responds.
     Never,
     /// Sends this many bytes.
     Flood(usize),
@@ -37,12 +37,12 @@ pub enum ModelScript {
 #[derive(Debug)]
 pub struct ModelEndpoint {
     url: String,
-    site: Arc<Site>,
+    site: Arc<ModelSite>,
     server: JoinHandle<std::io::Result<()>>,
 }
 
 #[derive(Debug)]
-struct Site {
+struct ModelSite {
     script: Mutex<ModelScript>,
     key: Option<String>,
     questions: Mutex<Vec<Value>>,
@@ -54,7 +54,7 @@ impl ModelEndpoint {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let url = format!("http://{}", listener.local_addr()?);
         let (script, key) = (Mutex::new(script), key.map(str::to_owned));
-        let site = Arc::new(Site { script, key, questions: Mutex::default() });
+        let site = Arc::new(ModelSite { script, key, questions: Mutex::default() });
         let router = Router::new()
             .route("/chat/completions", post(completions))
             .route("/v1/messages", post(messages))
@@ -68,12 +68,12 @@ impl ModelEndpoint {
         &self.url
     }
 
-    /// Does something else from now on.
+    /// Changes the script.
     pub fn script(&self, script: ModelScript) {
         *self.site.script.lock() = script;
     }
 
-    /// The bodies of the requests that had the right key.
+    /// The bodies of the requests with the right key.
     pub fn questions(&self) -> Vec<Value> {
         self.site.questions.lock().clone()
     }
@@ -85,21 +85,30 @@ impl Drop for ModelEndpoint {
     }
 }
 
-async fn completions(State(site): State<Arc<Site>>, headers: HeaderMap, body: Bytes) -> Response {
+async fn completions(
+    State(site): State<Arc<ModelSite>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let right = site.key.as_ref().is_none_or(|key| given == Some(&format!("Bearer {key}")));
     let form = |text: &str| json!({ "choices": [{ "message": { "content": text } }] });
     answer(&site, right, &body, form).await
 }
 
-async fn messages(State(site): State<Arc<Site>>, headers: HeaderMap, body: Bytes) -> Response {
+async fn messages(State(site): State<Arc<ModelSite>>, headers: HeaderMap, body: Bytes) -> Response {
     let given = headers.get("x-api-key").and_then(|value| value.to_str().ok());
     let right = site.key.as_deref().is_none_or(|key| given == Some(key));
     let form = |text: &str| json!({ "content": [{ "type": "text", "text": text }] });
     answer(&site, right && headers.contains_key("anthropic-version"), &body, form).await
 }
 
-async fn answer(site: &Site, right: bool, body: &[u8], form: impl Fn(&str) -> Value) -> Response {
+async fn answer(
+    site: &ModelSite,
+    right: bool,
+    body: &[u8],
+    form: impl Fn(&str) -> Value,
+) -> Response {
     if !right {
         return StatusCode::UNAUTHORIZED.into_response();
     }

@@ -1,29 +1,30 @@
-//! The way out: one queue of frames for each stream towards the client.
+//! The queues of outgoing frames, one for each stream to a client.
 
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-/// One message, or what is sent in its place, on its way to the client.
+/// An outgoing message, or what is sent in its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Frame {
     /// The text, without line breaks.
     pub(crate) text: String,
-    /// What it is, for transports that treat an answer differently.
+    /// The kind, for transports that treat a response differently.
     pub(crate) kind: FrameKind,
 }
 
-/// What a frame is.
+/// The kinds of frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FrameKind {
     /// The answer to a request, broken or not.
     Answer,
-    /// A notification or a request of the server's own.
+    /// A notification or request of the server.
     Initiative,
 }
 
-/// The sending end of a stream towards the client.
+/// The sending end of a stream to the client.
 ///
-/// The queue is unbounded: a fixture that waits for a slow reader could not misbehave on time.
+/// The queue is unbounded, because a fixture that waits for a slow reader could not misbehave on
+/// time.
 #[derive(Debug, Clone)]
 pub(crate) struct Outbox(mpsc::UnboundedSender<Frame>);
 
@@ -34,17 +35,17 @@ impl Outbox {
         (Self(sender), receiver)
     }
 
-    /// Queues the answer to a request. A client that has gone is no error.
+    /// Queues the response to a request. A client that is gone is no error.
     pub(crate) fn answer(&self, text: String) {
         let _ = self.0.send(Frame { text, kind: FrameKind::Answer });
     }
 
-    /// Queues a notification or a request of the server's own.
+    /// Queues a notification or request of the server.
     pub(crate) fn initiate(&self, message: &Value) {
         let _ = self.0.send(Frame { text: message.to_string(), kind: FrameKind::Initiative });
     }
 
-    /// Passes a frame on from another stream.
+    /// Forwards a frame from another stream.
     pub(crate) fn forward(&self, frame: Frame) {
         let _ = self.0.send(frame);
     }

@@ -34,12 +34,12 @@ pub enum RegistryFault {
 #[derive(Debug)]
 pub struct RegistryEndpoint {
     url: String,
-    site: Arc<Site>,
+    site: Arc<RegistrySite>,
     server: JoinHandle<std::io::Result<()>>,
 }
 
 #[derive(Debug)]
-struct Site {
+struct RegistrySite {
     servers: Mutex<Vec<Value>>,
     fault: Mutex<Option<RegistryFault>>,
     requests: Mutex<usize>,
@@ -54,7 +54,7 @@ impl RegistryEndpoint {
     pub async fn start(servers: Vec<Value>) -> Result<Self, TestkitError> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let url = format!("http://{}", listener.local_addr()?);
-        let site = Arc::new(Site {
+        let site = Arc::new(RegistrySite {
             servers: Mutex::new(servers),
             fault: Mutex::default(),
             requests: Mutex::default(),
@@ -94,7 +94,7 @@ impl Drop for RegistryEndpoint {
     }
 }
 
-async fn list(State(site): State<Arc<Site>>, RawQuery(asked): RawQuery) -> Response {
+async fn list(State(site): State<Arc<RegistrySite>>, RawQuery(asked): RawQuery) -> Response {
     *site.requests.lock() += 1;
     let asked = asked.unwrap_or_default();
     let cursor = asked.split('&').find_map(|pair| pair.strip_prefix("cursor="));
@@ -126,7 +126,7 @@ async fn list(State(site): State<Arc<Site>>, RawQuery(asked): RawQuery) -> Respo
 }
 
 async fn version(
-    State(site): State<Arc<Site>>,
+    State(site): State<Arc<RegistrySite>>,
     Path((name, version)): Path<(String, String)>,
 ) -> Response {
     *site.requests.lock() += 1;

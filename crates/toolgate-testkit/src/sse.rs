@@ -42,7 +42,7 @@ pub enum PostAddress {
 
 /// What the handlers share.
 #[derive(Debug)]
-struct Site {
+struct SseSite {
     engine: Arc<Engine>,
     post: PostAddress,
     peers: Mutex<HashMap<String, Arc<Peer>>>,
@@ -59,7 +59,7 @@ impl Fixture {
         authorization: Option<&AuthorizationServer>,
     ) -> Result<RunningHttp, TestkitError> {
         let engine = Engine::new(self);
-        let site = Arc::new(Site {
+        let site = Arc::new(SseSite {
             engine: Arc::clone(&engine),
             post: post_address,
             peers: Mutex::default(),
@@ -73,7 +73,7 @@ impl Fixture {
     }
 }
 
-async fn open(State(site): State<Arc<Site>>) -> Response {
+async fn open(State(site): State<Arc<SseSite>>) -> Response {
     let (outbox, frames) = Outbox::new();
     let id = site.opened.fetch_add(1, Ordering::Relaxed).to_string();
     site.peers.lock().insert(id.clone(), Arc::new(Peer::new(outbox)));
@@ -98,7 +98,7 @@ async fn open(State(site): State<Arc<Site>>) -> Response {
 }
 
 async fn receive(
-    State(site): State<Arc<Site>>,
+    State(site): State<Arc<SseSite>>,
     RawQuery(query): RawQuery,
     body: Bytes,
 ) -> Response {

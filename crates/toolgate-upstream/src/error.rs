@@ -1,19 +1,10 @@
-//! What can go wrong between us and a server.
+//! What can go wrong with a call.
 
 use std::time::Duration;
 
 use thiserror::Error;
 use toolgate_catalog::ServerName;
-use toolgate_mcp::ErrorObject;
-
-/// Why a server is not connected: a row of `toolgate status`. Other servers are not concerned.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConnectFailure {
-    /// What happened, in one sentence without its full stop.
-    pub reason: String,
-    /// What a person can do about it.
-    pub action: String,
-}
+use toolgate_mcp::{ErrorObject, client::ConnectFailure};
 
 /// Why a call has no result. Each names its server.
 #[derive(Debug, Clone, Error)]

@@ -1,16 +1,13 @@
-//! `tools/list`, page by page, with an end in sight whatever the server does.
+//! `tools/list`, page by page and within bounds, whatever the server does.
 
 use std::{collections::HashSet, fmt, io};
 
-use rmcp::{
-    RoleClient,
-    model::{ClientRequest, ErrorCode, ListToolsRequest, PaginatedRequestParams},
-    service::{Peer, ServiceError},
-};
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolgate_catalog::{Definition, Rejected, read_list};
-
-use crate::raw;
+use toolgate_mcp::{
+    client::{RawConnection, RequestError},
+    codes, methods,
+};
 
 const MAX_PAGES: usize = 1_000;
 const MAX_TOOLS: usize = 50_000;
@@ -22,7 +19,7 @@ const MAX_BYTES: usize = 64 * 1024 * 1024;
 pub struct Listing {
     /// The tools that can be used, in the server's order.
     pub definitions: Vec<Definition>,
-    /// What was wrong. The definitions can be used all the same.
+    /// What is wrong with the list. The definitions can be used all the same.
     pub problems: Vec<ListingProblem>,
 }
 
@@ -31,7 +28,7 @@ pub struct Listing {
 pub enum ListingProblem {
     /// One tool was skipped.
     Tool(Rejected),
-    /// The same page was about to come again; the listing ends with what was there.
+    /// A cursor came twice; the listing ends before its second page.
     CursorLoop {
         /// How many pages there had been.
         pages: usize,
@@ -49,17 +46,17 @@ pub enum ListingProblem {
 }
 
 /// Lists all tools. A server that does not know the method has none.
-pub(crate) async fn list(peer: &Peer<RoleClient>) -> Result<Listing, ServiceError> {
+pub(crate) async fn list(connection: &RawConnection) -> Result<Listing, RequestError> {
     let mut entries: Vec<Value> = Vec::new();
     let mut problems = Vec::new();
     let mut seen = HashSet::new();
     let mut cursor: Option<String> = None;
     let mut bytes = 0_usize;
     for page in 1.. {
-        let result = match request_page(peer, cursor.take()).await {
-            Err(ServiceError::McpError(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => {
-                break;
-            }
+        let params = cursor.take().map(|cursor| json!({ "cursor": cursor }));
+        let mut request = connection.begin(Value::Null, methods::TOOLS_LIST, params)?;
+        let result = match request.response().await {
+            Err(RequestError::Refused(error)) if error.code == codes::METHOD_NOT_FOUND => break,
             other => other?,
         };
         let Value::Object(mut fields) = result else {
@@ -116,19 +113,6 @@ fn size(value: &Value) -> usize {
     counter.0
 }
 
-async fn request_page(
-    peer: &Peer<RoleClient>,
-    cursor: Option<String>,
-) -> Result<Value, ServiceError> {
-    let params = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
-    let request = ListToolsRequest {
-        method: rmcp::model::ListToolsRequestMethod,
-        params,
-        extensions: rmcp::model::Extensions::default(),
-    };
-    peer.send_request(ClientRequest::ListToolsRequest(request)).await.map(raw::result)
-}
-
 impl fmt::Display for ListingProblem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -137,7 +121,7 @@ impl fmt::Display for ListingProblem {
             }
             Self::CursorLoop { pages } => write!(
                 formatter,
-                "the list of tools repeats itself after page {pages}; what came until then is used"
+                "the list of tools repeats itself after page {pages}; the tools up to there are used"
             ),
             Self::TooLong { kept } => {
                 write!(formatter, "the list of tools does not end; the first {kept} are used")

@@ -1,4 +1,4 @@
-//! One server: how it stands with it, and calls to it.
+//! One server: its state, and calls to it.
 
 use std::{
     fmt,
@@ -7,36 +7,34 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest};
 use serde_json::Value;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
-use toolgate_mcp::JsonObject;
-
-use crate::{
-    connection::{CallFailure, CallOptions, Connection},
-    error::{CallError, ConnectFailure},
-    handshake::Handshake,
-    listing::ListingProblem,
-    redact::Redactor,
-    spec::{Endpoint, ServerSpec, StartMode},
-    turns::Turns,
-    upstream::{OutputSource, ServerObserver},
-    watchdog::Watchdog,
+use toolgate_mcp::{
+    JsonObject,
+    client::{ConnectFailure, Endpoint, OutputSource, Redactor},
+    methods,
 };
 
-mod connect;
+use crate::{
+    call_queue::CallQueue,
+    connection::{CallFailure, CallOptions, Connection},
+    error::CallError,
+    handshake::Handshake,
+    listing::ListingProblem,
+    spec::{ServerSpec, StartMode},
+    upstream::ServerObserver,
+};
+
 mod demand;
 mod supervise;
 
-pub(crate) use connect::{probe_patience, read_headers};
 use demand::Demand;
-pub(crate) use supervise::with_words;
 
-/// How it stands with a server.
+/// The state of a server.
 #[derive(Debug, Clone, Default)]
 pub struct ServerState {
-    /// In one word.
+    /// The state in one word.
     pub kind: StateKind,
     /// Why there is no connection.
     pub failure: Option<ConnectFailure>,
@@ -44,11 +42,11 @@ pub struct ServerState {
     pub handshake: Option<Handshake>,
     /// What is wrong with its list of tools.
     pub problems: Vec<ListingProblem>,
-    /// How often it was tried.
+    /// How many attempts to connect there were.
     pub attempts: u32,
 }
 
-/// How it stands with a server, in one word.
+/// The state of a server, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StateKind {
     /// Not connected: nobody needs it, or nobody has yet.
@@ -62,19 +60,18 @@ pub enum StateKind {
     Failed,
     /// Not connected, and not to be: somebody switched it off.
     Disabled,
-    /// Ended by us.
+    /// Ended by toolgate.
     Stopped,
 }
 
-/// One server and whoever waits for it.
+/// One server, its supervisor and its callers.
 pub(crate) struct Server {
     pub(crate) spec: ServerSpec,
     redactor: Redactor,
-    watchdog: Watchdog,
     observer: Arc<dyn ServerObserver>,
-    /// Kept over connections: a server that asks will ask again.
-    turns: Arc<Turns>,
-    state: watch::Sender<Current>,
+    /// Survives connections: a server that asked for input will ask again.
+    queue: Arc<CallQueue>,
+    state: watch::Sender<SupervisedState>,
     demand: Demand,
     /// Where the present attempt is, for the message when its time is over.
     stage: Mutex<&'static str>,
@@ -85,15 +82,15 @@ pub(crate) struct Server {
 }
 
 #[derive(Debug, Clone, Default)]
-struct Current {
+struct SupervisedState {
     state: ServerState,
     connection: Option<Arc<Connection>>,
-    failed: Option<Failed>,
+    failed: Option<FailedAttempt>,
 }
 
 /// The end of an attempt.
 #[derive(Debug, Clone, Copy)]
-struct Failed {
+struct FailedAttempt {
     at: Instant,
     /// Whether there had been a connection, which is made anew at once.
     after_connection: bool,
@@ -107,20 +104,18 @@ const MAX_CONNECTIONS_TRIED: usize = 3;
 impl Server {
     pub(crate) fn new(
         spec: ServerSpec,
-        watchdog: Watchdog,
         observer: Arc<dyn ServerObserver>,
         stop: CancellationToken,
     ) -> Self {
-        let mut current = Current::default();
+        let mut current = SupervisedState::default();
         if spec.start == StartMode::OnDemand {
             current.state.kind = StateKind::Idle;
         }
         Self {
             redactor: spec.endpoint.redactor(),
             spec,
-            watchdog,
             observer,
-            turns: Arc::default(),
+            queue: Arc::default(),
             state: watch::Sender::new(current),
             demand: Demand::new(),
             stage: Mutex::new("start"),
@@ -200,24 +195,28 @@ impl Server {
         arguments: Option<JsonObject>,
         options: CallOptions,
     ) -> Result<Value, CallError> {
-        let mut params = CallToolRequestParams::new(tool.to_owned());
-        params.arguments = arguments;
-        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        self.request(tool, request, options).await
+        let mut params = JsonObject::new();
+        params.insert("name".to_owned(), tool.into());
+        params.extend(arguments.map(|arguments| ("arguments".to_owned(), arguments.into())));
+        self.request(tool, methods::TOOLS_CALL, params, options).await
     }
 
     /// Sends any request, in the way of a [`call`](Self::call). `about` is what it is about, for errors.
     pub(crate) async fn request(
         self: &Arc<Self>,
         about: &str,
-        request: ClientRequest,
+        method: &str,
+        params: JsonObject,
         options: CallOptions,
     ) -> Result<Value, CallError> {
         let cancel = options.cancel.child_token();
         let _cancelled_when_dropped = cancel.clone().drop_guard();
-        let (server, about) = (Arc::clone(self), about.to_owned());
+        let (server, about, method) = (Arc::clone(self), about.to_owned(), method.to_owned());
         let options = CallOptions { cancel, ..options };
-        let sent = tokio::spawn(async move { server.request_here(&about, request, options).await });
+        let sent =
+            tokio::spawn(
+                async move { server.request_here(&about, &method, params, options).await },
+            );
         // It fails only where the runtime ends.
         sent.await.unwrap_or(Err(CallError::Cancelled))
     }
@@ -225,7 +224,8 @@ impl Server {
     async fn request_here(
         &self,
         about: &str,
-        request: ClientRequest,
+        method: &str,
+        params: JsonObject,
         options: CallOptions,
     ) -> Result<Value, CallError> {
         let _in_use = self.demand.call();
@@ -235,7 +235,7 @@ impl Server {
                 () = options.cancel.cancelled() => return Err(CallError::Cancelled),
                 connection = self.connection() => connection?,
             };
-            match connection.request(about, request.clone(), options.clone()).await {
+            match connection.request(about, method, params.clone(), options.clone()).await {
                 Ok(result) => return Ok(result),
                 Err(CallFailure::Failed(error)) => return Err(error),
                 // Nothing was sent, so that nothing is repeated.
@@ -295,7 +295,7 @@ impl Server {
         }
     }
 
-    fn publish(&self, change: impl FnOnce(&mut Current)) {
+    fn publish(&self, change: impl FnOnce(&mut SupervisedState)) {
         self.state.send_modify(change);
         self.observer.state_changed(&self.spec.name);
     }

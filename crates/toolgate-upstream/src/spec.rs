@@ -1,12 +1,15 @@
-//! What to connect to, and within which limits.
+//! What to connect to, and when.
 
-use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use serde_json::json;
 use toolgate_catalog::{Fingerprint, ServerName};
-use toolgate_mcp::{Era, HttpDialect};
-
-use crate::{auth::Authorizer, redact::Redactor};
+use toolgate_mcp::{
+    Era,
+    client::{
+        ConnectFailure, ConnectionClient, ConnectionHandler, ConnectionSettings, Endpoint,
+        RawConnection, ServerLimits,
+    },
+};
 
 /// One server.
 #[derive(Debug, Clone)]
@@ -15,9 +18,9 @@ pub struct ServerSpec {
     pub name: ServerName,
     /// Where it is.
     pub endpoint: Endpoint,
-    /// What it is allowed.
+    /// Limits of time and size.
     pub limits: ServerLimits,
-    /// What an earlier probe found, so that none is needed now.
+    /// The era of an earlier connection, which is tried first.
     pub remembered_era: Option<Era>,
     /// When it is connected.
     pub start: StartMode,
@@ -36,57 +39,6 @@ pub enum StartMode {
     OnDemand,
 }
 
-/// Where a server is.
-#[derive(Debug, Clone)]
-pub enum Endpoint {
-    /// A child process that speaks on stdin and stdout.
-    Stdio(StdioEndpoint),
-    /// A URL that speaks Streamable HTTP, or HTTP+SSE.
-    Http(HttpEndpoint),
-}
-
-/// A command to run. Its environment may hold secrets, which are not shown.
-#[derive(Clone)]
-pub struct StdioEndpoint {
-    /// The program.
-    pub command: String,
-    /// Its arguments.
-    pub args: Vec<String>,
-    /// Variables beside those it inherits.
-    pub env: BTreeMap<String, String>,
-    /// Its working directory; ours where unset.
-    pub cwd: Option<PathBuf>,
-}
-
-/// A URL to contact. Its headers may hold secrets, which are not shown.
-#[derive(Clone)]
-pub struct HttpEndpoint {
-    /// The MCP endpoint.
-    pub url: String,
-    /// Headers of every request.
-    pub headers: BTreeMap<String, String>,
-    /// Which transport it speaks.
-    pub dialect: HttpDialect,
-    /// Who has the tokens of people that logged in. An `Authorization` among the headers beats it.
-    pub authorizer: Option<Arc<Authorizer>>,
-}
-
-/// What a server is allowed.
-#[derive(Debug, Clone, Copy)]
-pub struct ServerLimits {
-    /// From the start until its tools are listed.
-    pub connect: Duration,
-    /// The question which era a server speaks, before the older handshake is tried. Ten seconds
-    /// and half of `connect` at most.
-    pub probe: Duration,
-    /// A call without an answer or progress.
-    pub idle: Duration,
-    /// A call, whatever its progress.
-    pub total: Duration,
-    /// One message.
-    pub max_message_bytes: usize,
-}
-
 impl ServerSpec {
     /// A server with the usual limits, of which nothing is remembered.
     pub fn new(name: impl Into<ServerName>, endpoint: Endpoint) -> Self {
@@ -99,207 +51,31 @@ impl ServerSpec {
             rest_after: None,
         }
     }
-}
 
-impl Default for ServerLimits {
-    fn default() -> Self {
-        Self {
-            connect: Duration::from_secs(30),
-            probe: Duration::from_secs(8),
-            idle: Duration::from_mins(1),
-            total: Duration::from_mins(10),
-            max_message_bytes: 16 * 1024 * 1024,
-        }
-    }
-}
-
-impl HttpEndpoint {
-    /// A URL without headers and logins.
-    pub fn new(url: impl Into<String>) -> Self {
-        Self {
-            url: url.into(),
-            headers: BTreeMap::new(),
-            dialect: HttpDialect::default(),
-            authorizer: None,
-        }
-    }
-
-    /// Who has tokens, unless the headers say who we are.
-    pub(crate) fn authorizer(&self) -> Option<&Arc<Authorizer>> {
-        let says = |header: &String| header.eq_ignore_ascii_case("authorization");
-        self.authorizer.as_ref().filter(|_| !self.headers.keys().any(says))
-    }
-}
-
-impl Endpoint {
-    /// Tells what is run or contacted, and as whom: the same text is the same server. It holds
-    /// secrets, and is there to be hashed.
-    pub fn target(&self) -> String {
-        match self {
-            Self::Stdio(stdio) => {
-                let cwd = stdio.cwd.as_ref().map(|path| path.display().to_string());
-                let (command, args) = (&stdio.command, stdio.args.join("\0"));
-                let (cwd, env) = (cwd.unwrap_or_default(), pairs(&stdio.env));
-                format!("stdio\0{command}\0{args}\0{cwd}\0{env}")
-            }
-            Self::Http(http) => format!("http\0{}\0{}", http.url, pairs(&http.headers)),
-        }
-    }
-
-    /// Tells what is run or contacted from anything else, whatever its variables and headers: a new
-    /// password makes no other server. A program that is run in our folder is another one in another
-    /// folder, since it may be found there, or read its code there.
+    /// Identifies what is run or contacted, whatever its variables and headers.
     pub fn fingerprint(&self) -> Fingerprint {
-        Fingerprint::of(&match self {
-            Self::Stdio(StdioEndpoint { command, args, cwd, .. }) => {
-                let folder = cwd.clone().or_else(|| std::env::current_dir().ok());
-                json!({ "command": command, "args": args, "cwd": folder.map(|it| it.display().to_string()) })
-            }
-            Self::Http(http) => json!({ "url": http.url }),
+        Fingerprint::of(&self.endpoint.identity())
+    }
+
+    /// Opens a connection for one client, which nothing supervises.
+    pub async fn open_connection(
+        &self,
+        client: &ConnectionClient,
+        handler: Arc<dyn ConnectionHandler>,
+    ) -> Result<RawConnection, ConnectFailure> {
+        let limit = self.limits.connect;
+        let opening =
+            RawConnection::open(self.settings("check that it is an MCP server"), client, handler);
+        tokio::time::timeout(limit, opening).await.unwrap_or_else(|_| {
+            Err(ConnectFailure {
+                reason: format!("no answer to the handshake within {} s", limit.as_secs_f64()),
+                action: "raise `connectTimeoutSeconds` of the server".to_owned(),
+            })
         })
     }
 
-    /// What must not be shown of this endpoint: the values of variables and headers, and what a
-    /// URL holds beside the place.
-    pub fn redactor(&self) -> Redactor {
-        match self {
-            Self::Stdio(stdio) => {
-                Redactor::new(stdio.env.values().cloned().chain(argument_secrets(&stdio.args)))
-            }
-            Self::Http(http) => {
-                let secrets = http.headers.values().cloned().chain(url_secrets(&http.url));
-                let redactor = Redactor::new(secrets);
-                match &http.authorizer {
-                    Some(authorizer) => redactor.with(authorizer.redactor()),
-                    None => redactor,
-                }
-            }
-        }
-    }
-}
-
-/// A URL without what could be a secret.
-pub(crate) fn place(url: &str) -> String {
-    reqwest::Url::parse(url).map_or_else(
-        |_| "the URL".to_owned(),
-        |url| {
-            let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
-            format!("{}://{}{port}{}", url.scheme(), url.host_str().unwrap_or_default(), url.path())
-        },
-    )
-}
-
-/// The password and the query's values, as they are written in the URL and as they are meant.
-fn url_secrets(url: &str) -> Vec<String> {
-    let Ok(parsed) = reqwest::Url::parse(url) else { return Vec::new() };
-    let written = parsed.query().unwrap_or_default().split('&');
-    let written = written.map(|pair| pair.split_once('=').map_or(pair, |(_, value)| value));
-    let meant = parsed.query_pairs().map(|(_, value)| value.into_owned());
-    let mut secrets: Vec<String> = written.map(str::to_owned).chain(meant).collect();
-    if let Some(password) = parsed.password() {
-        // The query's decoder is at hand, and does the same to a password.
-        let decoded = format!("http://x/?p={}", password.replace('+', "%2B"));
-        let decoded = reqwest::Url::parse(&decoded).ok();
-        secrets
-            .extend(decoded.iter().flat_map(|url| url.query_pairs()).map(|(_, p)| p.into_owned()));
-        secrets.push(password.to_owned());
-    }
-    secrets
-}
-
-fn pairs(map: &BTreeMap<String, String>) -> String {
-    map.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join("\0")
-}
-
-/// Arguments that are secrets, as far as the option before them tells: `--api-key VALUE`,
-/// `--token=VALUE`, `--header "Authorization: VALUE"`.
-fn argument_secrets(args: &[String]) -> Vec<String> {
-    const TELLING: [&str; 7] = ["key", "token", "secret", "password", "passwd", "auth", "header"];
-    let tells = |option: &str| {
-        let option = option.to_ascii_lowercase();
-        option.starts_with('-') && TELLING.iter().any(|word| option.contains(word))
-    };
-    let mut secrets = Vec::new();
-    for (index, argument) in args.iter().enumerate() {
-        match argument.split_once('=') {
-            Some((option, value)) if tells(option) => secrets.push(value.to_owned()),
-            _ if index > 0 && tells(&args[index - 1]) && !argument.starts_with("--") => {
-                secrets.push(argument.clone());
-                // Of a header, the value alone too.
-                secrets.extend(argument.split_once(": ").map(|(_, value)| value.to_owned()));
-            }
-            _ => {}
-        }
-    }
-    secrets
-}
-
-impl fmt::Debug for StdioEndpoint {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("StdioEndpoint")
-            .field("command", &self.command)
-            .field("args", &format_args!("[{} arguments]", self.args.len()))
-            .field("env", &self.env.keys().collect::<Vec<_>>())
-            .field("cwd", &self.cwd)
-            .finish()
-    }
-}
-
-impl fmt::Debug for HttpEndpoint {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("HttpEndpoint")
-            .field("url", &place(&self.url))
-            .field("headers", &self.headers.keys().collect::<Vec<_>>())
-            .field("dialect", &self.dialect)
-            .finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_url_holds_is_hidden() {
-        let url = "https://user:pass%20word1@example.com/mcp?key=abc%2Fdefgh&mode=fast";
-        let endpoint = Endpoint::Http(HttpEndpoint::new(url));
-        let shown = endpoint.redactor().clean(&format!("{url} abc/defgh pass word1"));
-        assert_eq!(
-            shown,
-            "https://user:[hidden]@example.com/mcp?key=[hidden]&mode=fast [hidden] [hidden]"
-        );
-        let shown = format!("{endpoint:?}");
-        assert!(!shown.contains("defgh") && !shown.contains("word1"), "{shown}");
-    }
-
-    #[test]
-    fn arguments_that_an_option_calls_secret_are_hidden() {
-        let args = [
-            "--api-key",
-            "sk-12345678",
-            "--port",
-            "8080",
-            "--token=abcdefghij",
-            "--header",
-            "Authorization: Bearer zyxwvuts1",
-        ]
-        .map(str::to_owned);
-        let (env, cwd) = (BTreeMap::new(), None);
-        let stdio = StdioEndpoint { command: "s".into(), args: args.to_vec(), env, cwd };
-        let redactor = Endpoint::Stdio(stdio).redactor();
-        let said = "bad sk-12345678 on 8080, abcdefghij, zyxwvuts1";
-        assert_eq!(redactor.clean(said), "bad [hidden] on 8080, [hidden], [hidden]");
-    }
-
-    #[test]
-    fn debugging_shows_names_and_no_values() {
-        let endpoint = HttpEndpoint {
-            headers: BTreeMap::from([("authorization".into(), "Bearer secret".into())]),
-            ..HttpEndpoint::new("http://localhost/mcp")
-        };
-        let shown = format!("{endpoint:?}");
-        assert!(shown.contains("authorization") && !shown.contains("secret"));
+    pub(crate) fn settings<'a>(&'a self, see_output: &'a str) -> ConnectionSettings<'a> {
+        let Self { endpoint, limits, remembered_era, .. } = self;
+        ConnectionSettings { endpoint, limits: *limits, era: *remembered_era, see_output }
     }
 }

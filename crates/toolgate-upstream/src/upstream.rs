@@ -4,11 +4,10 @@ use std::{collections::HashMap, fmt, sync::Arc};
 
 use futures::future::join_all;
 use parking_lot::RwLock;
-use rmcp::model::{ClientRequest, CustomRequest};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use toolgate_catalog::ServerName;
-use toolgate_mcp::JsonObject;
+use toolgate_mcp::{ErrorObject, JsonObject, client::OutputSource};
 
 use crate::{
     connection::CallOptions,
@@ -17,10 +16,9 @@ use crate::{
     listing::Listing,
     server::{Server, ServerState, StateKind},
     spec::ServerSpec,
-    watchdog::Watchdog,
 };
 
-/// Is told what happens. Called from the servers' tasks: it must return soon.
+/// Is told of events. Called from the tasks of the servers: it must return soon.
 pub trait ServerObserver: Send + Sync + 'static {
     /// A server listed its tools, at its start or after a change.
     fn listed(&self, server: &ServerName, handshake: &Handshake, listing: Listing);
@@ -42,22 +40,14 @@ pub trait ServerObserver: Send + Sync + 'static {
     }
 }
 
-/// Where a line comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OutputSource {
-    /// The server's stderr.
-    Stderr,
-    /// The server's stdout, where only messages belong.
-    Stdout,
-    /// Our own words about the server.
-    Toolgate,
-}
+/// Sends requests to servers. Only the broker has one.
+#[derive(Debug)]
+pub struct Upstream(ServerPool);
 
-/// The connections to all servers.
-pub struct Upstream {
+/// The servers and their connections: adds, connects and removes them. It sends no requests.
+pub struct ServerPool {
     servers: RwLock<HashMap<ServerName, Arc<Server>>>,
     observer: Arc<dyn ServerObserver>,
-    watchdog: Watchdog,
     stop: CancellationToken,
 }
 
@@ -65,18 +55,64 @@ impl Upstream {
     /// Starts to connect to all of `specs`, each on its own. Returns at once; must be called inside
     /// a tokio runtime.
     pub fn start(specs: Vec<ServerSpec>, observer: &Arc<dyn ServerObserver>) -> Self {
-        let upstream = Self {
+        let pool = ServerPool {
             servers: RwLock::default(),
             observer: Arc::clone(observer),
-            watchdog: Watchdog::default(),
             stop: CancellationToken::new(),
         };
         for spec in specs {
-            upstream.add(spec);
+            pool.add(spec);
         }
-        upstream
+        Self(pool)
     }
 
+    /// Calls a tool of a server by the tool's own name, and gives its result as it was sent.
+    pub async fn call(
+        &self,
+        server: &ServerName,
+        tool: &str,
+        arguments: Option<JsonObject>,
+        options: CallOptions,
+    ) -> Result<Value, CallError> {
+        let known = self.0.server(server.as_str());
+        let server = known.ok_or_else(|| CallError::UnknownServer(server.clone()))?;
+        server.call(tool, arguments, options).await
+    }
+
+    /// Sends a request that is no call of a tool (`resources/read`, `prompts/get`), and gives its
+    /// result as it was sent. What goes for a call goes for it: it waits for a connection, is bounded,
+    /// and is never repeated.
+    pub async fn request(
+        &self,
+        server: &ServerName,
+        method: &str,
+        params: Option<Value>,
+        options: CallOptions,
+    ) -> Result<Value, CallError> {
+        let known = self.0.server(server.as_str());
+        let server = known.ok_or_else(|| CallError::UnknownServer(server.clone()))?;
+        let params = match params {
+            None | Some(Value::Null) => JsonObject::new(),
+            Some(Value::Object(params)) => params,
+            Some(_) => {
+                let error = ErrorObject::invalid_params("`params` must be an object", None);
+                let (server, tool) = (server.spec.name.clone(), method.to_owned());
+                return Err(CallError::Refused { server, tool, error });
+            }
+        };
+        server.request(method, method, params, options).await
+    }
+}
+
+impl std::ops::Deref for Upstream {
+    type Target = ServerPool;
+
+    fn deref(&self) -> &ServerPool {
+        &self.0
+    }
+}
+
+impl ServerPool {
     /// Adds a server, and connects to it when its [`StartMode`](crate::StartMode) says. A name that is taken
     /// stays with who has it; says whether it was added.
     pub fn add(&self, spec: ServerSpec) -> bool {
@@ -85,8 +121,8 @@ impl Upstream {
             return false;
         }
         let name = spec.name.clone();
-        let (watchdog, observer) = (self.watchdog.clone(), Arc::clone(&self.observer));
-        let server = Arc::new(Server::new(spec, watchdog, observer, self.stop.child_token()));
+        let observer = Arc::clone(&self.observer);
+        let server = Arc::new(Server::new(spec, observer, self.stop.child_token()));
         let finished = server.finished.clone().drop_guard();
         let supervising = Arc::clone(&server).supervise();
         tokio::spawn(async move {
@@ -120,35 +156,6 @@ impl Upstream {
         }
     }
 
-    /// Calls a tool of a server by the tool's own name, and gives its result as it was sent.
-    pub async fn call(
-        &self,
-        server: &ServerName,
-        tool: &str,
-        arguments: Option<JsonObject>,
-        options: CallOptions,
-    ) -> Result<Value, CallError> {
-        let known = self.server(server.as_str());
-        let server = known.ok_or_else(|| CallError::UnknownServer(server.clone()))?;
-        server.call(tool, arguments, options).await
-    }
-
-    /// Sends a request that is no call of a tool (`resources/read`, `prompts/get`), and gives its
-    /// result as it was sent. What goes for a call goes for it: it waits for a connection, is bounded,
-    /// and is never repeated.
-    pub async fn request(
-        &self,
-        server: &ServerName,
-        method: &str,
-        params: Option<Value>,
-        options: CallOptions,
-    ) -> Result<Value, CallError> {
-        let known = self.server(server.as_str());
-        let server = known.ok_or_else(|| CallError::UnknownServer(server.clone()))?;
-        let request = ClientRequest::CustomRequest(CustomRequest::new(method, params));
-        server.request(method, request, options).await
-    }
-
     /// Connects to a server that was left for later.
     pub fn wake(&self, server: &str) {
         if let Some(server) = self.server(server) {
@@ -170,7 +177,7 @@ impl Upstream {
         }
     }
 
-    /// How it stands with a server.
+    /// The state of a server.
     pub fn state(&self, server: &str) -> Option<ServerState> {
         self.server(server).map(|server| server.state())
     }
@@ -211,13 +218,13 @@ impl Upstream {
     }
 }
 
-impl fmt::Debug for Upstream {
+impl fmt::Debug for ServerPool {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Upstream").field("servers", &self.servers).finish_non_exhaustive()
+        formatter.debug_struct("ServerPool").field("servers", &self.servers).finish_non_exhaustive()
     }
 }
 
-impl Drop for Upstream {
+impl Drop for ServerPool {
     fn drop(&mut self) {
         // The supervisors end by themselves: aborting them would leave children to be killed.
         self.stop.cancel();

@@ -13,14 +13,15 @@ use toolgate_config::{
     ExposureMode, Format, Secret, SubagentConfig, TelemetryConfig, ToolSearchConfig,
 };
 use toolgate_host::{
-    AuditSettings, CodeSettings, EncodeTools, EncoderSetup, HostSettings, Subagent, Supply,
+    AuditSettings, CodeSettings, EncodeTools, EncoderSetup, HostSettings, ServerDirectory,
+    SubagentSettings,
 };
 use toolgate_models::chat::{ChatApi, ChatEndpoint, ChatSettings, ModelChooser};
 use toolgate_models::embeddings::{
     ApiKey, EndpointEncoder, EndpointError, EndpointSettings, FolderError, Prefixes, open_folder,
 };
 use toolgate_policy::{NewTools, PolicySettings, definitions::Lock};
-use toolgate_registry::{Registry, RegistrySettings, Skills, Source, read_skills};
+use toolgate_registry::{Registry, RegistrySettings, ServerSource as Source, Skills, read_skills};
 use toolgate_sandbox::{PoolSettings, RunLimits};
 use toolgate_search::encoder::Encoder;
 use toolgate_store::{
@@ -279,7 +280,7 @@ impl HostConfig {
             encoder: self.encoder_of(&search).and_then(Result::ok),
             store: self.writable_store().ok(),
             choices: self.choices(namespace),
-            supply: Supply {
+            directory: ServerDirectory {
                 registry: self.registry().map(Arc::new),
                 skills: Arc::clone(&self.skills),
                 is_set: Arc::new(move |name| variables(name).is_some_and(|it| !it.is_empty())),
@@ -378,7 +379,7 @@ fn exposure(search: &ToolSearchConfig) -> ExposureSettings {
     }
 }
 
-fn subagent(settings: &SubagentConfig) -> Option<Subagent> {
+fn subagent(settings: &SubagentConfig) -> Option<SubagentSettings> {
     let endpoint = ChatEndpoint::new(ChatSettings {
         api: match settings.provider {
             ChatProviderName::OpenAi => ChatApi::OpenAi,
@@ -388,7 +389,7 @@ fn subagent(settings: &SubagentConfig) -> Option<Subagent> {
         model: settings.model.clone(),
         api_key: settings.api_key.as_ref().map(|key| key.expose().to_owned()),
     });
-    Some(Subagent {
+    Some(SubagentSettings {
         chooser: Arc::new(ModelChooser::new(Arc::new(endpoint.ok()?))),
         candidates: settings.candidates,
         timeout: settings.timeout,
@@ -414,7 +415,7 @@ fn encoder(
             timeout: ENCODE_TIMEOUT,
         })?),
     };
-    Ok(EncoderSetup { encoder, patience: configured.timeout, tools: EncodeTools::Missing })
+    Ok(EncoderSetup { encoder, timeout: configured.timeout, tools: EncodeTools::Missing })
 }
 
 fn telemetry(settings: Option<&TelemetryConfig>, variables: &Variables) -> Telemetry {

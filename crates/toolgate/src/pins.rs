@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use toolgate_host::Pin;
+use toolgate_host::PinWriter;
 use toolgate_policy::{
     NewTools,
     definitions::{Lock, LockError},
@@ -70,10 +70,10 @@ impl PinFile {
     }
 
     /// The callback that adds new definitions to the file.
-    pub(crate) fn pin(&self) -> Pin {
+    pub(crate) fn pin(&self) -> PinWriter {
         let pins = self.clone();
         let writing = parking_lot::Mutex::new(());
-        Pin(Arc::new(move |server, definitions| {
+        PinWriter(Arc::new(move |server, definitions| {
             let _guard = writing.lock();
             let Ok(Some(mut lock)) = pins.read(NewTools::Hold) else { return };
             for definition in definitions {

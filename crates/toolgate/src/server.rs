@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use toolgate_broker::ServerRules;
+use toolgate_broker::ValidationSettings;
 use toolgate_catalog::CatalogServer;
 use toolgate_config::{Secret, ServerConfig, Transport};
 use toolgate_host::ServerSetup;
@@ -73,7 +73,7 @@ impl HostConfig {
                 .filter_map(|(name, tool)| Some((name.clone(), tool.defer_loading?)))
                 .collect(),
         };
-        let rules = ServerRules {
+        let validation = ValidationSettings {
             skip_validation: !settings.validate_arguments,
             skip_validation_of: tools
                 .iter()
@@ -82,7 +82,7 @@ impl HostConfig {
         };
         let filter = settings.clone();
         let admits = move |name: &str| filter.admits(name);
-        Some(ServerSetup { spec, entry, rules, admits: Arc::new(admits), lazy: settings.lazy })
+        Some(ServerSetup { spec, entry, validation, admits: Arc::new(admits), lazy: settings.lazy })
     }
 
     fn endpoint(&self, server: &ServerConfig) -> Option<Endpoint> {
@@ -98,7 +98,7 @@ impl HostConfig {
                 headers: exposed(headers),
                 dialect: *dialect,
                 // Without a state folder nobody can have logged in.
-                authorizer: self.authorizer(server, url).ok(),
+                authorizer: self.authorizer(server, url).ok().map(|authorizer| authorizer as _),
             }),
         })
     }

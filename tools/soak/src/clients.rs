@@ -1,4 +1,4 @@
-//! The clients of a soak: each opens a session, makes calls, leaves, and comes again.
+//! The clients of a soak: each opens a session, makes calls, closes it, and starts again.
 
 use std::{
     sync::{
@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 
 use super::{
     Soak,
-    ledger::{Heard, Ledger},
+    call_log::{CallEnding, CallLog},
     servers::{TOOL, name},
 };
 
@@ -25,38 +25,38 @@ pub(super) struct Clients {
     sessions: Arc<AtomicU64>,
 }
 
-/// Calls of a session before its client leaves and comes again.
+/// The number of calls in a session.
 const CALLS_A_SESSION: u64 = 25;
-/// How long an answer may take: a slow server's queue included.
-const PATIENCE: Duration = Duration::from_secs(90);
+/// The time limit for a response, which includes the queue of a slow server.
+const TIMEOUT: Duration = Duration::from_secs(90);
 
 #[derive(Debug, Clone)]
-struct Client {
+struct SoakClient {
     index: usize,
     http: reqwest::Client,
     url: String,
     servers: usize,
     pause: Duration,
     ends: Instant,
-    ledger: Arc<Ledger>,
+    call_log: Arc<CallLog>,
     sessions: Arc<AtomicU64>,
 }
 
 impl Clients {
-    pub(super) fn start(soak: &Soak, url: &str, ledger: &Arc<Ledger>) -> Self {
-        let http = toolgate_http::client_builder().no_proxy().timeout(PATIENCE).build();
+    pub(super) fn start(soak: &Soak, url: &str, call_log: &Arc<CallLog>) -> Self {
+        let http = toolgate_http::client_builder().no_proxy().timeout(TIMEOUT).build();
         let http = http.unwrap_or_default();
         let sessions = Arc::new(AtomicU64::new(0));
         let mut tasks = JoinSet::new();
         for index in 0..soak.sessions {
-            let client = Client {
+            let client = SoakClient {
                 index,
                 http: http.clone(),
                 url: url.to_owned(),
                 servers: soak.servers,
                 pause: soak.pause,
                 ends: Instant::now() + soak.duration,
-                ledger: Arc::clone(ledger),
+                call_log: Arc::clone(call_log),
                 sessions: Arc::clone(&sessions),
             };
             tasks.spawn(client.live());
@@ -64,16 +64,16 @@ impl Clients {
         Self { tasks, sessions }
     }
 
-    /// Waits until all have left, and says how many sessions there were.
+    /// Waits for all clients and returns the number of sessions.
     pub(super) async fn finish(mut self) -> u64 {
         while self.tasks.join_next().await.is_some() {}
         self.sessions.load(Ordering::Relaxed)
     }
 }
 
-impl Client {
+impl SoakClient {
     async fn live(self) {
-        // Not all at the same moment.
+        // The clients do not start at the same moment.
         tokio::time::sleep(self.pause * u32::try_from(self.index % 16).unwrap_or_default() / 16)
             .await;
         let mut number = 0;
@@ -103,7 +103,7 @@ impl Client {
         });
         let Some(session) = session else {
             let id = format!("client{}-open{number}", self.index);
-            self.ledger.heard(id, Heard::Nothing("no session".to_owned()));
+            self.call_log.record(id, CallEnding::Unanswered("no session".to_owned()));
             *number += 1;
             return tokio::time::sleep(self.pause).await;
         };
@@ -121,17 +121,17 @@ impl Client {
                 return;
             }
             let id = format!("client{}-{number}", self.index);
-            // Every client meets every server, each in an order of its own.
+            // Every client calls every server, each in its own order.
             let server =
                 (self.index * 7 + usize::try_from(*number).unwrap_or_default() * 3) % self.servers;
             *number += 1;
-            let heard = self.call(&id, &format!("{}_{TOOL}", name(server)), session).await;
-            self.ledger.heard(id, heard);
+            let ending = self.call(&id, &format!("{}_{TOOL}", name(server)), session).await;
+            self.call_log.record(id, ending);
             tokio::time::sleep(self.pause).await;
         }
     }
 
-    async fn call(&self, id: &str, tool: &str, session: Option<&str>) -> Heard {
+    async fn call(&self, id: &str, tool: &str, session: Option<&str>) -> CallEnding {
         let mut message = json!({
             "jsonrpc": "2.0", "id": id, "method": "tools/call",
             "params": { "name": tool, "arguments": { "id": id } },
@@ -149,12 +149,9 @@ impl Client {
         };
         let answer = match request.send().await {
             Ok(response) => answer(response, id).await,
-            Err(error) => Err(format!("{error:?}")),
+            Err(error) => Err(CallEnding::Unanswered(format!("{error:?}"))),
         };
-        match answer {
-            Err(what) => Heard::Nothing(what),
-            Ok(answer) => read(&answer, id),
-        }
+        answer.map_or_else(|ending| ending, |answer| read(&answer, id))
     }
 
     fn post(&self, message: &Value) -> RequestBuilder {
@@ -167,35 +164,38 @@ fn in_session(request: RequestBuilder, session: &str) -> RequestBuilder {
     request.header("mcp-session-id", session).header("mcp-protocol-version", "2025-11-25")
 }
 
-/// The message that answers the request, from a body of either kind.
-async fn answer(response: Response, id: &str) -> Result<Value, String> {
+/// The message with the response, from a body of either content type.
+async fn answer(response: Response, id: &str) -> Result<Value, CallEnding> {
     let status = response.status();
-    let body = response.text().await.map_err(|error| format!("{status}, {error:?}"))?;
+    let unanswered = |reason: String| CallEnding::Unanswered(format!("{status}: {reason}"));
+    let body = response.text().await.map_err(|error| unanswered(format!("{error:?}")))?;
     let messages = body
         .lines()
         .map(|line| line.strip_prefix("data:").unwrap_or(line).trim())
         .filter_map(|text| serde_json::from_str::<Value>(text).ok());
     let mut answers = messages.filter(|message| message["id"] == id);
-    answers.next().ok_or_else(|| format!("{status}: {body:.200}"))
+    answers.next().ok_or_else(|| unanswered(format!("{body:.200}")))
 }
 
-/// What an answer says.
-fn read(answer: &Value, id: &str) -> Heard {
+/// The ending that a response means.
+fn read(answer: &Value, id: &str) -> CallEnding {
     let result = &answer["result"];
     if let Some(error) = answer.get("error") {
-        return Heard::Refusal(kind_of(error["message"].as_str().unwrap_or_default()));
+        return CallEnding::Failed(kind_of(error["message"].as_str().unwrap_or_default()));
     }
     if result["isError"] == true {
-        return Heard::Refusal(kind_of(result["content"][0]["text"].as_str().unwrap_or_default()));
+        return CallEnding::Failed(kind_of(
+            result["content"][0]["text"].as_str().unwrap_or_default(),
+        ));
     }
     match result["structuredContent"]["id"].as_str() {
-        Some(own) if own == id => Heard::Answer,
-        Some(other) => Heard::Mixed(other.to_owned()),
-        None => Heard::Nothing(format!("{answer:.200}")),
+        Some(own) if own == id => CallEnding::Answered,
+        Some(other) => CallEnding::Mixed(other.to_owned()),
+        None => CallEnding::Unanswered(format!("{answer:.200}")),
     }
 }
 
-/// An error without what differs from one to the next.
+/// An error message without the parts that differ between calls.
 fn kind_of(words: &str) -> String {
     const SHOWN: usize = 100;
     words.chars().filter(|character| !character.is_ascii_digit()).take(SHOWN).collect()

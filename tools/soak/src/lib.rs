@@ -1,13 +1,12 @@
-//! Many clients, many servers, and trouble throughout, for as long as one likes: what goes in is
-//! counted at both ends.
+//! A soak test: many clients call many servers that crash, stall and lose sessions.
 //!
-//! Every call carries an id that no other call has. The client keeps what came of it, the server's
-//! log keeps that it arrived, and [`Report::problems`] compares the two when all is over: no call
+//! Every call carries an id that no other call has. The client records how it ended, the server's
+//! log records that it arrived, and [`SoakReport::problems`] compares the two at the end: no call
 //! without an answer, none that arrived twice, none answered that never arrived. The gateway's
 //! processes, descriptors and memory are watched from outside.
 
+mod call_log;
 mod clients;
-mod ledger;
 mod servers;
 mod watch;
 
@@ -24,11 +23,11 @@ use tokio::{
     process::{Child, Command},
 };
 
-use self::{clients::Clients, ledger::Ledger, servers::Servers, watch::Watch};
-pub use ledger::Counts;
-pub use watch::Reading;
+use self::{call_log::CallLog, clients::Clients, servers::Servers, watch::Watch};
+pub use call_log::Counts;
+pub use watch::ResourceReading;
 
-/// How much of it.
+/// The settings of a soak.
 #[derive(Debug, Clone)]
 pub struct Soak {
     /// The gateway's program.
@@ -63,32 +62,35 @@ pub enum SoakError {
     Io(#[from] std::io::Error),
 }
 
-/// What came of it.
+/// The result of a soak.
 #[derive(Debug)]
-pub struct Report {
-    /// What the two ends say of the calls.
+pub struct SoakReport {
+    /// The numbers of calls, from clients and servers.
     pub counts: Counts,
     /// Sessions that were opened, one after the other by the same clients.
     pub sessions: u64,
-    /// Crashes of servers, as far as we caused them from outside.
+    /// The servers that the soak killed.
     pub crashes: u64,
     /// The gateway over time, oldest first.
-    pub readings: Vec<Reading>,
+    pub readings: Vec<ResourceReading>,
     /// The gateway when all clients had left.
-    pub at_rest: Reading,
-    /// What is not as it should be; empty where all is well.
+    pub at_rest: ResourceReading,
+    /// The problems; empty if there are none.
     pub problems: Vec<String>,
 }
 
 /// How long the gateway may take to start, and to end.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// How long after its last client the gateway may hold on to what belonged to it.
 const REST: Duration = Duration::from_secs(10);
 
 impl Soak {
-    /// Runs it. `tell` is called every second with what the gateway takes and how many calls have
-    /// been answered.
-    pub async fn run(&self, mut tell: impl FnMut(Reading, u64)) -> Result<Report, SoakError> {
+    /// Runs it. `observe` is called every second with the resources that the gateway uses and the number of
+    /// answered calls.
+    pub async fn run(
+        &self,
+        mut observe: impl FnMut(ResourceReading, u64),
+    ) -> Result<SoakReport, SoakError> {
         std::fs::create_dir_all(&self.folder)?;
         let mut servers = Servers::start(self.servers, &self.folder).await?;
         let config = self.folder.join("toolgate.json");
@@ -99,8 +101,8 @@ impl Soak {
         let (mut gateway, url) = self.start_gateway(&config).await?;
         let pid = gateway.id().unwrap_or_default();
 
-        let ledger = Arc::new(Ledger::default());
-        let clients = Clients::start(self, &url, &ledger);
+        let call_log = Arc::new(CallLog::default());
+        let clients = Clients::start(self, &url, &call_log);
         let mut watch = Watch::new(pid);
         let ends = Instant::now() + self.duration;
         let mut crashes = 0;
@@ -109,7 +111,7 @@ impl Soak {
             second.tick().await;
             crashes += u64::from(servers.disturb().await?);
             if let Some(reading) = watch.read() {
-                tell(reading, ledger.answered());
+                observe(reading, call_log.answered());
             }
             if let Ok(Some(status)) = gateway.try_wait() {
                 let reason = format!("the gateway ended in the middle: {status}");
@@ -121,9 +123,16 @@ impl Soak {
         let mut problems = end_in_order(&mut gateway, pid).await;
         servers.stop().await;
         problems.extend(watch::left_behind(&self.folder));
-        let counts = ledger.compare(&servers.logs(), &mut problems)?;
+        let counts = call_log.compare(&servers.logs(), &mut problems)?;
         watch.judge(at_rest, &mut problems);
-        Ok(Report { counts, sessions, crashes, readings: watch.into_readings(), at_rest, problems })
+        Ok(SoakReport {
+            counts,
+            sessions,
+            crashes,
+            readings: watch.into_readings(),
+            at_rest,
+            problems,
+        })
     }
 
     async fn start_gateway(&self, config: &std::path::Path) -> Result<(Child, String), SoakError> {
@@ -151,7 +160,7 @@ impl Soak {
             }
             Err(SoakError::Failed("the gateway did not say where it listens".to_owned()))
         };
-        let url = tokio::time::timeout(PATIENCE, listening)
+        let url = tokio::time::timeout(TIMEOUT, listening)
             .await
             .map_err(|_| failure("the gateway did not start in time"))??;
         // What else it says is kept, so that its pipe never fills.
@@ -172,7 +181,7 @@ async fn end_in_order(gateway: &mut Child, pid: u32) -> Vec<String> {
     if let Err(error) = asked {
         return vec![format!("the gateway could not be asked to end: {error}")];
     }
-    match tokio::time::timeout(PATIENCE, gateway.wait()).await {
+    match tokio::time::timeout(TIMEOUT, gateway.wait()).await {
         Ok(Ok(status)) if status.success() => Vec::new(),
         Ok(Ok(status)) => vec![format!("the gateway ended with {status}")],
         Ok(Err(error)) => vec![format!("the gateway's end is unknown: {error}")],

@@ -1,5 +1,5 @@
-//! Many clients for a long time, with servers that crash, stall and forget: what is lost, what is
-//! doubled, what grows.
+//! Runs the soak test and prints a report: calls that were lost or arrived twice, and resources that
+//! grow.
 //!
 //!     cargo run --release -p toolgate-soak                                   # 500 sessions, 20 servers, 10 minutes
 //!     cargo run --release -p toolgate-soak -- --minutes 1 --sessions 100
@@ -15,7 +15,7 @@
 
 use std::{process::ExitCode, time::Duration};
 
-use toolgate_soak::{Report, Soak};
+use toolgate_soak::{Soak, SoakReport};
 
 fn main() -> ExitCode {
     let number = |name: &str, default: f64| {
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
         }
     }));
     match report {
-        Ok(report) => told(&report),
+        Ok(report) => print(&report),
         Err(error) => {
             eprintln!("{error}");
             ExitCode::FAILURE
@@ -61,7 +61,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn told(report: &Report) -> ExitCode {
+fn print(report: &SoakReport) -> ExitCode {
     let counts = &report.counts;
     println!("\ncalls made            {:>8}", counts.made);
     println!("  answered            {:>8}", counts.answered);
@@ -69,8 +69,8 @@ fn told(report: &Report) -> ExitCode {
         "  ended in an error   {:>8}  (of which {} had arrived)",
         counts.refused, counts.refused_but_arrived
     );
-    for (words, times) in &counts.errors {
-        println!("    {times:>6} × {words}");
+    for (message, times) in &counts.errors {
+        println!("    {times:>6} × {message}");
     }
     println!("  arrived at servers  {:>8}", counts.arrived);
     println!("sessions              {:>8}", report.sessions);

@@ -1,4 +1,4 @@
-//! The servers of a soak, and what is done to them.
+//! The servers of a soak, and their disturbances.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -20,10 +20,10 @@ use crate::SoakError;
 /// The tool that every server has.
 pub(super) const TOOL: &str = "echo";
 
-/// What a server does to whoever calls it.
+/// How a server behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Nature {
-    /// Nothing, over stdio.
+enum ServerKind {
+    /// Over stdio, without faults.
     Steady,
     /// Its process ends in the middle of every 41st call.
     Crashing,
@@ -35,7 +35,7 @@ enum Nature {
     Killed,
 }
 
-impl Nature {
+impl ServerKind {
     const ALL: [Self; 5] =
         [Self::Steady, Self::Crashing, Self::Slow, Self::Forgetful, Self::Killed];
 
@@ -59,24 +59,24 @@ impl Nature {
 /// All servers.
 #[derive(Debug)]
 pub(super) struct Servers {
-    servers: Vec<Server>,
-    /// Counts the seconds, for whose turn it is.
+    servers: Vec<SoakServer>,
+    /// The seconds since the start. They decide which server is killed next.
     disturbances: usize,
 }
 
 #[derive(Debug)]
-struct Server {
-    nature: Nature,
+struct SoakServer {
+    kind: ServerKind,
     fixture: Fixture,
     log: PathBuf,
-    /// Where it listens, once it has; it comes back there.
+    /// The address on which it listens; it is reused after a restart.
     address: Option<SocketAddr>,
     child: Option<Child>,
 }
 
-/// One of the servers over HTTP is killed every so many seconds.
+/// The interval in seconds at which a server over HTTP is killed.
 const KILLED_EVERY: usize = 5;
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The name of a server.
 pub(super) fn name(index: usize) -> String {
@@ -87,11 +87,11 @@ impl Servers {
     pub(super) async fn start(count: usize, folder: &Path) -> Result<Self, SoakError> {
         let mut servers = Vec::new();
         for index in 0..count {
-            let nature = Nature::ALL[index % Nature::ALL.len()];
+            let kind = ServerKind::ALL[index % ServerKind::ALL.len()];
             let log = folder.join(format!("{}.calls", name(index)));
-            let fixture = nature.fixture(&name(index), &log);
-            let mut server = Server { nature, fixture, log, address: None, child: None };
-            if nature.is_http() {
+            let fixture = kind.fixture(&name(index), &log);
+            let mut server = SoakServer { kind, fixture, log, address: None, child: None };
+            if kind.is_http() {
                 server.serve().await?;
             }
             servers.push(server);
@@ -112,7 +112,7 @@ impl Servers {
         Ok(Value::Object(entries))
     }
 
-    /// Makes trouble, if it is time for some; says whether it did.
+    /// Kills and restarts a server if it is time. Returns whether it did.
     pub(super) async fn disturb(&mut self) -> Result<bool, SoakError> {
         self.disturbances += 1;
         if !self.disturbances.is_multiple_of(KILLED_EVERY) {
@@ -120,13 +120,13 @@ impl Servers {
         }
         let turn = self.disturbances / KILLED_EVERY;
         let mut killed: Vec<_> =
-            self.servers.iter_mut().filter(|server| server.nature == Nature::Killed).collect();
+            self.servers.iter_mut().filter(|server| server.kind == ServerKind::Killed).collect();
         if killed.is_empty() {
             return Ok(false);
         }
-        let whose = turn % killed.len();
-        killed[whose].end().await;
-        killed[whose].serve().await?;
+        let index = turn % killed.len();
+        killed[index].end().await;
+        killed[index].serve().await?;
         Ok(true)
     }
 
@@ -141,8 +141,8 @@ impl Servers {
     }
 }
 
-impl Server {
-    /// Starts it over HTTP, where it was before if it was.
+impl SoakServer {
+    /// Starts the server over HTTP, at its earlier address if it had one.
     async fn serve(&mut self) -> Result<(), SoakError> {
         let address = self.address.unwrap_or_else(|| SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
         let mut child = Command::new(fixture_binary()?)
@@ -158,10 +158,10 @@ impl Server {
         let mut line = String::new();
         let mut reader = BufReader::new(stdout);
         let reading = reader.read_line(&mut line);
-        tokio::time::timeout(PATIENCE, reading).await.map_err(|_| failure())??;
-        let place = line.trim().trim_start_matches("http://").split('/').next();
-        let place = place.and_then(|place| place.parse().ok()).ok_or_else(failure)?;
-        self.address = Some(place);
+        tokio::time::timeout(TIMEOUT, reading).await.map_err(|_| failure())??;
+        let listening = line.trim().trim_start_matches("http://").split('/').next();
+        let address = listening.and_then(|address| address.parse().ok()).ok_or_else(failure)?;
+        self.address = Some(address);
         self.child = Some(child);
         Ok(())
     }

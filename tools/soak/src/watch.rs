@@ -1,20 +1,20 @@
-//! The gateway's process, seen from outside.
+//! The resources of the gateway's process.
 
 use std::{
     path::Path,
     time::{Duration, Instant},
 };
 
-/// What a process takes at a moment.
+/// The resources that a process uses at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reading {
+pub struct ResourceReading {
     /// Seconds since the first reading.
     pub second: u64,
     /// Resident memory.
     pub kilobytes: u64,
     /// Open descriptors.
     pub descriptors: usize,
-    /// Processes that it has started and that live.
+    /// Its running child processes.
     pub children: usize,
 }
 
@@ -23,17 +23,17 @@ pub struct Reading {
 pub(super) struct Watch {
     pid: u32,
     started: Instant,
-    readings: Vec<Reading>,
+    readings: Vec<ResourceReading>,
 }
 
-/// Growth of memory between the first third and the last that is not told. Allocators keep some of
-/// what they were given, and a connection more or less takes its buffers.
+/// The growth of memory from the middle third to the last third that is no problem. Allocators keep
+/// memory, and the number of connections varies.
 const TOLERATED_GROWTH: f64 = 1.15;
 const TOLERATED_KILOBYTES: u64 = 16 * 1024;
-/// Descriptors that may stay when all clients have left: connections to servers over HTTP, which are
-/// kept for the next call, and servers that are being started again at that moment.
+/// The descriptors that may stay open without clients: pooled connections to servers over HTTP, and
+/// servers that are being restarted.
 const TOLERATED_DESCRIPTORS: usize = 64;
-/// So few readings say nothing about growth.
+/// The number of readings that growth can be judged by.
 const ENOUGH: usize = 9;
 
 impl Watch {
@@ -41,16 +41,16 @@ impl Watch {
         Self { pid, started: Instant::now(), readings: Vec::new() }
     }
 
-    /// Reads now; nothing where the system does not tell.
-    pub(super) fn read(&mut self) -> Option<Reading> {
+    /// Reads now; `None` if the process is gone.
+    pub(super) fn read(&mut self) -> Option<ResourceReading> {
         let reading = self.now()?;
         self.readings.push(reading);
         Some(reading)
     }
 
-    /// Waits until descriptors no longer fall, for a bounded time, and gives the last reading.
-    pub(super) async fn settle(&mut self, limit: Duration) -> Reading {
-        let nothing = Reading { second: 0, kilobytes: 0, descriptors: 0, children: 0 };
+    /// Waits until descriptors no longer fall, for a limited time, and returns the last reading.
+    pub(super) async fn settle(&mut self, limit: Duration) -> ResourceReading {
+        let nothing = ResourceReading { second: 0, kilobytes: 0, descriptors: 0, children: 0 };
         let ends = Instant::now() + limit;
         let mut last = self.now().unwrap_or(nothing);
         while Instant::now() < ends {
@@ -64,9 +64,9 @@ impl Watch {
         last
     }
 
-    /// Says what has grown that should not have.
-    pub(super) fn judge(&self, at_rest: Reading, problems: &mut Vec<String>) {
-        // In the middle all servers are there, which they are not at the start.
+    /// Adds a problem for every resource that has grown too much.
+    pub(super) fn judge(&self, at_rest: ResourceReading, problems: &mut Vec<String>) {
+        // In the middle all servers run, which they do not at the start.
         let Some(middle) = self.readings.get(self.readings.len() / 2) else { return };
         if at_rest.descriptors > middle.descriptors.saturating_add(TOLERATED_DESCRIPTORS) {
             problems.push(format!(
@@ -87,22 +87,27 @@ impl Watch {
         }
     }
 
-    pub(super) fn into_readings(self) -> Vec<Reading> {
+    pub(super) fn into_readings(self) -> Vec<ResourceReading> {
         self.readings
     }
 
-    fn now(&self) -> Option<Reading> {
+    fn now(&self) -> Option<ResourceReading> {
         let process = Path::new("/proc").join(self.pid.to_string());
         let status = std::fs::read_to_string(process.join("status")).ok()?;
         let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
         let kilobytes = resident.trim().trim_end_matches(" kB").parse().ok()?;
         let descriptors = std::fs::read_dir(process.join("fd")).ok()?.count();
         let children = children_of(self.pid);
-        Some(Reading { second: self.started.elapsed().as_secs(), kilobytes, descriptors, children })
+        Some(ResourceReading {
+            second: self.started.elapsed().as_secs(),
+            kilobytes,
+            descriptors,
+            children,
+        })
     }
 }
 
-/// Servers of this soak that are still running, told one by one.
+/// Servers of this soak that are still running, one message each.
 pub(super) fn left_behind(folder: &Path) -> Vec<String> {
     // A fixture's arguments hold the path of its log.
     let mark = folder.display().to_string();
@@ -134,7 +139,7 @@ fn processes() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-fn median(readings: &[Reading]) -> u64 {
+fn median(readings: &[ResourceReading]) -> u64 {
     let mut kilobytes: Vec<u64> = readings.iter().map(|reading| reading.kilobytes).collect();
     kilobytes.sort_unstable();
     kilobytes.get(kilobytes.len() / 2).copied().unwrap_or_default()
@@ -145,12 +150,16 @@ mod tests {
     use super::*;
 
     fn judged(kilobytes: impl Fn(u64) -> u64, at_rest: usize) -> Vec<String> {
-        let reading =
-            |second| Reading { second, kilobytes: kilobytes(second), descriptors: 50, children: 0 };
+        let reading = |second| ResourceReading {
+            second,
+            kilobytes: kilobytes(second),
+            descriptors: 50,
+            children: 0,
+        };
         let mut watch = Watch::new(0);
         watch.readings = (0..60).map(reading).collect();
         let mut problems = Vec::new();
-        watch.judge(Reading { descriptors: at_rest, ..reading(60) }, &mut problems);
+        watch.judge(ResourceReading { descriptors: at_rest, ..reading(60) }, &mut problems);
         problems
     }
 
@@ -160,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn growth_without_end_is_told_and_so_are_descriptors() {
+    fn growth_without_end_is_a_problem_and_so_are_descriptors() {
         assert_eq!(judged(|second| 100_000 + 5_000 * second, 60).len(), 1);
         assert_eq!(judged(|_| 100_000, 200).len(), 1);
     }

@@ -1,35 +1,35 @@
-//! One thing that is wrong with a script, and how it is shown.
+//! Findings about a script, and how they are displayed.
 
 use std::{collections::BTreeSet, fmt};
 
 use serde::{Deserialize, Serialize};
 
-/// One thing that is wrong with a script.
+/// A problem that the check found in a script.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckFinding {
-    /// From 1.
+    /// The line, from 1.
     pub line: u32,
-    /// In characters, from 1.
+    /// The column in characters, from 1.
     pub column: u32,
     /// The line, or the part of it around the column.
     pub source_line: String,
-    /// How many characters of `source_line` stand before the column.
+    /// The number of characters of `source_line` before the column.
     pub caret: u32,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// The way out.
+    /// How to solve the problem, if that is known.
     pub hint: Option<String>,
-    /// How bad it is.
+    /// Whether the script can run in spite of the finding.
     pub severity: CheckSeverity,
 }
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CheckSeverity {
-    /// It cannot work; the script is not run.
+    /// The script cannot work and is not run.
     Error,
-    /// It is most likely not what was meant; the script is run.
+    /// The script is most likely wrong, but it is run.
     Warning,
 }
 
@@ -51,23 +51,23 @@ impl fmt::Display for CheckFinding {
     }
 }
 
-/// How much of a long line is shown.
+/// The number of characters of a long line that are shown.
 const SHOWN_CHARACTERS: usize = 160;
-/// Where in the shown part of a long line the column comes to stand, if it may.
+/// The number of shown characters before the column in a long line.
 const CHARACTERS_BEFORE: usize = 100;
-/// Findings that are kept before they are sorted. Looking for more is a waste of time.
+/// The number of findings that are kept before they are sorted. Further ones are only counted.
 const MAX_HELD: usize = 200;
 
-/// The findings of one script.
-pub(super) struct Report<'a> {
+/// Collects the findings of one script.
+pub(super) struct FindingCollector<'a> {
     text: &'a str,
-    /// Where the lines start, in bytes.
+    /// The byte offsets of the line starts.
     starts: Vec<usize>,
     findings: Vec<CheckFinding>,
     beyond: usize,
 }
 
-impl<'a> Report<'a> {
+impl<'a> FindingCollector<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let starts = std::iter::once(0).chain(ends.map(|(offset, _)| offset + 1)).collect();
@@ -115,12 +115,12 @@ impl<'a> Report<'a> {
         });
     }
 
-    /// Whether more findings would only be counted.
+    /// Whether further findings are only counted.
     pub(super) fn is_full(&self) -> bool {
         self.findings.len() >= MAX_HELD
     }
 
-    /// The first `most` findings, and how many there are beyond.
+    /// The first `most` findings, and the number of further ones.
     pub(super) fn finish(mut self, most: usize) -> (Vec<CheckFinding>, usize) {
         self.findings.sort_by_key(|finding| (finding.line, finding.column, finding.severity));
         let mut seen = BTreeSet::new();
@@ -132,9 +132,9 @@ impl<'a> Report<'a> {
     }
 }
 
-/// The part of a line that is shown, and how many of its characters stand before the column.
+/// The part of a line that is shown, and the number of its characters before the column.
 fn excerpt(line: &str, before: usize) -> (String, u32) {
-    // A tab or an escape sequence would move the caret, or worse.
+    // A tab or an escape sequence would move the caret or control the terminal.
     let clean = |character: char| if character.is_control() { ' ' } else { character };
     let length = line.chars().count();
     if length <= SHOWN_CHARACTERS {
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     fn shown(text: &str, offset: usize) -> CheckFinding {
-        let mut report = Report::new(text);
+        let mut report = FindingCollector::new(text);
         report.error(offset, "no", None);
         report.finish(1).0.remove(0)
     }

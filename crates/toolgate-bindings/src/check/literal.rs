@@ -1,35 +1,35 @@
-//! Values as they are written in a script, of either language.
+//! Literal values in a script of either language.
 
 use std::collections::HashSet;
 
-/// A value, as far as the script's text says what it is.
+/// A value, as far as the source determines it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Literal {
-    /// Where it is written, in bytes.
+    /// The byte offset of the value.
     pub(super) offset: usize,
-    pub(super) kind: Kind,
+    pub(super) kind: LiteralKind,
 }
 
-/// What is known of a value.
+/// What the source says about a value.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Kind {
-    /// Only a run would say.
+pub(super) enum LiteralKind {
+    /// The value is known only at run time.
     Unknown,
-    /// It will not be there: JavaScript's `undefined`.
+    /// The value is absent: JavaScript's `undefined`.
     Undefined,
     Null,
-    /// `None` where it is one or the other.
+    /// `None` if the value is known only at run time.
     Boolean(Option<bool>),
     Number(f64),
-    /// `None` where the text is put together in the run.
+    /// `None` if the text is composed at run time.
     Text(Option<String>),
     Array {
         items: Vec<Literal>,
-        /// Whether these are all the items, and each is where it will be.
+        /// Whether these are all items, at their final positions.
         complete: bool,
     },
     Object {
-        entries: Vec<Entry>,
+        entries: Vec<LiteralEntry>,
         /// Whether these are all the entries.
         complete: bool,
     },
@@ -37,52 +37,51 @@ pub(super) enum Kind {
 
 /// A key and its value.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Entry {
+pub(super) struct LiteralEntry {
     pub(super) key: String,
-    /// Where the key is written, in bytes.
+    /// The byte offset of the key.
     pub(super) offset: usize,
     pub(super) value: Literal,
 }
 
-/// Literals are followed no deeper than this; what is below is unknown.
+/// The depth to which literals are read. Deeper values are unknown.
 pub(super) const MAX_DEPTH: usize = 32;
 
 impl Literal {
     pub(super) fn unknown(offset: usize) -> Self {
-        Self { offset, kind: Kind::Unknown }
+        Self { offset, kind: LiteralKind::Unknown }
     }
 }
 
-/// The entries of an object literal, as they are read from left to right.
+/// The entries of an object literal, read from left to right.
 #[derive(Default)]
-pub(super) struct Entries {
-    entries: Vec<Entry>,
-    /// How many of the entries may be overwritten by keys that are not known; `None` where all
-    /// keys are known.
+pub(super) struct LiteralEntries {
+    entries: Vec<LiteralEntry>,
+    /// The number of entries that unknown keys may overwrite; `None` if all keys are known.
     overwritten: Option<usize>,
 }
 
-impl Entries {
-    /// A key that is written out. It takes the place of the same key before it.
-    pub(super) fn push(&mut self, entry: Entry) {
+impl LiteralEntries {
+    /// Adds an entry. It replaces an earlier one with the same key.
+    pub(super) fn push(&mut self, entry: LiteralEntry) {
         self.entries.push(entry);
     }
 
-    /// Keys that only a run would know. They may overwrite what stands before them.
+    /// Adds keys that are known only at run time. They may overwrite earlier entries.
     pub(super) fn push_unknown(&mut self) {
         self.overwritten = Some(self.entries.len());
     }
 
-    pub(super) fn finish(mut self) -> Kind {
+    pub(super) fn finish(mut self) -> LiteralKind {
         let complete = self.overwritten.is_none();
         for entry in self.entries.iter_mut().take(self.overwritten.unwrap_or_default()) {
-            entry.value.kind = Kind::Unknown;
+            entry.value.kind = LiteralKind::Unknown;
         }
         let mut seen = HashSet::new();
         let last: Vec<bool> =
             self.entries.iter().rev().map(|entry| seen.insert(entry.key.clone())).collect();
         let mut last = last.into_iter().rev();
         self.entries.retain(|_| last.next().unwrap_or(true));
-        Kind::Object { entries: self.entries, complete }
+        LiteralKind::Object { entries: self.entries, complete }
     }
 }

@@ -1,4 +1,4 @@
-//! The tools that exist, asked for once.
+//! Looks up the tools that a script mentions, in one query.
 
 use std::{
     cell::Cell,
@@ -10,60 +10,60 @@ use serde_json::{Value, value::RawValue};
 
 use super::{
     Language, ToolUse,
-    finding::Report,
-    literal::{Kind, Literal},
-    schema::{Checker, Place},
+    finding::FindingCollector,
+    literal::{Literal, LiteralKind},
+    schema::{SchemaChecker, ValueLocation},
 };
 
-/// Whoever knows which tools there are.
+/// Knows which tools exist.
 pub trait Lookup {
-    /// Says of each name what it is. A name that is left out is taken to be unknown to nobody: it
-    /// gives no finding.
+    /// Looks up names. A name without a result gives no finding.
     fn look_up(&mut self, names: &[String]) -> Vec<LookupResult>;
 }
 
-/// What a name turned out to be.
+/// The result of looking up one name.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum LookupResult {
-    /// A tool, or another function that the host answers.
+    /// A tool, or another function that the host provides.
     Tool {
-        /// The name that was asked for.
+        /// The name that was looked up.
         name: String,
-        /// The schema of its arguments.
+        /// The schema of the arguments.
         input_schema: Box<RawValue>,
     },
-    /// Nothing.
+    /// There is no such tool.
     Unknown {
-        /// The name that was asked for.
+        /// The name that was looked up.
         name: String,
-        /// Names of tools that are like it, best first.
+        /// Names of similar tools, best first.
         nearest: Vec<String>,
     },
 }
 
-/// Names that are longer are no tool's.
+/// The longest name of a tool, in bytes.
 const MAX_NAME_BYTES: usize = 128;
-/// More names than this are not asked for. What is not asked for gives no finding.
+/// The largest number of names in a query. Further names give no finding.
 const MAX_NAMES: usize = 2000;
 
-/// The answers to all of a script's names.
-pub(super) struct Tools {
-    answers: BTreeMap<String, Answer>,
-    pub(super) budget: Budget,
+/// The lookup results of all names of a script.
+pub(super) struct ToolTable {
+    resolved: BTreeMap<String, ResolvedName>,
+    pub(super) budget: CheckBudget,
 }
 
-/// What checking arguments may still cost: schemas are somebody else's, and calls may be many.
-pub(super) struct Budget(Cell<u32>);
+/// The remaining cost of checking arguments. It is limited because servers choose the schemas and a
+/// script may have many calls.
+pub(super) struct CheckBudget(Cell<u32>);
 
-impl Budget {
-    /// In schemas that are looked at, and names that are compared.
+impl CheckBudget {
+    /// The number of schemas to check and names to compare.
     const STEPS: u32 = 1_000_000;
 
     fn new() -> Self {
         Self(Cell::new(Self::STEPS))
     }
 
-    /// Takes some of it; says whether there was enough.
+    /// Uses some of the budget. Returns whether there was enough.
     pub(super) fn take(&self, steps: usize) -> bool {
         let steps = u32::try_from(steps).unwrap_or(u32::MAX);
         let left = self.0.get();
@@ -72,63 +72,63 @@ impl Budget {
     }
 }
 
-/// The answer to one name.
-pub(super) enum Answer {
-    Tool(Tool),
+/// The lookup result of one name.
+pub(super) enum ResolvedName {
+    Tool(ToolSignature),
     Unknown { nearest: Vec<String> },
 }
 
-/// A tool that exists.
-pub(super) struct Tool {
+/// A tool with its schema and parameters.
+pub(super) struct ToolSignature {
     pub(super) name: String,
     pub(super) schema: Value,
     pub(super) parameters: Vec<String>,
 }
 
-impl Tools {
+impl ToolTable {
     pub(super) fn ask(names: &BTreeSet<String>, lookup: &mut dyn Lookup) -> Self {
-        let asked: Vec<String> = names
+        let queried: Vec<String> = names
             .iter()
             .filter(|name| name.len() <= MAX_NAME_BYTES)
             .take(MAX_NAMES)
             .cloned()
             .collect();
-        let found = if asked.is_empty() { Vec::new() } else { lookup.look_up(&asked) };
-        let mut answers: BTreeMap<String, Answer> = names
+        let results = if queried.is_empty() { Vec::new() } else { lookup.look_up(&queried) };
+        let mut resolved: BTreeMap<String, ResolvedName> = names
             .iter()
             .filter(|name| name.len() > MAX_NAME_BYTES)
-            .map(|name| (name.clone(), Answer::Unknown { nearest: Vec::new() }))
+            .map(|name| (name.clone(), ResolvedName::Unknown { nearest: Vec::new() }))
             .collect();
-        for answer in found {
+        for answer in results {
             match answer {
                 LookupResult::Tool { name, input_schema } => {
-                    // What cannot be read is not held against the script.
+                    // An unreadable schema gives no finding.
                     let schema =
                         serde_json::from_str(input_schema.get()).unwrap_or(Value::Bool(true));
                     let parameters = crate::parameters(&schema);
-                    let tool = Tool { name: name.clone(), schema, parameters };
-                    answers.insert(name, Answer::Tool(tool));
+                    let tool = ToolSignature { name: name.clone(), schema, parameters };
+                    resolved.insert(name, ResolvedName::Tool(tool));
                 }
                 LookupResult::Unknown { name, nearest } => {
-                    answers.insert(name, Answer::Unknown { nearest });
+                    resolved.insert(name, ResolvedName::Unknown { nearest });
                 }
             }
         }
-        Self { answers, budget: Budget::new() }
+        Self { resolved, budget: CheckBudget::new() }
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&Answer> {
-        self.answers.get(name)
+    pub(super) fn get(&self, name: &str) -> Option<&ResolvedName> {
+        self.resolved.get(name)
     }
 
-    pub(super) fn tool(&self, name: &str) -> Option<&Tool> {
+    pub(super) fn tool(&self, name: &str) -> Option<&ToolSignature> {
         match self.get(name) {
-            Some(Answer::Tool(tool)) => Some(tool),
+            Some(ResolvedName::Tool(tool)) => Some(tool),
             _ => None,
         }
     }
 
-    /// Those of `names` that are tools.
+    /// The tools among `names`.
     pub(super) fn used<'n>(&self, names: impl Iterator<Item = &'n str>) -> Vec<ToolUse> {
         let names: BTreeSet<&str> = names.collect();
         let tools = names.into_iter().filter_map(|name| self.tool(name));
@@ -138,28 +138,29 @@ impl Tools {
     }
 }
 
-/// Reports what does not fit about the arguments, which are an object literal. `offset` is where
-/// the tool's name is written.
+/// Checks the arguments, which are an object literal, and reports violations. `offset` is the
+/// position of the tool's name.
 pub(super) fn check_arguments(
-    tool: &Tool,
+    tool: &ToolSignature,
     arguments: &Literal,
     offset: usize,
     language: Language,
-    budget: &Budget,
-    report: &mut Report<'_>,
+    budget: &CheckBudget,
+    report: &mut FindingCollector<'_>,
 ) {
     if report.is_full() {
         return;
     }
-    // What is missing is missing from the call, not from its bracket.
+    // A missing parameter is reported at the call, not at the bracket.
     let arguments = Literal { offset, kind: arguments.kind.clone() };
-    let place = Place::root(&tool.name);
-    for violation in Checker::new(&tool.schema, language, budget).check(&arguments, &place) {
+    let location = ValueLocation::root(&tool.name);
+    for violation in SchemaChecker::new(&tool.schema, language, budget).check(&arguments, &location)
+    {
         report.add(violation.severity, violation.offset, violation.message, violation.hint);
     }
 }
 
-/// The arguments of a call without any.
+/// The arguments of a call that passes none.
 pub(super) fn no_arguments(offset: usize) -> Literal {
-    Literal { offset, kind: Kind::Object { entries: Vec::new(), complete: true } }
+    Literal { offset, kind: LiteralKind::Object { entries: Vec::new(), complete: true } }
 }

@@ -1,17 +1,21 @@
-//! What is wrong with a script, found without running it.
+//! Checks a script without running it.
 //!
-//! A script is parsed once, the names that it does not declare are asked for in one go, and each
-//! call of a tool is held against that tool's schema as far as it is written in literals. Whatever
-//! depends on a value that only a run would know is left to the broker: a finding of severity
-//! [`CheckSeverity::Error`] is for what cannot work.
+//! A script is parsed once. The names that it does not declare are looked up in one query, and each
+//! tool call is checked against the schema of the tool, as far as its arguments are literals.
+//! Everything that depends on values at run time is left to the broker. A finding has the severity
+//! [`CheckSeverity::Error`] only if the script cannot work.
 //!
 //! ```
-//! use toolgate_bindings::check::{Found, Language, Lookup, check};
+//! use toolgate_bindings::check::{Language, Lookup, LookupResult, check};
 //!
 //! struct Nothing;
 //! impl Lookup for Nothing {
-//!     fn look_up(&mut self, names: &[String]) -> Vec<Found> {
-//!         let unknown = |name: &String| Found::Unknown { name: name.clone(), nearest: vec![] };
+//!     fn look_up(&mut self, names: &[String]) -> Vec<LookupResult> {
+//!         let unknown = |name: &String| LookupResult::Unknown {
+//!             name: name.clone(),
+//!             nearest: vec![],
+//!         };
+//!         names.iter().map(unknown).collect()|name: &String| Found::Unknown { name: name.clone(), nearest: vec![] };
 //!         names.iter().map(unknown).collect()
 //!     }
 //! }
@@ -30,46 +34,46 @@ mod source;
 #[cfg(test)]
 mod tests;
 mod typescript;
-mod words;
+mod wording;
 
 use serde::{Deserialize, Serialize};
 
-use self::{finding::Report, source::Script};
+use self::{finding::FindingCollector, source::ScriptText};
 pub use self::{
     finding::{CheckFinding, CheckSeverity},
     lookup::{Lookup, LookupResult},
 };
 
-/// The largest script that is read at all.
+/// The largest script that is parsed.
 pub const MAX_SOURCE_BYTES: usize = 1024 * 1024;
-/// How many findings are given; whoever has more sees the rest once these are mended.
+/// The largest number of findings that are returned.
 pub const MAX_FINDINGS: usize = 20;
 
 /// The languages that scripts are written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Language {
-    /// TypeScript, and JavaScript with it.
+    /// TypeScript, which includes JavaScript.
     TypeScript,
     /// Python.
     Python,
 }
 
-/// A script that was read.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checked {
-    /// What is to run: JavaScript whose lines are those of the script, or the Python as it was.
+    /// The source to run: JavaScript with the line numbers of the script, or the unchanged Python.
     pub source: String,
     /// The tools that it mentions, in the order of their names.
     pub tools: Vec<ToolUse>,
-    /// What is wrong with it, in the order of the lines, at most [`MAX_FINDINGS`].
+    /// The findings in the order of the lines, at most [`MAX_FINDINGS`].
     pub findings: Vec<CheckFinding>,
-    /// How many findings there are beyond these, at least.
+    /// The number of further findings, at least.
     pub findings_left_out: usize,
 }
 
 impl Checked {
-    /// Whether something was found that cannot work.
+    /// Whether there is a finding that prevents the script from running.
     pub fn has_errors(&self) -> bool {
         self.findings.iter().any(|finding| finding.severity == CheckSeverity::Error)
     }
@@ -78,20 +82,20 @@ impl Checked {
 /// A tool that a script mentions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolUse {
-    /// Its exposed name.
+    /// The exposed name.
     pub name: String,
-    /// The names of its parameters, in the order of the schema.
+    /// The names of the parameters, in the order of the schema.
     pub parameters: Vec<String>,
 }
 
-/// Reads a script and says what is wrong with it.
+/// Checks a script.
 ///
-/// `globals` are the names that the engine gives to every script, `modules` those that a Python
-/// script can import. `lookup` is asked at most once.
+/// `globals` are the names that the engine provides to every script, `modules` the modules that a
+/// Python script can import. `lookup` is called at most once.
 ///
-/// Parsers recurse. Brackets are counted before they are let near a script, but a chain of a
-/// hundred thousand operators can still take a small stack to its end: scripts of strangers are
-/// read in a process that may die.
+/// Parsers are recursive. Nested brackets are counted before parsing, but a chain of a hundred
+/// thousand operators can still overflow a small stack, so untrusted scripts are checked in a
+/// worker process, which may crash.
 pub fn check(
     language: Language,
     source: &str,
@@ -99,14 +103,14 @@ pub fn check(
     modules: &[&str],
     lookup: &mut dyn Lookup,
 ) -> Checked {
-    let script = Script::new(source);
-    let script = match Script::within_fence(source) {
+    let script = ScriptText::new(source);
+    let script = match ScriptText::within_fence(source) {
         Some(inner) if script.refusal(language).is_none() && !is_script(language, &script.text) => {
             inner
         }
         _ => script,
     };
-    let mut report = Report::new(&script.text);
+    let mut report = FindingCollector::new(&script.text);
     let outcome = match script.refusal(language) {
         Some(refusal) => {
             report.error(refusal.offset, refusal.message, refusal.hint);
@@ -124,20 +128,20 @@ pub fn check(
     Checked { source, tools, findings, findings_left_out }
 }
 
-/// Whether a text with a fence in it is a script as it is: the fence is in one of its texts or
-/// comments.
+/// Whether a text that contains a fence is a script as a whole, because the fence is in a string or
+/// a comment.
 fn is_script(language: Language, text: &str) -> bool {
     match language {
-        // Outside of a comment, three backticks are templates that no script has: `Sure!` and a
-        // fenced block would pass for an expression.
+        // Outside of a comment, three backticks would be template literals, which no script writes
+        // like that: `Sure!` and a fenced block would parse as an expression.
         Language::TypeScript => text.contains("/*") && typescript::parses(text),
         Language::Python => python::parses(text),
     }
 }
 
-/// What a language's part comes to, beside the findings.
-struct Outcome {
-    /// What is to run, where that is not the script itself.
+/// The result of checking a script of one language, beside the findings.
+struct LanguageCheck {
+    /// The source to run, if it differs from the script.
     source: Option<String>,
     tools: Vec<ToolUse>,
 }

@@ -1,80 +1,81 @@
-//! Names that a script uses and does not declare, in either language.
+//! Names that a script uses but does not declare, in either language.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     Language,
-    finding::Report,
-    lookup::{Answer, Tools},
-    words::{cut, nearest, quoted_list},
+    finding::FindingCollector,
+    lookup::{ResolvedName, ToolTable},
+    wording::{cut, nearest, quoted_list},
 };
 
-/// One misspelt name is reported so often, not for each of its uses.
+/// The number of uses of one misspelt name that are reported.
 const MAX_REPORTED_USES: usize = 3;
-/// How many uses of a name are kept.
+/// The number of uses of a name that are kept.
 const MAX_USES: usize = 100;
 
 /// All names that a script does not declare.
 #[derive(Default)]
-pub(super) struct Names {
-    pub(super) free: BTreeMap<String, Name>,
-    /// Properties of the object of all tools that are called, with where.
+pub(super) struct UndeclaredNames {
+    pub(super) free: BTreeMap<String, UndeclaredName>,
+    /// The properties of `tools` that are called, with their positions.
     pub(super) members: BTreeMap<String, Vec<usize>>,
-    /// Names that may be tools, and are no mistake if they are not: `globalThis.name(…)`.
+    /// Names that may be tools, without a finding if they are not: `globalThis.name(…)`.
     pub(super) mentions: BTreeSet<String>,
-    /// Whether names may come into being in ways that cannot be seen.
+    /// Whether the script may create names dynamically.
     pub(super) is_dynamic: bool,
 }
 
-/// A name and what is done with it.
-pub(super) struct Name {
-    uses: Vec<Use>,
-    /// Given by the engine.
+/// A name and its uses.
+pub(super) struct UndeclaredName {
+    uses: Vec<NameUse>,
+    /// Whether the engine provides the name.
     is_global: bool,
-    /// Asked for with `typeof`, or assigned to: the script knows what it does.
-    pub(super) is_minded: bool,
+    /// Whether the script tests the name with `typeof` or assigns to it, and so handles its
+    /// absence.
+    pub(super) is_intentional: bool,
 }
 
-struct Use {
+struct NameUse {
     offset: usize,
-    role: Role,
+    role: NameRole,
 }
 
-/// What is done with a name.
-pub(super) enum Role {
+/// How a name is used.
+pub(super) enum NameRole {
     Called,
     /// A property of it is called: `name.property(…)`.
     MethodCalled(String),
     Read,
 }
 
-/// What to say about a name that is known from elsewhere.
+/// Advice about a name that is known from other environments.
 #[derive(Clone, Copy)]
 pub(super) struct Advice {
     pub(super) message: &'static str,
     pub(super) hint: &'static str,
-    /// Whether an engine has it only to say that it is not there.
+    /// Whether the engine has the name only to report that it is not supported.
     pub(super) is_stub: bool,
-    /// Whether it is there once it is imported.
+    /// Whether the name exists after an import.
     pub(super) is_import: bool,
 }
 
-/// What a language knows about names.
-pub(super) struct Knowledge<'k> {
+/// The names that a language and a script know.
+pub(super) struct NameContext<'k> {
     pub(super) language: Language,
-    pub(super) advice: fn(&str, &Role) -> Option<Advice>,
+    pub(super) advice: fn(&str, &NameRole) -> Option<Advice>,
     /// The names that the script declares.
     pub(super) own: Vec<&'k str>,
 }
 
-impl Name {
+impl UndeclaredName {
     pub(super) fn new(is_global: bool) -> Self {
-        Self { uses: Vec::new(), is_global, is_minded: false }
+        Self { uses: Vec::new(), is_global, is_intentional: false }
     }
 
-    pub(super) fn add(&mut self, offset: usize, role: Role) {
+    pub(super) fn add(&mut self, offset: usize, role: NameRole) {
         if self.uses.len() < MAX_USES {
-            self.uses.push(Use { offset, role });
+            self.uses.push(NameUse { offset, role });
         }
     }
 
@@ -83,24 +84,24 @@ impl Name {
     }
 }
 
-impl Names {
-    /// The names that somebody has to be asked for.
-    pub(super) fn to_ask(&self, knowledge: &Knowledge<'_>) -> BTreeSet<String> {
-        let mut asked: BTreeSet<String> = self.members.keys().cloned().collect();
-        asked.extend(self.mentions.iter().cloned());
+impl UndeclaredNames {
+    /// The names that have to be looked up.
+    pub(super) fn names_to_look_up(&self, knowledge: &NameContext<'_>) -> BTreeSet<String> {
+        let mut names: BTreeSet<String> = self.members.keys().cloned().collect();
+        names.extend(self.mentions.iter().cloned());
         for (text, name) in &self.free {
-            let advice = (knowledge.advice)(text, &Role::Read);
+            let advice = (knowledge.advice)(text, &NameRole::Read);
             if name.is_global && !advice.is_some_and(|advice| advice.is_stub) {
                 continue;
             }
-            asked.insert(text.clone());
+            names.insert(text.clone());
             for one in &name.uses {
-                if let Role::MethodCalled(method) = &one.role {
-                    asked.extend(possible_tools(text, method));
+                if let NameRole::MethodCalled(method) = &one.role {
+                    names.extend(possible_tools(text, method));
                 }
             }
         }
-        asked
+        names
     }
 
     /// The names that may be tools.
@@ -108,18 +109,23 @@ impl Names {
         self.free.keys().chain(self.members.keys()).chain(&self.mentions).map(String::as_str)
     }
 
-    /// Reports the names that turned out to be nothing.
-    pub(super) fn report(&self, knowledge: &Knowledge<'_>, tools: &Tools, report: &mut Report<'_>) {
+    /// Reports the names that do not exist.
+    pub(super) fn report(
+        &self,
+        knowledge: &NameContext<'_>,
+        tools: &ToolTable,
+        report: &mut FindingCollector<'_>,
+    ) {
         for (text, offsets) in &self.members {
-            if let Some(Answer::Unknown { nearest }) = tools.get(text) {
+            if let Some(ResolvedName::Unknown { nearest }) = tools.get(text) {
                 for offset in offsets.iter().take(MAX_REPORTED_USES) {
                     report.error(*offset, no_tool(text), knowledge.like(nearest));
                 }
             }
         }
         for (text, name) in &self.free {
-            let Some(Answer::Unknown { nearest }) = tools.get(text) else { continue };
-            if name.is_minded {
+            let Some(ResolvedName::Unknown { nearest }) = tools.get(text) else { continue };
+            if name.is_intentional {
                 continue;
             }
             if report.is_full() {
@@ -134,13 +140,13 @@ impl Names {
     fn report_use(
         &self,
         text: &str,
-        one: &Use,
+        one: &NameUse,
         like_it: &[String],
-        knowledge: &Knowledge<'_>,
-        tools: &Tools,
-        report: &mut Report<'_>,
+        knowledge: &NameContext<'_>,
+        tools: &ToolTable,
+        report: &mut FindingCollector<'_>,
     ) {
-        if let Role::MethodCalled(method) = &one.role {
+        if let NameRole::MethodCalled(method) = &one.role {
             let meant = possible_tools(text, method);
             if let Some(tool) = meant.iter().find(|name| tools.tool(name).is_some()) {
                 let message = format!("there is no `{}`", cut(text));
@@ -150,7 +156,7 @@ impl Names {
             }
         }
         let advice = (knowledge.advice)(text, &one.role);
-        // `from module import *` may have brought it.
+        // `from module import *` may define it.
         if let Some(advice) = advice.filter(|advice| !(advice.is_import && self.is_dynamic)) {
             report.error(one.offset, advice.message, advice.hint.to_owned());
             return;
@@ -161,14 +167,14 @@ impl Names {
         let own = nearest(text, knowledge.own.iter().copied());
         let did_you_mean = |name: &str| format!("did you mean `{}`?", cut(name));
         match &one.role {
-            Role::Called => {
+            NameRole::Called => {
                 let hint = match own {
                     Some(own) if like_it.is_empty() => did_you_mean(own),
                     _ => knowledge.like(like_it),
                 };
                 report.error(one.offset, no_tool(text), hint);
             }
-            Role::MethodCalled(_) | Role::Read => {
+            NameRole::MethodCalled(_) | NameRole::Read => {
                 let meant = own.or_else(|| nearest(text, like_it.iter().map(String::as_str)));
                 let hint = meant.map_or_else(|| knowledge.declare().to_owned(), did_you_mean);
                 report.error(one.offset, format!("`{}` is not defined", cut(text)), hint);
@@ -177,8 +183,8 @@ impl Names {
     }
 }
 
-impl Knowledge<'_> {
-    /// Which names are like the one that is not there.
+impl NameContext<'_> {
+    /// The hint with the names that are similar to a missing one.
     fn like(&self, nearest: &[String]) -> String {
         match nearest {
             [] => match self.language {
@@ -208,15 +214,19 @@ impl Knowledge<'_> {
     }
 }
 
-/// A variable that is assigned from the tool of its own name, which it hides.
-pub(super) struct Hiding {
+/// A variable that hides the tool of the same name, from which it is assigned.
+pub(super) struct HidingVariable {
     pub(super) name: String,
-    /// Where the variable is written.
+    /// The position of the variable.
     pub(super) offset: usize,
 }
 
 /// Reports the variables that hide a tool.
-pub(super) fn report_hiding(hidings: &[Hiding], tools: &Tools, report: &mut Report<'_>) {
+pub(super) fn report_hiding_variables(
+    hidings: &[HidingVariable],
+    tools: &ToolTable,
+    report: &mut FindingCollector<'_>,
+) {
     for hiding in hidings.iter().filter(|hiding| tools.tool(&hiding.name).is_some()) {
         let message = format!("the variable `{}` hides the tool of that name", cut(&hiding.name));
         report.error(hiding.offset, message, "give it another name".to_owned());
@@ -227,7 +237,7 @@ fn no_tool(name: &str) -> String {
     format!("there is no tool `{}`", cut(name))
 }
 
-/// The tools that `object.method(…)` may have been meant to be.
+/// The tools that `object.method(…)` may refer to.
 fn possible_tools(object: &str, method: &str) -> [String; 2] {
     [format!("{object}_{method}"), method.to_owned()]
 }

@@ -1,27 +1,26 @@
-//! A script's text before it is parsed.
+//! Prepares the text of a script for parsing.
 
 use std::borrow::Cow;
 
 use super::{Language, MAX_SOURCE_BYTES};
 
-/// A script's text, without what does not belong to it.
-pub(super) struct Script<'a> {
+/// The text of a script without a Markdown fence.
+pub(super) struct ScriptText<'a> {
     pub(super) text: Cow<'a, str>,
 }
 
 /// Why a script is not parsed.
-pub(super) struct Refusal {
+pub(super) struct ParseRefusal {
     pub(super) offset: usize,
     pub(super) message: String,
     pub(super) hint: Option<String>,
 }
 
-/// Brackets in brackets: a parser recurses for each, and its stack is small.
+/// The largest depth of brackets, because parsers recurse on a small stack.
 const MAX_NESTING: usize = 200;
 
-impl<'a> Script<'a> {
-    /// Takes off the Markdown fence that scripts are often handed over in. Lines stay where they
-    /// are.
+impl<'a> ScriptText<'a> {
+    /// Removes the Markdown fence around a script. Line numbers do not change.
     pub(super) fn new(source: &'a str) -> Self {
         let body = source.trim_start();
         if !body.starts_with("```") {
@@ -40,8 +39,8 @@ impl<'a> Script<'a> {
         Self { text: Cow::Owned(text) }
     }
 
-    /// What is inside of the only fence of a text, for a text that is no script as a whole: there is
-    /// prose around it. Lines stay where they are.
+    /// The contents of the only fence in a text, for a text that has prose around the script. Line
+    /// numbers do not change.
     pub(super) fn within_fence(source: &'a str) -> Option<Self> {
         let is_fence = |line: &&str| line.trim_start().starts_with("```");
         let mut fences =
@@ -59,10 +58,10 @@ impl<'a> Script<'a> {
         Some(Self { text: Cow::Owned(text) })
     }
 
-    /// Why the script is not to be given to a parser, if so.
-    pub(super) fn refusal(&self, language: Language) -> Option<Refusal> {
+    /// Why the script must not be parsed, if so.
+    pub(super) fn refusal(&self, language: Language) -> Option<ParseRefusal> {
         if self.text.len() > MAX_SOURCE_BYTES {
-            return Some(Refusal {
+            return Some(ParseRefusal {
                 offset: 0,
                 message: format!(
                     "the script has {} bytes, and at most {MAX_SOURCE_BYTES} are read",
@@ -72,7 +71,7 @@ impl<'a> Script<'a> {
             });
         }
         let offset = too_deep(&self.text, language)?;
-        Some(Refusal {
+        Some(ParseRefusal {
             offset,
             message: format!("more than {MAX_NESTING} brackets are open here"),
             hint: Some("put parts of it into variables or functions".into()),
@@ -80,11 +79,11 @@ impl<'a> Script<'a> {
     }
 }
 
-/// Where brackets are nested too deeply. An estimate: it knows strings and comments, and nothing
-/// else of the language.
+/// The position where brackets are nested too deeply. This is an estimate that knows only strings
+/// and comments.
 fn too_deep(text: &str, language: Language) -> Option<usize> {
     let bytes = text.as_bytes();
-    // The brackets that are open; a backtick for the text of a template.
+    // The open brackets, with a backtick for a template literal.
     let mut open: Vec<u8> = Vec::new();
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
@@ -127,7 +126,7 @@ fn too_deep(text: &str, language: Language) -> Option<usize> {
     None
 }
 
-/// How far behind its opening quote a string ends.
+/// The length of a string that starts at its opening quote.
 fn string_length(rest: &[u8], quote: u8, language: Language) -> usize {
     let triple = [quote; 3];
     if language == Language::Python && rest.starts_with(&triple) {
@@ -137,7 +136,8 @@ fn string_length(rest: &[u8], quote: u8, language: Language) -> usize {
     while let Some(&byte) = rest.get(at) {
         match byte {
             b'\\' => at += 1,
-            // An apostrophe in a regular expression is no string: it ends with the line.
+            // An apostrophe in a regular expression starts no string, so a string ends with the
+            // line.
             b'\n' => break,
             _ if byte == quote => break,
             _ => {}
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_fence_is_taken_off_and_lines_stay() {
-        let text = |source| Script::new(source).text.into_owned();
+        let text = |source| ScriptText::new(source).text.into_owned();
         assert_eq!(text("```ts\nreturn 1;\n```\n"), "\nreturn 1;\n\n");
         assert_eq!(text("\n  ```typescript\nreturn 1;\n```"), "\n  \nreturn 1;\n");
         assert_eq!(text("```\nprint(1)"), "\nprint(1)");
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn prose_around_the_only_fence_is_left_out() {
-        let text = |source| Script::within_fence(source).map(|script| script.text.into_owned());
+        let text = |source| ScriptText::within_fence(source).map(|script| script.text.into_owned());
         assert_eq!(
             text("Here:\n\n```ts\nreturn 1;\n```\nIt does.\n").unwrap(),
             "\n\n\nreturn 1;\n\n\n"
@@ -185,7 +185,7 @@ mod tests {
     fn deep_nesting_is_seen_and_text_is_not_nesting() {
         let deep = "(".repeat(MAX_NESTING + 1);
         let refused = |text: String, language| {
-            Script { text: text.into() }.refusal(language).map(|refusal| refusal.offset)
+            ScriptText { text: text.into() }.refusal(language).map(|refusal| refusal.offset)
         };
         assert_eq!(refused(deep.clone(), TypeScript), Some(MAX_NESTING));
         assert_eq!(refused(deep.clone(), Python), Some(MAX_NESTING));

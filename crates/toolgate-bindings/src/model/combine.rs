@@ -1,10 +1,10 @@
-//! Alternatives, intersections and equality of types.
+//! Unions, intersections and equality of types.
 
 use super::{Arena, DefinitionId, Doc, Literal, Node, NodeId, Object, Property};
-use crate::limits::{Budget, MAX_DEPTH, MAX_PARTS, MAX_PROPERTIES, MAX_VALUES};
+use crate::limits::{MAX_DEPTH, MAX_PARTS, MAX_PROPERTIES, MAX_VALUES, ReadBudget};
 
 impl Arena {
-    /// A type that is one of `options`.
+    /// The union of `options`.
     pub(crate) fn union(&mut self, options: Vec<NodeId>) -> NodeId {
         let mut flat: Vec<NodeId> = Vec::new();
         for option in options {
@@ -47,8 +47,8 @@ impl Arena {
         }
     }
 
-    /// A type that is all of `parts`. Objects are merged, which costs a step a property.
-    pub(crate) fn intersection(&mut self, parts: Vec<NodeId>, budget: &mut Budget) -> NodeId {
+    /// The intersection of `parts`. Objects are merged, which costs one step per property.
+    pub(crate) fn intersection(&mut self, parts: Vec<NodeId>, budget: &mut ReadBudget) -> NodeId {
         let mut flat: Vec<NodeId> = Vec::new();
         for part in parts {
             match self.node(part) {
@@ -60,7 +60,7 @@ impl Arena {
         }
         let mut kept: Vec<NodeId> = Vec::new();
         for mut part in self.with_objects_merged(flat, budget) {
-            // Every merge removes one of the kept, so that this ends.
+            // Every merge removes one of the parts, so this terminates.
             let mut position = 0;
             while let Some(other) = kept.get(position).copied() {
                 if let Some(merged) = self.merge(other, part, budget) {
@@ -88,13 +88,13 @@ impl Arena {
         }
     }
 
-    /// One object with the properties of all objects in this type: what a function with this type
-    /// of arguments takes. `None` where it is not about objects.
-    pub(crate) fn outline(&mut self, id: NodeId, budget: &mut Budget) -> Option<Object> {
+    /// An object with the properties of all objects in this type: the parameters of a function with
+    /// this type of arguments. `None` if the type is not about objects.
+    pub(crate) fn outline(&mut self, id: NodeId, budget: &mut ReadBudget) -> Option<Object> {
         self.outline_at(id, budget, 0)
     }
 
-    fn outline_at(&mut self, id: NodeId, budget: &mut Budget, depth: usize) -> Option<Object> {
+    fn outline_at(&mut self, id: NodeId, budget: &mut ReadBudget, depth: usize) -> Option<Object> {
         if depth > MAX_DEPTH || !budget.step() {
             return None;
         }
@@ -121,8 +121,8 @@ impl Arena {
         }
     }
 
-    /// What two types have in common, where one type can say it.
-    fn merge(&mut self, left: NodeId, right: NodeId, budget: &mut Budget) -> Option<NodeId> {
+    /// The intersection of two types, if one type can express it.
+    fn merge(&mut self, left: NodeId, right: NodeId, budget: &mut ReadBudget) -> Option<NodeId> {
         if left == right || right == Self::CUT {
             return Some(left);
         }
@@ -132,7 +132,7 @@ impl Arena {
             (Node::Object(_), Node::Object(_)) => {
                 self.with_objects_merged(vec![left, right], budget).first().copied()
             }
-            // `type: object` beside alternatives that are objects says nothing new.
+            // `type: object` beside alternatives that are objects adds nothing.
             (Node::Object(object), _) if object.says_nothing() && self.is_objects(right) => {
                 Some(right)
             }
@@ -145,8 +145,8 @@ impl Arena {
         }
     }
 
-    /// The parts with one object in the place of the first, which has the properties of all.
-    fn with_objects_merged(&mut self, parts: Vec<NodeId>, budget: &mut Budget) -> Vec<NodeId> {
+    /// The parts with all objects merged into one, at the position of the first.
+    fn with_objects_merged(&mut self, parts: Vec<NodeId>, budget: &mut ReadBudget) -> Vec<NodeId> {
         let is_object = |part: &&NodeId| matches!(self.node(**part), Node::Object(_));
         if parts.iter().filter(is_object).count() < 2 {
             return parts;
@@ -172,7 +172,7 @@ impl Arena {
         others
     }
 
-    fn merge_object(&mut self, merged: &mut Object, second: Object, budget: &mut Budget) {
+    fn merge_object(&mut self, merged: &mut Object, second: Object, budget: &mut ReadBudget) {
         for property in second.properties {
             if !budget.step() || merged.properties.len() >= MAX_PROPERTIES {
                 budget.exceed();
@@ -195,7 +195,7 @@ impl Arena {
         };
     }
 
-    /// Whether everything in `narrow` is in the scalar type `wide`.
+    /// Whether the scalar type `wide` includes `narrow`.
     fn covers(&self, wide: NodeId, narrow: NodeId) -> bool {
         match (self.node(wide), self.node(narrow)) {
             (Node::Number, Node::Integer | Node::Literal(Literal::Number(_)))
@@ -226,7 +226,7 @@ impl Arena {
     fn outline_of(
         &mut self,
         parts: &[NodeId],
-        budget: &mut Budget,
+        budget: &mut ReadBudget,
         depth: usize,
     ) -> Option<Object> {
         let mut whole = Object::default();
@@ -245,7 +245,7 @@ impl Arena {
         Some(whole)
     }
 
-    /// All properties of the alternatives; required are those that all of them require.
+    /// All properties of the alternatives. A property is required if all of them require it.
     fn common(&mut self, objects: Vec<Object>) -> Option<Object> {
         let mut objects = objects.into_iter();
         let mut whole = objects.next()?;
@@ -271,8 +271,8 @@ impl Arena {
         Some(whole)
     }
 
-    /// Whether two types are equal, where the pairs of `assumed` are. Gives up after `steps`: types
-    /// that are not found equal get a name each, and no harm is done.
+    /// Whether two types are equal, assuming that the pairs in `assumed` are. Gives up after
+    /// `steps`: types that are not found equal get separate names, which does no harm.
     pub(super) fn equal(
         &self,
         left: NodeId,
@@ -330,8 +330,9 @@ impl Object {
     }
 }
 
-/// A copy, which counts: what is said of the properties would be repeated without end otherwise.
-fn copied(object: &Object, budget: &mut Budget) -> Object {
+/// Copies an object and charges the budget, because the documentation of its properties could
+/// otherwise be repeated endlessly.
+fn copied(object: &Object, budget: &mut ReadBudget) -> Object {
     budget.steps(object.properties.len() / 16);
     let mut copy = object.clone();
     for property in &mut copy.properties {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Number, Value};
 
-use super::Reader;
+use super::SchemaReader;
 use crate::{
     limits::{MAX_DESCRIPTION, MAX_VALUES},
     model::{self, Doc},
@@ -12,7 +12,7 @@ use crate::{
 /// The longest default and the longest pattern that are worth their tokens.
 const SHORT: usize = 40;
 
-impl Reader<'_, '_> {
+impl SchemaReader<'_, '_> {
     /// All that is worth saying of the property `name`.
     pub(super) fn documentation(&mut self, name: &str, schema: &Value) -> Doc {
         let Value::Object(keywords) = schema else { return Doc::default() };

@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use super::{Direction, Reader};
+use super::{Direction, SchemaReader};
 use crate::{
     limits::{MAX_NAME, MAX_PROPERTIES, MAX_VALUES},
     model::{Arena, Literal, Node, NodeId, Object, Property},
 };
 
-impl<'a> Reader<'a, '_> {
+impl<'a> SchemaReader<'a, '_> {
     pub(super) fn object(&mut self, keywords: &'a Map<String, Value>, hint: &str) -> NodeId {
         self.containers += 1;
         let required: Vec<&str> = match keywords.get("required") {
@@ -103,7 +103,7 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
-impl Reader<'_, '_> {
+impl SchemaReader<'_, '_> {
     /// The scalar type of this name, with the spellings that careless servers use.
     pub(super) fn scalar(&mut self, name: &str) -> NodeId {
         self.arena.add(match name {

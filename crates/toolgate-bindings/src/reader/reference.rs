@@ -1,25 +1,27 @@
-//! Where a `$ref` leads.
+//! Resolves `$ref`.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::Reader;
+use super::SchemaReader;
 use crate::{
     limits::MAX_DEPTH,
     model::{Arena, NodeId},
 };
 
-impl<'a> Reader<'a, '_> {
-    /// The type that a reference stands for; unknown where it leads out of the document or nowhere.
+impl<'a> SchemaReader<'a, '_> {
+    /// The type of a reference. It is unknown if the reference leads out of the document or
+    /// nowhere.
     pub(super) fn reference(&mut self, reference: &str, hint: &str) -> NodeId {
         let Some(target) = self.find(reference) else { return Arena::UNKNOWN };
-        // `#/$defs/Label` is called Label; `#/properties/a/items` has no better name than its user.
+        // `#/$defs/Label` is named Label; for `#/properties/a/items` the name of the property that
+        // uses it is better.
         let mut segments = reference.rsplit('/');
         let name = segments.next().unwrap_or_default();
         let is_definition = matches!(segments.next(), Some("$defs" | "definitions" | "schemas"));
         let name = percent_decoded(name).replace("~1", "/").replace("~0", "~");
-        // Namespaced definitions (`shared.types.Label`) are called by their last part.
+        // Namespaced definitions (`shared.types.Label`) are named by their last part.
         let name = name.rsplit(['.', '/']).next().unwrap_or_default();
         self.target(target, if is_definition && !name.is_empty() { name } else { hint })
     }
@@ -50,7 +52,7 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
-/// Schemas by the names that they give themselves: `$id` as it stands, `$anchor` with its `#`.
+/// The schemas by the names that they declare: `$id` unchanged, `$anchor` with its `#`.
 fn collect_names<'v>(
     value: &'v Value,
     depth: usize,

@@ -1,49 +1,51 @@
-//! A shape as a type.
+//! Converts a shape to a type.
 
-use super::{Field, Kind, Members, Shape};
+use super::{ScalarKind, Shape, ShapeField, ShapeMembers};
 use crate::{
-    model::{Arena, Doc, Hint, Node, NodeId, Object, Property},
+    model::{Arena, Doc, NameHint, Node, NodeId, Object, Property},
     text::{is_identifier, pascal_case, singular},
 };
 
-/// This many keys that look like data are a map.
+/// An object is a map if it has this many keys that look like data.
 const FEW: usize = 3;
-/// This many keys with values of one shape, not all of which are always there, are a map.
+/// An object is a map if it has this many keys with values of one shape, some of which are
+/// optional.
 const MANY: usize = 12;
 
 impl Shape {
-    /// The type that this shape says; `hint` is what it could be called, `tool` whose it is.
+    /// The type of this shape. `hint` is a possible name for it, `tool` the tool that it belongs
+    /// to.
     pub(crate) fn declare(&self, arena: &mut Arena, hint: &str, tool: usize) -> NodeId {
-        if self.kinds.contains(&Kind::Anything) {
+        if self.kinds.contains(&ScalarKind::Anything) {
             return Arena::UNKNOWN;
         }
         let mut options: Vec<NodeId> = Vec::new();
         if let Some(items) = &self.array {
             let item = items.declare(arena, &singular(hint), tool);
-            // Only empty arrays were seen.
+            // All arrays were empty.
             let item = if item == Arena::NEVER { Arena::UNKNOWN } else { item };
             options.push(arena.array(item));
         }
         if let Some(members) = &self.object {
             let node = members.declare(arena, hint, tool);
-            arena.suggest(node, Hint { name: pascal_case(hint), tool });
+            arena.suggest(node, NameHint { name: pascal_case(hint), tool });
             options.push(node);
         }
         for kind in &self.kinds {
             options.push(arena.add(match kind {
-                Kind::Boolean => Node::Boolean,
-                Kind::Integer => Node::Integer,
-                Kind::Number => Node::Number,
-                Kind::String => Node::String,
-                Kind::Null => Node::Null,
-                Kind::Anything => Node::Unknown,
+                ScalarKind::Boolean => Node::Boolean,
+                ScalarKind::Integer => Node::Integer,
+                ScalarKind::Number => Node::Number,
+                ScalarKind::String => Node::String,
+                ScalarKind::Null => Node::Null,
+                ScalarKind::Anything => Node::Unknown,
             }));
         }
         arena.union(options)
     }
 }
 
-impl Members {
+impl ShapeMembers {
     fn declare(&self, arena: &mut Arena, hint: &str, tool: usize) -> NodeId {
         match self {
             Self::Fields(fields) if !fields.is_empty() && !self.is_map() => {
@@ -66,7 +68,7 @@ impl Members {
         }
     }
 
-    /// Whether the names are data rather than a structure: identities, dates, paths.
+    /// Whether the names are data (ids, dates, paths) and not a structure.
     fn is_map(&self) -> bool {
         let Self::Fields(fields) = self else { return true };
         let looks_like_data = |name: &String| {
@@ -74,7 +76,7 @@ impl Members {
                 || name.chars().filter(char::is_ascii_digit).count() > 3
         };
         let alike = || {
-            let mut shapes = fields.values().map(|field: &Field| &field.shape);
+            let mut shapes = fields.values().map(|field: &ShapeField| &field.shape);
             let first = shapes.next();
             shapes.all(|shape| Some(shape) == first)
         };

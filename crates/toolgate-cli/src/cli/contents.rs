@@ -1,4 +1,4 @@
-//! The commands by chapters, as `toolgate --help` lists them.
+//! The commands in groups, as `toolgate --help` lists them.
 
 use std::fmt::Write as _;
 
@@ -6,21 +6,22 @@ use clap::{Command, CommandFactory as _, FromArgMatches as _, builder::styling::
 
 use super::Cli;
 
-/// What a person looks for, and the commands that do it.
-const CHAPTERS: &[(&str, &[&str])] = &[
-    ("Begin", &["demo", "status", "config", "doctor"]),
+/// The groups of commands, in the order in which a new user needs them.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("Start", &["demo", "config", "status", "doctor"]),
     ("Serve an agent", &["serve", "token", "login", "logout"]),
-    ("Find tools and call them", &["search", "inspect", "call", "run", "runs"]),
+    ("Use tools", &["search", "inspect", "call", "run", "runs"]),
     ("Choose servers", &["enable", "disable", "skills", "logs"]),
     (
-        "Decide what agents may do, and see what they did",
+        "Control what agents may do, and review what they did",
         &["policy", "approve", "grants", "definitions", "audit"],
     ),
     ("Measure", &["tokens", "usage", "eval"]),
+    ("Install", &["completions", "man"]),
 ];
 
 impl Cli {
-    /// Reads the arguments of this process. Ends it where they are wrong, or help was asked for.
+    /// Reads the arguments of this process. Ends the process where they are wrong, and for `--help`.
     pub(crate) fn read() -> Self {
         let matches = command().get_matches();
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
@@ -29,19 +30,19 @@ impl Cli {
 
 fn command() -> Command {
     let command = Cli::command();
-    let chapters = chapters(&command);
+    let groups = groups(&command);
     command.help_template(format!(
-        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{chapters}{}\n{{options}}{{after-help}}",
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}{}\n{{options}}{{after-help}}",
         heading("Options")
     ))
 }
 
-/// Each chapter with its commands and the first line of what they do.
-fn chapters(command: &Command) -> String {
-    let width = CHAPTERS.iter().flat_map(|(_, names)| *names).map(|name| name.len()).max();
+/// Each group with its commands and the first lines of their help.
+fn groups(command: &Command) -> String {
+    let width = GROUPS.iter().flat_map(|(_, names)| *names).map(|name| name.len()).max();
     let name_style = *Styles::styled().get_literal();
     let mut text = String::new();
-    for (title, names) in CHAPTERS {
+    for (title, names) in GROUPS {
         let _ = writeln!(text, "{}", heading(title));
         for known in names.iter().filter_map(|name| command.find_subcommand(name)) {
             let name = known.get_name();
@@ -64,12 +65,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_command_is_in_one_chapter() {
+    fn every_command_is_in_one_group() {
         let command = Cli::command();
         let visible = command.get_subcommands().filter(|known| !known.is_hide_set());
         let mut known: Vec<&str> = visible.map(Command::get_name).collect();
         let mut listed: Vec<&str> =
-            CHAPTERS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+            GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
         known.sort_unstable();
         listed.sort_unstable();
         assert_eq!(listed, known);

@@ -1,4 +1,4 @@
-//! The arguments of what decides on calls, asks, and records.
+//! The arguments of the commands about policy, approvals and the audit log.
 
 use std::time::Duration;
 
@@ -9,25 +9,25 @@ use super::Output;
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub(crate) struct Approve {
-    /// What to decide on; without it, what waits is listed
+    /// The id of what to decide on; without it, everything that waits is listed
     pub(crate) id: Option<String>,
-    /// Only show it
+    /// Show it without deciding
     #[arg(long)]
     pub(crate) show: bool,
-    /// Refuse it, or take back that it was approved
+    /// Deny it, or revoke its approval
     #[arg(long, conflicts_with = "show")]
     pub(crate) deny: bool,
-    /// Agree without being asked to what is shown
+    /// Approve it without a question
     #[arg(long, conflicts_with_all = ["show", "deny"])]
     pub(crate) yes: bool,
-    /// Of a call: how long a yes holds; without it, for one call
+    /// For a call: approve later calls too, for this long; the default is this call only
     #[arg(long = "for", value_name = "EXTENT", conflicts_with_all = ["show", "deny"])]
     pub(crate) lasts: Option<For>,
-    /// Of a call: only with the arguments that are shown
+    /// For a call: approve only these arguments
     #[arg(long, conflicts_with_all = ["show", "deny"])]
     pub(crate) these_arguments: bool,
-    /// Of a call: only where this holds of the arguments, such as 'path=src/*' or 'amount less 100';
-    /// the operators are those of the policy, and of several conditions all must hold
+    /// For a call: approve only arguments that meet this condition, such as 'path=src/*' or 'amount less
+    /// 100'; may be repeated, and all conditions must be met. The operators are those of the policy
     #[arg(
         long = "where",
         value_name = "CONDITION",
@@ -35,7 +35,7 @@ pub(crate) struct Approve {
         conflicts_with_all = ["show", "deny", "these_arguments"]
     )]
     pub(crate) conditions: Vec<String>,
-    /// Of a call: when a yes ends at the latest, such as 30m, 12h or 7d
+    /// For a call: let the approval expire after this time, such as 30m, 12h or 7d
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with_all = ["show", "deny"])]
     pub(crate) expires: Option<Duration>,
     #[command(flatten)]
@@ -53,9 +53,9 @@ pub(crate) struct Policy {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
-    /// Say what becomes of a call, by which rule, and which rules lost
+    /// Explain the decision on a call: which rule decides, and which rules lose
     Check {
-        /// The tool, by its exposed name
+        /// The exposed name of the tool
         #[arg(value_name = "TOOL")]
         name: String,
         /// The arguments as a JSON object
@@ -66,14 +66,14 @@ pub(crate) enum PolicyCommand {
     },
 }
 
-/// How long a yes holds.
+/// How long a grant lasts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum For {
-    /// The calls of this run
+    /// Calls of this run
     Run,
-    /// The calls of this session
+    /// Calls of this session
     Session,
-    /// All calls of this caller, until it is revoked
+    /// All calls of this caller, until the grant is revoked
     Always,
 }
 
@@ -88,9 +88,9 @@ pub(crate) struct Grants {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum GrantsCommand {
-    /// Take a grant back
+    /// Revoke a grant
     Revoke {
-        /// Its id
+        /// The id of the grant
         id: String,
     },
 }
@@ -106,19 +106,19 @@ pub(crate) struct Definitions {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DefinitionsCommand {
-    /// Show how a tool differs from what was approved
+    /// Show how a tool differs from its approved definition
     Diff {
-        /// The tool, by its exposed name
+        /// The exposed name of the tool
         #[arg(value_name = "TOOL")]
         name: String,
     },
-    /// Approve definitions as they are now: they are kept in toolgate.lock, beside the configuration
+    /// Approve definitions as they are now, and store them in toolgate.lock beside the configuration
     #[command(arg_required_else_help = true)]
     Approve {
-        /// Tools that are held back, by their exposed names
+        /// The exposed names of tools that are held back
         #[arg(value_name = "TOOL")]
         names: Vec<String>,
-        /// All tools of all servers
+        /// Approve all tools of all servers
         #[arg(long, conflicts_with = "names")]
         all: bool,
     },
@@ -126,28 +126,28 @@ pub(crate) enum DefinitionsCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct Audit {
-    /// Only this tool, by its exposed name
+    /// Show only this tool, by its exposed name
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Option<String>,
-    /// Only this server
+    /// Show only this server
     #[arg(long, value_name = "NAME")]
     pub(crate) server: Option<String>,
-    /// Only callers with this in their name: a token, a user, a client
+    /// Show only callers whose name contains this: a token, a user, a client
     #[arg(long, value_name = "TEXT")]
     pub(crate) caller: Option<String>,
-    /// Only this session
+    /// Show only this session
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
-    /// Only this run of a script
+    /// Show only this run
     #[arg(long, value_name = "ID")]
     pub(crate) run: Option<String>,
-    /// Only the last while, such as 30m, 12h or 7d
+    /// Show only the last 30m, 12h, 7d or the like
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) since: Option<Duration>,
-    /// Only this verdict
+    /// Show only this verdict
     #[arg(long, value_name = "VERDICT", value_parser = ["allow", "ask", "deny"])]
     pub(crate) verdict: Option<String>,
-    /// Only say whether the chain is whole
+    /// Verify the chain of records, and show nothing else
     #[arg(long)]
     pub(crate) verify: bool,
     #[command(flatten)]
@@ -156,7 +156,7 @@ pub(crate) struct Audit {
 
 /// Reads a length of time: a number and `s`, `m`, `h` or `d`.
 fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is no time; write a number and s, m, h or d, such as 12h");
+    let wrong = || format!("`{text}` is not a time; write a number and s, m, h or d, such as 12h");
     let unit = text.chars().next_back().ok_or_else(wrong)?;
     let number: u64 = text[..text.len() - unit.len_utf8()].parse().map_err(|_| wrong())?;
     let seconds = match unit {

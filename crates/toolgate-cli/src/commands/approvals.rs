@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolgate_broker::{Inquiry, Lasts, PersonAnswer, now, write_grant};
+use toolgate_broker::{ApprovalRequest, GrantDuration, PersonAnswer, now, write_grant};
 use toolgate_policy::{Grant, GrantedArguments, definitions::shown};
 use toolgate_store::{Approval, ApprovalState, AuditRecord, Journal, JournalError, Store, utc};
 
@@ -14,7 +14,7 @@ pub(crate) struct WaitingCall {
     /// Its row in the journal.
     pub(crate) approval: Approval,
     /// What is asked.
-    pub(crate) inquiry: Inquiry,
+    pub(crate) request: ApprovalRequest,
 }
 
 /// The calls that wait, oldest first.
@@ -37,12 +37,12 @@ pub(crate) fn answer(
     answer: &PersonAnswer,
     expires: Option<Duration>,
 ) -> Result<String, Failure> {
-    let WaitingCall { approval, inquiry } = call;
+    let WaitingCall { approval, request } = call;
     let (state, verdict) = match answer {
         PersonAnswer::Deny => (ApprovalState::Denied, "deny"),
         PersonAnswer::Allow { .. } => (ApprovalState::Approved, "allow"),
     };
-    let grant = inquiry.grant(answer, &decisions::who(), now(), expires);
+    let grant = request.grant(answer, &decisions::who(), now(), expires);
     if grant.is_none() && state == ApprovalState::Approved {
         return Err(Failure::usage("the call belongs to no run").hint("use --for session"));
     }
@@ -51,7 +51,7 @@ pub(crate) fn answer(
     if !journal.answer(&approval.id, state, &said).map_err(unusable)? {
         return Err(Failure::new(format!("{} was answered already", approval.id)));
     }
-    let mut text = format!("{} is denied.", inquiry.name);
+    let mut text = format!("{} is denied.", request.name);
     let mut rule = format!("approval {}", approval.id);
     if let Some(grant) = &grant {
         write_grant(journal, grant).map_err(unusable)?;
@@ -60,13 +60,13 @@ pub(crate) fn answer(
     }
     let record = AuditRecord {
         kind: "approval".to_owned(),
-        session: inquiry.session.to_string(),
-        run: inquiry.run.as_ref().map(ToString::to_string),
-        tool: inquiry.name.clone(),
-        server: inquiry.tool.server.to_string(),
+        session: request.session.to_string(),
+        run: request.run.as_ref().map(ToString::to_string),
+        tool: request.name.clone(),
+        server: request.tool.server.to_string(),
         verdict: verdict.to_owned(),
         rule,
-        arguments_hash: inquiry.arguments_hash.to_string(),
+        arguments_hash: request.arguments_hash.to_string(),
         ..AuditRecord::default()
     };
     decisions::write(store, record)?;
@@ -75,24 +75,24 @@ pub(crate) fn answer(
 
 /// The call as data.
 pub(crate) fn data(call: &WaitingCall) -> Value {
-    let WaitingCall { approval, inquiry } = call;
-    json!({ "id": approval.id, "kind": "call", "created": approval.created, "question": inquiry })
+    let WaitingCall { approval, request } = call;
+    json!({ "id": approval.id, "kind": "call", "created": approval.created, "question": request })
 }
 
 fn allowed(call: &WaitingCall, answer: &PersonAnswer, grant: &Grant, expires: bool) -> String {
     let PersonAnswer::Allow { lasts, .. } = answer else { return String::new() };
-    let name = &call.inquiry.name;
-    let who = shown(&call.inquiry.identity, 128);
+    let name = &call.request.name;
+    let who = shown(&call.request.identity, 128);
     // That one of a call, a run or a session ends is no news unless somebody said when.
-    let ends = grant.expires_at.filter(|_| expires || *lasts == Lasts::Always);
+    let ends = grant.expires_at.filter(|_| expires || *lasts == GrantDuration::Always);
     let ends = ends.map(|end| utc(end.0 / 1_000));
     let until = ends.as_ref().map(|end| format!(", until {end} at the latest"));
     let until = until.unwrap_or_default();
     let lasts = match lasts {
-        Lasts::Once => format!("once{until}"),
-        Lasts::Run => format!("for this run{until}"),
-        Lasts::Session => format!("for this session{until}"),
-        Lasts::Always => match ends {
+        GrantDuration::Once => format!("once{until}"),
+        GrantDuration::Run => format!("for this run{until}"),
+        GrantDuration::Session => format!("for this session{until}"),
+        GrantDuration::Always => match ends {
             Some(end) => format!("to {who} until {end}"),
             None => format!("to {who} until it is revoked"),
         },
@@ -102,7 +102,7 @@ fn allowed(call: &WaitingCall, answer: &PersonAnswer, grant: &Grant, expires: bo
         GrantedArguments::Exactly(_) => ", with these arguments".to_owned(),
         matching @ GrantedArguments::Matching(_) => format!(", {matching}"),
     };
-    let next = match &call.inquiry.run {
+    let next = match &call.request.run {
         Some(run) => format!("resume_run goes on with {run}"),
         None => "the agent can make the same call again".to_owned(),
     };
@@ -113,8 +113,8 @@ fn read(approval: Approval) -> Option<WaitingCall> {
     if approval.kind != "call" {
         return None;
     }
-    let inquiry = serde_json::from_str(&approval.question).ok()?;
-    Some(WaitingCall { approval, inquiry })
+    let request = serde_json::from_str(&approval.question).ok()?;
+    Some(WaitingCall { approval, request })
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "as map_err wants it")]

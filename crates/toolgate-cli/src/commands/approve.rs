@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use serde_json::json;
-use toolgate_broker::{Extent, Lasts, PersonAnswer};
+use toolgate_broker::{GrantDuration, GrantExtent, PersonAnswer};
 use toolgate_policy::{ArgumentConditions, OPERATORS};
 use toolgate_store::{ChoiceFile, Consent, Journal, ServerConsentRequest, Store};
 
@@ -34,7 +34,7 @@ pub(crate) fn run(
 ) -> Result<ExitCode, Failure> {
     let loaded = load::load(globals)?;
     let files = files(&loaded)?;
-    let store = load::store().ok_or_else(super::no_place)?;
+    let store = load::store().ok_or_else(super::no_data_folder)?;
     let journal = store.journal().map_err(approvals::unusable)?;
     let Some(id) = &arguments.id else { return list(&files, &journal, arguments, printer) };
     if let Some(call) = approvals::find(&journal, id)? {
@@ -74,18 +74,18 @@ fn decide(
         printer.json(&approvals::data(call))?;
         return Ok(ExitCode::SUCCESS);
     }
-    printer.line(&call.inquiry);
+    printer.line(&call.request);
     if arguments.show {
-        if let Some(all) = &call.inquiry.all_arguments {
+        if let Some(all) = &call.request.all_arguments {
             printer.line(format!("All of its arguments: {all}"));
         }
         return Ok(ExitCode::SUCCESS);
     }
     let lasts = match arguments.lasts {
-        None => Lasts::Once,
-        Some(For::Run) => Lasts::Run,
-        Some(For::Session) => Lasts::Session,
-        Some(For::Always) => Lasts::Always,
+        None => GrantDuration::Once,
+        Some(For::Run) => GrantDuration::Run,
+        Some(For::Session) => GrantDuration::Session,
+        Some(For::Always) => GrantDuration::Always,
     };
     let answer = if arguments.deny {
         PersonAnswer::Deny
@@ -100,20 +100,20 @@ fn decide(
 }
 
 /// With which arguments a yes holds.
-fn extent(call: &WaitingCall, arguments: &Approve) -> Result<Extent, Failure> {
+fn extent(call: &WaitingCall, arguments: &Approve) -> Result<GrantExtent, Failure> {
     if arguments.these_arguments {
-        return Ok(Extent::These);
+        return Ok(GrantExtent::These);
     }
     if arguments.conditions.is_empty() {
-        return Ok(Extent::Any);
+        return Ok(GrantExtent::Any);
     }
     let texts = arguments.conditions.iter().map(String::as_str);
     let conditions = ArgumentConditions::from_texts(texts).map_err(|error| {
         let operators = OPERATORS.join(", ");
         Failure::usage(error.to_string()).hint(format!("the operators are {operators}"))
     })?;
-    let extent = Extent::Where(conditions);
-    if call.inquiry.is_meant_by(&extent) == Some(false) {
+    let extent = GrantExtent::Where(conditions);
+    if call.request.is_covered_by(&extent) == Some(false) {
         return Err(Failure::usage("the call that waits does not fulfil this itself")
             .hint("a condition is about the arguments that are shown, by their names"));
     }
@@ -152,9 +152,9 @@ fn list(
             printer.line(format!("  {line}"));
         }
     }
-    for WaitingCall { approval, inquiry } in &calls {
+    for WaitingCall { approval, request } in &calls {
         printer.line(&approval.id);
-        for line in inquiry.to_string().lines() {
+        for line in request.to_string().lines() {
             printer.line(format!("  {line}"));
         }
     }
@@ -214,5 +214,5 @@ fn files(loaded: &Loaded) -> Result<Vec<(Option<String>, ChoiceFile)>, Failure> 
     let names: Vec<Option<String>> = all.filter(wanted).collect();
     let files =
         names.into_iter().map(|name| Some((name.clone(), loaded.choices(name.as_deref())?)));
-    files.collect::<Option<_>>().ok_or_else(super::no_place)
+    files.collect::<Option<_>>().ok_or_else(super::no_data_folder)
 }

@@ -11,7 +11,7 @@ use toolgate_store::{AuditExtent, AuditProblem, AuditRecord, utc};
 use crate::{cli::Audit, failure::Failure, load, printer::Printer};
 
 pub(crate) fn run(arguments: &Audit, printer: &mut Printer) -> Result<ExitCode, Failure> {
-    let log = load::store().ok_or_else(super::no_place)?.audit();
+    let log = load::store().ok_or_else(super::no_data_folder)?.audit();
     let mut problems = Vec::<AuditProblem>::new();
     let since = arguments.since.map(start);
     let extent = log
@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Audit, printer: &mut Printer) -> Result<ExitCode, 
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What was verified, and from where on: what was too old is not there any more.
+/// Says what was verified, and where the log begins: old records are removed.
 fn whole(extent: &AuditExtent) -> String {
     let AuditExtent { first, lines, files } = *extent;
     if lines == 0 {
@@ -71,7 +71,7 @@ fn fits(arguments: &Audit, since: Option<u64>, time: u64, record: &AuditRecord) 
         && since.is_none_or(|since| time >= since)
 }
 
-/// One line for a person: nothing in it is a terminal's control sequence.
+/// One line for a person, without control sequences.
 fn shown(time: u64, record: &AuditRecord) -> String {
     let AuditRecord {
         kind, caller, session, tool, server, verdict, rule, outcome, duration, ..
@@ -86,12 +86,12 @@ fn shown(time: u64, record: &AuditRecord) -> String {
         micros => format!("{}.{} ms", micros / 1_000, micros / 100 % 10),
     };
     let run = record.run.as_deref().unwrap_or_default();
-    let place = [caller.as_str(), session, run].join(" ");
+    let origin = [caller.as_str(), session, run].join(" ");
     let line = format!(
         "{}  {verdict:<5}  {outcome:<7}  {took:>10}  {}  ({})  {rule}",
         utc(time / 1_000),
         what.trim(),
-        place.trim()
+        origin.trim()
     );
     toolgate_policy::definitions::shown(line.trim_end(), 1_000)
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, process::ExitCode};
 use serde_json::{Value, json};
 use toolgate::{HostConfigError, PinFile};
 use toolgate_catalog::{Definition, ServerName, Tool, ToolId};
-use toolgate_host::{Host, Withheld, Withholding};
+use toolgate_host::{HiddenReason, HiddenTool, Host};
 use toolgate_policy::{
     NewTools,
     definitions::{ChangeKind, Lock, scan, shadowing, shown},
@@ -28,7 +28,7 @@ pub(crate) async fn run(
 ) -> Result<ExitCode, Failure> {
     let (loaded, host) = super::start(globals, None, printer)?;
     super::settle(&host).await;
-    let held: Vec<Withheld> = host.withheld().into_iter().filter(is_held).collect();
+    let held: Vec<HiddenTool> = host.hidden_tools().into_iter().filter(is_held).collect();
     let outcome = match &arguments.command {
         None => list(&host, &held, arguments.output.json, printer),
         Some(DefinitionsCommand::Diff { name }) => diff(&held, name, printer),
@@ -42,7 +42,7 @@ pub(crate) async fn run(
 
 fn list(
     host: &Host,
-    held: &[Withheld],
+    held: &[HiddenTool],
     as_json: bool,
     printer: &mut Printer,
 ) -> Result<ExitCode, Failure> {
@@ -50,9 +50,9 @@ fn list(
         let rows: Vec<Value> = held
             .iter()
             .map(|tool| match &tool.why {
-                Withholding::Held(change) => json!({ "name": tool.name, "change": change }),
-                Withholding::Suspicious(found) => json!({ "name": tool.name, "findings": found }),
-                Withholding::Denied => json!({ "name": tool.name }),
+                HiddenReason::Held(change) => json!({ "name": tool.name, "change": change }),
+                HiddenReason::Suspicious(found) => json!({ "name": tool.name, "findings": found }),
+                HiddenReason::Denied => json!({ "name": tool.name }),
             })
             .collect();
         printer.json(&rows)?;
@@ -61,7 +61,7 @@ fn list(
     for tool in held {
         printer.line(format!("{}: {}", tool.name, summary(tool)));
         let found = match &tool.why {
-            Withholding::Suspicious(found) => found.clone(),
+            HiddenReason::Suspicious(found) => found.clone(),
             _ => scan(&tool.definition).iter().map(ToString::to_string).collect(),
         };
         for finding in found {
@@ -81,9 +81,9 @@ fn list(
     Ok(ExitCode::SUCCESS)
 }
 
-fn diff(held: &[Withheld], name: &str, printer: &mut Printer) -> Result<ExitCode, Failure> {
+fn diff(held: &[HiddenTool], name: &str, printer: &mut Printer) -> Result<ExitCode, Failure> {
     let tool = find(held, name)?;
-    if let Withholding::Held(change) = &tool.why
+    if let HiddenReason::Held(change) = &tool.why
         && let ChangeKind::Changed(differences) = &change.kind
     {
         printer.line(differences);
@@ -97,14 +97,14 @@ fn diff(held: &[Withheld], name: &str, printer: &mut Printer) -> Result<ExitCode
 fn approve(
     loaded: &Loaded,
     host: &Host,
-    held: &[Withheld],
+    held: &[HiddenTool],
     names: &[String],
     all: bool,
     printer: &mut Printer,
 ) -> Result<ExitCode, Failure> {
     let pins = PinFile::beside(&loaded.path);
     let mut lock = pins.read(NewTools::Hold).map_err(HostConfigError::Pins)?.unwrap_or_default();
-    let chosen: Vec<&Withheld> = if all {
+    let chosen: Vec<&HiddenTool> = if all {
         held.iter().collect()
     } else {
         names.iter().map(|name| find(held, name)).collect::<Result<_, _>>()?
@@ -148,7 +148,7 @@ fn approve(
 }
 
 /// That a definition was approved, for the record.
-fn approved(tool: &Withheld) -> AuditRecord {
+fn approved(tool: &HiddenTool) -> AuditRecord {
     AuditRecord {
         kind: "definition".to_owned(),
         tool: shown(&tool.name, 128),
@@ -159,7 +159,7 @@ fn approved(tool: &Withheld) -> AuditRecord {
     }
 }
 
-fn find<'h>(held: &'h [Withheld], name: &str) -> Result<&'h Withheld, Failure> {
+fn find<'h>(held: &'h [HiddenTool], name: &str) -> Result<&'h HiddenTool, Failure> {
     held.iter().find(|tool| tool.name == name).ok_or_else(|| {
         Failure::usage(format!("no tool `{name}` is held back"))
             .hint("`toolgate definitions` lists those that are")
@@ -167,24 +167,24 @@ fn find<'h>(held: &'h [Withheld], name: &str) -> Result<&'h Withheld, Failure> {
 }
 
 /// Approves a definition that was held back, with whatever is suspicious in it: that was shown.
-fn keep(lock: &mut Lock, server: &ServerName, definition: &Definition, why: &Withholding) {
-    if matches!(why, Withholding::Suspicious(_)) || !scan(definition).is_empty() {
+fn keep(lock: &mut Lock, server: &ServerName, definition: &Definition, why: &HiddenReason) {
+    if matches!(why, HiddenReason::Suspicious(_)) || !scan(definition).is_empty() {
         lock.review(server, definition);
     } else {
         lock.approve(server, definition);
     }
 }
 
-fn summary(tool: &Withheld) -> String {
+fn summary(tool: &HiddenTool) -> String {
     match &tool.why {
-        Withholding::Held(change) => match &change.kind {
+        HiddenReason::Held(change) => match &change.kind {
             ChangeKind::Changed(differences) => {
-                let count = differences.told.len() + differences.left_out;
+                let count = differences.listed.len() + differences.left_out;
                 format!("changed in {count} place{}", if count == 1 { "" } else { "s" })
             }
             _ => "new".to_owned(),
         },
-        Withholding::Suspicious(_) => "suspicious".to_owned(),
-        Withholding::Denied => "denied".to_owned(),
+        HiddenReason::Suspicious(_) => "suspicious".to_owned(),
+        HiddenReason::Denied => "denied".to_owned(),
     }
 }

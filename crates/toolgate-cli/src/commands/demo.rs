@@ -226,13 +226,13 @@ fn settings() -> Result<HostSettings, Failure> {
     let servers = toolgate_demo::servers().iter().map(|server| {
         let endpoint = Endpoint::Stdio(StdioEndpoint {
             command: program.display().to_string(),
-            args: vec!["demo-server".to_owned(), server.name.to_owned()],
+            args: vec!["demo-server".to_owned(), server.name.clone()],
             env: BTreeMap::new(),
             cwd: None,
         });
-        let mut setup = ServerSetup::new(ServerSpec::new(server.name, endpoint));
-        setup.entry.prefix = server.prefix.map(str::to_owned);
-        setup.entry.description = Some(server.description.to_owned());
+        let mut setup = ServerSetup::new(ServerSpec::new(server.name.as_str(), endpoint));
+        setup.entry.prefix = server.prefix.clone();
+        setup.entry.description = Some(server.description.clone());
         setup
     });
     let mut settings = HostSettings::new(servers.collect());

@@ -13,7 +13,7 @@ pub(crate) async fn run(arguments: &Doctor, printer: &mut Printer) -> Result<Exi
     let mut settings = HostSettings::new(Vec::new());
     settings.code = load::code();
     let host = Host::start(settings);
-    let lockdown = host.lockdown().await;
+    let lockdown = host.code().lockdown().await;
     host.shutdown().await;
     let report = match lockdown {
         Some(Ok(report)) => report,

@@ -102,7 +102,7 @@ pub(crate) fn disable(
 
 /// The choices of the namespace that was asked for.
 fn choices(loaded: &Loaded) -> Result<ChoiceFile, Failure> {
-    loaded.choices(loaded.namespace.as_deref()).ok_or_else(super::no_place)
+    loaded.choices(loaded.namespace.as_deref()).ok_or_else(super::no_data_folder)
 }
 
 /// Asks the person at the terminal, unless they have agreed beforehand.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use toolgate_catalog::{Tool, ToolId};
-use toolgate_host::{Host, Withheld, Withholding};
+use toolgate_host::{HiddenReason, HiddenTool, Host};
 use toolgate_policy::definitions::{Likeness, scan, shadowing};
 
 use crate::table::grouped;
@@ -39,8 +39,8 @@ impl Findings {
         found.extend(alike.map(|shadow| (shadow.tool.clone(), shadow.to_string())));
         let flagged: BTreeSet<&ToolId> = found.iter().map(|(tool, _)| tool).collect();
         let flagged = flagged.len();
-        let held = host.withheld().iter().filter(|tool| is_held(tool)).count();
-        let denied = host.withheld().len() - held;
+        let held = host.hidden_tools().iter().filter(|tool| is_held(tool)).count();
+        let denied = host.hidden_tools().len() - held;
         found.sort_by(|(left, _), (right, _)| left.server.cmp(&right.server));
         let servers = found.chunk_by(|(left, _), (right, _)| left.server == right.server);
         let told = servers.flat_map(|of_server| of_server.iter().take(MOST_OF_A_SERVER));
@@ -62,9 +62,9 @@ impl Findings {
 }
 
 /// Whether somebody can let it in.
-pub(crate) fn is_held(tool: &Withheld) -> bool {
+pub(crate) fn is_held(tool: &HiddenTool) -> bool {
     match tool.why {
-        Withholding::Held(_) | Withholding::Suspicious(_) => true,
-        Withholding::Denied => false,
+        HiddenReason::Held(_) | HiddenReason::Suspicious(_) => true,
+        HiddenReason::Denied => false,
     }
 }

@@ -16,7 +16,7 @@ use crate::{
 };
 
 pub(crate) fn run(arguments: &Grants, printer: &mut Printer) -> Result<ExitCode, Failure> {
-    let store = load::store().ok_or_else(super::no_place)?;
+    let store = load::store().ok_or_else(super::no_data_folder)?;
     let journal = store.journal().map_err(unusable)?;
     let grants = read_grants(&journal).map_err(unusable)?;
     if let Some(GrantsCommand::Revoke { id }) = &arguments.command {
@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &Grants, printer: &mut Printer) -> Result<ExitCode,
         printer.line(line(grant));
     }
     if grants.is_empty() {
-        printer.note("nothing is granted");
+        printer.note("there are no grants");
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -14,10 +14,7 @@ pub(crate) fn run(
     arguments: &Logs,
     printer: &mut Printer,
 ) -> Result<ExitCode, Failure> {
-    let store = load::store().ok_or_else(|| {
-        Failure::new("there is no place for logs on this system")
-            .hint("set TOOLGATE_HOME to a folder")
-    })?;
+    let store = load::store().ok_or_else(super::no_data_folder)?;
     let lines = store
         .log(&arguments.name)
         .tail(arguments.lines)

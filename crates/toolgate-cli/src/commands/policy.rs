@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use toolgate_catalog::Tool;
-use toolgate_host::{Host, Withheld, Withholding};
+use toolgate_host::{HiddenReason, HiddenTool, Host};
 use toolgate_policy::{Flow, LabelSet, ToolPolicy, is_reading, request_as_tool};
 
 use crate::{
@@ -32,7 +32,7 @@ pub(crate) async fn run(
 struct Found {
     policy: ToolPolicy,
     server: String,
-    withheld: Option<Withholding>,
+    withheld: Option<HiddenReason>,
 }
 
 async fn check(
@@ -64,16 +64,16 @@ async fn check(
         printer.line(format!("  labels: {}", policy.labels()));
     }
     match withheld {
-        Some(Withholding::Denied) => printer.line(
+        Some(HiddenReason::Denied) => printer.line(
             "  Every call is denied, so that nobody is shown the tool: no list, no search, no script.",
         ),
-        Some(Withholding::Suspicious(found)) => {
+        Some(HiddenReason::Suspicious(found)) => {
             printer.line("  It is held back for what is in its definition:");
             for finding in found {
                 printer.line(format!("  - {finding}"));
             }
         }
-        Some(Withholding::Held(_)) => printer.line(
+        Some(HiddenReason::Held(_)) => printer.line(
             "  It is not as it was approved, so that nobody is shown it: `toolgate definitions` tells.",
         ),
         None => {}
@@ -93,7 +93,7 @@ fn find(host: &Host, name: &str) -> Option<Found> {
         let policy = (*host.broker().policy_of(&tool)).clone();
         return Some(Found { policy, server: server.to_owned(), withheld: None });
     }
-    let withheld: Withheld = host.withheld().into_iter().find(|tool| tool.name == name)?;
+    let withheld: HiddenTool = host.hidden_tools().into_iter().find(|tool| tool.name == name)?;
     let policy = host.broker().policy().of(&withheld.tool());
     let server = withheld.id.server.to_string();
     Some(Found { policy, server, withheld: Some(withheld.why) })
@@ -101,7 +101,7 @@ fn find(host: &Host, name: &str) -> Option<Found> {
 
 fn unknown(host: &Host, name: &str) -> Failure {
     let catalog = host.catalog().read();
-    let withheld = host.withheld();
+    let withheld = host.hidden_tools();
     let names = catalog.tools().map(|tool| tool.name.as_str());
     let names = names.chain(withheld.iter().map(|tool| tool.name.as_str()));
     Failure::usage(format!("there is no tool `{name}`"))

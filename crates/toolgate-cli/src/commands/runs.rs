@@ -25,7 +25,7 @@ pub(crate) fn run(
     printer: &mut Printer,
 ) -> Result<ExitCode, Failure> {
     if globals.namespace.is_some() {
-        // Runs are of all namespaces. A name that means nothing is a mistake all the same.
+        // Runs are listed for all namespaces. An unknown name is a mistake all the same.
         load::load(globals)?;
     }
     let journal = journal()?;
@@ -51,12 +51,12 @@ pub(super) fn find(id: &str) -> Result<String, Failure> {
     Ok(detail(&journal()?, id)?.summary.id)
 }
 
-/// How it stands with a run.
+/// The state of a run, as it is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// As it says.
+    /// The state in the journal.
     Is(RunState),
-    /// It was running, and nobody runs it any more.
+    /// The journal says that it is running, but its process has ended.
     Interrupted,
 }
 
@@ -75,7 +75,7 @@ impl State {
     }
 }
 
-/// Takes the configured secrets out of what is shown.
+/// Removes the configured secrets from what is shown.
 struct Cleaner(Vec<Redactor>);
 
 impl Cleaner {
@@ -103,7 +103,7 @@ impl Cleaner {
 }
 
 fn journal() -> Result<Journal, Failure> {
-    load::store().ok_or_else(super::no_place)?.journal().map_err(unusable)
+    load::store().ok_or_else(super::no_data_folder)?.journal().map_err(unusable)
 }
 
 fn detail(journal: &Journal, id: &str) -> Result<RunDetail, Failure> {
@@ -122,14 +122,12 @@ fn list(journal: &Journal, arguments: &Runs, printer: &mut Printer) -> Result<()
     for run in runs {
         rows.push((State::of(journal, &run)?, run));
     }
-    if arguments.output.json {
-        let rows: Vec<Value> = rows.iter().map(|(state, run)| summary(run, *state)).collect();
-        return printer.json(&rows);
-    }
-    if rows.is_empty() {
-        printer.note("no script has been run yet, or all are forgotten");
-        return Ok(());
-    }
+    let data: Vec<Value> = rows.iter().map(|(state, run)| summary(run, *state)).collect();
+    let empty = "no script has been run yet, or all runs are forgotten";
+    printer.list(arguments.output.json, &data, empty, || overview(rows))
+}
+
+fn overview(runs: Vec<(State, RunSummary)>) -> String {
     let columns = [
         Column::Text("run"),
         Column::Text("begun"),
@@ -139,7 +137,7 @@ fn list(journal: &Journal, arguments: &Runs, printer: &mut Printer) -> Result<()
         Column::Number("failed"),
         Column::Number("took"),
     ];
-    let rows = rows.into_iter().map(|(state, run)| {
+    let rows = runs.into_iter().map(|(state, run)| {
         let took = run.ended.map(|ended| time(ended.saturating_sub(run.created)));
         vec![
             run.id.clone(),
@@ -151,8 +149,7 @@ fn list(journal: &Journal, arguments: &Runs, printer: &mut Printer) -> Result<()
             took.unwrap_or_default(),
         ]
     });
-    printer.line(table(&columns, rows.collect()));
-    Ok(())
+    table(&columns, rows.collect())
 }
 
 fn repeat(journal: &Journal, id: &str, call: u64, printer: &mut Printer) -> Result<(), Failure> {
@@ -166,7 +163,7 @@ fn repeat(journal: &Journal, id: &str, call: u64, printer: &mut Printer) -> Resu
     let unknown = unknown.filter(|each| call_state(each, state) == "unknown");
     let forgotten = unknown.map(|_| journal.forget_end(id, call)).transpose().map_err(unusable)?;
     let (Some(unknown), Some(true)) = (unknown, forgotten) else {
-        return Err(Failure::usage(format!("call {call} of run {id} is none of unknown outcome"))
+        return Err(Failure::usage(format!("call {call} of run {id} has no unknown outcome"))
             .hint(format!("`toolgate runs show {id}` lists its calls")));
     };
     if let Some(store) = load::store() {
@@ -229,7 +226,7 @@ fn data(detail: &RunDetail, state: State, cleaner: &Cleaner) -> Value {
     data
 }
 
-/// JSON as data; text where it is none, or too deep.
+/// A text as JSON, or as it is where it is not JSON or nested too deeply.
 fn read(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| json!(text))
 }
@@ -275,7 +272,7 @@ fn timeline(detail: &RunDetail, state: State, cleaner: &Cleaner) -> String {
     ];
     let rows = detail.calls.iter().map(|call| {
         let size = |text: &str| grouped(text.len() as u64);
-        let said = match &call.outcome {
+        let shown = match &call.outcome {
             Some(Err(message)) => message,
             _ => &call.arguments,
         };
@@ -293,13 +290,13 @@ fn timeline(detail: &RunDetail, state: State, cleaner: &Cleaner) -> String {
                     Ok(text) | Err(text) => size(text),
                 })
                 .unwrap_or_default(),
-            cleaner.line(said, 80),
+            cleaner.line(shown, 80),
         ]
     });
     table(&columns, rows.collect())
 }
 
-/// What became of a call, in a word.
+/// The outcome of a call, in a word.
 fn call_state(call: &RunCall, run: State) -> &'static str {
     match (&call.outcome, call.sent) {
         _ if call.unknown => "unknown",

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate_gateway::{
     AggregateFactory, HttpSettings, NamespaceRoute, PassthroughFactory, ServiceFactory,
 };
-use toolgate_host::{Host, HostSettings, ServerGuard};
+use toolgate_host::{Host, HostSettings, PassthroughGuard};
 
 use crate::{
     cli::{Globals, Serve},
@@ -76,7 +76,7 @@ pub(crate) async fn run(
     }
     join_all(hosts.iter().map(Host::shutdown)).await;
     if let Some(guard) = guard {
-        let _ = tokio::task::spawn_blocking(move || guard.flush()).await;
+        let _ = tokio::task::spawn_blocking(move || guard.broker().flush()).await;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -86,7 +86,7 @@ struct Served {
     source: Arc<dyn ServiceFactory>,
     hosts: Vec<Host>,
     /// Of a server that is passed through, where its requests are judged or recorded.
-    guard: Option<Arc<ServerGuard>>,
+    guard: Option<Arc<PassthroughGuard>>,
 }
 
 /// What is served: all servers by a host, or one as it is.
@@ -94,7 +94,7 @@ fn source(loaded: &Loaded, arguments: &Serve) -> Result<Served, Failure> {
     let settings = loaded.settings(arguments.mode);
     let Some(name) = &arguments.passthrough else {
         let host = Host::start(settings);
-        host.warm_up();
+        host.code().warm_up();
         let source = Arc::new(AggregateFactory::new(host.clone()));
         return Ok(Served { source, hosts: vec![host], guard: None });
     };
@@ -112,7 +112,7 @@ fn source(loaded: &Loaded, arguments: &Serve) -> Result<Served, Failure> {
 /// One server as it is. The policy holds for it too.
 fn passthrough(settings: &HostSettings, name: &str) -> Option<Served> {
     let setup = settings.servers.iter().find(|setup| setup.spec.name.as_str() == name)?;
-    let guard = Arc::new(ServerGuard::new(settings, &setup.spec.name));
+    let guard = Arc::new(PassthroughGuard::new(settings, &setup.spec.name));
     let source = PassthroughFactory::new(setup.spec.clone()).guarded_by(Arc::clone(&guard));
     Some(Served { source: Arc::new(source), hosts: Vec::new(), guard: Some(guard) })
 }

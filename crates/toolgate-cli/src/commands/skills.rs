@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use toolgate_registry::{Skill, Skills as Found};
+use toolgate_registry::{Skill, Skills as SkillList};
 
 use crate::{
     cli::{Globals, Skills, SkillsCommand},
@@ -19,10 +19,10 @@ pub(crate) fn run(
     printer: &mut Printer,
 ) -> Result<ExitCode, Failure> {
     let loaded = load::load(globals)?;
-    let found = &loaded.skills;
+    let skills = &loaded.skills;
     match &arguments.command {
         Some(SkillsCommand::Show { name, output }) => {
-            let skill = found.named(name).ok_or_else(|| unknown(found, name))?;
+            let skill = skills.named(name).ok_or_else(|| unknown(skills, name))?;
             if output.json {
                 let mut row = row(skill);
                 row["body"] = json!(skill.body);
@@ -37,32 +37,32 @@ pub(crate) fn run(
             return Ok(ExitCode::SUCCESS);
         }
         None if arguments.output.json => {
-            let problems = found
+            let problems = skills
                 .problems
                 .iter()
                 .map(|problem| json!({ "path": problem.path, "message": problem.message }));
             printer.json(&json!({
-                "skills": found.skills.iter().map(row).collect::<Vec<_>>(),
+                "skills": skills.skills.iter().map(row).collect::<Vec<_>>(),
                 "problems": problems.collect::<Vec<_>>(),
             }))?;
         }
-        None => list(found, printer),
+        None => list(skills, printer),
     }
-    Ok(if found.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if skills.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn list(found: &Found, printer: &mut Printer) {
-    if found.skills.is_empty() {
+fn list(skills: &SkillList, printer: &mut Printer) {
+    if skills.skills.is_empty() {
         printer.note("there are no skills: name their folders under `skills` of the configuration");
     } else {
         let columns = [Column::Text("skill"), Column::Text("needs"), Column::Text("description")];
-        let rows = found.skills.iter().map(|skill| {
+        let rows = skills.skills.iter().map(|skill| {
             let servers = one_line(&skill.servers.join(", "));
             vec![skill.name.clone(), servers, one_line(&skill.description)]
         });
         printer.line(table(&columns, rows.collect()));
     }
-    for problem in &found.problems {
+    for problem in &skills.problems {
         printer.note(format!("warning: {}: {}", folders::shown(&problem.path), problem.message));
     }
 }
@@ -78,7 +78,7 @@ fn one_line(text: &str) -> String {
     toolgate_host::one_line(text, 200)
 }
 
-/// A text of several lines without what a terminal could trip over.
+/// A text of several lines without control characters.
 fn harmless(text: &str) -> String {
     let lines = text.lines().map(|line| {
         line.chars().filter(|character| !character.is_control() || *character == '\t').collect()
@@ -86,7 +86,7 @@ fn harmless(text: &str) -> String {
     lines.collect::<Vec<String>>().join("\n")
 }
 
-fn unknown(found: &Found, name: &str) -> Failure {
-    let names = found.skills.iter().map(|skill| skill.name.as_str());
+fn unknown(skills: &SkillList, name: &str) -> Failure {
+    let names = skills.skills.iter().map(|skill| skill.name.as_str());
     Failure::usage(format!("there is no skill `{name}`")).meaning(name, names)
 }

@@ -27,10 +27,7 @@ pub(crate) fn run(
     arguments: &Token,
     printer: &mut Printer,
 ) -> Result<ExitCode, Failure> {
-    let store = load::store().ok_or_else(|| {
-        Failure::new("there is no place to keep anything on this system")
-            .hint("set TOOLGATE_HOME to a folder")
-    })?;
+    let store = load::store().ok_or_else(super::no_data_folder)?;
     let tokens = store.access_tokens();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     match &arguments.command {
@@ -48,13 +45,13 @@ pub(crate) fn run(
         TokenCommand::Revoke { name } => {
             tokens.revoke(name).map_err(|error| not_revoked(&tokens, name, error))?;
             decisions::write(&store, about(name, false))?;
-            printer.line(format!("Token {name} is revoked: it opens nothing any more."));
+            printer.line(format!("Token {name} is revoked: clients with it are refused."));
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// A token for a namespace that does not exist would open nothing, and nobody would know why.
+/// Refuses unknown namespaces: a token for them would be useless without any message.
 fn check(globals: &Globals, namespaces: &[String]) -> Result<(), Failure> {
     let mut named = namespaces.iter().filter(|name| *name != DEFAULT).peekable();
     if named.peek().is_none() {
@@ -64,7 +61,7 @@ fn check(globals: &Globals, namespaces: &[String]) -> Result<(), Failure> {
     named.try_for_each(|name| loaded.check_namespace(name))
 }
 
-/// That a token was made or taken back, for the record.
+/// The audit record of a token that was created or revoked.
 fn about(name: &str, made: bool) -> AuditRecord {
     AuditRecord {
         kind: "token".to_owned(),
@@ -74,7 +71,7 @@ fn about(name: &str, made: bool) -> AuditRecord {
     }
 }
 
-/// Gives the name of the token. The token alone goes to stdout, so that it can be piped to where it is kept.
+/// Creates a token and returns its name. Only the token goes to stdout, so that it can be piped.
 fn create(
     tokens: &AccessTokens,
     order: &TokenOrder,
@@ -86,14 +83,14 @@ fn create(
         Some(expires) => format!("until {}", utc(expires)),
         None => "until it is revoked".to_owned(),
     };
-    let place = match &record.namespaces[..] {
+    let access = match &record.namespaces[..] {
         [] => "everything that is served".to_owned(),
         names => format!("only {}", names.join(", ")),
     };
     printer.note(format!(
-        "Token {name} opens {place}, {until}. It is shown this once and kept only as a hash.\n  \
+        "Token {name} gives access to {access}, {until}. It is not shown again; only its hash is stored.\n  \
          hint: clients send it as the header `Authorization: Bearer TOKEN`; `toolgate token revoke \
-         {name}` takes it back",
+         {name}` revokes it",
         name = record.name
     ));
     printer.line(token.expose());
@@ -108,26 +105,26 @@ fn list(
 ) -> Result<(), Failure> {
     let records = tokens.list()?;
     let used = |record: &TokenRecord| tokens.last_use(record.hash).map(utc);
-    if as_json {
-        let rows: Vec<_> = records
-            .iter()
-            .map(|record| {
-                json!({
-                    "name": record.name,
-                    "created": utc(record.created),
-                    "expires": record.expires.map(utc),
-                    "expired": !record.is_live(now),
-                    "lastUsedHour": used(record),
-                    "namespaces": record.namespaces,
-                })
-            })
-            .collect();
-        return printer.json(&rows);
-    }
-    if records.is_empty() {
-        printer.note("there are no tokens; `toolgate token create` makes one");
-        return Ok(());
-    }
+    let data = records.iter().map(|record| {
+        json!({
+            "name": record.name,
+            "created": utc(record.created),
+            "expires": record.expires.map(utc),
+            "expired": !record.is_live(now),
+            "lastUsedHour": used(record),
+            "namespaces": record.namespaces,
+        })
+    });
+    let data: Vec<_> = data.collect();
+    let empty = "there are no tokens; `toolgate token create` makes one";
+    printer.list(as_json, &data, empty, || overview(&records, now, used))
+}
+
+fn overview(
+    records: &[TokenRecord],
+    now: u64,
+    used: impl Fn(&TokenRecord) -> Option<String>,
+) -> String {
     let columns = ["name", "opens", "created", "expires", "last used"].map(Column::Text);
     let rows = records.iter().map(|record| {
         let expires = match record.expires {
@@ -143,8 +140,7 @@ fn list(
         let used = used(record).map_or("never".to_owned(), |used| day(&used));
         vec![record.name.clone(), opens, created, expires, used]
     });
-    printer.line(table(&columns, rows.collect()));
-    Ok(())
+    table(&columns, rows.collect())
 }
 
 /// The day of a time.

@@ -66,7 +66,7 @@ fn uncounted(host: &Host) -> Vec<String> {
     let unknown = servers.filter(|name| host.catalog().read().tools_of(name).is_empty());
     unknown
         .filter_map(|name| {
-            let failure = host.state(name)?.failure?;
+            let failure = host.servers().state(name)?.failure?;
             let (reason, action) = (failure.reason, failure.action);
             Some(format!("error: server `{name}` is not counted: {reason}\n  hint: {action}"))
         })

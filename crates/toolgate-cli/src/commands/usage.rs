@@ -18,7 +18,7 @@ pub(crate) fn run(
     arguments: &Usage,
     printer: &mut Printer,
 ) -> Result<ExitCode, Failure> {
-    let store = load::store().ok_or_else(super::no_place)?;
+    let store = load::store().ok_or_else(super::no_data_folder)?;
     let log = store.usage();
     match &arguments.command {
         None => list(globals, &log, arguments, printer),
@@ -47,30 +47,27 @@ fn list(
     let mut uses = log.read();
     uses.retain(|past| fits(&arguments.which, past));
     uses.sort_by(|left, right| {
-        let place = |past: &PastUse| (past.server.clone(), past.tool.clone());
-        place(left).cmp(&place(right)).then(right.at.cmp(&left.at))
+        let tool = |past: &PastUse| (past.server.clone(), past.tool.clone());
+        tool(left).cmp(&tool(right)).then(right.at.cmp(&left.at))
     });
-    if arguments.output.json {
-        let rows: Vec<_> = uses
-            .iter()
-            .map(|past| {
-                json!({
-                    "server": past.server, "tool": past.tool, "query": past.query,
-                    "count": past.count, "last": past.at_utc(),
-                })
-            })
-            .collect();
-        printer.json(&rows)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    if uses.is_empty() {
-        printer.note("nothing is remembered yet: it takes a search and a call of what it found");
-    } else {
-        printer.line(render(&uses));
-    }
-    // Who looks at it wants to know whether it is in use.
-    if load::load(globals).is_ok_and(|loaded| !loaded.configuration.tool_search.usage_memory) {
-        printer.note("`toolSearch.usageMemory` is false: nothing is added to it or ranked by it");
+    let data = uses.iter().map(|past| {
+        json!({
+            "server": past.server, "tool": past.tool, "query": past.query,
+            "count": past.count, "last": past.at_utc(),
+        })
+    });
+    let data: Vec<_> = data.collect();
+    let empty =
+        "search has not learned anything yet: it learns from a search and a call of what it found";
+    let as_json = arguments.output.json;
+    printer.list(as_json, &data, empty, || render(&uses))?;
+    // Otherwise a reader would believe that the queries are used.
+    if !as_json
+        && load::load(globals).is_ok_and(|loaded| !loaded.configuration.tool_search.usage_memory)
+    {
+        printer.note(
+            "`toolSearch.usageMemory` is false: search neither learns from queries nor uses them",
+        );
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -98,14 +95,14 @@ fn render(uses: &[PastUse]) -> String {
 
 fn erase(log: &UsageLog, which: &Which, all: bool) -> Result<Vec<PastUse>, Failure> {
     if !all && which.tool.is_none() && which.server.is_none() {
-        return Err(Failure::usage("it is not said what to erase")
+        return Err(Failure::usage("there is nothing selected to erase")
             .hint("name a tool or a server: --tool NAME, --server NAME; or --all"));
     }
     let keep = |past: &PastUse| !all && !fits(which, past);
-    log.erase(keep).map_err(|error| Failure::new(format!("it cannot be erased: {error}")))
+    log.erase(keep).map_err(|error| Failure::new(format!("the queries cannot be erased: {error}")))
 }
 
-/// Whether a use is among those that are asked for.
+/// Whether a use is selected.
 fn fits(which: &Which, past: &PastUse) -> bool {
     let is_tool =
         |name: &String| *name == past.tool || *name == format!("{}_{}", past.server, past.tool);

@@ -195,7 +195,7 @@ async fn tokens_are_made_listed_and_revoked() {
     $ toolgate token revoke laptop
     exit code 0
     --- stdout
-    Token laptop is revoked: it opens nothing any more.
+    Token laptop is revoked: clients with it are refused.
     --- stderr
 
     $ toolgate token list

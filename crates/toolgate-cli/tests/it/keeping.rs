@@ -187,7 +187,7 @@ async fn lists_in_pages_and_lists_that_never_end() {
         .collect();
     insta::assert_snapshot!(told.join("\n"), @"
     honest: ready, 4 tools
-    again: ready, 2 tools the list of tools repeats itself after page 2; what came until then is used; tool `create_note` is left out: another tool of this server has the same name; the first one is used; tool `find_notes` is left out: another tool of this server has the same name; the first one is used
+    again: ready, 2 tools the list of tools repeats itself after page 2; the tools up to there are used; tool `create_note` is left out: another tool of this server has the same name; the first one is used; tool `find_notes` is left out: another tool of this server has the same name; the first one is used
     endless: ready, many tools the list of tools does not end; the first 1003 are used
     weather: ready, 2 tools
     ");

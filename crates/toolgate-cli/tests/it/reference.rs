@@ -48,6 +48,8 @@ const COMMANDS: &[&[&str]] = &[
     &["doctor"],
     &["eval"],
     &["demo"],
+    &["completions"],
+    &["man"],
 ];
 
 fn repository() -> PathBuf {
@@ -164,4 +166,23 @@ fn commands_in(markdown: &str) -> Vec<String> {
         }
     }
     found
+}
+
+#[tokio::test]
+async fn completions_and_manual_pages_are_printed() {
+    let workplace = Workplace::empty();
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let outcome = workplace.run(&["completions", shell]).await;
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        assert!(outcome.stdout.contains("definitions"), "{shell}: {}", outcome.stdout);
+    }
+    let page = workplace.run(&["man"]).await.stdout;
+    assert!(page.contains(".TH toolgate 1") && page.contains("toolgate\\-serve"), "{page}");
+
+    let folder = tempfile::tempdir().unwrap();
+    let outcome = workplace.run(&["man", "--folder", folder.path().to_str().unwrap()]).await;
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    for page in ["toolgate.1", "toolgate-serve.1", "toolgate-token-create.1"] {
+        assert!(folder.path().join(page).is_file(), "{page}");
+    }
 }

@@ -1,7 +1,7 @@
 //! Traces and metrics of the program as a whole.
 
 use serde_json::{Value, json};
-use toolgate_testkit::{Collector, SeenSpan};
+use toolgate_testkit::{CollectedSpan, Collector};
 
 use crate::{
     fixtures::kit,
@@ -27,7 +27,7 @@ fn traced(mut params: Value) -> Value {
     params
 }
 
-fn named<'s>(spans: &'s [SeenSpan], name: &str) -> Vec<&'s SeenSpan> {
+fn named<'s>(spans: &'s [CollectedSpan], name: &str) -> Vec<&'s CollectedSpan> {
     let found: Vec<_> = spans.iter().filter(|span| span.name == name).collect();
     assert!(!found.is_empty(), "no {name} in {spans:#?}");
     found

@@ -98,7 +98,7 @@ async fn it_can_be_looked_at_and_erased() {
     exit code 0
     --- stdout
     --- stderr
-    nothing is remembered yet: it takes a search and a call of what it found
+    search has not learned anything yet: it learns from a search and a call of what it found
     ");
     use_jot(&workplace).await;
     use_jot_again_and_a_note(&workplace).await;
@@ -141,7 +141,7 @@ async fn it_can_be_looked_at_and_erased() {
     exit code 2
     --- stdout
     --- stderr
-    error: it is not said what to erase
+    error: there is nothing selected to erase
       hint: name a tool or a server: --tool NAME, --server NAME; or --all
 
     $ toolgate usage erase --all --server notes

@@ -300,3 +300,17 @@ fn a_misspelt_key_that_holds_something_back_is_an_error() {
         assert!(configuration.servers[0].transport.is_err(), "it is not served: {server}");
     }
 }
+
+#[test]
+fn a_namespace_with_a_misspelt_or_doubled_policy_is_left_out() {
+    for wrong in [r#""polcy": "deny""#, r#""policy": "deny", "policy": "allow""#] {
+        let namespace = format!(r#"{{ "servers": ["a"], {wrong} }}"#);
+        let file = format!(
+            r#"{{ "mcpServers": {{ "a": {{ "command": "x" }} }}, "namespaces": {{ "n": {namespace} }} }}"#
+        );
+        let configuration = read(&file);
+        let told = told(&configuration);
+        assert!(told.starts_with("error: "), "{wrong}: {told}");
+        assert!(configuration.namespaces.is_empty(), "{wrong}");
+    }
+}

@@ -40,9 +40,10 @@ fn sample(schema: &Value, every_property: bool) -> Value {
 
 /// Every server's name and one of its definitions.
 fn all() -> impl Iterator<Item = (&'static str, Value)> {
-    let of =
-        |name| definitions(name).unwrap().into_iter().map(move |definition| (name, definition));
-    servers().iter().flat_map(move |server| of(server.name))
+    let of = |name: &'static str| {
+        definitions(name).unwrap().into_iter().map(move |definition| (name, definition))
+    };
+    servers().iter().flat_map(move |server| of(&server.name))
 }
 
 #[test]
@@ -51,9 +52,9 @@ fn there_are_ten_servers_with_over_a_hundred_tools() {
     assert!(servers().iter().map(|server| server.tools).sum::<usize>() > 100);
     for server in servers() {
         assert!((8..=20).contains(&server.tools), "{} has {}", server.name, server.tools);
-        assert_eq!(definitions(server.name).unwrap().len(), server.tools);
+        assert_eq!(definitions(&server.name).unwrap().len(), server.tools);
         assert!(!server.description.is_empty());
-        assert_eq!(server.prefix, (server.name == "team").then_some(""));
+        assert_eq!(server.prefix.as_deref(), (server.name == "team").then_some(""));
     }
 }
 

@@ -1,7 +1,7 @@
 //! The loop from end to end, on buffers.
 
 use serde_json::{Value, json};
-use toolgate_demo::{DemoError, Era, NOW, serve, servers};
+use toolgate_demo::{DemoError, NOW, serve, servers};
 
 /// What a server answers to these lines.
 fn answers(server: &str, lines: &[String]) -> Vec<Value> {
@@ -86,11 +86,11 @@ fn a_session_from_handshake_to_end() {
 fn every_revision_with_a_handshake_is_spoken_and_others_are_countered() {
     for server in servers() {
         for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
-            let answer = answer(server.name, "initialize", &json!({ "protocolVersion": version }));
+            let answer = answer(&server.name, "initialize", &json!({ "protocolVersion": version }));
             assert_eq!(answer["result"]["protocolVersion"], version);
         }
         for version in [json!("2026-07-28"), json!("1999-01-01"), json!(5), Value::Null] {
-            let answer = answer(server.name, "initialize", &json!({ "protocolVersion": version }));
+            let answer = answer(&server.name, "initialize", &json!({ "protocolVersion": version }));
             assert_eq!(answer["result"]["protocolVersion"], "2025-11-25");
         }
     }
@@ -100,8 +100,8 @@ fn every_revision_with_a_handshake_is_spoken_and_others_are_countered() {
 fn some_servers_can_be_discovered() {
     let modern: Vec<&str> = servers()
         .iter()
-        .filter(|server| server.era == Era::HandshakeAndDiscover)
-        .map(|server| server.name)
+        .filter(|server| server.modern)
+        .map(|server| server.name.as_str())
         .collect();
     assert_eq!(modern, ["logging", "crm", "deploy", "metrics"]);
     for server in modern {

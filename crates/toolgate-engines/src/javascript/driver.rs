@@ -1,4 +1,4 @@
-//! The life of a script: from its first line until nothing is left to do.
+//! Runs a script from its first line until nothing is left to do.
 
 use rquickjs::{
     Context, Ctx, Error, Function, Persistent, Promise, Runtime, Value,
@@ -16,43 +16,43 @@ use super::{
 };
 use crate::engine::{EngineLimits, EngineOutcome, EngineScript, Function as Tool};
 
-/// What stacks call the script.
+/// The name of the script in stacks.
 pub(super) const FILE: &str = "script.js";
-/// What stacks call the function that is the script's top level. No script can say it.
+/// The name of the script's top-level function in stacks. No script can use it.
 pub(super) const MAIN: &str = "<main>";
-/// What makes a function body of a script. A method, because that has a name without binding one.
-/// It is a line of its own, which stacks are told without: in the first line of a source QuickJS
-/// is not sure of its columns.
+/// Turns a script into the body of an async function. It is a method, because that has a name
+/// without binding one. The prefix is a line of its own, which stacks leave out, because QuickJS
+/// reports wrong columns in the first line of a source.
 const PREFIX: &str = "({async\"<main>\"(){\n";
 const SUFFIX: &str = "\n}})[\"<main>\"]";
 
-/// QuickJS ends the process when it cannot even make its own objects.
+/// QuickJS ends the process when it cannot allocate its own objects.
 const LEAST_MEMORY: u64 = 1 << 20;
-/// What the engine and the prelude take themselves.
+/// Memory that the engine and the prelude use.
 const OWN_MEMORY: u64 = 1 << 20;
-/// Given to a run that ended, to say what ended it.
-const MEMORY_TO_TELL: usize = 8 << 20;
+/// Extra memory for describing the failure of a run that has ended.
+const MEMORY_FOR_FAILURE: usize = 8 << 20;
 const LEAST_STACK: u64 = 64 << 10;
 
-/// How a script ended, before anybody has put it into words.
+/// How a script ended, before it is converted to an outcome.
 pub(super) enum Ending {
     Value(Option<Box<RawValue>>),
-    /// It has a NUL character, which no C string can.
+    /// The source contains a NUL character, which QuickJS cannot read.
     Unreadable,
     /// It does not parse.
     Syntax(Persistent<Value<'static>>),
     Threw(Persistent<Value<'static>>),
-    /// It returned what has no JSON.
+    /// The script returned a value that has no JSON form.
     Unwritable(Persistent<Value<'static>>),
     Stalled,
     Memory,
-    /// It ended itself, with a code that says that it failed.
+    /// The script exited with a code that means failure.
     Exited(f64),
     Abandoned,
 }
 
 impl Ending {
-    /// What it comes to that a script ended itself with a code.
+    /// The ending for an exit code.
     fn of_exit(code: f64) -> Self {
         if code == 0.0 { Self::Value(None) } else { Self::Exited(code) }
     }
@@ -73,7 +73,7 @@ pub(super) fn run(
     runtime.set_max_stack_size(usize::try_from(stack).unwrap_or(usize::MAX));
     runtime.set_memory_limit(memory);
     let ending = Driver { runtime, context, host }.drive(script);
-    // However the interrupted script looks.
+    // The exit code counts, whatever state the interrupted script is in.
     let ending = match host.exit_code() {
         _ if host.is_closed() => Ending::Abandoned,
         Some(code) => Ending::of_exit(code),
@@ -83,7 +83,7 @@ pub(super) fn run(
         return EngineOutcome::Value(value);
     }
     let used = usize::try_from(runtime.memory_usage().malloc_size).unwrap_or(0);
-    runtime.set_memory_limit(memory.saturating_add(MEMORY_TO_TELL));
+    runtime.set_memory_limit(memory.saturating_add(MEMORY_FOR_FAILURE));
     context.with(|ctx| {
         let outcome = failure::outcome(&ctx, host, script, ending, used > memory / 2);
         host.clear();
@@ -97,7 +97,7 @@ struct Driver<'a> {
     host: &'a Host,
 }
 
-/// What to do after a turn of the script's.
+/// What to do after running the scheduled jobs.
 enum Next {
     /// Something can still happen.
     Wait,
@@ -124,7 +124,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Runs the script until it first waits, and gives the promise of its end.
+    /// Runs the script until it first waits, and returns the promise of its end.
     fn start(
         &self,
         ctx: &Ctx<'_>,
@@ -136,7 +136,7 @@ impl Driver<'_> {
         options.filename = Some(FILE.to_owned());
         let main: Function<'_> =
             ctx.eval_with_options(source, options).map_err(|error| match error {
-                // Nothing of the script has run: whatever it is, it is about its text.
+                // Nothing of the script has run, so the error is about its source.
                 Error::Exception => Ending::Syntax(Persistent::save(ctx, ctx.catch())),
                 Error::InvalidString(_) => Ending::Unreadable,
                 other => ending_of(ctx, &other),
@@ -155,7 +155,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Runs what promises have scheduled.
+    /// Runs the jobs that promises have scheduled.
     fn run_jobs(&self) -> Result<(), Ending> {
         loop {
             if self.host.is_closed() {
@@ -167,8 +167,8 @@ impl Driver<'_> {
             match self.runtime.execute_pending_job() {
                 Ok(true) => self.context.with(|ctx| check_lost(&ctx))?,
                 Ok(false) => return Ok(()),
-                // What scripts throw becomes a rejection. A job itself fails when it was
-                // interrupted, or when there was no memory to make that rejection.
+                // What scripts throw becomes a rejection. A job itself fails only if it was
+                // interrupted, or if there was no memory for that rejection.
                 Err(failed) => {
                     failed.0.with(|ctx| drop(ctx.catch()));
                     return Err(if self.host.is_closed() {
@@ -181,15 +181,15 @@ impl Driver<'_> {
         }
     }
 
-    /// Whether that was all. Like Node, a script ends when its calls and timers have, not before:
-    /// what it started without waiting for it is meant to happen.
+    /// Whether the script has ended. As in Node, it ends only when its calls and timers have ended:
+    /// what it started without waiting is meant to happen.
     fn look(&self, ctx: &Ctx<'_>, main: &Persistent<Promise<'static>>) -> Next {
         let main = match main.clone().restore(ctx) {
             Ok(main) => main,
             Err(error) => return Next::End(ending_of(ctx, &error)),
         };
         let state = main.state();
-        // Not borrowed any longer than this: writing the value may run the script's code again.
+        // Borrowed no longer than this, because writing the value may run code of the script.
         let timers_done = match (state, self.host.timers.borrow()) {
             (PromiseState::Pending, timers) => timers.is_empty(),
             (_, timers) => timers.lets_end(),
@@ -209,7 +209,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Waits until something happens, and lets it happen.
+    /// Waits for the next event and handles it.
     fn wait(&self) -> Result<(), Ending> {
         let deadline = self.host.timers.borrow().next_deadline();
         let completion = host::with_world(|world| world.wait(deadline)).map_err(|_| {
@@ -224,7 +224,7 @@ impl Driver<'_> {
                 settled.map_err(|error| ending_of(&ctx, &error))?;
             }
             check_lost(&ctx)?;
-            // One: what it schedules comes before the next.
+            // Only one, because jobs that it schedules run before the next one.
             let due = self.host.timers.borrow_mut().take_due();
             let Some(callback) = due else { return Ok(()) };
             let called =
@@ -248,7 +248,7 @@ fn finish<'js>(ctx: &Ctx<'js>, main: &Promise<'js>) -> Ending {
     }
 }
 
-/// The binding fails without an exception where it could not allocate.
+/// QuickJS fails without an exception if it could not allocate.
 fn ending_of(ctx: &Ctx<'_>, error: &Error) -> Ending {
     match error {
         Error::Exception => Ending::Threw(Persistent::save(ctx, ctx.catch())),
@@ -256,8 +256,9 @@ fn ending_of(ctx: &Ctx<'_>, error: &Error) -> Ending {
     }
 }
 
-/// Where QuickJS has no memory to go on after a promise was settled, it goes on without, and leaves
-/// the exception behind: what waits for that promise would wait for ever.
+/// If QuickJS has no memory to continue after a promise was settled, it skips the continuation and
+/// leaves the exception behind. Without this check, code that waits for that promise would wait for
+/// ever.
 fn check_lost(ctx: &Ctx<'_>) -> Result<(), Ending> {
     if ctx.has_exception() {
         drop(ctx.catch());
@@ -266,7 +267,7 @@ fn check_lost(ctx: &Ctx<'_>) -> Result<(), Ending> {
     Ok(())
 }
 
-/// Answers every `import()`.
+/// Refuses every `import()`.
 struct NoModules;
 
 const NO_MODULES: &str = "there are no modules here: every tool is a global function, and what \

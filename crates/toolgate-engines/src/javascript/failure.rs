@@ -1,4 +1,4 @@
-//! An ending, in words.
+//! Converts the ending of a script to an outcome.
 
 use rquickjs::{Ctx, Persistent, Value};
 
@@ -12,12 +12,12 @@ use crate::engine::{
     EngineOutcome, EngineScript, FailureKind, ScriptFailure, ScriptPosition, StackFrame,
 };
 
-/// Deeper stacks are cut.
+/// The largest number of stack frames.
 const MOST_FRAMES: usize = 32;
-/// Longer names of functions are cut.
+/// The longest name of a function.
 const LONGEST_NAME: usize = 200;
 
-/// The outcome of an ending. `exhausted`: most of the memory that the script may have is taken.
+/// The outcome for an ending. `exhausted` says that the script has used most of its memory.
 pub(super) fn outcome(
     ctx: &Ctx<'_>,
     host: &Host,
@@ -25,23 +25,23 @@ pub(super) fn outcome(
     ending: Ending,
     exhausted: bool,
 ) -> EngineOutcome {
-    let told = |thrown| tell(ctx, host, script.source, thrown, exhausted);
+    let described = |thrown| thrown_failure(ctx, host, script.source, thrown, exhausted);
     EngineOutcome::Failed(match ending {
         Ending::Value(value) => return EngineOutcome::Value(value),
         Ending::Unreadable => {
             plain(FailureKind::Syntax, "SyntaxError: the script contains a NUL character")
         }
         Ending::Syntax(thrown) => {
-            let mut failure = told(thrown);
+            let mut failure = described(thrown);
             if failure.kind == FailureKind::Exception {
                 failure.kind = FailureKind::Syntax;
                 explain_syntax(script, &mut failure);
             }
             failure
         }
-        Ending::Threw(thrown) => told(thrown),
+        Ending::Threw(thrown) => described(thrown),
         Ending::Unwritable(thrown) => {
-            let mut failure = told(thrown);
+            let mut failure = described(thrown);
             if failure.kind == FailureKind::Exception {
                 failure.message =
                     format!("the returned value cannot be written as JSON: {}", failure.message);
@@ -76,8 +76,8 @@ fn memory() -> ScriptFailure {
     plain(FailureKind::Memory, "InternalError: out of memory")
 }
 
-/// What is to be said of something thrown.
-fn tell(
+/// The failure for a thrown value.
+fn thrown_failure(
     ctx: &Ctx<'_>,
     host: &Host,
     source: &str,
@@ -85,11 +85,12 @@ fn tell(
     exhausted: bool,
 ) -> ScriptFailure {
     let Ok(thrown) = thrown.restore(ctx) else { return memory() };
-    // QuickJS throws null when there is no memory for an error. By now it may be free again.
+    // QuickJS throws null when there is no memory for an error. That memory may be free again by
+    // now.
     if thrown.is_null() && (exhausted || !throws_null(source)) {
         return memory();
     }
-    // Not left to the prelude, which may be none the better for it either.
+    // Handled here, because the prelude may not work in this state either.
     if let Some(error) = thrown.as_exception()
         && error.message().as_deref() == Some("out of memory")
     {
@@ -97,7 +98,7 @@ fn tell(
         return ScriptFailure { stack, ..memory() };
     }
     describe(ctx, host, source, thrown).unwrap_or_else(|_| {
-        // Clears what was thrown meanwhile.
+        // Clears an exception that was thrown meanwhile.
         drop(ctx.catch());
         if exhausted {
             memory()
@@ -113,9 +114,9 @@ fn describe<'js>(
     source: &str,
     thrown: Value<'js>,
 ) -> rquickjs::Result<ScriptFailure> {
-    let told: Vec<String> = prelude::describe(ctx, host)?.call((thrown,))?;
-    let mut told = told.into_iter();
-    let mut next = || told.next().unwrap_or_default();
+    let described: Vec<String> = prelude::describe(ctx, host)?.call((thrown,))?;
+    let mut described = described.into_iter();
+    let mut next = || described.next().unwrap_or_default();
     let (sort, message, stack) = (next(), next(), next());
     let kind = match sort.as_str() {
         "stack" => FailureKind::Stack,
@@ -129,7 +130,7 @@ fn describe<'js>(
     Ok(failure)
 }
 
-/// Whether a script looks as if it threw `null` itself, which hardly any does.
+/// Whether a script seems to throw `null` itself, which is very rare.
 fn throws_null(source: &str) -> bool {
     let mut words = source.split_whitespace().peekable();
     while let Some(word) = words.next() {
@@ -142,7 +143,7 @@ fn throws_null(source: &str) -> bool {
     false
 }
 
-/// Adds what to write instead, where a message tells.
+/// Adds a hint if the message is known.
 fn advise(failure: &mut ScriptFailure) {
     let message = failure.message.as_str();
     if let Some(name) = message
@@ -163,12 +164,12 @@ fn advise(failure: &mut ScriptFailure) {
     }
 }
 
-/// The place of a syntax error is no call, and some places need more words.
+/// Improves a syntax error: its position is not a call, and some messages need an explanation.
 fn explain_syntax(script: &EngineScript<'_>, failure: &mut ScriptFailure) {
     let Some(frame) = failure.stack.first_mut() else { return };
     frame.function = String::new();
     if frame.position.column == 0 {
-        // It was found in what the script is wrapped in.
+        // The error is in the code that wraps the script.
         "SyntaxError: the brackets do not match: one is not closed, or one closes too much"
             .clone_into(&mut failure.message);
         return;
@@ -184,7 +185,8 @@ fn explain_syntax(script: &EngineScript<'_>, failure: &mut ScriptFailure) {
     failure.hint = Some(hint.to_owned());
 }
 
-/// Line numbers are the engine's, which knows one more kind of line break than `str::lines`.
+/// A line of the source by the engine's line number. The engine knows one more kind of line break
+/// than `str::lines`.
 fn line_of(source: &str, line: u32) -> Option<&str> {
     lines(source).nth(usize::try_from(line).ok()?.checked_sub(1)?)
 }
@@ -193,19 +195,20 @@ fn lines(source: &str) -> impl Iterator<Item = &str> {
     source.split('\n')
 }
 
-/// The frames in a stack's text that are the script's. Its lines are checked against the script,
-/// since the text is of the script's making, and the wrapping adds a line.
+/// The frames of a stack that belong to the script. The positions are checked, because the script
+/// can forge the text, and the line of the prefix is subtracted.
 fn frames(stack: &str, source: &str) -> Vec<StackFrame> {
     stack.lines().filter_map(|line| frame(line, source)).take(MOST_FRAMES).collect()
 }
 
 fn frame(line: &str, source: &str) -> Option<StackFrame> {
-    let place = line.trim_start().strip_prefix("at ")?;
-    let (function, place) = match place.strip_suffix(')').and_then(|rest| rest.rsplit_once(" (")) {
-        Some((function, place)) => (function, place),
-        None => ("", place),
-    };
-    let (line, column) = place.strip_prefix(FILE)?.strip_prefix(':')?.split_once(':')?;
+    let location = line.trim_start().strip_prefix("at ")?;
+    let (function, location) =
+        match location.strip_suffix(')').and_then(|rest| rest.rsplit_once(" (")) {
+            Some((function, location)) => (function, location),
+            None => ("", location),
+        };
+    let (line, column) = location.strip_prefix(FILE)?.strip_prefix(':')?.split_once(':')?;
     let line: u32 = line.parse().ok()?;
     let column: u32 = column.parse().ok()?;
     let position = match line_of(source, line) {
@@ -215,7 +218,7 @@ fn frame(line: &str, source: &str) -> Option<StackFrame> {
     Some(StackFrame { function: function.chars().take(LONGEST_NAME).collect(), position })
 }
 
-/// The engine counts bytes.
+/// Converts a column from bytes, which the engine counts, to characters.
 fn characters(line: &str, column: u32) -> u32 {
     let bytes = usize::try_from(column).unwrap_or(usize::MAX).saturating_sub(1);
     let before = line.char_indices().take_while(|(at, _)| *at < bytes).count();

@@ -1,6 +1,6 @@
-//! The names that a script finds.
+//! The global names of a script.
 
-/// Every name that a script can use without declaring it. Tools come on top, by their names.
+/// Every name that a script can use without declaring it. The tools are added to these.
 pub const GLOBALS: &[&str] = &[
     "AbortController",
     "AbortSignal",
@@ -96,25 +96,25 @@ pub const GLOBALS: &[&str] = &[
     "unescape",
 ];
 
-/// A name that scripts for other hosts use and that is not here.
+/// A global of other JavaScript hosts that does not exist here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Absent {
     /// The name.
     pub name: &'static str,
     /// What to write instead.
     pub advice: &'static str,
-    /// What a script finds under the name.
+    /// What the name refers to instead.
     pub form: Form,
 }
 
-/// What stands in for a thing that is not here.
+/// The replacement for a global that does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// A function that throws.
     Function,
-    /// An object whose every property throws.
+    /// An object with properties that all throw.
     Object,
-    /// Nothing, so that scripts can find out where they are.
+    /// Nothing, so that scripts can detect their environment.
     Undefined,
 }
 
@@ -135,7 +135,7 @@ const fn absent(name: &'static str, form: Form, advice: &'static str) -> Absent 
     Absent { name, advice, form }
 }
 
-/// The names that a script may expect in vain, with what to write instead.
+/// The globals of other hosts that do not exist here, with advice.
 pub const ABSENT: &[Absent] = &[
     absent("fetch", Form::Undefined, NETWORK),
     absent("XMLHttpRequest", Form::Function, NETWORK),
@@ -162,7 +162,7 @@ pub const ABSENT: &[Absent] = &[
     absent("Worker", Form::Function, ONE_THREAD),
 ];
 
-/// What to write instead of a name that is not there.
+/// The advice for a global that does not exist.
 pub(super) fn advice_for(name: &str) -> Option<&'static str> {
     ABSENT.iter().find(|absent| absent.name == name).map(|absent| absent.advice)
 }

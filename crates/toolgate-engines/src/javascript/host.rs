@@ -1,4 +1,4 @@
-//! What a script's functions reach: calls, timers, the console, and what became of its promises.
+//! The host functions of a script: calls, timers, console, and unhandled rejections.
 
 use std::{
     cell::{Cell, RefCell},
@@ -16,49 +16,49 @@ use crate::world::{CallId, Completion, EngineCall, HostClosed, Stream, World};
 
 scoped_thread_local!(static mut WORLD: dyn World);
 
-/// Lends the world to the script's functions for as long as `run` takes. They are made before
-/// there is a world, and called by C: there is no argument that it could travel in.
+/// Lends the world to the script's functions while `run` runs. They are created before the world
+/// exists and are called by C code, so it cannot be passed as an argument.
 pub(super) fn lend<R>(world: &mut dyn World, run: impl FnOnce() -> R) -> R {
     WORLD.set(world, run)
 }
 
-/// The world that was lent. Engines are run within [`lend`] alone.
+/// Uses the world that was lent. Engines run only within [`lend`].
 pub(super) fn with_world<R>(reach: impl FnOnce(&mut dyn World) -> R) -> R {
     WORLD.with(reach)
 }
 
-/// The state of a run that its functions change. It is emptied before the runtime goes.
+/// The state of a run. It is cleared before the runtime is dropped.
 #[derive(Default)]
 pub(super) struct Host {
-    calls: RefCell<HashMap<CallId, PendingCall>>,
+    calls: RefCell<HashMap<CallId, PendingPromise>>,
     next_call: Cell<CallId>,
     pub(super) timers: RefCell<Timers<Persistent<Function<'static>>>>,
     rejections: RefCell<Rejections>,
     internals: RefCell<HashMap<String, Persistent<Function<'static>>>>,
     prelude: RefCell<Option<(Persistent<Object<'static>>, Persistent<Object<'static>>)>>,
     closed: Cell<bool>,
-    /// The code that the script ended itself with.
+    /// The exit code of the script.
     exit_code: Cell<Option<f64>>,
-    /// Where the random numbers are, once there was one.
+    /// The state of the random number generator, once it was used.
     dice: Cell<Option<u64>>,
 }
 
-/// What a time is counted from.
+/// The start of a time measurement.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum TimeBase {
     Epoch,
     Beginning,
 }
 
-/// A call whose promise waits.
-struct PendingCall {
+/// A call with a pending promise.
+struct PendingPromise {
     resolve: Persistent<Function<'static>>,
     reject: Persistent<Function<'static>>,
-    /// Made where the call was, for its stack.
+    /// Created at the call, for its stack.
     error: Persistent<Value<'static>>,
 }
 
-/// Promises that were rejected and that nobody listens to (yet), by identity.
+/// Rejected promises without a handler, by identity.
 #[derive(Default)]
 struct Rejections {
     unhandled: HashMap<Persistent<Value<'static>>, (u64, Persistent<Value<'static>>)>,
@@ -66,21 +66,21 @@ struct Rejections {
 }
 
 impl Host {
-    /// Listens to what the runtime tells of its own accord.
+    /// Installs the callbacks of the runtime.
     pub(super) fn attach(self: &Rc<Self>, runtime: &Runtime) {
         let host = Rc::clone(self);
         runtime.set_host_promise_rejection_tracker(Some(Box::new(
             move |ctx, promise, reason, handled| host.track(&ctx, promise, reason, handled),
         )));
-        // Time is measured from outside; but nobody waits for a script whose host is gone, or
-        // that has ended itself.
+        // Time is limited from outside. This only interrupts a script that has lost its host or has
+        // exited.
         let host = Rc::clone(self);
         runtime.set_interrupt_handler(Some(Box::new(move || {
             host.closed.get() || host.exit_code.get().is_some()
         })));
     }
 
-    /// Lets go of everything that belongs to the runtime.
+    /// Drops everything that belongs to the runtime.
     pub(super) fn clear(&self) {
         self.calls.borrow_mut().clear();
         self.timers.borrow_mut().clear();
@@ -89,7 +89,7 @@ impl Host {
         self.prelude.borrow_mut().take();
     }
 
-    /// Whether the world said that nobody is there any more.
+    /// Whether the host is gone.
     pub(super) fn is_closed(&self) -> bool {
         self.closed.get()
     }
@@ -98,12 +98,12 @@ impl Host {
         self.closed.set(true);
     }
 
-    /// The code that the script ended itself with, if it did.
+    /// The exit code of the script, if it has exited.
     pub(super) fn exit_code(&self) -> Option<f64> {
         self.exit_code.get()
     }
 
-    /// Ends the script: nothing of it runs any more.
+    /// Ends the script: none of its code runs any more.
     pub(super) fn exit(&self, code: f64) {
         self.exit_code.set(Some(code));
     }
@@ -112,12 +112,12 @@ impl Host {
         !self.calls.borrow().is_empty()
     }
 
-    /// Keeps a function of the prelude for the host's own use.
+    /// Stores a function of the prelude for the host.
     pub(super) fn keep_internal<'js>(&self, ctx: &Ctx<'js>, name: String, function: Function<'js>) {
         self.internals.borrow_mut().insert(name, Persistent::save(ctx, function));
     }
 
-    /// Keeps what the prelude's files are called with.
+    /// Stores the arguments for the files of the prelude.
     pub(super) fn keep_prelude<'js>(
         &self,
         ctx: &Ctx<'js>,
@@ -128,19 +128,19 @@ impl Host {
         self.prelude.replace(Some(kept));
     }
 
-    /// What the prelude's files are called with.
+    /// The arguments for the files of the prelude.
     pub(super) fn prelude<'js>(&self, ctx: &Ctx<'js>) -> Result<(Object<'js>, Object<'js>)> {
         let (functions, shared) = self.prelude.borrow().clone().ok_or(Error::Unknown)?;
         Ok((functions.restore(ctx)?, shared.restore(ctx)?))
     }
 
-    /// A function that the prelude gave.
+    /// A stored function of the prelude.
     pub(super) fn internal<'js>(&self, ctx: &Ctx<'js>, name: &str) -> Result<Function<'js>> {
         let kept = self.internals.borrow().get(name).cloned();
         kept.ok_or(Error::Unknown)?.restore(ctx)
     }
 
-    /// Hands a call in and gives the promise of its result.
+    /// Submits a call and returns the promise of its result.
     pub(super) fn call<'js>(
         &self,
         ctx: &Ctx<'js>,
@@ -155,7 +155,7 @@ impl Host {
         let (promise, resolve, reject) = ctx.promise()?;
         let id = self.next_call.get();
         self.next_call.set(id + 1);
-        let pending = PendingCall {
+        let pending = PendingPromise {
             resolve: Persistent::save(ctx, resolve),
             reject: Persistent::save(ctx, reject),
             error: Persistent::save(ctx, error),
@@ -169,7 +169,7 @@ impl Host {
         Ok(promise)
     }
 
-    /// The time of the script's clock, in milliseconds since 1970, or since the run began.
+    /// The script's time in milliseconds, since 1970 or since the run began.
     pub(super) fn time(since: TimeBase) -> f64 {
         let time = with_world(|world| match since {
             TimeBase::Epoch => world.beginning().unix + world.now(),
@@ -178,7 +178,7 @@ impl Host {
         time.as_secs_f64() * 1000.0
     }
 
-    /// A random number from 0 to 1, the same ones for the same seed.
+    /// A random number from 0 to 1, deterministic for a seed.
     pub(super) fn random(&self) -> f64 {
         let state = self.dice.get().unwrap_or_else(|| with_world(|world| world.beginning().seed));
         let state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -195,13 +195,13 @@ impl Host {
         let Some(pending) = self.calls.borrow_mut().remove(&completion.id) else {
             return Ok(());
         };
-        let PendingCall { resolve, reject, error } = pending;
+        let PendingPromise { resolve, reject, error } = pending;
         match completion.outcome {
             Ok(json) => {
                 let parse_exact = self.internal(ctx, "parseExact")?;
                 match json::read(ctx, &parse_exact, json.get()) {
                     Ok(value) => resolve.restore(ctx)?.call((value,)),
-                    // Too deep or too large for the script's limits: its call's failure.
+                    // Too deep or too large for the limits of the script, so the call fails.
                     Err(Error::Exception) => reject.restore(ctx)?.call((ctx.catch(),)),
                     Err(other) => Err(other),
                 }
@@ -215,7 +215,7 @@ impl Host {
         }
     }
 
-    /// The reason of the earliest rejection that nobody handled.
+    /// The reason of the earliest unhandled rejection.
     pub(super) fn first_unhandled<'js>(&self, ctx: &Ctx<'js>) -> Option<Value<'js>> {
         let rejections = self.rejections.borrow();
         let (_, reason) = rejections.unhandled.values().min_by_key(|(order, _)| *order)?;
@@ -238,7 +238,7 @@ impl Host {
         let promise = Persistent::save(ctx, promise);
         let mut rejections = self.rejections.borrow_mut();
         if handled {
-            // Letting go of a reason can run no code of the script's, but may free the promise.
+            // Dropping a reason runs no code of the script, but may free the promise.
             let gone = rejections.unhandled.remove_entry(&promise);
             drop(rejections);
             drop(gone);

@@ -1,10 +1,10 @@
-//! Values in and out, as JSON text.
+//! Converts values from and to JSON.
 
 use rquickjs::{Ctx, Error, Exception, Function, Result, Value};
 use serde_json::value::RawValue;
 
-/// A value of the script's, from JSON. Integers that a number cannot hold become `BigInt`, which
-/// takes `parse_exact`, and time: most texts have none.
+/// Converts JSON to a value. Integers that a number cannot represent become `BigInt` with
+/// `parse_exact`, which is slower and rarely needed.
 pub(super) fn read<'js>(
     ctx: &Ctx<'js>,
     parse_exact: &Function<'js>,
@@ -13,7 +13,7 @@ pub(super) fn read<'js>(
     if has_long_integer(text.as_bytes()) { parse_exact.call((text,)) } else { ctx.json_parse(text) }
 }
 
-/// JSON of a script's value; `None` where it has no JSON, such as `undefined`.
+/// Converts a value to JSON; `None` for values without a JSON form, such as `undefined`.
 pub(super) fn write<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Result<Option<Box<RawValue>>> {
     let Some(text) = ctx.json_stringify(value)? else { return Ok(None) };
     let text = replace_lone_surrogates(text.to_string()?);
@@ -23,13 +23,13 @@ pub(super) fn write<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Result<Option<Box
     }
 }
 
-/// QuickJS writes numbers and strings as JSON has them, so this is for what nobody thought of.
+/// The error for an invalid JSON text, which QuickJS should never write.
 fn not_json(ctx: &Ctx<'_>, error: &serde_json::Error) -> Error {
     Exception::throw_type(ctx, &format!("the value has no JSON: {error}"))
 }
 
-/// Whether there is an integer of 16 digits or more, which may be beyond 2^53. That it says so of
-/// some that are not costs time alone.
+/// Whether the text contains an integer of 16 digits or more, which may exceed 2^53. A false
+/// positive costs only time.
 fn has_long_integer(text: &[u8]) -> bool {
     const LONG: usize = 16;
     let mut rest = text;
@@ -54,7 +54,7 @@ fn has_long_integer(text: &[u8]) -> bool {
     false
 }
 
-/// What comes after a string whose opening quote was read.
+/// The text after a string, given the text after its opening quote.
 fn after_string(text: &[u8]) -> &[u8] {
     let mut rest = text;
     loop {
@@ -66,8 +66,8 @@ fn after_string(text: &[u8]) -> &[u8] {
     }
 }
 
-/// JavaScript's strings may hold half a character, which no Unicode text can. `JSON.stringify`
-/// escapes these and nothing else of that range.
+/// Replaces lone surrogates, which JavaScript strings may contain and Unicode text cannot.
+/// `JSON.stringify` escapes them and no other character of that range.
 fn replace_lone_surrogates(text: String) -> String {
     if !text.contains("\\ud") {
         return text;

@@ -1,13 +1,12 @@
-//! JavaScript, run by QuickJS.
+//! The JavaScript engine, based on QuickJS.
 //!
 //! A script is the body of an async function: `await` and `return` work at its top level. Tools are
-//! global functions that take one object and return a promise, and `tools.any_name` reaches those
-//! that the script was not told of.
+//! global functions that take one object and return a promise. `tools.any_name` calls a tool that
+//! is not among the script's functions.
 //!
-//! Everything that decides about calls, timers and the end of a run is Rust ([`host`], [`driver`]);
-//! the files in `prelude/` give scripts what they expect of a JavaScript host and keep their own
-//! copies of what they use of the language, so that a script that rewrites its own prototypes harms
-//! itself alone.
+//! Rust code controls calls, timers and the end of a run ([`host`], [`driver`]). The files in
+//! `prelude/` provide what scripts expect of a JavaScript host. They keep their own copies of the
+//! built-ins that they use, so that a script that changes prototypes harms only itself.
 
 mod driver;
 mod failure;
@@ -37,19 +36,19 @@ pub struct JavaScript {
     runtime: Runtime,
 }
 
-/// The engine could not be made. Nothing of it is left.
+/// The engine did not start.
 #[derive(Debug, thiserror::Error)]
 #[error("the JavaScript engine did not start: {0}")]
-pub struct StartError(String);
+pub struct EngineStartError(String);
 
 impl JavaScript {
     /// Makes an engine that waits for its script.
-    pub fn new() -> Result<Self, StartError> {
-        let failed = |error: rquickjs::Error| StartError(error.to_string());
+    pub fn new() -> Result<Self, EngineStartError> {
+        let failed = |error: rquickjs::Error| EngineStartError(error.to_string());
         let runtime = Runtime::new().map_err(failed)?;
         let context = Context::full(&runtime).map_err(failed)?;
         let host = Rc::new(Host::default());
-        // From here on the engine's `Drop` takes apart what was begun.
+        // From here on `Drop` cleans up.
         let engine = Self { host, context, runtime };
         engine.host.attach(&engine.runtime);
         engine
@@ -60,16 +59,15 @@ impl JavaScript {
                     other => other.to_string(),
                 })
             })
-            .map_err(StartError)?;
+            .map_err(EngineStartError)?;
         Ok(engine)
     }
 }
 
 impl JavaScript {
-    /// Compiles what most scripts use sooner or later. For an engine that waits: one whose script
-    /// is there already is better off without.
+    /// Compiles the parts of the prelude that most scripts use. Call it only while no script waits.
     pub fn warm(&self) {
-        // What cannot be compiled now is compiled when it is used, and fails there.
+        // A part that fails to compile now fails again when it is used.
         let _ = self.context.with(|ctx| prelude::warm(&ctx, &self.host));
     }
 }
@@ -87,7 +85,7 @@ impl Engine for JavaScript {
 
 impl Drop for JavaScript {
     fn drop(&mut self) {
-        // The runtime ends the process if values outlive it, and the host has some.
+        // The runtime ends the process if values outlive it, and the host owns some.
         self.context.with(|_| self.host.clear());
     }
 }

@@ -1,4 +1,4 @@
-//! What a script finds when it starts.
+//! The environment of a script.
 
 use std::rc::Rc;
 
@@ -15,11 +15,11 @@ use super::{
 };
 use crate::world::Stream;
 
-/// Longer messages and stacks are cut.
+/// The longest message or stack.
 pub(super) const MESSAGE_LIMIT: usize = 8_000;
 
-/// A file of the prelude: an expression whose value is a function of the host's functions and of
-/// what the files share.
+/// A file of the prelude: an expression that evaluates to a function of the host functions and of
+/// the shared definitions.
 struct Chunk {
     name: &'static str,
     source: &'static str,
@@ -31,7 +31,7 @@ macro_rules! chunk {
     };
 }
 
-/// Run when the engine is made, in this order.
+/// The files that run when the engine is made, in this order.
 const EAGER: &[Chunk] = &[
     chunk!("time"),
     chunk!("shared"),
@@ -45,7 +45,7 @@ const EAGER: &[Chunk] = &[
     chunk!("lazy"),
 ];
 
-/// Compiled when a script first uses what they define.
+/// The files that are compiled when a script first uses a definition of theirs.
 const LAZY: &[Chunk] = &[
     chunk!("inspect"),
     chunk!("describe"),
@@ -76,7 +76,7 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> Result<()> {
         let is_function = match absent.form {
             Form::Function => true,
             Form::Object => false,
-            // A name that is not there at all: the hint comes with the failure.
+            // The name does not exist at all; the failure contains the advice.
             Form::Undefined => continue,
         };
         withhold.call::<_, ()>((absent.name, absent.advice, is_function))?;
@@ -84,14 +84,14 @@ pub(super) fn install<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> Result<()> {
     Ok(())
 }
 
-/// Compiles what most scripts use sooner or later, for an engine that has time.
+/// Compiles the parts that most scripts use.
 pub(super) fn warm(ctx: &Ctx<'_>, host: &Host) -> Result<()> {
     describe(ctx, host)?;
     let (_, shared) = host.prelude(ctx)?;
     shared.get::<_, Function<'_>>("inspector")?.call::<_, Value<'_>>(()).map(drop)
 }
 
-/// The function that puts something thrown into words, which hardly any script needs.
+/// The function that describes a thrown value. Few scripts need it.
 pub(super) fn describe<'js>(ctx: &Ctx<'js>, host: &Host) -> Result<Function<'js>> {
     if let Ok(describe) = host.internal(ctx, "describe") {
         return Ok(describe);
@@ -116,7 +116,7 @@ fn evaluate<'js>(ctx: &Ctx<'js>, chunk: &Chunk) -> Result<Function<'js>> {
     ctx.eval_with_options(chunk.source, options(&format!("toolgate:{}", chunk.name)))
 }
 
-/// The host's functions, which only the prelude can reach.
+/// The host functions, which only the prelude can reach.
 fn functions<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> Result<Object<'js>> {
     let object = Object::new(ctx.clone())?;
     object.set("file", FILE)?;
@@ -175,7 +175,7 @@ fn functions<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> Result<Object<'js>> {
 
     let stopper = Rc::clone(host);
     let stop_timer = move |id: f64| {
-        // Anything but the number of a timer stops none.
+        // Values that are no timer id stop no timer.
         if id.fract() == 0.0 && (1.0..=f64::from(u32::MAX)).contains(&id) {
             #[expect(
                 clippy::cast_possible_truncation,

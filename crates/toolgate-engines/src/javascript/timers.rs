@@ -1,11 +1,11 @@
-//! Timers in the order in which they are due.
+//! Timers, ordered by deadline.
 
 use std::{
     collections::{BTreeMap, HashMap},
     time::Duration,
 };
 
-/// A timer, as the script knows it. From 1, since scripts test an id for truth.
+/// The id of a timer in the script. It starts from 1, because scripts test ids for truth.
 pub(super) type TimerId = u32;
 
 /// The kinds of timers.
@@ -13,20 +13,20 @@ pub(super) type TimerId = u32;
 pub(super) enum TimerKind {
     Once,
     Interval,
-    /// Goes off once, if the script is still there: nothing waits for it.
+    /// Goes off once, if the script still runs. The script does not wait for it.
     Background,
 }
 
 /// The timers of a script.
 ///
-/// Time is what was [reached](Self::reach), and stands still otherwise.
+/// The time is the last one passed to [`Self::reach`].
 #[derive(Debug)]
 pub(super) struct Timers<T> {
     due: BTreeMap<(Duration, u64), Timer<T>>,
     keys: HashMap<TimerId, (Duration, u64)>,
     next_id: TimerId,
     next_sequence: u64,
-    /// How many of them are not in the background.
+    /// The number of timers that are not in the background.
     holding: usize,
     reached: Duration,
 }
@@ -41,13 +41,13 @@ struct Timer<T> {
 
 /// The longest delay, 24 days, as in browsers.
 const LONGEST: Duration = Duration::from_millis(i32::MAX as u64);
-/// An interval of nothing would never let anything else happen.
+/// The shortest interval. An interval of zero would block everything else.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
 
 impl<T: Clone> Timers<T> {
-    /// Starts a timer. `delay` is what the script gave, in milliseconds: any number at all.
+    /// Starts a timer. `delay` is the script's argument in milliseconds, which may be any number.
     pub(super) fn start(&mut self, callback: T, delay: f64, kind: TimerKind) -> TimerId {
-        // Also false for what is not a number.
+        // Also false for NaN.
         let delay = if delay > 0.0 {
             Duration::try_from_secs_f64(delay / 1000.0).unwrap_or(LONGEST).min(LONGEST)
         } else {
@@ -60,7 +60,7 @@ impl<T: Clone> Timers<T> {
         id
     }
 
-    /// Stops a timer, if it still is to go off.
+    /// Stops a timer, if it has not gone off.
     pub(super) fn stop(&mut self, id: TimerId) {
         if let Some(key) = self.keys.remove(&id)
             && let Some(timer) = self.due.remove(&key)
@@ -74,12 +74,12 @@ impl<T: Clone> Timers<T> {
         self.due.first_key_value().map(|((deadline, _), _)| *deadline)
     }
 
-    /// Notes that the time is at least this.
+    /// Sets the time to at least `time`.
     pub(super) fn reach(&mut self, time: Duration) {
         self.reached = self.reached.max(time);
     }
 
-    /// Takes the first timer that is due. One that repeats is started again.
+    /// Takes the first timer that is due. An interval is started again.
     pub(super) fn take_due(&mut self) -> Option<T> {
         let now = self.reached;
         let entry = self.due.first_entry()?;
@@ -100,7 +100,7 @@ impl<T: Clone> Timers<T> {
         self.due.is_empty()
     }
 
-    /// Whether there is nothing that a script should not end before.
+    /// Whether no timer keeps the script from ending.
     pub(super) fn lets_end(&self) -> bool {
         self.holding == 0
     }

@@ -1,30 +1,30 @@
-//! What went wrong, in Python's words, with the script's own lines and a way out.
+//! Converts errors of Monty to failures with the script's own lines and a hint.
 
 use monty_types::{ExcType, MontyException};
 
 use super::{machine::Stop, rewrite::Changed};
 use crate::engine::{FailureKind, Function, ScriptFailure, ScriptPosition, StackFrame};
 
-/// How many lines a stack has at most. A recursion has as many as its limit.
+/// The largest number of stack frames. A recursion would have as many as its limit.
 const STACK_LIMIT: usize = 32;
 
-/// What Monty says of syntax that it does not have.
+/// The start of Monty's message about unsupported syntax.
 const UNSUPPORTED_SYNTAX: &str = "The monty syntax parser does not yet support ";
 
-/// The script that a failure is told to.
-pub(super) struct Place<'a> {
-    /// The name under which Monty knows the script.
+/// The script that a failure belongs to.
+pub(super) struct FailureContext<'a> {
+    /// The name of the script in Monty.
     pub(super) file: &'a str,
-    /// The script as it ran.
+    /// The rewritten script.
     pub(super) changed: &'a Changed,
     /// The tools.
     pub(super) functions: &'a [Function],
 }
 
-/// A stop as a failure of the script.
-pub(super) fn failure(stop: Stop, place: &Place<'_>) -> ScriptFailure {
+/// Converts a stop to a failure of the script.
+pub(super) fn failure(stop: Stop, context: &FailureContext<'_>) -> ScriptFailure {
     match stop {
-        Stop::Raised(error) => raised(&error, place),
+        Stop::Raised(error) => raised(&error, context),
         Stop::Stalled => ScriptFailure {
             kind: FailureKind::Stalled,
             message: "the script waits for something that can no longer happen".to_owned(),
@@ -42,9 +42,9 @@ pub(super) fn failure(stop: Stop, place: &Place<'_>) -> ScriptFailure {
     }
 }
 
-fn raised(error: &MontyException, place: &Place<'_>) -> ScriptFailure {
+fn raised(error: &MontyException, context: &FailureContext<'_>) -> ScriptFailure {
     let text = error.message().unwrap_or_default();
-    let (name, text) = named(error, text, place.functions);
+    let (name, text) = named(error, text, context.functions);
     let text = text.replace("'_tg_module' object", "module");
     let unsupported = text.strip_prefix(UNSUPPORTED_SYNTAX);
     let kind = match error.exc_type() {
@@ -64,11 +64,11 @@ fn raised(error: &MontyException, place: &Place<'_>) -> ScriptFailure {
         Some(what) => syntax_hint(what),
         None => error_hint(error.exc_type(), &text),
     };
-    ScriptFailure { kind, message, stack: stack(error, place), hint: hint.map(str::to_owned) }
+    ScriptFailure { kind, message, stack: stack(error, context), hint: hint.map(str::to_owned) }
 }
 
-/// The name and the text of an exception, where they are not Monty's own: a tool's failure, or an
-/// exception of the script that travelled in the text of another.
+/// The name and text of an exception that is not Monty's own: the failure of a tool, or an
+/// exception of the script that is encoded in the text of another one.
 fn named(error: &MontyException, text: &str, functions: &[Function]) -> (String, String) {
     if let Some(rest) = text.strip_prefix('\0') {
         let mut parts = rest.splitn(3, '\0').skip(1);
@@ -82,10 +82,10 @@ fn named(error: &MontyException, text: &str, functions: &[Function]) -> (String,
     (name, text.to_owned())
 }
 
-/// The script's lines, innermost first. What happened inside of the prelude is told by the line
+/// The frames of the script, innermost first. A frame inside of the prelude is replaced by the line
 /// that called it.
-fn stack(error: &MontyException, place: &Place<'_>) -> Vec<StackFrame> {
-    let frames = error.traceback().iter().rev().filter(|frame| frame.filename == place.file);
+fn stack(error: &MontyException, context: &FailureContext<'_>) -> Vec<StackFrame> {
+    let frames = error.traceback().iter().rev().filter(|frame| frame.filename == context.file);
     frames
         .take(STACK_LIMIT)
         .map(|frame| StackFrame {
@@ -94,14 +94,15 @@ fn stack(error: &MontyException, place: &Place<'_>) -> Vec<StackFrame> {
                 .clone()
                 .filter(|name| name != "<module>")
                 .unwrap_or_default(),
-            position: place
+            position: context
                 .changed
                 .original(ScriptPosition { line: frame.start.line, column: frame.start.column }),
         })
         .collect()
 }
 
-/// Whether an error is a gap of this Python rather than a mistake of the script.
+/// Whether an error is caused by a missing feature of the engine and not by a mistake in the
+/// script.
 fn is_gap(kind: ExcType, text: &str) -> bool {
     match kind {
         ExcType::ModuleNotFoundError | ExcType::ImportError => true,
@@ -121,7 +122,7 @@ fn is_gap(kind: ExcType, text: &str) -> bool {
     }
 }
 
-/// What to write instead of syntax that is not there; `what` is Monty's name for it.
+/// What to write instead of unsupported syntax. `what` is Monty's name for it.
 fn syntax_hint(what: &str) -> Option<&'static str> {
     let hints: &[(&str, &str)] = &[
         ("yield", "collect the values in a list and return it"),
@@ -141,7 +142,7 @@ fn syntax_hint(what: &str) -> Option<&'static str> {
     hints.iter().find(|(key, _)| what.to_lowercase().contains(key)).map(|(_, hint)| *hint)
 }
 
-/// What helps against an error.
+/// The hint for an error.
 fn error_hint(kind: ExcType, text: &str) -> Option<&'static str> {
     match kind {
         ExcType::ModuleNotFoundError | ExcType::ImportError => {
@@ -197,7 +198,7 @@ fn error_hint(kind: ExcType, text: &str) -> Option<&'static str> {
     }
 }
 
-/// Built-in functions that a script cannot have.
+/// Built-in functions that do not exist here.
 const ABSENT: &[&str] = &[
     "__import__",
     "bytearray",

@@ -1,6 +1,6 @@
-//! What scripts and the prelude ask of the engine itself, by functions that are no tools.
+//! The functions that the engine itself provides to scripts and to the prelude. They are not tools.
 //!
-//! Their names begin with [`PREFIX`], which no tool and no script needs.
+//! Their names begin with [`PREFIX`], which tools and scripts do not use.
 
 use std::time::Duration;
 
@@ -11,63 +11,63 @@ use serde_json::value::RawValue;
 use super::value::{self, Strictness};
 use crate::{engine::Function, world::Stream};
 
-/// What the names of the engine's own functions begin with.
+/// The prefix of the engine's own functions.
 pub(super) const PREFIX: &str = "_tg_host_";
 
-/// The longest that a script may ask to wait at once.
+/// The longest wait that a script may request.
 const LONGEST_WAIT: Duration = Duration::from_hours(24);
 
-/// The function that gives what random numbers are made of.
+/// The function that returns the seed of the random numbers.
 pub(super) const SEED: &str = "seed";
 
-/// What a script is told of time and chance.
+/// The time of a script.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clock {
-    /// When the run began, since 1970.
+    /// The start of the run, since 1970.
     pub(super) unix: Duration,
-    /// The time since then.
+    /// The time since the start.
     pub(super) elapsed: Duration,
     pub(super) seed: u64,
 }
 
-/// What an engine function asks for.
+/// What an engine function requests.
 #[derive(Debug)]
-pub(super) enum Request {
-    /// A value that is there at once.
+pub(super) enum HostRequest {
+    /// A value that is available at once.
     Value(MontyObject),
-    /// An error, raised where it was called.
+    /// An error, raised at the call.
     Raise(MontyException),
     /// A text for the console.
     Write(Stream, String),
-    /// The script goes on at that time, and not before.
+    /// The script continues at that time.
     Sleep(Duration),
     /// An awaitable that is ready at that time.
     Timer(Duration),
-    /// An awaitable that is ready when it is settled.
+    /// An awaitable that the script settles itself.
     Future,
-    /// Settles the awaitable with that number, counted in the order in which they were made.
+    /// Settles the awaitable with that number. They are counted in the order of creation.
     Settle(u64),
 }
 
-/// Reads a call of one of the engine's functions; `name` is without the prefix.
-pub(super) fn request(name: &str, arguments: &[MontyObject], clock: Clock) -> Request {
+/// Reads a call of an engine function. `name` is without the prefix.
+pub(super) fn request(name: &str, arguments: &[MontyObject], clock: Clock) -> HostRequest {
     match (name, arguments) {
-        ("time", []) => Request::Value(MontyObject::Float(clock.now().as_secs_f64())),
-        ("monotonic", []) => Request::Value(MontyObject::Float(clock.elapsed.as_secs_f64())),
-        (SEED, []) => Request::Value(MontyObject::Int(seed(clock.seed))),
+        ("time", []) => HostRequest::Value(MontyObject::Float(clock.now().as_secs_f64())),
+        ("monotonic", []) => HostRequest::Value(MontyObject::Float(clock.elapsed.as_secs_f64())),
+        (SEED, []) => HostRequest::Value(MontyObject::Int(seed(clock.seed))),
         ("write", [MontyObject::Bool(error), MontyObject::String(text)]) => {
             let stream = if *error { Stream::Error } else { Stream::Output };
-            Request::Write(stream, text.clone())
+            HostRequest::Write(stream, text.clone())
         }
-        ("sleep", [seconds]) => wait(seconds, clock, Request::Sleep),
-        ("timer", [seconds]) => wait(seconds, clock, Request::Timer),
-        ("future", []) => Request::Future,
+        ("sleep", [seconds]) => wait(seconds, clock, HostRequest::Sleep),
+        ("timer", [seconds]) => wait(seconds, clock, HostRequest::Timer),
+        ("future", []) => HostRequest::Future,
         ("settle", [MontyObject::Int(number)]) => {
-            Request::Settle(u64::try_from(*number).unwrap_or(u64::MAX))
+            HostRequest::Settle(u64::try_from(*number).unwrap_or(u64::MAX))
         }
         ("digest", [MontyObject::String(algorithm), MontyObject::Bytes(bytes)]) => {
             match digest(algorithm, bytes) {
-                Some(digest) => Request::Value(MontyObject::Bytes(digest)),
+                Some(digest) => HostRequest::Value(MontyObject::Bytes(digest)),
                 None => raise(ExcType::ValueError, format!("unsupported hash type {algorithm}")),
             }
         }
@@ -75,7 +75,7 @@ pub(super) fn request(name: &str, arguments: &[MontyObject], clock: Clock) -> Re
     }
 }
 
-/// Answers what Monty asks of an operating system: the time, and nothing else.
+/// Handles Monty's calls to the operating system. Only the time is provided.
 pub(super) fn operating_system(
     call: &OsFunctionCall,
     clock: Clock,
@@ -99,11 +99,11 @@ pub(super) fn operating_system(
     }
 }
 
-fn raise(kind: ExcType, message: String) -> Request {
-    Request::Raise(MontyException::new(kind, Some(message)))
+fn raise(kind: ExcType, message: String) -> HostRequest {
+    HostRequest::Raise(MontyException::new(kind, Some(message)))
 }
 
-fn wait(seconds: &MontyObject, clock: Clock, request: fn(Duration) -> Request) -> Request {
+fn wait(seconds: &MontyObject, clock: Clock, request: fn(Duration) -> HostRequest) -> HostRequest {
     let seconds = match seconds {
         #[expect(clippy::cast_precision_loss, reason = "nobody waits for 2^53 seconds")]
         MontyObject::Int(seconds) => *seconds as f64,
@@ -119,13 +119,13 @@ fn wait(seconds: &MontyObject, clock: Clock, request: fn(Duration) -> Request) -
 }
 
 impl Clock {
-    /// The time, since 1970.
+    /// The current time, since 1970.
     fn now(self) -> Duration {
         self.unix + self.elapsed
     }
 }
 
-/// Random numbers of a script need no more than to differ from run to run, and from seed to seed.
+/// A seed for the random numbers. They only have to differ between runs and between seeds.
 fn seed(from: u64) -> i64 {
     i64::try_from(from.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 2).unwrap_or_default()
 }
@@ -158,7 +158,7 @@ fn date_time(clock: Clock, offset: Option<i32>, name: Option<String>) -> MontyDa
 
 /// Year, month and day of a number of days since 1970, in the Gregorian calendar.
 fn civil(days: i64) -> (i32, u8, u8) {
-    // Counted from 1 March of the year 0, so that a leap day is the last day of a year.
+    // Counted from 1 March of year 0, so that a leap day is the last day of a year.
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);
     let day_of_era = shifted.rem_euclid(146_097);
@@ -189,7 +189,7 @@ pub(super) fn digest(algorithm: &str, bytes: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-/// Binds positional and named arguments, as Python does and in its words where it refuses.
+/// Binds positional and named arguments as Python does, with Python's error messages.
 pub(super) fn bind(
     function: &Function,
     positional: &[MontyObject],
@@ -197,7 +197,8 @@ pub(super) fn bind(
 ) -> Result<Box<RawValue>, MontyException> {
     let name = &function.name;
     if positional.len() > function.parameters.len() {
-        // One dictionary where the tool has no order of parameters: the object itself was meant.
+        // A single dictionary for a tool without an order of parameters is the object of all
+        // arguments.
         if let ([MontyObject::Dict(_)], [], true) =
             (positional, named, function.parameters.is_empty())
         {

@@ -1,4 +1,4 @@
-//! Runs Monty from pause to pause: a call, a name, a wait.
+//! Runs Monty from pause to pause: at calls, names and waits.
 
 use std::{
     borrow::Cow,
@@ -14,7 +14,7 @@ use monty_types::{
 };
 
 use super::{
-    host::{self, Clock, Request},
+    host::{self, Clock, HostRequest},
     value,
 };
 use crate::{
@@ -22,50 +22,50 @@ use crate::{
     world::{CallId, Completion, EngineCall, HostClosed, RunSeed, Stream, World},
 };
 
-/// How much output is held back at most, so that a line is one write.
+/// The size of the output buffer, so that a line is one write.
 const CONSOLE_BUFFER: usize = 8 * 1024;
 
 /// Why a piece of Python did not run to its end.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// An exception that nobody caught.
+    /// An exception that was not caught.
     Raised(Box<MontyException>),
-    /// It waits for what nobody will ever settle.
+    /// It waits for something that will never be settled.
     Stalled,
     /// The host is gone.
     Abandoned,
 }
 
-/// One run's dealings with the world.
+/// Connects one run of Monty with the world.
 pub(super) struct Machine<'a> {
     world: &'a mut dyn World,
     functions: HashMap<&'a str, &'a Function>,
     console: String,
     next_call: CallId,
-    in_flight: HashMap<CallId, Flight<'a>>,
-    /// The calls that nobody got the result of, by Monty's number.
+    in_flight: HashMap<CallId, PendingToolCall<'a>>,
+    /// The calls with a result that was never used, by Monty's number.
     unused: BTreeMap<u32, &'a Function>,
-    /// What is settled and not handed to Monty yet, because nobody waited for it so far.
+    /// Settled results that Monty has not received yet, because nothing waited for them.
     ready: HashMap<u32, ExtFunctionResult>,
     timers: BinaryHeap<Reverse<(Duration, u32)>>,
-    /// Awaitables that the script settles itself, in the order in which they were made.
+    /// Awaitables that the script settles itself, in the order of creation.
     futures: BTreeMap<u64, u32>,
     next_future: u64,
-    /// Seeds that were given.
+    /// The number of seeds that were returned.
     seeds: u64,
 }
 
-/// A call that has not come back.
-struct Flight<'a> {
-    /// Monty's number for it.
+/// A call without a completion.
+struct PendingToolCall<'a> {
+    /// Monty's number for the call.
     number: u32,
     function: &'a Function,
 }
 
-type Step = Result<ReplProgress, Box<ReplStartError>>;
+type MontyStep = Result<ReplProgress, Box<ReplStartError>>;
 
 impl<'a> Machine<'a> {
-    /// A machine that has done nothing yet.
+    /// A machine for a new run.
     pub(super) fn new(script: &EngineScript<'a>, world: &'a mut dyn World) -> Self {
         Self {
             world,
@@ -110,8 +110,8 @@ impl<'a> Machine<'a> {
         ended
     }
 
-    /// Says on the error output which calls nobody waited for.
-    pub(super) fn tell_unused(&mut self) {
+    /// Reports on the error output which calls were never awaited.
+    pub(super) fn report_unused(&mut self) {
         if self.unused.is_empty() {
             return;
         }
@@ -154,7 +154,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn call(&mut self, call: ReplFunctionCall) -> Result<Step, Stop> {
+    fn call(&mut self, call: ReplFunctionCall) -> Result<MontyStep, Stop> {
         if call.object_id.is_some() {
             let name = call.function_name.clone();
             return Ok(call.resume(ExtFunctionResult::NotFound(name), self.printer()));
@@ -172,7 +172,7 @@ impl<'a> Machine<'a> {
         Ok(call.resume(ExtFunctionResult::NotFound(name), self.printer()))
     }
 
-    fn tool(&mut self, function: &'a Function, call: ReplFunctionCall) -> Result<Step, Stop> {
+    fn tool(&mut self, function: &'a Function, call: ReplFunctionCall) -> Result<MontyStep, Stop> {
         let arguments = match host::bind(function, &call.args, &call.kwargs) {
             Ok(arguments) => arguments,
             Err(error) => {
@@ -181,24 +181,24 @@ impl<'a> Machine<'a> {
         };
         let id = self.next_call;
         self.next_call += 1;
-        self.in_flight.insert(id, Flight { number: call.call_id, function });
+        self.in_flight.insert(id, PendingToolCall { number: call.call_id, function });
         self.unused.insert(call.call_id, function);
-        // What was printed before a call is seen before its effect.
+        // Output that precedes a call is written before the call has an effect.
         self.flush();
         self.world.submit(EngineCall { id, name: function.name.clone(), arguments })?;
         Ok(call.resume_pending(self.printer()))
     }
 
-    fn own(&mut self, request: Request, call: ReplFunctionCall) -> Result<Step, Stop> {
+    fn own(&mut self, request: HostRequest, call: ReplFunctionCall) -> Result<MontyStep, Stop> {
         let answer = match request {
-            Request::Value(value) => ExtFunctionResult::Return(value),
-            Request::Raise(error) => ExtFunctionResult::Error(error),
-            Request::Write(stream, text) => {
+            HostRequest::Value(value) => ExtFunctionResult::Return(value),
+            HostRequest::Raise(error) => ExtFunctionResult::Error(error),
+            HostRequest::Write(stream, text) => {
                 self.flush();
                 self.world.write(stream, &text);
                 ExtFunctionResult::Return(MontyObject::None)
             }
-            Request::Sleep(until) => {
+            HostRequest::Sleep(until) => {
                 self.flush();
                 while self.world.now() < until {
                     if let Some(completion) = self.world.wait(Some(until))? {
@@ -207,16 +207,16 @@ impl<'a> Machine<'a> {
                 }
                 ExtFunctionResult::Return(MontyObject::None)
             }
-            Request::Timer(until) => {
+            HostRequest::Timer(until) => {
                 self.timers.push(Reverse((until, call.call_id)));
                 return Ok(call.resume_pending(self.printer()));
             }
-            Request::Future => {
+            HostRequest::Future => {
                 self.futures.insert(self.next_future, call.call_id);
                 self.next_future += 1;
                 return Ok(call.resume_pending(self.printer()));
             }
-            Request::Settle(number) => {
+            HostRequest::Settle(number) => {
                 if let Some(number) = self.futures.remove(&number) {
                     self.ready.insert(number, ExtFunctionResult::Return(MontyObject::None));
                 }
@@ -226,10 +226,10 @@ impl<'a> Machine<'a> {
         Ok(call.resume(answer, self.printer()))
     }
 
-    /// Every task waits: hands over what is settled, and waits for more only where nothing is.
-    fn resolve(&mut self, waiting: ReplResolveFutures) -> Result<Step, Stop> {
+    /// Every task waits. Passes the settled results to Monty, and waits only if there are none.
+    fn resolve(&mut self, waiting: ReplResolveFutures) -> Result<MontyStep, Stop> {
         self.flush();
-        // Somebody waits for these, even if that wait should end before they do.
+        // The script waits for these, even if the wait ends before they do.
         for number in waiting.pending_call_ids() {
             self.unused.remove(number);
         }
@@ -240,7 +240,7 @@ impl<'a> Machine<'a> {
                 .iter()
                 .filter_map(|number| Some((*number, self.ready.remove(number)?)))
                 .collect();
-            // Monty lists them in no order, and goes on in the order in which it is told.
+            // Monty lists them in no order, and continues in the order in which it receives them.
             settled.sort_unstable_by_key(|(number, _)| *number);
             if !settled.is_empty() {
                 return Ok(waiting.resume(settled, self.printer()));
@@ -251,7 +251,8 @@ impl<'a> Machine<'a> {
             }
             if let Some(completion) = self.world.wait(alarm)? {
                 self.complete(completion);
-                // Whatever else has come in by now: a resumption each would cost the square.
+                // All completions that have arrived, because one resumption for each would take
+                // quadratic time.
                 while let Some(completion) = self.world.more()? {
                     self.complete(completion);
                 }
@@ -271,14 +272,14 @@ impl<'a> Machine<'a> {
     }
 
     fn complete(&mut self, completion: Completion) {
-        // A completion of no call is the host's mistake, and nothing that a script could mend.
-        let Some(flight) = self.in_flight.remove(&completion.id) else { return };
+        // A completion without a call is a mistake of the host, which a script cannot handle.
+        let Some(call) = self.in_flight.remove(&completion.id) else { return };
         let value = match completion.outcome {
             Ok(text) => value::from_json(&text)
-                .unwrap_or_else(|error| failure(&flight.function.name, &error.to_string())),
+                .unwrap_or_else(|error| failure(&call.function.name, &error.to_string())),
             Err(thrown) => failure(&thrown.tool, &thrown.message),
         };
-        self.ready.insert(flight.number, ExtFunctionResult::Return(value));
+        self.ready.insert(call.number, ExtFunctionResult::Return(value));
     }
 }
 
@@ -318,7 +319,7 @@ fn result(answer: Result<MontyObject, MontyException>) -> ExtFunctionResult {
     }
 }
 
-/// A tool's failure, as the value that the prelude raises where it is awaited.
+/// The failure of a tool, as the value that the prelude raises where it is awaited.
 fn failure(tool: &str, message: &str) -> MontyObject {
     MontyObject::Exception {
         exc_type: ExcType::BinasciiError,

@@ -1,9 +1,9 @@
-//! Python: Monty, and what a script expects beyond it.
+//! The Python engine: Monty, with a prelude and a rewriter.
 //!
-//! Monty is an interpreter for a part of Python. It pauses at every call of a tool and at every wait,
-//! which is where [`World`] comes in. What it lacks is made up for in two ways: `rewrite` changes
-//! the script's text before it is compiled, and `prelude` has modules and functions in Python. What
-//! is still not there ends the script with an error that says what to write instead.
+//! Monty interprets a subset of Python. It pauses at every tool call and at every wait, which the
+//! [`World`] handles. Two parts add what it lacks: `rewrite` changes the source before it is
+//! compiled, and `prelude` contains modules and functions in Python. Features that are still
+//! missing end the script with an error that says what to write instead.
 
 mod failure;
 mod host;
@@ -28,7 +28,7 @@ use monty_types::{
 
 pub use self::names::{BUILTINS, MODULES};
 use self::{
-    failure::Place,
+    failure::FailureContext,
     machine::{Machine, Stop},
     value::{Strictness, ValueError},
 };
@@ -37,18 +37,18 @@ use crate::{
     world::{NullWorld, World},
 };
 
-/// How deeply functions may call each other at most, as in `CPython`.
+/// The largest depth of calls, as in `CPython`.
 const RECURSION_LIMIT: usize = 1_000;
 
-/// Bytes of stack that a level of calls or of nested values needs at most. Measured; without
-/// optimisation it is several times as much.
+/// The stack that one level of calls or of nested values needs at most, in bytes. Measured;
+/// unoptimised code needs several times as much.
 const STACK_A_LEVEL: u64 = if cfg!(debug_assertions) { 16 * 1024 } else { 2 * 1024 };
 
 /// A Python interpreter, ready to run one script.
 #[derive(Debug)]
 pub struct Python {
     session: MontyRepl,
-    /// The parts of the prelude that it has, and how many texts it has run.
+    /// The loaded parts of the prelude, and the number of texts that were run.
     loaded: BTreeSet<&'static str>,
     texts: usize,
 }
@@ -60,24 +60,25 @@ impl Default for Python {
 }
 
 impl Python {
-    /// A new interpreter. It costs next to nothing; a script that needs parts of the prelude
-    /// compiles them when it runs, which takes a millisecond or so.
+    /// A new interpreter. It costs next to nothing. A script that needs parts of the prelude
+    /// compiles them when it runs, which takes about a millisecond.
     pub fn new() -> Self {
         let session = MontyRepl::new("script.py", ResourceTracker::default(), options());
         Self { session, loaded: BTreeSet::new(), texts: 0 }
     }
 
-    /// An interpreter that has the parts of the prelude that scripts mostly need. For a worker that
-    /// waits for its script anyway.
+    /// An interpreter with the parts of the prelude that most scripts need, for a worker that waits
+    /// for a script.
     pub fn prepared() -> Self {
         let mut world = NullWorld;
         let script = EngineScript { source: "", functions: &[] };
         let mut machine = Machine::new(&script, &mut world);
-        // The prelude is tested; should it fail, a script is told when it needs it.
+        // The prelude is tested. If it fails nevertheless, a script that needs it reports the
+        // error.
         Self::new().load(prelude::COMMON, &mut machine).unwrap_or_default()
     }
 
-    /// Runs the parts of the prelude that are named and not there yet.
+    /// Runs the named parts of the prelude that are not loaded yet.
     fn load<'a>(
         mut self,
         names: impl IntoIterator<Item = &'a &'static str>,
@@ -93,10 +94,12 @@ impl Python {
     }
 }
 
-/// The number of bytes that the process has allocated, which the process's allocator has to keep.
+/// The number of bytes that the process has allocated. The allocator of the process must maintain
+/// it.
 ///
-/// Monty holds [`EngineLimits::memory_bytes`] against what this number grew by. Without an allocator that
-/// counts, only single values that are too large are refused; the process's own limit stands behind.
+/// Monty compares [`EngineLimits::memory_bytes`] with the growth of this number. Without an
+/// allocator that counts, only single values that are too large are refused, and the limit of the
+/// process is the last resort.
 pub fn live_memory() -> &'static AtomicUsize {
     &LIVE_MEMORY
 }
@@ -123,30 +126,31 @@ fn run(
 ) -> Result<EngineOutcome, ScriptFailure> {
     let rewritten = rewrite::rewrite(script.source)?;
     let functions = script.functions;
-    let told = |stop: Stop, file: &str| {
-        failure::failure(stop, &Place { file, changed: &rewritten.changed, functions })
+    let failed = |stop: Stop, file: &str| {
+        failure::failure(stop, &FailureContext { file, changed: &rewritten.changed, functions })
     };
     *python.session.tracker_mut() = tracker(limits);
     let mut machine = Machine::new(script, world);
-    let mut python = python.load(&rewritten.pieces, &mut machine).map_err(|stop| told(stop, ""))?;
+    let mut python =
+        python.load(&rewritten.pieces, &mut machine).map_err(|stop| failed(stop, ""))?;
     for module in rewrite::implicit_modules(script.source) {
         let import = format!("import {module}");
-        python.session = machine.run(python.session, &import).map_err(|stop| told(stop, ""))?.0;
+        python.session = machine.run(python.session, &import).map_err(|stop| failed(stop, ""))?.0;
         python.texts += 1;
     }
     let file = format!("<python-input-{}>", python.texts);
     match machine.run(python.session, &rewritten.changed.text) {
         Ok((_, value)) => {
-            machine.tell_unused();
+            machine.report_unused();
             finish(&value)
         }
         Err(Stop::Raised(error)) if error.exc_type() == ExcType::SystemExit => {
             match error.message() {
                 None | Some("" | "0" | "None") => Ok(EngineOutcome::Value(None)),
-                Some(_) => Err(told(Stop::Raised(error), &file)),
+                Some(_) => Err(failed(Stop::Raised(error), &file)),
             }
         }
-        Err(stop) => Err(told(stop, &file)),
+        Err(stop) => Err(failed(stop, &file)),
     }
 }
 
@@ -167,7 +171,7 @@ fn finish(value: &MontyObject) -> Result<EngineOutcome, ScriptFailure> {
 }
 
 fn tracker(limits: &EngineLimits) -> ResourceTracker {
-    // What the process had before the script is not the script's.
+    // Memory from before the script does not count for the script.
     BASELINE_MEMORY.fetch_min(LIVE_MEMORY.load(Ordering::Relaxed), Ordering::Relaxed);
     let depth = usize::try_from(limits.stack_bytes / STACK_A_LEVEL).unwrap_or(RECURSION_LIMIT);
     let memory = usize::try_from(limits.memory_bytes).unwrap_or(usize::MAX);

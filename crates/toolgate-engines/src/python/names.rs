@@ -1,10 +1,10 @@
-//! What a script can name without having said where it comes from.
+//! The names that a script can use without defining them.
 
-/// The modules that are imported by themselves where a script uses them. They are among the
+/// The modules that are imported automatically where a script uses them. They are included in
 /// [`BUILTINS`].
 pub(super) const IMPLICIT_MODULES: &[&str] = &["asyncio", "json", "math", "re"];
 
-/// The names that are there without an import.
+/// The names that exist without an import.
 pub const BUILTINS: &[&str] = &[
     "ArithmeticError",
     "AssertionError",
@@ -184,11 +184,11 @@ mod tests {
 
     #[test]
     fn every_name_is_there() {
-        // Those that are syntax here: they have no value of their own.
+        // These are syntax here and have no value of their own.
         let syntax = ["classmethod", "staticmethod", "super"];
         let names: Vec<&str> =
             BUILTINS.iter().copied().filter(|name| !syntax.contains(name)).collect();
-        // A module is imported where something of it is used.
+        // A module is imported where a part of it is used.
         let names: Vec<&str> =
             names.into_iter().filter(|name| !IMPLICIT_MODULES.contains(name)).collect();
         let run = run(&format!("x = [{}]\nlen(x)", names.join(", ")));

@@ -1,31 +1,32 @@
-//! What Monty's library lacks, in Python: modules, functions and methods that need no I/O.
+//! The parts of the library that Monty lacks, in Python: modules, functions and methods without
+//! I/O.
 //!
-//! A part is compiled only for a script that mentions it. The parts take the built-in functions
-//! that they use as defaults of parameters, so that a script may call a variable `list`.
+//! A part is compiled only for a script that mentions it. The parts bind the built-in functions
+//! that they use as default parameters, so that a script may name a variable `list`.
 
 /// A part of the prelude.
 #[derive(Debug)]
 pub(super) struct Piece {
-    /// The module's name, or what the part is called otherwise.
+    /// The name of the module, or of the part.
     pub(super) name: &'static str,
-    /// What of the module it has.
+    /// Which names of the module it provides.
     pub(super) extent: Extent,
-    /// Its text.
+    /// The source.
     pub(super) source: &'static str,
     /// The parts that it uses.
     pub(super) needs: &'static [&'static str],
 }
 
-/// What of a module a part of the prelude has.
+/// The names of a module that a part of the prelude provides.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Extent {
-    /// All that there is; Monty has nothing of that name.
+    /// All names; Monty lacks the module.
     Whole,
-    /// These names; the others are Monty's.
+    /// These names; Monty has the others.
     Adds(&'static [&'static str]),
 }
 
-/// Built-in names that only the prelude has.
+/// Built-in names that only the prelude provides.
 pub(super) const BUILTINS: &[&str] = &[
     "BlockingIOError",
     "BrokenPipeError",
@@ -60,7 +61,7 @@ pub(super) const BUILTINS: &[&str] = &[
 ];
 
 impl Piece {
-    /// The variable that holds the module.
+    /// The variable that contains the module.
     pub(super) fn variable(&self) -> String {
         format!("_tg_{}", self.name.replace('.', "_"))
     }
@@ -71,7 +72,7 @@ pub(super) fn module(name: &str) -> Option<&'static Piece> {
     PIECES.iter().find(|piece| piece.name == name)
 }
 
-/// The parts that most scripts need something of, apart from those that change built-in functions.
+/// The parts that most scripts need, except those that change built-in functions.
 pub(super) const COMMON: &[&str] = &[
     "<await>",
     "<core>",
@@ -94,7 +95,7 @@ pub(super) const COMMON: &[&str] = &[
     "typing",
 ];
 
-/// Some parts and those that they use, in an order in which they can run.
+/// The named parts and their dependencies, in an order in which they can run.
 pub(super) fn pieces<'a>(
     names: impl IntoIterator<Item = &'a &'static str>,
 ) -> impl Iterator<Item = &'static Piece> {
@@ -141,7 +142,7 @@ const fn needs(name: &str) -> &'static [&'static str] {
     }
 }
 
-/// What is no module.
+/// The parts that are not modules.
 const PARTS: &[Piece] = &[
     piece!("<await>", Extent::Whole, "await"),
     piece!("<core>", Extent::Whole, "core"),

@@ -1,6 +1,6 @@
-//! JSON as Python values and back.
+//! Converts JSON to Python values and back.
 //!
-//! Integers of any size are kept: Python has them, and so have JSON texts.
+//! Integers of any size are preserved.
 
 use std::fmt::Write;
 
@@ -8,52 +8,52 @@ use jiter::JsonValue;
 use monty_types::{DictPairs, FormatFloat, MontyDate, MontyDateTime, MontyObject, MontyTime};
 use serde_json::value::RawValue;
 
-/// How deeply a value may be nested, on its way in or out.
+/// The largest depth of a value.
 pub(super) const DEPTH_LIMIT: usize = 180;
 
-/// Why a value has no JSON.
+/// Why a value cannot be converted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ValueError {
-    /// It contains itself.
+    /// The value contains itself.
     #[error("Circular reference detected")]
     Circular,
-    /// It is nested more deeply than anybody needs.
+    /// The value is nested too deeply.
     #[error("the value is nested more than {DEPTH_LIMIT} levels deep")]
     Deep,
-    /// Not a number, or an infinite one.
+    /// The value is NaN or infinite.
     #[error("Out of range float values are not JSON compliant")]
     Float,
-    /// A dictionary's key that is neither text nor a simple value.
+    /// The key of a dictionary is neither text nor a simple value.
     #[error("keys must be str, int, float, bool or None, not {0}")]
     Key(&'static str),
-    /// A call that nobody waited for.
+    /// The value is a coroutine that was never awaited.
     #[error("a coroutine was never awaited: write `await` before the call that makes it")]
     Coroutine,
-    /// Something that only exists inside of the script.
+    /// The value exists only inside of the script.
     #[error("Object of type {0} is not JSON serializable")]
     Type(&'static str),
-    /// The text that came from outside is not JSON.
+    /// The text from outside is not JSON.
     #[error("the result is not JSON: {0}")]
     Text(String),
 }
 
-/// Whether a value must be expressible, or is shown as well as it can be.
+/// Whether a value must have a JSON form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Strictness {
-    /// A tool's argument: what has no JSON is an error.
+    /// An argument of a tool: a value without a JSON form is an error.
     Argument,
-    /// A script's value: what has no JSON becomes its text.
+    /// The result of a script: a value without a JSON form becomes its text.
     Shown,
 }
 
-/// A JSON text as a Python value.
+/// Converts JSON to a Python value.
 pub(super) fn from_json(text: &RawValue) -> Result<MontyObject, ValueError> {
     let value = JsonValue::parse(text.get().as_bytes(), false)
         .map_err(|error| ValueError::Text(error.to_string()))?;
     from_parsed(value, DEPTH_LIMIT)
 }
 
-/// A Python value as JSON.
+/// Converts a Python value to JSON.
 pub(super) fn to_json(
     value: &MontyObject,
     strictness: Strictness,
@@ -89,7 +89,7 @@ pub(super) fn write_string(text: &mut String, string: &str) {
     text.push('"');
 }
 
-/// Appends a value as JSON; `depth` is how much deeper it may go.
+/// Appends a value as JSON. `depth` is the remaining depth.
 pub(super) fn write_value(
     text: &mut String,
     value: &MontyObject,
@@ -140,7 +140,7 @@ pub(super) fn write_value(
         MontyObject::Repr(shown) if shown.starts_with("<coroutine ") => {
             return Err(ValueError::Coroutine);
         }
-        // What Monty gives where its own limit of depth is lower than ours.
+        // Monty returns this if its own depth limit is lower.
         MontyObject::Repr(shown) if shown == "<deeply nested>" => return Err(ValueError::Deep),
         MontyObject::Bytes(bytes) if strictness == Strictness::Shown => {
             write_string(text, &String::from_utf8_lossy(bytes));
@@ -214,7 +214,7 @@ fn write_pairs(
     Ok(())
 }
 
-/// What a member of an enumeration stands for; the prelude marks them.
+/// The value of a member of an enumeration, which the prelude marks.
 fn member_value(attributes: &DictPairs) -> Option<&MontyObject> {
     let get = |name: &str| {
         let mut pairs = attributes.into_iter();
@@ -223,7 +223,7 @@ fn member_value(attributes: &DictPairs) -> Option<&MontyObject> {
     get("_tg_enum").and_then(|_| get("value")).map(|(_, value)| value)
 }
 
-/// Keys as Python's own `json.dumps` writes them.
+/// Writes a key as Python's `json.dumps` does.
 fn write_key(
     text: &mut String,
     key: &MontyObject,

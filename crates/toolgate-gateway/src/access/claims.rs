@@ -42,7 +42,7 @@ const LEEWAY: u64 = 60;
 const MAX_NAME_BYTES: usize = 1_024;
 
 #[derive(Deserialize)]
-struct Claims {
+struct TokenClaims {
     iss: String,
     sub: Option<String>,
     exp: f64,
@@ -87,7 +87,7 @@ pub(super) fn verify(
     validation.set_required_spec_claims(&["exp", "iss", "aud"]);
     validation.set_issuer(&[requirements.issuer]);
     validation.set_audience(requirements.audiences);
-    let claims: Claims = jsonwebtoken::decode(token, key, &validation)
+    let claims: TokenClaims = jsonwebtoken::decode(token, key, &validation)
         .map_err(|error| match error.kind() {
             ErrorKind::ExpiredSignature => "it has expired",
             ErrorKind::ImmatureSignature => "it is not valid yet",

@@ -187,14 +187,11 @@ impl IssuerKeys {
             url.set_path(path);
             self.fetcher.json(url)
         };
-        let metadata = match fetch(&format!("/.well-known/oauth-authorization-server{path}")).await
-        {
-            Ok((metadata, _)) => metadata,
-            Err(_) => {
-                let fetched = fetch(&format!("{path}/.well-known/openid-configuration")).await;
-                fetched.map_err(|error| FetchError::Metadata(Box::new(error)))?.0
-            }
-        };
+        let mut fetched = fetch(&format!("/.well-known/oauth-authorization-server{path}")).await;
+        if fetched.is_err() {
+            fetched = fetch(&format!("{path}/.well-known/openid-configuration")).await;
+        }
+        let (metadata, _) = fetched.map_err(|error| FetchError::Metadata(Box::new(error)))?;
         if metadata.get("issuer").and_then(Value::as_str) != Some(&self.issuer) {
             return Err(FetchError::OtherIssuer);
         }

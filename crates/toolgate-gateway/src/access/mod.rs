@@ -25,7 +25,7 @@ use toolgate_store::{AccessToken, AccessTokens, TokenHash};
 
 use self::{
     failures::FailureLimiter,
-    oauth::{Issuer, TokenVerdict},
+    oauth::{OauthIssuer, TokenVerdict},
     tokens::TokenTable,
 };
 use crate::{http::HttpError, service::AuthenticatedClient};
@@ -38,7 +38,7 @@ pub use oauth::{IssuerError, IssuerSettings};
 pub struct AccessControl {
     requirement: CredentialRequirement,
     tokens: Option<TokenTable>,
-    issuer: Option<Issuer>,
+    issuer: Option<OauthIssuer>,
     failures: FailureLimiter,
 }
 
@@ -97,7 +97,7 @@ impl AccessControl {
 
     /// Accepts tokens of an OAuth authorization server. Credentials become required.
     pub fn with_issuer(mut self, settings: IssuerSettings) -> Result<Self, IssuerError> {
-        self.issuer = Some(Issuer::new(settings)?);
+        self.issuer = Some(OauthIssuer::new(settings)?);
         self.requirement = CredentialRequirement::Required;
         Ok(self)
     }
@@ -189,7 +189,7 @@ impl AccessControl {
 
     /// The host name that clients use, where the configuration names it.
     pub(crate) fn public_host(&self) -> Option<&str> {
-        self.issuer.as_ref().map(Issuer::host)
+        self.issuer.as_ref().map(OauthIssuer::host)
     }
 
     /// Counts a failure. Every invalid token gets the same response, whatever is wrong with it.

@@ -60,7 +60,7 @@ pub(super) enum TokenVerdict {
 
 /// An issuer whose tokens are accepted.
 #[derive(Debug)]
-pub(super) struct Issuer {
+pub(super) struct OauthIssuer {
     settings: IssuerSettings,
     resource: ProtectedResource,
     keys: Arc<IssuerKeys>,
@@ -92,7 +92,7 @@ pub(crate) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 /// The path of the default namespace.
 const DEFAULT_PATH: &str = "/mcp";
 
-impl Issuer {
+impl OauthIssuer {
     pub(super) fn new(settings: IssuerSettings) -> Result<Self, IssuerError> {
         let resource = ProtectedResource::new(&settings.resource)?;
         let fetcher = DocumentFetcher::new(&settings.issuer)?;

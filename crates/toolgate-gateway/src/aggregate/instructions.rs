@@ -18,7 +18,7 @@ pub(crate) fn instructions(session: &Session) -> String {
          parameters, ",
     );
     let only_scripts = host.settings().exposure.mode == RequestedMode::Code;
-    text.push_str(match (host.runs_scripts(), only_scripts) {
+    text.push_str(match (host.code().is_enabled(), only_scripts) {
         (true, true) => "run_code runs a script that calls them.",
         (true, false) => {
             "call_tool calls them. For several calls in a row, run_code runs a script that makes \
@@ -42,7 +42,7 @@ pub(crate) fn instructions(session: &Session) -> String {
         let _ = write!(text, " and {} more", servers.len() - MAX_NAMED_SERVERS);
     }
     text.push('.');
-    let words = session.server_words();
+    let words = session.server_instructions();
     if !words.is_empty() {
         text.push_str("\n\n");
         text.push_str(words);

@@ -169,7 +169,7 @@ impl McpService for AggregateService {
 /// The broker's view of a client. A client that had to authenticate is not at this machine.
 fn caller_of(client: &ClientInfo) -> Caller {
     let caller = Caller::model(client.caller.as_str()).calling_itself(&client.claimed_name());
-    if client.caller.is_local() { caller } else { caller.from_elsewhere() }
+    if client.caller.is_local() { caller } else { caller.remote() }
 }
 
 /// The name and the arguments of a `tools/call`.
@@ -218,16 +218,14 @@ fn progress_params(token: Option<&Value>, report: Progress) -> Value {
 fn error_of(failure: CallFailure) -> ErrorObject {
     match failure {
         CallFailure::UnknownTool(message) => ErrorObject::invalid_params(message, None),
-        CallFailure::Refused { code, message, data } => {
-            ErrorObject::new(code.into(), message, data)
-        }
+        CallFailure::Refused { code, message, data } => ErrorObject::new(code, message, data),
         CallFailure::Cancelled => ErrorObject::internal_error("the call was cancelled", None),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use toolgate_broker::Seat;
+    use toolgate_broker::CallerLocation;
 
     use super::*;
     use crate::service::AuthenticatedClient;
@@ -236,9 +234,9 @@ mod tests {
     fn a_client_with_a_token_is_remote() {
         let seat = |caller: AuthenticatedClient| {
             let (era, info, capabilities) = (Era::Modern, json!({}), JsonObject::new());
-            caller_of(&ClientInfo { caller, era, info, capabilities, channel: None }).seat
+            caller_of(&ClientInfo { caller, era, info, capabilities, channel: None }).location
         };
-        assert_eq!(seat(AuthenticatedClient::local()), Seat::Here);
-        assert_eq!(seat(AuthenticatedClient::named("token local 0a1b")), Seat::Elsewhere);
+        assert_eq!(seat(AuthenticatedClient::local()), CallerLocation::Local);
+        assert_eq!(seat(AuthenticatedClient::named("token local 0a1b")), CallerLocation::Remote);
     }
 }

@@ -11,7 +11,7 @@ use futures::{FutureExt as _, StreamExt as _, stream};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
-use toolgate_host::{News, Notification, Session};
+use toolgate_host::{NotificationStream, ServerNotification, Session};
 use toolgate_mcp::{ErrorObject, JsonObject, meta, methods};
 use toolgate_upstream::CallOptions;
 
@@ -80,7 +80,7 @@ pub(crate) fn notify(
     sent_list: Arc<SentList>,
     channel: ClientChannel,
 ) -> impl Future<Output = ()> + Send + use<> {
-    let (mut changes, mut events) = (ListChanges::new(session), session.news());
+    let (mut changes, mut events) = (ListChanges::new(session), session.notifications());
     let (session, list_channel) = (Arc::downgrade(session), channel.clone());
     let list_changes = async move {
         while changes.next().await {
@@ -91,7 +91,7 @@ pub(crate) fn notify(
         }
     };
     let server_events = async move {
-        while let Some(Notification { method, params }) = events.next().await {
+        while let Some(ServerNotification { method, params }) = events.next().await {
             channel.notify(method, params);
         }
     };
@@ -117,9 +117,9 @@ pub(crate) async fn listen(
     if tools {
         sent_list.set(&session.list_tools().await);
     }
-    let watcher = session.new_watcher();
+    let watcher = session.new_subscriber();
     // Events are collected from before the first subscription on, so that none is missed.
-    let mut events: News = watcher.news();
+    let mut events: NotificationStream = watcher.notifications();
     let uris = filter.get("resourceSubscriptions").and_then(Value::as_array);
     let subscribing: Vec<_> = uris
         .into_iter()
@@ -167,7 +167,7 @@ pub(crate) async fn listen(
         }
     };
     let server_events = async {
-        while let Some(Notification { method, params }) = events.next().await {
+        while let Some(ServerNotification { method, params }) = events.next().await {
             let is_wanted = match method {
                 methods::RESOURCES_CHANGED => resources,
                 methods::PROMPTS_CHANGED => prompts,

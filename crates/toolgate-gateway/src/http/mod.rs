@@ -51,11 +51,11 @@ pub use self::settings::{HttpLimits, HttpSettings, NamespaceRoute};
 
 /// The state that all requests share.
 #[derive(Debug)]
-pub(crate) struct ServerState {
+pub(crate) struct HttpState {
     origin_policy: OriginPolicy,
     access: AccessControl,
     /// By their paths.
-    endpoints: HashMap<String, Arc<HttpEndpoint>>,
+    endpoints: HashMap<String, Arc<ServedEndpoint>>,
     /// The paths, the default first.
     paths: Vec<String>,
     limits: HttpLimits,
@@ -67,7 +67,7 @@ pub(crate) struct ServerState {
 }
 
 #[derive(Debug)]
-pub(crate) struct HttpEndpoint {
+pub(crate) struct ServedEndpoint {
     path: Arc<str>,
     factory: Arc<dyn ServiceFactory>,
     clients: ModernClients,
@@ -76,8 +76,8 @@ pub(crate) struct HttpEndpoint {
 /// The endpoint and the caller of an HTTP request.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestContext {
-    server: Arc<ServerState>,
-    endpoint: Arc<HttpEndpoint>,
+    server: Arc<HttpState>,
+    endpoint: Arc<ServedEndpoint>,
     owner: Owner,
     pass: AccessPass,
 }
@@ -96,7 +96,7 @@ pub async fn serve_http(listener: TcpListener, settings: HttpSettings, stop: Can
     let address = listener.local_addr().ok();
     let HttpSettings { namespaces, limits, mut allowed_hosts, allowed_origins, access } = settings;
     allowed_hosts.extend(access.public_host().map(str::to_owned));
-    let server = Arc::new(ServerState {
+    let server = Arc::new(HttpState {
         origin_policy: OriginPolicy {
             port: address.map_or(0, |address| address.port()),
             is_public: address.is_some_and(|address| !address.ip().is_loopback()),
@@ -109,7 +109,7 @@ pub async fn serve_http(listener: TcpListener, settings: HttpSettings, stop: Can
             .into_iter()
             .map(|NamespaceRoute { path, factory }| {
                 let clients = ModernClients::default();
-                let endpoint = HttpEndpoint { path: path.as_str().into(), factory, clients };
+                let endpoint = ServedEndpoint { path: path.as_str().into(), factory, clients };
                 (path, Arc::new(endpoint))
             })
             .collect(),
@@ -145,7 +145,7 @@ pub async fn serve_http(listener: TcpListener, settings: HttpSettings, stop: Can
 }
 
 async fn accept(
-    server: &Arc<ServerState>,
+    server: &Arc<HttpState>,
     listener: &TcpListener,
     router: Router,
     connections: &TaskTracker,
@@ -171,12 +171,7 @@ async fn accept(
     }
 }
 
-async fn serve_connection(
-    server: &ServerState,
-    stream: TcpStream,
-    peer: SocketAddr,
-    router: Router,
-) {
+async fn serve_connection(server: &HttpState, stream: TcpStream, peer: SocketAddr, router: Router) {
     let _ = stream.set_nodelay(true);
     let router = router.layer(axum::Extension(PeerAddress(peer)));
     let limits = &server.limits;
@@ -202,7 +197,7 @@ async fn serve_connection(
     }
 }
 
-async fn clean_up(server: &ServerState) {
+async fn clean_up(server: &HttpState) {
     let limits = &server.limits;
     let interval = CLEANUP_INTERVAL.min(limits.session_idle).min(limits.input_timeout);
     let mut ticks = tokio::time::interval(interval);
@@ -218,7 +213,7 @@ async fn clean_up(server: &ServerState) {
 
 /// Answers every HTTP request except those for OAuth metadata.
 async fn handle(
-    State(server): State<Arc<ServerState>>,
+    State(server): State<Arc<HttpState>>,
     axum::Extension(PeerAddress(peer)): axum::Extension<PeerAddress>,
     request: HttpRequest,
 ) -> Response {
@@ -260,10 +255,7 @@ async fn handle(
 }
 
 /// Answers requests for the OAuth protected resource metadata.
-async fn describe_resource(
-    State(server): State<Arc<ServerState>>,
-    request: HttpRequest,
-) -> Response {
+async fn describe_resource(State(server): State<Arc<HttpState>>, request: HttpRequest) -> Response {
     let (parts, _) = request.into_parts();
     if let Err(error) = server.origin_policy.check(&parts) {
         return error.into_response();

@@ -172,7 +172,9 @@ impl SessionTable {
         let mut entries = self.entries.lock();
         let removed: Vec<_> = entries.sessions.extract_if(|_, session| is_idle(session)).collect();
         drop(entries);
-        removed.into_iter().for_each(|(_, session)| session.end());
+        for (_, session) in removed {
+            session.end();
+        }
     }
 
     /// Ends all sessions. Requests in progress get an error on their streams first.

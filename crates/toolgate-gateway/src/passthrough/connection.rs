@@ -4,31 +4,14 @@ use std::{fmt, sync::Arc};
 
 use futures::future::BoxFuture;
 use serde_json::Value;
+use toolgate_broker::{Admitted, Broker, BrokerError, Outgoing, RawChannel};
+use toolgate_host::PassthroughGuard;
 use toolgate_mcp::ErrorObject;
 use toolgate_upstream::{
-    ConnectionClient, ConnectionHandler, RawConnection, RawRequest, RequestError, ServerSpec,
+    ConnectionClient, ConnectionHandler, RawRequest, RequestError, ServerSpec,
 };
 
 use crate::era::Era;
-
-/// A connection to one server, for one client or several.
-pub(crate) trait ServerConnection: fmt::Debug + Send + Sync + 'static {
-    /// The era of the server.
-    fn era(&self) -> Era;
-
-    /// The result of `initialize` or `server/discover`, as it was sent.
-    fn server_info(&self) -> &Value;
-
-    /// Sends a request. Returns the result as it was sent.
-    fn request(&self, request: RawRequest) -> BoxFuture<'_, Result<Value, ErrorObject>>;
-
-    fn notify<'a>(&'a self, method: &'a str, params: Option<Value>) -> BoxFuture<'a, ()>;
-
-    /// Completes when the connection has ended.
-    fn closed(&self) -> BoxFuture<'_, ()>;
-
-    fn close(&self) -> BoxFuture<'_, ()>;
-}
 
 /// Opens connections.
 pub(crate) trait ServerConnector: fmt::Debug + Send + Sync + 'static {
@@ -38,7 +21,7 @@ pub(crate) trait ServerConnector: fmt::Debug + Send + Sync + 'static {
         era: Era,
         client: ConnectionClient,
         handler: Arc<dyn ConnectionHandler>,
-    ) -> BoxFuture<'_, Result<Arc<dyn ServerConnection>, ErrorObject>>;
+    ) -> BoxFuture<'_, Result<Arc<dyn RawChannel>, ErrorObject>>;
 }
 
 impl ServerConnector for ServerSpec {
@@ -47,54 +30,46 @@ impl ServerConnector for ServerSpec {
         era: Era,
         client: ConnectionClient,
         handler: Arc<dyn ConnectionHandler>,
-    ) -> BoxFuture<'_, Result<Arc<dyn ServerConnection>, ErrorObject>> {
+    ) -> BoxFuture<'_, Result<Arc<dyn RawChannel>, ErrorObject>> {
         Box::pin(async move {
-            let spec = Self { remembered_era: Some(era), ..self.clone() };
-            match RawConnection::open(&spec, client, handler).await {
-                Ok(connection) => Ok(Arc::new(connection) as Arc<dyn ServerConnection>),
-                Err(failure) => {
-                    let message = format!(
-                        "server `{}` is not connected: {}; {}",
-                        self.name, failure.reason, failure.action
-                    );
-                    Err(ErrorObject::internal_error(message, None))
-                }
-            }
+            Broker::connect_raw(self, era, client, handler).await.map_err(|failure| {
+                let message = format!(
+                    "server `{}` is not connected: {}; {}",
+                    self.name, failure.reason, failure.action
+                );
+                ErrorObject::internal_error(message, None)
+            })
         })
     }
 }
 
-impl ServerConnection for RawConnection {
-    fn era(&self) -> Era {
-        Self::era(self)
-    }
+/// Sends an admitted request over a connection.
+pub(crate) async fn send(
+    admitted: &mut Admitted,
+    connection: &dyn RawChannel,
+    request: RawRequest,
+) -> Result<Value, ErrorObject> {
+    let sent = admitted.send(Outgoing::Raw(connection, request)).await;
+    sent.map_err(|error| match error {
+        BrokerError::Raw(RequestError::Refused(error)) => error,
+        other => ErrorObject::internal_error(other.to_string(), None),
+    })
+}
 
-    fn server_info(&self) -> &Value {
-        Self::greeting(self)
-    }
+/// Sends a request that the policy does not judge.
+pub(crate) async fn send_unjudged(
+    guard: &PassthroughGuard,
+    connection: &dyn RawChannel,
+    request: RawRequest,
+) -> Result<Value, ErrorObject> {
+    let mut admitted = admit_unjudged(guard, &request.method)?;
+    send(&mut admitted, connection, request).await
+}
 
-    fn request(&self, request: RawRequest) -> BoxFuture<'_, Result<Value, ErrorObject>> {
-        Box::pin(async move {
-            Self::request(self, request).await.map_err(|error| match error {
-                RequestError::Refused(error) => error,
-                other => ErrorObject::internal_error(other.to_string(), None),
-            })
-        })
-    }
-
-    fn notify<'a>(&'a self, method: &'a str, params: Option<Value>) -> BoxFuture<'a, ()> {
-        Box::pin(async move {
-            if let Err(error) = Self::notify(self, method, params).await {
-                tracing::debug!(%error, "a notification could not be sent to the server");
-            }
-        })
-    }
-
-    fn closed(&self) -> BoxFuture<'_, ()> {
-        Box::pin(Self::closed(self))
-    }
-
-    fn close(&self) -> BoxFuture<'_, ()> {
-        Box::pin(Self::close(self))
-    }
+pub(crate) fn admit_unjudged(
+    guard: &PassthroughGuard,
+    method: &str,
+) -> Result<Admitted, ErrorObject> {
+    let admitted = guard.broker().admit_unjudged(guard.server(), method);
+    admitted.ok_or_else(|| ErrorObject::method_not_found(method))
 }

@@ -13,17 +13,14 @@ use std::sync::Arc;
 use futures::future::{BoxFuture, try_join_all};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use toolgate_broker::Caller;
-use toolgate_host::ServerGuard;
+use toolgate_broker::{Admitted, Broker, Caller, RawChannel};
+use toolgate_host::{HostSettings, PassthroughGuard, ServerSetup};
 use toolgate_mcp::{ErrorObject, JsonObject, meta, methods};
 use toolgate_upstream::{ConnectionClient, InputRequest, RawRequest, ServerSpec};
 
 use self::{
-    connection::{ServerConnection, ServerConnector},
-    policy::PolicyCheck,
-    router::MessageRouter,
-    subscriptions::OwnSubscription,
-    tools::ToolList,
+    connection::ServerConnector, policy::PolicyCheck, router::MessageRouter,
+    subscriptions::OwnSubscription, tools::ToolList,
 };
 use crate::{
     era::{Era, ServerInfo, adapt_outcome, get_meta, remove_meta, set_meta},
@@ -35,18 +32,26 @@ use crate::{
 #[derive(Debug)]
 pub struct PassthroughFactory {
     server: Arc<dyn ServerConnector>,
-    guard: Option<Arc<ServerGuard>>,
+    guard: Arc<PassthroughGuard>,
+}
+
+/// A request that may be sent, with the resource subscriptions in it.
+#[derive(Debug)]
+struct Admission {
+    request: Admitted,
+    subscriptions: Vec<(Value, Admitted)>,
 }
 
 /// Passes requests to a server over one connection.
 #[derive(Debug)]
 struct PassthroughService {
-    connection: Arc<dyn ServerConnection>,
+    connection: Arc<dyn RawChannel>,
+    guard: Arc<PassthroughGuard>,
     router: Arc<MessageRouter>,
     subscription: OwnSubscription,
     tools: ToolList,
     /// Decides on requests and records them.
-    policy: Option<PolicyCheck>,
+    policy: PolicyCheck,
     /// The log level that the client wants, where only one of the two eras has a way to say it.
     log_level: Mutex<Option<Value>>,
 }
@@ -59,13 +64,15 @@ const MAX_INPUT_REQUESTS: usize = 32;
 impl PassthroughFactory {
     /// Passes requests to this server.
     pub fn new(server: ServerSpec) -> Self {
-        Self { server: Arc::new(server), guard: None }
+        let settings = HostSettings::new(vec![ServerSetup::new(server.clone())]);
+        let guard = Arc::new(PassthroughGuard::new(&settings, &server.name));
+        Self { server: Arc::new(server), guard }
     }
 
     /// Applies the policy to requests and records them. Allowed requests are passed on unchanged.
     #[must_use]
-    pub fn guarded_by(self, guard: Arc<ServerGuard>) -> Self {
-        Self { guard: Some(guard), ..self }
+    pub fn guarded_by(self, guard: Arc<PassthroughGuard>) -> Self {
+        Self { guard, ..self }
     }
 }
 
@@ -75,18 +82,23 @@ impl ServiceFactory for PassthroughFactory {
             let caller =
                 Caller::model(client.caller.as_str()).calling_itself(&client.claimed_name());
             let router = Arc::new(MessageRouter::new(client.channel));
-            let introduced =
-                ConnectionClient { info: client.info, capabilities: client.capabilities };
+            let introduced = ConnectionClient {
+                info: client.info,
+                legacy_capabilities: client.capabilities.clone(),
+                modern_capabilities: client.capabilities,
+            };
             let handler = Arc::clone(&router) as _;
             let connection = self.server.connect(client.era, introduced, handler).await?;
             let changes = router.list_changes.subscribe();
-            let tools = ToolList::new(Arc::clone(&connection), self.guard.clone(), changes);
+            let guard = Arc::clone(&self.guard);
+            let tools = ToolList::new(Arc::clone(&connection), Arc::clone(&guard), changes);
             let service = PassthroughService {
                 connection,
+                policy: PolicyCheck::new(Arc::clone(&guard), caller),
+                guard,
                 router,
                 subscription: OwnSubscription::default(),
                 tools,
-                policy: self.guard.clone().map(|guard| PolicyCheck::new(guard, caller)),
                 log_level: Mutex::default(),
             };
             Ok(Arc::new(service) as Arc<dyn McpService>)
@@ -106,12 +118,7 @@ impl McpService for PassthroughService {
     }
 
     fn request(&self, request: IncomingRequest) -> BoxFuture<'_, Result<Value, ErrorObject>> {
-        Box::pin(async move {
-            match &self.policy {
-                Some(policy) => policy.answer(self, request).await,
-                None => self.forward(request).await,
-            }
-        })
+        Box::pin(self.policy.answer(self, request))
     }
 
     fn notification(&self, method: String, params: Option<Value>) -> BoxFuture<'_, ()> {
@@ -125,11 +132,9 @@ impl McpService for PassthroughService {
                 // The connection sent its own `notifications/initialized`. Modern servers get no
                 // notifications of clients: they request the roots when they need them.
                 (methods::INITIALIZED, Era::Legacy) | (_, Era::Modern) => {}
-                (method, Era::Legacy) if method.starts_with("notifications/") => {
-                    self.connection.notify(method, params).await;
+                (method, Era::Legacy) => {
+                    Broker::notify_raw(&*self.connection, method, params).await;
                 }
-                // It would avoid the policy, and a server might act on it.
-                (_, Era::Legacy) => tracing::debug!("a request without an id is not passed on"),
             }
         })
     }
@@ -152,12 +157,17 @@ impl McpService for PassthroughService {
 }
 
 impl PassthroughService {
-    /// Sends a request that the policy allows, converted to the era of the server.
-    async fn forward(&self, request: IncomingRequest) -> Result<Value, ErrorObject> {
+    /// Sends an admitted request, converted to the era of the server.
+    async fn forward(
+        &self,
+        request: IncomingRequest,
+        admission: &mut Admission,
+    ) -> Result<Value, ErrorObject> {
+        let params = request.params.clone();
         match (request.era, self.connection.era()) {
-            (Era::Legacy, Era::Legacy) => self.send(&request, request.params.clone()).await,
+            (Era::Legacy, Era::Legacy) => self.send(admission, &request, params).await,
             (Era::Modern, Era::Modern) => {
-                let outcome = self.send(&request, request.params.clone()).await;
+                let outcome = self.send(admission, &request, params).await;
                 if request.method == methods::LISTEN && request.cancel.is_cancelled() {
                     return Ok(subscriptions::ended_subscription(&request.id));
                 }
@@ -167,13 +177,14 @@ impl PassthroughService {
                 }
                 Ok(result)
             }
-            (Era::Legacy, Era::Modern) => self.forward_to_modern(request).await,
-            (Era::Modern, Era::Legacy) => self.forward_to_legacy(request).await,
+            (Era::Legacy, Era::Modern) => self.forward_to_modern(request, admission).await,
+            (Era::Modern, Era::Legacy) => self.forward_to_legacy(request, admission).await,
         }
     }
 
     async fn send(
         &self,
+        admission: &mut Admission,
         request: &IncomingRequest,
         mut params: Option<Value>,
     ) -> Result<Value, ErrorObject> {
@@ -187,12 +198,16 @@ impl PassthroughService {
         }
         let (method, cancel) = (request.method.clone(), request.cancel.clone());
         let request = RawRequest { key: json!(route.key), method, params, cancel };
-        self.connection.request(request).await
+        connection::send(&mut admission.request, &*self.connection, request).await
     }
 
     /// Sends a request of a legacy client to a modern server. If the server asks for input, the client
     /// is asked and the request is sent again with the responses.
-    async fn forward_to_modern(&self, request: IncomingRequest) -> Result<Value, ErrorObject> {
+    async fn forward_to_modern(
+        &self,
+        request: IncomingRequest,
+        admission: &mut Admission,
+    ) -> Result<Value, ErrorObject> {
         let field = |name: &str| request.params.as_ref().and_then(|params| params.get(name));
         match (request.method.as_str(), field("uri").and_then(Value::as_str)) {
             (methods::SET_LOG_LEVEL, _) => {
@@ -214,7 +229,7 @@ impl PassthroughService {
             set_meta(&mut params, meta::LOG_LEVEL, level);
         }
         for _ in 0..MAX_INPUT_ROUNDS {
-            let result = self.send(&request, Some(params.clone())).await?;
+            let result = self.send(admission, &request, Some(params.clone())).await?;
             if result.get("resultType") != Some(&json!("input_required")) {
                 return adapt_outcome(Era::Legacy, &request.method, Ok(result));
             }
@@ -231,10 +246,17 @@ impl PassthroughService {
     }
 
     /// Sends a request of a modern client to a legacy server.
-    async fn forward_to_legacy(&self, request: IncomingRequest) -> Result<Value, ErrorObject> {
+    async fn forward_to_legacy(
+        &self,
+        request: IncomingRequest,
+        admission: &mut Admission,
+    ) -> Result<Value, ErrorObject> {
         match request.method.as_str() {
             methods::LISTEN => {
-                return subscriptions::listen(&self.connection, &self.router, request).await;
+                let admitted = std::mem::take(&mut admission.subscriptions);
+                let (connection, router) = (&*self.connection, &*self.router);
+                return subscriptions::listen(connection, router, &self.guard, request, admitted)
+                    .await;
             }
             methods::PING
             | methods::SET_LOG_LEVEL
@@ -249,7 +271,7 @@ impl PassthroughService {
         let modern_keys =
             [meta::PROTOCOL_VERSION, meta::CLIENT_CAPABILITIES, meta::CLIENT_INFO, meta::LOG_LEVEL];
         remove_meta(&mut params, &modern_keys);
-        let outcome = self.send(&request, params).await;
+        let outcome = self.send(admission, &request, params).await;
         adapt_outcome(Era::Modern, &request.method, outcome)
     }
 
@@ -266,13 +288,14 @@ impl PassthroughService {
             params: Some(json!({ "level": level })),
             cancel: request.cancel.clone(),
         };
-        if let Err(error) = self.connection.request(request).await {
+        let sent = connection::send_unjudged(&self.guard, &*self.connection, request).await;
+        if let Err(error) = sent {
             tracing::debug!(%error, "the server refused the log level");
         }
     }
 
     async fn renew_subscription(&self) -> Result<Value, ErrorObject> {
-        self.subscription.renew(&self.connection, &self.router).await?;
+        self.subscription.renew(&self.connection, &self.router, &self.guard).await?;
         Ok(json!({}))
     }
 }

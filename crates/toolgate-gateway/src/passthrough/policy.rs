@@ -6,24 +6,27 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use toolgate_broker::{Admitted, BrokerError, CallContext, Caller, SessionContext};
 use toolgate_catalog::{Fingerprint, Tool};
-use toolgate_host::ServerGuard;
+use toolgate_host::PassthroughGuard;
 use toolgate_mcp::{ErrorObject, codes, methods};
-use toolgate_upstream::{CallError, CallOptions};
+use toolgate_upstream::{CallError, CallOptions, RequestError};
 
-use super::PassthroughService;
-use crate::{era::adapt_outcome, service::IncomingRequest};
+use super::{Admission, PassthroughService, connection::admit_unjudged};
+use crate::{
+    era::{Era, adapt_outcome},
+    service::IncomingRequest,
+};
 
 /// Decides on the requests of a connection's clients, and records them.
 #[derive(Debug)]
 pub(crate) struct PolicyCheck {
-    guard: Arc<ServerGuard>,
+    guard: Arc<PassthroughGuard>,
     session: Arc<SessionContext>,
     /// Admitted calls for which the server asked for input. They continue without another decision.
     waiting_for_input: Mutex<VecDeque<(Fingerprint, Admitted)>>,
 }
 
 /// How the policy treats a method.
-enum MethodKind {
+enum MethodTreatment {
     /// It neither reveals nor changes data.
     Unrestricted,
     /// Hidden tools are removed from its result.
@@ -41,7 +44,7 @@ enum MethodKind {
 const MAX_WAITING: usize = 256;
 
 impl PolicyCheck {
-    pub(crate) fn new(guard: Arc<ServerGuard>, caller: Caller) -> Self {
+    pub(crate) fn new(guard: Arc<PassthroughGuard>, caller: Caller) -> Self {
         let session = Arc::new(SessionContext::new(caller));
         Self { guard, session, waiting_for_input: Mutex::default() }
     }
@@ -52,19 +55,30 @@ impl PolicyCheck {
         service: &PassthroughService,
         mut request: IncomingRequest,
     ) -> Result<Value, ErrorObject> {
-        match MethodKind::of(&request.method) {
-            MethodKind::Judged => self.judge(service, request).await,
-            MethodKind::Unrestricted => service.forward(request).await,
-            _ if !self.guard.judges() => service.forward(request).await,
-            MethodKind::ToolList => {
-                let mut result = service.forward(request).await?;
+        match MethodTreatment::of(&request.method) {
+            MethodTreatment::Judged => self.judge(service, request).await,
+            MethodTreatment::Listen => {
+                let mut admission = self.unjudged(&request)?;
+                admission.subscriptions = self.admit_resources(&mut request).await;
+                if service.connection.era() == Era::Modern {
+                    // The server gets them in one request.
+                    for (_, admitted) in std::mem::take(&mut admission.subscriptions) {
+                        admitted.end_unsent(Ok(&Value::Null));
+                    }
+                }
+                service.forward(request, &mut admission).await
+            }
+            MethodTreatment::ToolList if self.guard.judges() => {
+                let mut admission = self.unjudged(&request)?;
+                let mut result = service.forward(request, &mut admission).await?;
                 if let Some(Value::Array(tools)) = result.get_mut("tools") {
                     service.tools.filter(tools, &self.guard).await;
                 }
                 Ok(result)
             }
-            MethodKind::List { field, key, method } => {
-                let mut result = service.forward(request).await?;
+            MethodTreatment::List { field, key, method } if self.guard.judges() => {
+                let mut admission = self.unjudged(&request)?;
+                let mut result = service.forward(request, &mut admission).await?;
                 if let Some(Value::Array(entries)) = result.get_mut(field) {
                     entries.retain(|entry| {
                         let params = key.map(|key| json!({ key: entry.get(key) }));
@@ -73,9 +87,9 @@ impl PolicyCheck {
                 }
                 Ok(result)
             }
-            MethodKind::Listen => {
-                self.remove_denied_resources(&mut request).await;
-                service.forward(request).await
+            _ => {
+                let mut admission = self.unjudged(&request)?;
+                service.forward(request, &mut admission).await
             }
         }
     }
@@ -88,7 +102,10 @@ impl PolicyCheck {
         let (tool, arguments) = match self.target(service, &request).await {
             Ok(target) => target,
             // Without a policy, the server refuses what is not a valid request.
-            Err(_) if !self.guard.judges() => return service.forward(request).await,
+            Err(_) if !self.guard.judges() => {
+                let mut admission = self.unjudged(&request)?;
+                return service.forward(request, &mut admission).await;
+            }
             Err(error) => return Err(error),
         };
         let (era, method) = (request.era, request.method.clone());
@@ -100,14 +117,19 @@ impl PolicyCheck {
                 Err(error) => return adapt_outcome(era, &method, refusal(&method, &error)),
             },
         };
-        let outcome = service.forward(request).await;
+        let mut admission = Admission { request: admitted, subscriptions: Vec::new() };
+        let outcome = service.forward(request, &mut admission).await;
+        let admitted = admission.request;
         match &outcome {
+            _ if !admitted.is_open() => {}
             Ok(result) if result.get("resultType") == Some(&json!("input_required")) => {
-                admitted.take_in(result);
                 self.add_waiting(continuation(&method, &arguments, Some(result)), admitted);
             }
-            Ok(result) => admitted.finish(Ok(result)),
-            Err(error) => admitted.failed(&json!([error.message, error.data])),
+            Ok(result) => admitted.end_unsent(Ok(result)),
+            Err(error) => {
+                let error = BrokerError::Raw(RequestError::Refused(error.clone()));
+                admitted.end_unsent(Err(&error));
+            }
         }
         outcome
     }
@@ -120,7 +142,8 @@ impl PolicyCheck {
     ) -> Result<(Tool, Value), ErrorObject> {
         let params = request.params.as_ref();
         if request.method != methods::TOOLS_CALL {
-            let tool = self.guard.request(&request.method);
+            let broker = self.guard.broker();
+            let tool = broker.request_tool(self.guard.server(), &request.method);
             let tool = tool.ok_or_else(|| ErrorObject::method_not_found(&request.method))?;
             let mut arguments = params.cloned().unwrap_or_else(|| json!({}));
             if let Some(arguments) = arguments.as_object_mut() {
@@ -143,7 +166,8 @@ impl PolicyCheck {
         let arguments = field("arguments").filter(|arguments| !arguments.is_null());
         let arguments = arguments.unwrap_or_else(|| json!({}));
         let Some(tool) = tool else {
-            self.guard.note_unknown(&name, &arguments, &CallContext::direct(&self.session));
+            let context = CallContext::direct(&self.session);
+            self.guard.broker().refuse_unknown(&name, &arguments, &context, None);
             let name: String = name.chars().take(128).collect();
             return Err(ErrorObject::invalid_params(format!("there is no tool `{name}`"), None));
         };
@@ -165,29 +189,37 @@ impl PolicyCheck {
             ..CallOptions::default()
         };
         let context = CallContext::direct(&self.session);
-        let admitted = self.guard.admit(tool, arguments, &context, &options).await;
+        let broker = self.guard.broker();
+        let admitted = broker.admit(tool, arguments.clone(), &context, &options).await;
         // The client knows the server's own names.
         admitted.map_err(|error| error.of_tool(&tool.id.tool))
     }
 
-    /// Removes the resources from `subscriptions/listen` that the client may not subscribe to. The
+    fn unjudged(&self, request: &IncomingRequest) -> Result<Admission, ErrorObject> {
+        let request = admit_unjudged(&self.guard, &request.method)?;
+        Ok(Admission { request, subscriptions: Vec::new() })
+    }
+
+    /// Admits the resources in `subscriptions/listen` one by one, and removes denied ones. The
     /// acknowledgement lists the others.
-    async fn remove_denied_resources(&self, request: &mut IncomingRequest) {
-        let Some(mut params) = request.params.take() else { return };
+    async fn admit_resources(&self, request: &mut IncomingRequest) -> Vec<(Value, Admitted)> {
+        let mut allowed = Vec::new();
+        let Some(mut params) = request.params.take() else { return allowed };
         let uris = params.pointer_mut("/notifications/resourceSubscriptions");
+        let broker = self.guard.broker();
         if let Some(Value::Array(uris)) = uris
-            && let Some(tool) = self.guard.request(methods::RESOURCES_SUBSCRIBE)
+            && let Some(tool) =
+                broker.request_tool(self.guard.server(), methods::RESOURCES_SUBSCRIBE)
         {
-            let mut allowed = Vec::new();
-            for uri in std::mem::take(uris) {
+            for uri in std::mem::take(uris).into_iter().filter(Value::is_string) {
                 if let Ok(admitted) = self.admit(&tool, &json!({ "uri": uri }), request).await {
-                    admitted.finish(Ok(&Value::Null));
-                    allowed.push(uri);
+                    allowed.push((uri, admitted));
                 }
             }
-            *uris = allowed;
+            *uris = allowed.iter().map(|(uri, _)| uri.clone()).collect();
         }
         request.params = Some(params);
+        allowed
     }
 
     fn take_waiting(&self, state: Option<Fingerprint>) -> Option<Admitted> {
@@ -209,11 +241,11 @@ impl PolicyCheck {
 
 impl Drop for PolicyCheck {
     fn drop(&mut self) {
-        self.guard.end_session(&self.session);
+        self.guard.broker().end_session(&self.session);
     }
 }
 
-impl MethodKind {
+impl MethodTreatment {
     fn of(method: &str) -> Self {
         let list = |field, key, method| Self::List { field, key, method };
         match method {

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use toolgate_mcp::{ErrorObject, meta, methods};
-use toolgate_upstream::{ConnectionHandler, InputRequest};
+use toolgate_upstream::{ConnectionHandler, InputRequest, RelatedRequest};
 
 use crate::{
     channel::ClientChannel,
@@ -195,12 +195,13 @@ impl ConnectionHandler for MessageRouter {
         }
     }
 
-    fn question(
+    fn input_request(
         &self,
-        about: Option<&Value>,
+        about: Option<RelatedRequest>,
         request: InputRequest,
     ) -> BoxFuture<'static, Result<Value, ErrorObject>> {
-        let channel = match self.find(about, &request.method, None) {
+        let about = about.map(|about| about.key);
+        let channel = match self.find(about.as_ref(), &request.method, None) {
             Some(MessageRoute::Request { channel, .. }) => Some(channel),
             _ => self.channel.clone(),
         };

@@ -6,11 +6,13 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use toolgate_broker::{Admitted, RawChannel};
+use toolgate_host::PassthroughGuard;
 use toolgate_mcp::{ErrorObject, JsonObject, meta, methods};
 use toolgate_upstream::RawRequest;
 
 use super::{
-    connection::ServerConnection,
+    connection,
     router::{LIST_NOTIFICATIONS, MessageRoute, MessageRouter},
 };
 use crate::service::IncomingRequest;
@@ -47,8 +49,9 @@ impl OwnSubscription {
     /// notification is missed.
     pub(crate) async fn renew(
         &self,
-        connection: &Arc<dyn ServerConnection>,
+        connection: &Arc<dyn RawChannel>,
         router: &Arc<MessageRouter>,
+        guard: &Arc<PassthroughGuard>,
     ) -> Result<(), ErrorObject> {
         let mut current = self.request.lock().await;
         let mut filter = announced_lists(&**connection);
@@ -64,8 +67,8 @@ impl OwnSubscription {
         }
         let (acknowledged, mut acknowledgement) = watch::channel(false);
         let cancel = CancellationToken::new();
-        let (connection, router) = (Arc::clone(connection), Arc::clone(router));
-        let cancelled = cancel.clone();
+        let (channel, router) = (Arc::clone(connection), Arc::clone(router));
+        let (guard, cancelled) = (Arc::clone(guard), cancel.clone());
         let mut listening = tokio::spawn(async move {
             let route = router.register(MessageRoute::OwnSubscription { acknowledged });
             let request = RawRequest {
@@ -74,7 +77,7 @@ impl OwnSubscription {
                 params: Some(json!({ "notifications": filter })),
                 cancel: cancelled,
             };
-            connection.request(request).await
+            connection::send_unjudged(&guard, &*channel, request).await
         });
         let guard = cancel.drop_guard();
         tokio::select! {
@@ -95,29 +98,32 @@ impl OwnSubscription {
 }
 
 /// Answers `subscriptions/listen` of a modern client at a legacy server, until the client cancels it.
+/// `admitted` are the resources that the client may subscribe to.
 pub(crate) async fn listen(
-    connection: &Arc<dyn ServerConnection>,
-    router: &Arc<MessageRouter>,
+    channel: &dyn RawChannel,
+    router: &MessageRouter,
+    guard: &PassthroughGuard,
     request: IncomingRequest,
+    admitted: Vec<(Value, Admitted)>,
 ) -> Result<Value, ErrorObject> {
     let wanted = request.params.as_ref().and_then(|params| params.get("notifications"));
     let Some(wanted) = wanted.and_then(Value::as_object) else {
         let message = "`notifications` is missing: it says what to listen to";
         return Err(ErrorObject::invalid_params(message, None));
     };
-    let mut accepted: JsonObject = announced_lists(&**connection)
+    let mut accepted: JsonObject = announced_lists(channel)
         .into_iter()
         .filter(|(name, _)| wanted.get(name) == Some(&json!(true)))
         .collect();
     let mut subscribed = Vec::new();
-    if capability(&**connection, "resources", "subscribe") {
-        let uris = wanted.get("resourceSubscriptions").and_then(Value::as_array);
-        let uris = uris.into_iter().flatten().take(MAX_LISTENED_RESOURCES);
-        for uri in uris.filter(|uri| uri.is_string()) {
-            let cancel = request.cancel.clone();
-            if send(connection, methods::RESOURCES_SUBSCRIBE, uri, cancel).await.is_ok() {
-                subscribed.push(uri.clone());
-            }
+    for (uri, mut admitted) in admitted.into_iter().take(MAX_LISTENED_RESOURCES) {
+        if !capability(channel, "resources", "subscribe") {
+            admitted.end_unsent(Ok(&Value::Null));
+            continue;
+        }
+        let subscribe = uri_request(methods::RESOURCES_SUBSCRIBE, &uri, request.cancel.clone());
+        if connection::send(&mut admitted, channel, subscribe).await.is_ok() {
+            subscribed.push(uri);
         }
     }
     if !subscribed.is_empty() {
@@ -133,13 +139,14 @@ pub(crate) async fn listen(
     request.channel.notify(methods::LISTEN_ACKNOWLEDGED, Some(params));
     tokio::select! {
         () = request.cancel.cancelled() => {}
-        () = connection.closed() => {}
+        () = channel.closed() => {}
     }
     drop(route);
     for uri in subscribed {
         if !router.has_listener(&uri) {
             let cancel = CancellationToken::new();
-            let _ = send(connection, methods::RESOURCES_UNSUBSCRIBE, &uri, cancel).await;
+            let request = uri_request(methods::RESOURCES_UNSUBSCRIBE, &uri, cancel);
+            let _ = connection::send_unjudged(guard, channel, request).await;
         }
     }
     Ok(ended_subscription(&request.id))
@@ -151,7 +158,7 @@ pub(crate) fn ended_subscription(id: &Value) -> Value {
 }
 
 /// A filter with all lists whose changes the server announces.
-fn announced_lists(connection: &dyn ServerConnection) -> JsonObject {
+fn announced_lists(connection: &dyn RawChannel) -> JsonObject {
     LIST_NOTIFICATIONS
         .iter()
         .filter(|(list, ..)| capability(connection, list, "listChanged"))
@@ -159,16 +166,11 @@ fn announced_lists(connection: &dyn ServerConnection) -> JsonObject {
         .collect()
 }
 
-fn capability(connection: &dyn ServerConnection, group: &str, name: &str) -> bool {
+fn capability(connection: &dyn RawChannel, group: &str, name: &str) -> bool {
     connection.server_info().pointer(&format!("/capabilities/{group}/{name}")) == Some(&json!(true))
 }
 
-async fn send(
-    connection: &Arc<dyn ServerConnection>,
-    method: &str,
-    uri: &Value,
-    cancel: CancellationToken,
-) -> Result<Value, ErrorObject> {
+fn uri_request(method: &str, uri: &Value, cancel: CancellationToken) -> RawRequest {
     let (method, params) = (method.to_owned(), Some(json!({ "uri": uri })));
-    connection.request(RawRequest { key: Value::Null, method, params, cancel }).await
+    RawRequest { key: Value::Null, method, params, cancel }
 }

@@ -13,14 +13,14 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
-use toolgate_host::ServerGuard;
+use toolgate_broker::{RawChannel, SendPermit};
+use toolgate_host::{HostSettings, PassthroughGuard};
 use toolgate_mcp::{ErrorObject, JsonRpcRequest, JsonRpcResponse, meta};
-use toolgate_upstream::{ConnectionClient, ConnectionHandler, InputRequest, RawRequest};
-
-use super::{
-    PassthroughFactory,
-    connection::{ServerConnection, ServerConnector},
+use toolgate_upstream::{
+    ConnectionClient, ConnectionHandler, InputRequest, RawRequest, RelatedRequest, RequestError,
 };
+
+use super::{PassthroughFactory, connection::ServerConnector};
 use crate::{
     channel::{ClientChannel, MessageSink, PendingInputRequests},
     era::Era,
@@ -95,7 +95,8 @@ impl Server {
         }
         match (method.as_str(), self.era) {
             ("tools/call", Era::Legacy) if params["name"] == "ask" => {
-                let asked = self.handler().question(Some(&key), input_request()).await?;
+                let related = Some(RelatedRequest { key, is_certain: true });
+                let asked = self.handler().input_request(related, input_request()).await?;
                 Ok(json!({ "asked": asked }))
             }
             ("tools/call", Era::Modern) if params["name"] == "ask" => {
@@ -140,13 +141,13 @@ impl ServerConnector for Server {
         _era: Era,
         _client: ConnectionClient,
         handler: Arc<dyn ConnectionHandler>,
-    ) -> BoxFuture<'_, Result<Arc<dyn ServerConnection>, ErrorObject>> {
+    ) -> BoxFuture<'_, Result<Arc<dyn RawChannel>, ErrorObject>> {
         *self.handler.lock() = Some(handler);
-        Box::pin(std::future::ready(Ok(Arc::new(self.clone()) as Arc<dyn ServerConnection>)))
+        Box::pin(std::future::ready(Ok(Arc::new(self.clone()) as Arc<dyn RawChannel>)))
     }
 }
 
-impl ServerConnection for Server {
+impl RawChannel for Server {
     fn era(&self) -> Era {
         self.era
     }
@@ -155,13 +156,22 @@ impl ServerConnection for Server {
         &self.info
     }
 
-    fn request(&self, request: RawRequest) -> BoxFuture<'_, Result<Value, ErrorObject>> {
-        Box::pin(self.answer(request))
+    fn request(
+        &self,
+        _permit: SendPermit,
+        request: RawRequest,
+    ) -> BoxFuture<'_, Result<Value, RequestError>> {
+        Box::pin(async move { self.answer(request).await.map_err(RequestError::Refused) })
     }
 
-    fn notify<'a>(&'a self, method: &'a str, params: Option<Value>) -> BoxFuture<'a, ()> {
+    fn notify<'a>(
+        &'a self,
+        _permit: SendPermit,
+        method: &'a str,
+        params: Option<Value>,
+    ) -> BoxFuture<'a, Result<(), RequestError>> {
         self.received.lock().push((method.to_owned(), params));
-        Box::pin(std::future::ready(()))
+        Box::pin(std::future::ready(Ok(())))
     }
 
     fn closed(&self) -> BoxFuture<'_, ()> {
@@ -215,7 +225,7 @@ impl Legacy {
         Self::guarded(server, None).await
     }
 
-    async fn guarded(server: &Server, guard: Option<Arc<ServerGuard>>) -> Self {
+    async fn guarded(server: &Server, guard: Option<Arc<PassthroughGuard>>) -> Self {
         let (sink, pending) = (
             Arc::new(RecordingSink::default()),
             PendingInputRequests::new(Duration::from_secs(10)),
@@ -250,12 +260,15 @@ async fn open_guarded(
     server: &Server,
     era: Era,
     channel: Option<ClientChannel>,
-    guard: Option<Arc<ServerGuard>>,
+    guard: Option<Arc<PassthroughGuard>>,
 ) -> Arc<dyn McpService> {
     let (info, capabilities) = (json!({}), serde_json::Map::new());
     let client =
         ClientInfo { caller: AuthenticatedClient::local(), era, info, capabilities, channel };
     let server = Arc::new(server.clone());
+    let settings = HostSettings::new(Vec::new());
+    let unguarded = || Arc::new(PassthroughGuard::new(&settings, &"s".into()));
+    let guard = guard.unwrap_or_else(unguarded);
     PassthroughFactory { server, guard }.open(client).await.unwrap()
 }
 

@@ -5,18 +5,19 @@ use std::{collections::HashMap, sync::Arc};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, watch};
 use tokio_util::sync::CancellationToken;
+use toolgate_broker::RawChannel;
 use toolgate_catalog::{Definition, Fingerprint, read_list};
-use toolgate_host::ServerGuard;
+use toolgate_host::PassthroughGuard;
 use toolgate_mcp::methods;
 use toolgate_upstream::RawRequest;
 
-use super::connection::ServerConnection;
+use super::connection;
 
 /// The server's tool list. It is read when it is first needed, and again after each change.
 #[derive(Debug)]
 pub(crate) struct ToolList {
-    connection: Arc<dyn ServerConnection>,
-    guard: Option<Arc<ServerGuard>>,
+    connection: Arc<dyn RawChannel>,
+    guard: Arc<PassthroughGuard>,
     cache: Mutex<Option<CachedTools>>,
     changes: parking_lot::Mutex<watch::Receiver<u64>>,
 }
@@ -37,8 +38,8 @@ const MAX_VERDICTS: usize = 20_000;
 
 impl ToolList {
     pub(crate) fn new(
-        connection: Arc<dyn ServerConnection>,
-        guard: Option<Arc<ServerGuard>>,
+        connection: Arc<dyn RawChannel>,
+        guard: Arc<PassthroughGuard>,
         changes: watch::Receiver<u64>,
     ) -> Self {
         let changes = parking_lot::Mutex::new(changes);
@@ -59,7 +60,7 @@ impl ToolList {
 
     /// Removes hidden tools from a list. Each entry is judged as it is, because a server may list other
     /// definitions than before.
-    pub(crate) async fn filter(&self, entries: &mut Vec<Value>, guard: &ServerGuard) {
+    pub(crate) async fn filter(&self, entries: &mut Vec<Value>, guard: &PassthroughGuard) {
         let mut cache = self.cache.lock().await;
         let tools = self.current(&mut cache).await;
         entries.retain(|entry| tools.is_visible(entry, guard));
@@ -76,7 +77,7 @@ impl ToolList {
             *cache = None;
         }
         if cache.is_none() {
-            *cache = Some(CachedTools::new(self.read().await, self.guard.as_deref()));
+            *cache = Some(CachedTools::new(self.read().await, &self.guard));
         }
         cache.get_or_insert_default()
     }
@@ -93,7 +94,8 @@ impl ToolList {
                 params: Some(params),
                 cancel: CancellationToken::new(),
             };
-            let Ok(mut page) = self.connection.request(request).await else { return tools };
+            let page = connection::send_unjudged(&self.guard, &*self.connection, request).await;
+            let Ok(mut page) = page else { return tools };
             if let Some(Value::Array(entries)) = page.get_mut("tools").map(Value::take) {
                 tools.extend(entries);
             }
@@ -107,14 +109,14 @@ impl ToolList {
 }
 
 impl CachedTools {
-    fn new(tools: Vec<Value>, guard: Option<&ServerGuard>) -> Self {
+    fn new(tools: Vec<Value>, guard: &PassthroughGuard) -> Self {
         let mut cached = Self::default();
-        if let Some(guard) = guard.filter(|guard| guard.judges()) {
+        if guard.judges() {
             // The whole list at once: only so the guard can tell which tools of a known server are new.
             let (mut definitions, _) = read_list(&tools);
             let hidden = definitions.iter().map(|definition| (definition.fingerprint(), false));
             cached.verdicts = hidden.collect();
-            guard.sort(&mut definitions);
+            guard.filter(&mut definitions);
             for definition in definitions {
                 cached.verdicts.insert(definition.fingerprint(), true);
                 cached.visible.insert(Arc::clone(definition.name()), Arc::new(definition));
@@ -131,7 +133,7 @@ impl CachedTools {
         cached
     }
 
-    fn is_visible(&mut self, entry: &Value, guard: &ServerGuard) -> bool {
+    fn is_visible(&mut self, entry: &Value, guard: &PassthroughGuard) -> bool {
         // A definition that cannot be parsed cannot be judged.
         let Ok(definition) = Definition::from_value(entry) else { return false };
         let (name, fingerprint) = (Arc::clone(definition.name()), definition.fingerprint());
@@ -139,7 +141,7 @@ impl CachedTools {
             return *is_visible;
         }
         let mut definitions = vec![definition];
-        guard.sort(&mut definitions);
+        guard.filter(&mut definitions);
         let visible = definitions.pop().map(Arc::new);
         let is_visible = visible.is_some();
         match visible {

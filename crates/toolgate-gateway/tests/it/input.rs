@@ -185,7 +185,7 @@ async fn a_call_that_is_taken_back_takes_its_question_back() {
 }
 
 #[tokio::test]
-async fn what_waits_for_its_client_keeps_its_service() {
+async fn a_parked_request_keeps_its_service() {
     let idle = Duration::from_millis(100);
     let endpoint = Endpoint::with(|settings| settings.limits.session_idle = idle).await;
     let asked = body(endpoint.modern("tools/call", json!({ "name": "ask" }))).await;

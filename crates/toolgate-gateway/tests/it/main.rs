@@ -1,4 +1,4 @@
-//! Endpoints from the outside: what clients of both eras say and get.
+//! Endpoints as clients of both eras see them.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::missing_panics_doc)]
 

@@ -1,4 +1,4 @@
-//! An endpoint to talk to, and what clients say again and again.
+//! A running endpoint, and the messages that tests send often.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -21,13 +21,13 @@ pub(crate) struct Endpoint {
     serving: Option<JoinHandle<()>>,
 }
 
-/// A session of the legacy era.
+/// A legacy session.
 pub(crate) struct Session<'a> {
     endpoint: &'a Endpoint,
     pub(crate) id: String,
 }
 
-/// Events, as they come.
+/// The events of a response.
 pub(crate) struct Events {
     response: Response,
     text: String,
@@ -42,19 +42,19 @@ pub(crate) struct Event {
 }
 
 impl Endpoint {
-    /// With a probe behind it.
+    /// Starts an endpoint with a probe service.
     pub(crate) async fn start() -> Self {
         Self::with(|_| {}).await
     }
 
-    /// With other settings.
+    /// Starts an endpoint with changed settings.
     pub(crate) async fn with(change: impl FnOnce(&mut HttpSettings)) -> Self {
         let probe = Arc::new(Probe::default());
         let factory = Arc::new(ProbeFactory(Arc::clone(&probe)));
         Self::of(factory, probe, change).await
     }
 
-    /// In front of something else.
+    /// Starts an endpoint with another service.
     pub(crate) async fn of(
         factory: Arc<dyn ServiceFactory>,
         probe: Arc<Probe>,
@@ -88,7 +88,7 @@ impl Endpoint {
             .body(body)
     }
 
-    /// A request of the modern era, with all that it has to have.
+    /// A modern request with the required headers.
     pub(crate) fn modern(&self, method: &str, params: Value) -> RequestBuilder {
         let params = modern(params);
         let name = params["name"].as_str().map(str::to_owned);
@@ -103,7 +103,7 @@ impl Endpoint {
         }
     }
 
-    /// Shakes hands.
+    /// Initializes a session.
     pub(crate) async fn session(&self) -> Session<'_> {
         self.session_of("2025-11-25").await
     }
@@ -115,7 +115,7 @@ impl Endpoint {
         Session { endpoint: self, id }
     }
 
-    /// Stops it, and waits until it has.
+    /// Stops the endpoint and waits for it.
     pub(crate) async fn stop(&mut self) {
         self.stop.cancel();
         let serving = self.serving.take().unwrap();
@@ -209,7 +209,7 @@ fn read(text: &str) -> Event {
     event
 }
 
-/// What test clients can be asked.
+/// The capabilities of test clients.
 pub(crate) fn capabilities() -> Value {
     json!({ "elicitation": { "form": {}, "url": {} }, "sampling": {}, "roots": {} })
 }
@@ -253,9 +253,9 @@ pub(crate) async fn body(request: RequestBuilder) -> Value {
     request.send().await.unwrap().json().await.unwrap()
 }
 
-/// Waits until a counter has come so far.
+/// Waits until a counter reaches a value.
 pub(crate) async fn reaches(counter: &watch::Sender<usize>, count: usize) {
     let mut counter = counter.subscribe();
     let waited = tokio::time::timeout(deadline(), counter.wait_for(|now| *now >= count)).await;
-    waited.expect("it never comes so far").unwrap();
+    waited.expect("the counter does not reach the value").unwrap();
 }

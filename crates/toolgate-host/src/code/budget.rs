@@ -1,17 +1,17 @@
-//! Long texts cut to what a context is to hold: the head and the tail stay.
+//! Cuts long texts to a number of tokens: the head and the tail stay.
 
 use std::ops::Range;
 
 use toolgate_catalog::TokenCounter;
 
-/// What share of the room the head gets; the tail, where results and errors are, gets the rest.
+/// The share of the head. The tail, where results and errors are, gets the rest.
 const HEAD_SHARE: (usize, usize) = (2, 3);
-/// A token of ordinary text has about four bytes. More than these are not tried, since a run of
+/// A token of ordinary text has about four bytes. Longer candidates are not tried, because a run of
 /// blanks may be one token of any length.
 const MAX_BYTES_A_TOKEN: usize = 16;
 
-/// Which part of a text has to be left out so that the rest costs at most `tokens`; `None` where
-/// all of it fits.
+/// The part of a text to leave out so that the rest costs at most `tokens`; `None` if all of it
+/// fits.
 pub(super) fn left_out(text: &str, tokens: usize) -> Option<Range<usize>> {
     if fits(text, tokens) {
         return None;
@@ -27,7 +27,7 @@ pub(super) fn left_out(text: &str, tokens: usize) -> Option<Range<usize>> {
     (head < tail_start).then_some(head..tail_start)
 }
 
-/// The most of the beginning of a text that costs at most `tokens`.
+/// The longest beginning of a text that costs at most `tokens`.
 pub(crate) fn head(text: &str, tokens: usize) -> &str {
     if fits(text, tokens) {
         return text;
@@ -36,14 +36,13 @@ pub(crate) fn head(text: &str, tokens: usize) -> &str {
 }
 
 fn fits(text: &str, tokens: usize) -> bool {
-    // A token has at least a byte.
+    // A token has at least one byte.
     text.len() <= tokens
         || (text.len() <= tokens.saturating_mul(MAX_BYTES_A_TOKEN)
             && TokenCounter::shared().count(text) <= tokens)
 }
 
-/// How many bytes of a text, taken by `part`, cost at most `tokens`. Ends at a line where one ends
-/// near by.
+/// How many bytes of a text, taken by `part`, cost at most `tokens`.
 fn longest<'t>(text: &'t str, tokens: usize, part: impl Fn(usize) -> &'t str) -> usize {
     let counter = TokenCounter::shared();
     let (mut low, mut high) = (0, text.len().min(tokens.saturating_mul(MAX_BYTES_A_TOKEN)));
@@ -53,7 +52,7 @@ fn longest<'t>(text: &'t str, tokens: usize, part: impl Fn(usize) -> &'t str) ->
         if size > low && counter.count(part(size)) <= tokens {
             low = size;
         } else if size <= low {
-            // Within one character: try the next.
+            // Inside one character: try the next boundary.
             let next = text.ceil_char_boundary(low + 1);
             if next > high || counter.count(part(next)) > tokens {
                 break;

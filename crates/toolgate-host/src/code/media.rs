@@ -1,8 +1,8 @@
-//! Images and other media of one run, which scripts pass on without ever holding them.
+//! The images and other media of one run, which scripts pass on without holding the data.
 //!
-//! A script gets a short handle in place of the data. Where it gives the handle to another tool, the
-//! data is put back; where it returns or emits the block, the client gets the data as content. So
-//! media neither passes the sandbox's pipe nor ends up as text in a model's context.
+//! A script gets a short handle instead of the data. If it passes the handle to another tool, the
+//! data is put back. If it returns or emits the block, the client gets the data as content. So
+//! media neither crosses the sandbox's pipe nor becomes text in a model's context.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -10,40 +10,40 @@ use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
-use super::record::Recorder;
+use super::journal::RunJournal;
 
-/// The media that one run has met.
+/// The media of one run.
 #[derive(Debug, Default)]
 pub(super) struct Media {
-    kept: Mutex<Kept>,
-    /// Who keeps it for a run that goes on later.
-    recorder: Option<Arc<Recorder>>,
+    stored: Mutex<StoredMedia>,
+    /// Stores the data for a resumed run.
+    journal: Option<Arc<RunJournal>>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct StoredMedia {
     data: HashMap<String, String>,
     bytes: usize,
 }
 
-/// What every handle begins with.
+/// The prefix of every handle.
 const HANDLE: &str = "toolgate-media:";
-/// What the media of one run may take together; what comes later is left out.
+/// The most bytes of media in one run. Further media is left out.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
-/// The smallest picture there is has more base64 than this.
+/// The smallest image has more base64 than this.
 const SHORTEST_DATA: usize = 32;
-/// How deep values are looked through. The sandbox lets nothing deeper through.
+/// How deep values are searched. The sandbox lets nothing deeper through.
 const MAX_DEPTH: usize = 128;
 
 impl Media {
-    /// With what a run met before, and who is told of what it meets.
-    pub(super) fn new(recorder: Option<Arc<Recorder>>, before: Vec<(String, String)>) -> Self {
+    /// Starts with the media of the earlier part of a run.
+    pub(super) fn new(journal: Option<Arc<RunJournal>>, before: Vec<(String, String)>) -> Self {
         let bytes = before.iter().map(|(_, data)| data.len()).sum();
-        let kept = Mutex::new(Kept { data: before.into_iter().collect(), bytes });
-        Self { kept, recorder }
+        let stored = Mutex::new(StoredMedia { data: before.into_iter().collect(), bytes });
+        Self { stored, journal }
     }
 
-    /// Replaces the data of media blocks by handles.
+    /// Replaces the data of media blocks with handles.
     pub(super) fn put_away(&self, block: &mut Value) {
         let Some(fields) = block.as_object_mut() else { return };
         match fields.get("type").and_then(Value::as_str) {
@@ -60,39 +60,39 @@ impl Media {
     fn put_away_field(&self, fields: &mut Map<String, Value>, field: &str) {
         let Some(Value::String(data)) = fields.get_mut(field) else { return };
         let size = data.len();
-        let mut kept = self.kept.lock();
-        let handle = format!("{HANDLE}{}", kept.data.len() + 1);
-        if kept.bytes + size <= MAX_BYTES {
-            kept.bytes += size;
-            if let Some(recorder) = &self.recorder {
-                recorder.media(&handle, data);
+        let mut stored = self.stored.lock();
+        let handle = format!("{HANDLE}{}", stored.data.len() + 1);
+        if stored.bytes + size <= MAX_BYTES {
+            stored.bytes += size;
+            if let Some(journal) = &self.journal {
+                journal.media(&handle, data);
             }
-            kept.data.insert(handle.clone(), std::mem::replace(data, handle));
+            stored.data.insert(handle.clone(), std::mem::replace(data, handle));
         } else {
             *data = format!("{HANDLE}left-out");
         }
-        drop(kept);
+        drop(stored);
         fields.insert("bytes".to_owned(), json!(size / 4 * 3));
     }
 
-    /// Puts the data back where a handle stands as a whole text.
+    /// Replaces handles with the data.
     pub(super) fn put_back(&self, value: &mut Value) {
-        let kept = self.kept.lock();
-        if !kept.data.is_empty() {
-            put_back(&kept.data, value, 0);
+        let stored = self.stored.lock();
+        if !stored.data.is_empty() {
+            put_back(&stored.data, value, 0);
         }
     }
 
-    /// Takes the media blocks out of a value that is about to become text, with a word in their
-    /// place. They are content for the client, with their data.
+    /// Removes media blocks from a value that becomes text, and leaves a note in their place. The
+    /// blocks become content for the client.
     pub(super) fn take_out(&self, value: &mut Value) -> Vec<Value> {
         let mut taken = Vec::new();
         self.take_out_into(value, 0, &mut taken);
         taken
     }
 
-    /// What stands in the text for a media block; `None` for any other value. Records that only
-    /// look like one, a row of type `image` with a file's name in `data`, are no media.
+    /// The note for a media block; `None` for any other value. A record that only looks like one,
+    /// such as a row of type `image` with a file name in `data`, is no media.
     fn note(&self, value: &Value) -> Option<String> {
         let field =
             |of: &Value, name: &str| of.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -107,7 +107,7 @@ impl Media {
         let mime = field(holder, "mimeType").unwrap_or_default();
         let fits = kind == "resource" || mime.starts_with(&format!("{kind}/"));
         let is_media = if data.starts_with(HANDLE) {
-            self.kept.lock().data.contains_key(&data)
+            self.stored.lock().data.contains_key(&data)
         } else {
             data.len() >= SHORTEST_DATA && BASE64.decode(data.as_bytes()).is_ok()
         };
@@ -147,8 +147,8 @@ impl Media {
 fn put_back(data: &HashMap<String, String>, value: &mut Value, depth: usize) {
     match value {
         Value::String(text) if text.starts_with(HANDLE) => {
-            if let Some(kept) = data.get(text.as_str()) {
-                text.clone_from(kept);
+            if let Some(stored) = data.get(text.as_str()) {
+                text.clone_from(stored);
             }
         }
         Value::Array(items) if depth < MAX_DEPTH => {

@@ -1,284 +1,348 @@
 //! Scripts that call tools.
 //!
-//! A script runs in a worker of the sandbox. Its calls come back here, go through the broker like
-//! any other, and what they return is shaped for the script; what the script prints and returns is
-//! shaped for the model.
+//! A script runs in a worker of the sandbox. Its calls come back here and go through the broker like
+//! any other call. Their results are converted for the script, and what the script prints and returns
+//! is converted for the model.
 
-mod bridge;
 pub(crate) mod budget;
-mod learned;
-mod ledger;
+mod journal;
 mod media;
 mod outputs;
-mod record;
-mod render;
+mod report;
 mod resume;
-mod runs;
-mod settings;
+mod script_tools;
+mod shapes;
 mod value;
 
 use std::{
     any::Any,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
 use serde_json::{Value, json};
-use toolgate_broker::{Pause, RunContext, RunLedger, SessionContext, new_id};
+use thiserror::Error;
+use toolgate_broker::{CallJournal, Pause, RunContext, SessionContext, new_id};
 use toolgate_sandbox::{
-    CallState, CapturedOutput, Language, Pool, RunClock, RunOutcome, RunReport, SandboxScript,
-    lockdown::LockdownReport,
+    CallState, CapturedOutput, Language, Pool, PoolSettings, RunClock, RunLimits, RunOutcome,
+    RunReport, SandboxScript, lockdown::LockdownReport,
 };
-use toolgate_store::{Journal, RunState, Store};
+use toolgate_store::{Journal, Retention, RunState, Store};
 use toolgate_upstream::CallOptions;
 
-pub use self::{
-    bridge::WaitingCall,
-    record::UnknownCall,
-    resume::{NotResumed, Resume, UnknownCalls},
-    settings::CodeSettings,
-};
+pub(crate) use self::outputs::OutputError;
 use self::{
-    bridge::{Bridge, Wiring},
+    journal::RunJournal,
     media::Media,
-    record::Recorder,
-    resume::{Kept, Taken},
-    runs::Runs,
+    outputs::{OutputStore, SessionOutputs},
+    resume::{EarlierRun, ResumedRun},
+    script_tools::{ScriptContext, ScriptTools},
+    shapes::LearnedShapes,
 };
-pub(crate) use self::{
-    learned::Learned,
-    outputs::{Drawer, Outputs, Unreadable},
+pub use self::{
+    journal::UnknownCall,
+    resume::{Resume, ResumeError, UnknownCalls},
+    script_tools::WaitingCall,
 };
-use crate::{host::Host, session::Session, traced};
+use crate::{session::Session, settings::JournalUnavailable, spans};
 
-/// Everything that scripts share.
-#[derive(Debug)]
-pub(crate) struct CodeMode {
-    settings: Option<CodeSettings>,
-    /// Made when it is first needed: most commands of a shell never run a script.
-    pool: OnceLock<Result<Pool, String>>,
-    learned: Arc<Learned>,
-    outputs: Outputs,
-    runs: Runs,
+/// How scripts run.
+#[derive(Debug, Clone)]
+pub struct CodeSettings {
+    /// How workers are started, and how many scripts may run at once.
+    pub pool: PoolSettings,
+    /// The limits of each script.
+    pub limits: RunLimits,
+    /// How much of a script's output and value is shown, in tokens.
+    pub max_output_tokens: usize,
+    /// How many calls of all scripts together one server gets at once.
+    pub max_parallel_calls: usize,
+    /// How long runs are kept in the journal.
+    pub retention: Retention,
 }
 
-/// What came of a script, as it is shown and as data.
+/// What all scripts of a host share.
+#[derive(Debug)]
+pub struct CodeMode {
+    settings: Option<CodeSettings>,
+    /// Created at the first use: most commands never run a script.
+    pool: OnceLock<Result<Pool, SandboxUnavailable>>,
+    pub(crate) shapes: Arc<LearnedShapes>,
+    outputs: OutputStore,
+    journal: Option<Result<Arc<Journal>, JournalUnavailable>>,
+    /// How many runs have used the journal.
+    runs: AtomicU64,
+}
+
+/// Why no worker can be started.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct SandboxUnavailable(String);
+
+/// Old runs are removed from the journal at the first run, and after this many.
+const PRUNED_EVERY: u64 = 100;
+
+/// The outcome of a script, as text and as data.
 #[derive(Debug)]
 pub struct CodeRun {
-    /// What a model is shown.
+    /// The text for the model.
     pub text: String,
-    /// All that the script wrote, as far as it was kept.
+    /// The output of the script, as far as it was captured.
     pub output: String,
-    /// The end of the text: the error, if there is one, and the calls that were made.
+    /// The end of the text: the error, and the calls that were made.
     pub closing: String,
-    /// Whether the script did not run to its end.
+    /// Whether the script failed or was stopped.
     pub is_error: bool,
-    /// What the script returned, with words in the place of media.
+    /// The returned value, with notes in place of media.
     pub value: Option<Value>,
-    /// The same as text, safe to be shown; there even where the value is nested too deeply to be
-    /// read.
+    /// The value as text without control characters. It exists even if the value is nested too
+    /// deeply to be parsed.
     pub value_text: Option<String>,
-    /// Images and other content that it returned or emitted, as MCP content blocks.
+    /// Media and other content that the script returned or emitted, as MCP content blocks.
     pub content: Vec<Value>,
-    /// With what `read_output` reads what was left out of the text.
+    /// The id for `read_output`, if a part of the text was left out.
     pub output_id: Option<String>,
-    /// With what the run can be resumed; nothing where runs are not kept.
+    /// The id for `resume_run`; `None` if runs are not kept.
     pub id: Option<String>,
-    /// Whether it can go on from where it is, and has done something that need not be repeated.
+    /// Whether the run can resume, and has made calls that need not be repeated.
     pub is_resumable: bool,
-    /// The calls of which nobody knows what came of them.
+    /// The calls whose outcome is unknown.
     pub unknown: Vec<UnknownCall>,
-    /// The calls that wait for a person.
+    /// The calls that wait for an approval.
     pub waiting: Vec<WaitingCall>,
-    /// The details.
+    /// The report of the sandbox.
     pub report: RunReport,
+}
+
+impl CodeSettings {
+    /// The defaults, with these workers.
+    pub fn new(pool: PoolSettings) -> Self {
+        Self {
+            pool,
+            limits: RunLimits::default(),
+            max_output_tokens: 4_000,
+            max_parallel_calls: 32,
+            retention: Retention::default(),
+        }
+    }
 }
 
 impl CodeMode {
     pub(crate) fn new(
         settings: Option<CodeSettings>,
         store: Option<&Store>,
-        journal: Option<Result<Arc<Journal>, String>>,
+        journal: Option<Result<Arc<Journal>, JournalUnavailable>>,
     ) -> Self {
         Self {
             settings,
             pool: OnceLock::new(),
-            learned: Arc::new(Learned::new(store.map(Store::shapes))),
-            outputs: Outputs::default(),
-            runs: Runs::new(journal),
+            shapes: Arc::new(LearnedShapes::new(store.map(Store::shapes))),
+            outputs: OutputStore::default(),
+            journal,
+            runs: AtomicU64::new(0),
         }
     }
 
-    pub(crate) fn is_enabled(&self) -> bool {
+    /// Whether scripts may run.
+    pub fn is_enabled(&self) -> bool {
         self.settings.is_some()
     }
 
-    pub(crate) fn learned(&self) -> &Learned {
-        &self.learned
-    }
-
-    /// Starts workers before the first script comes.
-    pub(crate) fn warm_up(&self) {
+    /// Starts workers, so that the first script does not wait for one.
+    pub fn warm_up(&self) {
         if let Some(Ok(pool)) = self.settings.as_ref().map(|settings| self.pool(settings)) {
             pool.warm_up();
         }
     }
 
-    /// What confines workers here; `None` where scripts are off.
-    pub(crate) async fn probe(&self) -> Option<Result<LockdownReport, String>> {
+    /// What confines workers on this system; `None` if scripts are off.
+    pub async fn lockdown(&self) -> Option<Result<LockdownReport, SandboxUnavailable>> {
         let settings = self.settings.as_ref()?;
         Some(match self.pool(settings) {
-            Ok(pool) => pool.probe().await.map_err(|error| error.to_string()),
-            Err(problem) => Err(problem.to_owned()),
+            Ok(pool) => pool.probe().await.map_err(|error| SandboxUnavailable(error.to_string())),
+            Err(error) => Err(error.clone()),
         })
     }
 
-    /// Runs a script for a host. `None` where scripts are off.
-    pub(crate) async fn run(
+    /// The long outputs of a session's caller.
+    pub(crate) fn outputs<'o>(&'o self, session: &'o SessionContext) -> SessionOutputs<'o> {
+        self.outputs.of(session)
+    }
+
+    /// How much of a text is shown at once.
+    pub(crate) fn output_tokens(&self) -> usize {
+        self.settings.as_ref().map_or(4_000, |settings| settings.max_output_tokens)
+    }
+
+    fn pool(&self, settings: &CodeSettings) -> Result<&Pool, &SandboxUnavailable> {
+        let create = || {
+            let pool = Pool::new(settings.pool.clone());
+            pool.map_err(|error| SandboxUnavailable(error.to_string()))
+        };
+        self.pool.get_or_init(create).as_ref()
+    }
+
+    /// The journal; `None` if runs are not kept.
+    fn journal(&self, retention: Retention) -> Option<Result<Arc<Journal>, JournalUnavailable>> {
+        let journal = self.journal.clone()?;
+        let run = self.runs.fetch_add(1, Ordering::Relaxed);
+        if let (Ok(journal), 0) = (&journal, run % PRUNED_EVERY) {
+            let journal = Arc::clone(journal);
+            // Nobody waits for it, and the next time removes what is left.
+            tokio::task::spawn_blocking(move || journal.prune(retention));
+        }
+        Some(journal)
+    }
+}
+
+impl Session {
+    /// Runs a script, whose calls go through the broker; `None` if scripts are off.
+    pub async fn run_code(
         &self,
-        host: &Host,
-        session: &Arc<SessionContext>,
         code: &str,
         language: Language,
         options: CallOptions,
     ) -> Option<CodeRun> {
-        let settings = self.settings.as_ref()?;
+        let settings = self.host().code().settings.as_ref()?;
         let script = SandboxScript::new(code, language);
         let stop = options.cancel.child_token();
-        let recorder = match self.runs.journal(settings.retention) {
+        let journal = match self.host().code().journal(settings.retention) {
             None => None,
             Some(Ok(journal)) => {
                 let (id, code) = (new_id("run").to_string(), code.to_owned());
-                let caller = session.caller().identity.to_string();
-                let recorder = Recorder::new(journal, id, language, code, caller, stop.clone());
-                let namespace = host.settings().namespace.as_deref();
-                Some(recorder.after(&session.read()).within(namespace))
+                let caller = self.context().caller().identity.to_string();
+                let journal = RunJournal::new(journal, id, language, code, caller, stop.clone());
+                let namespace = self.host().settings().namespace.as_deref();
+                Some(journal.begins_in(&self.context().read(), namespace))
             }
-            Some(Err(problem)) => {
-                let report = no_report(RunOutcome::Crashed(problem));
-                return Some(self.shown(session, report, code, &Media::default(), None, &[]));
+            Some(Err(error)) => {
+                let report = no_report(RunOutcome::Crashed(error.to_string()));
+                return Some(self.finish_run(report, code, &Media::default(), None, Vec::new()));
             }
         };
         let options = CallOptions { cancel: stop, ..options };
-        let session = Session::within(host.clone(), Arc::clone(session));
-        Some(self.drive(settings, session, script, recorder, Kept::default(), options).await)
+        Some(self.drive(settings, script, journal, EarlierRun::default(), options).await)
     }
 
-    /// Goes on with a run. `None` where scripts are off.
-    pub(crate) async fn resume(
+    /// Resumes a run that was interrupted, failed or waits, without repeating its calls; `None` if
+    /// scripts are off.
+    pub async fn resume_run(
         &self,
-        host: &Host,
-        session: &Arc<SessionContext>,
         id: &str,
         resume: Resume,
         options: CallOptions,
-    ) -> Option<Result<CodeRun, NotResumed>> {
-        let settings = self.settings.as_ref()?;
-        let journal = match self.runs.journal(settings.retention) {
-            None => return Some(Err(NotResumed::NotKept)),
-            Some(Ok(journal)) => journal,
-            Some(Err(problem)) => return Some(Err(NotResumed::Journal(problem))),
-        };
-        // What its tools say of themselves decides what may be repeated.
-        host.first_answers().await;
-        let harmless = |name: &str, arguments: &str| bridge::is_harmless(host, name, arguments);
-        let who = (&**session, host.settings().namespace.as_deref());
-        let taken = match resume::take(&journal, id, who, &resume, &harmless) {
-            Ok(taken) => taken,
-            Err(error) => return Some(Err(error)),
-        };
-        let Taken { language, code, caller, history, past, kept } = taken;
+    ) -> Option<Result<CodeRun, ResumeError>> {
+        let settings = self.host().code().settings.as_ref()?;
+        Some(self.resume_with(settings, id, resume, options).await)
+    }
+
+    async fn resume_with(
+        &self,
+        settings: &CodeSettings,
+        id: &str,
+        resume: Resume,
+        options: CallOptions,
+    ) -> Result<CodeRun, ResumeError> {
+        let journal = self.host().code().journal(settings.retention);
+        let journal = journal.ok_or(ResumeError::NotKept)?;
+        let journal = journal.map_err(|error| ResumeError::Journal(error.to_string()))?;
+        // The definitions of the tools decide what may be repeated.
+        self.host().first_lists().await;
+        let repeatable =
+            |name: &str, arguments: &str| script_tools::is_repeatable(self.host(), name, arguments);
+        let who = (&**self.context(), self.host().settings().namespace.as_deref());
+        let run = resume::take(&journal, id, who, &resume, &repeatable)?;
+        let ResumedRun { language, code, caller, history, past, earlier } = run;
         let changed = resume.code.as_ref().is_some_and(|new| *new != code);
         let code = resume.code.unwrap_or(code);
         let script = SandboxScript { code: code.clone(), language, journal: Some(history) };
         let stop = options.cancel.child_token();
-        let recorder = Recorder::new(journal, id.to_owned(), language, code, caller, stop.clone());
-        let recorder = Some(recorder.going_on(past, changed));
+        let journal = RunJournal::new(journal, id.to_owned(), language, code, caller, stop.clone());
+        let journal = Some(journal.resumes(past, changed));
         let options = CallOptions { cancel: stop, ..options };
-        let session = Session::within(host.clone(), Arc::clone(session));
-        Some(Ok(self.drive(settings, session, script, recorder, kept, options).await))
+        Ok(self.drive(settings, script, journal, earlier, options).await)
     }
 
     async fn drive(
         &self,
         settings: &CodeSettings,
-        session: Session,
         script: SandboxScript,
-        recorder: Option<Recorder>,
-        kept: Kept,
+        journal: Option<RunJournal>,
+        earlier: EarlierRun,
         mut options: CallOptions,
     ) -> CodeRun {
-        let recorder = recorder.map(Arc::new);
-        let Kept { media, before, owner: began, first_code } = kept;
-        let media = Arc::new(Media::new(recorder.clone(), media));
-        let host = session.host().clone();
-        let context = Arc::clone(session.context());
+        let mode = self.host().code();
+        let journal = journal.map(Arc::new);
+        let EarlierRun { media, before, owner, first_code } = earlier;
+        let media = Arc::new(Media::new(journal.clone(), media));
         let clock = RunClock::new();
-        let id = recorder.as_ref().map_or_else(|| new_id("run"), |recorder| recorder.id().into());
-        let pause = Arc::new(Paused(clock.clone()));
+        let id = journal.as_ref().map_or_else(|| new_id("run"), |journal| journal.id().into());
         let first_code = first_code.as_ref().unwrap_or(&script.code);
-        let run = RunContext::new(id, first_code).owned_by(began);
-        let run = run.after(before).with_pause(pause);
-        let run = Arc::new(match &recorder {
-            Some(recorder) => run.with_ledger(Arc::clone(recorder) as Arc<dyn RunLedger>),
+        let run = RunContext::new(id, first_code).owned_by(owner).after(before);
+        let run = run.with_pause(Arc::new(ClockPause(clock.clone())));
+        let run = Arc::new(match &journal {
+            Some(journal) => run.with_journal(Arc::clone(journal) as Arc<dyn CallJournal>),
             None => run,
         });
-        let span = traced::run(&host, session.context(), &run, script.language, &mut options);
-        let bridge = Bridge::new(Wiring {
+        let span = spans::run(self, &run, script.language, &mut options);
+        let tools = ScriptTools::new(ScriptContext {
             trace: toolgate_telemetry::trace_of(options.meta.as_ref()),
-            session,
+            session: Self::within(self.host().clone(), Arc::clone(self.context())),
             clock,
             run: Arc::clone(&run),
             input_handler: options.input_handler,
             media: Arc::clone(&media),
-            learned: Arc::clone(&self.learned),
-            recorder: recorder.clone(),
+            shapes: Arc::clone(&mode.shapes),
+            journal: journal.clone(),
             progress: options.progress,
         });
-        let tools = Arc::new(bridge.clone());
         let code = script.code.clone();
-        let mut report = match self.pool(settings) {
-            Ok(pool) => pool.run(script, &settings.limits, tools, options.cancel).await,
-            Err(problem) => {
-                no_report(RunOutcome::Crashed(format!("no worker could be started: {problem}")))
+        let mut report = match mode.pool(settings) {
+            Ok(pool) => {
+                let tools = Arc::new(tools.clone());
+                pool.run(script, &settings.limits, tools, options.cancel).await
+            }
+            Err(error) => {
+                no_report(RunOutcome::Crashed(format!("no worker could be started: {error}")))
             }
         };
-        report.emitted.append(&mut bridge.take_emitted());
-        if let Some(recorder) = &recorder {
-            // Such as those about which a person was being asked.
+        report.emitted.append(&mut tools.take_emitted());
+        if let Some(journal) = &journal {
+            // Such as calls that waited for the answer of a person.
             let in_flight =
                 report.calls.iter_mut().filter(|call| call.state == CallState::InFlight);
-            for call in in_flight.filter(|call| recorder.is_unsent(call.id)) {
+            for call in in_flight.filter(|call| journal.is_unsent(call.id)) {
                 call.state = CallState::Refused("the run ended before it was sent".to_owned());
             }
-        }
-        if let Some(problem) = recorder.as_ref().and_then(|recorder| recorder.broken()) {
-            report.outcome = RunOutcome::Crashed(problem);
+            if let Some(problem) = journal.broken() {
+                report.outcome = RunOutcome::Crashed(problem);
+            }
         }
         if matches!(report.outcome, RunOutcome::Value(_)) {
-            // Any other may go on, and what was granted for it with it.
-            host.broker().end_run(&run);
+            // Other runs may resume, and their grants with them.
+            self.host().broker().end_run(&run);
         }
-        let waiting = bridge.waiting();
-        let mut run = self.shown(&context, report, &code, &media, recorder.as_deref(), &waiting);
-        run.waiting = waiting;
-        traced::ran(span, &run);
+        let run = self.finish_run(report, &code, &media, journal.as_deref(), tools.waiting());
+        spans::end_run(span, &run);
         run
     }
 
-    /// What is shown of a run, which is written down.
-    fn shown(
+    /// Renders a run for the model, and writes its end to the journal.
+    fn finish_run(
         &self,
-        session: &SessionContext,
         report: RunReport,
         code: &str,
         media: &Media,
-        recorder: Option<&Recorder>,
-        waiting: &[WaitingCall],
+        journal: Option<&RunJournal>,
+        waiting: Vec<WaitingCall>,
     ) -> CodeRun {
-        let shown =
-            render::render(&report, code, self.output_tokens(), media, self.drawer(session));
-        let render::Shown {
+        let mode = self.host().code();
+        let outputs = mode.outputs(self.context());
+        let rendered = report::render(&report, code, mode.output_tokens(), media, outputs);
+        let report::RenderedRun {
             mut text,
             output,
             closing,
@@ -287,19 +351,20 @@ impl CodeMode {
             value,
             value_text,
             output_id,
-        } = shown;
-        let unknown = recorder.map(Recorder::unknown).unwrap_or_default();
-        // What was not written down cannot be gone on with.
-        let is_kept = recorder.is_some_and(|recorder| recorder.broken().is_none());
-        let is_resumable = is_kept && runs::is_resumable(&report);
-        if let Some(recorder) = recorder {
+        } = rendered;
+        let unknown = journal.map(RunJournal::unknown).unwrap_or_default();
+        // A run whose journal is incomplete cannot resume.
+        let is_kept = journal.is_some_and(|journal| journal.broken().is_none());
+        let is_resumable = is_kept && report::is_resumable(&report);
+        if let Some(journal) = journal {
             let state = match report.outcome {
                 RunOutcome::Value(_) => RunState::Done,
                 RunOutcome::Suspended => RunState::Waiting,
                 _ => RunState::Failed,
             };
-            recorder.end(state, &text, is_error.then_some(&closing));
-            runs::add_note(&mut text, &report, recorder.id(), &unknown, waiting, is_resumable);
+            journal.end(state, &text, is_error.then_some(&closing));
+            let id = journal.id();
+            report::add_note(&mut text, &report, id, &unknown, &waiting, is_resumable);
         }
         CodeRun {
             text,
@@ -310,41 +375,26 @@ impl CodeMode {
             value_text,
             content,
             output_id,
-            id: recorder.map(|recorder| recorder.id().to_owned()),
+            id: journal.map(|journal| journal.id().to_owned()),
             is_resumable,
             unknown,
-            waiting: Vec::new(),
+            waiting,
             report,
         }
     }
-
-    /// The long texts of whoever is at the other end of a session.
-    pub(crate) fn drawer<'o>(&'o self, session: &'o SessionContext) -> Drawer<'o> {
-        self.outputs.of(session)
-    }
-
-    /// How much of a text is shown at once.
-    pub(crate) fn output_tokens(&self) -> usize {
-        self.settings.as_ref().map_or(4_000, |settings| settings.max_output_tokens)
-    }
-
-    fn pool(&self, settings: &CodeSettings) -> Result<&Pool, &str> {
-        let made = || Pool::new(settings.pool.clone()).map_err(|error| error.to_string());
-        self.pool.get_or_init(made).as_ref().map_err(String::as_str)
-    }
 }
 
-/// The clock of a run, as the broker knows it.
-struct Paused(RunClock);
+/// Stops the clock of a run for the broker.
+struct ClockPause(RunClock);
 
-impl Pause for Paused {
+impl Pause for ClockPause {
     fn pause(&self) -> Box<dyn Any + Send> {
         Box::new(self.0.hold())
     }
 }
 
 impl CodeRun {
-    /// The run as the result of a tool.
+    /// The run as the result of a tool call.
     pub fn to_result(&self) -> Value {
         let mut content = Vec::new();
         if !self.text.is_empty() || self.content.is_empty() {
@@ -359,7 +409,7 @@ impl CodeRun {
         result
     }
 
-    /// Whether it was rejected, and a tool that does not exist may be why.
+    /// Whether the script was rejected, possibly because of an unknown tool.
     pub(crate) fn is_unknown_tool(&self) -> bool {
         matches!(self.report.outcome, RunOutcome::Rejected(_))
     }
@@ -412,7 +462,7 @@ impl CodeRun {
     }
 }
 
-/// A run that did not begin.
+/// The report of a run that did not start.
 fn no_report(outcome: RunOutcome) -> RunReport {
     RunReport {
         outcome,

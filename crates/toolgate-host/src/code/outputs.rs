@@ -1,4 +1,4 @@
-//! Texts that were too long to show, kept so that the rest can be read.
+//! Stores texts that were too long to show, so that the rest can be read.
 
 use std::{
     collections::{VecDeque, hash_map::RandomState},
@@ -9,122 +9,127 @@ use std::{
 
 use parking_lot::Mutex;
 use regex::RegexBuilder;
-use toolgate_broker::{ReadBefore, SessionContext};
+use toolgate_broker::{PriorRead, SessionContext};
 
 use super::budget;
 
-/// The long texts of the last runs. Each is its owner's alone.
+/// The long texts of the last runs. Each belongs to one caller.
 #[derive(Debug, Default)]
-pub(crate) struct Outputs {
-    kept: Mutex<VecDeque<Kept>>,
+pub(crate) struct OutputStore {
+    stored: Mutex<VecDeque<StoredOutput>>,
 }
 
-/// The texts of one owner.
+/// The texts of one caller.
 #[derive(Clone, Copy)]
-pub(crate) struct Drawer<'o> {
-    outputs: &'o Outputs,
+pub(crate) struct SessionOutputs<'o> {
+    outputs: &'o OutputStore,
     session: &'o SessionContext,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct StoredOutput {
     owner: Arc<str>,
     id: String,
     text: Arc<str>,
-    /// In which session it was made, and what that had read then: the text is made of it.
+    /// The session that made it, and what that session had read: the text may contain it.
     session: Arc<str>,
-    read: Arc<[ReadBefore]>,
+    read: Arc<[PriorRead]>,
 }
 
-/// A part of a kept text.
+/// A part of a stored text.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Page {
-    /// What is shown.
+pub(crate) struct OutputPage {
+    /// The text of the page.
     pub(crate) text: String,
-    /// Where the next page begins, unless this was the last.
+    /// Where the next page begins; `None` for the last page.
     pub(crate) next: Option<usize>,
-    /// How long the whole is, in bytes.
+    /// The length of the whole text, in bytes.
     pub(crate) total: usize,
 }
 
 /// Why there is no page.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Unreadable {
-    /// Nothing is kept under this id, or no longer.
+pub(crate) enum OutputError {
+    /// No text has this id, or it was dropped.
     Unknown,
-    /// It is no regular expression that can be used.
+    /// The regular expression is invalid or too large.
     Pattern(String),
 }
 
-/// What is kept together at most; the oldest goes first.
+/// How many bytes and texts are stored. The oldest is dropped first.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
-const MAX_KEPT: usize = 200;
-/// The most of one line that a pattern's match shows.
+const MAX_STORED: usize = 200;
+/// The most characters of a line that are shown around a match.
 const LINE_CHARACTERS: usize = 400;
 const PATTERN_SIZE: usize = 1 << 20;
 
-impl Outputs {
-    /// What is kept of whoever is at the other end of a session.
-    pub(crate) fn of<'o>(&'o self, session: &'o SessionContext) -> Drawer<'o> {
-        Drawer { outputs: self, session }
+impl OutputStore {
+    /// The texts of a session's caller.
+    pub(crate) fn of<'o>(&'o self, session: &'o SessionContext) -> SessionOutputs<'o> {
+        SessionOutputs { outputs: self, session }
     }
 }
 
-impl Drawer<'_> {
-    /// Keeps a text; the id is what reads it, and cannot be guessed.
-    pub(crate) fn keep(&self, text: &str) -> String {
+impl SessionOutputs<'_> {
+    /// Stores a text and returns its id, which cannot be guessed.
+    pub(crate) fn store(&self, text: &str) -> String {
         let id = format!("out_{:016x}", RandomState::new().build_hasher().finish());
-        self.keep_as(&id, text);
+        self.store_as(&id, text);
         id
     }
 
-    /// Keeps a text under this id, in the place of what was there.
-    pub(crate) fn keep_as(&self, id: &str, text: &str) {
+    /// Stores a text under an id, in place of the earlier one.
+    pub(crate) fn store_as(&self, id: &str, text: &str) {
         let text: Arc<str> = text[..text.floor_char_boundary(MAX_BYTES)].into();
-        let new = Kept {
+        let new = StoredOutput {
             owner: Arc::clone(&self.session.caller().identity),
             id: id.to_owned(),
             text,
             session: Arc::clone(self.session.id()),
             read: self.session.read().into(),
         };
-        let mut kept = self.outputs.kept.lock();
-        kept.retain(|each| !self.has(each, id));
-        kept.push_back(new);
-        let mut bytes: usize = kept.iter().map(|each| each.text.len()).sum();
-        while (bytes > MAX_BYTES || kept.len() > MAX_KEPT) && kept.len() > 1 {
-            bytes -= kept.pop_front().map_or(0, |oldest| oldest.text.len());
+        let mut stored = self.outputs.stored.lock();
+        stored.retain(|each| !self.has(each, id));
+        stored.push_back(new);
+        let mut bytes: usize = stored.iter().map(|each| each.text.len()).sum();
+        while (bytes > MAX_BYTES || stored.len() > MAX_STORED) && stored.len() > 1 {
+            bytes -= stored.pop_front().map_or(0, |oldest| oldest.text.len());
         }
     }
 
     /// The page of at most `tokens` from `offset` on.
-    pub(crate) fn page(&self, id: &str, offset: usize, tokens: usize) -> Result<Page, Unreadable> {
+    pub(crate) fn page(
+        &self,
+        id: &str,
+        offset: usize,
+        tokens: usize,
+    ) -> Result<OutputPage, OutputError> {
         let text = self.text(id)?;
         let start = text.ceil_char_boundary(offset.min(text.len()));
         let mut shown = budget::head(&text[start..], tokens);
-        // The first character always comes, so that reading goes on.
+        // At least one character is returned, so that reading makes progress.
         if shown.is_empty() {
             let end = text.ceil_char_boundary((start + 1).min(text.len()));
             shown = &text[start..end];
         }
         let end = start + shown.len();
         let next = (end < text.len()).then_some(end);
-        Ok(Page { text: shown.to_owned(), next, total: text.len() })
+        Ok(OutputPage { text: shown.to_owned(), next, total: text.len() })
     }
 
-    /// The lines from `offset` on in which the pattern is found, each with its offset.
+    /// The lines from `offset` on that match the pattern, each with its offset.
     pub(crate) fn matches(
         &self,
         id: &str,
         pattern: &str,
         offset: usize,
         tokens: usize,
-    ) -> Result<Page, Unreadable> {
+    ) -> Result<OutputPage, OutputError> {
         let text = self.text(id)?;
         let pattern = RegexBuilder::new(pattern)
             .size_limit(PATTERN_SIZE)
             .build()
-            .map_err(|error| Unreadable::Pattern(error.to_string()))?;
+            .map_err(|error| OutputError::Pattern(error.to_string()))?;
         let mut found = String::new();
         let mut start = 0;
         let mut next = None;
@@ -147,30 +152,30 @@ impl Drawer<'_> {
             let _ = writeln!(found, "{}: {shown}", here + from);
         }
         let text_length = text.len();
-        Ok(Page { text: budget::head(&found, tokens).to_owned(), next, total: text_length })
+        Ok(OutputPage { text: budget::head(&found, tokens).to_owned(), next, total: text_length })
     }
 
-    /// Notes that the session reads a part of a text, which may have been made in another: what that had
-    /// read, this one has read too.
-    pub(crate) fn is_read(&self, id: &str, part: &str) {
-        let kept = self.outputs.kept.lock();
-        let found = kept.iter().find(|each| self.has(each, id));
+    /// Notes that the session reads a part of a text that another session may have made: what that
+    /// session had read, this one has read too.
+    pub(crate) fn mark_read(&self, id: &str, part: &str) {
+        let stored = self.outputs.stored.lock();
+        let found = stored.iter().find(|each| self.has(each, id));
         let elsewhere = found.filter(|each| each.session != *self.session.id());
         let read = elsewhere.map(|each| Arc::clone(&each.read));
-        drop(kept);
+        drop(stored);
         if let Some(read) = read {
-            self.session.take_in(&read, part);
+            self.session.add_read(&read, part);
         }
     }
 
-    fn text(&self, id: &str) -> Result<Arc<str>, Unreadable> {
-        let kept = self.outputs.kept.lock();
-        let found = kept.iter().find(|each| self.has(each, id));
-        found.map(|each| Arc::clone(&each.text)).ok_or(Unreadable::Unknown)
+    fn text(&self, id: &str) -> Result<Arc<str>, OutputError> {
+        let stored = self.outputs.stored.lock();
+        let found = stored.iter().find(|each| self.has(each, id));
+        found.map(|each| Arc::clone(&each.text)).ok_or(OutputError::Unknown)
     }
 
-    fn has(&self, kept: &Kept, id: &str) -> bool {
-        kept.owner == self.session.caller().identity && kept.id == id
+    fn has(&self, stored: &StoredOutput, id: &str) -> bool {
+        stored.owner == self.session.caller().identity && stored.id == id
     }
 }
 
@@ -186,12 +191,12 @@ mod tests {
 
     #[test]
     fn pages_cover_all_of_it_once() {
-        let outputs = Outputs::default();
+        let outputs = OutputStore::default();
         let me = session("me");
         let outputs = outputs.of(&me);
         let lines: Vec<String> = (0..2_000).map(|line| format!("line {line}: größe\n")).collect();
         let text = lines.concat();
-        let id = outputs.keep(&text);
+        let id = outputs.store(&text);
         let (mut read, mut offset, mut pages) = (String::new(), 0, 0);
         loop {
             let page = outputs.page(&id, offset, 500).unwrap();
@@ -209,36 +214,36 @@ mod tests {
 
     #[test]
     fn reading_always_goes_on() {
-        let outputs = Outputs::default();
+        let outputs = OutputStore::default();
         let me = session("me");
         let outputs = outputs.of(&me);
-        let id = outputs.keep("äöü");
+        let id = outputs.store("äöü");
         assert_eq!(outputs.page(&id, 1, 0).unwrap().text, "ö");
         assert_eq!(outputs.page(&id, 99, 0).unwrap().next, None);
     }
 
     #[test]
     fn lines_are_found_and_say_where_they_are() {
-        let outputs = Outputs::default();
+        let outputs = OutputStore::default();
         let me = session("me");
         let outputs = outputs.of(&me);
-        let id = outputs.keep("one\ntwo ERROR\nthree\nfour error\n");
+        let id = outputs.store("one\ntwo ERROR\nthree\nfour error\n");
         let page = outputs.matches(&id, "(?i)error", 0, 100).unwrap();
         assert_eq!(page.text, "4: two ERROR\n20: four error\n");
         let page = outputs.matches(&id, "(?i)error", 19, 100).unwrap();
         assert_eq!(page.text, "20: four error\n");
         assert_eq!(outputs.matches(&id, "nothing", 0, 100).unwrap().text, "");
-        assert!(matches!(outputs.matches(&id, "(", 0, 9), Err(Unreadable::Pattern(_))));
+        assert!(matches!(outputs.matches(&id, "(", 0, 9), Err(OutputError::Pattern(_))));
     }
 
     #[test]
     fn many_matches_come_in_parts() {
-        let outputs = Outputs::default();
+        let outputs = OutputStore::default();
         let me = session("me");
         let outputs = outputs.of(&me);
         let lines: Vec<String> = (0..500).map(|line| format!("error {line}\n")).collect();
         let text = lines.concat();
-        let id = outputs.keep(&text);
+        let id = outputs.store(&text);
         let first = outputs.matches(&id, "error", 0, 100).unwrap();
         let next = outputs.matches(&id, "error", first.next.unwrap(), 100).unwrap();
         assert!(first.text.starts_with("0: error 0\n"));
@@ -247,24 +252,24 @@ mod tests {
 
     #[test]
     fn only_so_much_is_kept_and_ids_differ() {
-        let outputs = Outputs::default();
+        let outputs = OutputStore::default();
         let me = session("me");
         let outputs = outputs.of(&me);
-        let first = outputs.keep("first");
-        let ids: Vec<String> = (0..MAX_KEPT).map(|_| outputs.keep("x")).collect();
-        assert_eq!(outputs.page(&first, 0, 9), Err(Unreadable::Unknown));
+        let first = outputs.store("first");
+        let ids: Vec<String> = (0..MAX_STORED).map(|_| outputs.store("x")).collect();
+        assert_eq!(outputs.page(&first, 0, 9), Err(OutputError::Unknown));
         assert!(outputs.page(&ids[0], 0, 9).is_ok());
         assert_ne!(ids[0], ids[1]);
     }
 
     #[test]
     fn what_is_kept_is_its_owners() {
-        let outputs = Outputs::default();
+        let outputs = OutputStore::default();
         let (me, them) = (session("me"), session("them"));
         let (mine, theirs) = (outputs.of(&me), outputs.of(&them));
-        mine.keep_as("a", "mine");
-        assert_eq!(theirs.page("a", 0, 9), Err(Unreadable::Unknown));
-        theirs.keep_as("a", "theirs");
+        mine.store_as("a", "mine");
+        assert_eq!(theirs.page("a", 0, 9), Err(OutputError::Unknown));
+        theirs.store_as("a", "theirs");
         assert_eq!(mine.page("a", 0, 9).unwrap().text, "mine");
     }
 }

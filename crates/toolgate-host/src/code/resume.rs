@@ -1,54 +1,54 @@
-//! From the journal of a run to a run that goes on.
+//! Restores a run from its journal.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use serde_json::value::RawValue;
 use thiserror::Error;
-use toolgate_broker::{MadeBy, ReadBefore, ResultOrigin, SessionContext};
+use toolgate_broker::{MadeBy, PriorRead, ResultOrigin, SessionContext};
 use toolgate_sandbox::{
     CallId, JournalEvent, JournaledCall, Language, RunJournalRecord, RunSeed, ToolException,
 };
 use toolgate_store::{Journal, JournalError, NewRun, PastCallRow, RunHistory, RunState};
 
-use super::record::{PastState, in_journal};
+use super::journal::{PastCallState, in_journal};
 
-/// How a run is to go on.
+/// How a run resumes.
 #[derive(Debug, Clone, Default)]
 pub struct Resume {
-    /// Other code than before; its calls have to be those that were made.
+    /// Corrected code. Its first calls must be those that were made.
     pub code: Option<String>,
-    /// What is done about calls of which nobody knows what came of them.
+    /// What to do with calls whose outcome is unknown.
     pub unknown: UnknownCalls,
 }
 
-/// What is done about calls that were sent, and of which nobody knows what came of them. Those that can
-/// be repeated without harm, as their servers say, are made again in any case.
+/// What to do with calls that were sent and whose outcome is unknown. Calls that are safe to
+/// repeat, as their servers say, are repeated in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum UnknownCalls {
-    /// The script is told so.
+    /// The script gets an error.
     #[default]
     Report,
-    /// They are made again. Only a person can want that.
+    /// The calls are repeated. Only a person can choose this.
     Repeat,
 }
 
-/// Why a run does not go on. Nothing was done.
+/// Why a run does not resume. Nothing was done.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum NotResumed {
-    /// There is none of this id, or it is somebody else's.
+pub enum ResumeError {
+    /// No run has this id, or it belongs to another caller.
     #[error("There is no run `{0}`, or no longer.")]
     Unknown(String),
-    /// It runs.
+    /// The run has not ended.
     #[error("Run `{0}` is still running.")]
     Running(String),
-    /// It has nothing more to do.
+    /// The run has completed.
     #[error("Run `{0}` has run to its end; there is nothing to resume.")]
     Done(String),
-    /// What was written down of it cannot be read.
+    /// The journal of the run is unreadable.
     #[error("Run `{0}` cannot be resumed: what was written down of it is damaged.")]
     Damaged(String),
-    /// There is no journal here.
+    /// There is no journal.
     #[error("Runs are not kept here, so that none can be resumed.")]
     NotKept,
     /// The journal cannot be used.
@@ -56,46 +56,47 @@ pub enum NotResumed {
     Journal(String),
 }
 
-/// A run, ready to go on.
+/// A run, ready to resume.
 #[derive(Debug)]
-pub(super) struct Taken {
+pub(super) struct ResumedRun {
     pub(super) language: Language,
     pub(super) code: String,
-    /// Whose it is.
+    /// The identity that the run belongs to.
     pub(super) caller: String,
     pub(super) history: RunJournalRecord,
-    pub(super) past: HashMap<CallId, PastState>,
-    pub(super) kept: Kept,
+    pub(super) past: HashMap<CallId, PastCallState>,
+    pub(super) earlier: EarlierRun,
 }
 
-/// What a run has from before.
+/// What a run has from its earlier part.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
-    /// What handles stand for.
+pub(super) struct EarlierRun {
+    /// The data of media handles.
     pub(super) media: Vec<(String, String)>,
-    /// What was read before it.
-    pub(super) before: Vec<ReadBefore>,
-    /// Who began it; who runs it now, where unset.
+    /// What was read before.
+    pub(super) before: Vec<PriorRead>,
+    /// The identity that began the run; `None` for the caller who runs it.
     pub(super) owner: Option<Arc<str>>,
-    /// The script that it began with, where it has begun.
+    /// The script that the run began with.
     pub(super) first_code: Option<String>,
 }
 
-impl From<JournalError> for NotResumed {
+impl From<JournalError> for ResumeError {
     fn from(error: JournalError) -> Self {
         Self::Journal(error.to_string())
     }
 }
 
-/// Takes a run over, so that nobody else does. A person at a shell can take over any; others their own, of
-/// the same namespace. `is_harmless` says whether a call can be made twice.
+/// Takes over a run, so that nobody else resumes it. A person at a shell can take over any run;
+/// others only their own, in the same namespace. `is_repeatable` says whether a call can be made
+/// twice.
 pub(super) fn take(
     journal: &Journal,
     id: &str,
     (session, namespace): (&SessionContext, Option<&str>),
     resume: &Resume,
-    is_harmless: &dyn Fn(&str, &str) -> bool,
-) -> Result<Taken, NotResumed> {
+    is_repeatable: &dyn Fn(&str, &str) -> bool,
+) -> Result<ResumedRun, ResumeError> {
     let caller = session.caller();
     let is_theirs = |run: &NewRun| {
         let is_own = run.session == *caller.identity && run.place == namespace.unwrap_or_default();
@@ -103,20 +104,20 @@ pub(super) fn take(
     };
     let known = journal.history(id)?.filter(|known| is_theirs(&known.run));
     let state = match known.map(|known| known.state) {
-        None => return Err(NotResumed::Unknown(id.to_owned())),
-        Some(RunState::Done) => return Err(NotResumed::Done(id.to_owned())),
+        None => return Err(ResumeError::Unknown(id.to_owned())),
+        Some(RunState::Done) => return Err(ResumeError::Done(id.to_owned())),
         Some(state) => state,
     };
     if !journal.resume_run(id)? {
-        return Err(NotResumed::Running(id.to_owned()));
+        return Err(ResumeError::Running(id.to_owned()));
     }
-    let taken = read(journal, id, state, resume.unknown, is_harmless)
-        .and_then(|taken| after_reading(journal, id, session, resume, taken));
-    if let Err(error) = &taken {
-        // It is nobody's again.
+    let run = read(journal, id, state, resume.unknown, is_repeatable)
+        .and_then(|run| after_reading(journal, id, session, resume, run));
+    if let Err(error) = &run {
+        // Others can resume it again.
         journal.end_run(id, RunState::Failed, "", Some(&error.to_string()))?;
     }
-    taken
+    run
 }
 
 fn read(
@@ -124,18 +125,18 @@ fn read(
     id: &str,
     state: RunState,
     unknown: UnknownCalls,
-    is_harmless: &dyn Fn(&str, &str) -> bool,
-) -> Result<Taken, NotResumed> {
-    let missing = || NotResumed::Unknown(id.to_owned());
+    is_repeatable: &dyn Fn(&str, &str) -> bool,
+) -> Result<ResumedRun, ResumeError> {
+    let missing = || ResumeError::Unknown(id.to_owned());
     let mut known = journal.history(id)?.ok_or_else(missing)?;
     known.state = state;
-    for number in to_be_made_again(&known, unknown, is_harmless) {
+    for number in to_be_made_again(&known, unknown, is_repeatable) {
         journal.forget_end(id, number)?;
     }
     known = journal.history(id)?.ok_or_else(missing)?;
     let past = known.calls.iter().map(|call| (call.number, past_state(call))).collect();
     let media = journal.media(id)?;
-    let damaged = || NotResumed::Damaged(id.to_owned());
+    let damaged = || ResumeError::Damaged(id.to_owned());
     let language = match known.run.language.as_str() {
         "typescript" => Language::TypeScript,
         "python" => Language::Python,
@@ -150,25 +151,26 @@ fn read(
     };
     let history = history(known).ok_or_else(damaged)?;
     let owner = Some(caller.as_str().into());
-    let kept = Kept { media, before, owner, first_code };
-    Ok(Taken { language, code, caller, history, past, kept })
+    let earlier = EarlierRun { media, before, owner, first_code };
+    Ok(ResumedRun { language, code, caller, history, past, earlier })
 }
 
-/// Whoever has a run go on has read what is in their session, and may have written other code.
+/// Adds what the caller's session has read, because the caller may have written the corrected code.
 fn after_reading(
     journal: &Journal,
     id: &str,
     session: &SessionContext,
     resume: &Resume,
-    mut taken: Taken,
-) -> Result<Taken, NotResumed> {
+    mut run: ResumedRun,
+) -> Result<ResumedRun, ResumeError> {
     let here = session.id();
-    let mut all: Vec<ReadBefore> = Vec::new();
-    if resume.code.as_ref().is_some_and(|new| *new != taken.code) {
-        taken.kept.before.extend(read_by_the_author(session, &taken));
+    let mut all: Vec<PriorRead> = Vec::new();
+    if resume.code.as_ref().is_some_and(|new| *new != run.code) {
+        run.earlier.before.extend(read_by_the_author(session, &run));
     }
-    // Of sessions that are gone, each tool once: so it does not grow with each time.
-    for known in taken.kept.before.into_iter().filter(|known| known.session != *here) {
+    // Only one entry a tool for sessions that are gone, so that the list does not grow with each
+    // resume.
+    for known in run.earlier.before.into_iter().filter(|known| known.session != *here) {
         match all.iter_mut().find(|other| other.tool == known.tool) {
             Some(other) => other.labels = other.labels.union(known.labels),
             None => all.push(known),
@@ -176,12 +178,12 @@ fn after_reading(
     }
     all.extend(session.read());
     journal.read_before(id, &in_journal(&all))?;
-    taken.kept.before = all;
-    Ok(taken)
+    run.earlier.before = all;
+    Ok(run)
 }
 
-/// Whoever corrects a script may have read what it was told, in a session that is not this one.
-fn read_by_the_author(session: &SessionContext, taken: &Taken) -> Vec<ReadBefore> {
+/// The author of corrected code may have read the results of the script in another session.
+fn read_by_the_author(session: &SessionContext, run: &ResumedRun) -> Vec<PriorRead> {
     if session.caller().made_by == MadeBy::Person {
         return Vec::new();
     }
@@ -190,19 +192,20 @@ fn read_by_the_author(session: &SessionContext, taken: &Taken) -> Vec<ReadBefore
         let mut same = here.iter().filter(|read| read.tool == origin.tool);
         same.any(|read| read.labels.is_superset(origin.labels))
     };
-    let told = taken.past.values().filter(|past| past.sent && past.told.is_some());
-    told.map(|past| past.origin.clone().unwrap_or_else(|| ResultOrigin::unknown(&past.name)))
+    let answer = run.past.values().filter(|past| past.sent && past.answer.is_some());
+    answer
+        .map(|past| past.origin.clone().unwrap_or_else(|| ResultOrigin::unknown(&past.name)))
         .filter(|origin| !origin.labels.is_empty() && !is_known_here(origin))
-        .map(|ResultOrigin { tool, labels }| ReadBefore { session: "".into(), tool, labels })
+        .map(|ResultOrigin { tool, labels }| PriorRead { session: "".into(), tool, labels })
         .collect()
 }
 
-/// The calls whose end is forgotten: the failure that the run ended with, where it can be tried again
-/// without harm, and what a person wants to be repeated.
+/// The calls to repeat: the failure that the run ended with, if it is safe to retry, and what a
+/// person wants to be repeated.
 fn to_be_made_again(
     known: &RunHistory,
     unknown: UnknownCalls,
-    is_harmless: &dyn Fn(&str, &str) -> bool,
+    is_repeatable: &dyn Fn(&str, &str) -> bool,
 ) -> Vec<u64> {
     let mut again: Vec<u64> = Vec::new();
     if unknown == UnknownCalls::Repeat {
@@ -215,9 +218,9 @@ fn to_be_made_again(
         matches!(call.outcome, Some(Err(_))).then_some(call)
     });
     if let Some(call) = failure {
-        // What the script did in answer to the failure would not fit a success.
+        // The calls that followed the failure would not follow a success.
         let answered = known.calls.iter().any(|later| later.number > call.number && later.sent);
-        let harmless = !call.sent || is_harmless(&call.name, &call.arguments);
+        let harmless = !call.sent || is_repeatable(&call.name, &call.arguments);
         if harmless && !answered {
             again.push(call.number);
         }
@@ -225,14 +228,14 @@ fn to_be_made_again(
     again
 }
 
-fn past_state(call: &PastCallRow) -> PastState {
+fn past_state(call: &PastCallRow) -> PastCallState {
     let origin = call.origin.as_deref().map(serde_json::from_str);
-    PastState {
+    PastCallState {
         name: call.name.clone(),
         arguments: call.arguments.clone(),
         sent: call.sent,
         unknown: call.unknown,
-        told: call.outcome.clone().map(|outcome| outcome.map_err(|(_, message)| message)),
+        answer: call.outcome.clone().map(|outcome| outcome.map_err(|(_, message)| message)),
         origin: origin.map(|it| it.unwrap_or_else(|_| ResultOrigin::unknown(&call.name))),
     }
 }

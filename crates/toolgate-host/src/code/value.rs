@@ -1,37 +1,41 @@
-//! What a tool's result is in a script.
+//! Converts the result of a tool to a value of a script.
 
 use serde_json::Value;
+use thiserror::Error;
 
 use super::media::Media;
 
-/// Whether structured content only holds what a tool returns. Up to 2025-11-25 it has to be an
-/// object, so that SDKs wrap a list or a text: `{"result": […]}`.
+/// Whether structured content wraps the value. Up to 2025-11-25 it has to be an object, so that
+/// SDKs wrap a list or a text: `{"result": […]}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wrapping {
-    /// It is what the tool returns.
+    /// The structured content is the value.
     None,
-    /// What the tool returns is in `result`.
+    /// The value is in `result`.
     Result,
 }
 
-/// The most of an error that a script is shown.
+/// The text of a result that is an error. A script gets it as an exception.
+#[derive(Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub(super) struct ToolError(pub(super) String);
+
+/// The most characters of an error that a script gets.
 const ERROR_CHARACTERS: usize = 4_000;
 
-/// A result as a value: structured content where there is any; else text, parsed if it is JSON;
-/// other or several blocks as a list of blocks. The error is what an exception says.
-///
-/// Where the structured content is `wrapped`, it is what it holds.
+/// The value of a result: its structured content; or else its text, parsed if it is JSON; or else
+/// its list of blocks. A result that is an error becomes an exception.
 pub(super) fn of_result(
     mut result: Value,
     wrapping: Wrapping,
     media: &Media,
-) -> Result<Value, String> {
+) -> Result<Value, ToolError> {
     let blocks = match result.get_mut("content").map(Value::take) {
         Some(Value::Array(blocks)) => blocks,
         _ => Vec::new(),
     };
     if result.get("isError").and_then(Value::as_bool) == Some(true) {
-        return Err(error_text(&blocks, result.get("structuredContent")));
+        return Err(ToolError(error_text(&blocks, result.get("structuredContent"))));
     }
     match result.get_mut("structuredContent").map(Value::take) {
         Some(Value::Object(mut fields)) if wrapping == Wrapping::Result && fields.len() == 1 => {
@@ -46,7 +50,7 @@ pub(super) fn of_result(
     Ok(of_blocks(blocks, media))
 }
 
-/// The data of a result that a script would get, where it is data and no error.
+/// The value that a script would get, if the result is data and no error.
 pub(super) fn data_of(result: &Value) -> Option<Value> {
     let is_error = result.get("isError").and_then(Value::as_bool) == Some(true);
     let blocks = result.get("content").and_then(Value::as_array)?;
@@ -73,13 +77,13 @@ fn of_blocks(mut blocks: Vec<Value>, media: &Media) -> Value {
 }
 
 fn error_text(blocks: &[Value], structured: Option<&Value>) -> String {
-    let texts: Vec<&str> = blocks
+    let tool_text: Vec<&str> = blocks
         .iter()
         .filter_map(|block| block.get("text").and_then(Value::as_str))
         .filter(|text| !text.trim().is_empty())
         .collect();
-    let text = match (texts.is_empty(), structured) {
-        (false, _) => texts.join("\n"),
+    let text = match (tool_text.is_empty(), structured) {
+        (false, _) => tool_text.join("\n"),
         (true, Some(structured)) => structured.to_string(),
         (true, None) => "the tool failed without saying why".to_owned(),
     };
@@ -95,7 +99,7 @@ mod tests {
 
     use super::*;
 
-    fn value(result: Value) -> Result<Value, String> {
+    fn value(result: Value) -> Result<Value, ToolError> {
         of_result(result, Wrapping::None, &Media::default())
     }
 
@@ -141,11 +145,11 @@ mod tests {
     fn an_error_says_what_the_tool_said() {
         let mut failed = text("no such user");
         failed["isError"] = json!(true);
-        assert_eq!(value(failed), Err("no such user".to_owned()));
+        assert_eq!(value(failed), Err(ToolError("no such user".to_owned())));
         let silent = json!({"isError": true});
-        assert_eq!(value(silent), Err("the tool failed without saying why".to_owned()));
+        assert_eq!(value(silent), Err(ToolError("the tool failed without saying why".to_owned())));
         let long =
             json!({"isError": true, "content": [{"type": "text", "text": "x".repeat(9_999)}]});
-        assert_eq!(value(long).unwrap_err().chars().count(), ERROR_CHARACTERS + 1);
+        assert_eq!(value(long).unwrap_err().0.chars().count(), ERROR_CHARACTERS + 1);
     }
 }

@@ -1,4 +1,4 @@
-//! What is still to be encoded, and how far that is.
+//! Which servers have to be encoded, and how far encoding is.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,71 +11,72 @@ use toolgate_catalog::ServerName;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VectorProgress {
-    /// What makes the vectors.
+    /// The name of the encoder.
     pub encoder: String,
-    /// Tools that have one.
+    /// Tools with a vector.
     pub known: usize,
     /// All tools.
     pub total: usize,
-    /// Why no more are coming for now.
+    /// Why encoding is stuck.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
 
-/// Servers whose tools are to be looked at, and what was found of them.
+/// The servers whose tools have to be encoded, and the progress.
 #[derive(Debug)]
-pub(crate) struct Wanted {
-    pending: Mutex<Pending>,
+pub(crate) struct EncodingQueue {
+    pending: Mutex<PendingServers>,
     news: Notify,
-    state: watch::Sender<State>,
+    state: watch::Sender<EncodingState>,
 }
 
 #[derive(Debug, Default)]
-struct Pending {
+struct PendingServers {
     servers: BTreeSet<ServerName>,
-    /// How many numbers the encoder's vectors have, as far as it has been heard.
+    /// The length of the encoder's vectors, if it is known.
     dimensions: Option<usize>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct EncodingState {
     encoder: String,
-    /// For each server the tools that have a vector, and all.
+    /// For each server the number of tools with a vector, and of all tools.
     servers: HashMap<ServerName, (usize, usize)>,
     failure: Option<String>,
-    phase: Phase,
+    phase: EncodingPhase,
 }
 
 /// What the worker does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(crate) enum Phase {
-    /// Nothing more can be done for now.
+pub(crate) enum EncodingPhase {
+    /// Nothing can be done now.
     #[default]
     Idle,
-    /// What the store has is used; the encoder is asked for the rest.
+    /// The stored vectors are in use; the encoder makes the rest.
     Encoding,
-    /// The store is looked at.
+    /// The store is being read.
     LookingUp,
 }
 
-impl Wanted {
+impl EncodingQueue {
     pub(crate) fn new(encoder: &str) -> Self {
-        let state = State { encoder: encoder.to_owned(), ..State::default() };
+        let state = EncodingState { encoder: encoder.to_owned(), ..EncodingState::default() };
         Self { pending: Mutex::default(), news: Notify::new(), state: watch::Sender::new(state) }
     }
 
-    /// A server's tools are new or others than before.
+    /// The tools of a server have changed.
     pub(crate) fn changed(&self, server: &ServerName) {
-        // The phase under the same lock: whoever waits after this does not find an idle worker.
+        // The phase changes under the same lock, so that nobody who waits after this finds an idle
+        // worker.
         let mut pending = self.pending.lock();
         pending.servers.insert(server.clone());
-        self.state.send_modify(|state| state.phase = Phase::LookingUp);
+        self.state.send_modify(|state| state.phase = EncodingPhase::LookingUp);
         drop(pending);
         self.news.notify_one();
     }
 
-    /// The encoder was seen to give vectors of this length. Where that is news, all servers are
-    /// looked at again: what the store has may be of another.
+    /// Sets the length of the encoder's vectors. If it has changed, all servers are encoded again,
+    /// because stored vectors may have another length.
     pub(crate) fn expect_dimensions(&self, dimensions: usize) {
         let before = self.pending.lock().dimensions.replace(dimensions);
         if before.is_some_and(|before| before != dimensions) {
@@ -86,7 +87,7 @@ impl Wanted {
         }
     }
 
-    /// Kept vectors are of this length; what the encoder itself gives counts for more.
+    /// Sets the length of stored vectors, unless the encoder itself has set it.
     pub(super) fn suppose_dimensions(&self, dimensions: usize) {
         self.pending.lock().dimensions.get_or_insert(dimensions);
     }
@@ -95,7 +96,7 @@ impl Wanted {
         self.pending.lock().dimensions
     }
 
-    /// The servers to look at, once there are some.
+    /// Waits for servers that have changed.
     pub(super) async fn next(&self) -> BTreeSet<ServerName> {
         loop {
             let taken = std::mem::take(&mut self.pending.lock().servers);
@@ -106,11 +107,14 @@ impl Wanted {
         }
     }
 
-    /// Tells what the worker does now, unless there is more to look at.
-    pub(super) fn enter(&self, phase: Phase, failure: Option<String>) {
+    /// Sets the phase of the worker, unless more servers have changed.
+    pub(super) fn enter(&self, phase: EncodingPhase, failure: Option<String>) {
         let pending = self.pending.lock();
-        let phase =
-            if pending.servers.is_empty() || failure.is_some() { phase } else { Phase::LookingUp };
+        let phase = if pending.servers.is_empty() || failure.is_some() {
+            phase
+        } else {
+            EncodingPhase::LookingUp
+        };
         self.state.send_modify(|state| {
             state.phase = phase;
             state.failure = failure;
@@ -134,10 +138,10 @@ impl Wanted {
         }
     }
 
-    /// Waits until the worker is at most this busy; `seen` is told of each change on the way.
+    /// Waits until the worker has reached a phase; `seen` gets each change on the way.
     pub(crate) async fn reached(
         &self,
-        phase: Phase,
+        phase: EncodingPhase,
         seen: &mut (dyn FnMut(&VectorProgress) + Send),
     ) {
         let mut states = self.state.subscribe();

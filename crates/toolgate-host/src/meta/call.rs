@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use toolgate_broker::BrokerError;
+use toolgate_broker::{BrokerError, CallContext};
 use toolgate_upstream::{CallError, CallOptions};
 
 use super::MetaTool;
@@ -17,7 +17,7 @@ pub(super) struct CallRequest {
     arguments: Arguments,
 }
 
-/// Models often write the arguments down as text. What they mean is clear, so it is taken.
+/// Models often write the arguments as text. The meaning is clear, so it is accepted.
 #[derive(Debug, Deserialize)]
 #[serde(untagged, expecting = "`arguments` has to be an object")]
 enum Arguments {
@@ -26,8 +26,8 @@ enum Arguments {
     None(()),
 }
 
-/// Calls the tool. Whatever goes wrong is told to the model as a result; only a cancellation is
-/// not, since nobody waits for it.
+/// Calls the tool. Errors become results for the model, except a cancellation, because nobody waits
+/// for its result.
 pub(super) async fn call(
     session: &Session,
     request: CallRequest,
@@ -47,9 +47,13 @@ pub(super) async fn call(
             _ => return Ok(error_result("`arguments` is a text and not a JSON object.")),
         },
     };
-    match session.tool_call(&request.name, arguments, options).await {
-        Ok(result) => {
-            session.host().learn(&request.name, &result);
+    let context = CallContext::direct(session.context());
+    match session.call_tool(&request.name, None, arguments, &context, options).await {
+        Ok((tool, result)) => {
+            let code = session.host().code();
+            if code.is_enabled() {
+                code.shapes.learn_from_result(&tool, &result);
+            }
             Ok(result)
         }
         Err(BrokerError::Call(error)) if matches!(*error, CallError::Cancelled) => {

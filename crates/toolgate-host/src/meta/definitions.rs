@@ -1,15 +1,15 @@
-//! The definitions of the meta-tools. They are all that a deferred session pays for.
+//! The definitions of the meta-tools. A session with deferred tools pays for nothing else.
 
 use serde_json::{Value, json};
 use toolgate_catalog::ExposureKind;
 
 use super::MetaTool;
 
-/// What the definitions depend on, beside the kind of session.
+/// What the definitions depend on, apart from the exposure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a thing of its own")]
-pub(crate) struct Offer {
-    /// Whether tools that were found stay loaded.
+pub(crate) struct MetaToolOptions {
+    /// Whether found tools stay loaded.
     pub(crate) keep_loaded_tools: bool,
     /// Whether scripts may run.
     pub(crate) scripts: bool,
@@ -19,22 +19,22 @@ pub(crate) struct Offer {
     pub(crate) servers: bool,
     /// Whether there are skills.
     pub(crate) skills: bool,
-    /// Whether there are resources, which results link to.
+    /// Whether there are resources, which results may link to.
     pub(crate) resources: bool,
 }
 
 /// The definitions, in their fixed order.
-pub(crate) fn meta_definitions(kind: ExposureKind, offer: Offer) -> Vec<Value> {
+pub(crate) fn meta_definitions(kind: ExposureKind, offer: MetaToolOptions) -> Vec<Value> {
     let unloads = kind == ExposureKind::Dynamic && !offer.keep_loaded_tools;
     MetaTool::ALL
         .into_iter()
         .filter(|tool| match tool {
             MetaTool::Search | MetaTool::Details => offer.deferred,
-            // Where nothing may run, a session for scripts still has to call tools.
+            // A session for scripts has to call tools if scripts are off.
             MetaTool::Call => offer.deferred && (kind != ExposureKind::Code || !offer.scripts),
             MetaTool::Run | MetaTool::Resume => offer.deferred && offer.scripts,
-            // Long outputs, skills and resources. Where tools are deferred the list is the same
-            // whatever servers turn out to have.
+            // For long outputs, skills and resources. With deferred tools, the list must not depend
+            // on what servers have.
             MetaTool::Read => offer.deferred || offer.skills || offer.resources,
             MetaTool::FindServers | MetaTool::Enable | MetaTool::Disable => offer.servers,
             MetaTool::LoadSkill => offer.skills,
@@ -207,7 +207,7 @@ fn annotations(tool: MetaTool) -> Value {
         MetaTool::Enable => json!({ "openWorldHint": true, "idempotentHint": true }),
         MetaTool::Disable => json!({ "destructiveHint": false, "idempotentHint": true }),
         MetaTool::LoadSkill => json!({ "destructiveHint": false }),
-        // What a call does depends on the tool that is called.
+        // The effect depends on the tool that is called.
         MetaTool::Call | MetaTool::Run | MetaTool::Resume => json!({ "openWorldHint": true }),
     }
 }
@@ -218,7 +218,7 @@ mod tests {
 
     use super::*;
 
-    const BASE: Offer = Offer {
+    const BASE: MetaToolOptions = MetaToolOptions {
         keep_loaded_tools: true,
         scripts: true,
         deferred: true,
@@ -230,11 +230,11 @@ mod tests {
     #[test]
     fn all_of_them_cost_a_session_less_than_a_thousand_tokens() {
         for kind in [ExposureKind::Stable, ExposureKind::Dynamic, ExposureKind::Code] {
-            let offer = Offer { keep_loaded_tools: false, ..BASE };
+            let offer = MetaToolOptions { keep_loaded_tools: false, ..BASE };
             let text = serde_json::to_string(&meta_definitions(kind, offer)).unwrap();
             let tokens = TokenCounter::shared().count(&text);
             assert!(tokens <= 1_000, "{kind}: {tokens}");
-            let all = Offer { servers: true, skills: true, ..offer };
+            let all = MetaToolOptions { servers: true, skills: true, ..offer };
             let text = serde_json::to_string(&meta_definitions(kind, all)).unwrap();
             let tokens = TokenCounter::shared().count(&text);
             assert!(tokens <= 1_500, "{kind} with servers and skills: {tokens}");
@@ -243,18 +243,18 @@ mod tests {
 
     #[test]
     fn servers_and_skills_are_offered_where_there_are_any() {
-        let names = |offer: Offer| -> Vec<String> {
+        let names = |offer: MetaToolOptions| -> Vec<String> {
             let definitions = meta_definitions(ExposureKind::Direct, offer);
             definitions.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
         };
-        let nothing_deferred = Offer { deferred: false, ..BASE };
+        let nothing_deferred = MetaToolOptions { deferred: false, ..BASE };
         assert!(names(nothing_deferred).is_empty());
         let servers = ["search_available_servers", "enable_server", "disable_server"];
-        assert_eq!(names(Offer { servers: true, ..nothing_deferred }), servers);
+        assert_eq!(names(MetaToolOptions { servers: true, ..nothing_deferred }), servers);
         let skills = ["read_output", "load_skill"];
-        assert_eq!(names(Offer { skills: true, ..nothing_deferred }), skills);
-        assert_eq!(names(Offer { resources: true, ..nothing_deferred }), ["read_output"]);
-        let extended = Offer { servers: true, skills: true, ..nothing_deferred };
+        assert_eq!(names(MetaToolOptions { skills: true, ..nothing_deferred }), skills);
+        assert_eq!(names(MetaToolOptions { resources: true, ..nothing_deferred }), ["read_output"]);
+        let extended = MetaToolOptions { servers: true, skills: true, ..nothing_deferred };
         insta::assert_json_snapshot!("extended", meta_definitions(ExposureKind::Direct, extended));
     }
 
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn scripts_are_offered_where_they_may_run() {
         let names = |kind, scripts| -> Vec<String> {
-            meta_definitions(kind, Offer { scripts, ..BASE })
+            meta_definitions(kind, MetaToolOptions { scripts, ..BASE })
                 .iter()
                 .filter_map(|tool| tool["name"].as_str().map(str::to_owned))
                 .collect()

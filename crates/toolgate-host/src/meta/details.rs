@@ -16,16 +16,16 @@ use crate::session::Session;
 pub(super) struct DetailsRequest {
     #[serde(default)]
     names: Vec<String>,
-    /// Another spelling that models come up with.
+    /// A spelling that models use.
     #[serde(default)]
     name: Option<String>,
     #[serde(default)]
-    format: Format,
+    format: DetailFormat,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Format {
+enum DetailFormat {
     /// As the server sent it.
     #[default]
     Json,
@@ -37,7 +37,7 @@ enum Format {
 
 const MAX_NAMES: usize = 20;
 const SUGGESTIONS: usize = 3;
-/// A definition on its own is always given whole. Further ones only as far as there is room.
+/// A single definition is always shown in full. Further ones are shown while there is room.
 const ROOM_CHARACTERS: usize = 200_000;
 
 pub(super) async fn details(session: &Session, request: &DetailsRequest) -> Value {
@@ -46,7 +46,7 @@ pub(super) async fn details(session: &Session, request: &DetailsRequest) -> Valu
         return error_result("Say which tools: get_tool_details(names: string[]).");
     }
     for name in names.iter().take(MAX_NAMES) {
-        session.host().first_answers_about(name).await;
+        session.host().connect_owners(name).await;
     }
     let catalog = session.host().catalog().read();
     let mut text = String::new();
@@ -96,16 +96,16 @@ pub(super) async fn details(session: &Session, request: &DetailsRequest) -> Valu
     result(&text, &json!({ "tools": tools }))
 }
 
-/// A tool as a function of a language; `None` for the definition itself.
-fn declaration(session: &Session, tool: &Tool, format: Format) -> Option<String> {
+/// The tool as a function of a language; `None` for the JSON format.
+fn declaration(session: &Session, tool: &Tool, format: DetailFormat) -> Option<String> {
     let render = match format {
-        Format::Json => return None,
-        Format::TypeScript => toolgate_bindings::typescript,
-        Format::Python => toolgate_bindings::python,
+        DetailFormat::Json => return None,
+        DetailFormat::TypeScript => toolgate_bindings::typescript,
+        DetailFormat::Python => toolgate_bindings::python,
     };
     let input_schema = tool.definition.input_schema();
     let declared = tool.definition.output_schema();
-    let learned = if declared.is_none() { session.host().learned().shape(tool) } else { None };
+    let learned = if declared.is_none() { session.host().code().shapes.shape(tool) } else { None };
     let output = match (&declared, &learned) {
         (Some(schema), _) => Output::Declared(schema),
         (None, Some(shape)) => Output::Learned(shape),

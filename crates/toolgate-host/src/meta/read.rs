@@ -8,8 +8,8 @@ use toolgate_upstream::CallOptions;
 
 use super::{Whole, one_line};
 use crate::{
-    code::Unreadable,
-    offers,
+    code::OutputError,
+    resources,
     session::{CallFailure, Session, error_result},
 };
 
@@ -27,35 +27,39 @@ pub(super) struct ReadRequest {
 const URI_CHARACTERS: usize = 200;
 const TYPE_CHARACTERS: usize = 80;
 
-/// A part of what is kept under an id, or of a resource.
+/// Reads a part of an output, or of a resource.
 pub(super) async fn read(session: &Session, request: &ReadRequest, options: CallOptions) -> Value {
     let ReadRequest { id, offset: Whole(offset), pattern } = request;
-    let (host, drawer) = (session.host(), session.drawer());
-    // From the beginning on it is read anew; an offset is one in what was read last.
-    let is_kept = *offset > 0 && drawer.page(id, 0, 0).is_ok();
-    if offers::is_ours(id) && !is_kept {
+    let (host, outputs) = (session.host(), session.host().code().outputs(session.context()));
+    // A read from the beginning fetches the resource again. An offset refers to what was fetched
+    // last.
+    let is_kept = *offset > 0 && outputs.page(id, 0, 0).is_ok();
+    if resources::is_ours(id) && !is_kept {
         match resource_text(session, id, options).await {
-            Ok(text) => drawer.keep_as(id, &text),
-            Err(problem) => return error_result(&problem),
+            Ok(text) => outputs.store_as(id, &text),
+            Err(CallFailure::Refused { message, .. } | CallFailure::UnknownTool(message)) => {
+                return error_result(&message);
+            }
+            Err(CallFailure::Cancelled) => return error_result("The call was cancelled."),
         }
     }
-    let tokens = host.output_tokens();
+    let tokens = host.code().output_tokens();
     let page = match pattern {
-        Some(pattern) => drawer.matches(id, pattern, *offset, tokens),
-        None => drawer.page(id, *offset, tokens),
+        Some(pattern) => outputs.matches(id, pattern, *offset, tokens),
+        None => outputs.page(id, *offset, tokens),
     };
     let page = match page {
         Ok(page) => page,
-        Err(Unreadable::Unknown) => {
+        Err(OutputError::Unknown) => {
             let id = one_line(id, 64);
             return error_result(&format!(
                 "There is no output `{id}`, or no longer: only the latest are kept. Do again what made \
                  it, and let it say less."
             ));
         }
-        Err(Unreadable::Pattern(problem)) => return error_result(&problem),
+        Err(OutputError::Pattern(problem)) => return error_result(&problem),
     };
-    drawer.is_read(id, &page.text);
+    outputs.mark_read(id, &page.text);
     let total = page.total;
     let mut text = page.text;
     let note = match (page.next, pattern) {
@@ -70,17 +74,15 @@ pub(super) async fn read(session: &Session, request: &ReadRequest, options: Call
     json!({ "content": [{ "type": "text", "text": text }] })
 }
 
-/// A resource as text: a model whose client knows nothing of resources can follow a link all the same.
+/// Reads a resource as text, so that a model can follow a link even if its client does not support
+/// resources.
 async fn resource_text(
     session: &Session,
     uri: &str,
     options: CallOptions,
-) -> Result<String, String> {
+) -> Result<String, CallFailure> {
     let params = Map::from_iter([("uri".to_owned(), json!(uri))]);
-    let result = offers::read(session, params, options).await.map_err(|failure| match failure {
-        CallFailure::Refused { message, .. } | CallFailure::UnknownTool(message) => message,
-        CallFailure::Cancelled => "The call was cancelled.".to_owned(),
-    })?;
+    let result = resources::read(session, params, options).await?;
     let contents = result.get("contents").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let field =
         |content: &Value, name: &str| content.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -90,8 +92,8 @@ async fn resource_text(
             let name = field(content, "uri").unwrap_or_default();
             let _ = writeln!(text, "[{}]", one_line(&name, URI_CHARACTERS));
         }
-        if let Some(words) = field(content, "text") {
-            text.push_str(&words);
+        if let Some(instructions) = field(content, "text") {
+            text.push_str(&instructions);
         } else if let Some(data) = field(content, "blob") {
             let kind = field(content, "mimeType").unwrap_or_else(|| "of no type".to_owned());
             let bytes = data.trim_end_matches('=').len() * 3 / 4;

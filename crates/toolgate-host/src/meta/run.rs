@@ -5,7 +5,7 @@ use serde_json::Value;
 use toolgate_sandbox::Language;
 use toolgate_upstream::CallOptions;
 
-use super::{absent, one_line};
+use super::{notes, one_line};
 use crate::{
     code::{Resume, UnknownCalls},
     session::{Session, error_result},
@@ -43,8 +43,8 @@ pub(super) async fn run(session: &Session, request: RunRequest, options: CallOpt
     };
     let mut result = run.to_result();
     if run.is_unknown_tool() {
-        // A tool that is not there may belong to a server that is not.
-        let notes = absent::notes(host, &host.catalog().read());
+        // An unknown tool may belong to a server that is absent.
+        let notes = notes::absent_servers(host, &host.catalog().read());
         if !notes.is_empty()
             && let Some(Value::String(text)) = result.pointer_mut("/content/0/text")
         {
@@ -55,7 +55,7 @@ pub(super) async fn run(session: &Session, request: RunRequest, options: CallOpt
     result
 }
 
-/// Goes on with a run. That calls of unknown outcome are repeated is not for a model to say.
+/// Resumes a run. A model cannot have calls with an unknown outcome repeated.
 pub(super) async fn resume(
     session: &Session,
     request: ResumeRequest,
@@ -70,7 +70,7 @@ pub(super) async fn resume(
     }
 }
 
-/// The languages, with the names that models come up with.
+/// The languages, with the names that models use.
 fn named(name: &str) -> Option<Language> {
     match name.to_ascii_lowercase().as_str() {
         "typescript" | "ts" | "javascript" | "js" => Some(Language::TypeScript),

@@ -8,9 +8,11 @@ use toolgate_catalog::{Catalog, Exposure, ExposureKind, Tool, nearest};
 use toolgate_search::{MAX_QUERIES, Query};
 use toolgate_upstream::StateKind;
 
-use super::{Whole, absent, elsewhere, one_line, result};
+use super::{Whole, notes, one_line, result};
 use crate::{
+    encoding::EncodedQueries,
     host::Host,
+    ranking,
     session::{Session, error_result},
 };
 
@@ -18,22 +20,17 @@ use crate::{
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct SearchRequest {
-    /// One query.
     query: Option<String>,
-    /// Several queries.
     #[serde(deserialize_with = "one_or_several")]
     queries: Vec<String>,
-    /// Only this server.
     server: Option<String>,
-    /// How many tools at most.
     limit: Option<Whole<1>>,
-    /// How much of each.
     detail: SearchDetail,
-    /// Unload what was found so far first, where that is possible.
+    /// Unloads the tools found so far first, if that is possible.
     unload: bool,
 }
 
-/// Models write one query where several are asked for, and `null` for none.
+/// Models send one query instead of a list, and `null` for none.
 fn one_or_several<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged, expecting = "expected a list of queries")]
@@ -49,16 +46,15 @@ fn one_or_several<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Stri
     })
 }
 
-/// How much is shown of a tool that was found.
+/// How much of a found tool is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum SearchDetail {
-    /// Its name.
     Name,
-    /// And its description.
+    /// The name and the description.
     #[default]
     Description,
-    /// And its input schema.
+    /// The name, the description and the input schema.
     Schema,
 }
 
@@ -66,13 +62,13 @@ const MAX_LIMIT: usize = 50;
 const MAX_QUERY_CHARACTERS: usize = 1_000;
 const DESCRIPTION_CHARACTERS: usize = 300;
 const SERVER_CHARACTERS: usize = 120;
-/// How many servers are named where nothing matched.
+/// How many servers are named if nothing matched.
 const LISTED_SERVERS: usize = 30;
-/// Schemas are shown as far as there is room for them.
+/// How many characters of schemas are shown.
 const SCHEMA_ROOM_CHARACTERS: usize = 60_000;
 
-/// What was found, and how to say it.
-struct Answer<'a> {
+/// The result of a search, while it is written.
+struct SearchReport<'a> {
     session: &'a Session,
     catalog: &'a Catalog,
     request: &'a SearchRequest,
@@ -86,7 +82,7 @@ pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value 
     if request.unload {
         session.unload_found();
     }
-    host.first_answers().await;
+    host.first_lists().await;
     let queries: Vec<String> = request
         .query
         .iter()
@@ -101,14 +97,17 @@ pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value 
         .server
         .as_deref()
         .map(|server| host.catalog().read().server(server).map(|entry| entry.name.to_string()));
-    // What is switched off cannot be called, so that it is not found.
+    // Tools of disabled servers cannot be called, so they are not searched.
     let on = match &known {
         Some(Some(name)) => Some(vec![name.clone()]),
         _ => servers_that_are_on(host),
     };
     let filter: Option<Vec<&str>> = on.as_ref().map(|on| on.iter().map(String::as_str).collect());
     let hint = request.server.as_deref().filter(|_| matches!(known, Some(None)));
-    let encoded = host.encode(&queries, hint).await;
+    let encoded = match &host.inner.encoding {
+        Some(encoding) => encoding.queries(&queries, hint).await,
+        None => EncodedQueries::default(),
+    };
     let asked: Vec<Query<'_>> = queries
         .iter()
         .enumerate()
@@ -124,36 +123,36 @@ pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value 
             query
         })
         .collect();
-    let (hits, note) = match host.find(&asked, limit).await {
+    let (hits, note) = match ranking::rank(host, &asked, limit).await {
         Ok(found) => {
-            session.searched(found.asked);
+            session.searches.searched(found.searched);
             (found.hits, found.note)
         }
         Err(error) => return error_result(&capitalised(&error.to_string())),
     };
 
     let catalog = host.catalog().read();
-    let mut answer =
-        Answer { session, catalog: &catalog, request, text: String::new(), notes: vec![] };
+    let mut report =
+        SearchReport { session, catalog: &catalog, request, text: String::new(), notes: vec![] };
     let tools: Vec<&Tool> =
         hits.iter().filter_map(|hit| catalog.resolve(hit.key.as_str())).collect();
     if let Some(None) = known {
-        answer.note_unknown_server();
+        report.note_unknown_server();
     }
-    // Only what the model did not have before is marked as it was before.
+    // Taken before the tools are loaded, so that new ones are not marked.
     let loaded: Vec<bool> = tools.iter().map(|tool| session.is_loaded(tool, &catalog)).collect();
     let groups = if tools.is_empty() {
-        answer.nothing_found(&queries)
+        report.nothing_found(&queries)
     } else {
-        answer.found(&queries, &tools, &loaded)
+        report.found(&queries, &tools, &loaded)
     };
     let added = session.load(tools.iter().map(|tool| &tool.name));
-    answer.notes.extend(note);
-    answer.closing_notes(exposure, tools.is_empty(), added);
-    answer.notes.extend(encoded.note);
-    answer.notes.extend(absent::notes(host, &catalog));
-    answer.notes.extend(elsewhere::notes(session, &catalog, &queries));
-    let Answer { mut text, notes, .. } = answer;
+    report.notes.extend(note);
+    report.closing_notes(exposure, tools.is_empty(), added);
+    report.notes.extend(encoded.note);
+    report.notes.extend(notes::absent_servers(host, &catalog));
+    report.notes.extend(notes::other_servers(session, &catalog, &queries));
+    let SearchReport { mut text, notes, .. } = report;
     for note in &notes {
         let _ = write!(text, "\n{note}");
     }
@@ -161,8 +160,8 @@ pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value 
     result(&text, &data)
 }
 
-impl Answer<'_> {
-    /// Groups by server; the server of the best hit first, each server's tools by rank.
+impl SearchReport<'_> {
+    /// Groups by server. The server of the best tool comes first.
     fn found(&mut self, queries: &[String], tools: &[&Tool], loaded: &[bool]) -> Vec<Value> {
         let _ = writeln!(
             self.text,
@@ -225,7 +224,7 @@ impl Answer<'_> {
         row
     }
 
-    /// A bounded list of servers and counts, never a dump.
+    /// A bounded list of servers and counts.
     fn nothing_found(&mut self, queries: &[String]) -> Vec<Value> {
         if queries.is_empty() {
             self.text.push_str("Say what to search for. The servers:\n");
@@ -258,7 +257,7 @@ impl Answer<'_> {
         let tools = format!("{count} tool{plural}");
         let state = match (host.is_off(&server.into()), self.waits(server), count) {
             (true, ..) => "disabled".to_owned(),
-            // How many it has is unknown.
+            // The number of its tools is unknown.
             (false, true, 0) => "not connected".to_owned(),
             (false, true, _) => format!("{tools}; not connected, a call connects it"),
             (false, false, _) => tools,
@@ -272,10 +271,10 @@ impl Answer<'_> {
         format!("{server} ({state}){description}")
     }
 
-    /// Whether a server is left alone until it is needed, and is not connected.
+    /// Whether a lazy server is not connected.
     fn waits(&self, server: &str) -> bool {
         let host = self.session.host();
-        let idle = host.state(server).is_some_and(|state| state.kind == StateKind::Idle);
+        let idle = host.servers().state(server).is_some_and(|state| state.kind == StateKind::Idle);
         idle && host.is_lazy(&server.into())
     }
 
@@ -296,7 +295,7 @@ impl Answer<'_> {
 
     fn closing_notes(&mut self, exposure: &Exposure, nothing: bool, added: usize) {
         let kind = exposure.kind;
-        // Ends at the first deferred tool, so that only a small, direct set is looked at whole.
+        // Stops at the first deferred tool, so that only a small direct set is checked completely.
         let all_loaded = exposure.loads_everything()
             || self
                 .catalog
@@ -312,7 +311,7 @@ impl Answer<'_> {
             self.notes.push("The tools found are loaded now: call them by name.".to_owned());
         } else if !nothing && self.request.detail != SearchDetail::Schema {
             let way = match kind {
-                ExposureKind::Code if self.session.host().runs_scripts() => "run_code",
+                ExposureKind::Code if self.session.host().code().is_enabled() => "run_code",
                 _ => "call_tool",
             };
             self.notes.push(format!("Parameters: get_tool_details. To call: {way}."));
@@ -320,9 +319,9 @@ impl Answer<'_> {
     }
 }
 
-/// The servers that are not switched off; `None` where all are on.
+/// The enabled servers; `None` if all are.
 fn servers_that_are_on(host: &Host) -> Option<Vec<String>> {
-    let off = host.inner.switches.off();
+    let off = host.inner.enabled.off();
     if off.is_empty() {
         return None;
     }
@@ -331,7 +330,7 @@ fn servers_that_are_on(host: &Host) -> Option<Vec<String>> {
     Some(names.map(ToString::to_string).collect())
 }
 
-/// An error's text as a sentence of its own.
+/// The text as a sentence.
 fn capitalised(text: &str) -> String {
     let mut characters = text.chars();
     let first = characters.next().map(|first| first.to_uppercase().to_string());

@@ -1,20 +1,20 @@
-//! `search_available_servers`, `enable_server` and `disable_server`.
+//! `search_available_servers`, `enable_server`, `disable_server` and `load_skill`.
 
 use std::{fmt::Write, sync::Arc};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolgate_broker::Seat;
+use toolgate_broker::CallerLocation;
 use toolgate_catalog::{ServerName, nearest};
 use toolgate_store::{AuditRecord, SwitchedBy};
 use toolgate_upstream::{CallOptions, StateKind};
 
 use super::{Whole, one_line, result};
 use crate::{
-    enabling::Enabled,
+    directory::{DirectoryEntry, DirectoryKind},
+    enabling::EnableOutcome,
     host::Host,
     session::{CallFailure, Session, error_result},
-    supply::{Item, Kind},
 };
 
 /// The arguments of `search_available_servers`.
@@ -39,7 +39,7 @@ const MAX_FOUND: usize = 20;
 const QUERY_CHARACTERS: usize = 1_000;
 const DESCRIPTION_CHARACTERS: usize = 200;
 const NOTE_CHARACTERS: usize = 200;
-/// How many of a server's tools are named.
+/// How many tools of a server are named.
 const NAMED_TOOLS: usize = 10;
 
 pub(super) async fn find(session: &Session, request: &FindRequest) -> Value {
@@ -50,18 +50,18 @@ pub(super) async fn find(session: &Session, request: &FindRequest) -> Value {
     }
     let limit = request.limit.map_or(FOUND, |Whole(limit)| limit).clamp(1, MAX_FOUND);
     let mut notes = Vec::new();
-    if let Some(registry) = &host.settings().supply.registry {
-        let known = registry.known().await;
+    if let Some(registry) = &host.settings().directory.registry {
+        let known = registry.servers().await;
         let (inner, entries) = (Arc::clone(&host.inner), known.entries);
-        // Where that fails, what was known before is searched.
-        let _ = tokio::task::spawn_blocking(move || inner.shelf.list(&entries)).await;
+        // If that fails, the earlier entries are searched.
+        let _ = tokio::task::spawn_blocking(move || inner.directory.list(&entries)).await;
         notes.extend(known.notes.iter().map(|note| one_line(note, NOTE_CHARACTERS)));
     }
-    let shelf = &host.inner.shelf;
+    let directory = &host.inner.directory;
     let mut rows = Vec::new();
     let mut text = String::new();
-    let servers = shelf.search(&query, &[Kind::Servers, Kind::Listed], limit);
-    let skills = shelf.search(&query, &[Kind::Skills], limit);
+    let servers = directory.search(&query, &[DirectoryKind::Servers, DirectoryKind::Listed], limit);
+    let skills = directory.search(&query, &[DirectoryKind::Skills], limit);
     for item in servers.iter().chain(&skills) {
         let (line, row) = described(host, item);
         let _ = writeln!(text, "- {line}");
@@ -84,17 +84,17 @@ pub(super) async fn find(session: &Session, request: &FindRequest) -> Value {
     result(text.trim_end(), &json!({ "found": rows, "notes": notes }))
 }
 
-/// A line and a row about something that can be had.
-fn described(host: &Host, item: &Item) -> (String, Value) {
+/// A line and a row about an entry of the directory.
+fn described(host: &Host, item: &DirectoryEntry) -> (String, Value) {
     let (kind, name, state, description) = match item {
-        Item::Server(server) => {
+        DirectoryEntry::Server(server) => {
             let setup = host.settings().servers.iter().find(|setup| setup.spec.name == *server);
             let description = setup.and_then(|setup| setup.entry.description.clone());
             let state = state_of(host, server);
             ("server", server.to_string(), state, description.unwrap_or_default())
         }
-        Item::Listed(entry) => {
-            let used = host.inner.switches.consented(&entry.name.as_str().into()).is_some();
+        DirectoryEntry::Listed(entry) => {
+            let used = host.inner.enabled.consented(&entry.name.as_str().into()).is_some();
             let state = if used {
                 state_of(host, &entry.name.as_str().into())
             } else {
@@ -104,7 +104,7 @@ fn described(host: &Host, item: &Item) -> (String, Value) {
                 entry.title.as_deref().map(|title| format!("{title}. ")).unwrap_or_default();
             ("server", entry.name.clone(), state, format!("{title}{}", entry.description))
         }
-        Item::Skill(skill) => {
+        DirectoryEntry::Skill(skill) => {
             ("skill", skill.name.clone(), "skill".to_owned(), skill.description.clone())
         }
     };
@@ -114,14 +114,14 @@ fn described(host: &Host, item: &Item) -> (String, Value) {
     (line, json!({ "kind": kind, "name": name, "state": state, "description": description }))
 }
 
-/// How it stands with a server, for a model.
-pub(super) fn state_of(host: &Host, server: &ServerName) -> String {
-    match host.state(server.as_str()).unwrap_or_default().kind {
+/// The state of a server, for a model.
+fn state_of(host: &Host, server: &ServerName) -> String {
+    match host.servers().state(server.as_str()).unwrap_or_default().kind {
         StateKind::Ready => "connected",
         StateKind::Connecting => "starting",
         StateKind::Idle => "not connected",
         StateKind::Failed => "failed",
-        StateKind::Disabled => match host.inner.switches.switched_off_by(server) {
+        StateKind::Disabled => match host.inner.enabled.switched_off_by(server) {
             Some(SwitchedBy::Person) => "disabled by a person",
             Some(SwitchedBy::Model) | None => "disabled",
         },
@@ -138,34 +138,34 @@ pub(super) async fn enable(
     let host = session.host();
     let enabled = host.enable(&request.name, session.context().caller(), options).await;
     let (verdict, rule) = match &enabled {
-        Enabled::Connected | Enabled::Failed { .. } => ("allow", "enabled".to_owned()),
-        Enabled::Waits { id } => ("ask", format!("approval {id}")),
-        Enabled::Declined => ("deny", "a person said no".to_owned()),
-        Enabled::Unusable(_) => ("deny", "it cannot be enabled".to_owned()),
-        Enabled::Unknown { .. } => ("deny", "there is no such server".to_owned()),
-        Enabled::Cancelled => ("deny", "it was cancelled".to_owned()),
+        EnableOutcome::Connected | EnableOutcome::Failed { .. } => ("allow", "enabled".to_owned()),
+        EnableOutcome::Waits { id } => ("ask", format!("approval {id}")),
+        EnableOutcome::Declined => ("deny", "a person said no".to_owned()),
+        EnableOutcome::Unusable(_) => ("deny", "it cannot be enabled".to_owned()),
+        EnableOutcome::Unknown { .. } => ("deny", "there is no such server".to_owned()),
+        EnableOutcome::Cancelled => ("deny", "it was cancelled".to_owned()),
     };
     note(session, &request.name, verdict, rule);
-    let (text, data) = match told(host, &request.name, enabled) {
-        Told::Text { text, data } => (text, data),
-        Told::Cancelled => return Err(CallFailure::Cancelled),
-        Told::Problem(problem) => return Ok(error_result(&problem)),
+    let (text, data) = match enable_report(host, &request.name, enabled) {
+        EnableReport::Text { text, data } => (text, data),
+        EnableReport::Cancelled => return Err(CallFailure::Cancelled),
+        EnableReport::Problem(problem) => return Ok(error_result(&problem)),
     };
     Ok(result(&text, &data))
 }
 
-/// What a model is told of an attempt to enable a server.
-pub(super) enum Told {
+/// What a model is told about an attempt to enable a server.
+enum EnableReport {
     Text { text: String, data: Value },
     Problem(String),
     Cancelled,
 }
 
-pub(super) fn told(host: &Host, name: &str, enabled: Enabled) -> Told {
+fn enable_report(host: &Host, name: &str, enabled: EnableOutcome) -> EnableReport {
     let shown = one_line(name, 200);
     let plain = name.split('@').next().unwrap_or(name);
-    Told::Problem(match enabled {
-        Enabled::Connected => {
+    EnableReport::Problem(match enabled {
+        EnableOutcome::Connected => {
             let catalog = host.catalog().read();
             let tools = catalog.tools_of(plain);
             let names: Vec<&str> =
@@ -178,41 +178,41 @@ pub(super) fn told(host: &Host, name: &str, enabled: Enabled) -> Told {
             }
             text.push_str(". search_tools finds them.");
             let data = json!({ "server": plain, "state": "connected", "tools": names });
-            return Told::Text { text, data };
+            return EnableReport::Text { text, data };
         }
-        Enabled::Waits { id } => {
+        EnableOutcome::Waits { id } => {
             let text = format!(
                 "Server {shown} is not configured and waits for the approval of a person, id {id}: they \
                  run `toolgate approve {id}`, which shows what would be run or contacted. Then call \
                  enable_server again."
             );
             let data = json!({ "server": plain, "state": "waiting", "approval": id });
-            return Told::Text { text, data };
+            return EnableReport::Text { text, data };
         }
-        Enabled::Cancelled => return Told::Cancelled,
-        Enabled::Failed { reason, action } => {
+        EnableOutcome::Cancelled => return EnableReport::Cancelled,
+        EnableOutcome::Failed { reason, action } => {
             let (reason, action) = (one_line(&reason, 300), one_line(&action, 200));
             format!("Server {shown} is enabled and could not be connected: {reason}; {action}.")
         }
-        Enabled::Declined => {
+        EnableOutcome::Declined => {
             format!("The person who was asked did not allow server {shown}. Do without it.")
         }
-        Enabled::Unusable(reason) => {
+        EnableOutcome::Unusable(reason) => {
             format!("Server {shown} cannot be enabled: {}.", one_line(&reason, 500))
         }
-        Enabled::Unknown { nearest } if nearest.is_empty() => {
+        EnableOutcome::Unknown { nearest } if nearest.is_empty() => {
             format!("There is no server `{shown}`; search_available_servers finds those there are.")
         }
-        Enabled::Unknown { nearest } => {
+        EnableOutcome::Unknown { nearest } => {
             format!("There is no server `{shown}`. Nearest: {}.", nearest.join(", "))
         }
     })
 }
 
-/// Records what was decided of a server, and for whom.
+/// Records a decision about a server.
 fn note(session: &Session, server: &str, verdict: &str, rule: String) {
     let context = session.context();
-    session.host().broker().note(AuditRecord {
+    session.host().broker().record(AuditRecord {
         kind: "server".to_owned(),
         caller: context.caller().name.to_string(),
         session: context.id().to_string(),
@@ -238,7 +238,7 @@ pub(super) async fn disable(session: &Session, request: &ServerRequest) -> Value
         };
         return error_result(&format!("There is no server `{shown}`.{hint}"));
     };
-    if session.context().caller().seat == Seat::Elsewhere {
+    if session.context().caller().location == CallerLocation::Remote {
         note(session, server.as_str(), "deny", "not for others to disable".to_owned());
         return error_result(&format!(
             "Server {server} is not disabled: others use it too. A person does that where toolgate \
@@ -252,4 +252,59 @@ pub(super) async fn disable(session: &Session, request: &ServerRequest) -> Value
          refused until enable_server; new conversations do not see them."
     );
     result(&text, &json!({ "server": server, "state": "disabled" }))
+}
+
+/// The arguments of `load_skill`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SkillRequest {
+    name: String,
+}
+
+/// How many bytes of a skill's text are shown at once.
+const BODY_BYTES: usize = 24_000;
+
+/// Returns the text of a skill, and connects the servers it declares. If a server cannot be
+/// connected, the result says so, and has the text anyway.
+pub(super) async fn load(
+    session: &Session,
+    request: &SkillRequest,
+    options: &CallOptions,
+) -> Result<Value, CallFailure> {
+    let host = session.host();
+    let skills = &host.settings().directory.skills;
+    let Some(skill) = skills.named(&request.name) else {
+        let names = skills.skills.iter().map(|skill| skill.name.as_str());
+        let nearest = nearest(&request.name, names, 3);
+        let hint = if nearest.is_empty() {
+            "search_available_servers finds those there are.".to_owned()
+        } else {
+            format!("Nearest: {}.", nearest.join(", "))
+        };
+        let shown = one_line(&request.name, 64);
+        return Ok(error_result(&format!("There is no skill `{shown}`. {hint}")));
+    };
+    let mut remarks = Vec::new();
+    for server in &skill.servers {
+        let enabled = host.enable(server, session.context().caller(), options).await;
+        match enable_report(host, server, enabled) {
+            EnableReport::Text { text, .. } | EnableReport::Problem(text) => remarks.push(text),
+            EnableReport::Cancelled => return Err(CallFailure::Cancelled),
+        }
+    }
+    let shown = &skill.body[..skill.body.floor_char_boundary(BODY_BYTES)];
+    let mut text = format!("Skill {}\n\n{shown}", skill.name);
+    if shown.len() < skill.body.len() {
+        let id = session.host().code().outputs(session.context()).store(&skill.body);
+        let (next, total) = (shown.len(), skill.body.len());
+        let _ = write!(
+            text,
+            "\n[{total} bytes in all; the rest: read_output with id: {id}, offset: {next}]"
+        );
+    }
+    for remark in &remarks {
+        let _ = write!(text, "\n\n{remark}");
+    }
+    let data = json!({ "skill": skill.name, "servers": skill.servers, "remarks": remarks });
+    Ok(result(&text, &data))
 }

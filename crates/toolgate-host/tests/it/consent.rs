@@ -119,7 +119,7 @@ async fn without_anybody_to_ask_it_waits_for_the_shell() {
 async fn nobody_elsewhere_agrees_or_disables_for_others() {
     let place = Place::new().await;
     let (host, person) = (place.host(), Person::who_says(yes()));
-    let elsewhere = Caller::model("token ci 0a1b").from_elsewhere();
+    let elsewhere = Caller::model("token ci 0a1b").remote();
     let (theirs, ours) = (host.session_of(SessionContext::new(elsewhere)), host.session());
     let (text, failed) = enable(&theirs, Some(&person)).await;
     assert!(!failed && text.contains("toolgate approve"), "{text}");
@@ -199,7 +199,7 @@ async fn a_consent_that_was_tampered_with_is_none() {
     place.choices().change(tamper).unwrap();
     let later = place.host();
     later.session().list_tools().await;
-    assert!(later.state(NAME).is_none());
+    assert!(later.servers().state(NAME).is_none());
     later.shutdown().await;
 }
 

@@ -158,7 +158,7 @@ async fn what_is_denied_is_unknown_everywhere() {
     assert!(!details.contains("Delete"), "{details}");
     let listed = session.list_tools().await;
     assert!(listed.iter().all(|tool| tool["name"] != "store_delete"));
-    assert_eq!(house.host.withheld()[0].name, "store_delete");
+    assert_eq!(house.host.hidden_tools()[0].name, "store_delete");
     house.end().await;
 }
 

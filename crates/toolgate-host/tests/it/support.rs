@@ -6,9 +6,9 @@ use futures::{FutureExt as _, future::BoxFuture};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use toolgate_host::{Host, HostSettings, Session, Supply};
+use toolgate_host::{Host, HostSettings, ServerDirectory, Session};
 use toolgate_mcp::{ErrorObject, JsonObject};
-use toolgate_registry::{Registry, RegistrySettings, Source};
+use toolgate_registry::{Registry, RegistrySettings, ServerSource};
 use toolgate_store::{ChoiceFile, Store};
 use toolgate_testkit::{Builtin, Fixture, RegistryEndpoint, RunningHttp};
 use toolgate_upstream::{CallOptions, InputHandler, InputRequest};
@@ -84,12 +84,12 @@ impl Place {
     }
 
     pub(crate) fn host(&self) -> Host {
-        let sources = vec![Source::Url(self.registry.url().to_owned())];
+        let sources = vec![ServerSource::Url(self.registry.url().to_owned())];
         let settings = RegistrySettings { sources, max_age: Duration::ZERO, cache: None };
         let registry = Some(Arc::new(Registry::new(settings)));
         Host::start(HostSettings {
             choices: Some(self.choices()),
-            supply: Supply { registry, ..Supply::default() },
+            directory: ServerDirectory { registry, ..ServerDirectory::default() },
             ..HostSettings::new(Vec::new())
         })
     }

@@ -1,4 +1,4 @@
-//! Paths and hosts: texts that mean a place, and that servers read in their own ways.
+//! Conditions about paths and hosts, which servers parse in different ways.
 
 use serde_json::Value;
 use url::{Host, Url};
@@ -7,7 +7,8 @@ use super::Truth;
 
 const MAX_HOSTS: usize = 1_000;
 
-/// A path with its `.` and `..` worked out. Links are not: they are on a disk, and this is pure.
+/// A path with `.` and `..` resolved. Symbolic links are not resolved, because this crate does not
+/// access files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ArgumentLocation {
     absolute: bool,
@@ -22,15 +23,15 @@ pub(super) struct Hosts {
 }
 
 impl ArgumentLocation {
-    /// The folder of a condition; none where it leads out of its own start.
+    /// The folder of a condition, or `None` if it leads out of its own start.
     pub(super) fn folder(text: &str) -> Option<Self> {
         Self::read(text)
     }
 
-    /// Whether a path is the folder or in it.
+    /// Whether a path is the folder or inside it.
     ///
-    /// What a server may understand in another way is unclear: a relative path where the folder is
-    /// absolute, `~`, backslashes, escapes of a URL, a difference in case alone.
+    /// The result is unclear where servers may differ: a relative path for an absolute folder, `~`,
+    /// backslashes, URL escapes, a difference in case alone.
     pub(super) fn holds(&self, path: &str) -> Truth {
         let path = match path.strip_prefix("file://") {
             Some(rest) if rest.starts_with('/') && !rest.contains(['?', '#']) => rest,
@@ -63,7 +64,7 @@ impl ArgumentLocation {
         for part in text.split('/') {
             match part {
                 "" | "." => {}
-                // Above the root is the root; above a relative start is nobody knows where.
+                // Above the root is the root. Above a relative start is unknown.
                 ".." => {
                     if names.pop().is_none() && !absolute {
                         return None;
@@ -93,8 +94,8 @@ impl Hosts {
 
     /// Whether a text is a URL with one of the hosts.
     ///
-    /// Parsers disagree on user names, backslashes and blanks in URLs, so that these are unclear, as
-    /// is a text that is no URL.
+    /// Parsers disagree on user names, backslashes and blanks in URLs, so these are unclear. A text
+    /// that is no URL is unclear too.
     pub(super) fn judge(&self, text: &str) -> Truth {
         let odd = |character: char| {
             character == '\\' || character.is_whitespace() || character.is_control()
@@ -102,7 +103,8 @@ impl Hosts {
         let Ok(url) = Url::parse(text) else { return Truth::Unclear };
         let plain = url.username().is_empty() && url.password().is_none() && !text.contains(odd);
         let Some(host) = url.host_str().filter(|_| plain) else { return Truth::Unclear };
-        // `example.com` can be written with `%` or in wide letters; only some programs see through it.
+        // `example.com` can be written with `%` or in full-width letters, which only some programs
+        // decode.
         let host = normal(host);
         let certain = text.to_lowercase().contains(&host);
         if !self.hosts.iter().any(|wanted| self.fits(wanted, &host)) {
@@ -195,7 +197,7 @@ mod tests {
         fn what_is_certainly_inside_stays_inside_however_it_is_joined(
             parts in proptest::collection::vec(prop_oneof![Just(".."), Just("."), Just("a"), Just("")], 0..12)
         ) {
-            // Against the standard library, which walks the parts by itself.
+            // Compare with the standard library, which walks the components itself.
             let path = format!("/base/{}", parts.join("/"));
             let mut walked = std::path::PathBuf::new();
             for part in std::path::Path::new(&path).components() {

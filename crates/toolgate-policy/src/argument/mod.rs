@@ -1,9 +1,10 @@
-//! What a rule may ask of a call's arguments.
+//! The conditions of a rule for the arguments of a call.
 //!
-//! A condition is judged in three values. *Yes* and *no* are certain. *Unclear* is a relative path
-//! where an absolute one is asked for, a text where a number is, a list or a text where the way to an
-//! argument leads on, a URL that two parsers read in two ways. What is unclear counts against the call: a rule that allows needs certainty of every value
-//! it looks at, a rule that asks or denies applies on the suspicion of one.
+//! A condition has three results. *Yes* and *no* are certain. *Unclear* is everything else: a
+//! relative path where an absolute one is needed, a text instead of a number, a list or a text in
+//! the middle of a path to an argument, a URL that parsers read in different ways. An unclear
+//! result counts against the call: a rule that allows must be certain of every value, while a rule
+//! that asks or denies applies if any value is unclear.
 //!
 //! ```
 //! use serde_json::json;
@@ -29,27 +30,27 @@ use thiserror::Error;
 
 pub use operator::OPERATORS;
 use operator::Operator;
-use path::Reached;
+use path::PathTarget;
 pub use path::{ArgumentPath, MAX_SEGMENTS};
 pub use text::ConditionTextError;
 
 use crate::Verdict;
 
-/// How many arguments one rule or grant may look at.
+/// The largest number of arguments in the conditions of one rule or grant.
 pub const MAX_CONDITIONS: usize = 32;
 
-/// How many values of one call a condition looks at. Of more, the rest is unclear.
+/// The largest number of values of one call that a condition checks. Further values are unclear.
 const MAX_VALUES: usize = 1_000;
 
 /// Conditions on arguments, all of which must hold.
 ///
-/// They are written as an object: the way to an argument, then what must hold of it. The way is a
-/// JSON pointer (`/options/force`) or names with dots between (`options.force`); `*` in it stands for
-/// every element of a list and every member of an object.
+/// They are written as an object from paths to operators. A path is a JSON pointer
+/// (`/options/force`) or names with dots (`options.force`); `*` in it stands for every element of a
+/// list and every member of an object.
 #[derive(Debug, Clone, Default)]
 pub struct ArgumentConditions {
     conditions: Vec<Condition>,
-    /// As they were written, to be shown and kept.
+    /// The conditions as they were written, for display and storage.
     source: Map<String, Value>,
 }
 
@@ -59,7 +60,7 @@ struct Condition {
     operators: Vec<Operator>,
 }
 
-/// How sure it is that a condition holds.
+/// The result of a condition, with its certainty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Truth {
     No,
@@ -67,47 +68,47 @@ pub(crate) enum Truth {
     Yes,
 }
 
-/// What is wrong with conditions. None of them is used.
+/// A problem with conditions. None of them is used then.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[error("{problem}")]
 pub struct ConditionError {
-    /// The keys from the object of conditions to what is wrong.
+    /// The keys that lead to the problem.
     pub path: Vec<String>,
-    /// What is wrong there.
+    /// The problem.
     pub problem: ConditionProblem,
 }
 
-/// What is wrong with a condition.
+/// The kinds of problems with a condition.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum ConditionProblem {
-    /// There must be an object.
+    /// The value is not an object.
     #[error("must be an object such as {{ \"equals\": … }}")]
     NotAnObject,
-    /// Nothing is asked of the argument.
+    /// The argument has no operator.
     #[error("has no operator")]
     NoOperator,
-    /// Nobody knows the operator.
+    /// The operator is unknown.
     #[error("is not a known operator")]
     UnknownOperator,
-    /// The way to the argument cannot be read.
+    /// The path to the argument cannot be parsed.
     #[error("is no way to an argument: at most {MAX_SEGMENTS} non-empty names")]
     Path,
-    /// There are too many.
+    /// There are too many conditions.
     #[error("has more than {MAX_CONDITIONS} conditions")]
     TooMany,
-    /// The operator takes something else.
+    /// The operator has an operand of the wrong kind.
     #[error("must be {0}")]
     Operand(&'static str),
-    /// It changes how another operator works, which is missing.
+    /// The flag belongs to an operator that is missing.
     #[error("belongs to `{0}`, which is missing")]
     Alone(&'static str),
-    /// The regular expression is wrong, or becomes too large.
+    /// The regular expression is invalid or too large.
     #[error("is no regular expression that can be used: {0}")]
     Regex(String),
 }
 
 impl ArgumentConditions {
-    /// Reads conditions from JSON. Regular expressions are compiled once, here.
+    /// Reads conditions from JSON and compiles their regular expressions.
     pub fn from_value(value: &Value) -> Result<Self, ConditionError> {
         let fail = |path: &[&str], problem| ConditionError {
             path: path.iter().map(ToString::to_string).collect(),
@@ -137,20 +138,20 @@ impl ArgumentConditions {
         Value::Object(self.source.clone())
     }
 
-    /// Whether nothing is asked.
+    /// Whether there are no conditions.
     pub fn is_empty(&self) -> bool {
         self.conditions.is_empty()
     }
 
-    /// Whether a rule with this verdict applies to a call: with certainty where it allows, on
-    /// suspicion where it asks or denies.
+    /// Whether a rule with this verdict applies to a call. A rule that allows needs certainty; a
+    /// rule that asks or denies applies to unclear values too.
     pub fn apply(&self, arguments: &Value, verdict: Verdict) -> bool {
         self.conditions.iter().all(|condition| condition.applies(arguments, verdict))
     }
 }
 
 impl ArgumentConditions {
-    /// The ways to the arguments that cannot be judged.
+    /// The paths to the arguments with an unclear result.
     pub(crate) fn unclear(&self, arguments: &Value) -> Vec<String> {
         let pairs = self.conditions.iter().zip(self.source.keys());
         let is_unclear = |condition: &Condition| {
@@ -169,7 +170,7 @@ impl Condition {
             return Truth::Unclear >= needed(verdict);
         };
         if reached.is_empty() {
-            reached.push(Reached::Nothing);
+            reached.push(PathTarget::Nothing);
         }
         let mut truths = reached.into_iter().map(|each| self.judge(each));
         match verdict {
@@ -178,12 +179,12 @@ impl Condition {
         }
     }
 
-    /// All operators together, of one branch.
-    fn judge(&self, reached: Reached<'_>) -> Truth {
+    /// The result of all operators for one value.
+    fn judge(&self, reached: PathTarget<'_>) -> Truth {
         let value = match reached {
-            Reached::Value(value) => Some(value),
-            Reached::Nothing => None,
-            Reached::Else => return Truth::Unclear,
+            PathTarget::Value(value) => Some(value),
+            PathTarget::Nothing => None,
+            PathTarget::Else => return Truth::Unclear,
         };
         self.operators.iter().map(|operator| operator.judge(value)).min().unwrap_or(Truth::Yes)
     }

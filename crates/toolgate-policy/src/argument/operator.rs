@@ -1,4 +1,4 @@
-//! What may be asked of one argument.
+//! The operators of conditions.
 
 use std::cmp::Ordering;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Number, Value};
 use super::location::{ArgumentLocation, Hosts};
 use super::{ConditionProblem, Truth};
 
-/// The names of the operators, as they are written.
+/// The names of the operators.
 pub const OPERATORS: &[&str] = &[
     "equals",
     "in",
@@ -23,7 +23,7 @@ pub const OPERATORS: &[&str] = &[
     "subdomains",
 ];
 
-/// The longest regular expression, in bytes, and what it may become.
+/// The largest regular expression, in bytes, and its largest compiled size.
 const MAX_REGEX_BYTES: usize = 1_000;
 const MAX_COMPILED_BYTES: usize = 256 * 1024;
 /// The longest list of values.
@@ -31,7 +31,7 @@ const MAX_LISTED: usize = 1_000;
 /// The longest text to compare with, in bytes.
 const MAX_TEXT_BYTES: usize = 4_096;
 
-/// One thing that must hold of an argument.
+/// One operator with its operand.
 #[derive(Debug, Clone)]
 pub(super) enum Operator {
     In(Vec<Value>),
@@ -44,10 +44,10 @@ pub(super) enum Operator {
     Host(Hosts),
 }
 
-type Wrong = (Option<String>, ConditionProblem);
+type OperatorError = (Option<String>, ConditionProblem);
 
-/// Reads the operators of one argument; what is wrong is told with its key.
-pub(super) fn read(body: &Map<String, Value>) -> Result<Vec<Operator>, Wrong> {
+/// Reads the operators of one argument. An error contains the key of the operator.
+pub(super) fn read(body: &Map<String, Value>) -> Result<Vec<Operator>, OperatorError> {
     let anchored = flag(body, "anchored", "matches")?.unwrap_or(true);
     let subdomains = flag(body, "subdomains", "host")?.unwrap_or(false);
     let mut operators = Vec::new();
@@ -64,8 +64,8 @@ pub(super) fn read(body: &Map<String, Value>) -> Result<Vec<Operator>, Wrong> {
             "matches" => {
                 let pattern = text(operand, MAX_REGEX_BYTES)
                     .ok_or(wrong("a regular expression of at most 1,000 bytes"))?;
-                let regex = compile(pattern, anchored)
-                    .map_err(|error| (Some(name.clone()), ConditionProblem::Regex(error)))?;
+                let regex =
+                    compile(pattern, anchored).map_err(|problem| (Some(name.clone()), problem))?;
                 Operator::Matches(regex)
             }
             "prefix" => Operator::Prefix(
@@ -93,10 +93,10 @@ pub(super) fn read(body: &Map<String, Value>) -> Result<Vec<Operator>, Wrong> {
 }
 
 impl Operator {
-    /// Whether it holds of a value, or of there being none.
+    /// The result for a value, or for a missing one.
     pub(super) fn judge(&self, value: Option<&Value>) -> Truth {
         if let Self::Exists(wanted) = self {
-            // `null` is how many clients write an argument that they leave out.
+            // Many clients send `null` for an argument that they leave out.
             let exists = value.is_some_and(|value| !value.is_null());
             return (exists == *wanted).into();
         }
@@ -114,7 +114,7 @@ impl Operator {
     }
 }
 
-/// A list with the one value in it, where a single one is asked for, is what some servers take as well.
+/// Some servers accept a list with one value in place of the value.
 fn is_one_of(values: &[Value], value: &Value) -> Truth {
     if values.iter().any(|one| equal(one, value)) {
         return Truth::Yes;
@@ -127,7 +127,7 @@ fn is_one_of(values: &[Value], value: &Value) -> Truth {
     if comparable { Truth::No } else { Truth::Unclear }
 }
 
-/// A value that is no text cannot be judged as one, and may be turned into one by the server.
+/// A value that is no text is unclear, because the server may convert it to one.
 fn of_text(value: &Value, judge: impl FnOnce(&str) -> Truth) -> Truth {
     match value {
         Value::String(text) => judge(text),
@@ -136,7 +136,7 @@ fn of_text(value: &Value, judge: impl FnOnce(&str) -> Truth) -> Truth {
     }
 }
 
-/// Servers take `"7"` for 7 more often than not.
+/// Most servers accept `"7"` for 7.
 fn of_number(value: &Value, limit: &Number, wanted: Ordering) -> Truth {
     match value {
         Value::Number(number) => {
@@ -175,7 +175,7 @@ fn flag(
     body: &Map<String, Value>,
     name: &str,
     belongs_to: &'static str,
-) -> Result<Option<bool>, Wrong> {
+) -> Result<Option<bool>, OperatorError> {
     let Some(value) = body.get(name) else { return Ok(None) };
     let wrong = |problem| (Some(name.to_owned()), problem);
     if !body.contains_key(belongs_to) {
@@ -195,21 +195,21 @@ fn number(operand: &Value) -> Option<Number> {
     }
 }
 
-/// The engine takes time linear in the text, whatever the expression; its size is what must be held.
-fn compile(pattern: &str, anchored: bool) -> Result<Regex, String> {
+/// Compiles a pattern. Matching takes time linear in the text, so only the size needs a limit.
+fn compile(pattern: &str, anchored: bool) -> Result<Regex, ConditionProblem> {
     let build = |pattern: &str| {
         RegexBuilder::new(pattern)
             .size_limit(MAX_COMPILED_BYTES)
             .dfa_size_limit(MAX_COMPILED_BYTES)
             .build()
-            .map_err(|error| last_line(&error.to_string()))
+            .map_err(|error| ConditionProblem::Regex(last_line(&error.to_string())))
     };
-    // Alone first: `a)|(b` must not come to mean something within the group.
+    // The pattern is compiled alone first, so that `a)|(b` is refused and not read inside the group.
     let plain = build(pattern)?;
     if anchored { build(&format!("\\A(?:{pattern})\\z")) } else { Ok(plain) }
 }
 
-/// What is wrong, without the drawing of where.
+/// The message without the excerpt that marks the position.
 fn last_line(message: &str) -> String {
     let line = message.lines().last().unwrap_or_default();
     line.trim_start_matches("error: ").trim_end_matches('.').to_owned()

@@ -1,14 +1,14 @@
-//! The way to an argument.
+//! Paths to arguments.
 
 use serde_json::Value;
 
-/// How deep an argument may be named.
+/// The largest number of segments in a path.
 pub const MAX_SEGMENTS: usize = 32;
 
-/// The longest way, in bytes.
+/// The longest path, in bytes.
 const MAX_BYTES: usize = 1_024;
 
-/// A JSON pointer, or names with dots between; `*` stands for every element or member.
+/// A JSON pointer, or names with dots; `*` stands for every element or member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArgumentPath(Vec<Segment>);
 
@@ -18,18 +18,18 @@ enum Segment {
     Name { key: Box<str>, index: Option<usize> },
 }
 
-/// The end of one branch of a way.
+/// The end of one branch of a path.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Reached<'v> {
+pub(super) enum PathTarget<'v> {
     Value(&'v Value),
     /// The argument is left out.
     Nothing,
-    /// There is something in which the way cannot be followed.
+    /// There is a value in which the path cannot continue.
     Else,
 }
 
 impl ArgumentPath {
-    /// Reads a way; none where it is empty or too long.
+    /// Reads a path. Returns `None` if it is empty or too long.
     pub fn new(text: &str) -> Option<Self> {
         if text.is_empty() || text.len() > MAX_BYTES {
             return None;
@@ -46,18 +46,18 @@ impl ArgumentPath {
         (segments.len() <= MAX_SEGMENTS).then_some(Self(segments))
     }
 
-    /// Where the way leads, once for each of its branches. None if there are more than `limit`.
+    /// The ends of all branches of the path. Returns `None` if there are more than `limit`.
     pub(super) fn select<'v>(
         &self,
         arguments: &'v Value,
         limit: usize,
-    ) -> Option<Vec<Reached<'v>>> {
-        let mut current = vec![Reached::Value(arguments)];
+    ) -> Option<Vec<PathTarget<'v>>> {
+        let mut current = vec![PathTarget::Value(arguments)];
         for segment in &self.0 {
             let mut next = Vec::new();
             for reached in current {
                 match reached {
-                    Reached::Value(value) => segment.follow(value, &mut next),
+                    PathTarget::Value(value) => segment.follow(value, &mut next),
                     nowhere => next.push(nowhere),
                 }
                 if next.len() > limit {
@@ -82,20 +82,20 @@ impl Segment {
         Some(Self::Name { key: key.into(), index })
     }
 
-    fn follow<'v>(&self, value: &'v Value, next: &mut Vec<Reached<'v>>) {
-        let one = |found: Option<&'v Value>| found.map_or(Reached::Nothing, Reached::Value);
+    fn follow<'v>(&self, value: &'v Value, next: &mut Vec<PathTarget<'v>>) {
+        let one = |found: Option<&'v Value>| found.map_or(PathTarget::Nothing, PathTarget::Value);
         match (self, value) {
-            (Self::Each, Value::Array(items)) => next.extend(items.iter().map(Reached::Value)),
+            (Self::Each, Value::Array(items)) => next.extend(items.iter().map(PathTarget::Value)),
             (Self::Each, Value::Object(fields)) => {
-                next.extend(fields.values().map(Reached::Value));
+                next.extend(fields.values().map(PathTarget::Value));
             }
             (Self::Name { key, .. }, Value::Object(fields)) => next.push(one(fields.get(&**key))),
             (Self::Name { index: Some(index), .. }, Value::Array(items)) => {
                 next.push(one(items.get(*index)));
             }
-            // `null` is how many clients write an argument that they leave out.
-            (_, Value::Null) => next.push(Reached::Nothing),
-            _ => next.push(Reached::Else),
+            // Many clients send `null` for an argument that they leave out.
+            (_, Value::Null) => next.push(PathTarget::Nothing),
+            _ => next.push(PathTarget::Else),
         }
     }
 }
@@ -109,9 +109,9 @@ mod tests {
     fn select(path: &str, value: &Value) -> Vec<Value> {
         let found = ArgumentPath::new(path).unwrap().select(value, 100).unwrap();
         let in_words = |reached| match reached {
-            Reached::Value(value) => value.clone(),
-            Reached::Nothing => json!("nothing"),
-            Reached::Else => json!("else"),
+            PathTarget::Value(value) => value.clone(),
+            PathTarget::Nothing => json!("nothing"),
+            PathTarget::Else => json!("else"),
         };
         found.into_iter().map(in_words).collect()
     }

@@ -1,7 +1,7 @@
-//! Conditions as a person types and reads them.
+//! Conditions as people type and read them.
 //!
-//! There is no second language: `path under src` is the operator `under` of a rule, and so are all
-//! others. `path=src/*` is short for it, and `mode=r` for `mode equals r`.
+//! The language is that of rules: `path under src` is the operator `under`. `path=src/*` is short
+//! for it, and `mode=r` is short for `mode equals r`.
 
 use std::fmt;
 
@@ -11,31 +11,31 @@ use thiserror::Error;
 use super::{ArgumentConditions, ConditionError, operator::OPERATORS};
 use crate::definitions::shown;
 
-/// Why a text is no condition. None of those that came with it is used.
+/// Why a text is no condition. None of the conditions beside it is used.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum ConditionTextError {
-    /// It names no argument, or nothing that must hold of it.
+    /// The text names no argument or no operator.
     #[error("`{0}` is no condition; write NAME=VALUE, NAME=FOLDER/* or NAME OPERATOR VALUE")]
     Shape(String),
-    /// A star means everything in a folder, at the end of one, and nothing else.
+    /// A star is allowed only at the end of a folder, where it means everything in it.
     #[error(
         "in `{0}` the `*` stands where it has no meaning; write FOLDER/*, or NAME matches REGEX, or \
          NAME host HOST"
     )]
     Star(String),
-    /// The same is said twice of an argument.
+    /// An argument has the same operator twice.
     #[error("`{0}` says the same operator of an argument a second time")]
     Twice(String),
-    /// The operator is used wrongly.
-    #[error("{}", told(.0))]
+    /// The operator has a problem.
+    #[error("{}", describe(.0))]
     Condition(#[from] ConditionError),
 }
 
-/// What is shown of a text, or of a value.
+/// The number of characters of a text or value that are shown.
 const SHOWN: usize = 128;
 
 impl ArgumentConditions {
-    /// Reads conditions that a person typed, one a text; all of them must hold.
+    /// Reads conditions that a person typed, one per text. All of them must hold.
     ///
     /// ```
     /// use serde_json::json;
@@ -65,13 +65,13 @@ impl ArgumentConditions {
         Ok(Self::from_value(&Value::Object(all))?)
     }
 
-    /// The same from one line, with `;` between the conditions.
+    /// Reads conditions from one line, with `;` between them.
     pub fn from_line(line: &str) -> Result<Self, ConditionTextError> {
         Self::from_texts(line.split(';').map(str::trim).filter(|text| !text.is_empty()))
     }
 }
 
-/// The argument, the operator and what it is to be compared with.
+/// Splits a condition into argument, operator and operand.
 fn read(text: &str) -> Result<(String, &'static str, Value), ConditionTextError> {
     let wrong = || ConditionTextError::Shape(shown(text, SHOWN));
     let text = text.trim();
@@ -82,7 +82,7 @@ fn read(text: &str) -> Result<(String, &'static str, Value), ConditionTextError>
     {
         let operand = operand.trim();
         let operand = match *known {
-            // What is text is text, even if it looks like a number.
+            // The operand is a text even if it looks like a number.
             "matches" | "prefix" | "under" => json!(unquoted(operand)),
             _ => value(operand),
         };
@@ -96,7 +96,7 @@ fn read(text: &str) -> Result<(String, &'static str, Value), ConditionTextError>
     let folder =
         operand.strip_suffix("/*").map(|folder| if folder.is_empty() { "/" } else { folder });
     match folder {
-        // A URL's parts are not a folder's: `https://example.com@other.test/`.
+        // A URL is no folder: `https://example.com@other.test/`.
         Some(folder) if !folder.contains(['*', '?']) && !folder.contains("://") => {
             Ok((name.to_owned(), "under", json!(folder)))
         }
@@ -108,11 +108,12 @@ fn read(text: &str) -> Result<(String, &'static str, Value), ConditionTextError>
     }
 }
 
-fn told(error: &ConditionError) -> String {
+fn describe(error: &ConditionError) -> String {
     format!("`{}` {error}", shown(&error.path.join(" "), SHOWN))
 }
 
-/// What is equal to what was typed: who types 7 need not know whether the tool takes a number or a text.
+/// An equality with what was typed. The person need not know whether the tool takes a number or a
+/// text.
 fn equal(operand: &str) -> (&'static str, Value) {
     match value(operand) {
         plain @ (Value::Number(_) | Value::Bool(_)) => ("in", json!([plain, operand])),
@@ -120,7 +121,7 @@ fn equal(operand: &str) -> (&'static str, Value) {
     }
 }
 
-/// JSON where it is some, else the text itself.
+/// The operand as JSON, or as text if it is no JSON.
 fn value(operand: &str) -> Value {
     serde_json::from_str(operand).unwrap_or_else(|_| json!(operand))
 }
@@ -130,7 +131,7 @@ fn unquoted(operand: &str) -> String {
 }
 
 impl fmt::Display for ArgumentConditions {
-    /// In words, bounded and safe to be shown.
+    /// Displays the conditions with a size limit and without control characters.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let conditions = self.source.iter().flat_map(|(name, body)| {
             let body = body.as_object().into_iter().flatten();
@@ -145,7 +146,7 @@ impl fmt::Display for ArgumentConditions {
     }
 }
 
-/// What must hold, in words; flags of other operators apart.
+/// An operator and its operand as text. Flags of other operators give `None`.
 fn words(operator: &str, operand: &Value) -> Option<String> {
     let begin = match (operator, operand) {
         ("exists", Value::Bool(true)) => return Some("is there".to_owned()),

@@ -1,4 +1,4 @@
-//! What is different between two definitions, for a person to read.
+//! The differences between two definitions, for a person to read.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -8,40 +8,42 @@ use similar::{ChangeTag, TextDiff};
 use toolgate_catalog::{Definition, ServerName, ToolId};
 
 use super::{
-    lock::{Lock, Locked},
+    lock::{Lock, LockedTool},
     shown,
 };
 use crate::NewTools;
 
-/// How many differences are told one by one.
-const MAX_TOLD: usize = 100;
+/// The number of differences that are listed.
+const MAX_LISTED: usize = 100;
 /// The longest value that is shown, in characters.
 const LONGEST_VALUE: usize = 200;
-/// The longest text that is compared word by word, in bytes. Longer ones are shown side by side: the
-/// comparison may take time in proportion to the square.
+/// The longest text that is compared word by word, in bytes, because the comparison may take
+/// quadratic time. Longer texts are shown side by side.
 const LONGEST_COMPARED: usize = 32 * 1024;
-/// How many unchanged words are shown around a change.
+/// The number of unchanged words that are shown around a change.
 const WORDS_AROUND: usize = 4;
 
-/// All that is different, in the order of the keys.
+/// The differences, in the order of the keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Differences {
-    /// One by one, the first hundred.
-    pub told: Vec<Difference>,
-    /// How many more there are.
+    /// The first hundred differences.
+    #[serde(rename = "told")]
+    pub listed: Vec<Difference>,
+    /// The number of further differences.
     pub left_out: usize,
-    /// Whether the entry in the lock file does not fit its own fingerprint: it was edited by hand.
+    /// Whether the entry in the lock file does not match its own fingerprint, because somebody
+    /// edited the file.
     pub lock_edited: bool,
 }
 
-/// One thing that is different. All texts are fit to be shown.
+/// One difference. All texts are safe to display.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Difference {
-    /// Where, such as `inputSchema.properties.path.type`.
+    /// The path, such as `inputSchema.properties.path.type`.
     pub path: String,
-    /// What.
+    /// The kind of the difference.
     #[serde(flatten)]
     pub kind: DifferenceKind,
 }
@@ -50,30 +52,30 @@ pub struct Difference {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum DifferenceKind {
-    /// It was not there before.
+    /// The value is new.
     Added(String),
-    /// It is no longer there.
+    /// The value is gone.
     Removed(String),
-    /// It is another value.
+    /// The value is another one.
     Changed {
         /// The value that was approved.
         before: String,
         /// The value now.
         after: String,
     },
-    /// It is another text, word by word. Long stretches without a change are an ellipsis.
-    Words(Vec<Word>),
+    /// The text changed. Long unchanged parts are replaced by an ellipsis.
+    Words(Vec<TextSpan>),
 }
 
-/// A stretch of text.
+/// A part of a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Word {
-    /// It is in both.
+pub enum TextSpan {
+    /// It is in both texts.
     Same(String),
-    /// It is only in the text that was approved.
+    /// It is only in the approved text.
     Removed(String),
-    /// It is only in the text now.
+    /// It is only in the current text.
     Added(String),
 }
 
@@ -86,8 +88,8 @@ impl Differences {
     }
 
     fn tell(&mut self, path: &str, kind: impl FnOnce() -> DifferenceKind) {
-        if self.told.len() < MAX_TOLD {
-            self.told.push(Difference { path: shown(path, LONGEST_VALUE), kind: kind() });
+        if self.listed.len() < MAX_LISTED {
+            self.listed.push(Difference { path: shown(path, LONGEST_VALUE), kind: kind() });
         } else {
             self.left_out += 1;
         }
@@ -123,8 +125,8 @@ impl Differences {
         }
     }
 
-    /// In lists such as `required` and `enum` what matters is which members came and went; in lists
-    /// of schemas, what changed in each.
+    /// Compares lists. For lists such as `required` and `enum` it finds added and removed members,
+    /// for lists of schemas the changes in each.
     fn lists(&mut self, path: &str, before: &[Value], after: &[Value]) {
         let is_plain = |item: &Value| !item.is_object() && !item.is_array();
         if !before.iter().chain(after).all(is_plain) {
@@ -161,7 +163,7 @@ impl Differences {
     }
 }
 
-/// The entries of one sorted list that the other has not, or not as often.
+/// The entries of a sorted list that the other one lacks, or has less often.
 fn missing<'t>(from: &'t [String], other: &[String]) -> Vec<&'t str> {
     let mut rest = other.iter().peekable();
     let mut missing = Vec::new();
@@ -183,7 +185,7 @@ fn value(value: &Value) -> String {
     shown(&value.to_string(), LONGEST_VALUE)
 }
 
-fn words(before: &str, after: &str) -> Vec<Word> {
+fn words(before: &str, after: &str) -> Vec<TextSpan> {
     let diff = TextDiff::from_words(before, after);
     let mut stretches: Vec<(ChangeTag, String)> = Vec::new();
     for change in diff.iter_all_changes() {
@@ -198,14 +200,14 @@ fn words(before: &str, after: &str) -> Vec<Word> {
         .iter()
         .enumerate()
         .map(|(index, (tag, text))| match tag {
-            ChangeTag::Delete => Word::Removed(whole(text)),
-            ChangeTag::Insert => Word::Added(whole(text)),
-            ChangeTag::Equal => Word::Same(whole(&elided(text, index > 0, index < last))),
+            ChangeTag::Delete => TextSpan::Removed(whole(text)),
+            ChangeTag::Insert => TextSpan::Added(whole(text)),
+            ChangeTag::Equal => TextSpan::Same(whole(&elided(text, index > 0, index < last))),
         })
         .collect()
 }
 
-/// An unchanged stretch, cut to the words next to a change.
+/// An unchanged part, cut to the words next to a change.
 fn elided(text: &str, follows: bool, precedes: bool) -> String {
     let words: Vec<&str> = text.split_inclusive(char::is_whitespace).collect();
     let (start, end) =
@@ -218,13 +220,13 @@ fn elided(text: &str, follows: bool, precedes: bool) -> String {
 }
 
 impl fmt::Display for Differences {
-    /// One line for each; in texts `[-removed-]` and `{+added+}`.
+    /// Displays one difference per line, with `[-removed-]` and `{+added+}` in texts.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut lines: Vec<String> = Vec::new();
         if self.lock_edited {
             lines.push("the lock file was edited: its entry does not fit its fingerprint".into());
         }
-        lines.extend(self.told.iter().map(ToString::to_string));
+        lines.extend(self.listed.iter().map(ToString::to_string));
         if self.left_out > 0 {
             lines.push(format!("and {} more differences", self.left_out));
         }
@@ -244,65 +246,65 @@ impl fmt::Display for Difference {
             DifferenceKind::Words(words) => {
                 write!(formatter, "~ {path}: ")?;
                 words.iter().try_for_each(|word| match word {
-                    Word::Same(text) => formatter.write_str(text),
-                    Word::Removed(text) => write!(formatter, "[-{text}-]"),
-                    Word::Added(text) => write!(formatter, "{{+{text}+}}"),
+                    TextSpan::Same(text) => formatter.write_str(text),
+                    TextSpan::Removed(text) => write!(formatter, "[-{text}-]"),
+                    TextSpan::Added(text) => write!(formatter, "{{+{text}+}}"),
                 })
             }
         }
     }
 }
 
-/// What became of one tool.
+/// The comparison of one tool with its approved definition.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
     /// The tool.
     pub tool: ToolId,
-    /// What became of it.
+    /// The result of the comparison.
     #[serde(flatten)]
     pub kind: ChangeKind,
 }
 
-/// What became of a tool since it was approved.
+/// The result of comparing a tool with its approved definition.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "change", content = "details")]
 pub enum ChangeKind {
-    /// It is as it was approved.
+    /// It is equal to the approved definition.
     Unchanged,
     /// It was never approved.
     New(Newness),
-    /// It is not what was approved. It is held back until somebody approves it.
+    /// It differs from the approved definition. It is held back until a person approves it.
     Changed(Differences),
     /// The server no longer has it.
     Gone,
 }
 
-/// Why a tool was never approved, and what becomes of it.
+/// Why a tool was never approved, and how it is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Newness {
-    /// Its whole server is new: it is used and pinned, as whoever configured the server wanted.
+    /// Its whole server is new. It is used and pinned, because somebody configured the server.
     WithItsServer,
-    /// Its server is known, and new tools are let in: it is used and pinned.
+    /// Its server is known, and the policy allows new tools. It is used and pinned.
     LetIn,
-    /// Its server is known, and new tools are held back until somebody approves them.
+    /// Its server is known, and new tools are held back until a person approves them.
     Held,
 }
 
 impl Change {
-    /// Whether the tool must not be shown or called.
+    /// Whether the tool must not be listed or called.
     pub fn is_held(&self) -> bool {
         matches!(self.kind, ChangeKind::Changed(_) | ChangeKind::New(Newness::Held))
     }
 
-    /// Whether the tool is to be pinned as it is.
+    /// Whether the current definition has to be pinned.
     pub fn is_to_be_pinned(&self) -> bool {
         matches!(self.kind, ChangeKind::New(Newness::WithItsServer | Newness::LetIn))
     }
 }
 
 /// Compares what a server lists with what was approved: its tools in the order of the list, then
-/// those that are gone. Definitions that are JSON-equal, the order of keys aside, never differ.
+/// those that are gone. The order of keys does not matter.
 pub fn compare<'d>(
     lock: &Lock,
     server: &ServerName,
@@ -331,8 +333,8 @@ pub fn compare<'d>(
     changes
 }
 
-fn against(locked: &Locked, definition: &Definition) -> ChangeKind {
-    let now = Locked::of(definition);
+fn against(locked: &LockedTool, definition: &Definition) -> ChangeKind {
+    let now = LockedTool::of(definition);
     let lock_edited = !locked.is_consistent(definition.name());
     if now.fingerprint() == locked.fingerprint() && !lock_edited {
         return ChangeKind::Unchanged;

@@ -1,8 +1,8 @@
 //! `toolgate.lock`: the definitions that were approved.
 //!
-//! The file is JSON with one value a line and sorted keys, so that a version control system shows a
-//! change of a definition as the lines that changed. What cannot be seen is written as an escape.
-//! Fields that this version does not know are kept where they were.
+//! The file is JSON with one value per line and sorted keys, so that version control shows a
+//! changed definition as changed lines. Invisible characters are written as escapes. Fields that
+//! this version does not know are kept.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -16,11 +16,11 @@ use super::scan::HiddenKind;
 pub const MAX_LOCK_BYTES: usize = 64 * 1024 * 1024;
 
 const VERSION: u64 = 1;
-/// The key of a tool that says that a person has looked at what is suspicious in it.
+/// The key of a tool that a person has approved in spite of findings.
 const REVIEWED: &str = "reviewed";
 
 /// The fields of a definition that are pinned: those that a model or a person reads, and those that
-/// rules count on. The others (`_meta`, icons) may change as they like.
+/// rules use. Other fields (`_meta`, icons) may change.
 const PINNED: [&str; 5] = ["title", "description", "inputSchema", "outputSchema", "annotations"];
 
 /// The definitions that were approved, by server and tool.
@@ -33,51 +33,51 @@ pub struct Lock {
 
 #[derive(Debug, Clone, Default, PartialEq)]
 struct LockedServer {
-    tools: BTreeMap<Box<str>, Locked>,
+    tools: BTreeMap<Box<str>, LockedTool>,
     others: Map<String, Value>,
 }
 
 /// One definition that was approved.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Locked {
+pub struct LockedTool {
     fingerprint: Fingerprint,
     definition: Map<String, Value>,
     others: Map<String, Value>,
 }
 
-/// Why a lock file cannot be used. Nothing is known to be approved then.
+/// Why a lock file cannot be used. Nothing counts as approved then.
 #[derive(Debug, Error)]
 pub enum LockError {
     /// The file is larger than [`MAX_LOCK_BYTES`].
     #[error("the lock file has {0} bytes, more than the 64 MiB allowed")]
     TooLarge(usize),
-    /// The text is no JSON.
+    /// The text is not JSON.
     #[error("the lock file is broken: {0}")]
     Syntax(#[from] serde_json::Error),
-    /// It was written by a version of toolgate that says more than this one understands.
+    /// A newer version of toolgate wrote the file.
     #[error("the lock file has version {0}, which needs a newer toolgate")]
     Version(String),
-    /// Something in it is not what it should be.
+    /// A value is not of the expected kind.
     #[error("`{path}` in the lock file is not {expected}")]
     Shape {
-        /// Where.
+        /// The path of the value.
         path: String,
-        /// What should be there.
+        /// The expected kind.
         expected: &'static str,
     },
 }
 
-/// A tool of which two lock files say different things.
+/// A tool for which two lock files have different definitions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Conflict {
-    /// The tool; the definition that was there before is kept.
+pub struct LockConflict {
+    /// The tool. Its earlier definition stays approved.
     pub tool: ToolId,
-    /// The fingerprint that the other file has.
+    /// The fingerprint in the other file.
     pub other: Fingerprint,
 }
 
 impl Lock {
-    /// Reads the text of a lock file; an empty text is an empty lock.
+    /// Reads a lock file. An empty text is an empty lock.
     pub fn read(text: &str) -> Result<Self, LockError> {
         if text.len() > MAX_LOCK_BYTES {
             return Err(LockError::TooLarge(text.len()));
@@ -99,7 +99,7 @@ impl Lock {
             let tools = listed
                 .into_iter()
                 .map(|(tool, value)| {
-                    let locked = Locked::read(value, &format!("{path}.tools.{tool}"))?;
+                    let locked = LockedTool::read(value, &format!("{path}.tools.{tool}"))?;
                     Ok((tool.into(), locked))
                 })
                 .collect::<Result<_, LockError>>()?;
@@ -108,7 +108,7 @@ impl Lock {
         Ok(Self { servers, others })
     }
 
-    /// The text of the lock file: the same for the same content, whatever the order in which it came.
+    /// The text of the lock file. The same content always gives the same text.
     pub fn write(&self) -> String {
         let mut servers = Map::new();
         for (name, server) in &self.servers {
@@ -125,33 +125,33 @@ impl Lock {
         visible(&format!("{:#}", Value::Object(root)))
     }
 
-    /// What was approved for a tool.
-    pub fn get(&self, server: &ServerName, tool: &str) -> Option<&Locked> {
+    /// The approved definition of a tool.
+    pub fn get(&self, server: &ServerName, tool: &str) -> Option<&LockedTool> {
         self.servers.get(server)?.tools.get(tool)
     }
 
-    /// Whether anything of a server was ever approved.
+    /// Whether any tool of a server was ever approved.
     pub fn knows(&self, server: &ServerName) -> bool {
         self.servers.contains_key(server)
     }
 
-    /// The tools of a server that were approved, in the order of their names.
-    pub fn tools(&self, server: &ServerName) -> impl Iterator<Item = (&str, &Locked)> {
+    /// The approved tools of a server, in the order of their names.
+    pub fn tools(&self, server: &ServerName) -> impl Iterator<Item = (&str, &LockedTool)> {
         let tools = self.servers.get(server).into_iter().flat_map(|server| &server.tools);
         tools.map(|(name, locked)| (&**name, locked))
     }
 
-    /// Approves a definition as it is now. What is known of the tool beside it stays.
+    /// Approves a definition. Unknown fields of the tool's entry are kept.
     pub fn approve(&mut self, server: &ServerName, definition: &Definition) {
         let tools = &mut self.servers.entry(server.clone()).or_default().tools;
         let name: &str = definition.name();
         let mut others = tools.remove(name).map(|locked| locked.others).unwrap_or_default();
-        // That was said of what it was before.
+        // The review was about the earlier definition.
         others.remove(REVIEWED);
-        tools.insert(name.into(), Locked { others, ..Locked::of(definition) });
+        tools.insert(name.into(), LockedTool { others, ..LockedTool::of(definition) });
     }
 
-    /// Approves a definition after a person has seen what is suspicious in it.
+    /// Approves a definition after a person has seen its findings.
     pub fn review(&mut self, server: &ServerName, definition: &Definition) {
         self.approve(server, definition);
         let locked = self.servers.get_mut(server);
@@ -160,24 +160,24 @@ impl Lock {
         }
     }
 
-    /// Whether a person has approved this very definition in spite of what is suspicious in it.
+    /// Whether a person has approved exactly this definition in spite of its findings.
     pub fn is_reviewed(&self, server: &ServerName, definition: &Definition) -> bool {
         let name: &str = definition.name();
         self.get(server, name).is_some_and(|locked| {
             locked.others.get(REVIEWED) == Some(&Value::Bool(true))
                 && locked.is_consistent(name)
-                && Locked::of(definition).fingerprint == locked.fingerprint
+                && LockedTool::of(definition).fingerprint == locked.fingerprint
         })
     }
 
-    /// Forgets a tool, so that it is new when it comes back.
-    pub fn forget(&mut self, server: &ServerName, tool: &str) -> Option<Locked> {
+    /// Removes a tool, so that it is new when it comes back.
+    pub fn forget(&mut self, server: &ServerName, tool: &str) -> Option<LockedTool> {
         self.servers.get_mut(server)?.tools.remove(tool)
     }
 
-    /// Takes over what the other lock has and this one has not. Where both know a tool and differ,
-    /// this one's approval stays and the tool is returned.
-    pub fn merge(&mut self, other: Self) -> Vec<Conflict> {
+    /// Adds the entries of the other lock that this one lacks. If the two differ about a tool, this
+    /// one's approval stays and the conflict is returned.
+    pub fn merge(&mut self, other: Self) -> Vec<LockConflict> {
         let mut conflicts = Vec::new();
         for (key, value) in other.others {
             self.others.entry(key).or_insert(value);
@@ -190,7 +190,7 @@ impl Lock {
             for (tool, locked) in server.tools {
                 match own.tools.get(&tool) {
                     Some(known) if known.fingerprint == locked.fingerprint => {}
-                    Some(_) => conflicts.push(Conflict {
+                    Some(_) => conflicts.push(LockConflict {
                         tool: ToolId::new(name.clone(), &*tool),
                         other: locked.fingerprint,
                     }),
@@ -202,8 +202,8 @@ impl Lock {
     }
 }
 
-impl Locked {
-    /// What of a definition is pinned.
+impl LockedTool {
+    /// The pinned part of a definition.
     pub(super) fn of(definition: &Definition) -> Self {
         let value = definition.to_value();
         let pinned: Map<String, Value> = PINNED
@@ -224,13 +224,13 @@ impl Locked {
         self.fingerprint
     }
 
-    /// What was approved, without the name.
+    /// The approved definition without the name.
     pub fn definition(&self) -> &Map<String, Value> {
         &self.definition
     }
 
-    /// Whether the fingerprint is that of the definition beside it. It is not where somebody edited
-    /// the file by hand, and then nothing is approved.
+    /// Whether the fingerprint matches the definition beside it. After an edit by hand it does not,
+    /// and the definition is not approved.
     pub fn is_consistent(&self, name: &str) -> bool {
         fingerprint(name, &self.definition) == self.fingerprint
     }
@@ -281,7 +281,7 @@ fn sorted(fields: &Map<String, Value>) -> Map<String, Value> {
     sorted.into_iter().map(|(key, value)| (key.clone(), canonical(value))).collect()
 }
 
-/// The same value with the keys of each object in order.
+/// The value with the keys of each object sorted.
 fn canonical(value: &Value) -> Value {
     match value {
         Value::Object(fields) => Value::Object(sorted(fields)),
@@ -290,7 +290,7 @@ fn canonical(value: &Value) -> Value {
     }
 }
 
-/// The same JSON with what cannot be seen as escapes. Outside of strings there is nothing of the kind.
+/// The JSON with invisible characters as escapes. They occur only in strings.
 fn visible(json: &str) -> String {
     let mut text = String::with_capacity(json.len() + 1);
     for character in json.chars() {

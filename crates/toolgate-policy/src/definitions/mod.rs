@@ -1,9 +1,9 @@
-//! Definitions that change, and definitions that aim at the model.
+//! Definitions that change, and definitions that try to manipulate the model.
 //!
-//! What a server says of a tool is read by a model, so that whoever can change it can steer the
-//! model. [`Lock`] keeps what was approved, [`compare`] says what a server lists otherwise now,
-//! [`scan`] looks for texts that are not meant for a reader of documentation, and [`shadowing`] for
-//! names that another server's tool goes by.
+//! A model reads what a server says about its tools, so whoever can change that can influence the
+//! model. [`Lock`] stores what was approved, [`compare`] finds what has changed since, [`scan`]
+//! looks for texts that address the model, and [`shadowing`] looks for names that imitate the tools
+//! of other servers.
 //!
 //! ```
 //! use serde_json::json;
@@ -29,8 +29,8 @@ mod scan;
 mod shadow;
 
 pub use difference::{
-    Change, ChangeKind, Difference, DifferenceKind, Differences, Newness, Word, compare,
+    Change, ChangeKind, Difference, DifferenceKind, Differences, Newness, TextSpan, compare,
 };
-pub use lock::{Conflict, Lock, LockError, Locked, MAX_LOCK_BYTES};
+pub use lock::{Lock, LockConflict, LockError, LockedTool, MAX_LOCK_BYTES};
 pub use scan::{DefinitionFinding, FindingKind, HiddenKind, scan, shown};
 pub use shadow::{Likeness, Shadow, ShadowIndex, Shadowed, shadowing};

@@ -1,8 +1,8 @@
-//! Names that another server's tool goes by.
+//! Tool names that imitate those of other servers.
 //!
 //! A model that means `send_email` of one server can be led to `send_emaiI` of another. Names are
-//! compared as they look: without case and separators, and with the letters of other alphabets that
-//! look like Latin ones folded onto these.
+//! compared by their look: without case and separators, and with look-alike letters of other
+//! alphabets replaced by Latin ones.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -17,23 +17,23 @@ use super::shown;
 
 /// The longest part of a name that is compared, in characters.
 const LONGEST: usize = 128;
-/// How many tools of one look are kept to compare with.
+/// The number of tools with the same look that are kept for comparison.
 const MOST_ALIKE: usize = 16;
-/// How many are told.
+/// The largest number of results.
 const MAX_SHADOWS: usize = 1_000;
 
-/// A tool whose name can be taken for another's.
+/// A tool with a name that can be mistaken for another tool's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Shadow {
-    /// The tool; of two, the one whose server comes later.
+    /// The tool. Of two, it is the one whose server comes later.
     pub tool: ToolId,
-    /// What it can be taken for.
+    /// The tool that it can be mistaken for.
     pub of: Shadowed,
-    /// How alike they are.
+    /// How similar the names are.
     pub likeness: Likeness,
 }
 
-/// What a tool can be taken for.
+/// The tool that another one can be mistaken for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Shadowed {
@@ -43,20 +43,21 @@ pub enum Shadowed {
     Host(&'static str),
 }
 
-/// How alike two names are.
+/// How similar two names are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Likeness {
-    /// They are the same. Between honest servers that is common: `search`, `list_issues`.
+    /// They are equal. That is common between honest servers: `search`, `list_issues`.
     Same,
     /// They differ in case or separators.
     Spelling,
-    /// They differ in letters that look alike. Hardly ever an accident.
+    /// They differ in letters that look alike. This is hardly ever an accident.
     Letters,
 }
 
-/// Finds the tools whose names can be taken for those of servers before theirs, or for toolgate's
-/// own. The order of `tools` is that of trust: the first to have a name is the one that is shadowed.
+/// Finds the tools with names that can be mistaken for tools of earlier servers, or for toolgate's
+/// own. The order of `tools` is that of trust: the first tool with a name is the one that is
+/// shadowed.
 pub fn shadowing<'t>(tools: impl IntoIterator<Item = &'t ToolId>) -> Vec<Shadow> {
     let mut first: BTreeMap<String, Vec<&ToolId>> = BTreeMap::new();
     let mut shadows = Vec::new();
@@ -71,7 +72,8 @@ pub fn shadowing<'t>(tools: impl IntoIterator<Item = &'t ToolId>) -> Vec<Shadow>
             let likeness = likeness(&tool.tool, name);
             shadows.push(Shadow { tool: tool.clone(), of: Shadowed::Host(name), likeness });
         }
-        // One is told, the most alike; ten servers with a `search` are not forty-five pairs.
+        // Only the most similar one is reported: ten servers with a `search` would give forty-five
+        // pairs.
         let other = looks
             .iter()
             .filter_map(|look| first.get(look))
@@ -85,7 +87,7 @@ pub fn shadowing<'t>(tools: impl IntoIterator<Item = &'t ToolId>) -> Vec<Shadow>
         }
         for look in looks {
             let alike = first.entry(look).or_default();
-            // Of each look the first few are enough to find another server's.
+            // The first few of each look are enough to find one of another server.
             if alike.len() < MOST_ALIKE {
                 alike.push(tool);
             }
@@ -110,7 +112,7 @@ fn spelling(name: &str) -> String {
     letters.flat_map(char::to_lowercase).collect()
 }
 
-/// The name as it looks, in two ways: `I` is an `i` in `createIssue`, and looks like an `l` in
+/// The look of a name, in two forms: `I` is an `i` in `createIssue`, and looks like an `l` in
 /// `send_emaiI`.
 pub(super) fn looks(name: &str) -> [String; 2] {
     let name: String = name.chars().take(LONGEST).collect();
@@ -130,21 +132,21 @@ impl fmt::Display for Shadow {
     }
 }
 
-/// Who has which names, by what they look like. What one server's change costs is in proportion to
-/// that server.
+/// The names of all servers' tools, indexed by their look. Updating one server costs time in
+/// proportion to that server's tools.
 #[derive(Debug, Default)]
 pub struct ShadowIndex {
     by_look: HashMap<String, BTreeSet<(usize, ToolId)>>,
     servers: HashMap<ServerName, (usize, Vec<ToolId>)>,
 }
 
-/// How many tools of one look are kept to compare with, of all servers. Who has more has them to
-/// confuse, and the first to have a look is what counts.
+/// The number of tools with the same look that are kept, of all servers. Only the first of them
+/// matter.
 const MOST_CANDIDATES: usize = 64;
 
 impl ShadowIndex {
-    /// Puts these tools in the place of a server's; `rank` is its place in the order of trust. Gives the
-    /// servers after it whose tools may now shadow others, or no longer.
+    /// Replaces the tools of a server, which has the position `rank` in the order of trust. Returns
+    /// the later servers with tools that may now shadow others, or no longer do.
     pub fn replace(
         &mut self,
         server: &ServerName,
@@ -183,9 +185,9 @@ impl ShadowIndex {
         later.map(|(_, tool)| tool.server.clone()).collect()
     }
 
-    /// What a tool of a server that is known can be taken for on purpose: another tool whose name has
-    /// letters that look alike, or one of toolgate's own. Honest servers have the same names, or the same
-    /// in another spelling, as a matter of course.
+    /// What a tool imitates on purpose: another tool with look-alike letters in its name, or one of
+    /// toolgate's own. Equal names and other spellings are common between honest servers and are
+    /// ignored.
     pub fn shadow(&self, tool: &ToolId) -> Option<Shadow> {
         let (rank, _) = self.servers.get(&tool.server)?;
         let looks = looks(&tool.tool);
@@ -195,7 +197,7 @@ impl ShadowIndex {
             .find(|name| super::shadow::looks(name).iter().any(|look| looks.contains(look)));
         if let Some(name) = own {
             let likeness = likeness(&tool.tool, name);
-            // Under its prefix it is another name.
+            // With its prefix it has a different name.
             return shadow(Shadowed::Host(name), likeness).filter(|_| likeness != Likeness::Same);
         }
         let alike = looks.iter().filter_map(|look| self.by_look.get(look)).flatten();
@@ -203,7 +205,7 @@ impl ShadowIndex {
         let is_same = |known: &ToolId| likeness(&tool.tool, &known.tool) != Likeness::Letters;
         let mut first = None;
         for (_, known) in others {
-            // One honest namesake is enough not to be suspected.
+            // A tool with an honest namesake is not suspected.
             if is_same(known) {
                 return None;
             }

@@ -311,7 +311,7 @@ proptest! {
             ChangeKind::Unchanged => prop_assert_eq!(before, after),
             ChangeKind::Changed(differences) => {
                 prop_assert_ne!(before, after);
-                prop_assert!(!differences.told.is_empty() && !differences.lock_edited);
+                prop_assert!(!differences.listed.is_empty() && !differences.lock_edited);
             }
             other => prop_assert!(false, "{other:?}"),
         }

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolgate_catalog::{Fingerprint, ToolId};
 use toolgate_policy::{
-    ArgumentConditions, Authorisation, Decision, Flow, Full, Grant, GrantId, GrantRequest,
-    GrantScope, GrantedArguments, Grants, Label, LabelSet, MAX_GRANTS, Mode, Timestamp, Verdict,
+    ArgumentConditions, Authorisation, Decision, Flow, Grant, GrantId, GrantRequest, GrantScope,
+    GrantedArguments, Grants, GrantsFull, Label, LabelSet, MAX_GRANTS, Mode, Timestamp, Verdict,
 };
 
 use crate::{create_issue, policy, rule};
@@ -155,7 +155,7 @@ fn there_is_an_end_to_grants() {
         let tool = ToolId::new("s", format!("t{number}"));
         grants.add(Grant { tool, ..grant(&number.to_string(), GrantScope::Always) }).expect("room");
     }
-    assert_eq!(grants.add(grant("new", GrantScope::Always)), Err(Full));
+    assert_eq!(grants.add(grant("new", GrantScope::Always)), Err(GrantsFull));
     grants.add(grant("7", GrantScope::Always)).expect("it replaces one");
     assert_eq!(grants.iter().count(), MAX_GRANTS);
 }

@@ -7,40 +7,68 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use front_matter::{FrontMatter, Scalar};
+use front_matter::{FrontMatter, FrontValue};
+use thiserror::Error;
 
 use crate::files::read_bounded;
+
+/// Why a file is no skill.
+#[derive(Debug, Error)]
+pub(crate) enum SkillError {
+    #[error("it does not begin with `---`")]
+    NoFrontMatter,
+    #[error("its front matter has no end (`---`)")]
+    EndlessFrontMatter,
+    #[error("its front matter is not YAML: {0}")]
+    NotYaml(String),
+    #[error("its front matter has no `{0}`")]
+    MissingKey(&'static str),
+    #[error("`{0}` is a list and not a text")]
+    NotText(&'static str),
+    #[error("its `name` must have 1 to 64 letters, digits, `-` and `_`")]
+    InvalidName,
+    #[error("it needs more than {MAX_SERVERS} servers")]
+    TooManyServers,
+    #[error("it leads out of the folder")]
+    OutsideFolder,
+    #[error("it is not a file")]
+    NotFile,
+    #[error("it is not UTF-8")]
+    NotUtf8,
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
 
 /// A skill: a folder with a `SKILL.md`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skill {
     /// Its name: 1 to 64 letters, digits, `-` and `_`.
     pub name: String,
-    /// When it is of use.
+    /// When to use it.
     pub description: String,
     /// The servers it needs, by their names in the configuration or in a registry.
     pub servers: Vec<String>,
-    /// What it tells a model.
+    /// The instructions for a model.
     pub body: String,
-    /// Where it is.
+    /// The path of its `SKILL.md`.
     pub path: PathBuf,
 }
 
-/// What is wrong with a skill, or with a folder of them.
+/// A problem with a skill, or with a folder of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillProblem {
-    /// Where.
+    /// The file or folder.
     pub path: PathBuf,
-    /// What, and what became of it.
+    /// What is wrong, and whether the skill is left out.
     pub message: String,
 }
 
-/// What folders have.
+/// The skills of folders.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Skills {
     /// In the order of the folders, each name once.
     pub skills: Vec<Skill>,
-    /// What is wrong with the rest.
+    /// What is wrong with the others.
     pub problems: Vec<SkillProblem>,
 }
 
@@ -52,21 +80,21 @@ const MAX_SERVERS: usize = 20;
 const MAX_DESCRIPTION: usize = 1_024;
 const FILE: &str = "SKILL.md";
 
-/// Reads the skills of folders: each folder in them with a `SKILL.md`, and one of their own. What a
-/// link leads to outside of the folder is not read.
+/// Reads the skills of folders: each folder in them with a `SKILL.md`, and a `SKILL.md` of their own.
+/// A link that leads out of the folder is not followed.
 pub fn read_skills(folders: &[PathBuf]) -> Skills {
-    let mut found = Skills::default();
+    let mut skills = Skills::default();
     for folder in folders {
         match files_of(folder) {
             Ok(files) => {
                 for file in files {
-                    found.add(folder, &file);
+                    skills.add(folder, &file);
                 }
             }
-            Err(error) => found.complain(folder, format!("the folder cannot be read: {error}")),
+            Err(error) => skills.report(folder, format!("the folder cannot be read: {error}")),
         }
     }
-    found
+    skills
 }
 
 impl Skills {
@@ -77,27 +105,27 @@ impl Skills {
 
     fn add(&mut self, folder: &Path, file: &Path) {
         if self.skills.len() >= MAX_SKILLS {
-            return self.complain(file, format!("it is left out: {MAX_SKILLS} skills are enough"));
+            return self.report(file, format!("it is left out: {MAX_SKILLS} skills are enough"));
         }
         let text = match contained(folder, file) {
             Ok(text) => text,
-            Err(reason) => return self.complain(file, format!("it is left out: {reason}")),
+            Err(reason) => return self.report(file, format!("it is left out: {reason}")),
         };
         match skill(&text, file) {
             Ok((skill, _)) if self.named(&skill.name).is_some() => {
-                self.complain(file, format!("it is left out: there is a `{}` already", skill.name));
+                self.report(file, format!("it is left out: there is a `{}` already", skill.name));
             }
             Ok((skill, remarks)) => {
                 for remark in remarks {
-                    self.complain(file, remark);
+                    self.report(file, remark);
                 }
                 self.skills.push(skill);
             }
-            Err(reason) => self.complain(file, format!("it is left out: {reason}")),
+            Err(reason) => self.report(file, format!("it is left out: {reason}")),
         }
     }
 
-    fn complain(&mut self, path: &Path, message: String) {
+    fn report(&mut self, path: &Path, message: String) {
         if self.problems.len() < MAX_PROBLEMS {
             self.problems.push(SkillProblem { path: path.to_owned(), message });
         }
@@ -108,7 +136,7 @@ fn files_of(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for item in fs::read_dir(folder)?.take(4 * MAX_SKILLS) {
         let file = item?.path().join(FILE);
-        // A link that leads nowhere is told of.
+        // A link that leads nowhere is reported later, when it is read.
         if fs::symlink_metadata(&file).is_ok() {
             files.push(file);
         }
@@ -120,31 +148,30 @@ fn files_of(folder: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// The text of a file that is in the folder, whatever links are on the way.
-fn contained(folder: &Path, file: &Path) -> Result<String, String> {
-    let unreadable = |error: io::Error| error.to_string();
-    let real = fs::canonicalize(file).map_err(unreadable)?;
-    if !real.starts_with(fs::canonicalize(folder).map_err(unreadable)?) {
-        return Err("it leads out of the folder".to_owned());
+fn contained(folder: &Path, file: &Path) -> Result<String, SkillError> {
+    let real = fs::canonicalize(file)?;
+    if !real.starts_with(fs::canonicalize(folder)?) {
+        return Err(SkillError::OutsideFolder);
     }
-    if !fs::metadata(&real).map_err(unreadable)?.is_file() {
-        return Err("it is no file".to_owned());
+    if !fs::metadata(&real)?.is_file() {
+        return Err(SkillError::NotFile);
     }
-    let bytes = read_bounded(&real, MAX_SKILL_BYTES as u64).map_err(unreadable)?;
-    String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
+    let bytes = read_bounded(&real, MAX_SKILL_BYTES as u64)?;
+    String::from_utf8(bytes).map_err(|_| SkillError::NotUtf8)
 }
 
-/// A skill, and what of its front matter was passed over.
-fn skill(text: &str, path: &Path) -> Result<(Skill, Vec<String>), String> {
+/// A skill, and remarks on what of its front matter was skipped.
+fn skill(text: &str, path: &Path) -> Result<(Skill, Vec<String>), SkillError> {
     let (front, body) = FrontMatter::split(text)?;
-    let text_of = |key: &str| match front.get(key) {
-        Some(Scalar::Text(text)) => Ok(text.trim().to_owned()),
-        Some(Scalar::List(_)) => Err(format!("`{key}` is a list and not a text")),
-        None => Err(format!("its front matter has no `{key}`")),
+    let text_of = |key: &'static str| match front.get(key) {
+        Some(FrontValue::Text(text)) => Ok(text.trim().to_owned()),
+        Some(FrontValue::List(_)) => Err(SkillError::NotText(key)),
+        None => Err(SkillError::MissingKey(key)),
     };
     let name = text_of("name")?;
-    let sound = |character: char| character.is_ascii_alphanumeric() || "-_".contains(character);
-    if name.is_empty() || name.len() > 64 || !name.chars().all(sound) {
-        return Err("its `name` must have 1 to 64 letters, digits, `-` and `_`".to_owned());
+    let is_valid = |character: char| character.is_ascii_alphanumeric() || "-_".contains(character);
+    if name.is_empty() || name.len() > 64 || !name.chars().all(is_valid) {
+        return Err(SkillError::InvalidName);
     }
     let mut description = text_of("description")?;
     if let Some((end, _)) = description.char_indices().nth(MAX_DESCRIPTION) {
@@ -152,17 +179,17 @@ fn skill(text: &str, path: &Path) -> Result<(Skill, Vec<String>), String> {
     }
     let servers = match front.get("mcp-servers") {
         None => Vec::new(),
-        Some(Scalar::List(servers)) => servers.clone(),
-        Some(Scalar::Text(one)) => {
-            one.split([',', ' ']).map(str::to_owned).filter(|name| !name.is_empty()).collect()
+        Some(FrontValue::List(servers)) => servers.clone(),
+        Some(FrontValue::Text(names)) => {
+            names.split([',', ' ']).map(str::to_owned).filter(|name| !name.is_empty()).collect()
         }
     };
     if servers.len() > MAX_SERVERS {
-        return Err(format!("it needs more than {MAX_SERVERS} servers"));
+        return Err(SkillError::TooManyServers);
     }
     let known = ["name", "description", "mcp-servers"];
-    let others = front.not_understood.iter().filter(|key| known.contains(&key.as_str()));
-    let remarks = others.map(|key| format!("`{key}` is not written in a way that is understood"));
+    let skipped = front.unreadable.iter().filter(|key| known.contains(&key.as_str()));
+    let remarks = skipped.map(|key| format!("`{key}` is neither a text nor a list of texts"));
     let remarks = remarks.collect();
     let (body, path) = (body.trim().to_owned(), path.to_owned());
     Ok((Skill { name, description, servers, body, path }, remarks))

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn read(text: &str) -> Result<Skill, String> {
+fn read(text: &str) -> Result<Skill, SkillError> {
     skill(text, Path::new("x/SKILL.md")).map(|(skill, _)| skill)
 }
 
@@ -29,7 +29,7 @@ fn what_people_write_is_understood() {
 
 #[test]
 fn what_is_wrong_is_said() {
-    let wrong = |text: &str| read(text).unwrap_err();
+    let wrong = |text: &str| read(text).unwrap_err().to_string();
     insta::assert_snapshot!(wrong("# No head"), @"it does not begin with `---`");
     insta::assert_snapshot!(wrong("---\nname: x\n"), @"its front matter has no end (`---`)");
     insta::assert_snapshot!(wrong("---\nname: x\n---\n"), @"its front matter has no `description`");
@@ -38,7 +38,7 @@ fn what_is_wrong_is_said() {
     insta::assert_snapshot!(wrong(odd), @"its `name` must have 1 to 64 letters, digits, `-` and `_`");
     let nested = "---\nname: x\ndescription: y\nmcp-servers:\n  crm:\n    command: sh\n---\n";
     let (_, remarks) = skill(nested, Path::new("x")).unwrap();
-    assert_eq!(remarks, ["`mcp-servers` is not written in a way that is understood"]);
+    assert_eq!(remarks, ["`mcp-servers` is neither a text nor a list of texts"]);
     assert!(read(nested).unwrap().servers.is_empty());
 }
 
@@ -77,6 +77,24 @@ fn nothing_outside_of_the_folder_is_read() {
         ]
     );
     assert!(problems[4].starts_with("the folder cannot be read"), "{problems:?}");
+}
+
+#[test]
+fn hostile_yaml_is_bounded() {
+    // Each level doubles: expanded, these would be 2^60 items.
+    let mut bomb = "---\nname: x\ndescription: y\na0: &a0 [z]\n".to_owned();
+    for level in 1..60 {
+        let before = level - 1;
+        bomb += &format!("a{level}: &a{level} [*a{before}, *a{before}]\n");
+    }
+    assert_eq!(read(&(bomb + "---\n")).unwrap().name, "x");
+    let servers = "---\nname: x\ndescription: y\nb: &b [z]\nmcp-servers: *b\n---\n";
+    assert!(read(servers).unwrap().servers.is_empty());
+    let deep =
+        |open: &str| format!("---\nname: x\ndescription: y\nz: {}\n---\n", open.repeat(50_000));
+    for open in ["[", "{a: ", "- ", "!a ", "&a "] {
+        let _ = read(&deep(open));
+    }
 }
 
 proptest! {

@@ -1,7 +1,7 @@
 //! What servers would run or contact.
 
 use serde_json::{Value, json};
-use toolgate_registry::{Plan, Registry, RegistrySettings, Source};
+use toolgate_registry::{Plan, Registry, RegistrySettings, ServerSource};
 
 /// The plan of a `server.json`, or why there is none.
 async fn plan(server: Value) -> Result<Plan, String> {
@@ -11,7 +11,7 @@ async fn plan(server: Value) -> Result<Plan, String> {
     described.as_object_mut().unwrap().extend(server.as_object().unwrap().clone());
     std::fs::write(&file, described.to_string()).unwrap();
     let settings = RegistrySettings {
-        sources: vec![Source::Path(file)],
+        sources: vec![ServerSource::Path(file)],
         max_age: std::time::Duration::ZERO,
         cache: None,
     };
@@ -110,7 +110,7 @@ async fn hostile_descriptions_run_nothing_and_hide_nothing() {
         shown(json!({ "packages": [npm] }))
     };
     let place = with(&|npm| npm["registryBaseUrl"] = json!("https://evil.example")).await;
-    assert!(place.contains("said to be at https://evil.example; npx gets it from"), "{place}");
+    assert!(place.contains("names the package registry https://evil.example; npx uses"), "{place}");
     let version = with(&|npm| npm["version"] = json!("latest || rm -rf ~")).await;
     insta::assert_snapshot!(version, @"no plan: it offers nothing that can be used here: a package whose name or version is not valid");
     let path = json!([{ "name": "NODE_OPTIONS", "value": "--require=/tmp/evil" }]);
@@ -121,7 +121,7 @@ async fn hostile_descriptions_run_nothing_and_hide_nothing() {
     It runs, with your rights: npx -y crm@1.2.0 'a\u{202e}b\u{a}; rm -rf ~ \u{1b}[2K'
     ");
     let flood = json!([{ "type": "positional", "value": "x".repeat(10_000) }]);
-    insta::assert_snapshot!(with(&|npm| npm["packageArguments"] = flood.clone()).await, @"no plan: what it would run or contact is too long to be shown");
+    insta::assert_snapshot!(with(&|npm| npm["packageArguments"] = flood.clone()).await, @"no plan: its plan is too long to be shown");
     let remote = |url: &str| json!({ "remotes": [{ "type": "streamable-http", "url": url }] });
     insta::assert_snapshot!(shown(remote("file:///etc/passwd")).await, @"no plan: it offers nothing that can be used here: a remote without a valid URL");
     insta::assert_snapshot!(shown(remote("https://gіthub.com/mcp")).await, @"

@@ -3,7 +3,7 @@
 use std::{path::Path, time::Duration};
 
 use serde_json::{Value, json};
-use toolgate_registry::{Known, Registry, RegistrySettings, Source};
+use toolgate_registry::{Registry, RegistryServers, RegistrySettings, ServerSource};
 use toolgate_testkit::{RegistryEndpoint, RegistryFault};
 
 fn server(name: &str, version: &str) -> Value {
@@ -11,16 +11,16 @@ fn server(name: &str, version: &str) -> Value {
             "packages": [{ "registryType": "npm", "identifier": "x", "version": version }] })
 }
 
-fn registry(sources: Vec<Source>, cache: Option<&Path>, max_age: Duration) -> Registry {
+fn registry(sources: Vec<ServerSource>, cache: Option<&Path>, max_age: Duration) -> Registry {
     let cache = cache.map(Path::to_owned);
     Registry::new(RegistrySettings { sources, max_age, cache })
 }
 
-fn at(endpoint: &RegistryEndpoint) -> Vec<Source> {
-    vec![Source::Url(endpoint.url().to_owned())]
+fn at(endpoint: &RegistryEndpoint) -> Vec<ServerSource> {
+    vec![ServerSource::Url(endpoint.url().to_owned())]
 }
 
-fn names(known: &Known) -> Vec<String> {
+fn names(known: &RegistryServers) -> Vec<String> {
     known.entries.iter().map(|entry| format!("{} {}", entry.name, entry.version)).collect()
 }
 
@@ -32,16 +32,16 @@ async fn all_pages_are_read_once_and_kept() {
     let endpoint = RegistryEndpoint::start(servers).await.unwrap();
     let cache = tempfile::tempdir().unwrap();
     let first = registry(at(&endpoint), Some(cache.path()), DAY);
-    assert_eq!(names(&first.known().await), ["a/0 1", "a/1 1", "a/2 1", "a/3 1", "a/4 1"]);
+    assert_eq!(names(&first.servers().await), ["a/0 1", "a/1 1", "a/2 1", "a/3 1", "a/4 1"]);
     assert_eq!(endpoint.requests(), 3);
-    assert_eq!(first.known().await.entries.len(), 5);
+    assert_eq!(first.servers().await.entries.len(), 5);
     let second = registry(at(&endpoint), Some(cache.path()), DAY);
-    assert_eq!(second.known().await.entries.len(), 5);
+    assert_eq!(second.servers().await.entries.len(), 5);
     assert_eq!(endpoint.requests(), 3, "neither asks again");
 
     endpoint.replace(vec![server("b/new", "2")]);
     let impatient = registry(at(&endpoint), Some(cache.path()), Duration::ZERO);
-    assert_eq!(names(&impatient.known().await), ["b/new 2"]);
+    assert_eq!(names(&impatient.servers().await), ["b/new 2"]);
 }
 
 #[tokio::test]
@@ -49,22 +49,22 @@ async fn without_an_answer_the_cache_is_used_and_its_age_told() {
     let endpoint = RegistryEndpoint::start(vec![server("a/b", "1")]).await.unwrap();
     let cache = tempfile::tempdir().unwrap();
     let before = registry(at(&endpoint), Some(cache.path()), DAY);
-    assert!(before.known().await.notes.is_empty());
+    assert!(before.servers().await.notes.is_empty());
 
     endpoint.misbehave(Some(RegistryFault::Status(503)));
     let offline = registry(at(&endpoint), Some(cache.path()), Duration::ZERO);
-    let known = offline.known().await;
+    let known = offline.servers().await;
     assert_eq!(names(&known), ["a/b 1"]);
     let note = known.notes[0].replace(endpoint.url(), "REGISTRY");
-    insta::assert_snapshot!(note, @"REGISTRY cannot be reached: it answers with status 503; what it said 0 minutes ago is used");
+    insta::assert_snapshot!(note, @"REGISTRY cannot be reached: it responds with status 503; its list of 0 minutes ago is used");
     let asked = endpoint.requests();
-    offline.known().await;
+    offline.servers().await;
     assert_eq!(endpoint.requests(), asked, "it is left alone for a while");
 
     let empty = tempfile::tempdir().unwrap();
-    let known = registry(at(&endpoint), Some(empty.path()), DAY).known().await;
+    let known = registry(at(&endpoint), Some(empty.path()), DAY).servers().await;
     assert!(known.entries.is_empty());
-    insta::assert_snapshot!(known.notes[0].replace(endpoint.url(), "REGISTRY"), @"REGISTRY cannot be reached: it answers with status 503; nothing is known of its servers");
+    insta::assert_snapshot!(known.notes[0].replace(endpoint.url(), "REGISTRY"), @"REGISTRY cannot be reached: it responds with status 503; its servers are unknown");
 }
 
 #[tokio::test]
@@ -82,18 +82,18 @@ async fn a_registry_that_misbehaves_costs_itself() {
     ] {
         endpoint.misbehave(Some(fault));
         let mut sources = at(&endpoint);
-        sources.push(Source::Path(folder.path().to_owned()));
-        let known = registry(sources, None, DAY).known().await;
+        sources.push(ServerSource::Path(folder.path().to_owned()));
+        let known = registry(sources, None, DAY).servers().await;
         assert_eq!(names(&known), ["own/one 1"], "{fault:?}");
         told.push_str(&known.notes.join("\n").replace(endpoint.url(), "REGISTRY"));
         told.push('\n');
     }
     insta::assert_snapshot!(told, @"
-    REGISTRY does not answer like a registry: its pages go round in a circle; nothing is known of its servers
-    REGISTRY has more servers than are read: the rest is left out
-    REGISTRY does not answer like a registry: a page is larger than 16 MiB; nothing is known of its servers
-    REGISTRY does not answer like a registry: there is no list of `servers`; nothing is known of its servers
-    REGISTRY cannot be reached: it answers with status 302; nothing is known of its servers
+    REGISTRY does not respond like a registry: its pages repeat; its servers are unknown
+    REGISTRY has too many servers; the rest is left out
+    REGISTRY does not respond like a registry: a page is larger than 16 MiB; its servers are unknown
+    REGISTRY does not respond like a registry: there is no list of `servers`; its servers are unknown
+    REGISTRY cannot be reached: it responds with status 302; its servers are unknown
     ");
 }
 
@@ -123,17 +123,17 @@ async fn files_are_read_anew_and_the_first_source_counts() {
     std::fs::write(place("servers/notes.txt"), "not read").unwrap();
     let file = place("first.json");
     std::fs::write(&file, json!([server("a/one", "9")]).to_string()).unwrap();
-    let sources = vec![Source::Path(file.clone()), Source::Path(place("servers"))];
+    let sources = vec![ServerSource::Path(file.clone()), ServerSource::Path(place("servers"))];
     let registry = registry(sources, None, DAY);
-    let known = registry.known().await;
+    let known = registry.servers().await;
     assert_eq!(names(&known), ["a/one 9", "a/deep 1", "a/two 1"]);
     assert_eq!(known.notes.len(), 1);
     assert!(known.notes[0].contains("broken.json cannot be read"), "{:?}", known.notes);
 
     std::fs::write(&file, json!([server("a/one", "10")]).to_string()).unwrap();
-    assert_eq!(names(&registry.known().await)[0], "a/one 10");
+    assert_eq!(names(&registry.servers().await)[0], "a/one 10");
     std::fs::remove_file(&file).unwrap();
-    let known = registry.known().await;
+    let known = registry.servers().await;
     assert_eq!(names(&known), ["a/deep 1", "a/one 1", "a/two 1"]);
     assert_eq!(known.notes.len(), 2);
 }

@@ -1,4 +1,4 @@
-//! What a worker says.
+//! Frames from a worker to its host.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -22,13 +22,13 @@ const PANICKED: u8 = 8;
 const WARNED: u8 = 9;
 const WAITS: u8 = 10;
 
-/// What comes before the text of an output frame: its length, its kind and the stream.
+/// The size of an output frame before its text: length, kind and stream.
 pub(crate) const OUTPUT_HEADER: usize = LENGTH_BYTES + 2;
 
-/// Names that a script may ask for, and how long each may be.
+/// The largest number of names in a query, and the longest name.
 const MOST_NAMES: usize = 2_000;
 const LONGEST_NAME: usize = 256;
-/// What a report may hold of a text, of a list of frames, of a list of findings.
+/// The largest sizes in a report: of a text, of a stack, of a list of findings.
 const LONGEST_TEXT: usize = 16 * 1024;
 const MOST_FRAMES: usize = 64;
 const MOST_FINDINGS: usize = 100;
@@ -38,48 +38,49 @@ const LONGEST_CARET: u32 = 1_000;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum FromWorker {
-    /// It dropped what it could: the first frame.
+    /// The lockdown is complete. This is the first frame.
     Ready(LockdownReport),
-    /// Which of these names are tools?
+    /// A query: which of these names are tools?
     Describe(Vec<String>),
-    /// A call.
+    /// A tool call.
     Call(EngineCall),
-    /// What the script wrote. Not necessarily UTF-8: a character may be split over two frames.
+    /// Output of the script. It may not be valid UTF-8, because a character may be split over two
+    /// frames.
     Output(Stream, Vec<u8>),
     /// A content block.
     Emit(Box<RawValue>),
-    /// It waits.
+    /// The script waits.
     Waits(Wait),
-    /// What is odd about the script, which runs all the same.
+    /// Warnings about the script, which runs all the same.
     Warned(Vec<CheckFinding>),
-    /// The script came to an end: the last frame.
+    /// The script ended. This is the last frame.
     Done(Done),
-    /// The worker itself failed: the last frame.
+    /// The worker itself failed. This is the last frame.
     Panicked(String),
 }
 
-/// What a worker says when it waits.
+/// The state of a worker that waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wait {
-    /// It wants to be told the time when so many microseconds have passed since the run began, if
-    /// nothing else is told before.
+    /// When the host should send the time, in microseconds since the run began, unless it sends
+    /// something else before.
     pub until: Option<u64>,
-    /// How often it was told something.
+    /// The number of deliveries that the script has received.
     pub delivered: u64,
 }
 
-/// How a script came to its end.
+/// How a script ended.
 #[derive(Debug)]
 pub enum Done {
-    /// With a value, or with none.
+    /// With or without a value.
     Value(Option<Box<RawValue>>),
-    /// Before it began: it is wrong.
+    /// Before it began, because the check found errors.
     Rejected(Vec<CheckFinding>),
     /// With an error.
     Failed(ScriptFailure),
-    /// With a value that is larger than it may be.
+    /// With a value that is too large.
     ValueTooLarge {
-        /// How large it is.
+        /// The size of the value.
         bytes: u64,
     },
 }
@@ -134,7 +135,7 @@ impl FromWorker {
         }
     }
 
-    /// The frame that a kind and a body make, with every list and text in it bounded.
+    /// Decodes a frame. Every list and text in it is limited.
     pub fn decode(kind: u8, mut body: &[u8]) -> Result<Self, FrameError> {
         match kind {
             READY => Ok(Self::Ready(from_json(body, "ready")?)),
@@ -208,7 +209,7 @@ fn bounded_finding(mut finding: CheckFinding) -> CheckFinding {
     shorten(&mut finding.source_line);
     shorten(&mut finding.message);
     finding.hint.iter_mut().for_each(shorten);
-    // It is the width of what is drawn before it.
+    // The caret is the width of what is displayed before it.
     finding.caret = finding.caret.min(LONGEST_CARET);
     finding
 }

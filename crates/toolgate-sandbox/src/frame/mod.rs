@@ -1,11 +1,11 @@
-//! What host and worker say to each other.
+//! The frames that host and worker exchange.
 //!
-//! A frame is a length (four bytes, little endian), a byte that says its kind, and a body. What is
-//! said often (calls, completions, output) has a body of plain parts, so that a large result is
-//! copied and not parsed; what is said once a run is JSON.
+//! A frame is a length (four bytes, little endian), a byte for its kind, and a body. Frequent
+//! frames (calls, completions, output) have a binary body, so that a large result is copied and not
+//! parsed. Frames that occur once a run are JSON.
 //!
-//! The host believes nothing of what a worker says. Decoding allocates in proportion to the bytes
-//! that came, never to a length that was claimed, and whatever is not exactly a frame is an error.
+//! The host does not trust the worker. Decoding allocates in proportion to the bytes that were
+//! received, never to a declared length, and everything that is not exactly a frame is an error.
 
 mod from_worker;
 #[cfg(test)]
@@ -22,33 +22,33 @@ pub use self::{
     to_worker::{RunStart, TimedCompletion, ToWorker},
 };
 
-/// How many bytes say how long a frame is.
+/// The size of the length field.
 pub(crate) const LENGTH_BYTES: usize = 4;
 
-/// Bytes that are no frame.
+/// Why bytes are not a frame.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameError {
-    /// It claims to be larger than a frame may be.
+    /// The frame is too large.
     #[error("a frame of {bytes} bytes, where {largest} are allowed")]
     TooLarge {
-        /// What it claims.
+        /// The declared size.
         bytes: usize,
-        /// What is allowed.
+        /// The largest allowed size.
         largest: usize,
     },
-    /// It has not even a kind.
+    /// The frame has no kind.
     #[error("an empty frame")]
     Empty,
-    /// There is no such kind.
+    /// The kind is unknown.
     #[error("a frame of the unknown kind {0}")]
     UnknownKind(u8),
-    /// Its body is not what its kind says.
+    /// The body does not match the kind.
     #[error("bytes that are no {0} frame")]
     Malformed(&'static str),
 }
 
-/// Appends a frame whose body is written by `body`.
+/// Appends a frame with the body that `body` writes.
 fn frame(out: &mut Vec<u8>, kind: u8, body: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&[0; LENGTH_BYTES]);
@@ -60,10 +60,10 @@ fn frame(out: &mut Vec<u8>, kind: u8, body: impl FnOnce(&mut Vec<u8>)) {
     }
 }
 
-/// Appends a frame whose body is JSON.
+/// Appends a frame with a JSON body.
 fn json_frame(out: &mut Vec<u8>, kind: u8, body: &impl Serialize) {
     frame(out, kind, |out| {
-        // Into memory, of types whose keys are strings: there is nothing that could fail.
+        // Writing to memory does not fail, and the keys of these types are strings.
         let _ = serde_json::to_writer(out, body);
     });
 }
@@ -72,12 +72,12 @@ fn from_json<T: DeserializeOwned>(body: &[u8], what: &'static str) -> Result<T, 
     serde_json::from_slice(body).map_err(|_| FrameError::Malformed(what))
 }
 
-/// JSON as it came. That it is JSON is checked; how deep it is, is not.
+/// The body as unparsed JSON. Its syntax is checked, its depth is not.
 fn raw(body: &[u8], what: &'static str) -> Result<Box<RawValue>, FrameError> {
     from_json(body, what)
 }
 
-/// Appends a text with its length before it. What does not fit into the length is cut.
+/// Appends a text after its length. A text that is too long for the length field is cut.
 fn put_short(out: &mut Vec<u8>, text: &str) {
     let text = cut(text, usize::from(u16::MAX));
     out.extend_from_slice(&u16::try_from(text.len()).unwrap_or_default().to_le_bytes());
@@ -113,36 +113,36 @@ fn stream_of(byte: u8) -> Option<Stream> {
     }
 }
 
-/// The first `bytes` of a text, or fewer so as not to cut a character.
+/// The first `bytes` bytes of a text, or fewer so as not to split a character.
 pub(crate) fn cut(text: &str, bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
 }
 
-/// Cuts a stream of bytes into frames, however the bytes are split.
+/// Splits a stream of bytes into frames.
 #[derive(Debug)]
 pub struct Decoder {
     buffer: Vec<u8>,
-    /// Where the next frame begins. What is before it was handed out.
+    /// The start of the next frame. Everything before it has been returned.
     start: usize,
     largest: usize,
 }
 
-/// Once this much was handed out, the rest is moved to the front.
+/// The number of returned bytes after which the rest is moved to the front.
 const COMPACT_BYTES: usize = 64 * 1024;
 
 impl Decoder {
-    /// A decoder that refuses frames of more than `largest` bytes.
+    /// A decoder that refuses frames larger than `largest` bytes.
     pub fn new(largest: usize) -> Self {
         Self { buffer: Vec::new(), start: 0, largest }
     }
 
-    /// Sets how large a frame may be from now on.
+    /// Sets the largest allowed frame.
     pub fn set_largest(&mut self, largest: usize) {
         self.largest = largest;
     }
 
-    /// Where to append what was read, with room for `room` bytes more.
-    pub fn space(&mut self, room: usize) -> &mut Vec<u8> {
+    /// The buffer to append received bytes to, with a capacity for `additional` more bytes.
+    pub fn space(&mut self, additional: usize) -> &mut Vec<u8> {
         if self.start == self.buffer.len() {
             self.buffer.clear();
             self.start = 0;
@@ -150,19 +150,19 @@ impl Decoder {
             self.buffer.drain(..self.start);
             self.start = 0;
         }
-        self.buffer.reserve(room);
+        self.buffer.reserve(additional);
         &mut self.buffer
     }
 
-    /// The next frame's kind and body, or `None` until more bytes came.
+    /// The kind and body of the next frame, or `None` until more bytes have arrived.
     ///
-    /// After an error the stream means nothing any more: there is no way to find the next frame.
+    /// After an error the stream is unusable, because the start of the next frame is unknown.
     pub fn next_frame(&mut self) -> Result<Option<(u8, &[u8])>, FrameError> {
         let rest = self.buffer.get(self.start..).unwrap_or_default();
         let Some((length, rest)) = rest.split_first_chunk::<LENGTH_BYTES>() else {
             return Ok(None);
         };
-        // On a machine whose words are too short for the length, it is too large as well.
+        // A length that does not fit into `usize` is too large as well.
         let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
         if length > self.largest {
             return Err(FrameError::TooLarge { bytes: length, largest: self.largest });
@@ -177,7 +177,7 @@ impl Decoder {
         Ok(Some((kind, body)))
     }
 
-    /// Whether bytes came that were not handed out.
+    /// Whether there are bytes that have not been returned.
     pub fn has_more(&self) -> bool {
         self.start < self.buffer.len()
     }
@@ -230,7 +230,7 @@ mod decoder_tests {
         frame.extend([9; 1000]);
         for _ in 0..10_000 {
             feed(&mut decoder, &frame);
-            // Half of the next one, so that the buffer is never empty.
+            // Half of the next frame, so that the buffer is never empty.
             feed(&mut decoder, &frame[..500]);
             assert!(decoder.next_frame().unwrap().is_some());
             assert!(decoder.next_frame().unwrap().is_none());

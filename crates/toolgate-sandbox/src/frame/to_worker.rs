@@ -1,4 +1,4 @@
-//! What the host says.
+//! Frames from the host to a worker.
 
 use serde::{Deserialize, Serialize};
 use toolgate_engines::{Completion, ToolException};
@@ -19,49 +19,49 @@ const THROWN: u8 = 1;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ToWorker {
-    /// The script that is to run: the first frame.
+    /// The script to run. This is the first frame.
     Start(RunStart),
-    /// The answer to [`super::FromWorker::Describe`].
+    /// The response to [`super::FromWorker::Describe`].
     Described(Vec<LookupResult>),
-    /// What came of a call.
+    /// The outcome of a call.
     Completed(TimedCompletion),
-    /// That so many microseconds have passed since the run began.
+    /// The time, in microseconds since the run began.
     Time(u64),
-    /// From now on the worker is to say when it waits.
+    /// From now on the worker reports when it waits.
     ReportWaits,
 }
 
-/// What came of a call, and when it is told.
+/// The outcome of a call, with the time of its delivery.
 #[derive(Debug)]
 pub struct TimedCompletion {
-    /// Which call, and what.
+    /// The outcome of the call.
     pub completion: Completion,
     /// Microseconds since the run began.
     pub at: u64,
-    /// Whether another one comes with it.
+    /// Whether another completion belongs to the same delivery.
     pub more: bool,
 }
 
-/// A script, and what the worker has to know of its limits.
+/// A script, and the limits that the worker enforces.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunStart {
     /// The script's text.
     pub code: String,
-    /// What it is written in.
+    /// The language of the script.
     pub language: Language,
-    /// Bytes that its values may take.
+    /// Bytes that the values of the script may use.
     pub memory_bytes: u64,
     /// Bytes of stack.
     pub stack_bytes: u64,
-    /// Seconds of CPU time after which the system is to end the worker, should the host not have.
+    /// Seconds of CPU time after which the system ends the worker, if the host has not done so.
     pub cpu_seconds: u64,
     /// Bytes of a call's arguments, of a content block and of the final value.
     pub value_bytes: u64,
-    /// When the run began, in microseconds since 1970.
+    /// The start of the run, in microseconds since 1970.
     pub began: u64,
-    /// What its random numbers are made of.
+    /// The seed of the random numbers.
     pub seed: u64,
-    /// Whether the worker is to say when it waits.
+    /// Whether the worker reports when it waits.
     pub reports_waits: bool,
 }
 
@@ -94,7 +94,7 @@ impl ToWorker {
         }
     }
 
-    /// The frame that a kind and a body make.
+    /// Decodes a frame.
     pub fn decode(kind: u8, mut body: &[u8]) -> Result<Self, FrameError> {
         match kind {
             START => Ok(Self::Start(from_json(body, "start")?)),

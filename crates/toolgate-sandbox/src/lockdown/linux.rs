@@ -1,4 +1,4 @@
-//! Linux: everything that needs no privilege.
+//! The lockdown on Linux, without privileges.
 
 use std::io;
 
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::system::descriptors::close_all_but_the_pipe;
 
-/// Drops everything. Each step may need what a later one takes away, hence the order.
+/// Applies all measures. The order matters, because a step may need what a later one takes away.
 pub(crate) fn lock_down() -> LockdownReport {
     let mut report = LockdownReport::default();
     let silent = || String::new();
@@ -27,7 +27,7 @@ pub(crate) fn lock_down() -> LockdownReport {
     );
     close_all_but_the_pipe();
     report.note(MeasureKind::Descriptors, Ok::<_, io::Error>(silent()));
-    // When memory is short, the kernel is to look here first.
+    // When memory is short, the kernel should end this process first.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     report.note(
         MeasureKind::Undumpable,
@@ -43,7 +43,7 @@ pub(crate) fn lock_down() -> LockdownReport {
     report
 }
 
-/// Handles every access that the kernel knows and allows none.
+/// Restricts every access that the kernel's Landlock version knows, and allows none.
 fn restrict() -> Result<String, io::Error> {
     let restrict = || -> Result<_, RulesetError> {
         let newest = ABI::V7;

@@ -1,4 +1,4 @@
-//! What a worker gives up before it reads a script.
+//! The lockdown: what a worker gives up before it reads a script.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -19,22 +19,22 @@ pub(crate) use self::other::lock_down;
 pub use self::report::{LockdownReport, Measure, MeasureKind, MeasureState};
 use super::{frame::RunStart, system::stack::watch};
 
-/// What a worker needs beside the script's values: its own data, the parsers' trees, results that
-/// came and were not read yet.
+/// Memory that a worker needs beside the values of the script: its own data, syntax trees, results
+/// that were received but not read yet.
 const HEADROOM_BYTES: u64 = 96 * 1024 * 1024;
-/// Stack that is not the script's.
+/// Stack that the worker itself needs.
 const STACK_HEADROOM_BYTES: u64 = 8 * 1024 * 1024;
-/// Until a script says how much it may have.
+/// The memory limit before the limits of the script are known.
 const IDLE_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 
-/// What holds for every worker from its start.
+/// Sets the limits that hold for every worker from its start.
 fn bound_worker() -> io::Result<String> {
-    // The pipe is descriptor 0, and there is to be no other.
+    // The pipe is descriptor 0, and no other may be opened.
     set(Resource::Nofile, 1)?;
     set(Resource::Fsize, 0)?;
     set(Resource::Core, 0)?;
     set(Resource::Data, IDLE_BYTES)?;
-    // Root is exempt from this one; seccomp is not.
+    // This limit does not apply to root, but seccomp does.
     let _ = set(Resource::Nproc, 0);
     #[cfg(target_os = "linux")]
     {
@@ -44,10 +44,10 @@ fn bound_worker() -> io::Result<String> {
     Ok(String::from("files, processes, memory, CPU"))
 }
 
-/// What holds for one script. A limit only ever gets narrower.
+/// Sets the limits for one script. Limits can only become narrower.
 ///
-/// It is a second line: memory is counted by the engine and time by the host, both more exactly.
-/// So it is no reason not to run the script if the system refuses.
+/// They are a second line of defence: the engine counts memory and the host counts time, both more
+/// exactly. So the script runs even if the system refuses them.
 pub(crate) fn bound_run(start: &RunStart) {
     let _ = set(Resource::Data, start.memory_bytes.saturating_add(HEADROOM_BYTES));
     let stack = start.stack_bytes.saturating_add(STACK_HEADROOM_BYTES);
@@ -55,7 +55,7 @@ pub(crate) fn bound_run(start: &RunStart) {
     let current = most.map_or(stack, |most| most.min(stack));
     let _ = setrlimit(Resource::Stack, Rlimit { current: Some(current), maximum: most });
     watch(current);
-    // The first signal is caught, so that output survives; the second is not to be caught.
+    // The first signal is caught, so that output is not lost. The second one cannot be caught.
     let seconds = start.cpu_seconds;
     let cpu = Rlimit { current: Some(seconds), maximum: Some(seconds.saturating_add(1)) };
     let _ = setrlimit(Resource::Cpu, cpu);

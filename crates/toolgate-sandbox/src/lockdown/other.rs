@@ -1,4 +1,4 @@
-//! Other Unix systems: what they have in common.
+//! The lockdown on other Unix systems.
 
 use super::{
     bound_worker,
@@ -6,7 +6,7 @@ use super::{
 };
 use crate::system::descriptors::close_all_but_the_pipe;
 
-/// Drops what can be dropped everywhere.
+/// Applies the measures that all Unix systems have.
 pub(crate) fn lock_down() -> LockdownReport {
     let mut report = LockdownReport::default();
     let missing = || Err::<String, _>("not on this system");

@@ -1,56 +1,57 @@
-//! What is in force.
+//! The report of a worker about its lockdown.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What holds a worker, as the worker itself says before it reads a script.
+/// The measures that restrict a worker, as the worker reports them before it reads a script.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockdownReport {
-    /// Each thing that was tried, in the order in which it was done.
+    /// The measures, in the order in which they were applied.
     pub measures: Vec<Measure>,
 }
 
-/// One thing that was tried.
+/// A measure and its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measure {
-    /// What.
+    /// The kind of the measure.
     pub kind: MeasureKind,
-    /// What came of it.
+    /// Whether the measure is in force.
     pub state: MeasureState,
 }
 
-/// The things that hold a worker.
+/// The measures that restrict a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum MeasureKind {
-    /// It dies with its host.
+    /// The worker dies with its host.
     ParentDeath,
-    /// It has no descriptor but its pipe.
+    /// The worker has no descriptor but its pipe.
     Descriptors,
-    /// Other processes of the user cannot look into it, and it leaves no core dump.
+    /// Other processes of the user cannot inspect the worker, and it leaves no core dump.
     Undumpable,
-    /// It can gain no privilege.
+    /// The worker cannot gain privileges.
     NoNewPrivileges,
-    /// It reaches no file, no port and no process outside (Landlock).
+    /// The worker reaches no file, port or process outside (Landlock).
     Landlock,
-    /// It can have no further descriptor, process or file, and only so much memory and time.
+    /// The worker cannot open descriptors, start processes or create files, and its memory and time
+    /// are limited.
     Resources,
-    /// It can make no system call but those it needs (seccomp).
+    /// The worker can make only the system calls that it needs (seccomp).
     SystemCalls,
 }
 
 /// Whether a measure is in force.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MeasureState {
-    /// It is; how far.
+    /// The measure is in force, to this extent.
     InForce(String),
-    /// It is not; why.
+    /// The measure is not in force, for this reason.
     Missing(String),
 }
 
 impl LockdownReport {
-    /// Notes what came of a measure.
+    /// Adds the result of a measure.
     pub(crate) fn note<E: fmt::Display>(&mut self, kind: MeasureKind, result: Result<String, E>) {
         let state = match result {
             Ok(detail) => MeasureState::InForce(detail),
@@ -65,7 +66,7 @@ impl LockdownReport {
         self.measures.iter().filter(in_force).any(|measure| measure.kind == kind)
     }
 
-    /// What is not in force though no script may run without it on this system.
+    /// A required measure that is not in force. No script may run without it on this system.
     pub fn lacking(&self) -> Option<&Measure> {
         let needed = |kind| match kind {
             MeasureKind::Descriptors | MeasureKind::Resources => true,

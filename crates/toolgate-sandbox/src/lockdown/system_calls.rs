@@ -1,9 +1,9 @@
-//! Which system calls a worker may make.
+//! The system calls that a worker may make.
 //!
-//! Two filters, of which the kernel takes the stricter answer. The wide one kills the process for
-//! whatever is not on the list. The other one answers with an error where a library looks for a
-//! file on its own account (a time zone, the number of processors): that is refused, but is no sign
-//! of an attack, and a script that merely asked for the date is not to die of it.
+//! There are two filters, of which the kernel applies the stricter result. The first kills the
+//! process for every call that is not listed. The second returns an error for calls that libraries
+//! make by themselves (time zone, number of processors): they are refused, but are no sign of an
+//! attack, so a script that only asks for the date is not killed.
 
 use std::{collections::BTreeMap, io};
 
@@ -13,7 +13,7 @@ use seccompiler::{
     SeccompRule, TargetArch,
 };
 
-/// What computing and talking over the pipe needs.
+/// Calls for computing and for using the pipe.
 const ALLOWED: &[c_long] = &[
     libc::SYS_read,
     libc::SYS_write,
@@ -47,7 +47,7 @@ const ALLOWED: &[c_long] = &[
     libc::SYS_gettid,
 ];
 
-/// What is refused with an error.
+/// Calls that are refused with an error.
 const REFUSED: &[c_long] = &[
     #[cfg(target_arch = "x86_64")]
     libc::SYS_open,
@@ -76,7 +76,7 @@ const REFUSED: &[c_long] = &[
     libc::SYS_sched_getaffinity,
 ];
 
-/// Installs both filters. From here on there is no way back, nor to a third one.
+/// Installs both filters. They cannot be removed, and no further filter can be added.
 pub(super) fn restrict() -> io::Result<String> {
     let (gentle, strict) = filters().map_err(io::Error::other)?;
     seccompiler::apply_filter(&gentle).map_err(io::Error::other)?;
@@ -112,12 +112,12 @@ fn conditional() -> Result<[(c_long, Vec<SeccompRule>); CONDITIONAL], seccompile
     let executable = SeccompCmpOp::MaskedEq(u64::from(PROT_EXEC.unsigned_abs()));
     let this_process = u64::from(std::process::id());
     Ok([
-        // Memory, as long as nothing in it can be executed.
+        // Memory, unless it is executable.
         (libc::SYS_mmap, rule(2, executable.clone(), 0)?),
         (libc::SYS_mprotect, rule(2, executable, 0)?),
-        // `abort` sends itself a signal.
+        // `abort` sends a signal to its own process.
         (libc::SYS_tgkill, rule(0, SeccompCmpOp::Eq, this_process)?),
-        // Its own limits, which can only be narrowed.
+        // The limits of this process, which can only become narrower.
         (libc::SYS_prlimit64, rule(0, SeccompCmpOp::Eq, 0)?),
     ])
 }

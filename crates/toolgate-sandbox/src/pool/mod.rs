@@ -1,4 +1,4 @@
-//! Workers that wait for a script.
+//! The pool of workers.
 
 mod spawner;
 mod worker;
@@ -21,26 +21,26 @@ pub(crate) use self::worker::Worker;
 use super::journal::SandboxScript;
 use crate::{limits::RunLimits, lockdown::LockdownReport, report::RunReport, run, tools::Tools};
 
-/// How workers are started, and how many wait.
+/// How to start workers, and how many.
 #[derive(Debug, Clone)]
 pub struct PoolSettings {
-    /// The program that is a worker when it is started with `arguments`.
+    /// The program of the worker.
     pub program: PathBuf,
-    /// What makes it one.
+    /// The arguments that make the program a worker.
     pub arguments: Vec<OsString>,
-    /// How many workers wait for a script.
+    /// The number of workers that wait for a script.
     pub warm: usize,
-    /// How many scripts may run at once.
+    /// The number of scripts that may run at once.
     pub runs: usize,
 }
 
-/// How many workers wait if nothing else is said: a run, and one right after it.
+/// The default number of waiting workers: one for a run, and one for the run right after it.
 const DEFAULT_WARM: usize = 2;
-/// How many scripts may run if nothing else is said. Each is a process of a few megabytes.
+/// The default number of scripts that may run at once. Each is a process of a few megabytes.
 const DEFAULT_RUNS: usize = 256;
 
 impl PoolSettings {
-    /// A program that is a worker when it is started with these arguments.
+    /// Settings for a program that is a worker when it gets these arguments.
     pub fn new(
         program: impl Into<PathBuf>,
         arguments: impl IntoIterator<Item = impl Into<OsString>>,
@@ -49,11 +49,11 @@ impl PoolSettings {
         Self { program: program.into(), arguments, warm: DEFAULT_WARM, runs: DEFAULT_RUNS }
     }
 
-    /// This very program, started with these arguments.
+    /// Settings that use the running program as the worker.
     pub fn this_program(
         arguments: impl IntoIterator<Item = impl Into<OsString>>,
     ) -> io::Result<Self> {
-        // The link is the program that runs, even if another one was installed in its place since.
+        // The link leads to the running program even if another one has been installed over it.
         let program = if cfg!(target_os = "linux") {
             PathBuf::from("/proc/self/exe")
         } else {
@@ -63,10 +63,10 @@ impl PoolSettings {
     }
 }
 
-/// Starts workers ahead of time and runs scripts in them, each in one of its own.
+/// Starts workers ahead of time and runs each script in its own worker.
 ///
-/// Nothing is started until [`Pool::warm_up`] or the first run. When the pool is dropped, its
-/// workers end.
+/// The pool starts no process before [`Pool::warm_up`] or the first run. Dropping the pool ends its
+/// workers.
 #[derive(Debug)]
 pub struct Pool {
     spawner: Spawner,
@@ -75,18 +75,18 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool that has not started anything yet.
+    /// A pool without workers.
     pub fn new(settings: PoolSettings) -> io::Result<Self> {
         let runs = settings.runs;
         Ok(Self { spawner: Spawner::new(settings)?, running: Arc::default(), runs })
     }
 
-    /// Starts workers, so that the first run finds one waiting.
+    /// Starts the waiting workers, so that the first run need not wait for one.
     pub fn warm_up(&self) {
         self.spawner.warm_up();
     }
 
-    /// How many workers wait for a script right now.
+    /// The number of workers that wait for a script.
     pub fn waiting(&self) -> usize {
         self.spawner.waiting()
     }
@@ -104,7 +104,7 @@ impl Pool {
         run::run(self, script, limits, tools, cancel).await
     }
 
-    /// Starts a worker, to see what holds it.
+    /// Starts a worker and returns its lockdown report.
     pub async fn probe(&self) -> Result<LockdownReport, ProbeError> {
         let worker = self.take().await.map_err(ProbeError::Spawn)?;
         tokio::time::timeout(PROBE_TIME, run::ready(worker))
@@ -112,26 +112,26 @@ impl Pool {
             .map_err(|_| ProbeError::Silent)?
     }
 
-    /// A worker that has read nothing yet.
+    /// A worker that has received nothing yet.
     pub(crate) async fn take(&self) -> io::Result<Worker> {
         self.spawner.take().await
     }
 
-    /// A place among those that run.
+    /// Reserves a slot for a run. Fails with the limit if all slots are in use.
     pub(crate) fn enter(&self) -> Result<RunSlot, usize> {
         let slot = RunSlot(Arc::clone(&self.running));
         if self.running.fetch_add(1, Ordering::Relaxed) >= self.runs {
-            // Dropping the place gives it back.
+            // Dropping the slot releases it.
             return Err(self.runs);
         }
         Ok(slot)
     }
 }
 
-/// How long a worker may take to say that it is ready, when nothing else is waited for.
+/// How long a worker may take to become ready, when nothing else is waited for.
 const PROBE_TIME: Duration = Duration::from_secs(10);
 
-/// A place among those that run, until it is dropped.
+/// The slot of a run, released when it is dropped.
 #[derive(Debug)]
 pub(crate) struct RunSlot(Arc<AtomicUsize>);
 
@@ -141,17 +141,17 @@ impl Drop for RunSlot {
     }
 }
 
-/// Why it is not known what holds a worker.
+/// Why a worker could not be probed. No script can run then.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProbeError {
-    /// It could not be started. No script can run.
+    /// The worker could not be started.
     #[error("cannot start a worker: {0}")]
     Spawn(#[source] io::Error),
-    /// It ended at once. No script can run.
+    /// The worker ended at once.
     #[error("the worker does not start: {0}")]
     Ended(String),
-    /// It says nothing. No script can run.
+    /// The worker did not report that it is ready.
     #[error("the worker does not say that it is ready")]
     Silent,
 }

@@ -1,7 +1,7 @@
-//! The threads that start workers and see them off.
+//! The threads that start workers and reap them.
 //!
 //! Starting a process and waiting for its end block, and Linux sends the parent-death signal when
-//! the *thread* that started the child ends. So both are done by threads that live as long as the
+//! the *thread* that started the child ends. So both happen in threads that live as long as the
 //! pool and its workers.
 
 use std::{
@@ -20,41 +20,41 @@ use super::{
     worker::{ReapRequest, Worker},
 };
 
-/// Where workers come from.
+/// Starts workers and keeps some waiting.
 #[derive(Debug)]
 pub(super) struct Spawner {
-    shared: Arc<Shared>,
+    shared: Arc<SpawnerShared>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    state: Mutex<State>,
+struct SpawnerShared {
+    state: Mutex<SpawnerState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    /// Those who wait for a worker.
+struct SpawnerState {
+    /// The runs that wait for a worker.
     orders: VecDeque<oneshot::Sender<io::Result<Worker>>>,
     /// Workers that wait for a script.
     idle: VecDeque<Worker>,
-    /// When one was taken last.
+    /// When a worker was taken last.
     taken: Option<Instant>,
-    /// How many there should be of them.
+    /// The number of workers that should wait.
     wanted: usize,
-    /// The pool is gone.
+    /// Whether the pool has been dropped.
     closed: bool,
 }
 
 /// Why no worker is started right now.
 enum Pause {
-    /// Enough wait.
+    /// Enough workers wait.
     UntilWanted,
-    /// One still waits, and the script that took another is to have the processor first.
+    /// A worker still waits, and the script that has taken another one gets the processor first.
     Until(Instant),
 }
 
-impl State {
+impl SpawnerState {
     fn pause(&self, warm: usize) -> Option<Pause> {
         if self.closed || !self.orders.is_empty() {
             return None;
@@ -67,12 +67,12 @@ impl State {
     }
 }
 
-/// How long the start of a replacement waits, where another worker still does.
+/// The delay of a replacement while another worker still waits.
 const REST: Duration = Duration::from_millis(20);
 
 impl Spawner {
     pub(super) fn new(settings: PoolSettings) -> io::Result<Self> {
-        let shared = Arc::new(Shared { state: Mutex::default(), changed: Condvar::new() });
+        let shared = Arc::new(SpawnerShared { state: Mutex::default(), changed: Condvar::new() });
         let (reaper, requests) = mpsc::channel::<ReapRequest>();
         thread::Builder::new().name("toolgate-reaper".into()).spawn(move || reap(&requests))?;
         let spawner = Self { shared: Arc::clone(&shared) };
@@ -91,14 +91,14 @@ impl Spawner {
         self.shared.state.lock().idle.len()
     }
 
-    /// A worker that waits, or a new one.
+    /// A waiting worker, or a new one.
     pub(super) async fn take(&self) -> io::Result<Worker> {
         let order = {
             let mut state = self.shared.state.lock();
             state.wanted = usize::MAX;
             state.taken = Some(Instant::now());
             while let Some(mut worker) = state.idle.pop_front() {
-                // One that died while it waited is replaced.
+                // A worker that died while it waited is replaced.
                 if worker.is_alive() {
                     drop(state);
                     self.shared.changed.notify_one();
@@ -126,7 +126,7 @@ impl Drop for Spawner {
     }
 }
 
-impl Shared {
+impl SpawnerShared {
     fn start_workers(&self, settings: &PoolSettings, reaper: &mpsc::Sender<ReapRequest>) {
         loop {
             let mut state = self.state.lock();
@@ -147,20 +147,21 @@ impl Shared {
         }
     }
 
-    /// To whoever waits for it longest; else it waits itself, unless enough do.
+    /// Gives the worker to the run that has waited longest. Without such a run the worker waits,
+    /// unless enough others do.
     fn hand_out(&self, started: io::Result<Worker>, warm: usize) {
         let mut state = self.state.lock();
         let mut result = match started {
             Ok(worker) => Ok(worker),
             Err(error) => {
                 tracing::warn!(%error, "cannot start a worker for scripts");
-                // Not again until somebody wants one.
+                // Try again only when a run needs a worker.
                 state.wanted = 0;
                 Err(error)
             }
         };
         while let Some(order) = state.orders.pop_front() {
-            // Whoever does not wait any more gives it back.
+            // The run has been cancelled and returns the worker.
             match order.send(result) {
                 Ok(()) => return,
                 Err(returned) => result = returned,
@@ -175,13 +176,13 @@ impl Shared {
     }
 }
 
-/// Waits for the end of processes that were killed.
+/// Waits for the exit of processes that were killed.
 fn reap(requests: &mpsc::Receiver<ReapRequest>) {
     for (mut child, answer) in requests {
         if let Ok(status) = child.wait()
             && let Some(answer) = answer
         {
-            // Nobody may want to know any more.
+            // The receiver may be gone.
             let _ = answer.send(status);
         }
     }

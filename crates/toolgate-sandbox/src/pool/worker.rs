@@ -1,4 +1,4 @@
-//! A worker process, seen from the host.
+//! A worker process, on the side of the host.
 
 use std::{
     io,
@@ -13,10 +13,10 @@ use tokio::{net::UnixStream, sync::oneshot};
 use super::PoolSettings;
 use crate::system::clock::CpuClock;
 
-/// A process that is to be reaped, and who wants to know how it ended.
+/// A process to be reaped, and the receiver of its exit status.
 pub(super) type ReapRequest = (Child, Option<oneshot::Sender<ExitStatus>>);
 
-/// A process with a script of its own, or none yet. It does not outlive this.
+/// A worker process for one script. Dropping this kills the process.
 #[derive(Debug)]
 pub(crate) struct Worker {
     child: Option<Child>,
@@ -25,7 +25,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Starts one. What it inherits is its end of the pipe.
+    /// Starts a worker. It inherits only its end of the pipe.
     pub(super) fn spawn(
         settings: &PoolSettings,
         reaper: mpsc::Sender<ReapRequest>,
@@ -33,8 +33,8 @@ impl Worker {
         let (ours, theirs) = StdStream::pair()?;
         ours.set_nonblocking(true)?;
         theirs.set_nonblocking(true)?;
-        // Nothing that runs between fork and exec: so that the system can start it without
-        // copying this process. The worker itself drops what it does not need.
+        // No code runs between fork and exec, so that the system can start the process without
+        // copying this one. The worker itself closes what it does not need.
         let child = Command::new(&settings.program)
             .arg0("toolgate-worker")
             .args(&settings.arguments)
@@ -42,47 +42,47 @@ impl Worker {
             .stdin(Stdio::from(std::os::fd::OwnedFd::from(theirs)))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // Ctrl-C in a terminal is for us: what becomes of a script is not the terminal's to say.
+            // Ctrl-C in a terminal is meant for the host, which decides what happens to the script.
             .process_group(0)
             .spawn()?;
         Ok(Self { child: Some(child), stream: Some(ours), reaper })
     }
 
-    /// Whether it still runs.
+    /// Whether the process still runs.
     pub(super) fn is_alive(&mut self) -> bool {
         self.child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
     }
 
-    /// The host's end of the pipe; once.
+    /// The host's end of the pipe. It can be taken once.
     pub(crate) fn stream(&mut self) -> io::Result<UnixStream> {
         let stream = self.stream.take().ok_or_else(|| io::Error::other("taken already"))?;
         UnixStream::from_std(stream)
     }
 
-    /// What counts its CPU time.
+    /// The clock of the worker's CPU time.
     pub(crate) fn clock(&self) -> Option<CpuClock> {
-        // Not reaped before `self` is gone, so the number is its own.
+        // The process is not reaped before `self` is dropped, so the id is still its own.
         CpuClock::of(self.child.as_ref()?.id())
     }
 
-    /// Asks it to send what it has and to end.
+    /// Asks the worker to send its remaining frames and to end.
     pub(crate) fn ask_to_stop(&self) {
         let process = self.child.as_ref().and_then(|child| i32::try_from(child.id()).ok());
         if let Some(process) = process.and_then(Pid::from_raw) {
-            // That it ended already is fine.
+            // The worker may have ended already.
             let _ = kill_process(process, Signal::TERM);
         }
     }
 
-    /// Ends it. What it has sent can still be read.
+    /// Kills the worker. Frames that it has sent can still be read.
     pub(crate) fn kill(&mut self) {
         if let Some(child) = &mut self.child {
-            // That it ended already is fine, and leaves how it ended as it is.
+            // The worker may have ended already; its exit status then stays as it is.
             let _ = child.kill();
         }
     }
 
-    /// Ends it, and says how it ended; if it had ended already, how it did so.
+    /// Kills the worker and returns its exit status, also if it had ended before.
     pub(crate) async fn end(&mut self) -> Option<ExitStatus> {
         self.kill();
         let (answer, status) = oneshot::channel();
@@ -97,7 +97,7 @@ impl Drop for Worker {
         if let Some(child) = self.child.take()
             && let Err(mpsc::SendError((mut child, _))) = self.reaper.send((child, None))
         {
-            // Nobody else is left to do it, and it was killed: this does not take long.
+            // The process was killed, so this does not take long.
             let _ = child.wait();
         }
     }

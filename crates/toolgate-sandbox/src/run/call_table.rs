@@ -1,4 +1,4 @@
-//! Which calls a run made, and what became of them.
+//! The calls of a run and their states.
 
 use std::time::{Duration, Instant};
 
@@ -6,17 +6,17 @@ use toolgate_engines::CallId;
 
 use crate::{
     frame::cut,
-    limits::{Refusal, RunLimits},
+    limits::{CallRefusal, RunLimits},
     report::{CallRecord, CallState},
 };
 
-/// What is kept of a call's arguments, and of what a tool said when it failed.
+/// Bytes of the arguments and of an error message that are kept.
 const ARGUMENT_BYTES: usize = 256;
 const MESSAGE_BYTES: usize = 2 * 1024;
-/// Calls that were refused are listed up to this many, then counted.
+/// The number of refused calls that are listed. Further ones are only counted.
 const MOST_REFUSED: u64 = 100;
 
-/// The place of a call in the ledger.
+/// The position of a call in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CallIndex(usize);
 
@@ -35,25 +35,25 @@ impl CallTable {
         Self { started, calls: Vec::new(), made: 0, refused: 0, last: None }
     }
 
-    /// Whether a call's number is one that no call had.
+    /// Whether no earlier call had this number.
     pub(super) fn is_new(&mut self, id: CallId) -> bool {
         let is_new = self.last.is_none_or(|last| id > last);
         self.last = Some(id);
         is_new
     }
 
-    /// Notes that a call is made, unless a limit forbids it: then that.
+    /// Adds a call, unless it reaches a limit.
     pub(super) fn begin(
         &mut self,
         name: &str,
         arguments: &str,
         in_flight: usize,
         limits: &RunLimits,
-    ) -> Result<CallIndex, Refusal> {
+    ) -> Result<CallIndex, CallRefusal> {
         let refusal = if self.made >= limits.calls {
-            Some(Refusal::Calls { limit: limits.calls })
+            Some(CallRefusal::Calls { limit: limits.calls })
         } else if in_flight >= limits.calls_in_flight {
-            Some(Refusal::InFlight { limit: limits.calls_in_flight })
+            Some(CallRefusal::InFlight { limit: limits.calls_in_flight })
         } else {
             None
         };
@@ -66,7 +66,7 @@ impl CallTable {
         Ok(CallIndex(self.calls.len() - 1))
     }
 
-    /// Notes that a call is not made.
+    /// Adds a call that is not made.
     pub(super) fn refuse(&mut self, name: &str, arguments: &str, why: String) {
         self.refused += 1;
         if self.refused <= MOST_REFUSED {
@@ -74,7 +74,7 @@ impl CallTable {
         }
     }
 
-    /// Notes what became of a call.
+    /// Sets the final state of a call.
     pub(super) fn end(&mut self, entry: CallIndex, state: CallState, result_bytes: u64) {
         let now = self.started.elapsed();
         if let Some(call) = self.calls.get_mut(entry.0) {
@@ -89,7 +89,7 @@ impl CallTable {
         }
     }
 
-    /// All calls, and how many more were refused.
+    /// All calls, and the number of refused calls that are not listed.
     pub(super) fn finish(mut self) -> (Vec<CallRecord>, u64) {
         let now = self.started.elapsed();
         for call in self.calls.iter_mut().filter(|call| call.state == CallState::InFlight) {

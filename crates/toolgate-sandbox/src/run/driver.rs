@@ -1,4 +1,4 @@
-//! The conversation with one worker.
+//! The exchange of frames with one worker.
 
 mod answers;
 
@@ -34,25 +34,25 @@ use crate::{
     tools::{CallResponse, Tools},
 };
 
-/// A moment that is after every run.
+/// A time that is later than the end of every run.
 const NEVER: Duration = Duration::from_hours(24 * 365);
 
-/// How a conversation ended.
+/// How the exchange ended.
 #[derive(Debug)]
 pub(super) enum RunEnding {
-    /// The worker said so.
+    /// The worker reported the end of the script.
     Done(Done),
-    /// A limit was met.
+    /// The run reached a limit.
     Stop(LimitReached),
-    /// Nobody wants the result any more.
+    /// The caller cancelled the run.
     Cancelled,
-    /// Nothing more can happen before calls are made that may not be made yet.
+    /// The script waits for calls that may not be made yet, and for nothing else.
     Suspended,
-    /// The script does not do what it did before.
+    /// The script does not do what its journal says.
     Diverged(String),
     /// The worker closed its end.
     Gone,
-    /// The worker said what it may not say, or that it cannot go on.
+    /// The worker sent an invalid frame, or reported that it cannot continue.
     Broke(String),
 }
 
@@ -63,9 +63,9 @@ pub(super) struct RunDriver<'a> {
     pub(super) limits: &'a RunLimits,
     pub(super) started: Instant,
     pub(super) is_ready: bool,
-    /// Whether the worker said anything of the script.
+    /// Whether the worker has sent a frame about the script.
     pub(super) has_begun: bool,
-    /// Whether the script runs: before that, the worker has questions of its own.
+    /// Whether the script runs. Before that, the worker checks it and looks up names.
     runs: bool,
     pub(super) call_table: CallTable,
     pub(super) capture: OutputCapture,
@@ -75,20 +75,20 @@ pub(super) struct RunDriver<'a> {
     pub(super) calls: FuturesUnordered<InFlight>,
     describing: Option<Describing>,
     replay: JournalReplay,
-    /// Calls that ended before the script was told all of its past.
+    /// Calls that ended before the replay of the journal was complete.
     deferred: Vec<Ended>,
     /// Calls that may not be made yet.
     suspended: usize,
-    /// How often the script was told something.
+    /// The number of deliveries to the script.
     delivered: u64,
     tools: Arc<dyn Tools>,
     cancel: &'a CancellationToken,
-    /// What calls are cancelled by.
+    /// Cancels the calls.
     pub(super) token: CancellationToken,
-    /// Cancels them however this ends.
+    /// Cancels the calls when the driver is dropped.
     _guard: DropGuard,
     cpu_clock: Option<CpuClock>,
-    /// CPU time that the worker used before it got the script.
+    /// CPU time that the worker had used when it got the script.
     before: Duration,
 }
 
@@ -140,13 +140,14 @@ impl<'a> RunDriver<'a> {
         })
     }
 
-    /// Talks until there is nothing more to say.
+    /// Exchanges frames until the run ends.
     pub(super) async fn exchange(&mut self) -> RunEnding {
         let cancelled = self.cancel.cancelled();
         tokio::pin!(cancelled);
         let wall = self.replay.clock().reach(self.limits.wall.min(NEVER));
         tokio::pin!(wall);
-        // Set when the worker is ready: what it used before is not the script's.
+        // Set when the worker is ready, because time that it used before does not count for the
+        // script.
         let cpu = sleep_until((self.started + NEVER).into());
         tokio::pin!(cpu);
         loop {
@@ -167,8 +168,8 @@ impl<'a> RunDriver<'a> {
                     if left.is_zero() {
                         return RunEnding::Stop(LimitReached::Cpu { limit: self.limits.cpu });
                     }
-                    // One thread's time cannot pass faster than time: until then there is
-                    // nothing to look at.
+                    // The CPU time of one thread cannot pass faster than real time, so it is not
+                    // read before this.
                     cpu.as_mut().reset((Instant::now() + left).into());
                 }
                 Some(ended) = self.calls.next(), if !self.calls.is_empty() => {
@@ -194,7 +195,7 @@ impl<'a> RunDriver<'a> {
         used.saturating_sub(self.before)
     }
 
-    /// Takes a content block, unless they are too much together.
+    /// Adds a content block, unless all blocks together are too large.
     pub(super) fn take_block(&mut self, block: Box<RawValue>) -> Option<RunEnding> {
         self.emitted_bytes = self.emitted_bytes.saturating_add(bytes_of(&block));
         if self.emitted_bytes > self.limits.result_bytes {
@@ -206,9 +207,9 @@ impl<'a> RunDriver<'a> {
         None
     }
 
-    /// Acts on what the worker said, as far as it has come.
+    /// Handles the frames that have arrived.
     fn handle_frames(&mut self, mut cpu: Pin<&mut Sleep>) -> Option<RunEnding> {
-        // A worker that does not read its answers gets no further ones.
+        // A worker that does not read its responses gets no further ones.
         while self.wire.has_room() {
             let frame = match self.wire.next_frame() {
                 Ok(frame) => frame?,
@@ -223,8 +224,8 @@ impl<'a> RunDriver<'a> {
                     }
                     self.is_ready = true;
                     self.wire.allow(self.limits.result_bytes);
-                    // One that was still starting when it was sent the script has begun with it
-                    // only now, unless it has even finished meanwhile.
+                    // A worker that was still starting when it got the script starts it only now,
+                    // unless it has already finished.
                     if !self.wire.has_more() {
                         self.before = self.cpu_clock.and_then(CpuClock::used).unwrap_or_default();
                     }
@@ -297,7 +298,7 @@ impl<'a> RunDriver<'a> {
                         self.note_call(&call);
                     }
                     let outcome = match past {
-                        // What came of it before is told again in its turn.
+                        // The script receives the recorded outcome when it is due.
                         ReplayedCall::Answered { .. } => return None,
                         ReplayedCall::Overdue(outcome) => outcome,
                         ReplayedCall::New | ReplayedCall::Unknown | ReplayedCall::Differs(_) => {
@@ -336,17 +337,18 @@ impl<'a> RunDriver<'a> {
         self.tools.on_event(&RunEvent::Called { id: *id, name, arguments });
     }
 
-    /// The script can do nothing more until it is told something.
+    /// Handles a script that cannot continue before it receives something.
     fn waits(&mut self, wait: Wait) -> Option<RunEnding> {
         self.replay.alarm = wait.until.map(Duration::from_micros);
         self.deliver_past();
         if wait.delivered < self.delivered {
-            // There is something on its way to it.
+            // A delivery is on its way.
             return None;
         }
         self.replay.skip_absent();
         self.deliver_past();
-        // Timers do not go off while a person is waited for, so that they cannot change its course.
+        // Timers do not go off while a call waits for a person, so that they cannot change the
+        // course of the script.
         let nothing_comes = self.delivered == wait.delivered && self.calls.is_empty();
         (self.suspended > 0 && nothing_comes).then_some(RunEnding::Suspended)
     }
@@ -366,11 +368,11 @@ fn difference(past: &JournaledCall, call: &EngineCall) -> String {
     )
 }
 
-/// What is shown of a call's arguments.
+/// Bytes of the arguments that messages show.
 const SHOWN_BYTES: usize = 200;
 
 fn start(script: &SandboxScript, replay: &JournalReplay, limits: &RunLimits) -> RunStart {
-    // The system counts in seconds, and from the start of the worker.
+    // The system counts whole seconds, from the start of the worker.
     let cpu_seconds = limits.cpu.as_secs().saturating_add(2);
     RunStart {
         code: script.code.clone(),

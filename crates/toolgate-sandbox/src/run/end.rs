@@ -1,4 +1,4 @@
-//! The end of a run: what is still to be heard, and what is said of it.
+//! The end of a run: reads the last frames and makes the report.
 
 use std::{os::unix::process::ExitStatusExt, process::ExitStatus, time::Duration};
 
@@ -14,15 +14,20 @@ use crate::{
     system::stop::ExitReason,
 };
 
-/// How long a worker has to send what it kept back, once it is asked to end.
+/// How long a worker has to send its remaining frames after it was asked to end.
 const GRACE: Duration = Duration::from_millis(100);
-/// How long the system has to end a worker that was killed. It is longer than it ever needs.
+/// How long to wait for the exit of a worker that was killed. The system needs much less.
 const KILLED: Duration = Duration::from_secs(2);
 
+/// The worker ended before it started the script.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct WorkerEnded(String);
+
 impl RunDriver<'_> {
-    /// Runs the script to its end. `Err` if the worker died before it said anything of the script;
-    /// nothing has happened then.
-    pub(super) async fn run_to_the_end(mut self) -> Result<RunReport, String> {
+    /// Runs the script to its end. Fails if the worker ended before it started the script, which has
+    /// then had no effect.
+    pub(super) async fn run_to_the_end(mut self) -> Result<RunReport, WorkerEnded> {
         let ending = self.exchange().await;
         let cpu = self.cpu_used();
         let limits = self.limits;
@@ -36,7 +41,7 @@ impl RunDriver<'_> {
                 RunOutcome::Cancelled
             }
             RunEnding::Stop(stop) => match self.drain().await {
-                // It got there at the last moment.
+                // The script ended just before the limit stopped it.
                 Some(done)
                     if matches!(stop, LimitReached::Wall { .. } | LimitReached::Cpu { .. }) =>
                 {
@@ -46,11 +51,11 @@ impl RunDriver<'_> {
             },
             RunEnding::Gone => {
                 let status = self.worker.end().await;
-                let words = describe_exit(status);
-                // One that was killed while it waited says no more than that it had been ready.
+                let exit = describe_exit(status);
+                // A worker that was killed while it waited has sent nothing but `Ready`.
                 let never_ran = !self.has_begun && was_killed(status);
                 if !self.is_ready || never_ran {
-                    return Err(words);
+                    return Err(WorkerEnded(exit));
                 }
                 match exit_reason(status) {
                     Some(ExitReason::Memory) => {
@@ -64,14 +69,14 @@ impl RunDriver<'_> {
                     Some(ExitReason::Cpu) => {
                         RunOutcome::Stopped(LimitReached::Cpu { limit: limits.cpu })
                     }
-                    _ => RunOutcome::Crashed(words),
+                    _ => RunOutcome::Crashed(exit),
                 }
             }
         };
         Ok(self.report(outcome, cpu))
     }
 
-    /// Ends the worker and hears what it had still to say.
+    /// Ends the worker and reads its remaining frames.
     async fn drain(&mut self) -> Option<Done> {
         self.worker.ask_to_stop();
         let mut deadline = Instant::now() + GRACE;
@@ -81,7 +86,7 @@ impl RunDriver<'_> {
                 match frame {
                     FromWorker::Output(_, text) => self.capture.push(&text),
                     FromWorker::Emit(block) => {
-                        // That it is too much does not matter any more.
+                        // The size limit no longer matters.
                         let _ = self.take_block(block);
                     }
                     FromWorker::Call(call) => {
@@ -97,7 +102,7 @@ impl RunDriver<'_> {
                 Ok(false) => return None,
                 Err(_) if killed => return None,
                 Err(_) => {
-                    // What it sent before it died is still to be read.
+                    // Frames that it sent before it ended can still be read.
                     self.worker.kill();
                     killed = true;
                     deadline = Instant::now() + KILLED;
@@ -109,7 +114,7 @@ impl RunDriver<'_> {
     fn report(self, outcome: RunOutcome, cpu: Duration) -> RunReport {
         let mut calls = self.calls;
         if !calls.is_empty() {
-            // They are cancelled, and have to say so to their servers.
+            // The calls are cancelled, and their servers must be notified.
             self.token.cancel();
             tokio::spawn(async move { while calls.next().await.is_some() {} });
         }
@@ -150,7 +155,7 @@ fn outcome_of_failure(failure: ScriptFailure, limits: &RunLimits) -> RunOutcome 
             limit: limits.stack_bytes,
             failure: Some(failure),
         }),
-        // We are still here: so it waited for something that we do not know of.
+        // The host still exists, so the script waited for something that the host does not know of.
         FailureKind::Stalled | FailureKind::Abandoned => {
             RunOutcome::Stopped(LimitReached::Stalled(failure))
         }
@@ -160,17 +165,17 @@ fn outcome_of_failure(failure: ScriptFailure, limits: &RunLimits) -> RunOutcome 
     }
 }
 
-/// Why a worker ended of its own accord, if it was that.
+/// The reason for which a worker exited by itself, if it did.
 pub(super) fn exit_reason(status: Option<ExitStatus>) -> Option<ExitReason> {
     ExitReason::of_code(status?.code()?)
 }
 
-/// Whether somebody else killed it.
+/// Whether the worker was killed from outside.
 pub(super) fn was_killed(status: Option<ExitStatus>) -> bool {
     status.and_then(|status| status.signal()) == Some(libc::SIGKILL)
 }
 
-/// How a worker ended, as a sentence.
+/// The exit of a worker as a sentence.
 pub(super) fn describe_exit(status: Option<ExitStatus>) -> String {
     let Some(status) = status else {
         return String::from("the worker is gone, and nobody knows why");

@@ -1,4 +1,4 @@
-//! One run, seen from the host.
+//! One run, on the side of the host.
 
 mod call_table;
 mod driver;
@@ -22,7 +22,8 @@ use crate::{
     tools::Tools,
 };
 
-/// Workers that die before they begin: all that waited may have been killed, more are no accident.
+/// How many workers may end before they start the script. All waiting workers may have been killed;
+/// more than that is no accident.
 const ATTEMPTS: usize = 4;
 
 /// Runs a script in a worker of its own.
@@ -58,7 +59,7 @@ pub(crate) async fn run(
         match driver {
             Ok(driver) => match driver.run_to_the_end().await {
                 Ok(report) => return report,
-                Err(never_ready) => why = never_ready,
+                Err(ended) => why = ended.to_string(),
             },
             Err(error) => why = error.to_string(),
         }
@@ -66,7 +67,7 @@ pub(crate) async fn run(
     never_began(started, RunOutcome::Crashed(format!("the worker does not start: {why}")))
 }
 
-/// What a new worker says of itself.
+/// Waits until a new worker is ready and returns its lockdown report.
 pub(crate) async fn ready(mut worker: Worker) -> Result<LockdownReport, ProbeError> {
     let stream = worker.stream().map_err(ProbeError::Spawn)?;
     let mut wire = Wire::new(stream);

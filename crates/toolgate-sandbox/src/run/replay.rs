@@ -1,4 +1,4 @@
-//! What a script is told, and when: first again what it was told before, then what happens.
+//! The replay of a journal: repeats the earlier events, then continues with new ones.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -14,41 +14,42 @@ use crate::{
     journal::{JournalEvent, JournaledCall, RunJournalRecord},
 };
 
-/// The clock of one run, and its history.
+/// The clock of one run, and the rest of its journal.
 #[derive(Debug)]
 pub(super) struct JournalReplay {
     pub(super) beginning: RunSeed,
     clock: RunClock,
-    /// The run's time when its clock said `since`: what is told again took place before.
+    /// The time of the run when the clock showed `since`. Replayed events are earlier.
     reached: Duration,
     since: Duration,
-    /// The last time that the script was told.
+    /// The last time that the script received.
     delivered: Duration,
     past: HashMap<CallId, JournaledCall>,
     events: VecDeque<JournalEvent>,
-    /// Calls of the past that the script has made again.
+    /// Calls of the journal that the script has repeated.
     repeated: HashMap<CallId, JournaledCall>,
-    /// When the script wants to be told the time.
+    /// When the script wants to receive the time.
     pub(super) alarm: Option<Duration>,
 }
 
-/// What the history says of a call.
+/// What the journal contains for a call.
 #[derive(Debug)]
 pub(super) enum ReplayedCall {
-    /// Nothing: it is made for the first time.
+    /// Nothing: the call is new.
     New,
-    /// It was made, and what came of it will be told in its turn; what it failed with, if it did.
+    /// The outcome, which the script receives at its recorded time. `failed` is the message of a
+    /// failed call.
     Answered { failed: Option<String> },
-    /// It was made, and what came of it was due while the script waited for something else: it is told
-    /// after what is told again.
+    /// The outcome was due while the script waited for something else. The script receives it after
+    /// the replayed events.
     Overdue(Result<Box<RawValue>, ToolException>),
-    /// It was made, and nobody knows what came of it.
+    /// The call was made, but its outcome is unknown.
     Unknown,
-    /// Another call was made in its place.
+    /// The script made another call at this point.
     Differs(JournaledCall),
 }
 
-/// What a script is told again, together.
+/// Outcomes that the script receives together.
 pub(super) type ReplayedResults = Vec<(CallId, Result<Box<RawValue>, ToolException>)>;
 
 impl JournalReplay {
@@ -69,12 +70,13 @@ impl JournalReplay {
         }
     }
 
-    /// Whether there is something left to be told again.
+    /// Whether replayed events are left.
     pub(super) fn is_replaying(&self) -> bool {
         !self.events.is_empty()
     }
 
-    /// The run's time, later than any that was told. Whole microseconds: that is what is sent.
+    /// The current time of the run, later than any time that was sent, in whole microseconds as in
+    /// frames.
     pub(super) fn stamp(&mut self) -> Duration {
         let since = self.clock.passed().saturating_sub(self.since);
         let now = micros(self.reached + since);
@@ -87,20 +89,20 @@ impl JournalReplay {
         self.clock.clone()
     }
 
-    /// What the clock says when the alarm goes off.
+    /// The time on the clock when the alarm goes off.
     pub(super) fn alarm_at(&self) -> Option<Duration> {
         let left = self.alarm?.saturating_sub(self.reached);
         Some(self.since + left)
     }
 
-    /// What the history says of a call that the script makes now.
+    /// Looks up a call that the script makes now.
     pub(super) fn look_up(&mut self, call: &EngineCall) -> ReplayedCall {
         let Some(past) = self.past.remove(&call.id) else { return ReplayedCall::New };
         if past.name != call.name || past.arguments.get() != call.arguments.get() {
             if past.binds {
                 return ReplayedCall::Differs(past);
             }
-            // What came of the one before is not told again.
+            // The outcome of the replaced call is not replayed.
             self.events.retain(
                 |event| !matches!(event, JournalEvent::Completed { id, .. } if *id == call.id),
             );
@@ -116,7 +118,7 @@ impl JournalReplay {
         ReplayedCall::Answered { failed }
     }
 
-    /// What the script is to be told next of its past, if that can be told by now.
+    /// The next replayed events, if the script has made the calls that they belong to.
     pub(super) fn next_delivery(&mut self) -> Option<(Duration, ReplayedResults)> {
         let at = self.events.front()?.at();
         let together = self.events.iter().take_while(|event| event.at() == at).count();
@@ -139,9 +141,9 @@ impl JournalReplay {
         Some((at, delivered))
     }
 
-    /// The script waits, and was told all that could be told. What comes next is about a call that it
-    /// has not made this time: that can wait no longer. Should it make the call after all, because it
-    /// waited for another one first, then it is overdue.
+    /// Skips events of calls that the script has not made this time. Called when the script waits
+    /// and has received everything else. If the script makes such a call later, its outcome is
+    /// overdue.
     pub(super) fn skip_absent(&mut self) {
         while let Some(JournalEvent::Completed { id, .. }) = self.events.front() {
             if self.repeated.contains_key(id) {
@@ -151,7 +153,7 @@ impl JournalReplay {
         }
     }
 
-    /// Time goes on from here.
+    /// Continues the time from `at`.
     fn reach(&mut self, at: Duration) {
         self.delivered = self.delivered.max(at);
         self.reached = at;
@@ -159,7 +161,8 @@ impl JournalReplay {
     }
 }
 
-/// What came of a call was told later than it was due where its event is there a second time.
+/// Keeps the last event of each call: a second event means that the outcome was delivered later
+/// than it was due.
 fn last_of_each(events: Vec<JournalEvent>) -> VecDeque<JournalEvent> {
     let mut seen = HashSet::new();
     let mut kept = VecDeque::with_capacity(events.len());
@@ -178,7 +181,7 @@ fn beginning() -> RunSeed {
     RunSeed { unix: micros(unix), seed: hasher.finish() }
 }
 
-/// The time in whole microseconds, which is what frames carry.
+/// Rounds to whole microseconds, as in frames.
 fn micros(time: Duration) -> Duration {
     Duration::from_micros(u64::try_from(time.as_micros()).unwrap_or(u64::MAX))
 }

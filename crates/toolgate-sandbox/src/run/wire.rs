@@ -1,4 +1,4 @@
-//! The host's end of the pipe.
+//! The host's end of the pipe to a worker.
 
 use std::io;
 
@@ -12,23 +12,24 @@ use tokio::{
 
 use crate::frame::{Decoder, FrameError, FromWorker, ToWorker};
 
-/// As much as is read at once.
+/// The number of bytes that are read at once.
 const READ_BYTES: usize = 64 * 1024;
-/// A worker that does not read what it is sent is not listened to either beyond this.
+/// Unsent bytes beyond which the host stops reading from a worker that does not read.
 const MOST_UNSENT: usize = 1024 * 1024;
-/// What a frame may have before it is known what the run may.
+/// The largest frame before the limits of the run are known.
 const LARGEST_FIRST: usize = 64 * 1024;
-/// What a frame has beside the value that is limited.
+/// The size of a frame beyond the value that is limited.
 const OVERHEAD: usize = 256 * 1024;
 
-/// Frames in and out. It reads while it writes, so that the two never wait for each other.
+/// Frames in both directions. Reading and writing happen together, so that host and worker never
+/// wait for each other.
 #[derive(Debug)]
 pub(super) struct Wire {
     reader: OwnedReadHalf,
     writer: OwnedWriteHalf,
     inbox: Decoder,
     outbox: Vec<u8>,
-    /// How much of the outbox was sent.
+    /// How much of the outbox is sent.
     sent: usize,
 }
 
@@ -39,18 +40,18 @@ impl Wire {
         Self { reader, writer, inbox, outbox: Vec::new(), sent: 0 }
     }
 
-    /// How large a value may be that the worker sends.
+    /// Sets the limit for values that the worker sends.
     pub(super) fn allow(&mut self, value_bytes: u64) {
         let largest = usize::try_from(value_bytes).unwrap_or(usize::MAX).saturating_add(OVERHEAD);
         self.inbox.set_largest(largest);
     }
 
-    /// Adds a frame to what is to be sent.
+    /// Appends a frame to the outbox.
     pub(super) fn send(&mut self, frame: &ToWorker) {
         frame.encode(&mut self.outbox);
     }
 
-    /// Whether the worker reads fast enough to be listened to.
+    /// Whether the worker reads fast enough for the host to go on reading.
     pub(super) fn has_room(&self) -> bool {
         self.outbox.len() - self.sent < MOST_UNSENT
     }
@@ -59,7 +60,7 @@ impl Wire {
         self.sent < self.outbox.len()
     }
 
-    /// Sends as much as the pipe takes. That the worker is gone is noticed when reading.
+    /// Sends as much as the pipe accepts. Reading notices when the worker is gone.
     pub(super) fn try_send(&mut self) {
         while let Some(rest) = self.outbox.get(self.sent..).filter(|rest| !rest.is_empty()) {
             match self.writer.try_write(rest) {
@@ -70,11 +71,11 @@ impl Wire {
         }
         self.sent = 0;
         self.outbox.clear();
-        // One large result is not to be paid for until the end of the run.
+        // The memory of one large result is not kept until the end of the run.
         self.outbox.shrink_to(MOST_UNSENT);
     }
 
-    /// The next frame, if all of it is there.
+    /// The next frame, if it is complete.
     pub(super) fn next_frame(&mut self) -> Result<Option<FromWorker>, FrameError> {
         match self.inbox.next_frame()? {
             Some((kind, body)) => FromWorker::decode(kind, body).map(Some),
@@ -82,20 +83,22 @@ impl Wire {
         }
     }
 
-    /// Whether bytes came that were not looked at yet.
+    /// Whether unread bytes have arrived.
     pub(super) fn has_more(&self) -> bool {
         self.inbox.has_more()
     }
 
-    /// Reads what is there, and waits for something. `false` once the worker has closed its end.
+    /// Sends and reads until something has arrived. Returns `false` once the worker has closed its
+    /// end.
     pub(super) async fn read(&mut self) -> bool {
         let read = self.reader.read_buf(self.inbox.space(READ_BYTES)).await;
         read.is_ok_and(|bytes| bytes > 0)
     }
 
-    /// Waits until there is something to read or more can be sent. `false` as with [`Self::read`].
+    /// Waits until there is something to read or more can be sent. Returns `false` as in
+    /// [`Self::read`].
     ///
-    /// Nothing is lost when the future is dropped.
+    /// Dropping the future loses nothing.
     pub(super) async fn progress(&mut self) -> bool {
         let (reading, sending) = (self.has_room(), self.has_unsent());
         tokio::select! {

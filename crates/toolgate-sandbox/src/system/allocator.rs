@@ -1,4 +1,4 @@
-//! Memory that is not to be had, said in a way that the host understands.
+//! Reports failed allocations to the host.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -10,11 +10,11 @@ use super::stop::ExitReason;
 /// Whether this process is a worker.
 static IN_WORKER: AtomicBool = AtomicBool::new(false);
 
-/// An allocator for a binary that is a worker in one of its modes.
+/// The allocator for a binary that can be a worker.
 ///
-/// A worker runs under a limit of the system. When it is reached, Rust aborts, which is told apart
-/// from no other crash. With this allocator the worker says that it was memory; everywhere else it
-/// is the allocator within, with one comparison more where memory is refused.
+/// A worker has a memory limit from the system. Without this allocator, reaching the limit aborts
+/// the process like any other crash. With it, the exit code of the worker says that memory ran out.
+/// Outside of a worker it costs one comparison for each failed allocation.
 ///
 /// ```
 /// use toolgate_sandbox::WorkerAllocator;
@@ -26,14 +26,14 @@ static IN_WORKER: AtomicBool = AtomicBool::new(false);
 pub struct WorkerAllocator<A = System>(A);
 
 impl WorkerAllocator {
-    /// The system's allocator, watched.
+    /// Wraps the system allocator.
     pub const fn new() -> Self {
         Self(System)
     }
 }
 
 impl<A> WorkerAllocator<A> {
-    /// Another allocator, watched.
+    /// Wraps another allocator.
     pub const fn around(allocator: A) -> Self {
         Self(allocator)
     }
@@ -45,7 +45,7 @@ impl Default for WorkerAllocator {
     }
 }
 
-/// From here on, memory that is refused ends the process.
+/// From now on a failed allocation ends the process.
 pub(crate) fn watch() {
     IN_WORKER.store(true, Ordering::Relaxed);
 }
@@ -58,25 +58,25 @@ fn checked(memory: *mut u8) -> *mut u8 {
 }
 
 #[expect(unsafe_code, reason = "the trait of allocators is unsafe")]
-// SAFETY: hands everything to the allocator within as it came.
+// SAFETY: passes every call unchanged to the inner allocator.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for WorkerAllocator<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promise is ours.
+        // SAFETY: the caller guarantees the requirements of the inner call.
         checked(unsafe { self.0.alloc(layout) })
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise is ours.
+        // SAFETY: the caller guarantees the requirements of the inner call.
         unsafe { self.0.dealloc(memory, layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promise is ours.
+        // SAFETY: the caller guarantees the requirements of the inner call.
         checked(unsafe { self.0.alloc_zeroed(layout) })
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the caller's promise is ours.
+        // SAFETY: the caller guarantees the requirements of the inner call.
         checked(unsafe { self.0.realloc(memory, layout, size) })
     }
 }

@@ -1,8 +1,9 @@
-//! How much CPU time a worker has used.
+//! The CPU time of a worker.
 
 use std::time::Duration;
 
-/// A process that was not reaped yet, so that its number cannot be another's.
+/// The CPU clock of a process that has not been reaped, so that its id cannot belong to another
+/// one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CpuClock {
     #[cfg(target_os = "linux")]
@@ -10,8 +11,8 @@ pub(crate) struct CpuClock {
 }
 
 impl CpuClock {
-    /// The clock of a process. `None` where the system has none; then only the limit that the
-    /// worker sets itself is left, which counts in seconds.
+    /// The clock of a process. `None` if the system has none. Then only the limit that the worker
+    /// sets itself remains, which counts whole seconds.
     #[cfg(target_os = "linux")]
     #[expect(unsafe_code, reason = "no safe crate has clocks of other processes")]
     pub(crate) fn of(process: u32) -> Option<Self> {
@@ -22,7 +23,7 @@ impl CpuClock {
         (result == 0).then_some(Self { clock })
     }
 
-    /// The time used until now by all of the process; `None` once it is gone.
+    /// The CPU time of the whole process so far; `None` once the process is gone.
     #[cfg(target_os = "linux")]
     #[expect(unsafe_code, reason = "no safe crate has clocks of other processes")]
     pub(crate) fn used(self) -> Option<Duration> {
@@ -64,7 +65,7 @@ mod tests {
 
     #[test]
     fn a_process_that_does_not_exist_has_no_clock() {
-        // Linux gives no number above 2^22.
+        // Linux uses no process id above 2^22.
         let nobody = (1 << 22) + 1;
         assert_eq!(CpuClock::of(nobody).and_then(CpuClock::used), None);
     }

@@ -1,4 +1,4 @@
-//! Descriptors that a worker was started with.
+//! Closes inherited descriptors.
 
 use std::io;
 
@@ -8,7 +8,7 @@ pub(crate) fn close_all_but_the_pipe() {
     if close_range(1, libc::c_uint::MAX).is_ok() {
         return;
     }
-    // Older kernels and other systems: as many as there can be, within reason.
+    // Older kernels and other systems: close all possible descriptors, within reason.
     let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let most = most.unwrap_or(u64::MAX).min(65_536);
     for descriptor in 1..i32::try_from(most).unwrap_or(i32::MAX) {
@@ -19,14 +19,14 @@ pub(crate) fn close_all_but_the_pipe() {
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "there is no safe way to close what others own")]
 fn close_range(first: libc::c_uint, last: libc::c_uint) -> io::Result<()> {
-    // SAFETY: takes three integers. Nothing in a worker owns a descriptor at this time but the
-    // standard streams, whose errors are ignored.
+    // SAFETY: takes three integers. At this time nothing in a worker owns a descriptor except the
+    // standard streams, which ignore errors.
     let result = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 #[expect(unsafe_code, reason = "there is no safe way to close what others own")]
 fn close(descriptor: libc::c_int) {
-    // SAFETY: as above. That most of the numbers are no descriptors does no harm.
+    // SAFETY: as above. Closing a number that is no descriptor does no harm.
     let _ = unsafe { libc::close(descriptor) };
 }

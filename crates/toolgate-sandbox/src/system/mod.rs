@@ -1,6 +1,6 @@
-//! What the operating system has to be asked for and no safe crate asks for.
+//! Calls to the operating system for which there is no safe crate.
 //!
-//! Together with nothing else in this crate, these files hold unsafe code.
+//! These files contain all unsafe code of this crate.
 
 pub(crate) mod allocator;
 pub(crate) mod clock;

@@ -1,40 +1,40 @@
-//! Ending a worker without losing what it has written.
+//! Ends a worker without losing its output.
 //!
-//! Writing every line at once would cost a system call each; keeping lines back would lose them
-//! when the host ends a script that loops. So lines are kept back, and the host first *asks* the
-//! worker to stop. The signal arrives in the middle of any loop, and its handler sends what is
-//! pending and leaves. A worker that does not react is killed.
+//! Sending every line at once would cost a system call each, and buffered lines would be lost when
+//! the host kills a script that loops. So lines are buffered, and the host first *asks* the worker
+//! to stop. The signal interrupts any loop; its handler sends the buffer and exits. A worker that
+//! does not react is killed.
 //!
-//! The handler may touch the pending bytes only while nobody changes them. Changes are made inside
-//! [`critical`]; a signal that comes in between is remembered, and acted upon at its end.
+//! The handler may read the buffer only while nothing changes it. Changes happen inside
+//! [`critical`], which handles a signal that arrives meanwhile at its end.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicUsize, Ordering, compiler_fence};
 
 use libc::c_int;
 
-/// Why a worker ended of its own accord, as its exit code.
+/// Why a worker exited by itself, as its exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExitReason {
     /// The script is done.
     Done = 0,
-    /// The host asked it to.
+    /// The host asked the worker to stop.
     Asked = 90,
-    /// The system's limit of CPU time was reached.
+    /// The worker reached the CPU limit of the system.
     Cpu = 91,
-    /// No memory was left.
+    /// Memory ran out.
     Memory = 92,
-    /// What it must drop could not be dropped.
+    /// A required measure of the lockdown failed.
     Lockdown = 93,
-    /// The host is gone, or talks nonsense.
+    /// The host is gone, or sent an invalid frame.
     Lost = 94,
     /// The worker itself failed.
     Panicked = 95,
-    /// No stack was left.
+    /// The stack ran out.
     Stack = 96,
 }
 
 impl ExitReason {
-    /// The reason that an exit code stands for.
+    /// The reason for an exit code.
     pub(crate) fn of_code(code: i32) -> Option<Self> {
         [
             Self::Done,
@@ -51,17 +51,17 @@ impl ExitReason {
     }
 }
 
-/// Whether the pending bytes are being changed.
+/// Whether the buffer is being changed.
 static BUSY: AtomicBool = AtomicBool::new(false);
-/// The reason to leave, should a signal have come meanwhile; -1 if none has.
+/// The reason of a signal that arrived during a change; -1 if there was none.
 static REQUESTED: AtomicI32 = AtomicI32::new(-1);
-/// The pending bytes.
+/// The buffer.
 static PENDING: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
 static PENDING_BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// Changes the pending bytes, which are what `pending` is afterwards.
+/// Changes the buffer, which is `pending` afterwards.
 ///
-/// They must stay where they are until the next change.
+/// The buffer must not move until the next change.
 pub(crate) fn critical<T>(pending: &mut Vec<u8>, change: impl FnOnce(&mut Vec<u8>) -> T) -> T {
     BUSY.store(true, Ordering::Relaxed);
     compiler_fence(Ordering::SeqCst);
@@ -79,7 +79,7 @@ pub(crate) fn critical<T>(pending: &mut Vec<u8>, change: impl FnOnce(&mut Vec<u8
     result
 }
 
-/// Sends what is pending and ends the process, if nobody is changing it right now.
+/// Sends the buffer, unless it is being changed, and ends the process.
 pub(crate) fn leave(reason: ExitReason) -> ! {
     if !BUSY.load(Ordering::Relaxed) {
         send_pending();
@@ -87,7 +87,7 @@ pub(crate) fn leave(reason: ExitReason) -> ! {
     exit_now(reason as c_int)
 }
 
-/// Sends what is pending and one frame more, and ends the process.
+/// Sends the buffer and one more frame, and ends the process.
 pub(crate) fn leave_with(frame: &mut Vec<u8>, reason: ExitReason) -> ! {
     if !BUSY.load(Ordering::Relaxed) {
         send_pending();
@@ -98,14 +98,14 @@ pub(crate) fn leave_with(frame: &mut Vec<u8>, reason: ExitReason) -> ! {
     exit_now(reason as c_int)
 }
 
-/// Lets the host's request and the system's limit of CPU time end the process in good order.
+/// Installs the handlers for the host's request to stop and for the CPU limit of the system.
 #[expect(unsafe_code, reason = "handlers can be set in no other way")]
 pub(crate) fn listen() {
     // SAFETY: an all-zero `sigaction` is a valid one: no flags, an empty mask.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = handle as extern "C" fn(c_int) as libc::sighandler_t;
     for signal in [libc::SIGTERM, libc::SIGXCPU] {
-        // SAFETY: the handler touches atomics, and makes system calls that handlers may make.
+        // SAFETY: the handler uses only atomics and async-signal-safe system calls.
         unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) };
     }
 }
@@ -121,18 +121,19 @@ extern "C" fn handle(signal: c_int) {
     exit_now(reason);
 }
 
-/// Sends as much as the pipe takes. The host reads meanwhile, and kills us if it takes too long.
+/// Sends as much as the pipe accepts. The host reads meanwhile, and kills this process if it takes
+/// too long.
 #[expect(unsafe_code, reason = "a handler may call the system and nothing else")]
 fn send_pending() {
     let mut rest = PENDING.load(Ordering::Relaxed).cast_const();
     let mut bytes = PENDING_BYTES.swap(0, Ordering::Relaxed);
     while bytes > 0 {
-        // SAFETY: nobody changes the pending bytes now, so they are `bytes` many from `rest` on.
+        // SAFETY: nothing changes the buffer now, so `bytes` bytes start at `rest`.
         let sent = unsafe { libc::write(0, rest.cast(), bytes) };
         match usize::try_from(sent) {
             Ok(sent) if sent > 0 => {
                 let sent = sent.min(bytes);
-                // SAFETY: within the pending bytes, or one past them.
+                // SAFETY: inside the buffer, or one past its end.
                 rest = unsafe { rest.add(sent) };
                 bytes -= sent;
             }
@@ -140,7 +141,7 @@ fn send_pending() {
                 let mut pipe = libc::pollfd { fd: 0, events: libc::POLLOUT, revents: 0 };
                 // SAFETY: one descriptor, which outlives the call.
                 let ready = unsafe { libc::poll(&raw mut pipe, 1, 1_000) };
-                // A host that is gone makes the pipe ready, and every write to it fail.
+                // If the host is gone, the pipe is ready and every write fails.
                 if ready != 1 || pipe.revents != libc::POLLOUT {
                     return;
                 }

@@ -1,4 +1,4 @@
-//! The other side: a process that runs one script and knows nothing else.
+//! The worker process, which runs one script.
 
 mod pipe;
 mod world;
@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use toolgate_bindings::check::{CheckFinding, Language, Lookup, LookupResult, check};
 use toolgate_engines::{
     Engine, EngineLimits, EngineOutcome, EngineScript, Function, NullWorld,
-    javascript::{GLOBALS, JavaScript},
+    javascript::{EngineStartError, GLOBALS, JavaScript},
     python::{BUILTINS, MODULES, Python},
 };
 
@@ -23,28 +23,31 @@ use super::{
 };
 
 /// Makes the engine of a language.
-pub type MakeEngine = fn(Language, Urgency) -> Result<Box<dyn Engine>, String>;
+pub type MakeEngine = fn(Language, Urgency) -> Result<Box<dyn Engine>, EngineStartError>;
 
 /// Whether a script waits for its engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Urgency {
-    /// It is there already: what is not needed yet is not to be done yet.
+    /// A script waits: the engine defers everything that it does not need at once.
     ScriptWaits,
-    /// There is time to do everything that a script may need.
+    /// No script waits: the engine prepares everything that a script may need.
     Idle,
 }
 
-/// A worker's whole life: what the binary does in its hidden mode, and nothing else.
+/// The main function of a worker process.
 pub fn worker_main() -> ExitCode {
     worker_main_with(make_engine)
 }
 
 /// The engine of a language.
-pub fn make_engine(language: Language, haste: Urgency) -> Result<Box<dyn Engine>, String> {
+pub fn make_engine(
+    language: Language,
+    urgency: Urgency,
+) -> Result<Box<dyn Engine>, EngineStartError> {
     match language {
         Language::TypeScript => {
-            let engine = JavaScript::new().map_err(|error| error.to_string())?;
-            if haste == Urgency::Idle {
+            let engine = JavaScript::new()?;
+            if urgency == Urgency::Idle {
                 engine.warm();
             }
             Ok(Box::new(engine))
@@ -53,10 +56,10 @@ pub fn make_engine(language: Language, haste: Urgency) -> Result<Box<dyn Engine>
     }
 }
 
-/// A worker's whole life, with engines of the caller's choice.
+/// The main function of a worker process, with the engines that `make_engine` makes.
 ///
-/// The process has to be started by a [`crate::Pool`]. It drops everything it could reach, makes
-/// the engines, and says that it is ready; only then it reads a script, runs it, and is done.
+/// The process must be started by a [`crate::Pool`]. It applies the lockdown, makes the engines and
+/// reports that it is ready. Only then does it read a script, run it and exit.
 pub fn worker_main_with(make_engine: MakeEngine) -> ExitCode {
     allocator::watch();
     stop::listen();
@@ -69,7 +72,7 @@ pub fn worker_main_with(make_engine: MakeEngine) -> ExitCode {
         Ok(()) => ExitReason::Done,
         Err(reason) => reason,
     };
-    // Not by returning: what is left to be cleaned up goes with the process, only faster.
+    // Does not return, because exiting is faster than dropping everything.
     stop::leave(reason)
 }
 
@@ -92,7 +95,7 @@ fn serve(make_engine: MakeEngine) -> Result<(), ExitReason> {
     run(pipe, engines, &start)
 }
 
-/// Runs the script and says what came of it.
+/// Runs the script and sends the result.
 fn run(mut pipe: Pipe, engines: Engines, start: &RunStart) -> Result<(), ExitReason> {
     let prepared = match prepare(&mut pipe, start)? {
         Ok(prepared) => prepared,
@@ -100,7 +103,7 @@ fn run(mut pipe: Pipe, engines: Engines, start: &RunStart) -> Result<(), ExitRea
     };
     let engine = match engines.of(start.language) {
         Ok(engine) => engine,
-        Err(message) => return end(pipe, &FromWorker::Panicked(message)),
+        Err(error) => return end(pipe, &FromWorker::Panicked(error.to_string())),
     };
     let script = EngineScript { source: &prepared.source, functions: &prepared.functions };
     let limits = EngineLimits { memory_bytes: start.memory_bytes, stack_bytes: start.stack_bytes };
@@ -120,8 +123,7 @@ fn run(mut pipe: Pipe, engines: Engines, start: &RunStart) -> Result<(), ExitRea
     end(world.into_pipe(), &FromWorker::Done(done))
 }
 
-/// Says the last thing there is to say, and waits to be killed: until then the host can ask the
-/// system how much time was used.
+/// Sends the last frame and waits to be killed, so that the host can still read the CPU time.
 fn end(mut pipe: Pipe, last: &FromWorker) -> Result<(), ExitReason> {
     pipe.send(last);
     let _ = pipe.receive()?;
@@ -134,11 +136,11 @@ impl From<HostLost> for ExitReason {
     }
 }
 
-/// Engines that were made while there was time, and the way to make others.
+/// The engines that were made ahead of time, and the function that makes others.
 struct Engines {
     make: MakeEngine,
-    typescript: Option<Result<Box<dyn Engine>, String>>,
-    python: Option<Result<Box<dyn Engine>, String>>,
+    typescript: Option<Result<Box<dyn Engine>, EngineStartError>>,
+    python: Option<Result<Box<dyn Engine>, EngineStartError>>,
 }
 
 impl Engines {
@@ -146,10 +148,10 @@ impl Engines {
         Self { make, typescript: None, python: None }
     }
 
-    /// Makes one engine of each language, of which one will be used.
+    /// Makes one engine of each language, one of which will be used.
     ///
-    /// And takes ways that every script takes: most of the time that a small script needs is spent
-    /// on code that was never touched before. JavaScript's engine does that itself when it is made.
+    /// It also runs the code that every script runs, because a small script spends most of its time
+    /// on code that was never executed before. The JavaScript engine does this itself.
     fn warm_up(&mut self) {
         check(Language::TypeScript, "return 1", &[], &[], &mut NoTools);
         check(Language::Python, "1", &[], &[], &mut NoTools);
@@ -160,7 +162,7 @@ impl Engines {
         self.python = Some((self.make)(Language::Python, Urgency::Idle));
     }
 
-    fn of(self, language: Language) -> Result<Box<dyn Engine>, String> {
+    fn of(self, language: Language) -> Result<Box<dyn Engine>, EngineStartError> {
         let made = match language {
             Language::TypeScript => self.typescript,
             Language::Python => self.python,
@@ -169,11 +171,11 @@ impl Engines {
     }
 }
 
-/// What a script may use that does nothing.
+/// The limits for the warm-up script.
 const TRIAL: EngineLimits =
     EngineLimits { memory_bytes: 16 * 1024 * 1024, stack_bytes: 512 * 1024 };
 
-/// Knows no tool.
+/// A lookup without tools.
 struct NoTools;
 
 impl Lookup for NoTools {
@@ -182,13 +184,13 @@ impl Lookup for NoTools {
     }
 }
 
-/// A script that may run.
+/// A script that passed the check.
 struct Prepared {
     source: String,
     functions: Vec<Function>,
 }
 
-/// Checks a script and strips its types. The inner `Err` is what is wrong with it.
+/// Checks a script and strips its types. The inner `Err` contains the findings.
 fn prepare(
     pipe: &mut Pipe,
     start: &RunStart,
@@ -216,7 +218,7 @@ fn prepare(
     Ok(Ok(Prepared { source: checked.source, functions }))
 }
 
-/// Asks the host which names are tools.
+/// Looks up names at the host.
 struct PipeLookup<'a> {
     pipe: &'a mut Pipe,
     lost: Option<HostLost>,

@@ -18,27 +18,27 @@ use crate::{
     system::stop::critical,
 };
 
-/// As much as is kept back before it is sent.
+/// The number of bytes that are buffered before they are sent.
 const FULL_BYTES: usize = 32 * 1024;
-/// As much as is read at once.
+/// The number of bytes that are read at once.
 const READ_BYTES: usize = 64 * 1024;
-/// Output is kept back no longer than until the first line after this.
+/// Buffered output is sent with the first line after this time.
 const STALE_OUTPUT: Duration = Duration::from_millis(50);
-/// The host is believed, but its frames still have an end.
+/// The largest frame from the host, which is trusted.
 const LARGEST_FRAME: usize = 1 << 30;
 
-/// The host is gone, or talks nonsense.
+/// The host is gone, or sent an invalid frame.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HostLost;
 
-/// Frames in and out, both kept back as long as that does no harm.
+/// Frames in both directions. Outgoing frames are buffered where that does no harm.
 ///
-/// While the pipe is full, what the host sends meanwhile is read, so that the two never wait for
-/// each other.
+/// While the pipe is full, incoming bytes are read, so that worker and host never wait for each
+/// other.
 pub(super) struct Pipe {
     inbox: Decoder,
     outbox: Vec<u8>,
-    /// Where the last frame of the outbox begins, if it is one of output that can grow.
+    /// The start of the last frame in the outbox, if it is an output frame that can grow.
     open: Option<(usize, Stream)>,
     flushed: Instant,
 }
@@ -54,13 +54,13 @@ impl Pipe {
         })
     }
 
-    /// Adds a frame to what will be sent.
+    /// Appends a frame to the outbox.
     pub(super) fn send(&mut self, frame: &FromWorker) {
         self.open = None;
         critical(&mut self.outbox, |outbox| frame.encode(outbox));
     }
 
-    /// Adds to what the script wrote.
+    /// Appends output of the script.
     pub(super) fn write(&mut self, stream: Stream, text: &[u8]) -> Result<(), HostLost> {
         for piece in text.chunks(FULL_BYTES) {
             let open = self.open.filter(|(_, other)| *other == stream);
@@ -89,14 +89,14 @@ impl Pipe {
         Ok(())
     }
 
-    /// Sends a frame at once. A call is sent in this way: it is to run while the script computes, and
-    /// nobody knows for how long the script will do so.
+    /// Sends a frame at once. Calls are sent this way, so that they run while the script continues
+    /// to compute.
     pub(super) fn send_now(&mut self, frame: &FromWorker) -> Result<(), HostLost> {
         self.send(frame);
         self.flush()
     }
 
-    /// Sends everything.
+    /// Sends the whole outbox.
     pub(super) fn flush(&mut self) -> Result<(), HostLost> {
         self.open = None;
         while !self.outbox.is_empty() {
@@ -120,17 +120,17 @@ impl Pipe {
         Ok(())
     }
 
-    /// Whether the host has said something that was not read yet.
+    /// Whether the host has sent something that was not read yet.
     pub(super) fn has_news(&self) -> Result<bool, HostLost> {
         Ok(self.has_frame() || !wait_for(PollFlags::IN, PollTimeout::None)?.is_empty())
     }
 
-    /// Whether the next frame is there already, or begins to be.
+    /// Whether the next frame has arrived, at least in part.
     pub(super) fn has_frame(&self) -> bool {
         self.inbox.has_more()
     }
 
-    /// The next frame. Everything is sent before it waits.
+    /// The next frame. Sends the whole outbox before it waits.
     pub(super) fn receive(&mut self) -> Result<ToWorker, HostLost> {
         loop {
             if let Some((kind, body)) = self.inbox.next_frame().map_err(|_| HostLost)? {
@@ -142,7 +142,7 @@ impl Pipe {
         }
     }
 
-    /// Reads what is there.
+    /// Reads the bytes that have arrived.
     fn read(&mut self) -> Result<(), HostLost> {
         let space = self.inbox.space(READ_BYTES);
         match rustix::io::read(stdin(), rustix::buffer::spare_capacity(space)) {
@@ -160,10 +160,10 @@ enum PollTimeout {
     Endless,
 }
 
-/// Waits until the pipe is ready, or not at all: then it may be that no flag is set.
-fn wait_for(flags: PollFlags, patience: PollTimeout) -> Result<PollFlags, HostLost> {
+/// Waits until the pipe is ready. Without a timeout it returns at once, possibly without a flag.
+fn wait_for(flags: PollFlags, timeout: PollTimeout) -> Result<PollFlags, HostLost> {
     loop {
-        let timeout = match patience {
+        let timeout = match timeout {
             PollTimeout::None => Some(Timespec { tv_sec: 0, tv_nsec: 0 }),
             PollTimeout::Endless => None,
         };

@@ -1,4 +1,4 @@
-//! The pipe, as engines see it.
+//! The [`World`] of a worker: the pipe to its host.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -8,27 +8,27 @@ use toolgate_engines::{Completion, EngineCall, HostClosed, RunSeed, Stream, Tool
 use super::pipe::{HostLost, Pipe};
 use crate::{
     frame::{FromWorker, RunStart, TimedCompletion, ToWorker, Wait},
-    limits::Refusal,
+    limits::CallRefusal,
 };
 
-/// All that a script can reach: the host.
+/// The world of a script: its host.
 pub(super) struct PipeWorld {
     pipe: Pipe,
-    /// How large a value may be that is sent.
+    /// The largest value that may be sent.
     value_bytes: u64,
-    /// Calls that were sent and have no answer yet.
+    /// Calls without a completion.
     in_flight: u64,
     /// Calls that failed before they were sent.
     refused: VecDeque<Completion>,
     beginning: RunSeed,
     now: Duration,
-    /// Whether another completion comes with the last one.
+    /// Whether another completion belongs to the same delivery.
     more: bool,
-    /// Whether the host wants to know when we wait.
+    /// Whether the host wants to know when the script waits.
     reports_waits: bool,
-    /// When the host was asked to tell the time, if it has not yet.
-    asked: Option<Duration>,
-    /// How often we were told something.
+    /// When the host should send the time, if it was asked and has not done so yet.
+    time_requested: Option<Duration>,
+    /// The number of deliveries that were received.
     delivered: u64,
 }
 
@@ -44,7 +44,7 @@ impl PipeWorld {
             now: Duration::ZERO,
             more: false,
             reports_waits: start.reports_waits,
-            asked: None,
+            time_requested: None,
             delivered: 0,
         }
     }
@@ -54,19 +54,19 @@ impl PipeWorld {
         self.pipe
     }
 
-    /// Time goes where the host says, and never back.
+    /// Sets the time that the host sent. It never goes back.
     fn reach(&mut self, at: u64) {
         self.delivered += 1;
         self.now = self.now.max(Duration::from_micros(at));
     }
 
-    /// Says so where the host wants to know, or has to tell the time.
-    fn say_that_we_wait(&mut self, deadline: Option<Duration>) {
-        if !self.reports_waits && (deadline.is_none() || deadline == self.asked) {
+    /// Reports that the script waits, if the host wants to know or has to send the time.
+    fn report_wait(&mut self, deadline: Option<Duration>) {
+        if !self.reports_waits && (deadline.is_none() || deadline == self.time_requested) {
             return;
         }
-        self.asked = deadline;
-        // Rounded up: a time that is told is to be late enough.
+        self.time_requested = deadline;
+        // Rounded up, so that the time is late enough when it arrives.
         let until = deadline.map(|deadline| {
             let micros = deadline.as_nanos().div_ceil(1_000);
             u64::try_from(micros).unwrap_or(u64::MAX - 1)
@@ -74,10 +74,10 @@ impl PipeWorld {
         self.pipe.send(&FromWorker::Waits(Wait { until, delivered: self.delivered }));
     }
 
-    fn refusal(&self, value: &RawValue) -> Option<Refusal> {
+    fn refusal(&self, value: &RawValue) -> Option<CallRefusal> {
         let bytes = u64::try_from(value.get().len()).unwrap_or(u64::MAX);
         let limit = self.value_bytes;
-        (bytes > limit).then_some(Refusal::Sent { bytes, limit })
+        (bytes > limit).then_some(CallRefusal::Sent { bytes, limit })
     }
 }
 
@@ -97,11 +97,11 @@ impl World for PipeWorld {
             return Ok(Some(completion));
         }
         if self.in_flight == 0 && deadline.is_none() {
-            // Nothing will ever come. The engine should have known.
+            // Nothing will ever arrive. The engine should have noticed.
             return Err(HostClosed);
         }
         if !self.pipe.has_frame() {
-            self.say_that_we_wait(deadline);
+            self.report_wait(deadline);
         }
         loop {
             match self.pipe.receive()? {
@@ -112,13 +112,13 @@ impl World for PipeWorld {
                     return Ok(Some(completion));
                 }
                 ToWorker::Time(at) => {
-                    self.asked = None;
+                    self.time_requested = None;
                     self.reach(at);
                     return Ok(None);
                 }
                 ToWorker::ReportWaits => {
                     self.reports_waits = true;
-                    self.say_that_we_wait(deadline);
+                    self.report_wait(deadline);
                 }
                 ToWorker::Start(_) | ToWorker::Described(_) => return Err(HostClosed),
             }
@@ -141,7 +141,7 @@ impl World for PipeWorld {
     }
 
     fn write(&mut self, stream: Stream, text: &str) {
-        // Should the host be gone, whoever waits for it next is told.
+        // If the host is gone, the next wait reports it.
         let _ = self.pipe.write(stream, text.as_bytes());
     }
 

@@ -21,14 +21,14 @@ use crate::support::{pool, raw, text_of, value_of};
 
 /// Tools that write down what happens, as one does who wants to go on later.
 #[derive(Default)]
-struct Recorder {
+struct JournalRecorder {
     journal: Mutex<RunJournalRecord>,
     made: AtomicUsize,
     /// Numbers of calls that may not be made yet.
     withheld: Vec<CallId>,
 }
 
-impl Tools for Recorder {
+impl Tools for JournalRecorder {
     fn describe(&self, names: Vec<String>) -> BoxFuture<'static, Vec<LookupResult>> {
         let input_schema = raw(&json!({"type": "object"}).to_string());
         let found = |name| LookupResult::Tool { name, input_schema: input_schema.clone() };
@@ -87,7 +87,7 @@ impl Tools for Recorder {
     }
 }
 
-async fn run(script: SandboxScript, recorder: &Arc<Recorder>) -> RunReport {
+async fn run(script: SandboxScript, recorder: &Arc<JournalRecorder>) -> RunReport {
     let tools = Arc::clone(recorder) as Arc<dyn Tools>;
     pool().run(script, &RunLimits::default(), tools, CancellationToken::new()).await
 }
@@ -132,7 +132,7 @@ len(log)
 "#;
 
 async fn the_same_again(code: &str, language: Language) {
-    let recorder = Arc::new(Recorder::default());
+    let recorder = Arc::new(JournalRecorder::default());
     let first = run(SandboxScript::new(code, language), &recorder).await;
     let value = value_of(&first);
     let made = recorder.made.load(Ordering::Relaxed);
@@ -151,7 +151,7 @@ async fn the_same_again(code: &str, language: Language) {
         let answered: Vec<CallId> =
             part.calls.iter().map(|call| call.id).filter(|id| told(*id)).collect();
         part.calls.retain(|call| answered.contains(&call.id));
-        let recorder = Arc::new(Recorder::default());
+        let recorder = Arc::new(JournalRecorder::default());
         let second = run(again(code, language, part), &recorder).await;
         assert!(matches!(second.outcome, RunOutcome::Value(_)), "{kept}: {:?}", second.outcome);
         assert_eq!(recorder.made.load(Ordering::Relaxed), made - answered.len(), "{kept}");
@@ -177,7 +177,7 @@ async fn so_does_python() {
 #[tokio::test]
 async fn a_run_is_suspended_once_nothing_else_can_be_done() {
     let code = "const slow = echo({ n: 0 });\nconst held = echo({ n: 1 });\nconst a = await slow;\nconst b = await echo({ n: 2 });\nconsole.log('before');\nconst c = await held;\nreturn [a, b, c].length;";
-    let recorder = Arc::new(Recorder { withheld: vec![1], ..Recorder::default() });
+    let recorder = Arc::new(JournalRecorder { withheld: vec![1], ..JournalRecorder::default() });
     let report = run(SandboxScript::new(code, Language::TypeScript), &recorder).await;
     assert!(matches!(report.outcome, RunOutcome::Suspended), "{:?}", report.outcome);
     assert_eq!(text_of(&report), "before\n");
@@ -185,7 +185,7 @@ async fn a_run_is_suspended_once_nothing_else_can_be_done() {
     assert_eq!(states, [&CallState::Completed, &CallState::Suspended, &CallState::Completed]);
 
     let journal = recorder.journal.lock().clone();
-    let recorder = Arc::new(Recorder::default());
+    let recorder = Arc::new(JournalRecorder::default());
     let report = run(again(code, Language::TypeScript, journal), &recorder).await;
     assert_eq!(value_of(&report), json!(3));
     assert_eq!(recorder.made.load(Ordering::Relaxed), 1);
@@ -193,12 +193,12 @@ async fn a_run_is_suspended_once_nothing_else_can_be_done() {
 
 #[tokio::test]
 async fn another_script_is_told_that_it_is_another() {
-    let recorder = Arc::new(Recorder::default());
+    let recorder = Arc::new(JournalRecorder::default());
     let code = "await echo({ a: 1 }); return 1";
     run(SandboxScript::new(code, Language::TypeScript), &recorder).await;
     let journal = recorder.journal.lock().clone();
     let other = again("await echo({ a: 2 }); return 1", Language::TypeScript, journal.clone());
-    let report = run(other, &Arc::new(Recorder::default())).await;
+    let report = run(other, &Arc::new(JournalRecorder::default())).await;
     let RunOutcome::Diverged(what) = &report.outcome else { panic!("{:?}", report.outcome) };
     assert_eq!(what, "call 1 was echo({\"a\":1}) and is now echo({\"a\":2})");
 
@@ -208,24 +208,24 @@ async fn another_script_is_told_that_it_is_another() {
         Language::TypeScript,
         journal.clone(),
     );
-    assert_eq!(value_of(&run(less, &Arc::new(Recorder::default())).await), json!(2));
+    assert_eq!(value_of(&run(less, &Arc::new(JournalRecorder::default())).await), json!(2));
     let more = again(
         "await echo({ a: 1 }); await echo({ b: 1 }); return 3",
         Language::TypeScript,
         journal,
     );
-    assert_eq!(value_of(&run(more, &Arc::new(Recorder::default())).await), json!(3));
+    assert_eq!(value_of(&run(more, &Arc::new(JournalRecorder::default())).await), json!(3));
 }
 
 #[tokio::test]
 async fn a_call_whose_end_is_unknown_is_handed_over_again() {
     let code = "return [await echo({ a: 1 }), await echo({ b: 1 })].length";
-    let recorder = Arc::new(Recorder::default());
+    let recorder = Arc::new(JournalRecorder::default());
     run(SandboxScript::new(code, Language::TypeScript), &recorder).await;
     let mut journal = recorder.journal.lock().clone();
     journal.events.pop();
     journal.calls[1].outcome = None;
-    let recorder = Arc::new(Recorder::default());
+    let recorder = Arc::new(JournalRecorder::default());
     assert_eq!(
         value_of(&run(again(code, Language::TypeScript, journal), &recorder).await),
         json!(2)
@@ -238,13 +238,13 @@ async fn a_call_whose_end_is_unknown_is_handed_over_again() {
 #[tokio::test]
 async fn what_failed_may_be_done_in_another_way() {
     let code = "await echo({ a: 1 }); await fail({ b: 1 }); return 1";
-    let recorder = Arc::new(Recorder::default());
+    let recorder = Arc::new(JournalRecorder::default());
     let report = run(SandboxScript::new(code, Language::TypeScript), &recorder).await;
     assert!(matches!(report.outcome, RunOutcome::Failed(_)), "{:?}", report.outcome);
     let journal = recorder.journal.lock().clone();
 
     // The same again fails again, without a call.
-    let recorder = Arc::new(Recorder::default());
+    let recorder = Arc::new(JournalRecorder::default());
     let report = run(again(code, Language::TypeScript, journal.clone()), &recorder).await;
     assert!(matches!(report.outcome, RunOutcome::Failed(_)), "{:?}", report.outcome);
     assert_eq!(recorder.made.load(Ordering::Relaxed), 0);
@@ -252,7 +252,7 @@ async fn what_failed_may_be_done_in_another_way() {
     assert_eq!(states, [CallState::Completed, CallState::Failed("no 1".to_owned())]);
 
     let corrected = "await echo({ a: 1 }); const b = await echo({ b: 2 }); return b.of";
-    let recorder = Arc::new(Recorder::default());
+    let recorder = Arc::new(JournalRecorder::default());
     let report = run(again(corrected, Language::TypeScript, journal), &recorder).await;
     assert_eq!(value_of(&report), json!({ "b": 2 }));
     assert_eq!(recorder.made.load(Ordering::Relaxed), 1);
@@ -261,14 +261,14 @@ async fn what_failed_may_be_done_in_another_way() {
 #[tokio::test]
 async fn what_comes_after_a_call_that_is_replaced_is_told_again() {
     let code = "try { await fail({ a: 1 }) } catch {} await echo({ b: 1 }); throw new Error('x')";
-    let recorder = Arc::new(Recorder::default());
+    let recorder = Arc::new(JournalRecorder::default());
     let report = run(SandboxScript::new(code, Language::TypeScript), &recorder).await;
     assert!(matches!(report.outcome, RunOutcome::Failed(_)), "{:?}", report.outcome);
     let journal = recorder.journal.lock().clone();
 
     let corrected = "const a = await echo({ a: 2 }); const b = await echo({ b: 1 }); \
                      return [a.of, b.of, b.number]";
-    let recorder = Arc::new(Recorder::default());
+    let recorder = Arc::new(JournalRecorder::default());
     let report = run(again(corrected, Language::TypeScript, journal.clone()), &recorder).await;
     let value = value_of(&report);
     assert_eq!(value, json!([{ "a": 2 }, { "b": 1 }, 1]));
@@ -282,7 +282,7 @@ async fn what_comes_after_a_call_that_is_replaced_is_told_again() {
     ));
     later.calls.extend(journal.calls.into_iter().filter(|call| call.id == 1));
     later.events.splice(0..0, journal.events.into_iter().skip(1));
-    let recorder = Arc::new(Recorder::default());
+    let recorder = Arc::new(JournalRecorder::default());
     let report = run(again(corrected, Language::TypeScript, later), &recorder).await;
     assert_eq!(value_of(&report), value);
     assert_eq!(recorder.made.load(Ordering::Relaxed), 0);

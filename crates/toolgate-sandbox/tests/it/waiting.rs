@@ -26,7 +26,7 @@ fn thought() -> Duration {
 
 /// Tools: `ask` waits for a person, `quick` does not, and `never` never answers.
 #[derive(Debug)]
-struct Person {
+struct SlowPerson {
     clock: RunClock,
     /// Holds the clock until the question, however long the script takes to get there.
     start: Arc<Mutex<Option<ClockHold>>>,
@@ -34,7 +34,7 @@ struct Person {
     answers: Arc<Semaphore>,
 }
 
-impl Tools for Person {
+impl Tools for SlowPerson {
     fn describe(&self, names: Vec<String>) -> BoxFuture<'static, Vec<LookupResult>> {
         let schema = || raw(&json!({ "type": "object" }).to_string());
         let found = |name| LookupResult::Tool { name, input_schema: schema() };
@@ -82,7 +82,7 @@ impl Tools for Person {
 /// Runs a script whose question is answered after longer than the run may take.
 async fn run(script: SandboxScript, limits: &RunLimits) -> RunReport {
     let clock = RunClock::new();
-    let person = Arc::new(Person {
+    let person = Arc::new(SlowPerson {
         start: Arc::new(Mutex::new(Some(clock.hold()))),
         clock,
         asked: Arc::new(Semaphore::new(0)),

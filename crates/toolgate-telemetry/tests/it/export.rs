@@ -5,7 +5,7 @@ use std::{
 
 use serde_json::{Map, Value, json};
 use toolgate_telemetry::{CallSpanEnd, Operation, Telemetry, TelemetrySettings};
-use toolgate_testkit::{Collector, SeenSpan};
+use toolgate_testkit::{CollectedSpan, Collector};
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 
@@ -32,7 +32,7 @@ fn ended() -> CallSpanEnd<'static> {
     }
 }
 
-fn named<'s>(spans: &'s [SeenSpan], name: &str) -> &'s SeenSpan {
+fn named<'s>(spans: &'s [CollectedSpan], name: &str) -> &'s CollectedSpan {
     let found = spans.iter().find(|span| span.name == name);
     found.unwrap_or_else(|| panic!("no {name} in {spans:#?}"))
 }

@@ -1,22 +1,22 @@
-//! What was given to whom.
+//! Clients, codes and tokens.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Clients, codes and tokens.
+/// The clients, codes and tokens that exist.
 #[derive(Debug, Default)]
-pub(super) struct Grants {
+pub(super) struct IssuedGrants {
     given: u64,
-    /// The secrets of clients by id; none for those without.
+    /// The secrets of clients by id; `None` for clients without a secret.
     pub(super) clients: HashMap<String, Option<String>>,
-    codes: HashMap<String, Asked>,
+    codes: HashMap<String, PendingAuthorization>,
     access: HashMap<String, Vec<String>>,
-    refresh: HashMap<String, Asked>,
+    refresh: HashMap<String, PendingAuthorization>,
     used: HashSet<String>,
 }
 
-/// What was asked for at the page.
+/// The request at the login page that a code was issued for.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(super) struct PendingAuthorization {
     pub(super) client: String,
     pub(super) redirect_uri: String,
     pub(super) challenge: String,
@@ -24,22 +24,22 @@ pub(super) struct Asked {
     pub(super) scopes: Vec<String>,
 }
 
-/// A pair of tokens.
-pub(super) struct Tokens {
+/// An access token and a refresh token.
+pub(super) struct IssuedTokens {
     pub(super) access: String,
     pub(super) refresh: String,
     pub(super) scopes: Vec<String>,
 }
 
-/// What becomes of a refresh token.
+/// The result of using a refresh token.
 pub(super) enum Renewal {
-    Given(Tokens),
+    Given(IssuedTokens),
     Unknown,
-    /// It was used before: everything is taken back.
+    /// It was used before, so all tokens of the client are revoked.
     Reused,
 }
 
-impl Grants {
+impl IssuedGrants {
     pub(super) fn register(&mut self, with_secret: bool) -> (String, Option<String>) {
         let id = self.name("client");
         let secret = with_secret.then(|| self.name("client-secret"));
@@ -47,23 +47,23 @@ impl Grants {
         (id, secret)
     }
 
-    pub(super) fn code(&mut self, asked: Asked) -> String {
+    pub(super) fn code(&mut self, asked: PendingAuthorization) -> String {
         let code = self.name("code-secret");
         self.codes.insert(code.clone(), asked);
         code
     }
 
-    /// What a code was given for. It is good once.
-    pub(super) fn redeem(&mut self, code: &str) -> Option<Asked> {
+    /// The request that a code was issued for. A code is valid once.
+    pub(super) fn redeem(&mut self, code: &str) -> Option<PendingAuthorization> {
         self.codes.remove(code)
     }
 
-    pub(super) fn tokens(&mut self, asked: Asked) -> Tokens {
+    pub(super) fn tokens(&mut self, asked: PendingAuthorization) -> IssuedTokens {
         let (access, refresh) = (self.name("access-secret"), self.name("refresh-secret"));
         let scopes = asked.scopes.clone();
         self.access.insert(access.clone(), scopes.clone());
         self.refresh.insert(refresh.clone(), asked);
-        Tokens { access, refresh, scopes }
+        IssuedTokens { access, refresh, scopes }
     }
 
     pub(super) fn renew(&mut self, refresh: &str) -> Renewal {
@@ -95,7 +95,7 @@ impl Grants {
         self.access.keys().cloned().collect()
     }
 
-    /// The scopes of an access token that is good.
+    /// The scopes of a valid access token.
     pub(super) fn scopes(&self, access: &str) -> Option<&[String]> {
         self.access.get(access).map(Vec::as_slice)
     }

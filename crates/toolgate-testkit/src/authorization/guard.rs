@@ -1,4 +1,4 @@
-//! What stands before a server that is guarded.
+//! The token check in front of a protected server.
 
 use std::sync::Arc;
 
@@ -14,21 +14,21 @@ use axum::{
 use futures::stream;
 use serde_json::{Value, json};
 
-use super::{AuthorizationFault as Fault, Discovery, State, routes};
+use super::{AuthorizationFault as Fault, AuthorizationState, Discovery, routes};
 
 const METADATA: &str = "/.well-known/oauth-protected-resource";
 
-/// A guarded server.
+/// A protected server.
 #[derive(Debug, Clone)]
-struct Guarded {
-    state: Arc<State>,
+struct ProtectedServer {
+    state: Arc<AuthorizationState>,
     /// The URL of the server.
     resource: String,
 }
 
-/// `router`, behind a check of tokens.
-pub(super) fn guarded(state: &Arc<State>, router: Router, resource: &str) -> Router {
-    let guarded = Guarded { state: Arc::clone(state), resource: resource.to_owned() };
+/// Adds a token check to `router`.
+pub(super) fn guarded(state: &Arc<AuthorizationState>, router: Router, resource: &str) -> Router {
+    let guarded = ProtectedServer { state: Arc::clone(state), resource: resource.to_owned() };
     let router = router.layer(middleware::from_fn_with_state(guarded.clone(), check));
     if state.options.discovery == Discovery::Endpoints {
         return router.merge(routes::endpoints(state));
@@ -39,7 +39,7 @@ pub(super) fn guarded(state: &Arc<State>, router: Router, resource: &str) -> Rou
     router.merge(described)
 }
 
-/// What a URL has after its host.
+/// The part of a URL after its host.
 fn path(url: &str) -> &str {
     url.splitn(4, '/').nth(3).map_or("", |rest| &url[url.len() - rest.len() - 1..])
 }
@@ -48,8 +48,8 @@ fn origin(url: &str) -> &str {
     &url[..url.len() - path(url).len()]
 }
 
-async fn describe(Shared(guarded): Shared<Guarded>) -> Response {
-    let Guarded { state, resource } = guarded;
+async fn describe(Shared(guarded): Shared<ProtectedServer>) -> Response {
+    let ProtectedServer { state, resource } = guarded;
     state.record.lock().metadata_requests += 1;
     let mut described = json!({
         "resource": resource,
@@ -77,7 +77,7 @@ async fn describe(Shared(guarded): Shared<Guarded>) -> Response {
     Json(described).into_response()
 }
 
-async fn check(Shared(guarded): Shared<Guarded>, request: Request, next: Next) -> Response {
+async fn check(Shared(guarded): Shared<ProtectedServer>, request: Request, next: Next) -> Response {
     const LIMIT: usize = 16 * 1024 * 1024;
     let (head, body) = request.into_parts();
     let Ok(body) = to_bytes(body, LIMIT).await else {
@@ -93,7 +93,7 @@ async fn check(Shared(guarded): Shared<Guarded>, request: Request, next: Next) -
     }
 }
 
-impl Guarded {
+impl ProtectedServer {
     fn judge(&self, headers: &HeaderMap, message: &Value) -> Option<Response> {
         let options = &self.state.options;
         let token = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());

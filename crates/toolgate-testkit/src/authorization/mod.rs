@@ -22,25 +22,25 @@ use axum::Router;
 use parking_lot::Mutex;
 use tokio::{net::TcpListener, task::JoinHandle};
 
-use self::grants::Grants;
+use self::grants::IssuedGrants;
 pub use self::visit::{Visited, visit};
 use crate::TestkitError;
 
-/// What an authorization server offers, and the server that it guards.
+/// The features of an authorization server, and of the server that it protects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is something that is offered or not")]
 pub struct AuthorizationOptions {
-    /// How many seconds an access token is said to be good.
+    /// The declared lifetime of an access token in seconds.
     pub lifetime: u64,
-    /// Whether refresh tokens are given. Each is good once; one that comes twice ends everything.
+    /// Whether refresh tokens are issued. Each is valid once; a second use revokes everything.
     pub refreshes: bool,
     /// Whether clients may register themselves.
     pub registers: bool,
-    /// Whether the URL of a document is taken for a client.
+    /// Whether the URL of a metadata document is accepted as a client id.
     pub reads_documents: bool,
-    /// A client that is known beforehand: its id and its secret.
+    /// A preregistered client: its id and its secret.
     pub client: Option<(String, String)>,
-    /// How clients may prove who they are, and whether those that register get a secret.
+    /// How clients can authenticate, and whether clients that register get a secret.
     pub methods: Vec<String>,
     /// Whether there is an endpoint for revocation.
     pub revokes: bool,
@@ -48,27 +48,27 @@ pub struct AuthorizationOptions {
     pub scopes: Vec<String>,
     /// The scope that the guarded server names in its 401.
     pub challenge_scope: Option<String>,
-    /// A tool that needs a scope, and which: 403 without it.
+    /// A tool that needs a scope, and the scope. Without it the response is 403.
     pub step_up: Option<(String, String)>,
-    /// How the guarded server says where to log in.
+    /// How the protected server says where to log in.
     pub discovery: Discovery,
-    /// What is wrong.
+    /// How the server misbehaves.
     pub fault: Option<AuthorizationFault>,
 }
 
-/// How a guarded server says where to log in.
+/// How a protected server says where to log in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Discovery {
     /// By protected resource metadata, which its 401 points to.
     #[default]
     Challenge,
-    /// By protected resource metadata at the well-known place; its 401 says nothing.
+    /// By protected resource metadata at the well-known path; its 401 names nothing.
     WellKnown,
-    /// Not at all: `/authorize`, `/token` and `/register` are beside it, as of 2025-03-26.
+    /// Not at all: `/authorize`, `/token` and `/register` are at the same host, as in 2025-03-26.
     Endpoints,
 }
 
-/// What is wrong with an authorization server, or with what points to it.
+/// How an authorization server, or the metadata that leads to it, is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AuthorizationFault {
     /// Its metadata are those of another issuer.
@@ -101,22 +101,22 @@ pub enum AuthorizationFault {
     RenewsNothing,
 }
 
-/// What an authorization server has seen.
+/// The requests that an authorization server has received.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AuthorizationRecord {
     /// The bodies of registrations.
     pub registrations: Vec<String>,
-    /// The parameters of visits to the page.
+    /// The parameters of requests to the login page.
     pub authorizations: Vec<BTreeMap<String, String>>,
     /// The fields of requests to the token endpoint; `authorization` is the header.
     pub token_requests: Vec<BTreeMap<String, String>>,
-    /// How often tokens were renewed.
+    /// The number of refreshed tokens.
     pub renewals: usize,
-    /// How often a refresh token came that had been used.
+    /// The number of refresh tokens that were used twice.
     pub reuses: usize,
     /// The tokens that were revoked.
     pub revoked: Vec<String>,
-    /// How often the guarded server refused a request for its token.
+    /// The number of requests that the protected server refused because of their token.
     pub refusals: usize,
     /// The requests for metadata.
     pub metadata_requests: usize,
@@ -125,16 +125,16 @@ pub struct AuthorizationRecord {
 /// An authorization server that is running in this process. Dropping it stops it.
 #[derive(Debug)]
 pub struct AuthorizationServer {
-    state: Arc<State>,
+    state: Arc<AuthorizationState>,
     server: JoinHandle<()>,
 }
 
 /// What the handlers share.
 #[derive(Debug)]
-struct State {
+struct AuthorizationState {
     url: String,
     options: AuthorizationOptions,
-    grants: Mutex<Grants>,
+    grants: Mutex<IssuedGrants>,
     record: Mutex<AuthorizationRecord>,
 }
 
@@ -163,7 +163,7 @@ impl AuthorizationServer {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let url = format!("http://{}", listener.local_addr()?);
         let (grants, record) = Default::default();
-        let state = Arc::new(State { url, options, grants, record });
+        let state = Arc::new(AuthorizationState { url, options, grants, record });
         let router = routes::endpoints(&state).merge(routes::metadata(&state));
         let server = tokio::spawn(async move {
             let _ = axum::serve(listener, router).await;
@@ -176,27 +176,27 @@ impl AuthorizationServer {
         &self.state.url
     }
 
-    /// What it has seen.
+    /// The requests so far.
     pub fn record(&self) -> AuthorizationRecord {
         self.state.record.lock().clone()
     }
 
-    /// Lets all access tokens expire; refresh tokens are good as before.
+    /// Expires all access tokens. Refresh tokens stay valid.
     pub fn expire_access_tokens(&self) {
         self.state.grants.lock().expire();
     }
 
-    /// Forgets everything that was given.
+    /// Removes all clients and tokens.
     pub fn forget_everything(&self) {
-        *self.state.grants.lock() = Grants::default();
+        *self.state.grants.lock() = IssuedGrants::default();
     }
 
-    /// The access tokens that are good now.
+    /// The valid access tokens.
     pub fn access_tokens(&self) -> Vec<String> {
         self.state.grants.lock().access_tokens()
     }
 
-    /// A server's router behind this: requests need a token, and it says where to get one.
+    /// Adds a token check to a server's router. The refusal says where to get a token.
     pub(crate) fn guard(&self, router: Router, resource: &str) -> Router {
         guard::guarded(&self.state, router, resource)
     }

@@ -1,4 +1,4 @@
-//! The endpoints: metadata, registration, the page, tokens, revocation.
+//! The endpoints: metadata, registration, login page, tokens, revocation.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -15,12 +15,12 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    AuthorizationFault as Fault, State,
-    grants::{Asked, Renewal, Tokens, pairs},
+    AuthorizationFault as Fault, AuthorizationState,
+    grants::{IssuedTokens, PendingAuthorization, Renewal, pairs},
 };
 
-/// The endpoints, without anything that says where they are.
-pub(super) fn endpoints(state: &Arc<State>) -> Router {
+/// The endpoints without the metadata.
+pub(super) fn endpoints(state: &Arc<AuthorizationState>) -> Router {
     Router::new()
         .route("/register", post(register))
         .route("/authorize", get(authorize))
@@ -29,14 +29,14 @@ pub(super) fn endpoints(state: &Arc<State>) -> Router {
         .with_state(Arc::clone(state))
 }
 
-/// What says where they are.
-pub(super) fn metadata(state: &Arc<State>) -> Router {
+/// The metadata.
+pub(super) fn metadata(state: &Arc<AuthorizationState>) -> Router {
     Router::new()
         .route("/.well-known/oauth-authorization-server", get(describe))
         .with_state(Arc::clone(state))
 }
 
-async fn describe(Shared(state): Shared<Arc<State>>) -> Json<Value> {
+async fn describe(Shared(state): Shared<Arc<AuthorizationState>>) -> Json<Value> {
     state.record.lock().metadata_requests += 1;
     let (url, options) = (&state.url, &state.options);
     let mut described = json!({
@@ -65,7 +65,7 @@ async fn describe(Shared(state): Shared<Arc<State>>) -> Json<Value> {
     Json(described)
 }
 
-async fn register(Shared(state): Shared<Arc<State>>, body: String) -> Response {
+async fn register(Shared(state): Shared<Arc<AuthorizationState>>, body: String) -> Response {
     let asked: Value = serde_json::from_str(&body).unwrap_or_default();
     state.record.lock().registrations.push(body);
     if !state.options.registers {
@@ -80,8 +80,11 @@ async fn register(Shared(state): Shared<Arc<State>>, body: String) -> Response {
     (StatusCode::CREATED, Json(answer)).into_response()
 }
 
-/// The page: there is nobody to ask, so that everybody agrees.
-async fn authorize(Shared(state): Shared<Arc<State>>, RawQuery(query): RawQuery) -> Response {
+/// The login page. It agrees without asking anybody.
+async fn authorize(
+    Shared(state): Shared<Arc<AuthorizationState>>,
+    RawQuery(query): RawQuery,
+) -> Response {
     let asked = pairs(query.unwrap_or_default().as_bytes());
     state.record.lock().authorizations.push(asked.clone());
     let field = |name: &str| asked.get(name).cloned().unwrap_or_default();
@@ -97,7 +100,7 @@ async fn authorize(Shared(state): Shared<Arc<State>>, RawQuery(query): RawQuery)
         answer.push(("error", "access_denied".to_owned()));
         answer.push(("error_description", "not today".to_owned()));
     } else {
-        let asked = Asked {
+        let asked = PendingAuthorization {
             client,
             redirect_uri: field("redirect_uri"),
             challenge: field("code_challenge"),
@@ -109,7 +112,7 @@ async fn authorize(Shared(state): Shared<Arc<State>>, RawQuery(query): RawQuery)
     match state.options.fault {
         Some(Fault::NoIss) => {}
         Some(Fault::OtherIss) => answer.push(("iss", "https://issuer.example".to_owned())),
-        // Without metadata nobody knows what to compare it with.
+        // Without metadata there is no issuer to compare with.
         _ if state.options.discovery == super::Discovery::Endpoints => {}
         _ => answer.push(("iss", state.url.clone())),
     }
@@ -118,7 +121,11 @@ async fn authorize(Shared(state): Shared<Arc<State>>, RawQuery(query): RawQuery)
     (StatusCode::FOUND, [(header::LOCATION, location)]).into_response()
 }
 
-async fn token(Shared(state): Shared<Arc<State>>, headers: HeaderMap, body: Bytes) -> Response {
+async fn token(
+    Shared(state): Shared<Arc<AuthorizationState>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     let mut form = pairs(&body);
     let authorization = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     if let Some(authorization) = authorization {
@@ -166,20 +173,20 @@ async fn token(Shared(state): Shared<Arc<State>>, headers: HeaderMap, body: Byte
     }
 }
 
-async fn revoke(Shared(state): Shared<Arc<State>>, body: Bytes) -> StatusCode {
+async fn revoke(Shared(state): Shared<Arc<AuthorizationState>>, body: Bytes) -> StatusCode {
     let token = pairs(&body).remove("token").unwrap_or_default();
     state.grants.lock().revoke(&token);
     state.record.lock().revoked.push(token);
     StatusCode::OK
 }
 
-fn given(state: &State, tokens: &Tokens) -> Response {
+fn given(state: &AuthorizationState, tokens: &IssuedTokens) -> Response {
     let mut answer = json!({
         "access_token": tokens.access,
         "token_type": "Bearer",
         "expires_in": state.options.lifetime,
         "scope": tokens.scopes.join(" "),
-        // Not part of the protocol, and as secret as the rest.
+        // Not part of OAuth, and as secret as the rest.
         "id_token": format!("id-{}", tokens.access),
     });
     if state.options.refreshes {
@@ -192,8 +199,8 @@ fn refused(error: &str) -> Response {
     (StatusCode::BAD_REQUEST, Json(json!({ "error": error }))).into_response()
 }
 
-/// Who asks, if that is proved in a way that is offered.
-fn client(state: &State, form: &BTreeMap<String, String>) -> Option<String> {
+/// The client of a request, if it is authenticated by a supported method.
+fn client(state: &AuthorizationState, form: &BTreeMap<String, String>) -> Option<String> {
     let offered = |method: &str| state.options.methods.iter().any(|offered| offered == method);
     let basic = form.get("authorization").and_then(|text| text.strip_prefix("Basic "));
     let (id, secret) = match basic {

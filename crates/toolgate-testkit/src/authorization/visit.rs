@@ -7,18 +7,18 @@ use tokio::{
 
 use crate::TestkitError;
 
-/// What a page answered.
+/// The response of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Visited {
-    /// Its status.
+    /// The HTTP status.
     pub status: u16,
-    /// Where it sends the browser.
+    /// The `Location` header.
     pub location: Option<String>,
-    /// The rest of it.
+    /// The body.
     pub body: String,
 }
 
-/// Visits a page on this machine, by plain HTTP, and follows nothing.
+/// Requests a page on this machine over plain HTTP, without following redirects.
 pub async fn visit(url: &str) -> Result<Visited, TestkitError> {
     let rest = url.strip_prefix("http://").unwrap_or(url);
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));

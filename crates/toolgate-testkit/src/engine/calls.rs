@@ -1,4 +1,4 @@
-//! `tools/call`: the faults around a tool's run.
+//! `tools/call`, and the faults around the run of a tool.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;

@@ -1,4 +1,4 @@
-//! `initialize`, `server/discover`, and who may ask for the rest.
+//! `initialize` and `server/discover`, and the check of later requests.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,7 +16,7 @@ const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 const MODERN_VERSION: &str = "2026-07-28";
 
 impl Engine {
-    /// Answers `server/discover`, as the era has it.
+    /// Answers `server/discover` according to the era.
     pub(super) async fn discover(&self, request: &Request) -> Reply {
         match self.fixture.era {
             FixtureEra::Legacy => match self.fixture.probe_refusal {
@@ -52,7 +52,7 @@ impl Engine {
         }
     }
 
-    /// Answers `initialize`, as the era has it.
+    /// Answers `initialize` according to the era.
     pub(super) async fn initialize(&self, request: &Request) -> Reply {
         let requested = &request.params["protocolVersion"];
         match self.fixture.era {
@@ -77,7 +77,7 @@ impl Engine {
         Reply::Result(result)
     }
 
-    /// Refuses requests that come before the handshake or without what they must carry.
+    /// Refuses requests before the handshake, or without required fields.
     pub(super) fn admit(&self, request: &Request) -> Result<(), Reply> {
         match request.generation {
             Generation::Modern => self.check_meta(&request.params),
@@ -129,7 +129,7 @@ impl Engine {
     fn capabilities(&self) -> Value {
         let tools = json!({ "listChanged": self.fixture.advertises_list_changed });
         let mut capabilities = serde_json::Map::from_iter([("tools".to_owned(), tools)]);
-        capabilities.extend(self.offered_capabilities());
+        capabilities.extend(self.resource_capabilities());
         capabilities.extend(self.fixture.capabilities.clone());
         Value::Object(capabilities)
     }

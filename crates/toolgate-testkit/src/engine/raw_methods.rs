@@ -1,4 +1,4 @@
-//! Methods that no client knows, to see what of a message arrives.
+//! Methods that are not part of MCP, to test what arrives of a message.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use super::{Engine, Request};
 use crate::questions;
 use crate::reply::{Reply, code};
 
-/// How many notifications of clients are remembered.
+/// The number of client notifications that are kept.
 const REMEMBERED: usize = 100;
 
 impl Engine {
-    /// Answers what is no method of the engine's own: what the fixture has a result for, and the
-    /// methods of the module documentation.
+    /// Answers methods that the engine does not implement: those for which the fixture has a
+    /// result, and those in the module documentation.
     pub(super) async fn raw_method(self: &Arc<Self>, request: &Arc<Request>) -> Reply {
         if let Some(result) = self.fixture.methods.get(&request.method) {
             return Reply::Result(result.clone());
         }
-        if let Some(reply) = self.offer(request) {
+        if let Some(reply) = self.resource_or_prompt(request) {
             return reply;
         }
         let params = &request.params;
@@ -44,19 +44,20 @@ impl Engine {
             }
             "fixture/ask" => questions::ask_anything(request).await,
             "fixture/heard" => {
-                let heard: Vec<Value> = self.state.lock().heard.iter().cloned().collect();
-                Reply::Result(json!({ "heard": heard }))
+                let notifications: Vec<Value> =
+                    self.state.lock().notifications.iter().cloned().collect();
+                Reply::Result(json!({ "heard": notifications }))
             }
             method => Reply::error(code::METHOD_NOT_FOUND, format!("Method not found: {method}")),
         }
     }
 
-    /// Remembers a notification of a client.
-    pub(super) fn hear(&self, method: &str, params: &Value) {
+    /// Records a notification of a client.
+    pub(super) fn record_notification(&self, method: &str, params: &Value) {
         let mut state = self.state.lock();
-        if state.heard.len() == REMEMBERED {
-            state.heard.pop_front();
+        if state.notifications.len() == REMEMBERED {
+            state.notifications.pop_front();
         }
-        state.heard.push_back(json!({ "method": method, "params": params }));
+        state.notifications.push_back(json!({ "method": method, "params": params }));
     }
 }

@@ -1,4 +1,4 @@
-//! `subscriptions/listen`, and who hears of what.
+//! `subscriptions/listen`, and the delivery of notifications.
 
 use std::sync::{Arc, Weak};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Engine, Request};
 use crate::reply::Reply;
 
-/// The notifications that a client can ask for, and the key by which it does.
+/// The notifications that a client can subscribe to, and their keys.
 const KINDS: [(&str, &str); 4] = [
     ("notifications/tools/list_changed", "toolsListChanged"),
     ("notifications/prompts/list_changed", "promptsListChanged"),
@@ -22,7 +22,7 @@ impl Engine {
         let known = |key: &String| KINDS.iter().any(|(_, kind)| key == kind);
         let accepted: Value = asked.into_iter().filter(|(key, _)| known(key)).collect();
         let meta = json!({ "io.modelcontextprotocol/subscriptionId": request.id });
-        // Before the acknowledgement, so that who has that misses nothing.
+        // Before the acknowledgement, so that the client misses nothing after it.
         self.state.lock().subscriptions.push(Arc::clone(request));
         request.outbox.initiate(&json!({
             "jsonrpc": "2.0",
@@ -32,12 +32,12 @@ impl Engine {
         std::future::pending().await
     }
 
-    /// Tells everybody who wants to know that the tool list has changed.
+    /// Notifies all subscribed clients that the tool list has changed.
     pub(crate) fn announce_tools(&self) {
         self.announce("notifications/tools/list_changed", None);
     }
 
-    /// Tells all legacy clients, and the modern ones that asked for it.
+    /// Notifies all legacy clients, and the modern ones with a subscription.
     pub(super) fn announce(&self, method: &str, params: Option<&Value>) {
         let mut state = self.state.lock();
         state.peers.retain(|peer| peer.strong_count() > 0);

@@ -1,4 +1,4 @@
-//! The answers to POST and GET: JSON, or a stream of events.
+//! Responses to POST and GET: JSON, or a stream of events.
 
 use std::ops::DerefMut;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::outbox::{Frame, FrameKind};
 use crate::peer::Peer;
 use crate::reply::code;
 
-/// Answers a request with what comes out of its queue.
+/// Answers a request with the frames of its queue.
 pub(super) async fn request(
     engine: &Arc<Engine>,
     peer: &Peer,
@@ -35,7 +35,7 @@ pub(super) async fn request(
         };
         match frame {
             Some(Frame { text, kind: FrameKind::Answer }) => return json(status_of(&text), text),
-            // There is no room for it here; a legacy client gets it over its GET stream.
+            // JSON has no place for it; a legacy client gets it over its GET stream.
             Some(frame) => peer.standing.forward(frame),
             None => return StatusCode::ACCEPTED.into_response(),
         }
@@ -67,7 +67,7 @@ pub(super) fn json(status: StatusCode, text: String) -> Response {
     (status, content_type, text).into_response()
 }
 
-/// The status that goes with an answer: some errors have one of their own.
+/// The HTTP status of a response. Some errors have their own.
 fn status_of(text: &str) -> StatusCode {
     let code = serde_json::from_str::<Value>(text).ok().and_then(|m| m["error"]["code"].as_i64());
     match code {
@@ -76,7 +76,7 @@ fn status_of(text: &str) -> StatusCode {
     }
 }
 
-/// A response that breaks off, which is as close as HTTP gets to a crash without an answer.
+/// A response that breaks off, which corresponds to a crash without a response.
 fn broken() -> Response {
     let end = Err::<&str, _>(std::io::Error::other("the fixture has ended"));
     Response::new(Body::from_stream(stream::iter([end])))

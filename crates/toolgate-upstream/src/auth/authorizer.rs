@@ -2,29 +2,32 @@
 
 use std::{fmt, sync::Arc};
 
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use rmcp::transport::auth::WWWAuthenticateParams;
 use tokio::sync::Mutex as AsyncMutex;
 use toolgate_catalog::ServerName;
+use toolgate_mcp::client::{
+    AuthorizationError, ConnectFailure, Redactor, TokenProvider, TokenVerdict, place,
+};
 use url::Url;
 
 use super::{
+    credential_store::{CredentialLock, CredentialStore, CredentialStoreError},
     credentials::{LoginCredentials, now},
-    error::{LoginError, Trouble},
-    guard::Guarded,
-    keeper::{CredentialLock, CredentialStore, CredentialStoreError},
+    error::LoginError,
+    guard::GuardedClient,
     renew::{self, RenewError},
 };
-use crate::{error::ConnectFailure, redact::Redactor, spec::place};
 
-/// What a person can say about logins at a server. The secret is not shown.
+/// The configuration of logins at a server. The secret is not shown.
 #[derive(Clone, Default)]
 pub struct AuthorizationSettings {
-    /// Who we are, where that was agreed with the authorization server beforehand.
+    /// The id of a client that was registered beforehand.
     pub client_id: Option<String>,
     /// The secret that goes with it.
     pub client_secret: Option<String>,
-    /// The URL of a document that says who we are (CIMD), for authorization servers that read such.
+    /// The URL of a client id metadata document (CIMD), for authorization servers that read such.
     pub client_metadata_url: Option<String>,
     /// What to ask for, in place of what the server says that it needs.
     pub scopes: Vec<String>,
@@ -35,29 +38,29 @@ pub struct Authorizer {
     pub(super) server: ServerName,
     pub(super) url: Url,
     pub(super) settings: AuthorizationSettings,
-    pub(super) keeper: Arc<dyn CredentialStore>,
-    pub(super) http: Guarded,
+    pub(super) store: Arc<dyn CredentialStore>,
+    pub(super) http: GuardedClient,
     redactor: Redactor,
-    /// Locked while tokens are renewed: one renewal at a time, whose outcome is everybody's.
-    held: AsyncMutex<Held>,
+    /// Locked while tokens are renewed: one renewal at a time serves all callers.
+    cached: AsyncMutex<CachedCredentials>,
     /// A renewed token that the server has not accepted yet. If it refuses that one too, renewing
     /// once more would not help.
     unproven: Mutex<Option<String>>,
 }
 
-/// What is known of the credentials.
+/// The credentials in memory.
 #[derive(Default)]
-enum Held {
-    /// Nobody has looked.
+enum CachedCredentials {
+    /// The store has not been read yet.
     #[default]
     Unread,
     Read(Option<Box<LoginCredentials>>),
 }
 
-/// How it stands with a login.
+/// The state of a login.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoginState {
-    /// Who gave it, where it said who it is.
+    /// The issuer, where it named itself.
     pub issuer: Option<String>,
     /// What was granted.
     pub scopes: Vec<String>,
@@ -69,130 +72,64 @@ pub struct LoginState {
     pub renewable: bool,
 }
 
-/// What to do after a server refused a request.
-pub(crate) enum Verdict {
-    /// Send it once more, with this token. It was refused, so that nothing is repeated.
-    Retry(String),
-    Trouble(Trouble),
-    /// It was not for want of a token.
-    Other,
-}
-
 impl Authorizer {
     /// The logins at `url`, which is the server called `server`.
     pub fn new(
         server: impl Into<ServerName>,
         url: &str,
         settings: AuthorizationSettings,
-        keeper: Arc<dyn CredentialStore>,
+        store: Arc<dyn CredentialStore>,
     ) -> Result<Self, LoginError> {
         let url = Url::parse(url).map_err(|_| LoginError::NoUrl)?;
-        let http = Guarded::new(&url).map_err(|error| LoginError::Client(error.to_string()))?;
+        let http =
+            GuardedClient::new(&url).map_err(|error| LoginError::Client(error.to_string()))?;
         let redactor = Redactor::new(settings.client_secret.clone());
         Ok(Self {
             server: server.into(),
             url,
             settings,
-            keeper,
+            store,
             http,
             redactor,
-            held: AsyncMutex::default(),
+            cached: AsyncMutex::default(),
             unproven: Mutex::default(),
         })
     }
 
-    /// How it stands with the login; `None` where there is none.
+    /// The state of the login; `None` where there is none.
     pub async fn state(&self) -> Result<Option<LoginState>, LoginError> {
-        Ok(self.kept().await?.map(|kept| LoginState {
-            seconds_left: kept.expires_at.map(|end| end.saturating_sub(now())),
-            renewable: kept.refresh_token.is_some(),
-            issuer: kept.issuer,
-            scopes: kept.scopes,
-            wanted_scopes: kept.wanted_scopes,
+        Ok(self.stored().await?.map(|stored| LoginState {
+            seconds_left: stored.expires_at.map(|end| end.saturating_sub(now())),
+            renewable: stored.refresh_token.is_some(),
+            issuer: stored.issuer,
+            scopes: stored.scopes,
+            wanted_scopes: stored.wanted_scopes,
         }))
     }
 
-    /// Hides what was given to us, now and later.
-    pub(crate) fn redactor(&self) -> &Redactor {
-        &self.redactor
-    }
-
-    /// The access token; `None` where nobody has logged in.
-    pub(crate) async fn token(self: &Arc<Self>) -> Result<Option<String>, Trouble> {
-        if let Held::Read(held) = &*self.held.lock().await
-            && held.as_ref().is_none_or(|held| held.is_fresh())
-        {
-            return Ok(held.as_ref().map(|held| held.access_token.clone()));
+    async fn current(&self) -> Result<Option<String>, AuthorizationError> {
+        let mut cached = self.cached.lock().await;
+        if matches!(*cached, CachedCredentials::Unread) {
+            let stored = self.stored().await.map_err(|error| self.unreadable(&error))?;
+            *cached = CachedCredentials::Read(stored.map(Box::new));
         }
-        // In a task: a call that is given up must not take a renewed token with it.
-        let this = Arc::clone(self);
-        let current = tokio::spawn(async move { this.current().await });
-        current.await.unwrap_or_else(|_| Err(self.not_renewed("it was interrupted")))
-    }
-
-    /// Says what to do about a 401 or a 403 to a request with the token `used`.
-    pub(crate) async fn refused(
-        self: &Arc<Self>,
-        status: u16,
-        challenge: Option<&str>,
-        used: Option<&str>,
-    ) -> Verdict {
-        let challenge = challenge.map(|text| WWWAuthenticateParams::parse(text, &self.url));
-        let wanted = match (status, &challenge) {
-            (401, _) => Vec::new(),
-            (403, Some(challenge)) if challenge.is_insufficient_scope() => words(challenge),
-            _ => return Verdict::Other,
-        };
-        let (this, used) = (Arc::clone(self), used.map(str::to_owned));
-        let judged = tokio::spawn(async move {
-            match status {
-                401 => this.another_token(used.as_deref()).await,
-                _ => this.more_rights(used.as_deref(), wanted).await,
-            }
-        });
-        match judged.await {
-            Ok(Ok(token)) => Verdict::Retry(token),
-            Ok(Err(trouble)) => Verdict::Trouble(trouble),
-            Err(_) => Verdict::Trouble(self.not_renewed("it was interrupted")),
-        }
-    }
-
-    /// Takes note that the server accepted a token.
-    pub(crate) fn accepted(&self, token: &str) {
-        let mut unproven = self.unproven.lock();
-        if unproven.as_deref() == Some(token) {
-            *unproven = None;
-        }
-    }
-
-    /// What is said when the token that a request was repeated with was refused as well.
-    pub(crate) fn over(&self) -> Trouble {
-        self.needs_login("no longer accepts the login")
-    }
-
-    async fn current(&self) -> Result<Option<String>, Trouble> {
-        let mut held = self.held.lock().await;
-        if matches!(*held, Held::Unread) {
-            let kept = self.kept().await.map_err(|error| self.unreadable(&error))?;
-            *held = Held::Read(kept.map(Box::new));
-        }
-        let Held::Read(Some(credentials)) = &*held else { return Ok(None) };
+        let CachedCredentials::Read(Some(credentials)) = &*cached else { return Ok(None) };
         if credentials.is_fresh()
             || (credentials.refresh_token.is_none() && !credentials.is_expired())
         {
             return Ok(Some(credentials.access_token.clone()));
         }
         let still_good = (!credentials.is_expired()).then(|| credentials.access_token.clone());
-        match self.renew(&mut held, None).await {
+        match self.renew(&mut cached, None).await {
             Ok(token) => Ok(Some(token)),
-            Err(trouble) => still_good.map(Some).ok_or(trouble),
+            Err(error) => still_good.map(Some).ok_or(error),
         }
     }
 
     /// Another token than the one that was refused.
-    async fn another_token(&self, used: Option<&str>) -> Result<String, Trouble> {
-        let mut held = self.held.lock().await;
-        if let Held::Read(Some(credentials)) = &*held
+    async fn another_token(&self, used: Option<&str>) -> Result<String, AuthorizationError> {
+        let mut cached = self.cached.lock().await;
+        if let CachedCredentials::Read(Some(credentials)) = &*cached
             && Some(credentials.access_token.as_str()) != used
             && credentials.is_fresh()
         {
@@ -201,9 +138,9 @@ impl Authorizer {
         }
         if used.is_some() && self.unproven.lock().as_deref() == used {
             // A person may have logged in meanwhile, in another process.
-            return self.kept_token(&mut held, used).await?.ok_or_else(|| self.over());
+            return self.stored_token(&mut cached, used).await?.ok_or_else(|| self.login_needed());
         }
-        self.renew(&mut held, used).await
+        self.renew(&mut cached, used).await
     }
 
     /// A token with more rights, which only another login can have brought.
@@ -211,14 +148,14 @@ impl Authorizer {
         &self,
         used: Option<&str>,
         wanted: Vec<String>,
-    ) -> Result<String, Trouble> {
-        let mut held = self.held.lock().await;
+    ) -> Result<String, AuthorizationError> {
+        let mut cached = self.cached.lock().await;
         let _lock = self.lock().await?;
-        if let Some(token) = self.kept_token(&mut held, used).await? {
+        if let Some(token) = self.stored_token(&mut cached, used).await? {
             return Ok(token);
         }
         let asked = wanted.join(" ");
-        if let Held::Read(Some(credentials)) = &mut *held {
+        if let CachedCredentials::Read(Some(credentials)) = &mut *cached {
             let new = wanted.into_iter().filter(|scope| !credentials.wanted_scopes.contains(scope));
             let new: Vec<String> = new.collect();
             if !new.is_empty() {
@@ -229,80 +166,84 @@ impl Authorizer {
         }
         let asked = super::error::shortened(&asked);
         let what = if asked.is_empty() { String::new() } else { format!(" ({asked})") };
-        let mut trouble =
-            self.needs_login(&format!("asks for more rights than it was given{what}"));
-        trouble.only_this_request = true;
-        Err(trouble)
+        let mut error = self.needs_login(&format!("asks for more rights than it was given{what}"));
+        error.only_this_request = true;
+        Err(error)
     }
 
-    /// Renews, unless what is kept is another token than `used` already.
-    async fn renew(&self, held: &mut Held, used: Option<&str>) -> Result<String, Trouble> {
-        let known = match held {
-            Held::Read(Some(known)) => Some(known.access_token.clone()),
+    /// Renews, unless what is stored is another token than `used` already.
+    async fn renew(
+        &self,
+        cached: &mut CachedCredentials,
+        used: Option<&str>,
+    ) -> Result<String, AuthorizationError> {
+        let known = match cached {
+            CachedCredentials::Read(Some(known)) => Some(known.access_token.clone()),
             _ => None,
         };
         let _lock = self.lock().await?;
-        if let Some(token) = self.kept_token(held, used.or(known.as_deref())).await? {
+        if let Some(token) = self.stored_token(cached, used.or(known.as_deref())).await? {
             return Ok(token);
         }
-        let Held::Read(Some(credentials)) = held else {
+        let CachedCredentials::Read(Some(credentials)) = cached else {
             return Err(self.needs_login("asks for a login"));
         };
         match renew::renew(&self.http.renewed(), credentials).await {
             Ok(renewed) => {
                 self.hide(&renewed);
-                // What cannot be kept is good for as long as this process runs.
+                // What cannot be stored is good for as long as this process runs.
                 if let Err(error) = self.keep(&renewed).await {
-                    tracing::warn!(server = %self.server, %error, "the renewed login is not kept");
+                    tracing::warn!(server = %self.server, %error, "the renewed login is not stored");
                 }
                 let token = renewed.access_token.clone();
                 *self.unproven.lock() = Some(token.clone());
-                *held = Held::Read(Some(Box::new(renewed)));
+                *cached = CachedCredentials::Read(Some(Box::new(renewed)));
                 Ok(token)
             }
-            Err(RenewError::Over) => Err(self.over()),
+            Err(RenewError::Over) => Err(self.login_needed()),
             Err(RenewError::Failed(why)) => Err(self.not_renewed(&why)),
         }
     }
 
     /// Keeps other processes from renewing at the same time.
-    async fn lock(&self) -> Result<CredentialLock, Trouble> {
-        let lock = self.with_keeper(|keeper, name| keeper.lock(name)).await;
+    async fn lock(&self) -> Result<CredentialLock, AuthorizationError> {
+        let lock = self.with_store(|store, name| store.lock(name)).await;
         lock.map_err(|error| self.unreadable(&error.into()))
     }
 
-    /// Reads again what is kept; gives its token if it is good and not `used`.
-    async fn kept_token(
+    /// Reads again what is stored; gives its token if it is good and not `used`.
+    async fn stored_token(
         &self,
-        held: &mut Held,
+        cached: &mut CachedCredentials,
         used: Option<&str>,
-    ) -> Result<Option<String>, Trouble> {
-        let kept = self.kept().await.map_err(|error| self.unreadable(&error))?;
-        let another = kept
+    ) -> Result<Option<String>, AuthorizationError> {
+        let stored = self.stored().await.map_err(|error| self.unreadable(&error))?;
+        let another = stored
             .as_ref()
-            .filter(|kept| Some(kept.access_token.as_str()) != used && kept.is_fresh())
-            .map(|kept| kept.access_token.clone());
-        *held = Held::Read(kept.map(Box::new));
+            .filter(|stored| Some(stored.access_token.as_str()) != used && stored.is_fresh())
+            .map(|stored| stored.access_token.clone());
+        *cached = CachedCredentials::Read(stored.map(Box::new));
         Ok(another)
     }
 
-    /// What is kept for this server at this URL.
-    pub(super) async fn kept(&self) -> Result<Option<LoginCredentials>, LoginError> {
-        let text = self.with_keeper(|keeper, name| keeper.load(name)).await?;
+    /// What is stored for this server at this URL.
+    pub(super) async fn stored(&self) -> Result<Option<LoginCredentials>, LoginError> {
+        let text = self.with_store(|store, name| store.load(name)).await?;
         // What cannot be read is of an older version, or of no use: a login replaces it.
-        let kept: Option<LoginCredentials> = text.and_then(|text| serde_json::from_str(&text).ok());
-        let kept = kept.filter(|kept| kept.url == self.url.as_str());
-        if let Some(kept) = &kept {
-            self.hide(kept);
+        let stored: Option<LoginCredentials> =
+            text.and_then(|text| serde_json::from_str(&text).ok());
+        let stored = stored.filter(|stored| stored.url == self.url.as_str());
+        if let Some(stored) = &stored {
+            self.hide(stored);
         }
-        Ok(kept)
+        Ok(stored)
     }
 
     /// Keeps credentials from now on.
     pub(super) async fn keep(&self, credentials: &LoginCredentials) -> Result<(), LoginError> {
         let text = serde_json::to_string(credentials)
             .map_err(|_| CredentialStoreError("the credentials cannot be written".to_owned()))?;
-        Ok(self.with_keeper(move |keeper, name| keeper.save(name, &text)).await?)
+        Ok(self.with_store(move |store, name| store.save(name, &text)).await?)
     }
 
     /// Sees to it that nothing of the credentials is shown.
@@ -310,42 +251,101 @@ impl Authorizer {
         self.redactor.hide(credentials.secrets());
     }
 
-    /// Asks the keeper, which may block.
-    pub(super) async fn with_keeper<T: Send + 'static>(
+    /// Asks the store, which may block.
+    pub(super) async fn with_store<T: Send + 'static>(
         &self,
         ask: impl FnOnce(&dyn CredentialStore, &str) -> Result<T, CredentialStoreError> + Send + 'static,
     ) -> Result<T, CredentialStoreError> {
-        let keeper = Arc::clone(&self.keeper);
+        let store = Arc::clone(&self.store);
         // Two configurations can have servers of one name at different URLs.
         let name = format!("{}\n{}", self.server, self.url);
-        let asked = tokio::task::spawn_blocking(move || ask(keeper.as_ref(), &name)).await;
-        asked.unwrap_or_else(|_| Err(CredentialStoreError("the keeper did not answer".to_owned())))
+        let asked = tokio::task::spawn_blocking(move || ask(store.as_ref(), &name)).await;
+        asked.unwrap_or_else(|_| Err(CredentialStoreError("the store did not answer".to_owned())))
     }
 
-    fn needs_login(&self, what: &str) -> Trouble {
-        self.trouble(
+    fn needs_login(&self, what: &str) -> AuthorizationError {
+        self.authorization_error(
             &format!("{} {what}", place(self.url.as_str())),
             format!("run `toolgate login {}`", self.server),
         )
     }
 
-    fn not_renewed(&self, why: &str) -> Trouble {
-        self.trouble(
+    fn not_renewed(&self, why: &str) -> AuthorizationError {
+        self.authorization_error(
             &format!("the login at {} could not be renewed: {why}", place(self.url.as_str())),
             format!("try again, or run `toolgate login {}`", self.server),
         )
     }
 
-    fn unreadable(&self, error: &LoginError) -> Trouble {
-        self.trouble(
-            &format!("the kept login cannot be read: {error}"),
+    fn unreadable(&self, error: &LoginError) -> AuthorizationError {
+        self.authorization_error(
+            &format!("the stored login cannot be read: {error}"),
             format!("run `toolgate login {}`", self.server),
         )
     }
 
-    fn trouble(&self, reason: &str, action: String) -> Trouble {
+    fn authorization_error(&self, reason: &str, action: String) -> AuthorizationError {
         let reason = self.redactor.line(reason);
-        Trouble { failure: ConnectFailure { reason, action }, only_this_request: false }
+        AuthorizationError { failure: ConnectFailure { reason, action }, only_this_request: false }
+    }
+}
+
+impl TokenProvider for Authorizer {
+    fn token(self: Arc<Self>) -> BoxFuture<'static, Result<Option<String>, AuthorizationError>> {
+        Box::pin(async move {
+            if let CachedCredentials::Read(cached) = &*self.cached.lock().await
+                && cached.as_ref().is_none_or(|cached| cached.is_fresh())
+            {
+                return Ok(cached.as_ref().map(|cached| cached.access_token.clone()));
+            }
+            // In a task: a call that is given up must not take a renewed token with it.
+            let this = Arc::clone(&self);
+            let current = tokio::spawn(async move { this.current().await });
+            current.await.unwrap_or_else(|_| Err(self.not_renewed("it was interrupted")))
+        })
+    }
+
+    fn refused(
+        self: Arc<Self>,
+        status: u16,
+        challenge: Option<String>,
+        used: Option<String>,
+    ) -> BoxFuture<'static, TokenVerdict> {
+        Box::pin(async move {
+            let challenge = challenge.map(|text| WWWAuthenticateParams::parse(&text, &self.url));
+            let wanted = match (status, &challenge) {
+                (401, _) => Vec::new(),
+                (403, Some(challenge)) if challenge.is_insufficient_scope() => words(challenge),
+                _ => return TokenVerdict::Unrelated,
+            };
+            let this = Arc::clone(&self);
+            let judged = tokio::spawn(async move {
+                match status {
+                    401 => this.another_token(used.as_deref()).await,
+                    _ => this.more_rights(used.as_deref(), wanted).await,
+                }
+            });
+            match judged.await {
+                Ok(Ok(token)) => TokenVerdict::Retry(token),
+                Ok(Err(error)) => TokenVerdict::Failed(error),
+                Err(_) => TokenVerdict::Failed(self.not_renewed("it was interrupted")),
+            }
+        })
+    }
+
+    fn accepted(&self, token: &str) {
+        let mut unproven = self.unproven.lock();
+        if unproven.as_deref() == Some(token) {
+            *unproven = None;
+        }
+    }
+
+    fn login_needed(&self) -> AuthorizationError {
+        self.needs_login("no longer accepts the login")
+    }
+
+    fn redactor(&self) -> &Redactor {
+        &self.redactor
     }
 }
 

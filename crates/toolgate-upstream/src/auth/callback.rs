@@ -18,7 +18,7 @@ const MAX_REQUEST: usize = 32 * 1024;
 /// How many connections are looked at at once.
 const MAX_CONNECTIONS: usize = 32;
 /// How long a browser may take for its request.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Listens on 127.0.0.1 for the end of a login.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl CallbackListener {
                 accepted = self.listener.accept(), if serving.len() < MAX_CONNECTIONS => {
                     let (stream, _) = accepted.map_err(LoginError::Listen)?;
                     // Browsers open connections that they may never use.
-                    serving.push(tokio::time::timeout(PATIENCE, self.serve(stream, login)));
+                    serving.push(tokio::time::timeout(TIMEOUT, self.serve(stream, login)));
                 }
                 Some(served) = serving.next() => {
                     if let Ok(Some(answer)) = served {

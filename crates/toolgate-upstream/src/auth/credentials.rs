@@ -1,4 +1,4 @@
-//! What a login leaves behind.
+//! The credentials of a login.
 
 use std::{
     fmt,
@@ -14,13 +14,13 @@ use serde_json::Value;
 pub struct LoginCredentials {
     /// The MCP endpoint that they are for, and for no other.
     pub(super) url: String,
-    /// Who gave them, where it said who it is.
+    /// The issuer, where it named itself.
     pub(super) issuer: Option<String>,
-    /// What they are for, in the words of the server.
+    /// The resource that the server named.
     pub(super) resource: String,
     pub(super) token_endpoint: String,
     pub(super) revocation_endpoint: Option<String>,
-    pub(super) client: Client,
+    pub(super) client: OauthClient,
     pub(super) access_token: String,
     pub(super) refresh_token: Option<String>,
     /// In seconds since 1970; unset where the authorization server did not say.
@@ -32,9 +32,9 @@ pub struct LoginCredentials {
     pub(super) wanted_scopes: Vec<String>,
 }
 
-/// Who we are to an authorization server.
+/// toolgate as a client of an authorization server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Client {
+pub(super) struct OauthClient {
     pub(super) id: String,
     pub(super) secret: Option<String>,
     /// How the secret is sent.
@@ -60,18 +60,18 @@ impl LoginCredentials {
         self.expires_at.is_none_or(|end| now() + MARGIN < end)
     }
 
-    /// Whether the access token is over, as far as our clock knows.
+    /// Whether the access token has expired by our clock.
     pub(super) fn is_expired(&self) -> bool {
         self.expires_at.is_some_and(|end| end <= now())
     }
 
     /// The same with what was granted now.
-    pub(super) fn renewed(self, granted: Granted) -> Self {
+    pub(super) fn renewed(self, granted: TokenGrant) -> Self {
         Self {
             expires_at: granted.lifetime().map(end_of),
             scopes: granted.scopes().unwrap_or(self.scopes),
             access_token: granted.access_token,
-            // Whoever gives no new one means the old one to go on.
+            // Without a new one, the old one stays valid.
             refresh_token: granted.refresh_token.or(self.refresh_token),
             ..self
         }
@@ -88,9 +88,9 @@ impl LoginCredentials {
     }
 }
 
-/// What a token endpoint gives.
+/// The response of a token endpoint.
 #[derive(Deserialize)]
-pub(super) struct Granted {
+pub(super) struct TokenGrant {
     pub(super) access_token: String,
     #[serde(default)]
     pub(super) refresh_token: Option<String>,
@@ -101,7 +101,7 @@ pub(super) struct Granted {
     scope: Option<String>,
 }
 
-impl Granted {
+impl TokenGrant {
     /// How long the access token lasts, where it was said.
     pub(super) fn lifetime(&self) -> Option<Duration> {
         let text = self.expires_in.as_str().and_then(|text| text.trim().parse().ok());
@@ -136,8 +136,8 @@ impl fmt::Debug for LoginCredentials {
     }
 }
 
-impl fmt::Debug for Client {
+impl fmt::Debug for OauthClient {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Client").field("id", &self.id).finish_non_exhaustive()
+        formatter.debug_struct("OauthClient").field("id", &self.id).finish_non_exhaustive()
     }
 }

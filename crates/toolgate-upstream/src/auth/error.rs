@@ -3,10 +3,9 @@
 use rmcp::transport::auth::AuthError;
 use thiserror::Error;
 
-use super::keeper::CredentialStoreError;
-use crate::error::ConnectFailure;
+use super::credential_store::CredentialStoreError;
 
-/// Why there is no login, or no end of one. What was kept before is as it was.
+/// Why there is no login, or no end of one. What was stored before is as it was.
 #[derive(Debug, Error)]
 pub enum LoginError {
     /// The server's URL cannot be used.
@@ -18,7 +17,7 @@ pub enum LoginError {
     /// The server, or what it points to, could not be asked where to log in.
     #[error("it could not be found out where to log in: {0}")]
     Discovery(String),
-    /// The authorization server does not take us as a client.
+    /// The authorization server does not register toolgate as a client.
     #[error("the authorization server does not register us: {0}")]
     Registration(String),
     /// The person, or the authorization server, said no.
@@ -36,22 +35,12 @@ pub enum LoginError {
     /// There is no place for the browser to come back to.
     #[error("cannot listen on 127.0.0.1: {0}")]
     Listen(std::io::Error),
-    /// The credentials cannot be kept or read.
+    /// The credentials cannot be stored or read.
     #[error(transparent)]
     Keeper(#[from] CredentialStoreError),
     /// There is no HTTP client.
     #[error("no HTTP client: {0}")]
     Client(String),
-}
-
-/// Why a request goes without a token that would be accepted, and what to do about it. It reaches
-/// callers through rmcp's errors.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{}; {}", failure.reason, failure.action)]
-pub(crate) struct Trouble {
-    pub(crate) failure: ConnectFailure,
-    /// Whether it is about one request and not about the server.
-    pub(crate) only_this_request: bool,
 }
 
 /// The most that is shown of what others say.

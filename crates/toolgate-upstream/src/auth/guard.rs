@@ -37,8 +37,8 @@ pub(super) type Response = http::Response<Vec<u8>>;
 
 /// Metadata has a few kilobytes.
 const MAX_BODY: usize = 256 * 1024;
-const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
-const PATIENCE: Duration = Duration::from_secs(20);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(20);
 /// Discovery takes a dozen at worst; metadata can name any number of authorization servers.
 const MAX_REQUESTS: usize = 40;
 
@@ -61,24 +61,28 @@ pub(super) enum GuardError {
 
 /// The client, for the metadata of one server.
 #[derive(Debug, Clone)]
-pub(super) struct Guarded {
+pub(super) struct GuardedClient {
     /// Made when it is first needed: most servers ask for no login.
     client: Arc<OnceLock<Client>>,
-    rule: Arc<Rule>,
+    rule: Arc<AddressRule>,
     requests: Arc<AtomicUsize>,
 }
 
 /// Which addresses may be asked for the sake of a server.
 #[derive(Debug)]
-struct Rule {
+struct AddressRule {
     /// The server's own host, which a person named.
     own: Host<String>,
 }
 
-impl Guarded {
+impl GuardedClient {
     pub(super) fn new(server: &Url) -> Result<Self, GuardError> {
         let own = server.host().ok_or(GuardError::NoUrl)?.to_owned();
-        Ok(Self { client: Arc::default(), rule: Arc::new(Rule { own }), requests: Arc::default() })
+        Ok(Self {
+            client: Arc::default(),
+            rule: Arc::new(AddressRule { own }),
+            requests: Arc::default(),
+        })
     }
 
     fn client(&self) -> Result<&Client, GuardError> {
@@ -87,9 +91,9 @@ impl Guarded {
         }
         let mut builder = toolgate_http::client_builder()
             .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(CONNECT_PATIENCE)
-            .timeout(PATIENCE)
-            .dns_resolver(Arc::new(Resolver { rule: Arc::clone(&self.rule) }))
+            .connect_timeout(CONNECT_TIMEOUT)
+            .timeout(TIMEOUT)
+            .dns_resolver(Arc::new(GuardedResolver { rule: Arc::clone(&self.rule) }))
             .user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")));
         if self.rule.own_reach() == Some(Reach::Loopback) {
             builder = builder.no_proxy();
@@ -120,7 +124,7 @@ impl Guarded {
                 return GuardError::Inside(host.clone());
             }
             // URLs hold codes.
-            GuardError::Failed(crate::reasons::plain(&error.without_url()))
+            GuardError::Failed(toolgate_mcp::client::error_chain(&error.without_url()))
         };
         let response = self.client()?.execute(request).await.map_err(failed)?;
         let mut answer = http::Response::builder().status(response.status());
@@ -145,13 +149,13 @@ impl Guarded {
     }
 }
 
-impl OAuthHttpClient for Guarded {
+impl OAuthHttpClient for GuardedClient {
     fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
         Box::pin(async move { self.send(request.request).await.map_err(Into::into) })
     }
 }
 
-impl Rule {
+impl AddressRule {
     /// The reach of the server's own host, where its name tells.
     fn own_reach(&self) -> Option<Reach> {
         Reach::of_host(&self.own)
@@ -173,11 +177,11 @@ impl Rule {
 }
 
 /// Resolves names to the addresses that may be asked.
-struct Resolver {
-    rule: Arc<Rule>,
+struct GuardedResolver {
+    rule: Arc<AddressRule>,
 }
 
-impl Resolve for Resolver {
+impl Resolve for GuardedResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let rule = Arc::clone(&self.rule);
         Box::pin(async move {
@@ -196,7 +200,7 @@ impl Resolve for Resolver {
             let mut allowed = found;
             allowed.retain(|address| Reach::of(address.ip()).is_within(own));
             if allowed.is_empty() {
-                return Err(Box::new(Disallowed) as Box<dyn std::error::Error + Send + Sync>);
+                return Err(Box::new(DisallowedAddress) as Box<dyn std::error::Error + Send + Sync>);
             }
             Ok(Box::new(allowed.into_iter()) as Addrs)
         })
@@ -204,19 +208,19 @@ impl Resolve for Resolver {
 }
 
 async fn lookup(name: &str) -> std::io::Result<Vec<SocketAddr>> {
-    let found = tokio::time::timeout(CONNECT_PATIENCE, tokio::net::lookup_host((name, 0))).await;
+    let found = tokio::time::timeout(CONNECT_TIMEOUT, tokio::net::lookup_host((name, 0))).await;
     Ok(found.map_err(|_| std::io::ErrorKind::TimedOut)??.collect())
 }
 
 /// No address of a name may be asked.
 #[derive(Debug, Error)]
 #[error("none of its addresses may be asked")]
-struct Disallowed;
+struct DisallowedAddress;
 
 fn disallowed(error: &reqwest::Error) -> bool {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(current) = cause {
-        if current.is::<Disallowed>() {
+        if current.is::<DisallowedAddress>() {
             return true;
         }
         cause = current.source();
@@ -242,7 +246,7 @@ mod tests {
     use super::*;
 
     fn allowed(server: &str, url: &str) -> bool {
-        let guarded = Guarded::new(&Url::parse(server).unwrap()).unwrap();
+        let guarded = GuardedClient::new(&Url::parse(server).unwrap()).unwrap();
         guarded.check(&Url::parse(url).unwrap()).is_ok()
     }
 
@@ -287,10 +291,10 @@ mod tests {
 
     #[tokio::test]
     async fn what_a_name_stands_for_is_looked_at_before_it_is_connected_to() {
-        let guarded = Guarded::new(&Url::parse("https://203.0.113.9/mcp").unwrap()).unwrap();
+        let guarded = GuardedClient::new(&Url::parse("https://203.0.113.9/mcp").unwrap()).unwrap();
         // The system resolves this name to a loopback address; the guard does not know it by heart.
         let name = "localhost".parse::<Name>().unwrap();
-        let resolver = Resolver { rule: Arc::clone(&guarded.rule) };
+        let resolver = GuardedResolver { rule: Arc::clone(&guarded.rule) };
         assert!(resolver.resolve(name).await.is_err());
     }
 }

@@ -7,19 +7,19 @@ use rmcp::transport::auth::{
     AuthorizationManager, AuthorizationMetadata, AuthorizationMetadataSource, OAuthClientConfig,
 };
 use serde_json::{Value, json};
-use toolgate_mcp::{meta, versions};
+use toolgate_mcp::{client::TokenProvider as _, meta, versions};
 use tracing::{instrument::WithSubscriber, subscriber::NoSubscriber};
 use url::Url;
 
 use super::{
     authorizer::Authorizer,
-    credentials::{Client, ClientMethod, Granted, LoginCredentials},
+    credentials::{ClientMethod, LoginCredentials, OauthClient, TokenGrant},
     error::{LoginError, plain, shortened},
-    guard::{Guarded, Request},
+    guard::{GuardedClient, Request},
     renew,
 };
 
-/// How we are called where we register.
+/// The name under which toolgate registers as a client.
 const CLIENT_NAME: &str = "toolgate";
 
 /// A login that waits for a person to come back from the browser.
@@ -27,7 +27,7 @@ pub struct Login {
     authorizer: Arc<Authorizer>,
     manager: AuthorizationManager,
     metadata: AuthorizationMetadata,
-    client: Client,
+    client: OauthClient,
     scopes: Vec<String>,
     url: Url,
 }
@@ -87,11 +87,11 @@ impl Authorizer {
 
     /// Forgets the login, and tells the authorization server where it takes such word.
     pub async fn logout(&self) -> Result<LogoutOutcome, LoginError> {
-        let kept = self.kept().await.ok().flatten();
+        let stored = self.stored().await.ok().flatten();
         // First: whatever the network does, it is forgotten here.
-        self.with_keeper(|keeper, name| keeper.forget(name)).await?;
-        let Some(kept) = kept else { return Ok(LogoutOutcome::NotLoggedIn) };
-        Ok(match renew::revoke(&self.http.renewed(), &kept).await {
+        self.with_store(|store, name| store.forget(name)).await?;
+        let Some(stored) = stored else { return Ok(LogoutOutcome::NotLoggedIn) };
+        Ok(match renew::revoke(&self.http.renewed(), &stored).await {
             None => LogoutOutcome::Forgotten,
             Some(Ok(())) => LogoutOutcome::Revoked,
             Some(Err(why)) => LogoutOutcome::NotRevoked(why),
@@ -108,25 +108,24 @@ impl Authorizer {
         };
         if given.is_empty()
             // What cannot be read is replaced by this login.
-            && let Some(kept) = self.kept().await.ok().flatten()
-            && !kept.wanted_scopes.is_empty()
+            && let Some(stored) = self.stored().await.ok().flatten()
+            && !stored.wanted_scopes.is_empty()
         {
-            scopes.extend(kept.scopes.into_iter().chain(kept.wanted_scopes));
+            scopes.extend(stored.scopes.into_iter().chain(stored.wanted_scopes));
         }
         let mut seen = std::collections::HashSet::new();
         scopes.retain(|scope| seen.insert(scope.clone()));
         scopes
     }
 
-    /// Who we are to the authorization server: what was agreed, else our document, else what it
-    /// calls us now.
+    /// The client: the configured one, else the metadata document, else one that is registered now.
     async fn register(
         &self,
         manager: &mut AuthorizationManager,
         metadata: &AuthorizationMetadata,
         redirect_uri: &str,
         scopes: &[String],
-    ) -> Result<Client, LoginError> {
+    ) -> Result<OauthClient, LoginError> {
         let reads_documents = field(metadata, "client_id_metadata_document_supported")
             .and_then(Value::as_bool)
             .unwrap_or_default();
@@ -144,7 +143,7 @@ impl Authorizer {
                 .await
                 .map_err(|error| LoginError::Registration(plain(&error)))?
         };
-        let client = Client {
+        let client = OauthClient {
             id: config.client_id.clone(),
             secret: config.client_secret.clone(),
             method: method(metadata),
@@ -197,7 +196,7 @@ impl Login {
         let given = exchange.with_subscriber(NoSubscriber::new()).await.map_err(|error| {
             LoginError::Exchange(self.authorizer.redactor().line(&plain(&error)))
         })?;
-        let granted: Granted = serde_json::to_value(given)
+        let granted: TokenGrant = serde_json::to_value(given)
             .and_then(serde_json::from_value)
             .map_err(|_| LoginError::Exchange("the answer cannot be read".to_owned()))?;
         let credentials = self.credentials(granted);
@@ -206,7 +205,7 @@ impl Login {
         Ok(credentials)
     }
 
-    fn credentials(&self, granted: Granted) -> LoginCredentials {
+    fn credentials(&self, granted: TokenGrant) -> LoginCredentials {
         let revocation = field(&self.metadata, "revocation_endpoint").and_then(Value::as_str);
         let blank = LoginCredentials {
             url: self.authorizer.url.to_string(),
@@ -237,7 +236,7 @@ impl std::fmt::Debug for Login {
 }
 
 /// What a server said to a stranger.
-struct Probe {
+struct LoginProbe {
     refused: bool,
     challenge: Option<String>,
 }
@@ -245,10 +244,10 @@ struct Probe {
 /// Greets the server without a token, as a connection would, for the sake of its refusal: in the words
 /// of either protocol, and, where it greets strangers, with the first question after that.
 async fn probe(
-    http: &Guarded,
+    http: &GuardedClient,
     url: &Url,
     headers: &BTreeMap<String, String>,
-) -> Result<Probe, LoginError> {
+) -> Result<LoginProbe, LoginError> {
     let client = json!({ "name": CLIENT_NAME, "version": env!("CARGO_PKG_VERSION") });
     let hello = json!({ "protocolVersion": versions::LATEST_LEGACY, "capabilities": {}, "clientInfo": client });
     let own_meta = json!({
@@ -256,7 +255,7 @@ async fn probe(
         meta::CLIENT_INFO: client,
         meta::CLIENT_CAPABILITIES: {},
     });
-    let first = knock(http, url, headers, "initialize", &hello).await?;
+    let first = probe_with(http, url, headers, "initialize", &hello).await?;
     for (method, params) in
         [("server/discover", json!({ "_meta": own_meta })), ("tools/list", json!({}))]
     {
@@ -264,7 +263,7 @@ async fn probe(
             break;
         }
         // What only the first is asked for is whether the server can be reached.
-        if let Ok(probe) = knock(http, url, headers, method, &params).await
+        if let Ok(probe) = probe_with(http, url, headers, method, &params).await
             && probe.refused
         {
             return Ok(probe);
@@ -274,13 +273,13 @@ async fn probe(
 }
 
 /// Sends one request without a token.
-async fn knock(
-    http: &Guarded,
+async fn probe_with(
+    http: &GuardedClient,
     url: &Url,
     headers: &BTreeMap<String, String>,
     method: &'static str,
     params: &Value,
-) -> Result<Probe, LoginError> {
+) -> Result<LoginProbe, LoginError> {
     let failed = |error: &dyn std::fmt::Display| LoginError::Discovery(error.to_string());
     let message = json!({ "jsonrpc": "2.0", "id": 0, "method": method, "params": params });
     let mut request = Request::new(message.to_string().into_bytes());
@@ -304,11 +303,14 @@ async fn knock(
     let challenges = response.headers().get_all(header::WWW_AUTHENTICATE).into_iter();
     let mut challenges = challenges.filter_map(|value| value.to_str().ok()).filter(|_| refused);
     let challenge = challenges.find(|text| text.to_ascii_lowercase().starts_with("bearer"));
-    Ok(Probe { refused, challenge: challenge.map(str::to_owned) })
+    Ok(LoginProbe { refused, challenge: challenge.map(str::to_owned) })
 }
 
 /// Looks at what is to be asked, and at what is opened in a browser, which follows other schemes too.
-fn check_endpoints(http: &Guarded, metadata: &AuthorizationMetadata) -> Result<(), LoginError> {
+fn check_endpoints(
+    http: &GuardedClient,
+    metadata: &AuthorizationMetadata,
+) -> Result<(), LoginError> {
     let endpoints = [
         Some(&metadata.authorization_endpoint),
         Some(&metadata.token_endpoint),

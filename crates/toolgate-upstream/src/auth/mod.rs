@@ -1,4 +1,4 @@
-//! Who we are to a server that asks: OAuth 2.1, as MCP has it.
+//! Logins at servers: OAuth 2.1 as MCP uses it.
 //!
 //! An [`Authorizer`] stands between the HTTP client of one server and the credentials that a person
 //! got for it by logging in. It hands out the access token, renews it before it expires or when the
@@ -8,29 +8,29 @@
 //! registers us, chooses scopes, and exchanges the code with PKCE, `state`, `resource` and `iss`
 //! checked. What is our own, and why:
 //!
-//! - **the HTTP client** (`guard`): a server names the URLs to ask, and must not make us ask inside of
-//!   somebody's network;
+//! - **the HTTP client** (`guard`): a server names the URLs to contact, and must not make toolgate
+//!   contact addresses inside of a private network;
 //! - **renewal and revocation** (`renew`): rmcp forgets the secret of a registered client and the
 //!   resource with the process, and asks for metadata anew, so that whoever answers for the server
 //!   later could name another place for the refresh token. Here it goes where the login was, only;
-//! - **what is kept** ([`LoginCredentials`]): bound to the server's name and URL, and to the issuer.
+//! - **what is stored** ([`LoginCredentials`]): bound to the server's name and URL, and to the issuer.
 //!
 //! > **Invariant:** tokens, codes and client secrets are in no `Debug`, log or error.
 
 mod authorizer;
 mod callback;
+mod credential_store;
 mod credentials;
 mod error;
 mod guard;
-mod keeper;
 mod login;
 mod renew;
 
-pub(crate) use authorizer::Verdict;
 pub use authorizer::{AuthorizationSettings, Authorizer, LoginState};
 pub use callback::CallbackListener;
+pub use credential_store::{
+    CredentialLock, CredentialStore, CredentialStoreError, MemoryCredentialStore,
+};
 pub use credentials::LoginCredentials;
 pub use error::LoginError;
-pub(crate) use error::Trouble;
-pub use keeper::{CredentialLock, CredentialStore, CredentialStoreError, MemoryCredentialStore};
 pub use login::{Login, LogoutOutcome};

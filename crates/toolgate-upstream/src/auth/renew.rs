@@ -5,9 +5,9 @@ use serde::Deserialize;
 use url::{Url, form_urlencoded};
 
 use super::{
-    credentials::{Client, ClientMethod, Granted, LoginCredentials},
+    credentials::{ClientMethod, LoginCredentials, OauthClient, TokenGrant},
     error::shortened,
-    guard::{Guarded, Request, Response},
+    guard::{GuardedClient, Request, Response},
 };
 
 /// Why there is no new token.
@@ -27,7 +27,7 @@ struct ErrorBody {
 
 /// Gets a new access token for a refresh token.
 pub(super) async fn renew(
-    http: &Guarded,
+    http: &GuardedClient,
     credentials: &LoginCredentials,
 ) -> Result<LoginCredentials, RenewError> {
     let refresh_token = credentials.refresh_token.as_deref().ok_or(RenewError::Over)?;
@@ -47,7 +47,7 @@ pub(super) async fn renew(
         });
     }
     // What serde says of a body could quote it.
-    let granted: Granted = serde_json::from_slice(response.body())
+    let granted: TokenGrant = serde_json::from_slice(response.body())
         .map_err(|_| RenewError::Failed("the answer cannot be read".to_owned()))?;
     Ok(credentials.clone().renewed(granted))
 }
@@ -55,7 +55,7 @@ pub(super) async fn renew(
 /// Tells the authorization server that the tokens are not needed any more. The refresh token goes
 /// first, and with it, at most servers, all that was given for it.
 pub(super) async fn revoke(
-    http: &Guarded,
+    http: &GuardedClient,
     credentials: &LoginCredentials,
 ) -> Option<Result<(), String>> {
     let endpoint = credentials.revocation_endpoint.as_deref()?;
@@ -76,9 +76,9 @@ pub(super) async fn revoke(
 }
 
 async fn post(
-    http: &Guarded,
+    http: &GuardedClient,
     endpoint: &str,
-    client: &Client,
+    client: &OauthClient,
     fields: &[(&str, &str)],
 ) -> Result<Response, RenewError> {
     let request = request(endpoint, client, fields)
@@ -88,7 +88,7 @@ async fn post(
 }
 
 /// A form, with what says who we are.
-fn request(endpoint: &str, client: &Client, fields: &[(&str, &str)]) -> Option<Request> {
+fn request(endpoint: &str, client: &OauthClient, fields: &[(&str, &str)]) -> Option<Request> {
     let url = Url::parse(endpoint).ok()?;
     let mut form = form_urlencoded::Serializer::new(String::new());
     form.extend_pairs(fields);

@@ -1,4 +1,4 @@
-//! Who needs a server, and since when nobody does.
+//! Whether anybody needs a connection.
 
 use std::{
     sync::Arc,
@@ -13,11 +13,11 @@ use tokio::sync::watch;
 /// Where both are needed, this lock is taken before that of the server's state.
 #[derive(Debug)]
 pub(super) struct Demand {
-    needs: watch::Sender<Needs>,
+    needs: watch::Sender<DemandState>,
 }
 
 #[derive(Debug)]
-struct Needs {
+struct DemandState {
     /// How many calls are under way or wait for a connection.
     calls: usize,
     idle_since: Instant,
@@ -29,21 +29,22 @@ struct Needs {
 
 /// One call. Dropping it ends it.
 #[derive(Debug)]
-pub(super) struct InUse<'a>(&'a Demand);
+pub(super) struct CallInProgress<'a>(&'a Demand);
 
 impl Demand {
     pub(super) fn new() -> Self {
-        let needs = Needs { calls: 0, idle_since: Instant::now(), woken: false, disabled: None };
+        let needs =
+            DemandState { calls: 0, idle_since: Instant::now(), woken: false, disabled: None };
         Self { needs: watch::Sender::new(needs) }
     }
 
-    pub(super) fn call(&self) -> InUse<'_> {
+    pub(super) fn call(&self) -> CallInProgress<'_> {
         // Nobody waits for this.
         self.needs.send_if_modified(|needs| {
             needs.calls += 1;
             false
         });
-        InUse(self)
+        CallInProgress(self)
     }
 
     pub(super) fn wake(&self) {
@@ -53,7 +54,7 @@ impl Demand {
         });
     }
 
-    /// A connection is made for whoever asked: that is settled.
+    /// Notes that there was an attempt for those who asked for one.
     pub(super) fn answered(&self) {
         self.needs.send_if_modified(|needs| {
             needs.woken = false;
@@ -80,7 +81,7 @@ impl Demand {
         self.needs.borrow().disabled.clone()
     }
 
-    /// Disables it, where something is said that enables it again. Says whether that is news.
+    /// Disables or enables the server; `disabled` says how to enable it. Returns whether that changed.
     pub(super) fn set_disabled(&self, disabled: Option<&str>) -> bool {
         self.needs.send_if_modified(|needs| {
             let news = needs.disabled.is_some() != disabled.is_some();
@@ -134,14 +135,14 @@ impl Demand {
     }
 }
 
-impl Needs {
+impl DemandState {
     fn is_over(&self, rest_after: Option<Duration>) -> bool {
         let idle = rest_after.is_some_and(|rest_after| self.idle_since.elapsed() >= rest_after);
         self.calls == 0 && (self.disabled.is_some() || (idle && !self.woken))
     }
 }
 
-impl Drop for InUse<'_> {
+impl Drop for CallInProgress<'_> {
     fn drop(&mut self) {
         self.0.needs.send_if_modified(|needs| {
             needs.calls = needs.calls.saturating_sub(1);

@@ -5,25 +5,28 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rmcp::service::ServiceError;
-use toolgate_mcp::Era;
+use toolgate_mcp::{
+    Era,
+    client::{
+        Backoff, ConnectFailure, ConnectionSettings, RawConnection, RequestError, START_OR_CORRECT,
+        TransportFailure,
+    },
+};
 
-use super::{Failed, SHORTEST_RETRY, Server, StateKind};
+use super::{FailedAttempt, SHORTEST_RETRY, Server, StateKind};
 use crate::{
-    backoff::Backoff,
-    connection::Connection,
-    error::ConnectFailure,
+    calls::ConnectionState,
+    connection::{AboutServer, Connection, client},
     listing::Listing,
-    reasons,
-    spec::{Endpoint, StartMode, place},
+    spec::StartMode,
 };
 
 /// The least time between two lists after the first change: some servers announce all the time.
 const SHORTEST_RELIST: Duration = Duration::from_millis(500);
 
 /// Why a connection is not attended to any longer.
-enum End {
-    /// It is over, or we are stopped.
+enum ConnectionEnd {
+    /// The connection ended, or the supervisor was stopped.
     Closed,
     /// Nobody is at the other end.
     Gone(ConnectFailure),
@@ -34,7 +37,7 @@ enum End {
 impl Server {
     /// Runs until it is stopped.
     pub(crate) async fn supervise(self: Arc<Self>) {
-        let mut backoff = Backoff::new();
+        let mut backoff = Backoff::default();
         let mut era = self.spec.remembered_era;
         let mut resting = self.spec.start == StartMode::OnDemand;
         loop {
@@ -73,17 +76,17 @@ impl Server {
                         break;
                     }
                     match end {
-                        End::Unneeded => {
+                        ConnectionEnd::Unneeded => {
                             connection.close().await;
                             self.note("stopped, since nobody needs it; the next call starts it");
                             resting = true;
                             continue;
                         }
-                        End::Gone(failure) => {
+                        ConnectionEnd::Gone(failure) => {
                             connection.close().await;
                             failure
                         }
-                        End::Closed => self.end_of(&connection).await,
+                        ConnectionEnd::Closed => self.end_of(&connection).await,
                     }
                 }
                 Err(failure) => {
@@ -110,7 +113,7 @@ impl Server {
                 current.state.kind = StateKind::Failed;
                 current.state.failure = Some(failure);
                 current.connection = None;
-                current.failed = Some(Failed { at: Instant::now(), after_connection });
+                current.failed = Some(FailedAttempt { at: Instant::now(), after_connection });
             });
             tokio::select! {
                 () = self.stop.cancelled() => break,
@@ -180,6 +183,37 @@ impl Server {
         }
     }
 
+    async fn connect(&self, era: Option<Era>) -> Result<(Connection, Listing), ConnectFailure> {
+        *self.stage.lock() = "the handshake";
+        let (observer, queue) = (Arc::clone(&self.observer), Arc::clone(&self.queue));
+        let state = Arc::new(ConnectionState::new(self.spec.name.clone(), observer, queue));
+        let see_logs = self.see_logs();
+        let settings = ConnectionSettings { era, ..self.spec.settings(&see_logs) };
+        let raw = RawConnection::open(settings, &client(), state.clone()).await?;
+        let about = AboutServer {
+            name: self.spec.name.clone(),
+            limits: self.spec.limits,
+            redactor: self.redactor.clone(),
+        };
+        let connection = Connection::new(about, raw, state);
+        *self.stage.lock() = "tools/list";
+        match connection.list().await {
+            Ok(listing) => Ok((connection, listing)),
+            Err(RequestError::Transport {
+                cause: TransportFailure::NotSent | TransportFailure::Closed,
+                ..
+            }) => {
+                let reason = connection.end_reason().await;
+                Err(self.failure(&format!("{reason} during tools/list")))
+            }
+            Err(error) => Err(self.failure(&format!("tools/list failed: {error}"))),
+        }
+    }
+
+    fn failure(&self, reason: &str) -> ConnectFailure {
+        ConnectFailure { reason: self.redactor.line(reason), action: self.see_logs() }
+    }
+
     fn connected(&self, connection: &Arc<Connection>, listing: Listing) {
         let handshake = connection.handshake.clone();
         self.note(&format!(
@@ -201,7 +235,7 @@ impl Server {
     /// Lists again whenever there is a reason to. Returns when the connection ends, when we are
     /// stopped, when nobody needs it any more, or with a failure when it turns out that nobody is
     /// there any more.
-    async fn attend(&self, connection: &Connection) -> End {
+    async fn attend(&self, connection: &Connection) -> ConnectionEnd {
         let over = async {
             tokio::select! {
                 () = self.stop.cancelled() => {}
@@ -209,25 +243,24 @@ impl Server {
             }
         };
         let listing = async {
-            let mut trouble = Backoff::new();
+            let mut trouble = Backoff::default();
             loop {
                 connection.list_is_due().await;
                 let listing = tokio::time::timeout(self.spec.limits.connect, connection.list());
                 match listing.await {
                     Ok(Ok(listing)) => {
-                        trouble = Backoff::new();
+                        trouble = Backoff::default();
                         let problems = listing.problems.clone();
                         self.observer.listed(&self.spec.name, &connection.handshake, listing);
                         self.publish(|current| current.state.problems = problems);
                     }
                     Ok(Err(error)) => {
-                        if let Some(failure) = self.gone(&error) {
+                        if let Some(failure) = Self::gone(&error) {
                             return failure;
                         }
-                        let text = reasons::plain(&error);
-                        self.note(&format!("the list of tools did not come: {text}"));
-                        if matches!(error, ServiceError::TransportSend(_)) {
-                            // Somebody who is going, or a moment's trouble: time will tell.
+                        self.note(&format!("the list of tools did not come: {error}"));
+                        if matches!(error, RequestError::Transport { .. }) {
+                            // The server may be ending, or the network be down for a moment.
                             tokio::time::sleep(trouble.next(Instant::now())).await;
                             connection.doubt();
                         }
@@ -238,9 +271,9 @@ impl Server {
             }
         };
         tokio::select! {
-            () = over => End::Closed,
-            failure = listing => End::Gone(failure),
-            () = self.unneeded() => End::Unneeded,
+            () = over => ConnectionEnd::Closed,
+            failure = listing => ConnectionEnd::Gone(failure),
+            () = self.unneeded() => ConnectionEnd::Unneeded,
         }
     }
 
@@ -256,40 +289,26 @@ impl Server {
         }
     }
 
-    /// Says that nobody is at the URL any more, or nobody for us, if that is what the error means.
-    fn gone(&self, error: &ServiceError) -> Option<ConnectFailure> {
-        let Endpoint::Http(endpoint) = &self.spec.endpoint else { return None };
-        if let Some(trouble) = reasons::trouble(error).filter(|trouble| !trouble.only_this_request)
-        {
-            return Some(trouble.failure.clone());
+    /// The failure, if an error means that nobody is at the URL any more, or nobody for us.
+    fn gone(error: &RequestError) -> Option<ConnectFailure> {
+        let RequestError::Transport { cause, message } = error else { return None };
+        match cause {
+            TransportFailure::Authorization(error) if !error.only_this_request => {
+                Some(error.failure.clone())
+            }
+            TransportFailure::Unreachable => {
+                let action = START_OR_CORRECT.to_owned();
+                Some(ConnectFailure { reason: message.clone(), action })
+            }
+            _ => None,
         }
-        let reason = reasons::unreachable(error, &place(&endpoint.url))?;
-        let action = reasons::START_OR_CORRECT.to_owned();
-        Some(ConnectFailure { reason: self.redactor.line(&reason), action })
     }
 
     /// Why a connection that had been made is over.
     async fn end_of(&self, connection: &Connection) -> ConnectFailure {
-        let reason = match &connection.process {
-            Some(process) => match process.exited_within(Duration::from_millis(500)).await {
-                Some(status) => {
-                    let words = process.last_words().await;
-                    with_words(format!("the process ended ({status})"), &words)
-                }
-                None => "the process closed its output".to_owned(),
-            },
-            None => "the connection was closed".to_owned(),
-        };
+        let reason = connection.end_reason().await;
         // A child that only closed its pipes would stay behind.
         connection.close().await;
-        ConnectFailure { reason: self.redactor.line(&reason), action: self.see_logs() }
-    }
-}
-
-/// What happened, and what the server said about it.
-pub(crate) fn with_words(what: String, words: &[String]) -> String {
-    match reasons::telling_line(words) {
-        Some(words) => format!("{what}: {words}"),
-        None => what,
+        self.failure(&reason)
     }
 }

@@ -52,7 +52,7 @@ impl Guarded {
     }
 
     fn spec_at(&self, url: &str) -> ServerSpec {
-        let authorizer = Some(self.authorizer_at(url));
+        let authorizer = Some(self.authorizer_at(url) as _);
         let endpoint = HttpEndpoint { authorizer, ..HttpEndpoint::new(url) };
         ServerSpec::new(NAME, Endpoint::Http(endpoint))
     }

@@ -6,12 +6,11 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, mpsc, watch};
 use tokio_util::sync::CancellationToken;
-use toolgate_mcp::Era as KnownEra;
-use toolgate_mcp::ErrorObject;
+use toolgate_mcp::{Era as KnownEra, ErrorObject, client::TransportFailure};
 use toolgate_testkit::{Builtin, Faults, Fixture, FixtureEra, StartupExit};
 use toolgate_upstream::{
-    ConnectionClient, ConnectionHandler, InputRequest, RawConnection, RawRequest, RequestError,
-    ServerSpec,
+    ConnectionClient, ConnectionHandler, InputRequest, RawConnection, RawRequest, RelatedRequest,
+    RequestError, ServerSpec,
 };
 
 use crate::support::{
@@ -19,19 +18,19 @@ use crate::support::{
 };
 
 /// What a notification is about, its method and its parameters.
-type Told = (Option<Value>, (String, Option<Value>));
+type NotificationRecord = (Option<Value>, (String, Option<Value>));
 
 /// What came over a line.
 #[derive(Debug)]
-pub(crate) struct Heard {
-    notifications: Mutex<mpsc::UnboundedReceiver<Told>>,
+pub(crate) struct ReceivedMessages {
+    notifications: Mutex<mpsc::UnboundedReceiver<NotificationRecord>>,
     questions: Mutex<mpsc::UnboundedReceiver<(Option<Value>, InputRequest)>>,
     /// How many questions are being thought about.
     thinking: watch::Receiver<usize>,
 }
 
-impl Heard {
-    pub(crate) async fn next_notification(&self) -> Told {
+impl ReceivedMessages {
+    pub(crate) async fn next_notification(&self) -> NotificationRecord {
         within("a notification", self.notifications.lock().await.recv()).await.unwrap()
     }
 
@@ -46,7 +45,7 @@ impl Heard {
 }
 
 struct Sink {
-    notifications: mpsc::UnboundedSender<Told>,
+    notifications: mpsc::UnboundedSender<NotificationRecord>,
     questions: mpsc::UnboundedSender<(Option<Value>, InputRequest)>,
     /// `None` never comes.
     answer: Option<Result<Value, ErrorObject>>,
@@ -66,12 +65,12 @@ impl ConnectionHandler for Sink {
         let _ = self.notifications.send((about.cloned(), (method.to_owned(), params)));
     }
 
-    fn question(
+    fn input_request(
         &self,
-        about: Option<&Value>,
+        about: Option<RelatedRequest>,
         question: InputRequest,
     ) -> BoxFuture<'static, Result<Value, ErrorObject>> {
-        let _ = self.questions.send((about.cloned(), question));
+        let _ = self.questions.send((about.map(|about| about.key), question));
         let answer = self.answer.clone();
         self.thinking.send_modify(|thinking| *thinking += 1);
         let thinking = Thinking(Arc::clone(&self.thinking));
@@ -112,33 +111,37 @@ fn call(tool: &str, arguments: &Value) -> RawRequest {
 
 fn client() -> ConnectionClient {
     let capabilities = json!({ "roots": { "odd": 1 }, "odd": {} }).as_object().unwrap().clone();
-    ConnectionClient { info: json!({ "name": "ada", "version": "1", "odd": [1] }), capabilities }
+    ConnectionClient {
+        info: json!({ "name": "ada", "version": "1", "odd": [1] }),
+        legacy_capabilities: capabilities.clone(),
+        modern_capabilities: capabilities,
+    }
 }
 
 /// The same, where it may fail.
 pub(crate) async fn try_open(
     spec: &ServerSpec,
     answer: Option<Result<Value, ErrorObject>>,
-) -> Result<(RawConnection, Heard), toolgate_upstream::ConnectFailure> {
+) -> Result<(RawConnection, ReceivedMessages), toolgate_upstream::ConnectFailure> {
     let (notifications, told) = mpsc::unbounded_channel();
     let (questions, asked) = mpsc::unbounded_channel();
     let (thinking, thought) = watch::channel(0);
     let sink = Sink { notifications, questions, answer, thinking: Arc::new(thinking) };
-    let line = within("the line", RawConnection::open(spec, client(), Arc::new(sink))).await?;
+    let line = within("the line", spec.open_connection(&client(), Arc::new(sink))).await?;
     let (notifications, questions) = (Mutex::new(told), Mutex::new(asked));
-    Ok((line, Heard { notifications, questions, thinking: thought }))
+    Ok((line, ReceivedMessages { notifications, questions, thinking: thought }))
 }
 
 /// A line that answers every question in the same way.
 pub(crate) async fn answering(
     spec: &ServerSpec,
     answer: Result<Value, ErrorObject>,
-) -> (RawConnection, Heard) {
+) -> (RawConnection, ReceivedMessages) {
     try_open(spec, Some(answer)).await.unwrap()
 }
 
 /// A line whose questions are never answered.
-pub(crate) async fn open(spec: &ServerSpec) -> (RawConnection, Heard) {
+pub(crate) async fn open(spec: &ServerSpec) -> (RawConnection, ReceivedMessages) {
     try_open(spec, None).await.unwrap()
 }
 
@@ -173,7 +176,7 @@ async fn a_greeting_is_given_as_it_was_sent_in_either_era() {
             let spec = ServerSpec { remembered_era: remembered, ..spec };
             let (line, _heard) = open(&spec).await;
             assert_eq!(line.era(), expected, "{offered:?} {remembered:?} {over:?}");
-            assert_eq!(line.greeting()["capabilities"]["odd"], odd);
+            assert_eq!(line.handshake()["capabilities"]["odd"], odd);
             let result = line.request(call("client", &json!({}))).await.unwrap();
             let said = &result["structuredContent"];
             let (info, capabilities) = match expected {
@@ -184,7 +187,7 @@ async fn a_greeting_is_given_as_it_was_sent_in_either_era() {
                 ),
             };
             assert_eq!(*info, client().info);
-            assert_eq!(*capabilities, Value::Object(client().capabilities));
+            assert_eq!(*capabilities, Value::Object(client().modern_capabilities));
         }
     }
 }
@@ -298,7 +301,7 @@ async fn a_process_ends_with_its_line() {
             within("the end", line.close()).await;
             within("the end", line.closed()).await;
             let outcome = line.request(call("echo", &json!({}))).await;
-            assert!(matches!(outcome, Err(RequestError::Transport(_))), "{outcome:?}");
+            assert!(matches!(outcome, Err(RequestError::Transport { .. })), "{outcome:?}");
         } else {
             drop(line);
         }
@@ -314,8 +317,11 @@ async fn a_crash_ends_requests_questions_and_the_line() {
         heard.until_thinking(1).await;
         line.request(call("crash", &json!({}))).await
     };
-    let (asked, crashed) = within("the end", async { tokio::join!(asking, crashing) }).await;
-    let ended = RequestError::Transport("the connection to the server ended".to_owned());
+    let (asked, crashed) =
+        Box::pin(within("the end", async { tokio::join!(asking, crashing) })).await;
+    let (cause, message) =
+        (TransportFailure::Closed, "the connection to the server ended".to_owned());
+    let ended = RequestError::Transport { cause, message };
     assert_eq!((asked, crashed), (Err(ended.clone()), Err(ended)));
     within("the end", line.closed()).await;
     heard.until_thinking(0).await;

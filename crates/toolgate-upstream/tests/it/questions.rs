@@ -249,7 +249,7 @@ async fn a_question_that_may_be_anothers_is_asked_of_nobody() {
         let sleeping = gate.call_with("sleep", json!({ "ms": 60_000 }), others);
         let (_, refusal) = tokio::join!(sleeping, asking);
         insta::allow_duplicates! {
-            insta::assert_snapshot!(refusal.as_str().unwrap(), @"calls of several clients are under way on this connection, so that it is not known whom this is for; from now on calls come from one client at a time");
+            insta::assert_snapshot!(refusal.as_str().unwrap(), @"calls of several clients are under way on this connection, so that it is not known which client this is for; from now on calls come from one client at a time");
         }
         assert_eq!((ada.asked(), bob.asked()), (vec![], vec![]));
         // A server that was told of a cancellation may not have stopped yet: others have to wait.
@@ -357,7 +357,7 @@ async fn a_server_that_asks_without_end_is_not_answered_for_ever() {
             assert_eq!(ada.asked().len(), 16);
         } else {
             let last = &outcome.unwrap()["structuredContent"]["answers"][99]["form"];
-            insta::assert_snapshot!(last["error"]["message"].as_str().unwrap(), @"one call may not bring so many questions; no more are answered");
+            insta::assert_snapshot!(last["error"]["message"].as_str().unwrap(), @"one call may not bring so many requests; no more are answered");
             assert_eq!(ada.asked().len(), 64);
         }
         // The next call starts anew.

@@ -82,7 +82,7 @@ async fn a_line_shows_what_the_server_itself_would() {
     let (line, _heard) = line::open(&command(&entry.command, &args)).await;
     let mut raw = RawClient::spawn(&entry).unwrap();
     let greeting = raw.initialize().await.unwrap();
-    assert_eq!(*line.greeting(), greeting["result"]);
+    assert_eq!(*line.handshake(), greeting["result"]);
     let prompt = json!({ "type": "ref/prompt", "name": "completable-prompt" });
     let argument = json!({ "name": "department", "value": "E" });
     for (method, params) in [

@@ -154,7 +154,7 @@ async fn a_line_ends_with_its_stream() {
     server.shutdown().await;
     within("the end", line.closed()).await;
     let lost = line.ask("tools/list", json!({})).await.unwrap_err();
-    assert!(matches!(lost, RequestError::Transport(_)), "{lost}");
+    assert!(matches!(lost, RequestError::Transport { .. }), "{lost}");
 }
 
 #[tokio::test]

@@ -17,9 +17,9 @@ use serde_json::{Map, Value};
 
 /// A client that accepts whatever it is asked, with defaults where there are any.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Agreeable;
+pub(super) struct AcceptingClient;
 
-impl ClientHandler for Agreeable {
+impl ClientHandler for AcceptingClient {
     fn get_info(&self) -> ClientConfig {
         let capabilities = ClientCapabilities::builder()
             .enable_roots()

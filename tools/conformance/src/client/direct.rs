@@ -9,7 +9,7 @@ use rmcp::transport::streamable_http_client::{
 };
 
 use super::Scenario;
-use super::answers::Agreeable;
+use super::answers::AcceptingClient;
 use super::authorise::Authorised;
 use super::steps;
 use crate::Failure;
@@ -44,17 +44,17 @@ async fn connect(
     url: &str,
     scenario: &Scenario,
     authorised: Option<&Authorised>,
-) -> Result<RunningService<RoleClient, Agreeable>, ClientInitializeError> {
+) -> Result<RunningService<RoleClient, AcceptingClient>, ClientInitializeError> {
     let config = StreamableHttpClientTransportConfig::with_uri(url);
     let lifecycle = scenario.lifecycle.clone();
     match authorised {
         None => {
             let transport = StreamableHttpClientTransport::from_config(config);
-            serve_client_with_lifecycle(Agreeable, transport, lifecycle).await
+            serve_client_with_lifecycle(AcceptingClient, transport, lifecycle).await
         }
         Some(authorised) => {
             let transport = StreamableHttpClientTransport::with_client(authorised.client(), config);
-            serve_client_with_lifecycle(Agreeable, transport, lifecycle).await
+            serve_client_with_lifecycle(AcceptingClient, transport, lifecycle).await
         }
     }
 }

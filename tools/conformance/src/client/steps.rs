@@ -7,11 +7,11 @@ use rmcp::service::{RoleClient, RunningService, ServiceError};
 use serde_json::{Value, json};
 
 use super::Scenario;
-use super::answers::{Agreeable, filled};
+use super::answers::{AcceptingClient, filled};
 
 /// Lists what there is, and uses it.
 pub(super) async fn take(
-    client: &RunningService<RoleClient, Agreeable>,
+    client: &RunningService<RoleClient, AcceptingClient>,
     scenario: &Scenario,
 ) -> Result<(), ServiceError> {
     let tools = client.list_all_tools().await?;
@@ -33,14 +33,14 @@ pub(super) async fn take(
         let arguments: JsonObject = call["arguments"].as_object().cloned().unwrap_or_default();
         client.call_tool(CallToolRequestParams::new(name).with_arguments(arguments)).await?;
     }
-    let offers = client.peer_info();
-    let offers = offers.as_ref().map(|info| &info.capabilities);
-    if offers.is_some_and(|offers| offers.resources.is_some()) {
+    let info = client.peer_info();
+    let capabilities = info.as_ref().map(|info| &info.capabilities);
+    if capabilities.is_some_and(|capabilities| capabilities.resources.is_some()) {
         for resource in client.list_all_resources().await? {
             client.read_resource(ReadResourceRequestParams::new(resource.uri.clone())).await?;
         }
     }
-    if offers.is_some_and(|offers| offers.prompts.is_some()) {
+    if capabilities.is_some_and(|capabilities| capabilities.prompts.is_some()) {
         // One will do, because a later one may want something that only a newer client has.
         if let Some(prompt) = client.list_all_prompts().await?.into_iter().next() {
             client.get_prompt(GetPromptRequestParams::new(prompt.name)).await?;

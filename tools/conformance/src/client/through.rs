@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use tokio::process::Command;
 
 use super::Scenario;
-use super::answers::Agreeable;
+use super::answers::AcceptingClient;
 use super::authorise::CLIENT_METADATA_URL;
 use super::steps;
 use crate::Failure;
@@ -24,14 +24,14 @@ const MAX_LOGINS: usize = 3;
 /// Connects through toolgate and does what the scenario wants. Where the scenario is about authorisation, a person
 /// logs in with toolgate's own command, and does so again when what they were granted does not suffice.
 pub(super) async fn run(program: &Path, url: &str, scenario: &Scenario) -> Result<(), Failure> {
-    let place = Place::new(program, url, scenario)?;
+    let home = ToolgateHome::new(program, url, scenario)?;
     if !scenario.name.starts_with("auth/") {
-        return place.attempt(scenario).await;
+        return home.attempt(scenario).await;
     }
     let mut outcome = Err("nobody logged in".into());
     for _ in 0..MAX_LOGINS {
-        place.log_in().await?;
-        outcome = place.attempt(scenario).await;
+        home.log_in().await?;
+        outcome = home.attempt(scenario).await;
         if outcome.is_ok() {
             break;
         }
@@ -46,12 +46,12 @@ const LOGIN_SECONDS: &str = "5";
 const BROWSER: &str = "TOOLGATE_CONFORMANCE_BROWSER";
 
 /// A home for toolgate, with its configuration.
-struct Place<'a> {
+struct ToolgateHome<'a> {
     program: &'a Path,
     folder: TempDir,
 }
 
-impl<'a> Place<'a> {
+impl<'a> ToolgateHome<'a> {
     fn new(program: &'a Path, url: &str, scenario: &Scenario) -> Result<Self, Failure> {
         let folder = tempfile::tempdir()?;
         let mut entry = json!({ "url": url });
@@ -72,7 +72,8 @@ impl<'a> Place<'a> {
         let transport =
             TokioChildProcess::new(self.command(&["serve", "--stdio", "--passthrough", NAME]))?;
         let client =
-            serve_client_with_lifecycle(Agreeable, transport, scenario.lifecycle.clone()).await?;
+            serve_client_with_lifecycle(AcceptingClient, transport, scenario.lifecycle.clone())
+                .await?;
         let outcome = steps::take(&client, scenario).await;
         // What was done is done: how the connection ends is no part of the scenario.
         let _ = client.cancel().await;

@@ -21,12 +21,12 @@ use serde_json::Value;
 use tokio::sync::broadcast;
 
 use super::definitions::Definitions;
-use super::{inputs, offers, plain, questions, tasks};
+use super::{inputs, plain, questions, resources, tasks};
 use crate::Failure;
 
 /// What has changed, for those who listen.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Change {
+pub(super) enum ListChange {
     Tools,
     Prompts,
 }
@@ -35,13 +35,13 @@ pub(super) enum Change {
 pub(super) struct Shared {
     pub(super) definitions: Definitions,
     pub(super) tasks: TaskManager,
-    pub(super) changes: broadcast::Sender<Change>,
+    pub(super) changes: broadcast::Sender<ListChange>,
     /// The request states that were given out, and the round that each stands for.
     pub(super) states: Mutex<HashMap<String, u32>>,
 }
 
 /// The server of one session.
-pub(super) struct Conformant {
+pub(super) struct ConformanceServer {
     pub(super) shared: Arc<Shared>,
     level: Mutex<LoggingLevel>,
 }
@@ -57,7 +57,7 @@ impl Shared {
     }
 }
 
-impl Conformant {
+impl ConformanceServer {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
         Self { shared, level: Mutex::new(LoggingLevel::Debug) }
     }
@@ -70,7 +70,7 @@ impl Conformant {
     }
 }
 
-impl ServerHandler for Conformant {
+impl ServerHandler for ConformanceServer {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
             .enable_completions()
@@ -137,7 +137,7 @@ impl ServerHandler for Conformant {
         if request.name == "test_input_required_result_prompt" {
             return inputs::prompt(&request, &context);
         }
-        Ok(offers::prompt(&request)?.into())
+        Ok(resources::prompt(&request)?.into())
     }
 
     async fn list_resources(
@@ -161,7 +161,7 @@ impl ServerHandler for Conformant {
         request: ReadResourceRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        Ok(offers::resource(&request.uri)?.into())
+        Ok(resources::resource(&request.uri)?.into())
     }
 
     async fn complete(
@@ -219,8 +219,8 @@ impl ServerHandler for Conformant {
             };
             // A stream that is filtered or gone refuses a notification: that is its business.
             let _ = match change {
-                Ok(Change::Tools) => context.sink().notify_tool_list_changed().await,
-                Ok(Change::Prompts) => context.sink().notify_prompt_list_changed().await,
+                Ok(ListChange::Tools) => context.sink().notify_tool_list_changed().await,
+                Ok(ListChange::Prompts) => context.sink().notify_prompt_list_changed().await,
                 Err(broadcast::error::RecvError::Lagged(_)) => continue,
                 Err(broadcast::error::RecvError::Closed) => return Ok(()),
             };

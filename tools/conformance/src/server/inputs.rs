@@ -10,13 +10,13 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::{Value, json};
 
-use super::handler::{Conformant, typed};
-use super::offers::messages;
+use super::handler::{ConformanceServer, typed};
 use super::plain::text;
+use super::resources::messages;
 
 /// Answers a call, if it is of such a tool.
 pub(super) fn call(
-    server: &Conformant,
+    server: &ConformanceServer,
     request: &CallToolRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Result<Option<CallToolResponse>, ErrorData> {
@@ -134,7 +134,7 @@ pub(super) fn ask(
     Ok(needed(context, questions, state)?.into())
 }
 
-impl Conformant {
+impl ConformanceServer {
     /// A new state, which stands for a round.
     fn state(&self, round: u32) -> String {
         let mut states = self.shared.states.lock();

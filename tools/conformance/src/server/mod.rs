@@ -8,9 +8,9 @@
 mod definitions;
 mod handler;
 mod inputs;
-mod offers;
 mod plain;
 mod questions;
+mod resources;
 mod tasks;
 
 use std::io::Write as _;
@@ -23,11 +23,11 @@ use rmcp::transport::streamable_http_server::{
 };
 
 use crate::Failure;
-use handler::{Conformant, Shared};
+use handler::{ConformanceServer, Shared};
 
 /// Serves one client over stdin and stdout, until stdin ends.
 pub(crate) async fn serve_stdio() -> Result<(), Failure> {
-    let handler = Conformant::new(Arc::new(Shared::new()?));
+    let handler = ConformanceServer::new(Arc::new(Shared::new()?));
     let running = handler.serve(rmcp::transport::stdio()).await?;
     running.waiting().await?;
     Ok(())
@@ -39,7 +39,7 @@ pub(crate) async fn serve_http(address: SocketAddr) -> Result<(), Failure> {
     let config = StreamableHttpServerConfig::default()
         .with_allowed_origins(["http://localhost:*", "http://127.0.0.1:*"]);
     let service = StreamableHttpService::new(
-        move || Ok(Conformant::new(Arc::clone(&shared))),
+        move || Ok(ConformanceServer::new(Arc::clone(&shared))),
         Arc::new(LocalSessionManager::default()),
         config,
     );

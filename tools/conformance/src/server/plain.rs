@@ -10,8 +10,8 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::{Value, json};
 
-use super::handler::{Change, Conformant, typed};
-use super::offers::PNG;
+use super::handler::{ConformanceServer, ListChange, typed};
+use super::resources::PNG;
 
 /// A sound without a sample.
 const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=";
@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// Answers a call.
 pub(super) async fn call(
-    server: &Conformant,
+    server: &ConformanceServer,
     request: &CallToolRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResult, ErrorData> {
@@ -64,11 +64,11 @@ pub(super) async fn call(
             json!([text("Here it is.")])
         }
         "test_trigger_tool_change" => {
-            let _ = server.shared.changes.send(Change::Tools);
+            let _ = server.shared.changes.send(ListChange::Tools);
             json!([text("The tools have changed.")])
         }
         "test_trigger_prompt_change" => {
-            let _ = server.shared.changes.send(Change::Prompts);
+            let _ = server.shared.changes.send(ListChange::Prompts);
             json!([text("The prompts have changed.")])
         }
         name => json!([text(&format!("{name} was called."))]),
@@ -89,7 +89,7 @@ fn resource(uri: &str, mime_type: &str, text: &str) -> Value {
     json!({ "type": "resource", "resource": { "uri": uri, "mimeType": mime_type, "text": text } })
 }
 
-async fn log(server: &Conformant, context: &RequestContext<RoleServer>, message: &str) {
+async fn log(server: &ConformanceServer, context: &RequestContext<RoleServer>, message: &str) {
     if server.logs(context) {
         let message = LoggingMessageNotificationParam::new(LoggingLevel::Info, json!(message));
         // A client that is gone hears nothing.

@@ -10,7 +10,7 @@ use rmcp::service::{RequestContext, RoleServer};
 use rmcp::task_manager::{TaskContext, TaskExit, TaskOptions};
 use serde_json::{Value, json};
 
-use super::handler::{Conformant, typed};
+use super::handler::{ConformanceServer, typed};
 use super::inputs::{accepted, ask, elicitation};
 use super::plain::text;
 
@@ -30,7 +30,7 @@ enum Job {
 
 /// Answers a call, if it is of such a tool.
 pub(super) async fn call(
-    server: &Conformant,
+    server: &ConformanceServer,
     request: &CallToolRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Result<Option<CallToolResponse>, ErrorData> {

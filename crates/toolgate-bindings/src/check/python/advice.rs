@@ -1,16 +1,16 @@
-//! Names that scripts expect of other places, and what there is instead.
+//! Advice about names that scripts know from other environments.
 
 use ruff_python_ast::{Stmt, StmtImport, StmtImportFrom};
 
 use super::{advice, offset, reader::Parent};
 use crate::check::{
-    finding::Report,
-    names::{Advice, Role},
-    words::{cut, quoted_list},
+    finding::FindingCollector,
+    names::{Advice, NameRole},
+    wording::{cut, quoted_list},
 };
 
-/// What to say about a name that is not there.
-pub(super) fn advice(name: &str, role: &Role) -> Option<Advice> {
+/// The advice about a name that does not exist.
+pub(super) fn advice(name: &str, role: &NameRole) -> Option<Advice> {
     if let Some((message, hint)) = unimported(name, role) {
         return Some(Advice { message, hint, is_stub: false, is_import: true });
     }
@@ -37,8 +37,8 @@ pub(super) fn advice(name: &str, role: &Role) -> Option<Advice> {
     Some(Advice { message, hint, is_stub, is_import: false })
 }
 
-/// What to say about a name that is there once it is imported.
-fn unimported(name: &str, role: &Role) -> Option<(&'static str, &'static str)> {
+/// The advice about a name that exists after an import.
+fn unimported(name: &str, role: &NameRole) -> Option<(&'static str, &'static str)> {
     Some(match name {
         "asyncio" => ("`asyncio` is not imported", "write `import asyncio`"),
         "json" => ("`json` is not imported", "write `import json`"),
@@ -86,15 +86,15 @@ pub(super) fn module(name: &str) -> Option<&'static str> {
     Some(hint)
 }
 
-/// Whether what is done with `datetime` is done with the class, not with the module.
-fn is_class(role: &Role) -> bool {
+/// Whether `datetime` is used as the class and not as the module.
+fn is_class(role: &NameRole) -> bool {
     match role {
-        Role::Called => true,
-        Role::MethodCalled(method) => matches!(
+        NameRole::Called => true,
+        NameRole::MethodCalled(method) => matches!(
             method.as_str(),
             "now" | "utcnow" | "today" | "fromisoformat" | "fromtimestamp" | "strptime" | "combine"
         ),
-        Role::Read => false,
+        NameRole::Read => false,
     }
 }
 
@@ -109,18 +109,18 @@ pub(super) struct Import<'a> {
     offset: usize,
     /// `from . import x`.
     is_relative: bool,
-    /// Whether the script is prepared for it not to be there.
-    is_minded: bool,
+    /// Whether the script handles a failing import.
+    is_intentional: bool,
 }
 
 impl<'a> Import<'a> {
     pub(super) fn of(import: &'a StmtImport, parents: &[Parent<'a>]) -> impl Iterator<Item = Self> {
-        let is_minded = within_try(parents);
+        let is_intentional = within_try(parents);
         import.names.iter().map(move |alias| Self {
             module: alias.name.as_str(),
             offset: offset(alias),
             is_relative: false,
-            is_minded,
+            is_intentional,
         })
     }
 
@@ -129,17 +129,21 @@ impl<'a> Import<'a> {
             module: import.module.as_ref().map_or("", |module| module.as_str()),
             offset: offset(import),
             is_relative: import.level > 0,
-            is_minded: within_try(parents),
+            is_intentional: within_try(parents),
         }
     }
 }
 
-/// Reports imports of modules that are not there. Where none is known to be, nothing is said.
-pub(super) fn check_imports(imports: &[Import<'_>], modules: &[&str], report: &mut Report<'_>) {
+/// Reports imports of modules that do not exist. Nothing is reported if no modules are known.
+pub(super) fn check_imports(
+    imports: &[Import<'_>],
+    modules: &[&str],
+    report: &mut FindingCollector<'_>,
+) {
     if modules.is_empty() {
         return;
     }
-    for import in imports.iter().filter(|import| !import.is_minded) {
+    for import in imports.iter().filter(|import| !import.is_intentional) {
         if !import.is_relative && is_there(import.module, modules) {
             continue;
         }
@@ -153,7 +157,7 @@ pub(super) fn check_imports(imports: &[Import<'_>], modules: &[&str], report: &m
     }
 }
 
-/// The modules that scripts use most; of the others nobody needs a list.
+/// The most used modules, for the hint.
 const COMMON: &[&str] = &[
     "json",
     "re",
@@ -176,7 +180,7 @@ fn there_are(modules: &[&str]) -> String {
     format!("there are {list}{others}; tools are functions already, without an import")
 }
 
-/// Whether a module is there, itself or as a part of one that is.
+/// Whether a module exists, by itself or as a part of an existing one.
 fn is_there(module: &str, modules: &[&str]) -> bool {
     module == "__future__"
         || modules.contains(&module)

@@ -1,4 +1,4 @@
-//! Which names a scope binds.
+//! The names that a scope binds.
 
 use std::collections::HashSet;
 
@@ -7,16 +7,16 @@ use ruff_python_ast::{
     visitor::{Visitor, walk_except_handler, walk_expr, walk_pattern, walk_stmt},
 };
 
-/// The names that a scope binds itself, without the scopes within it.
+/// The names that a scope binds itself, without inner scopes.
 #[derive(Default)]
 pub(super) struct Bindings<'a> {
-    /// By an assignment, of whatever sort.
+    /// Names that are assigned in any way.
     pub(super) assigned: HashSet<&'a str>,
-    /// By a definition, a parameter, an import, a pattern.
+    /// Names from definitions, parameters, imports and patterns.
     pub(super) defined: HashSet<&'a str>,
-    /// Said to be another scope's.
+    /// Names that are declared `global` or `nonlocal`.
     pub(super) foreign: HashSet<&'a str>,
-    /// Whether an import may have bound anything.
+    /// Whether an import may bind any name.
     pub(super) is_open: bool,
     /// Whether the body of a function makes it a generator.
     pub(super) yields: bool,
@@ -38,7 +38,7 @@ impl<'a> Bindings<'a> {
         bindings
     }
 
-    /// The scope of a lambda or of a comprehension: what its targets bind.
+    /// The scope of a lambda or a comprehension, from its targets.
     pub(super) fn of_targets(targets: impl Iterator<Item = &'a Expr>) -> Self {
         let mut bindings = Self::default();
         targets.for_each(|target| bindings.visit_expr(target));
@@ -60,7 +60,7 @@ impl<'a> Bindings<'a> {
     }
 }
 
-/// The names that some function of a script declares to be the module's.
+/// The names that some function of a script declares `global`.
 pub(super) fn global_names(body: &[Stmt]) -> HashSet<&str> {
     struct Globals<'a>(HashSet<&'a str>);
     impl<'a> Visitor<'a> for Globals<'a> {
@@ -70,7 +70,7 @@ pub(super) fn global_names(body: &[Stmt]) -> HashSet<&str> {
             }
             walk_stmt(self, statement);
         }
-        // A statement is in no expression.
+        // Expressions contain no statements.
         fn visit_expr(&mut self, _: &'a Expr) {}
     }
     let mut globals = Globals(HashSet::new());
@@ -117,7 +117,7 @@ impl<'a> Visitor<'a> for Bindings<'a> {
                     self.assigned.insert(name.id.as_str());
                 }
             }
-            // In a comprehension too it binds in the scope around.
+            // It binds in the outer scope, in a comprehension too.
             Expr::Named(named) => {
                 if let Expr::Name(name) = named.target.as_ref() {
                     self.assigned.insert(name.id.as_str());

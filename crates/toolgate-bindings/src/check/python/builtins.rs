@@ -1,6 +1,6 @@
-//! Names that are there without an import.
+//! Names that exist without an import.
 
-/// What every Python has, whatever else the engine says it has.
+/// The built-ins of every Python, whatever else the engine provides.
 #[rustfmt::skip]
 pub(super) const ALWAYS: &[&str] = &[
     "ArithmeticError", "AssertionError", "AttributeError", "BaseException", "BaseExceptionGroup",

@@ -1,23 +1,28 @@
-//! What tools are given: by position, in the order of their parameters, or by name.
+//! The arguments of tool calls, by position in the order of the parameters or by name.
 
 use ruff_python_ast::{Expr, Number, Operator, UnaryOp};
 use serde_json::Value;
 
 use super::{
     offset,
-    reader::{Call, Sort},
+    reader::{CalleeKind, PythonCall},
 };
 use crate::check::{
     Language,
-    finding::Report,
-    literal::{Entries, Entry, Kind, Literal, MAX_DEPTH},
-    lookup::{Budget, Tool, check_arguments},
-    words::cut,
+    finding::FindingCollector,
+    literal::{Literal, LiteralEntries, LiteralEntry, LiteralKind, MAX_DEPTH},
+    lookup::{CheckBudget, ToolSignature, check_arguments},
+    wording::cut,
 };
 
-/// Reports what does not fit about a call's arguments.
-pub(super) fn check(tool: &Tool, call: &Call<'_>, budget: &Budget, report: &mut Report<'_>) {
-    if call.sort != Sort::Free {
+/// Checks the arguments of a call.
+pub(super) fn check(
+    tool: &ToolSignature,
+    call: &PythonCall<'_>,
+    budget: &CheckBudget,
+    report: &mut FindingCollector<'_>,
+) {
+    if call.sort != CalleeKind::Free {
         return;
     }
     let given = &call.expression.arguments;
@@ -30,7 +35,7 @@ pub(super) fn check(tool: &Tool, call: &Call<'_>, budget: &Budget, report: &mut 
         report.error(offset(only), message, usage(tool));
         return;
     }
-    let mut entries = Entries::default();
+    let mut entries = LiteralEntries::default();
     let starred = positional.iter().position(Expr::is_starred_expr);
     for (index, argument) in positional.iter().take(starred.unwrap_or(usize::MAX)).enumerate() {
         let Some(name) = tool.parameters.get(index) else {
@@ -44,7 +49,7 @@ pub(super) fn check(tool: &Tool, call: &Call<'_>, budget: &Budget, report: &mut 
             return;
         };
         let value = value_of(argument);
-        entries.push(Entry { key: name.clone(), offset: offset(argument), value });
+        entries.push(LiteralEntry { key: name.clone(), offset: offset(argument), value });
     }
     for keyword in &given.keywords {
         let Some(name) = &keyword.arg else { continue };
@@ -56,18 +61,20 @@ pub(super) fn check(tool: &Tool, call: &Call<'_>, budget: &Budget, report: &mut 
             return;
         }
         let value = value_of(&keyword.value);
-        entries.push(Entry { key: name.to_string(), offset: offset(keyword), value });
+        entries.push(LiteralEntry { key: name.to_string(), offset: offset(keyword), value });
     }
     let is_open = starred.is_some() || given.keywords.iter().any(|keyword| keyword.arg.is_none());
     let kind = match (entries.finish(), is_open) {
-        (Kind::Object { entries, .. }, true) => Kind::Object { entries, complete: false },
+        (LiteralKind::Object { entries, .. }, true) => {
+            LiteralKind::Object { entries, complete: false }
+        }
         (kind, _) => kind,
     };
     let at = offset(call.expression);
     check_arguments(tool, &Literal { offset: at, kind }, at, Language::Python, budget, report);
 }
 
-/// An argument's value. `None` stands for an argument that is not given.
+/// The value of an argument. `None` means that the argument is omitted.
 fn value_of(argument: &Expr) -> Literal {
     match argument {
         Expr::NoneLiteral(_) => Literal::unknown(offset(argument)),
@@ -75,8 +82,8 @@ fn value_of(argument: &Expr) -> Literal {
     }
 }
 
-/// Whether the first parameter may be an object, so that a dict is no mistake.
-fn takes_object(tool: &Tool) -> bool {
+/// Whether the first parameter may be an object, so that a dict is correct.
+fn takes_object(tool: &ToolSignature) -> bool {
     let first = tool.parameters.first();
     let schema = first.and_then(|name| tool.schema.get("properties")?.get(name));
     match schema.and_then(|schema| schema.get("type")) {
@@ -86,7 +93,7 @@ fn takes_object(tool: &Tool) -> bool {
     }
 }
 
-fn usage(tool: &Tool) -> String {
+fn usage(tool: &ToolSignature) -> String {
     let shown: Vec<String> =
         tool.parameters.iter().take(6).map(|name| format!("{}=…", cut(name))).collect();
     let more = if tool.parameters.len() > shown.len() { ", …" } else { "" };
@@ -101,45 +108,46 @@ pub(super) fn read(expression: &Expr) -> Literal {
 }
 
 fn read_at(expression: &Expr, depth: usize) -> Literal {
-    let kind = if depth > MAX_DEPTH { Kind::Unknown } else { kind(expression, depth) };
+    let kind = if depth > MAX_DEPTH { LiteralKind::Unknown } else { kind(expression, depth) };
     Literal { offset: offset(expression), kind }
 }
 
-fn kind(expression: &Expr, depth: usize) -> Kind {
+fn kind(expression: &Expr, depth: usize) -> LiteralKind {
     match expression {
-        Expr::NoneLiteral(_) => Kind::Null,
-        Expr::BooleanLiteral(literal) => Kind::Boolean(Some(literal.value)),
+        Expr::NoneLiteral(_) => LiteralKind::Null,
+        Expr::BooleanLiteral(literal) => LiteralKind::Boolean(Some(literal.value)),
         Expr::NumberLiteral(literal) => match &literal.value {
-            Number::Int(value) => value.to_string().parse().map_or(Kind::Unknown, number),
+            Number::Int(value) => value.to_string().parse().map_or(LiteralKind::Unknown, number),
             Number::Float(value) => number(*value),
-            Number::Complex { .. } => Kind::Unknown,
+            Number::Complex { .. } => LiteralKind::Unknown,
         },
-        Expr::StringLiteral(literal) => Kind::Text(Some(literal.value.to_str().to_owned())),
-        Expr::FString(_) => Kind::Text(None),
+        Expr::StringLiteral(literal) => LiteralKind::Text(Some(literal.value.to_str().to_owned())),
+        Expr::FString(_) => LiteralKind::Text(None),
         Expr::UnaryOp(unary) => match (unary.op, read_at(&unary.operand, depth + 1).kind) {
-            (UnaryOp::USub, Kind::Number(value)) => number(-value),
-            (UnaryOp::UAdd, Kind::Number(value)) => number(value),
-            (UnaryOp::Not, _) => Kind::Boolean(None),
-            _ => Kind::Unknown,
+            (UnaryOp::USub, LiteralKind::Number(value)) => number(-value),
+            (UnaryOp::UAdd, LiteralKind::Number(value)) => number(value),
+            (UnaryOp::Not, _) => LiteralKind::Boolean(None),
+            _ => LiteralKind::Unknown,
         },
-        Expr::Compare(_) => Kind::Boolean(None),
+        Expr::Compare(_) => LiteralKind::Boolean(None),
         Expr::BinOp(binary) => {
-            let is_text = |side: &Expr| matches!(read_at(side, depth + 1).kind, Kind::Text(_));
+            let is_text =
+                |side: &Expr| matches!(read_at(side, depth + 1).kind, LiteralKind::Text(_));
             match binary.op {
                 Operator::Add if is_text(&binary.left) || is_text(&binary.right) => {
-                    Kind::Text(None)
+                    LiteralKind::Text(None)
                 }
-                Operator::Mod if is_text(&binary.left) => Kind::Text(None),
-                _ => Kind::Unknown,
+                Operator::Mod if is_text(&binary.left) => LiteralKind::Text(None),
+                _ => LiteralKind::Unknown,
             }
         }
         Expr::List(list) => array(&list.elts, depth),
         Expr::Tuple(tuple) => array(&tuple.elts, depth),
         Expr::Dict(dict) => {
-            let mut entries = Entries::default();
+            let mut entries = LiteralEntries::default();
             for item in &dict.items {
                 match &item.key {
-                    Some(key @ Expr::StringLiteral(text)) => entries.push(Entry {
+                    Some(key @ Expr::StringLiteral(text)) => entries.push(LiteralEntry {
                         key: text.value.to_str().to_owned(),
                         offset: offset(key),
                         value: read_at(&item.value, depth + 1),
@@ -149,16 +157,16 @@ fn kind(expression: &Expr, depth: usize) -> Kind {
             }
             entries.finish()
         }
-        _ => Kind::Unknown,
+        _ => LiteralKind::Unknown,
     }
 }
 
-fn array(elements: &[Expr], depth: usize) -> Kind {
+fn array(elements: &[Expr], depth: usize) -> LiteralKind {
     let complete = !elements.iter().any(Expr::is_starred_expr);
     let items = elements.iter().filter(|element| !element.is_starred_expr());
-    Kind::Array { items: items.map(|item| read_at(item, depth + 1)).collect(), complete }
+    LiteralKind::Array { items: items.map(|item| read_at(item, depth + 1)).collect(), complete }
 }
 
-fn number(value: f64) -> Kind {
-    if value.is_finite() { Kind::Number(value) } else { Kind::Unknown }
+fn number(value: f64) -> LiteralKind {
+    if value.is_finite() { LiteralKind::Number(value) } else { LiteralKind::Unknown }
 }

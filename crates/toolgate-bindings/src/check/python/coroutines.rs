@@ -1,34 +1,34 @@
-//! Calls that nobody awaits.
+//! Coroutines that are never awaited.
 
 use ruff_python_ast::{BoolOp, CmpOp, Expr, Stmt, UnaryOp};
 
 use super::{
     offset,
-    reader::{Call, Parent, Reader, Sort},
+    reader::{CalleeKind, Parent, PythonCall, ScriptReader},
 };
-use crate::check::{finding::Report, lookup::Tools, words::cut};
+use crate::check::{finding::FindingCollector, lookup::ToolTable, wording::cut};
 
-/// What becomes of a value, as far as it matters to a coroutine.
+/// How a value is used, as far as it matters for a coroutine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Fate<'a> {
-    /// Awaited, returned, handed on: somebody else's.
-    Kept,
-    /// Nothing.
+pub(super) enum CoroutineUse<'a> {
+    /// It is awaited, returned or passed on.
+    PassedOn,
+    /// It is not used.
     Dropped,
-    /// Used as if it were what the coroutine gives.
-    Taken {
-        /// What is taken of it: `.name` or `[…]`.
+    /// It is used as if it were the result of the coroutine.
+    UsedAsValue {
+        /// The accessed part: `.name` or `[…]`.
         part: Option<String>,
-        /// Whether it is only asked whether it is there.
+        /// Whether it is only used as a condition.
         is_condition: bool,
     },
-    /// Put into a variable.
+    /// It is assigned to a variable.
     Named(&'a str),
-    /// An argument of a function that is not the script's: a tool's, perhaps.
+    /// It is an argument of a function that the script does not define, such as a tool.
     Given(&'a str),
 }
 
-/// Functions that do nothing useful with a coroutine.
+/// Functions that cannot use a coroutine.
 const WANT_VALUES: &[&str] = &[
     "all",
     "any",
@@ -58,16 +58,24 @@ const WANT_VALUES: &[&str] = &[
     "zip",
 ];
 
-/// Reports coroutines that are dropped, or taken for what they give.
-pub(super) fn check(script: &Reader<'_, '_>, tools: &Tools, report: &mut Report<'_>) {
+/// Reports coroutines that are dropped or used as their result.
+pub(super) fn check(
+    script: &ScriptReader<'_, '_>,
+    tools: &ToolTable,
+    report: &mut FindingCollector<'_>,
+) {
     for call in &script.calls {
         let name = cut(call.name);
         let (shown, text) = match call.sort {
-            Sort::Free if tools.tool(call.name).is_some() => (name.clone(), format!("{name}(…)")),
-            Sort::Asyncio if matches!(call.name, "gather" | "sleep" | "wait_for" | "wait") => {
+            CalleeKind::Free if tools.tool(call.name).is_some() => {
+                (name.clone(), format!("{name}(…)"))
+            }
+            CalleeKind::Asyncio
+                if matches!(call.name, "gather" | "sleep" | "wait_for" | "wait") =>
+            {
                 (format!("asyncio.{name}"), format!("asyncio.{name}(…)"))
             }
-            Sort::Own if is_coroutine(call, script) => (name.clone(), format!("{name}(…)")),
+            CalleeKind::Own if is_coroutine(call, script) => (name.clone(), format!("{name}(…)")),
             _ => continue,
         };
         let at = offset(call.expression);
@@ -85,23 +93,23 @@ pub(super) fn check(script: &Reader<'_, '_>, tools: &Tools, report: &mut Report<
             };
             (message, hint)
         };
-        match &call.fate {
-            Fate::Kept => {}
-            Fate::Given(function) => {
+        match &call.coroutine_use {
+            CoroutineUse::PassedOn => {}
+            CoroutineUse::Given(function) => {
                 if tools.tool(function).is_some() {
                     let (message, hint) = taken(None);
                     report.error(at, message, hint);
                 }
             }
-            Fate::Dropped => {
+            CoroutineUse::Dropped => {
                 let (message, hint) = dropped();
                 report.error(at, message, hint);
             }
-            Fate::Taken { part, .. } => {
+            CoroutineUse::UsedAsValue { part, .. } => {
                 let (message, hint) = taken(part.as_deref());
                 report.error(at, message, hint);
             }
-            Fate::Named(variable) => {
+            CoroutineUse::Named(variable) => {
                 let Some(known) = script.variables.get(&(call.scope, *variable)) else { continue };
                 if known.assignments != 1 {
                     continue;
@@ -121,19 +129,22 @@ pub(super) fn check(script: &Reader<'_, '_>, tools: &Tools, report: &mut Report<
     }
 }
 
-/// Whether the script's own function is `async`, for certain.
-fn is_coroutine(call: &Call<'_>, script: &Reader<'_, '_>) -> bool {
+/// Whether the script's own function is certainly `async`.
+fn is_coroutine(call: &PythonCall<'_>, script: &ScriptReader<'_, '_>) -> bool {
     let is_assigned =
         script.variables.get(&(0, call.name)).is_some_and(|variable| variable.assignments > 0);
     script.coroutines.get(call.name) == Some(&1) && !is_assigned
 }
 
-/// What becomes of the innermost of `parents`.
-pub(super) fn fate<'a>(parents: &[Parent<'a>], reader: &Reader<'a, '_>) -> Fate<'a> {
-    let value = || Fate::Taken { part: None, is_condition: false };
-    let condition = || Fate::Taken { part: None, is_condition: true };
+/// How the innermost of `parents` is used.
+pub(super) fn coroutine_use<'a>(
+    parents: &[Parent<'a>],
+    reader: &ScriptReader<'a, '_>,
+) -> CoroutineUse<'a> {
+    let value = || CoroutineUse::UsedAsValue { part: None, is_condition: false };
+    let condition = || CoroutineUse::UsedAsValue { part: None, is_condition: true };
     let mut around = parents.iter().rev();
-    let Some(&Parent::Expression(mut child)) = around.next() else { return Fate::Kept };
+    let Some(&Parent::Expression(mut child)) = around.next() else { return CoroutineUse::PassedOn };
     for parent in around {
         let expression = match parent {
             Parent::Statement(statement) => return fate_in_statement(statement, child),
@@ -146,7 +157,7 @@ pub(super) fn fate<'a>(parents: &[Parent<'a>], reader: &Reader<'a, '_>) -> Fate<
             Expr::BoolOp(choice) => match choice.values.last() {
                 Some(last) if is(last) => {}
                 _ if choice.op == BoolOp::And || choice.op == BoolOp::Or => return condition(),
-                _ => return Fate::Kept,
+                _ => return CoroutineUse::PassedOn,
             },
             Expr::UnaryOp(unary) => {
                 return if unary.op == UnaryOp::Not { condition() } else { value() };
@@ -159,60 +170,67 @@ pub(super) fn fate<'a>(parents: &[Parent<'a>], reader: &Reader<'a, '_>) -> Fate<
             Expr::BinOp(_) | Expr::FString(_) | Expr::Starred(_) => return value(),
             Expr::Attribute(attribute) => {
                 let part = Some(format!(".{}", cut(attribute.attr.as_str())));
-                return Fate::Taken { part, is_condition: false };
+                return CoroutineUse::UsedAsValue { part, is_condition: false };
             }
             Expr::Subscript(subscript) if is(&subscript.value) => {
-                return Fate::Taken { part: Some("[…]".to_owned()), is_condition: false };
+                return CoroutineUse::UsedAsValue {
+                    part: Some("[…]".to_owned()),
+                    is_condition: false,
+                };
             }
             Expr::ListComp(list) => return in_comprehension(is(&list.elt)),
             Expr::SetComp(set) => return in_comprehension(is(&set.elt)),
             Expr::Generator(each) => return in_comprehension(is(&each.elt)),
             Expr::DictComp(dict) => return in_comprehension(is(&dict.value)),
-            Expr::Call(call) if is(&call.func) => return Fate::Kept,
+            Expr::Call(call) if is(&call.func) => return CoroutineUse::PassedOn,
             Expr::Call(call) => {
                 return match call.func.as_ref() {
                     callee if wants_value(callee, reader) => value(),
                     Expr::Name(name) if reader.is_builtin(name.id.as_str()) => {
-                        Fate::Given(name.id.as_str())
+                        CoroutineUse::Given(name.id.as_str())
                     }
-                    _ => Fate::Kept,
+                    _ => CoroutineUse::PassedOn,
                 };
             }
-            _ => return Fate::Kept,
+            _ => return CoroutineUse::PassedOn,
         }
         child = expression;
     }
-    Fate::Kept
+    CoroutineUse::PassedOn
 }
 
-/// In a comprehension a coroutine may be an element, and nothing else.
-fn in_comprehension<'a>(is_element: bool) -> Fate<'a> {
-    if is_element { Fate::Kept } else { Fate::Taken { part: None, is_condition: false } }
+/// In a comprehension, a coroutine can only be used as an element.
+fn in_comprehension<'a>(is_element: bool) -> CoroutineUse<'a> {
+    if is_element {
+        CoroutineUse::PassedOn
+    } else {
+        CoroutineUse::UsedAsValue { part: None, is_condition: false }
+    }
 }
 
-fn fate_in_statement<'a>(statement: &'a Stmt, child: &Expr) -> Fate<'a> {
+fn fate_in_statement<'a>(statement: &'a Stmt, child: &Expr) -> CoroutineUse<'a> {
     let is = |other: &Expr| std::ptr::eq(other, child);
-    let taken = |is_condition| Fate::Taken { part: None, is_condition };
+    let taken = |is_condition| CoroutineUse::UsedAsValue { part: None, is_condition };
     match statement {
-        Stmt::Expr(_) => Fate::Dropped,
+        Stmt::Expr(_) => CoroutineUse::Dropped,
         Stmt::Assign(assign) if is(&assign.value) => match assign.targets.as_slice() {
-            [Expr::Name(name)] => Fate::Named(name.id.as_str()),
+            [Expr::Name(name)] => CoroutineUse::Named(name.id.as_str()),
             [Expr::Tuple(_) | Expr::List(_)] => taken(false),
-            _ => Fate::Kept,
+            _ => CoroutineUse::PassedOn,
         },
         Stmt::AnnAssign(assign) => match assign.target.as_ref() {
-            Expr::Name(name) => Fate::Named(name.id.as_str()),
-            _ => Fate::Kept,
+            Expr::Name(name) => CoroutineUse::Named(name.id.as_str()),
+            _ => CoroutineUse::PassedOn,
         },
         Stmt::AugAssign(assign) if is(&assign.value) => taken(false),
         Stmt::For(each) if is(&each.iter) => taken(false),
         Stmt::With(_) => taken(false),
         Stmt::If(_) | Stmt::While(_) | Stmt::Assert(_) => taken(true),
-        _ => Fate::Kept,
+        _ => CoroutineUse::PassedOn,
     }
 }
 
-fn wants_value(callee: &Expr, reader: &Reader<'_, '_>) -> bool {
+fn wants_value(callee: &Expr, reader: &ScriptReader<'_, '_>) -> bool {
     match callee {
         Expr::Name(name) => {
             WANT_VALUES.contains(&name.id.as_str()) && reader.is_builtin(name.id.as_str())

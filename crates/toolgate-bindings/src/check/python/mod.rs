@@ -1,4 +1,4 @@
-//! Python.
+//! Checks Python scripts.
 
 mod advice;
 mod bindings;
@@ -11,13 +11,13 @@ use ruff_python_ast::ModModule;
 use ruff_python_parser::{Mode, ParseError, ParseOptions, Parsed, parse};
 use ruff_text_size::Ranged;
 
-use self::reader::Reader;
+use self::reader::ScriptReader;
 use super::{
-    Language, Outcome,
-    finding::Report,
-    lookup::{Lookup, Tools},
-    names::{Knowledge, report_hiding},
-    typescript, words,
+    Language, LanguageCheck,
+    finding::FindingCollector,
+    lookup::{Lookup, ToolTable},
+    names::{NameContext, report_hiding_variables},
+    typescript, wording,
 };
 
 pub(super) fn check(
@@ -25,13 +25,13 @@ pub(super) fn check(
     globals: &[&str],
     modules: &[&str],
     lookup: &mut dyn Lookup,
-    report: &mut Report<'_>,
-) -> Option<Outcome> {
+    report: &mut FindingCollector<'_>,
+) -> Option<LanguageCheck> {
     let parsed = match parse_script(text) {
         Ok(parsed) => parsed,
         Err(error) => {
             let hint = typescript::parses(text).then(|| {
-                let name = words::name(Language::TypeScript);
+                let name = wording::name(Language::TypeScript);
                 format!("it reads as TypeScript: set `language` to \"{name}\"")
             });
             let message = format!("syntax error: {}", error.error);
@@ -39,33 +39,33 @@ pub(super) fn check(
             return None;
         }
     };
-    let mut script = Reader::read(&parsed.syntax().body, globals);
+    let mut script = ScriptReader::read(&parsed.syntax().body, globals);
     let hidings = script.hidings();
     script.names.mentions.extend(hidings.iter().map(|hiding| hiding.name.clone()));
     advice::check_imports(&script.imports, modules, report);
-    let knowledge = Knowledge {
+    let knowledge = NameContext {
         language: Language::Python,
         advice: advice::advice,
         own: script.own.iter().copied().collect(),
     };
-    let tools = Tools::ask(&script.names.to_ask(&knowledge), lookup);
+    let tools = ToolTable::ask(&script.names.names_to_look_up(&knowledge), lookup);
     script.names.report(&knowledge, &tools, report);
-    report_hiding(&hidings, &tools, report);
+    report_hiding_variables(&hidings, &tools, report);
     for call in &script.calls {
         if let Some(tool) = tools.tool(call.name) {
             calls::check(tool, call, &tools.budget, report);
         }
     }
     coroutines::check(&script, &tools, report);
-    Some(Outcome { source: None, tools: tools.used(script.names.tool_names()) })
+    Some(LanguageCheck { source: None, tools: tools.used(script.names.tool_names()) })
 }
 
-/// Whether a text is a script of this language.
+/// Whether a text parses as Python.
 pub(super) fn parses(text: &str) -> bool {
     parse_script(text).is_ok()
 }
 
-/// Whether a text that is a script of no language has lines as only this one has them.
+/// Whether a text that does not parse has lines that only Python has.
 pub(super) fn looks_like(text: &str) -> bool {
     text.lines().map(str::trim).any(|line| {
         let is_block = |word: &str| line.starts_with(word) && line.ends_with(':');
@@ -81,7 +81,7 @@ pub(super) fn looks_like(text: &str) -> bool {
 
 fn parse_script(text: &str) -> Result<Parsed<ModModule>, ParseError> {
     let parsed = parse(text, ParseOptions::from(Mode::Module))?;
-    // Asked for a module, the parser gives one.
+    // The parser returns a module if asked for one.
     parsed.try_into_module().ok_or_else(|| ParseError {
         error: ruff_python_parser::ParseErrorType::OtherError("not a module".into()),
         location: ruff_text_size::TextRange::default(),

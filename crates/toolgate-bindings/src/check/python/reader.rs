@@ -1,4 +1,4 @@
-//! A walk through a script: its scopes, the names that it does not bind, its calls.
+//! Walks a script and collects its scopes, undeclared names and calls.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,49 +11,50 @@ use super::{
     advice::Import,
     bindings::{Bindings, global_names},
     builtins::ALWAYS,
-    coroutines::{Fate, fate},
+    coroutines::{CoroutineUse, coroutine_use},
     offset,
 };
-use crate::check::names::{Hiding, Name, Names, Role};
+use crate::check::names::{HidingVariable, NameRole, UndeclaredName, UndeclaredNames};
 
-/// A script that was walked through.
-pub(super) struct Reader<'a, 'g> {
+/// The result of walking a script.
+pub(super) struct ScriptReader<'a, 'g> {
     globals: &'g [&'g str],
-    scopes: Vec<Scope<'a>>,
+    scopes: Vec<PythonScope<'a>>,
     parents: Vec<Parent<'a>>,
-    pub(super) names: Names,
+    pub(super) names: UndeclaredNames,
     pub(super) own: BTreeSet<&'a str>,
-    pub(super) calls: Vec<Call<'a>>,
+    pub(super) calls: Vec<PythonCall<'a>>,
     pub(super) imports: Vec<Import<'a>>,
-    /// What becomes of each variable, by its scope.
+    /// How each variable is used, by scope.
     pub(super) variables: HashMap<(usize, &'a str), Variable>,
-    /// The module's functions: 1 for those that are `async`, and defined only once.
+    /// The functions of the module. The value is 1 for a function that is `async` and defined only
+    /// once.
     pub(super) coroutines: HashMap<&'a str, usize>,
     next_scope: usize,
-    /// Calls of a variable in what is assigned to it, with its scope.
+    /// Calls of a variable in its own assignment, with the scope.
     self_calls: Vec<(usize, &'a str, usize)>,
 }
 
-/// A call whose callee is a plain name, or a function of `asyncio`.
-pub(super) struct Call<'a> {
+/// A call of a plain name, or of a function of `asyncio`.
+pub(super) struct PythonCall<'a> {
     pub(super) expression: &'a ExprCall,
     pub(super) name: &'a str,
-    pub(super) sort: Sort,
-    pub(super) fate: Fate<'a>,
-    /// The scope that the call is in, as a key of [`Reader::variables`].
+    pub(super) sort: CalleeKind,
+    pub(super) coroutine_use: CoroutineUse<'a>,
+    /// The scope of the call, as a key of [`ScriptReader::variables`].
     pub(super) scope: usize,
-    /// Whether the nearest function around it may not await.
+    /// Whether the nearest function around the call is not `async`.
     pub(super) is_sync: bool,
 }
 
-/// Whose function a call calls.
+/// Who defines the called function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sort {
-    /// Nobody's in the script: a tool's, perhaps.
+pub(super) enum CalleeKind {
+    /// Not the script; it may be a tool.
     Free,
-    /// The script's own.
+    /// The script.
     Own,
-    /// That of `asyncio`.
+    /// The module `asyncio`.
     Asyncio,
 }
 
@@ -62,38 +63,38 @@ pub(super) enum Sort {
 pub(super) struct Variable {
     pub(super) assignments: usize,
     pub(super) reads: usize,
-    /// Where it is first used as a value that a coroutine is not.
+    /// The first use as a value that a coroutine is not.
     pub(super) taken_at: Option<usize>,
 }
 
-struct Scope<'a> {
+struct PythonScope<'a> {
     id: usize,
     bindings: Bindings<'a>,
-    kind: Kind,
+    kind: ScopeKind,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ScopeKind {
     Module,
     Class,
     Function { is_async: bool },
     Comprehension,
 }
 
-/// What is around an expression, from the outside in.
+/// The ancestors of an expression, from the outside in.
 #[derive(Clone, Copy)]
 pub(super) enum Parent<'a> {
     Statement(&'a Stmt),
     Expression(&'a Expr),
 }
 
-impl<'a, 'g> Reader<'a, 'g> {
+impl<'a, 'g> ScriptReader<'a, 'g> {
     pub(super) fn read(body: &'a [Stmt], globals: &'g [&'g str]) -> Self {
         let mut reader = Self {
             globals,
             scopes: Vec::new(),
             parents: Vec::new(),
-            names: Names::default(),
+            names: UndeclaredNames::default(),
             own: BTreeSet::new(),
             calls: Vec::new(),
             imports: Vec::new(),
@@ -104,38 +105,39 @@ impl<'a, 'g> Reader<'a, 'g> {
         };
         let mut bindings = Bindings::of_body(body);
         bindings.defined.extend(global_names(body));
-        reader.within(Kind::Module, bindings, |reader| reader.visit_body(body));
+        reader.within(ScopeKind::Module, bindings, |reader| reader.visit_body(body));
         reader
     }
 
-    /// The variables whose one value is got by calling their own name.
-    pub(super) fn hidings(&self) -> Vec<Hiding> {
+    /// The variables that are assigned only once, from a call of their own name.
+    pub(super) fn hidings(&self) -> Vec<HidingVariable> {
         let is_only = |scope: usize, name: &'a str| {
             self.variables.get(&(scope, name)).is_some_and(|variable| variable.assignments == 1)
         };
         let only = self.self_calls.iter().filter(|(scope, name, _)| is_only(*scope, name));
-        only.map(|(_, name, offset)| Hiding { name: (*name).to_owned(), offset: *offset }).collect()
+        only.map(|(_, name, offset)| HidingVariable { name: (*name).to_owned(), offset: *offset })
+            .collect()
     }
 
-    fn within(&mut self, kind: Kind, bindings: Bindings<'a>, visit: impl FnOnce(&mut Self)) {
+    fn within(&mut self, kind: ScopeKind, bindings: Bindings<'a>, visit: impl FnOnce(&mut Self)) {
         self.names.is_dynamic |= bindings.is_open;
         self.own.extend(bindings.assigned.iter().chain(&bindings.defined).copied());
-        self.scopes.push(Scope { id: self.next_scope, bindings, kind });
+        self.scopes.push(PythonScope { id: self.next_scope, bindings, kind });
         self.next_scope += 1;
         visit(self);
         self.scopes.pop();
     }
 
-    /// The scope that a name is bound in.
-    fn resolve(&self, name: &str) -> Option<&Scope<'a>> {
+    /// The scope that binds a name.
+    fn resolve(&self, name: &str) -> Option<&PythonScope<'a>> {
         let innermost = self.scopes.len().saturating_sub(1);
         for (index, scope) in self.scopes.iter().enumerate().rev() {
-            // What a class binds is not seen by its methods.
-            if scope.kind == Kind::Class && index != innermost {
+            // Methods do not see the names of their class.
+            if scope.kind == ScopeKind::Class && index != innermost {
                 continue;
             }
             if scope.bindings.foreign.contains(name) {
-                // Some scope around has it, whichever it is.
+                // Some outer scope binds it.
                 return self.scopes.first();
             }
             if scope.bindings.binds(name) {
@@ -151,7 +153,7 @@ impl<'a, 'g> Reader<'a, 'g> {
 
     fn is_sync(&self) -> bool {
         let function = self.scopes.iter().rev().find_map(|scope| match scope.kind {
-            Kind::Function { is_async } => Some(is_async),
+            ScopeKind::Function { is_async } => Some(is_async),
             _ => None,
         });
         function == Some(false)
@@ -167,8 +169,10 @@ impl<'a, 'g> Reader<'a, 'g> {
         }
         if let Some(scope) = self.resolve(text) {
             let key = (scope.id, text);
-            let is_taken =
-                matches!(fate(&self.parents, self), Fate::Taken { is_condition: false, .. });
+            let is_taken = matches!(
+                coroutine_use(&self.parents, self),
+                CoroutineUse::UsedAsValue { is_condition: false, .. }
+            );
             let variable = self.variables.entry(key).or_default();
             variable.reads += 1;
             if is_taken {
@@ -180,19 +184,21 @@ impl<'a, 'g> Reader<'a, 'g> {
             return;
         }
         let role = match self.around(1) {
-            Some(Parent::Expression(Expr::Call(call))) if is_name(&call.func, name) => Role::Called,
+            Some(Parent::Expression(Expr::Call(call))) if is_name(&call.func, name) => {
+                NameRole::Called
+            }
             Some(Parent::Expression(Expr::Attribute(attribute))) => match self.around(2) {
                 Some(Parent::Expression(Expr::Call(call))) if matches!(call.func.as_ref(), Expr::Attribute(other) if std::ptr::eq(other, attribute)) => {
-                    Role::MethodCalled(attribute.attr.to_string())
+                    NameRole::MethodCalled(attribute.attr.to_string())
                 }
-                _ => Role::Read,
+                _ => NameRole::Read,
             },
-            _ => Role::Read,
+            _ => NameRole::Read,
         };
         let is_global = ALWAYS.contains(&text) || self.globals.contains(&text);
         self.names.is_dynamic |= matches!(text, "exec" | "eval" | "globals" | "locals" | "vars");
         let entry = self.names.free.entry(text.to_owned());
-        entry.or_insert_with(|| Name::new(is_global)).add(at, role);
+        entry.or_insert_with(|| UndeclaredName::new(is_global)).add(at, role);
     }
 
     fn read_call(&mut self, call: &'a ExprCall) {
@@ -202,28 +208,28 @@ impl<'a, 'g> Reader<'a, 'g> {
                 match self.resolve(text) {
                     Some(_) => {
                         self.read_self_call(text);
-                        (text, Sort::Own)
+                        (text, CalleeKind::Own)
                     }
-                    None => (text, Sort::Free),
+                    None => (text, CalleeKind::Free),
                 }
             }
             Expr::Attribute(attribute) => match attribute.value.as_ref() {
                 Expr::Name(module) if module.id == "asyncio" => {
-                    (attribute.attr.as_str(), Sort::Asyncio)
+                    (attribute.attr.as_str(), CalleeKind::Asyncio)
                 }
                 _ => return,
             },
             _ => return,
         };
-        let fate = fate(&self.parents, self);
+        let coroutine_use = coroutine_use(&self.parents, self);
         let (scope, is_sync) = (self.scope_id(), self.is_sync());
-        self.calls.push(Call { expression: call, name, sort, fate, scope, is_sync });
+        self.calls.push(PythonCall { expression: call, name, sort, coroutine_use, scope, is_sync });
     }
 
-    /// Keeps the call of a name that the statement around it assigns to.
+    /// Records the call of a name that the surrounding statement assigns to.
     fn read_self_call(&mut self, name: &'a str) {
-        // Comprehensions run where they stand; functions run later.
-        let scope = self.scopes.iter().rev().find(|scope| scope.kind != Kind::Comprehension);
+        // Comprehensions run in place, functions run later.
+        let scope = self.scopes.iter().rev().find(|scope| scope.kind != ScopeKind::Comprehension);
         let Some(scope) = scope.filter(|scope| {
             scope.bindings.assigned.contains(name) && !scope.bindings.defined.contains(name)
         }) else {
@@ -245,12 +251,12 @@ impl<'a, 'g> Reader<'a, 'g> {
         self.self_calls.extend(target.map(|at| (scope.id, name, at)));
     }
 
-    /// What is around the expression that is being visited, which itself is at 0.
+    /// An ancestor of the visited expression, which itself is at 0.
     fn around(&self, steps: usize) -> Option<Parent<'a>> {
         self.parents.len().checked_sub(steps + 1).and_then(|index| self.parents.get(index)).copied()
     }
 
-    /// Whether a name is the language's own function, which the script has not bound anew.
+    /// Whether a name refers to a built-in that the script has not redefined.
     pub(super) fn is_builtin(&self, name: &str) -> bool {
         self.resolve(name).is_none()
     }
@@ -268,12 +274,12 @@ impl<'a, 'g> Reader<'a, 'g> {
         generators: &'a [Comprehension],
         elements: impl Iterator<Item = &'a Expr>,
     ) {
-        // The first is evaluated outside.
+        // The first one is evaluated in the outer scope.
         if let Some(first) = generators.first() {
             self.visit_expr(&first.iter);
         }
         let targets = Bindings::of_targets(generators.iter().map(|generator| &generator.target));
-        self.within(Kind::Comprehension, targets, |reader| {
+        self.within(ScopeKind::Comprehension, targets, |reader| {
             for (index, generator) in generators.iter().enumerate() {
                 if index > 0 {
                     reader.visit_expr(&generator.iter);
@@ -292,7 +298,7 @@ impl<'a, 'g> Reader<'a, 'g> {
                     self.visit_defaults(parameters);
                 }
                 let bindings = Bindings::of_function(parameters, &[]);
-                let kind = Kind::Function { is_async: false };
+                let kind = ScopeKind::Function { is_async: false };
                 self.within(kind, bindings, |reader| reader.visit_expr(&lambda.body));
             }
             Expr::ListComp(list) => {
@@ -318,7 +324,7 @@ impl<'a, 'g> Reader<'a, 'g> {
     }
 }
 
-impl<'a> Visitor<'a> for Reader<'a, '_> {
+impl<'a> Visitor<'a> for ScriptReader<'a, '_> {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
         self.parents.push(Parent::Statement(statement));
         match statement {
@@ -331,11 +337,11 @@ impl<'a> Visitor<'a> for Reader<'a, '_> {
                 let bindings = Bindings::of_function(Some(&function.parameters), &function.body);
                 if self.scopes.len() == 1 {
                     let is_coroutine = function.is_async && !bindings.yields;
-                    // Twice is as good as not: which of the two is called is not known.
+                    // A second definition makes it unknown which one is called.
                     let definitions = if is_coroutine { 1 } else { 2 };
                     *self.coroutines.entry(function.name.as_str()).or_default() += definitions;
                 }
-                let kind = Kind::Function { is_async: function.is_async };
+                let kind = ScopeKind::Function { is_async: function.is_async };
                 self.within(kind, bindings, |reader| reader.visit_body(&function.body));
             }
             Stmt::ClassDef(class) => {
@@ -344,7 +350,7 @@ impl<'a> Visitor<'a> for Reader<'a, '_> {
                     self.visit_arguments(arguments);
                 }
                 let bindings = Bindings::of_body(&class.body);
-                self.within(Kind::Class, bindings, |reader| reader.visit_body(&class.body));
+                self.within(ScopeKind::Class, bindings, |reader| reader.visit_body(&class.body));
             }
             Stmt::Import(import) => self.imports.extend(Import::of(import, &self.parents)),
             Stmt::ImportFrom(import) => {

@@ -1,9 +1,8 @@
-//! A literal against a JSON Schema, as far as both say something for certain.
+//! Checks a literal against a JSON Schema, as far as both are certain.
 //!
-//! The rule for every line here: what the broker's validator would take is never an error. A
-//! keyword that is not understood, a reference that leads elsewhere, a depth that is not followed:
-//! all of them are left to the broker. That is safe because keywords only ever forbid, so that one
-//! that is passed over can only let more through.
+//! The check never reports an error for a value that the broker's validator accepts. Unknown
+//! keywords, foreign references and deep schemas are left to the broker. That is safe because
+//! keywords only restrict: ignoring one can only accept more.
 
 mod object;
 mod scalar;
@@ -15,20 +14,20 @@ use serde_json::{Map, Value};
 use self::scalar::{fits, types};
 use super::{
     CheckSeverity, Language,
-    literal::{Kind, Literal},
-    lookup::Budget,
-    words::cut,
+    literal::{Literal, LiteralKind},
+    lookup::CheckBudget,
+    wording::cut,
 };
 
-/// Something about a literal that does not fit.
+/// A part of a literal that the schema does not accept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Violation {
     pub(super) severity: CheckSeverity,
     pub(super) offset: usize,
     pub(super) message: String,
     pub(super) hint: Option<String>,
-    /// Whether it is another value than the only ones that may be. Where there are several forms,
-    /// such a value says which is not meant.
+    /// Whether the value differs from the only allowed ones. Of several alternatives, the one with
+    /// such a violation is not meant.
     is_other_value: bool,
 }
 
@@ -38,35 +37,36 @@ impl Violation {
     }
 }
 
-/// The drafts, as far as a literal can tell them apart.
+/// The drafts of JSON Schema, as far as they differ for literals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Draft {
     Four,
-    /// Six and seven.
+    /// Drafts 6 and 7.
     Seven,
-    /// 2019-09.
+    /// Draft 2019-09.
     Nineteen,
-    /// 2020-12, and where nothing is declared.
+    /// Draft 2020-12, which is also the default.
     Twenty,
 }
 
-/// Schemas in schemas are followed no deeper: they may refer to themselves.
+/// The depth to which schemas are followed, because they may be recursive.
 const MAX_DEPTH: usize = 64;
-/// Schemas that are looked at for one call: references can make a small one large.
+/// The number of schemas that are checked for one call, because references can make a small schema
+/// large.
 const MAX_STEPS: u32 = 20_000;
 const MAX_VIOLATIONS: usize = 10;
 
-/// A tool's schema, ready to check literals.
-pub(super) struct Checker<'s> {
+/// A tool's schema, prepared for checking literals.
+pub(super) struct SchemaChecker<'s> {
     root: &'s Value,
     draft: Draft,
     language: Language,
-    budget: &'s Budget,
+    budget: &'s CheckBudget,
     steps: Cell<u32>,
 }
 
-impl<'s> Checker<'s> {
-    pub(super) fn new(root: &'s Value, language: Language, budget: &'s Budget) -> Self {
+impl<'s> SchemaChecker<'s> {
+    pub(super) fn new(root: &'s Value, language: Language, budget: &'s CheckBudget) -> Self {
         let declared = root.get("$schema").and_then(Value::as_str).unwrap_or_default();
         let draft = match declared {
             _ if declared.contains("draft-04") => Draft::Four,
@@ -77,10 +77,10 @@ impl<'s> Checker<'s> {
         Self { root, draft, language, budget, steps: Cell::new(0) }
     }
 
-    /// All that does not fit, at most ten of it.
-    pub(super) fn check(&self, literal: &Literal, place: &Place<'_>) -> Vec<Violation> {
+    /// The violations, at most ten.
+    pub(super) fn check(&self, literal: &Literal, location: &ValueLocation<'_>) -> Vec<Violation> {
         let mut violations = Vec::new();
-        self.walk(self.root, literal, place, 0, &mut violations);
+        self.walk(self.root, literal, location, 0, &mut violations);
         violations.truncate(MAX_VIOLATIONS);
         violations
     }
@@ -89,16 +89,18 @@ impl<'s> Checker<'s> {
         &self,
         schema: &Value,
         literal: &Literal,
-        place: &Place<'_>,
+        location: &ValueLocation<'_>,
         depth: usize,
         out: &mut Vec<Violation>,
     ) {
-        if matches!(literal.kind, Kind::Unknown | Kind::Undefined) || !self.may_go_on(depth) {
+        if matches!(literal.kind, LiteralKind::Unknown | LiteralKind::Undefined)
+            || !self.may_go_on(depth)
+        {
             return;
         }
         let keywords = match schema {
             Value::Bool(false) => {
-                let message = format!("{place} may not be given");
+                let message = format!("{location} may not be given");
                 let hint = Some("leave it out".to_owned());
                 out.push(Violation::error(literal.offset, message, hint));
                 return;
@@ -111,35 +113,35 @@ impl<'s> Checker<'s> {
         }
         if let Some(reference) = keywords.get("$ref") {
             if let Some(target) = reference.as_str().and_then(|pointer| self.resolve(pointer)) {
-                self.walk(target, literal, place, depth + 1, out);
+                self.walk(target, literal, location, depth + 1, out);
             }
             if self.draft <= Draft::Seven {
                 return;
             }
         }
         let before = out.len();
-        self.check_scalar(keywords, literal, place, out);
+        self.check_scalar(keywords, literal, location, out);
         if out.len() > before {
-            // The rest would say the same thing again.
+            // Further checks would report the same again.
             return;
         }
         match &literal.kind {
-            Kind::Object { entries, complete } => {
-                let object = object::Given { literal, entries, complete: *complete };
-                self.check_object(schema, keywords, &object, place, depth, out);
+            LiteralKind::Object { entries, complete } => {
+                let object = object::ObjectLiteral { literal, entries, complete: *complete };
+                self.check_object(schema, keywords, &object, location, depth, out);
             }
-            Kind::Array { items, complete } => {
-                self.check_items(keywords, items, *complete, place, depth, out);
+            LiteralKind::Array { items, complete } => {
+                self.check_items(keywords, items, *complete, location, depth, out);
             }
             _ => {}
         }
         for part in list(keywords, "allOf") {
-            self.walk(part, literal, place, depth + 1, out);
+            self.walk(part, literal, location, depth + 1, out);
         }
         for keyword in ["anyOf", "oneOf"] {
             let branches = list(keywords, keyword);
             if !branches.is_empty() {
-                self.check_branches(branches, literal, place, depth, out);
+                self.check_branches(branches, literal, location, depth, out);
             }
         }
     }
@@ -149,7 +151,7 @@ impl<'s> Checker<'s> {
         keywords: &Map<String, Value>,
         items: &[Literal],
         complete: bool,
-        place: &Place<'_>,
+        location: &ValueLocation<'_>,
         depth: usize,
         out: &mut Vec<Violation>,
     ) {
@@ -158,14 +160,14 @@ impl<'s> Checker<'s> {
             _ => list(keywords, "items"),
         };
         if !prefix.is_empty() && !complete {
-            // A spread moves the items to places that are not known.
+            // After a spread, the positions of the items are unknown.
             return;
         }
         let every = keywords.get("items").filter(|schema| schema.is_object());
         for (index, item) in items.iter().enumerate() {
             let schema = prefix.get(index).or(every);
             if let Some(schema) = schema {
-                self.walk(schema, item, &place.item(index), depth + 1, out);
+                self.walk(schema, item, &location.item(index), depth + 1, out);
             }
         }
     }
@@ -176,14 +178,14 @@ impl<'s> Checker<'s> {
         depth <= MAX_DEPTH && steps <= MAX_STEPS && self.budget.take(1)
     }
 
-    /// Whether a schema is a document of its own, in which references mean something else.
+    /// Whether a schema is a document of its own, in which references have another base.
     fn is_foreign(&self, schema: &Value, keywords: &Map<String, Value>) -> bool {
         let is_text = |keyword: &str| keywords.get(keyword).is_some_and(Value::is_string);
         !std::ptr::eq(schema, self.root)
             && (is_text("$id") || is_text("$schema") || self.draft == Draft::Four && is_text("id"))
     }
 
-    /// The part of the schema that a reference names, if it is one within it.
+    /// The part of the schema that a reference points to, if it is in this document.
     fn resolve(&self, reference: &str) -> Option<&'s Value> {
         let pointer = reference.strip_prefix('#')?;
         if pointer.is_empty() {
@@ -211,40 +213,40 @@ fn list<'v>(keywords: &'v Map<String, Value>, keyword: &str) -> &'v [Value] {
     keywords.get(keyword).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// A way into the arguments, such as `labels[2].name`.
+/// The location of a value in the arguments, such as `labels[2].name`.
 #[derive(Clone, Copy)]
-pub(in crate::check) struct Place<'a> {
-    step: Step<'a>,
-    parent: Option<&'a Place<'a>>,
-    /// Whether it may not be left out.
+pub(in crate::check) struct ValueLocation<'a> {
+    step: LocationStep<'a>,
+    parent: Option<&'a ValueLocation<'a>>,
+    /// Whether the value is required.
     pub(super) required: bool,
 }
 
 #[derive(Clone, Copy)]
-enum Step<'a> {
-    /// The arguments themselves.
+enum LocationStep<'a> {
+    /// The arguments as a whole.
     Tool(&'a str),
     Key(&'a str),
     Index(usize),
 }
 
-impl<'a> Place<'a> {
+impl<'a> ValueLocation<'a> {
     pub(in crate::check) fn root(tool: &'a str) -> Self {
-        Self { step: Step::Tool(tool), parent: None, required: true }
+        Self { step: LocationStep::Tool(tool), parent: None, required: true }
     }
 
-    pub(super) fn key<'b>(&'b self, key: &'b str, required: bool) -> Place<'b> {
-        Place { step: Step::Key(key), parent: Some(self), required }
+    pub(super) fn key<'b>(&'b self, key: &'b str, required: bool) -> ValueLocation<'b> {
+        ValueLocation { step: LocationStep::Key(key), parent: Some(self), required }
     }
 
-    pub(super) fn item(&self, index: usize) -> Place<'_> {
-        Place { step: Step::Index(index), parent: Some(self), required: true }
+    pub(super) fn item(&self, index: usize) -> ValueLocation<'_> {
+        ValueLocation { step: LocationStep::Index(index), parent: Some(self), required: true }
     }
 
-    /// The tool, where this is the arguments as a whole.
+    /// The tool, if this is the location of the arguments as a whole.
     pub(super) fn tool(&self) -> Option<&'a str> {
         match self.step {
-            Step::Tool(tool) => Some(tool),
+            LocationStep::Tool(tool) => Some(tool),
             _ => None,
         }
     }
@@ -254,17 +256,17 @@ impl<'a> Place<'a> {
             parent.write(formatter)?;
         }
         match self.step {
-            Step::Tool(name) => write!(formatter, "{}", cut(name)),
-            Step::Index(index) => write!(formatter, "[{index}]"),
-            Step::Key(key) if self.parent.is_some_and(|parent| parent.tool().is_none()) => {
+            LocationStep::Tool(name) => write!(formatter, "{}", cut(name)),
+            LocationStep::Index(index) => write!(formatter, "[{index}]"),
+            LocationStep::Key(key) if self.parent.is_some_and(|parent| parent.tool().is_none()) => {
                 write!(formatter, ".{}", cut(key))
             }
-            Step::Key(key) => write!(formatter, "{}", cut(key)),
+            LocationStep::Key(key) => write!(formatter, "{}", cut(key)),
         }
     }
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for ValueLocation<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "`")?;
         self.write(formatter)?;
@@ -272,15 +274,15 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-/// With more branches than this nothing is said.
+/// The largest number of branches that are compared.
 const MAX_BRANCHES: usize = 64;
 
-impl Checker<'_> {
+impl SchemaChecker<'_> {
     pub(super) fn check_branches(
         &self,
         branches: &[Value],
         literal: &Literal,
-        place: &Place<'_>,
+        location: &ValueLocation<'_>,
         depth: usize,
         out: &mut Vec<Violation>,
     ) {
@@ -290,7 +292,7 @@ impl Checker<'_> {
         let mut refused = Vec::new();
         for branch in branches {
             let mut violations = Vec::new();
-            self.walk(branch, literal, place, depth + 1, &mut violations);
+            self.walk(branch, literal, location, depth + 1, &mut violations);
             violations.retain(|violation| violation.severity == CheckSeverity::Error);
             if violations.is_empty() {
                 return;
@@ -298,7 +300,7 @@ impl Checker<'_> {
             refused.push((self.behind_references(branch), violations));
         }
         if let Some(values) = values(&refused) {
-            out.push(self.not_one_of(&values, literal, place));
+            out.push(self.not_one_of(&values, literal, location));
             return;
         }
         let types_of = |schema: &Value| -> Vec<String> {
@@ -319,7 +321,7 @@ impl Checker<'_> {
         };
         near.sort_by_key(|(_, violations)| distance(violations));
         match near.as_slice() {
-            // Nothing is of the right type: say which types there are.
+            // No branch has the right type, so list the types.
             [] => {
                 let mut names: Vec<String> = Vec::new();
                 for name in refused.iter().flat_map(|(schema, _)| types_of(schema)) {
@@ -329,16 +331,17 @@ impl Checker<'_> {
                 }
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
                 let wanted = self.wanted(&names);
-                let message = format!("{place} takes {wanted}, not {}", self.noun(literal));
+                let message = format!("{location} takes {wanted}, not {}", self.noun(literal));
                 out.push(Violation::error(literal.offset, message, None));
             }
             [(_, violations)] => out.extend(violations.iter().cloned()),
-            // One is nearer than the others: most likely the one that was meant.
+            // One branch is closer than the others and is most likely the one that was meant.
             [(_, first), (_, second), ..] if distance(first) < distance(second) => {
                 out.extend(first.iter().cloned());
             }
             [(_, first), ..] => {
-                let message = format!("{place} fits none of the {} forms it may have", near.len());
+                let message =
+                    format!("{location} fits none of the {} forms it may have", near.len());
                 let hint =
                     first.first().map(|violation| format!("in the first, {}", violation.message));
                 out.push(Violation::error(literal.offset, message, hint));
@@ -346,7 +349,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What a schema that does nothing but refer refers to.
+    /// Follows schemas that consist of a reference only.
     fn behind_references<'v>(&'v self, mut schema: &'v Value) -> &'v Value {
         for _ in 0..8 {
             let pointer = schema.get("$ref").and_then(Value::as_str);
@@ -359,7 +362,7 @@ impl Checker<'_> {
     }
 }
 
-/// The values of branches that are nothing but enumerations.
+/// The values of branches that are only enumerations.
 fn values<'v>(refused: &[(&'v Value, Vec<Violation>)]) -> Option<Vec<&'v Value>> {
     let mut values = Vec::new();
     for (schema, _) in refused {

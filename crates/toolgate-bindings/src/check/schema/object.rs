@@ -1,39 +1,39 @@
-//! Properties: missing, unknown, misspelt.
+//! Checks properties: missing, unknown and misspelt ones.
 
 use serde_json::{Map, Value};
 
-use super::{Checker, Place, Violation, list};
+use super::{SchemaChecker, ValueLocation, Violation, list};
 use crate::check::{
     CheckSeverity, Language,
-    literal::{Entry, Kind, Literal},
-    words::{cut, nearest, quoted_list},
+    literal::{Literal, LiteralEntry, LiteralKind},
+    wording::{cut, nearest, quoted_list},
 };
 
 /// An object literal.
-pub(super) struct Given<'l> {
+pub(super) struct ObjectLiteral<'l> {
     pub(super) literal: &'l Literal,
-    pub(super) entries: &'l [Entry],
+    pub(super) entries: &'l [LiteralEntry],
     pub(super) complete: bool,
 }
 
-/// More missing or unknown names than this are not listed one by one.
+/// The largest number of missing or unknown names that are listed.
 const SHOWN_NAMES: usize = 12;
-/// More unknown names than this are not looked at.
+/// The largest number of unknown names that are checked.
 const MAX_UNKNOWN: usize = 100;
 
-impl Given<'_> {
+impl ObjectLiteral<'_> {
     fn has(&self, key: &str) -> bool {
         self.entries.iter().any(|entry| entry.key == key)
     }
 }
 
-impl Checker<'_> {
+impl SchemaChecker<'_> {
     pub(super) fn check_object(
         &self,
         schema: &Value,
         keywords: &Map<String, Value>,
-        given: &Given<'_>,
-        place: &Place<'_>,
+        object: &ObjectLiteral<'_>,
+        location: &ValueLocation<'_>,
         depth: usize,
         out: &mut Vec<Violation>,
     ) {
@@ -43,34 +43,34 @@ impl Checker<'_> {
             list(keywords, "required").iter().filter_map(Value::as_str).collect();
         let patterns = keywords.get("patternProperties").is_some();
         let additional = keywords.get("additionalProperties");
-        let mut unknown: Vec<&Entry> = Vec::new();
-        for entry in given.entries {
-            let inner = place.key(&entry.key, required.contains(&entry.key.as_str()));
+        let mut unknown: Vec<&LiteralEntry> = Vec::new();
+        for entry in object.entries {
+            let inner = location.key(&entry.key, required.contains(&entry.key.as_str()));
             if let Some(property) = properties.get(&entry.key) {
                 self.walk(property, &entry.value, &inner, depth + 1, out);
             } else if patterns {
-                // Whether a pattern takes the key is the broker's to say.
+                // The broker decides whether a pattern accepts the key.
             } else if let Some(Value::Object(_)) = additional {
                 self.walk(additional.unwrap_or(&Value::Null), &entry.value, &inner, depth + 1, out);
-            } else if entry.value.kind != Kind::Undefined {
+            } else if entry.value.kind != LiteralKind::Undefined {
                 unknown.push(entry);
             }
         }
         let missing: Vec<&str> =
-            required.iter().copied().filter(|name| given.complete && !given.has(name)).collect();
-        // Comparing names is the dearest of it.
+            required.iter().copied().filter(|name| object.complete && !object.has(name)).collect();
+        // Comparing names is the most expensive part.
         unknown.truncate(MAX_UNKNOWN);
         let comparisons = unknown.len().min(SHOWN_NAMES) * properties.len();
         if !self.budget.take(comparisons) {
             return;
         }
-        let strange = Strange { missing: &missing, properties, given, place };
+        let unknown_entries = UnknownEntries { missing: &missing, properties, object, location };
         let explained = match additional {
-            Some(Value::Bool(false)) => strange.unknown(&unknown, out),
+            Some(Value::Bool(false)) => unknown_entries.unknown(&unknown, out),
             None if !properties.is_empty() && !unknown.is_empty() => {
                 let known = self.known(schema, 0);
                 unknown.retain(|entry| !known.contains(&entry.key.as_str()));
-                strange.misspelt(&unknown, out)
+                unknown_entries.misspelt(&unknown, out)
             }
             _ => Vec::new(),
         };
@@ -78,13 +78,13 @@ impl Checker<'_> {
             missing.iter().copied().filter(|name| !explained.contains(name)).collect();
         if !missing.is_empty() {
             let shown = &missing[..missing.len().min(SHOWN_NAMES)];
-            let message = format!("{place} needs {}", quoted_list(shown, "and"));
-            let hint = self.usage(place, properties, &required);
-            out.push(Violation::error(given.literal.offset, message, hint));
+            let message = format!("{location} needs {}", quoted_list(shown, "and"));
+            let hint = self.usage(location, properties, &required);
+            out.push(Violation::error(object.literal.offset, message, hint));
         }
     }
 
-    /// The names that some part of a schema knows.
+    /// The names of the properties in all parts of a schema.
     fn known<'v>(&'v self, schema: &'v Value, depth: usize) -> Vec<&'v str> {
         let Some(keywords) = schema.as_object().filter(|_| depth < 8 && self.may_go_on(depth))
         else {
@@ -107,14 +107,14 @@ impl Checker<'_> {
         names
     }
 
-    /// How the tool is called, where the arguments as a whole are concerned.
+    /// How to call the tool, if the location is that of the arguments as a whole.
     fn usage(
         &self,
-        place: &Place<'_>,
+        location: &ValueLocation<'_>,
         properties: &Map<String, Value>,
         required: &[&str],
     ) -> Option<String> {
-        let tool = place.tool()?;
+        let tool = location.tool()?;
         let is_required = |name: &str| required.contains(&name);
         let mut parts: Vec<String> = properties
             .keys()
@@ -139,17 +139,18 @@ impl Checker<'_> {
     }
 }
 
-/// What is needed to say something about entries that are not among the properties.
-struct Strange<'a> {
+/// Reports entries that are not among the properties.
+struct UnknownEntries<'a> {
     missing: &'a [&'a str],
     properties: &'a Map<String, Value>,
-    given: &'a Given<'a>,
-    place: &'a Place<'a>,
+    object: &'a ObjectLiteral<'a>,
+    location: &'a ValueLocation<'a>,
 }
 
-impl<'a> Strange<'a> {
-    /// Entries that a closed object does not have. Returns the missing names that were meant.
-    fn unknown(&self, entries: &[&Entry], out: &mut Vec<Violation>) -> Vec<&'a str> {
+impl<'a> UnknownEntries<'a> {
+    /// Reports entries that a closed object does not have. Returns the missing names that were
+    /// probably meant.
+    fn unknown(&self, entries: &[&LiteralEntry], out: &mut Vec<Violation>) -> Vec<&'a str> {
         let mut explained = Vec::new();
         for entry in entries.iter().take(SHOWN_NAMES) {
             let missing = nearest(&entry.key, self.missing.iter().copied());
@@ -168,14 +169,14 @@ impl<'a> Strange<'a> {
         explained
     }
 
-    /// Entries of an open object that look like a name it has. Returns the missing names that
-    /// were meant.
-    fn misspelt(&self, entries: &[&Entry], out: &mut Vec<Violation>) -> Vec<&'a str> {
+    /// Reports entries of an open object that look like one of its properties. Returns the missing
+    /// names that were probably meant.
+    fn misspelt(&self, entries: &[&LiteralEntry], out: &mut Vec<Violation>) -> Vec<&'a str> {
         let mut explained = Vec::new();
         for entry in entries.iter().take(SHOWN_NAMES) {
             let missing = nearest(&entry.key, self.missing.iter().copied());
             explained.extend(missing);
-            // Without a required one the call is refused anyway.
+            // Without the required property the call would be refused.
             let severity =
                 if missing.is_some() { CheckSeverity::Error } else { CheckSeverity::Warning };
             if let Some(meant) = missing.or_else(|| self.meant(entry)) {
@@ -188,13 +189,13 @@ impl<'a> Strange<'a> {
         explained
     }
 
-    fn meant(&self, entry: &Entry) -> Option<&'a str> {
-        let absent = self.properties.keys().filter(|name| !self.given.has(name));
+    fn meant(&self, entry: &LiteralEntry) -> Option<&'a str> {
+        let absent = self.properties.keys().filter(|name| !self.object.has(name));
         nearest(&entry.key, absent.map(String::as_str))
     }
 
-    fn no_such(&self, entry: &Entry) -> String {
-        let what = if self.place.tool().is_some() { "parameter" } else { "property" };
-        format!("{} has no {what} `{}`", self.place, cut(&entry.key))
+    fn no_such(&self, entry: &LiteralEntry) -> String {
+        let what = if self.location.tool().is_some() { "parameter" } else { "property" };
+        format!("{} has no {what} `{}`", self.location, cut(&entry.key))
     }
 }

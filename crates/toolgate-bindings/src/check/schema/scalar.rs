@@ -2,27 +2,27 @@
 
 use serde_json::{Map, Value};
 
-use super::{Checker, Draft, Place, Violation, list};
+use super::{Draft, SchemaChecker, ValueLocation, Violation, list};
 use crate::check::{
     Language,
-    literal::{Kind, Literal},
-    words::{cut, nearest},
+    literal::{Literal, LiteralKind},
+    wording::{cut, nearest},
 };
 
-/// Integers beyond are not all different as doubles.
+/// Larger integers are not exact as doubles.
 pub(super) const EXACT: f64 = 9_007_199_254_740_992.0;
 
-impl Checker<'_> {
+impl SchemaChecker<'_> {
     pub(super) fn check_scalar(
         &self,
         keywords: &Map<String, Value>,
         literal: &Literal,
-        place: &Place<'_>,
+        location: &ValueLocation<'_>,
         out: &mut Vec<Violation>,
     ) {
         let types = types(keywords);
         if !types.is_empty() && !types.iter().any(|name| fits(name, literal)) {
-            out.push(self.mistyped(&types, keywords, literal, place));
+            out.push(self.mistyped(&types, keywords, literal, location));
             return;
         }
         if let Some(Value::Array(values)) = keywords.get("enum")
@@ -30,34 +30,34 @@ impl Checker<'_> {
             && values.iter().all(|value| equals(literal, value) == Some(false))
         {
             let values: Vec<&Value> = values.iter().collect();
-            out.push(self.not_one_of(&values, literal, place));
+            out.push(self.not_one_of(&values, literal, location));
             return;
         }
         if let Some(value) = keywords.get("const")
             && self.draft > Draft::Four
             && equals(literal, value) == Some(false)
         {
-            out.push(self.not_one_of(&[value], literal, place));
+            out.push(self.not_one_of(&[value], literal, location));
             return;
         }
         match &literal.kind {
-            Kind::Number(number) => check_range(keywords, *number, literal, place, out),
-            Kind::Text(Some(text)) => {
+            LiteralKind::Number(number) => check_range(keywords, *number, literal, location, out),
+            LiteralKind::Text(Some(text)) => {
                 let length = text.chars().count();
                 let size = Size { least: length, most: Some(length), unit: "characters" };
-                size.check(keywords, ["minLength", "maxLength"], literal, place, out);
+                size.check(keywords, ["minLength", "maxLength"], literal, location, out);
             }
-            Kind::Array { items, complete } => {
+            LiteralKind::Array { items, complete } => {
                 let most = complete.then_some(items.len());
                 let size = Size { least: items.len(), most, unit: "items" };
-                size.check(keywords, ["minItems", "maxItems"], literal, place, out);
+                size.check(keywords, ["minItems", "maxItems"], literal, location, out);
             }
             _ => {}
         }
     }
 }
 
-/// The names of a schema's types; none where it does not say.
+/// The names of a schema's types. Empty if the schema declares none.
 pub(super) fn types(keywords: &Map<String, Value>) -> Vec<&str> {
     match keywords.get("type") {
         Some(Value::String(name)) => vec![name],
@@ -65,55 +65,55 @@ pub(super) fn types(keywords: &Map<String, Value>) -> Vec<&str> {
     }
 }
 
-/// Whether a literal can be of a type.
+/// Whether a literal can have a type.
 pub(super) fn fits(name: &str, literal: &Literal) -> bool {
     match (name, &literal.kind) {
-        (_, Kind::Unknown | Kind::Undefined)
-        | ("string", Kind::Text(_))
-        | ("number", Kind::Number(_))
-        | ("boolean", Kind::Boolean(_))
-        | ("null", Kind::Null)
-        | ("array", Kind::Array { .. })
-        | ("object", Kind::Object { .. }) => true,
-        ("integer", Kind::Number(number)) => number.fract() == 0.0,
+        (_, LiteralKind::Unknown | LiteralKind::Undefined)
+        | ("string", LiteralKind::Text(_))
+        | ("number", LiteralKind::Number(_))
+        | ("boolean", LiteralKind::Boolean(_))
+        | ("null", LiteralKind::Null)
+        | ("array", LiteralKind::Array { .. })
+        | ("object", LiteralKind::Object { .. }) => true,
+        ("integer", LiteralKind::Number(number)) => number.fract() == 0.0,
         ("string" | "number" | "integer" | "boolean" | "null" | "array" | "object", _) => false,
-        // No type that is known: not for us to say.
+        // An unknown type is left to the broker.
         _ => true,
     }
 }
 
-/// Whether a literal is a value; `None` where only a run would say.
+/// Whether a literal equals a value; `None` if that is known only at run time.
 fn equals(literal: &Literal, value: &Value) -> Option<bool> {
     match (&literal.kind, value) {
-        (Kind::Null, Value::Null) => Some(true),
-        (Kind::Boolean(Some(left)), Value::Bool(right)) => Some(left == right),
-        // Doubles: two numbers that differ by less may be taken for one, never the other way.
-        (Kind::Number(left), Value::Number(right)) => {
+        (LiteralKind::Null, Value::Null) => Some(true),
+        (LiteralKind::Boolean(Some(left)), Value::Bool(right)) => Some(left == right),
+        // Doubles may treat two different numbers as equal, but never equal ones as different.
+        (LiteralKind::Number(left), Value::Number(right)) => {
             right.as_f64().map(|right| left.total_cmp(&right).is_eq() || *left - right == 0.0)
         }
-        (Kind::Text(Some(left)), Value::String(right)) => Some(left == right),
-        (Kind::Array { items, complete: true }, Value::Array(values)) => {
+        (LiteralKind::Text(Some(left)), Value::String(right)) => Some(left == right),
+        (LiteralKind::Array { items, complete: true }, Value::Array(values)) => {
             if items.len() != values.len() {
                 return Some(false);
             }
             every(items.iter().zip(values).map(|(item, value)| equals(item, value)))
         }
-        (Kind::Object { entries, complete: true }, Value::Object(values)) => {
+        (LiteralKind::Object { entries, complete: true }, Value::Object(values)) => {
             let known = every(entries.iter().map(|entry| match values.get(&entry.key) {
                 Some(value) => equals(&entry.value, value),
-                None if entry.value.kind == Kind::Unknown => None,
-                None if entry.value.kind == Kind::Undefined => Some(true),
+                None if entry.value.kind == LiteralKind::Unknown => None,
+                None if entry.value.kind == LiteralKind::Undefined => Some(true),
                 None => Some(false),
             }));
             let missing = values.keys().any(|key| !entries.iter().any(|entry| entry.key == *key));
             if missing { Some(false) } else { known }
         }
-        // Some of it is not written out.
-        (Kind::Unknown | Kind::Undefined, _)
-        | (Kind::Boolean(None), Value::Bool(_))
-        | (Kind::Text(None), Value::String(_))
-        | (Kind::Array { .. }, Value::Array(_))
-        | (Kind::Object { .. }, Value::Object(_)) => None,
+        // A part of the value is known only at run time.
+        (LiteralKind::Unknown | LiteralKind::Undefined, _)
+        | (LiteralKind::Boolean(None), Value::Bool(_))
+        | (LiteralKind::Text(None), Value::String(_))
+        | (LiteralKind::Array { .. }, Value::Array(_))
+        | (LiteralKind::Object { .. }, Value::Object(_)) => None,
         _ => Some(false),
     }
 }
@@ -134,14 +134,14 @@ fn check_range(
     keywords: &Map<String, Value>,
     number: f64,
     literal: &Literal,
-    place: &Place<'_>,
+    location: &ValueLocation<'_>,
     out: &mut Vec<Violation>,
 ) {
     let bound = |keyword: &str| keywords.get(keyword).and_then(Value::as_f64);
     let exact = |bound: f64| number.abs() < EXACT && bound.abs() < EXACT;
     let mut violated = |bound: Option<f64>, is_violated: &dyn Fn(f64) -> bool, words: &str| {
         if let Some(bound) = bound.filter(|bound| is_violated(*bound)) {
-            out.push(out_of_bounds(place, literal, &format!("{words} {}", show_number(bound))));
+            out.push(out_of_bounds(location, literal, &format!("{words} {}", show_number(bound))));
         }
     };
     violated(bound("minimum"), &|bound| number < bound, "at least");
@@ -166,7 +166,7 @@ impl Size {
         keywords: &Map<String, Value>,
         [least, most]: [&str; 2],
         literal: &Literal,
-        place: &Place<'_>,
+        location: &ValueLocation<'_>,
         out: &mut Vec<Violation>,
     ) {
         let bound = |keyword: &str| keywords.get(keyword).and_then(Value::as_f64);
@@ -178,12 +178,12 @@ impl Size {
         if let (Some(bound), Some(size)) = (bound(least), self.most)
             && as_number(size) < bound
         {
-            out.push(out_of_bounds(place, literal, &words("at least", bound)));
+            out.push(out_of_bounds(location, literal, &words("at least", bound)));
         }
         if let Some(bound) = bound(most)
             && as_number(self.least) > bound
         {
-            out.push(out_of_bounds(place, literal, &words("at most", bound)));
+            out.push(out_of_bounds(location, literal, &words("at most", bound)));
         }
     }
 }
@@ -193,19 +193,19 @@ fn as_number(size: usize) -> f64 {
     size as f64
 }
 
-fn out_of_bounds(place: &Place<'_>, literal: &Literal, bound: &str) -> Violation {
-    Violation::error(literal.offset, format!("{place} takes {bound}"), None)
+fn out_of_bounds(location: &ValueLocation<'_>, literal: &Literal, bound: &str) -> Violation {
+    Violation::error(literal.offset, format!("{location} takes {bound}"), None)
 }
 
 const SHOWN_VALUES: usize = 10;
 
-impl Checker<'_> {
+impl SchemaChecker<'_> {
     /// The violation that says which of a few values it has to be.
     pub(super) fn not_one_of(
         &self,
         values: &[&Value],
         literal: &Literal,
-        place: &Place<'_>,
+        location: &ValueLocation<'_>,
     ) -> Violation {
         let shown: Vec<String> =
             values.iter().take(SHOWN_VALUES).map(|value| self.show(value)).collect();
@@ -215,12 +215,12 @@ impl Checker<'_> {
             String::new()
         };
         let message = match values {
-            [_] => format!("{place} can only be {}", shown.join("")),
-            _ => format!("{place} is one of {}{more}", shown.join(", ")),
+            [_] => format!("{location} can only be {}", shown.join("")),
+            _ => format!("{location} is one of {}{more}", shown.join(", ")),
         };
         let texts = || values.iter().filter_map(|value| value.as_str());
         let meant = match &literal.kind {
-            Kind::Text(Some(text)) => nearest(text, texts()),
+            LiteralKind::Text(Some(text)) => nearest(text, texts()),
             _ => None,
         };
         let hint = meant.map(|text| format!("did you mean {}?", self.show(&Value::from(text))));
@@ -233,15 +233,15 @@ impl Checker<'_> {
         types: &[&str],
         keywords: &Map<String, Value>,
         literal: &Literal,
-        place: &Place<'_>,
+        location: &ValueLocation<'_>,
     ) -> Violation {
         let wanted = self.wanted(types);
         let given = match literal.kind {
-            Kind::Number(number) if types.contains(&"integer") => show_number(number),
+            LiteralKind::Number(number) if types.contains(&"integer") => show_number(number),
             _ => self.noun(literal).to_owned(),
         };
-        let message = format!("{place} takes {wanted}, not {given}");
-        Violation::error(literal.offset, message, self.remedy(types, keywords, literal, place))
+        let message = format!("{location} takes {wanted}, not {given}");
+        Violation::error(literal.offset, message, self.remedy(types, keywords, literal, location))
     }
 
     fn remedy(
@@ -249,31 +249,36 @@ impl Checker<'_> {
         types: &[&str],
         keywords: &Map<String, Value>,
         literal: &Literal,
-        place: &Place<'_>,
+        location: &ValueLocation<'_>,
     ) -> Option<String> {
         let wants = |name: &str| types.contains(&name);
         match &literal.kind {
-            Kind::Null if !place.required => Some("leave it out".to_owned()),
-            Kind::Text(Some(text))
+            LiteralKind::Null if !location.required => Some("leave it out".to_owned()),
+            LiteralKind::Text(Some(text))
                 if (wants("integer") || wants("number"))
                     && text.parse::<f64>().is_ok_and(f64::is_finite)
                     && text.len() <= 20 =>
             {
                 Some(format!("write `{text}` without quotes"))
             }
-            Kind::Text(Some(text)) if wants("boolean") && (text == "true" || text == "false") => {
+            LiteralKind::Text(Some(text))
+                if wants("boolean") && (text == "true" || text == "false") =>
+            {
                 Some(format!("write {}", self.show(&Value::Bool(text == "true"))))
             }
-            Kind::Number(number) if wants("string") => {
+            LiteralKind::Number(number) if wants("string") => {
                 Some(format!("write `\"{}\"`", show_number(*number)))
             }
-            Kind::Text(_) | Kind::Number(_) | Kind::Boolean(_) | Kind::Object { .. }
+            LiteralKind::Text(_)
+            | LiteralKind::Number(_)
+            | LiteralKind::Boolean(_)
+            | LiteralKind::Object { .. }
                 if wants("array") =>
             {
                 let mut inner = Vec::new();
                 // One level is enough to know whether the brackets are all that is missing.
                 if let Some(Value::Object(items)) = keywords.get("items") {
-                    self.check_scalar(items, literal, &place.item(0), &mut inner);
+                    self.check_scalar(items, literal, &location.item(0), &mut inner);
                 }
                 inner.is_empty().then(|| "put it into brackets: `[…]`".to_owned())
             }
@@ -309,13 +314,13 @@ impl Checker<'_> {
 
     pub(super) fn noun(&self, literal: &Literal) -> &'static str {
         match literal.kind {
-            Kind::Unknown | Kind::Undefined => "this",
-            Kind::Null => self.type_noun("null"),
-            Kind::Boolean(_) => self.type_noun("boolean"),
-            Kind::Number(_) => self.type_noun("number"),
-            Kind::Text(_) => self.type_noun("string"),
-            Kind::Array { .. } => self.type_noun("array"),
-            Kind::Object { .. } => self.type_noun("object"),
+            LiteralKind::Unknown | LiteralKind::Undefined => "this",
+            LiteralKind::Null => self.type_noun("null"),
+            LiteralKind::Boolean(_) => self.type_noun("boolean"),
+            LiteralKind::Number(_) => self.type_noun("number"),
+            LiteralKind::Text(_) => self.type_noun("string"),
+            LiteralKind::Array { .. } => self.type_noun("array"),
+            LiteralKind::Object { .. } => self.type_noun("object"),
         }
     }
 

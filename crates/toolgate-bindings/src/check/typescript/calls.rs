@@ -1,31 +1,31 @@
-//! Calls of tools: what they are called, and what they are given.
+//! Tool calls: the callee and the arguments.
 
 use oxc_ast::ast::{Argument, CallExpression, Expression, IdentifierReference};
 use oxc_span::GetSpan;
 
-use super::{Call, Script, literals::Literals};
+use super::{ParsedScript, TypeScriptCall, literals::Literals};
 use crate::check::{
     CheckSeverity, Language,
-    finding::Report,
-    literal::Kind,
-    lookup::{Tool, Tools, check_arguments, no_arguments},
-    words::cut,
+    finding::FindingCollector,
+    literal::LiteralKind,
+    lookup::{ToolSignature, ToolTable, check_arguments, no_arguments},
+    wording::cut,
 };
 
-/// The object that has all tools as its properties.
+/// The object with all tools as its properties.
 pub(super) const TOOLS: &str = "tools";
 
-/// Whom a call calls.
+/// The callee of a call.
 pub(super) struct Callee {
     pub(super) name: String,
-    /// Where the name is written.
+    /// The position of the name.
     pub(super) offset: usize,
-    pub(super) way: Way,
+    pub(super) path: CalleePath,
 }
 
-/// How a call gets at whom it calls.
+/// How a call refers to its callee.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum CalleePath {
     /// `name(…)`.
     Name,
     /// `tools.name(…)`.
@@ -35,21 +35,21 @@ pub(super) enum Way {
 }
 
 impl Callee {
-    /// The name that is called, unless the script itself declares it.
-    pub(super) fn of(call: &CallExpression<'_>, script: &Script<'_, '_>) -> Option<Self> {
+    /// The callee, unless the script itself declares it.
+    pub(super) fn of(call: &CallExpression<'_>, script: &ParsedScript<'_, '_>) -> Option<Self> {
         match call.callee.get_inner_expression() {
             Expression::Identifier(identifier) if is_free(identifier, script) => {
-                Some(Self::at(identifier.name.as_str(), identifier.span.start, Way::Name))
+                Some(Self::at(identifier.name.as_str(), identifier.span.start, CalleePath::Name))
             }
             Expression::StaticMemberExpression(member) => {
-                let way = way_through(&member.object, script)?;
-                Some(Self::at(member.property.name.as_str(), member.property.span.start, way))
+                let path = path_through(&member.object, script)?;
+                Some(Self::at(member.property.name.as_str(), member.property.span.start, path))
             }
             Expression::ComputedMemberExpression(member) => {
-                let way = way_through(&member.object, script)?;
+                let path = path_through(&member.object, script)?;
                 match member.expression.get_inner_expression() {
                     Expression::StringLiteral(name) => {
-                        Some(Self::at(name.value.as_str(), name.span.start, way))
+                        Some(Self::at(name.value.as_str(), name.span.start, path))
                     }
                     _ => None,
                 }
@@ -58,22 +58,22 @@ impl Callee {
         }
     }
 
-    fn at(name: &str, offset: u32, way: Way) -> Self {
-        Self { name: name.to_owned(), offset: offset as usize, way }
+    fn at(name: &str, offset: u32, path: CalleePath) -> Self {
+        Self { name: name.to_owned(), offset: offset as usize, path }
     }
 }
 
-pub(super) fn is_free(identifier: &IdentifierReference<'_>, script: &Script<'_, '_>) -> bool {
+pub(super) fn is_free(identifier: &IdentifierReference<'_>, script: &ParsedScript<'_, '_>) -> bool {
     script.free.contains(&identifier.node_id.get())
 }
 
-/// The way to a tool that is a property of an object.
-fn way_through(object: &Expression<'_>, script: &Script<'_, '_>) -> Option<Way> {
+/// The path for a callee that is a property of `object`.
+fn path_through(object: &Expression<'_>, script: &ParsedScript<'_, '_>) -> Option<CalleePath> {
     match object.get_inner_expression() {
         Expression::Identifier(identifier) if is_free(identifier, script) => {
             match identifier.name.as_str() {
-                TOOLS => Some(Way::Tools),
-                "globalThis" => Some(Way::Global),
+                TOOLS => Some(CalleePath::Tools),
+                "globalThis" => Some(CalleePath::Global),
                 _ => None,
             }
         }
@@ -81,12 +81,12 @@ fn way_through(object: &Expression<'_>, script: &Script<'_, '_>) -> Option<Way> 
     }
 }
 
-/// Reports what does not fit about a call's arguments.
+/// Checks the arguments of a call.
 pub(super) fn check(
-    call: &Call<'_, '_>,
-    script: &Script<'_, '_>,
-    tools: &Tools,
-    report: &mut Report<'_>,
+    call: &TypeScriptCall<'_, '_>,
+    script: &ParsedScript<'_, '_>,
+    tools: &ToolTable,
+    report: &mut FindingCollector<'_>,
 ) {
     let Some(tool) = tools.tool(&call.callee.name) else { return };
     let given = &call.expression.arguments;
@@ -94,23 +94,17 @@ pub(super) fn check(
         return;
     }
     let offset = call.callee.offset;
-    let Some(first) = given.first() else {
-        check_arguments(
-            tool,
-            &no_arguments(offset),
-            offset,
-            Language::TypeScript,
-            &tools.budget,
-            report,
-        );
-        return;
+    let literal = match given.first() {
+        None => no_arguments(offset),
+        Some(first) => {
+            let Some(expression) = first.as_expression() else { return };
+            Literals::new(script).read(expression)
+        }
     };
-    let literal = first.as_expression().map(|expression| Literals::new(script).read(expression));
-    let Some(literal) = literal else { return };
     if let Some(second) = given.get(1) {
-        // One that is an object works; what comes after it is not looked at.
+        // A first argument that is an object works; the others are ignored.
         let severity = match literal.kind {
-            Kind::Object { .. } | Kind::Unknown => CheckSeverity::Warning,
+            LiteralKind::Object { .. } | LiteralKind::Unknown => CheckSeverity::Warning,
             _ => CheckSeverity::Error,
         };
         let message =
@@ -120,29 +114,27 @@ pub(super) fn check(
             return;
         }
     }
+    let literal = match literal.kind {
+        LiteralKind::Undefined => no_arguments(offset),
+        _ => literal,
+    };
     match literal.kind {
-        Kind::Unknown => {}
-        Kind::Undefined => {
-            check_arguments(
-                tool,
-                &no_arguments(offset),
-                offset,
-                Language::TypeScript,
-                &tools.budget,
-                report,
-            );
-        }
-        Kind::Object { .. } => {
+        LiteralKind::Unknown | LiteralKind::Undefined => {}
+        LiteralKind::Object { .. } => {
             check_arguments(tool, &literal, offset, Language::TypeScript, &tools.budget, report);
         }
-        Kind::Null | Kind::Boolean(_) | Kind::Number(_) | Kind::Text(_) | Kind::Array { .. } => {
+        LiteralKind::Null
+        | LiteralKind::Boolean(_)
+        | LiteralKind::Number(_)
+        | LiteralKind::Text(_)
+        | LiteralKind::Array { .. } => {
             let message = format!("`{}` takes one object", cut(&tool.name));
             report.error(literal.offset, message, usage(tool));
         }
     }
 }
 
-fn usage(tool: &Tool) -> Option<String> {
+fn usage(tool: &ToolSignature) -> Option<String> {
     let shown: Vec<String> = tool.parameters.iter().take(6).map(|name| cut(name)).collect();
     let more = if tool.parameters.len() > shown.len() { ", …" } else { "" };
     match shown.as_slice() {

@@ -1,4 +1,4 @@
-//! Expressions as values, as far as the text says.
+//! Reads expressions as literals.
 
 use oxc_ast::{
     AstKind,
@@ -12,22 +12,22 @@ use oxc_semantic::NodeId;
 use oxc_span::GetSpan;
 use oxc_syntax::operator::{BinaryOperator, UnaryOperator};
 
-use super::{Script, calls::is_free};
+use super::{ParsedScript, calls::is_free};
 use crate::check::{
     CheckSeverity,
-    finding::Report,
-    literal::{Entries, Entry, Kind, Literal, MAX_DEPTH},
-    names::Hiding,
+    finding::FindingCollector,
+    literal::{Literal, LiteralEntries, LiteralEntry, LiteralKind, MAX_DEPTH},
+    names::HidingVariable,
 };
 
 /// Reads literals of one script.
 pub(super) struct Literals<'s, 'a> {
-    script: &'s Script<'s, 'a>,
+    script: &'s ParsedScript<'s, 'a>,
     depth: usize,
 }
 
 impl<'s, 'a> Literals<'s, 'a> {
-    pub(super) fn new(script: &'s Script<'s, 'a>) -> Self {
+    pub(super) fn new(script: &'s ParsedScript<'s, 'a>) -> Self {
         Self { script, depth: 0 }
     }
 
@@ -43,48 +43,52 @@ impl<'s, 'a> Literals<'s, 'a> {
         Self { script: self.script, depth: self.depth + 1 }
     }
 
-    fn kind(&self, expression: &Expression<'_>) -> Kind {
+    fn kind(&self, expression: &Expression<'_>) -> LiteralKind {
         match expression.get_inner_expression() {
-            Expression::NullLiteral(_) => Kind::Null,
-            Expression::BooleanLiteral(literal) => Kind::Boolean(Some(literal.value)),
+            Expression::NullLiteral(_) => LiteralKind::Null,
+            Expression::BooleanLiteral(literal) => LiteralKind::Boolean(Some(literal.value)),
             Expression::NumericLiteral(literal) => number(literal.value),
             Expression::BigIntLiteral(literal) => {
-                literal.value.parse().map_or(Kind::Unknown, number)
+                literal.value.parse().map_or(LiteralKind::Unknown, number)
             }
-            Expression::StringLiteral(literal) if literal.lone_surrogates => Kind::Text(None),
-            Expression::StringLiteral(literal) => Kind::Text(Some(literal.value.to_string())),
-            Expression::TemplateLiteral(template) => Kind::Text(template_text(template)),
+            Expression::StringLiteral(literal) if literal.lone_surrogates => {
+                LiteralKind::Text(None)
+            }
+            Expression::StringLiteral(literal) => {
+                LiteralKind::Text(Some(literal.value.to_string()))
+            }
+            Expression::TemplateLiteral(template) => LiteralKind::Text(template_text(template)),
             Expression::Identifier(identifier) if is_free(identifier, self.script) => {
                 match identifier.name.as_str() {
-                    "undefined" => Kind::Undefined,
-                    _ => Kind::Unknown,
+                    "undefined" => LiteralKind::Undefined,
+                    _ => LiteralKind::Unknown,
                 }
             }
             Expression::Identifier(identifier) => {
                 let scoping = self.script.semantic.scoping();
                 let reference = identifier.reference_id.get().map(|id| scoping.get_reference(id));
                 let symbol = reference.and_then(oxc_semantic::Reference::symbol_id);
-                symbol.map_or(Kind::Unknown, |symbol| self.constant(symbol))
+                symbol.map_or(LiteralKind::Unknown, |symbol| self.constant(symbol))
             }
             Expression::UnaryExpression(unary) => self.unary(unary),
             Expression::BinaryExpression(binary) => self.binary(binary),
             Expression::ArrayExpression(array) => self.array(array),
             Expression::ObjectExpression(object) => self.object(object),
-            // JSON leaves functions out.
+            // JSON omits functions.
             Expression::ArrowFunctionExpression(_)
             | Expression::FunctionExpression(_)
-            | Expression::ClassExpression(_) => Kind::Undefined,
-            _ => Kind::Unknown,
+            | Expression::ClassExpression(_) => LiteralKind::Undefined,
+            _ => LiteralKind::Unknown,
         }
     }
 
-    /// The value of a constant that is declared with a simple literal. Objects may change after.
-    fn constant(&self, symbol: oxc_semantic::SymbolId) -> Kind {
+    /// The value of a constant with a simple literal. Objects may change later.
+    fn constant(&self, symbol: oxc_semantic::SymbolId) -> LiteralKind {
         let semantic = self.script.semantic;
         let nodes = semantic.nodes();
         let declaration = semantic.scoping().symbol_declaration(symbol);
         let AstKind::VariableDeclarator(declarator) = nodes.kind(declaration) else {
-            return Kind::Unknown;
+            return LiteralKind::Unknown;
         };
         let is_constant = matches!(
             nodes.parent_kind(declaration),
@@ -95,9 +99,9 @@ impl<'s, 'a> Literals<'s, 'a> {
             AstKind::ForStatement(_) | AstKind::ForInStatement(_) | AstKind::ForOfStatement(_)
         );
         if !is_constant || is_loop || !declarator.id.is_binding_identifier() {
-            return Kind::Unknown;
+            return LiteralKind::Unknown;
         }
-        // Nothing that would have to be followed further: it could be followed for ever.
+        // Nothing that refers further, because that could be endless.
         match declarator.init.as_ref().map(Expression::get_inner_expression) {
             Some(
                 value @ (Expression::NullLiteral(_)
@@ -106,55 +110,55 @@ impl<'s, 'a> Literals<'s, 'a> {
                 | Expression::StringLiteral(_)
                 | Expression::TemplateLiteral(_)),
             ) => self.kind(value),
-            _ => Kind::Unknown,
+            _ => LiteralKind::Unknown,
         }
     }
 
-    fn unary(&self, unary: &UnaryExpression<'_>) -> Kind {
+    fn unary(&self, unary: &UnaryExpression<'_>) -> LiteralKind {
         match (unary.operator, self.deeper().read(&unary.argument).kind) {
-            (UnaryOperator::UnaryNegation, Kind::Number(value)) => number(-value),
-            (UnaryOperator::UnaryPlus, Kind::Number(value)) => number(value),
-            (UnaryOperator::LogicalNot | UnaryOperator::Delete, _) => Kind::Boolean(None),
-            (UnaryOperator::Typeof, _) => Kind::Text(None),
-            (UnaryOperator::Void, _) => Kind::Undefined,
-            _ => Kind::Unknown,
+            (UnaryOperator::UnaryNegation, LiteralKind::Number(value)) => number(-value),
+            (UnaryOperator::UnaryPlus, LiteralKind::Number(value)) => number(value),
+            (UnaryOperator::LogicalNot | UnaryOperator::Delete, _) => LiteralKind::Boolean(None),
+            (UnaryOperator::Typeof, _) => LiteralKind::Text(None),
+            (UnaryOperator::Void, _) => LiteralKind::Undefined,
+            _ => LiteralKind::Unknown,
         }
     }
 
-    fn binary(&self, binary: &BinaryExpression<'_>) -> Kind {
+    fn binary(&self, binary: &BinaryExpression<'_>) -> LiteralKind {
         if binary.operator.is_compare() || binary.operator.is_equality() {
-            return Kind::Boolean(None);
+            return LiteralKind::Boolean(None);
         }
         if binary.operator != BinaryOperator::Addition {
-            return Kind::Unknown;
+            return LiteralKind::Unknown;
         }
         let is_text =
-            |side: &Expression<'_>| matches!(self.deeper().read(side).kind, Kind::Text(_));
+            |side: &Expression<'_>| matches!(self.deeper().read(side).kind, LiteralKind::Text(_));
         if is_text(&binary.left) || is_text(&binary.right) {
-            Kind::Text(None)
+            LiteralKind::Text(None)
         } else {
-            Kind::Unknown
+            LiteralKind::Unknown
         }
     }
 
-    fn array(&self, array: &ArrayExpression<'_>) -> Kind {
+    fn array(&self, array: &ArrayExpression<'_>) -> LiteralKind {
         let mut complete = true;
         let mut items = Vec::new();
         for element in &array.elements {
             match element {
                 ArrayExpressionElement::SpreadElement(_) => complete = false,
-                // JSON has a null in its place.
+                // JSON writes null for it.
                 ArrayExpressionElement::Elision(_) => {
                     items.push(Literal::unknown(element.span().start as usize));
                 }
                 _ => items.extend(element.as_expression().map(|item| self.deeper().read(item))),
             }
         }
-        Kind::Array { items, complete }
+        LiteralKind::Array { items, complete }
     }
 
-    fn object(&self, object: &ObjectExpression<'_>) -> Kind {
-        let mut entries = Entries::default();
+    fn object(&self, object: &ObjectExpression<'_>) -> LiteralKind {
+        let mut entries = LiteralEntries::default();
         for property in &object.properties {
             let property = match property {
                 ObjectPropertyKind::ObjectProperty(property) => property,
@@ -168,9 +172,9 @@ impl<'s, 'a> Literals<'s, 'a> {
                 continue;
             };
             match key.as_ref() {
-                // It decides itself what is sent.
-                "toJSON" => return Kind::Unknown,
-                // Sets the prototype, and is no key.
+                // The method decides what is sent.
+                "toJSON" => return LiteralKind::Unknown,
+                // It sets the prototype and is no key.
                 "__proto__" if !property.shorthand && !property.computed => continue,
                 _ => {}
             }
@@ -179,15 +183,15 @@ impl<'s, 'a> Literals<'s, 'a> {
                 PropertyKind::Init => self.deeper().read(&property.value),
                 PropertyKind::Get | PropertyKind::Set => Literal::unknown(offset),
             };
-            entries.push(Entry { key: key.into_owned(), offset, value });
+            entries.push(LiteralEntry { key: key.into_owned(), offset, value });
         }
         entries.finish()
     }
 }
 
-/// What JSON makes of a number: the infinite ones become null.
-fn number(value: f64) -> Kind {
-    if value.is_finite() { Kind::Number(value) } else { Kind::Unknown }
+/// The JSON form of a number: infinite ones become null.
+fn number(value: f64) -> LiteralKind {
+    if value.is_finite() { LiteralKind::Number(value) } else { LiteralKind::Unknown }
 }
 
 fn template_text(template: &TemplateLiteral<'_>) -> Option<String> {
@@ -199,12 +203,16 @@ fn template_text(template: &TemplateLiteral<'_>) -> Option<String> {
     }
 }
 
-/// What is said of such a line.
+/// The message about such a line.
 pub(in crate::check) const NOT_RETURNED: &str = "this value is not returned";
 
-/// Warns where a script hands nothing over and ends with an expression, as in a console that would
-/// show it. A script that cannot run has other worries.
-pub(super) fn check_value(program: &Program<'_>, script: &Script<'_, '_>, report: &mut Report<'_>) {
+/// Warns if a script produces no output and ends with an expression, as in a console. Scripts with
+/// errors are skipped.
+pub(super) fn check_value(
+    program: &Program<'_>,
+    script: &ParsedScript<'_, '_>,
+    report: &mut FindingCollector<'_>,
+) {
     let Some(Statement::ExpressionStatement(last)) = program.body.last() else { return };
     if report.has_errors() || !is_value(&last.expression) || hands_over(script) {
         return;
@@ -214,7 +222,7 @@ pub(super) fn check_value(program: &Program<'_>, script: &Script<'_, '_>, report
     report.add(CheckSeverity::Warning, offset, NOT_RETURNED.to_owned(), Some(hint));
 }
 
-/// Whether an expression may be there for its value.
+/// Whether an expression may be intended as the result.
 fn is_value(expression: &Expression<'_>) -> bool {
     match expression.get_inner_expression() {
         Expression::AssignmentExpression(_) | Expression::UpdateExpression(_) => false,
@@ -234,8 +242,8 @@ fn is_value(expression: &Expression<'_>) -> bool {
     }
 }
 
-/// Whether a script returns, prints or emits something, or ends itself.
-fn hands_over(script: &Script<'_, '_>) -> bool {
+/// Whether a script returns, prints or emits something, or exits.
+fn hands_over(script: &ParsedScript<'_, '_>) -> bool {
     let speaks =
         script.references.iter().any(|(name, _)| matches!(*name, "console" | "emit" | "process"));
     let nodes = script.semantic.nodes();
@@ -247,7 +255,7 @@ fn hands_over(script: &Script<'_, '_>) -> bool {
         .map(|node| node.kind().span())
         .collect();
     functions.sort_by_key(|span| span.start);
-    // Those within others add nothing.
+    // Nested ones add nothing.
     let mut outermost: Vec<oxc_span::Span> = Vec::new();
     for span in functions {
         if outermost.last().is_none_or(|last| last.end <= span.start) {
@@ -264,11 +272,11 @@ fn hands_over(script: &Script<'_, '_>) -> bool {
         })
 }
 
-/// A call is looked for so far above a name.
+/// The number of ancestors that are searched for a call.
 const MAX_STEPS: usize = 100;
 
-/// The variables that are called in their own initial value, whatever they are called.
-pub(super) fn collect_hidings(script: &Script<'_, '_>) -> Vec<Hiding> {
+/// The variables that are called in their own initial value.
+pub(super) fn collect_hidings(script: &ParsedScript<'_, '_>) -> Vec<HidingVariable> {
     let semantic = script.semantic;
     let scoping = semantic.scoping();
     let mut hidings = Vec::new();
@@ -280,14 +288,15 @@ pub(super) fn collect_hidings(script: &Script<'_, '_>) -> Vec<Hiding> {
         let mut references = scoping.get_resolved_references(symbol);
         if references.any(|reference| is_called(reference.node_id(), declaration, script)) {
             let name = scoping.symbol_name(symbol).to_owned();
-            hidings.push(Hiding { name, offset: scoping.symbol_span(symbol).start as usize });
+            hidings
+                .push(HidingVariable { name, offset: scoping.symbol_span(symbol).start as usize });
         }
     }
     hidings
 }
 
-/// Whether a name is called while the declaration that it is in is evaluated.
-fn is_called(name: NodeId, declaration: NodeId, script: &Script<'_, '_>) -> bool {
+/// Whether a name is called while its own declaration is evaluated.
+fn is_called(name: NodeId, declaration: NodeId, script: &ParsedScript<'_, '_>) -> bool {
     let nodes = script.semantic.nodes();
     let span = nodes.kind(name).span();
     let parent = nodes.parent_kind(name);
@@ -296,7 +305,7 @@ fn is_called(name: NodeId, declaration: NodeId, script: &Script<'_, '_>) -> bool
     }
     let above = nodes.ancestor_ids(name).take(MAX_STEPS);
     let mut above = above.take_while(|node| {
-        // What is in a function happens later.
+        // The body of a function runs later.
         !matches!(nodes.kind(*node), AstKind::Function(_) | AstKind::ArrowFunctionExpression(_))
     });
     above.any(|node| node == declaration)

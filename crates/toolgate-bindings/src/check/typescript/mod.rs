@@ -1,4 +1,4 @@
-//! TypeScript and JavaScript.
+//! Checks TypeScript and JavaScript scripts.
 
 mod calls;
 mod literals;
@@ -18,29 +18,29 @@ use self::calls::Callee;
 #[cfg(test)]
 pub(super) use self::literals::NOT_RETURNED;
 use super::{
-    Language, Outcome,
-    finding::Report,
-    lookup::{Lookup, Tools},
-    names::{Knowledge, report_hiding},
-    python, words,
+    Language, LanguageCheck,
+    finding::FindingCollector,
+    lookup::{Lookup, ToolTable},
+    names::{NameContext, report_hiding_variables},
+    python, wording,
 };
 
-/// Syntax errors beyond the first few are the first one's echoes.
+/// The number of syntax errors that are reported. Later ones are usually caused by the first.
 const MAX_SYNTAX_ERRORS: usize = 3;
 
 pub(super) fn check(
     text: &str,
     globals: &[&str],
     lookup: &mut dyn Lookup,
-    report: &mut Report<'_>,
-) -> Option<Outcome> {
+    report: &mut FindingCollector<'_>,
+) -> Option<LanguageCheck> {
     let allocator = Allocator::default();
     let parsed = parse(&allocator, text);
     if parsed.panicked || !parsed.diagnostics.is_empty() {
         let hint = other_language(text);
         for error in parsed.diagnostics.iter().take(MAX_SYNTAX_ERRORS) {
             let offset = error.labels.first().map_or(0, |label| label.offset() as usize);
-            // In the other language, all that the parser would suggest is beside the point.
+            // For a script in the other language, the suggestions of the parser do not help.
             let help = hint.clone().or_else(|| error.help.as_deref().map(str::to_owned));
             report.error(offset, format!("syntax error: {}", error.message), help);
         }
@@ -55,7 +55,7 @@ pub(super) fn check(
         .build(&parsed.program);
     if !built.diagnostics.is_empty() {
         for error in built.diagnostics.iter().take(MAX_SYNTAX_ERRORS) {
-            // Where two declarations collide, the second one is the mistake.
+            // If two declarations collide, the second one is reported.
             let offset = error.labels.iter().map(|label| label.offset() as usize).max();
             let offset = offset.unwrap_or_default();
             let help = error.help.as_deref().map(str::to_owned);
@@ -63,57 +63,57 @@ pub(super) fn check(
         }
         return None;
     }
-    let script = Script::new(&built.semantic);
+    let script = ParsedScript::new(&built.semantic);
     names::check_modules(&parsed.program, &script, report);
     let mut names = names::collect(&script, globals);
     let hidings = literals::collect_hidings(&script);
     names.mentions.extend(hidings.iter().map(|hiding| hiding.name.clone()));
-    let knowledge = Knowledge {
+    let knowledge = NameContext {
         language: Language::TypeScript,
         advice: names::advice,
         own: built.semantic.scoping().symbol_names().collect(),
     };
-    let tools = Tools::ask(&names.to_ask(&knowledge), lookup);
+    let tools = ToolTable::ask(&names.names_to_look_up(&knowledge), lookup);
     names.report(&knowledge, &tools, report);
-    report_hiding(&hidings, &tools, report);
-    let own: Vec<&Call<'_, '_>> =
+    report_hiding_variables(&hidings, &tools, report);
+    let own: Vec<&TypeScriptCall<'_, '_>> =
         script.calls.iter().filter(|call| tools.tool(&call.callee.name).is_some()).collect();
     for call in &own {
         calls::check(call, &script, &tools, report);
     }
     promises::check(&own, &script, report);
     literals::check_value(&parsed.program, &script, report);
-    Some(Outcome {
+    Some(LanguageCheck {
         source: strip::strip(&parsed.program, text),
         tools: tools.used(names.tool_names()),
     })
 }
 
 /// A parsed script, and the calls in it that may be calls of tools.
-struct Script<'s, 'a> {
+struct ParsedScript<'s, 'a> {
     semantic: &'s Semantic<'a>,
-    calls: Vec<Call<'s, 'a>>,
-    /// Where names are used that no declaration of the script binds, by name.
+    calls: Vec<TypeScriptCall<'s, 'a>>,
+    /// The uses of names that the script does not declare, by name.
     references: Vec<(&'s str, Vec<&'s Reference>)>,
-    /// The same, by node.
+    /// The same uses, by node.
     free: HashSet<NodeId>,
 }
 
 /// A call of a name that the script does not declare.
-struct Call<'s, 'a> {
+struct TypeScriptCall<'s, 'a> {
     node: NodeId,
     expression: &'s CallExpression<'a>,
     callee: Callee,
 }
 
-impl<'s, 'a: 's> Script<'s, 'a> {
+impl<'s, 'a: 's> ParsedScript<'s, 'a> {
     fn new(semantic: &'s Semantic<'a>) -> Self {
         let scoping = semantic.scoping();
         let unresolved = scoping.root_unresolved_references().iter().map(|(name, references)| {
             let references = references.iter().map(|id| scoping.get_reference(*id));
             (name.as_str(), references.collect())
         });
-        // What is only declared is bound by nobody: declarations of tools, say.
+        // Ambient declarations, such as those of tools, bind nothing.
         let ambient = scoping.symbol_ids().filter(|symbol| is_ambient(semantic, *symbol));
         let declared = ambient.map(|symbol| {
             (scoping.symbol_name(symbol), scoping.get_resolved_references(symbol).collect())
@@ -126,14 +126,14 @@ impl<'s, 'a: 's> Script<'s, 'a> {
             if let AstKind::CallExpression(expression) = node.kind()
                 && let Some(callee) = Callee::of(expression, &script)
             {
-                script.calls.push(Call { node: node.id(), expression, callee });
+                script.calls.push(TypeScriptCall { node: node.id(), expression, callee });
             }
         }
         script
     }
 }
 
-/// Whether a name is declared for the sake of types, with nothing behind it in the run.
+/// Whether a name is declared only for types, without a value at run time.
 fn is_ambient(semantic: &Semantic<'_>, symbol: SymbolId) -> bool {
     let nodes = semantic.nodes();
     let scoping = semantic.scoping();
@@ -150,21 +150,21 @@ fn is_ambient(semantic: &Semantic<'_>, symbol: SymbolId) -> bool {
         && scoping.symbol_declarations(symbol).all(is_declared)
 }
 
-/// A hint for whoever wrote a script in the other language.
+/// A hint if the script is written in the other language.
 fn other_language(text: &str) -> Option<String> {
     (python::parses(text) || python::looks_like(text)).then(|| {
-        format!("it reads as Python: set `language` to \"{}\"", words::name(Language::Python))
+        format!("it reads as Python: set `language` to \"{}\"", wording::name(Language::Python))
     })
 }
 
-/// Whether a text is a script of this language.
+/// Whether a text parses as TypeScript.
 pub(super) fn parses(text: &str) -> bool {
     let allocator = Allocator::default();
     let parsed = parse(&allocator, text);
     !parsed.panicked && parsed.diagnostics.is_empty()
 }
 
-/// A module, for `await` at the top; the engine makes an async function of it, for `return`.
+/// Parses a module, for top-level `await`. The engine makes an async function of it, for `return`.
 fn parse<'a>(allocator: &'a Allocator, text: &'a str) -> ParserReturn<'a> {
     let kind = SourceType::ts().with_module(true);
     let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };

@@ -1,4 +1,4 @@
-//! Names that a script uses and does not declare.
+//! Names that a script uses but does not declare.
 
 use oxc_ast::{
     AstKind,
@@ -9,16 +9,16 @@ use oxc_span::GetSpan;
 use oxc_syntax::operator::{BinaryOperator, UnaryOperator};
 
 use super::{
-    Script,
-    calls::{TOOLS, Way},
+    ParsedScript,
+    calls::{CalleePath, TOOLS},
 };
 use crate::check::{
-    finding::Report,
-    names::{Advice, Name, Names, Role},
-    words::cut,
+    finding::FindingCollector,
+    names::{Advice, NameRole, UndeclaredName, UndeclaredNames},
+    wording::cut,
 };
 
-/// What every engine has, whatever else it says it has.
+/// The globals of every engine, whatever else it provides.
 #[rustfmt::skip]
 const ALWAYS: &[&str] = &[
     "AggregateError", "Array", "ArrayBuffer", "Atomics", "BigInt", "BigInt64Array",
@@ -32,23 +32,23 @@ const ALWAYS: &[&str] = &[
     "isFinite", "isNaN", "parseFloat", "parseInt", "undefined", "unescape",
 ];
 
-/// All names that no declaration of the script binds.
-pub(super) fn collect(script: &Script<'_, '_>, globals: &[&str]) -> Names {
-    let mut names = Names::default();
+/// Collects the names that the script does not declare.
+pub(super) fn collect(script: &ParsedScript<'_, '_>, globals: &[&str]) -> UndeclaredNames {
+    let mut names = UndeclaredNames::default();
     for (text, references) in &script.references {
         let text = *text;
-        let mut name = Name::new(text == TOOLS || is_global(text, globals));
+        let mut name = UndeclaredName::new(text == TOOLS || is_global(text, globals));
         for reference in references {
             if !reference.is_value() || reference.flags().is_value_as_type() {
                 continue;
             }
-            name.is_minded |= reference.is_write();
+            name.is_intentional |= reference.is_write();
             add_use(&mut name, script, reference.node_id());
             if text == TOOLS {
                 names.mentions.extend(mentioned(script, reference.node_id()));
             }
         }
-        if name.is_used() || name.is_minded {
+        if name.is_used() || name.is_intentional {
             names.free.insert(text.to_owned(), name);
         }
     }
@@ -57,13 +57,13 @@ pub(super) fn collect(script: &Script<'_, '_>, globals: &[&str]) -> Names {
         if names.free.contains_key(&callee.name) {
             continue;
         }
-        match callee.way {
-            // The script may have put it there.
-            Way::Global if is_global(&callee.name, globals) => {}
-            Way::Global => {
+        match callee.path {
+            // The script may have defined it.
+            CalleePath::Global if is_global(&callee.name, globals) => {}
+            CalleePath::Global => {
                 names.mentions.insert(callee.name.clone());
             }
-            Way::Name | Way::Tools => {
+            CalleePath::Name | CalleePath::Tools => {
                 names.members.entry(callee.name.clone()).or_default().push(callee.offset);
             }
         }
@@ -77,8 +77,8 @@ fn is_global(name: &str, globals: &[&str]) -> bool {
     globals.contains(&name) || ALWAYS.contains(&name)
 }
 
-/// The tool that is asked for where the object of all tools is used: `tools.name`, `"name" in tools`.
-fn mentioned(script: &Script<'_, '_>, node: NodeId) -> Option<String> {
+/// The tool that a use of `tools` mentions: `tools.name`, `"name" in tools`.
+fn mentioned(script: &ParsedScript<'_, '_>, node: NodeId) -> Option<String> {
     let text = |expression: &Expression<'_>| match expression.get_inner_expression() {
         Expression::StringLiteral(name) => Some(name.value.to_string()),
         _ => None,
@@ -96,31 +96,31 @@ fn mentioned(script: &Script<'_, '_>, node: NodeId) -> Option<String> {
     }
 }
 
-fn add_use(name: &mut Name, script: &Script<'_, '_>, node: NodeId) {
+fn add_use(name: &mut UndeclaredName, script: &ParsedScript<'_, '_>, node: NodeId) {
     let nodes = script.semantic.nodes();
     let span = nodes.kind(node).span();
     let parent = nodes.parent_id(node);
     let role = match nodes.kind(parent) {
         AstKind::UnaryExpression(unary) if unary.operator == UnaryOperator::Typeof => {
-            name.is_minded = true;
+            name.is_intentional = true;
             return;
         }
-        AstKind::CallExpression(call) if call.callee.span() == span => Role::Called,
+        AstKind::CallExpression(call) if call.callee.span() == span => NameRole::Called,
         AstKind::StaticMemberExpression(member) => match nodes.parent_kind(parent) {
             AstKind::CallExpression(call) if call.callee.span() == member.span => {
-                Role::MethodCalled(member.property.name.to_string())
+                NameRole::MethodCalled(member.property.name.to_string())
             }
-            _ => Role::Read,
+            _ => NameRole::Read,
         },
-        _ => Role::Read,
+        _ => NameRole::Read,
     };
     name.add(span.start as usize, role);
 }
 
 pub(super) fn check_modules(
     program: &Program<'_>,
-    script: &Script<'_, '_>,
-    report: &mut Report<'_>,
+    script: &ParsedScript<'_, '_>,
+    report: &mut FindingCollector<'_>,
 ) {
     for statement in &program.body {
         match statement {
@@ -184,13 +184,13 @@ fn no_export() -> String {
     "end with `return` and the value".to_owned()
 }
 
-/// What to say about a name that is known from Node, Deno or a browser.
-pub(super) fn advice(name: &str, _: &Role) -> Option<Advice> {
+/// The advice about a name that is known from Node, Deno or browsers.
+pub(super) fn advice(name: &str, _: &NameRole) -> Option<Advice> {
     let (is_stub, message, hint) = match name {
         "fetch" | "XMLHttpRequest" | "WebSocket" | "EventSource" => (true, NETWORK, CALL_A_TOOL),
         "axios" | "got" | "ky" | "superagent" | "request" => (false, NETWORK, CALL_A_TOOL),
         "require" => (true, "a script has no modules", NO_REQUIRE),
-        // Where an engine has some of it, nothing is said here.
+        // Engines provide a part of it, so there is no finding.
         "process" => (false, SYSTEM, PROCESS),
         "Deno" | "Bun" => (true, SYSTEM, PROCESS),
         "fs" | "child_process" | "os" => (false, SYSTEM, CALL_A_TOOL),

@@ -1,4 +1,4 @@
-//! Promises of tool calls that nobody waits for.
+//! Promises of tool calls that are never awaited.
 
 use std::collections::HashSet;
 
@@ -13,13 +13,17 @@ use oxc_semantic::{NodeId, SymbolId};
 use oxc_span::{GetSpan, Span};
 use oxc_syntax::operator::{AssignmentOperator, BinaryOperator, UnaryOperator};
 
-use super::{Call, Script, calls::is_free};
-use crate::check::{finding::Report, words::cut};
+use super::{ParsedScript, TypeScriptCall, calls::is_free};
+use crate::check::{finding::FindingCollector, wording::cut};
 
-/// Reports calls of tools whose promise is dropped, or taken for its value.
-pub(super) fn check(own: &[&Call<'_, '_>], script: &Script<'_, '_>, report: &mut Report<'_>) {
+/// Reports tool calls with a promise that is dropped or used as its value.
+pub(super) fn check(
+    own: &[&TypeScriptCall<'_, '_>],
+    script: &ParsedScript<'_, '_>,
+    report: &mut FindingCollector<'_>,
+) {
     let calls: HashSet<NodeId> = own.iter().map(|call| call.node).collect();
-    let mut in_order: Vec<&Call<'_, '_>> = own.to_vec();
+    let mut in_order: Vec<&TypeScriptCall<'_, '_>> = own.to_vec();
     in_order.sort_by_key(|call| call.callee.offset);
     for call in own {
         let promise = Promise {
@@ -35,7 +39,9 @@ pub(super) fn check(own: &[&Call<'_, '_>], script: &Script<'_, '_>, report: &mut
         let Some(method) = promise_method(together, script) else { continue };
         let start = together.span.start as usize;
         let next = in_order.partition_point(|call| call.callee.offset < start);
-        let within = |call: &&&Call<'_, '_>| together.span.contains_inclusive(call.expression.span);
+        let within = |call: &&&TypeScriptCall<'_, '_>| {
+            together.span.contains_inclusive(call.expression.span)
+        };
         if let Some(first) = in_order.get(next).filter(within) {
             let promise = Promise {
                 node: node.id(),
@@ -48,44 +54,49 @@ pub(super) fn check(own: &[&Call<'_, '_>], script: &Script<'_, '_>, report: &mut
     }
 }
 
-/// A promise that a script gets.
+/// The promise of a tool call.
 struct Promise {
     node: NodeId,
     /// The tool's name.
     name: String,
-    /// Where the call is.
+    /// The position of the call.
     offset: usize,
-    /// The call in short.
+    /// The call in short form.
     text: String,
 }
 
 impl Promise {
-    fn check(&self, script: &Script<'_, '_>, calls: &HashSet<NodeId>, report: &mut Report<'_>) {
-        match fate(self.node, script, calls) {
-            Fate::Kept => {}
-            Fate::Dropped => self.report_dropped(script, report),
-            Fate::Taken(taken) => {
+    fn check(
+        &self,
+        script: &ParsedScript<'_, '_>,
+        calls: &HashSet<NodeId>,
+        report: &mut FindingCollector<'_>,
+    ) {
+        match promise_use(self.node, script, calls) {
+            PromiseUse::PassedOn => {}
+            PromiseUse::Dropped => self.report_dropped(script, report),
+            PromiseUse::UsedAsValue(taken) => {
                 let message = format!("this is the promise of `{}`, not its result", self.name);
                 let hint = match taken {
-                    Taken::Property(property) => {
+                    ValueUse::Property(property) => {
                         format!("write `(await {}){property}`", self.text)
                     }
-                    Taken::Condition | Taken::Value => format!("write `await {}`", self.text),
+                    ValueUse::Condition | ValueUse::Value => format!("write `await {}`", self.text),
                 };
                 let hint = hint + self.within_sync(script);
                 report.error(self.offset, message, hint);
             }
-            Fate::Named(symbol) => self.check_variable(symbol, script, calls, report),
+            PromiseUse::Named(symbol) => self.check_variable(symbol, script, calls, report),
         }
     }
 
-    /// What becomes of the variable that holds the promise.
+    /// Checks how a variable that contains the promise is used.
     fn check_variable(
         &self,
         symbol: SymbolId,
-        script: &Script<'_, '_>,
+        script: &ParsedScript<'_, '_>,
         calls: &HashSet<NodeId>,
-        report: &mut Report<'_>,
+        report: &mut FindingCollector<'_>,
     ) {
         let scoping = script.semantic.scoping();
         if scoping.symbol_is_mutated(symbol) || !scoping.symbol_redeclarations(symbol).is_empty() {
@@ -98,10 +109,13 @@ impl Promise {
                 continue;
             }
             is_read = true;
-            let Fate::Taken(taken) = fate(reference.node_id(), script, calls) else { continue };
+            let PromiseUse::UsedAsValue(taken) = promise_use(reference.node_id(), script, calls)
+            else {
+                continue;
+            };
             let hint = match taken {
-                Taken::Condition => continue,
-                Taken::Property(_) | Taken::Value => {
+                ValueUse::Condition => continue,
+                ValueUse::Property(_) | ValueUse::Value => {
                     format!("write `{variable} = await {}`{}", self.text, self.within_sync(script))
                 }
             };
@@ -115,14 +129,14 @@ impl Promise {
         }
     }
 
-    fn report_dropped(&self, script: &Script<'_, '_>, report: &mut Report<'_>) {
+    fn report_dropped(&self, script: &ParsedScript<'_, '_>, report: &mut FindingCollector<'_>) {
         let message = format!("the call of `{}` is never awaited", self.name);
         let hint = format!("write `await {}`{}", self.text, self.within_sync(script));
         report.error(self.offset, message, hint);
     }
 
-    /// `await` alone would not do in a function that is not async.
-    fn within_sync(&self, script: &Script<'_, '_>) -> &'static str {
+    /// The addition to a hint for a function that is not async, where `await` alone would not work.
+    fn within_sync(&self, script: &ParsedScript<'_, '_>) -> &'static str {
         let mut functions =
             script.semantic.nodes().ancestor_kinds(self.node).filter_map(|kind| match kind {
                 AstKind::Function(function) => Some(function.r#async),
@@ -137,44 +151,48 @@ impl Promise {
 }
 
 /// `all` of `Promise.all`, and the like.
-fn promise_method<'a>(call: &CallExpression<'a>, script: &Script<'_, '_>) -> Option<&'a str> {
+fn promise_method<'a>(call: &CallExpression<'a>, script: &ParsedScript<'_, '_>) -> Option<&'a str> {
     let (object, method) = global_method(call, script)?;
     let is_one = object == "Promise" && matches!(method, "all" | "allSettled" | "race" | "any");
     is_one.then_some(method)
 }
 
-/// A chain of `&&` may be as long as a script; who needs more of it is not told.
+/// The number of ancestors that are followed. A chain of `&&` may be as long as a script.
 const MAX_STEPS: usize = 100;
 
-/// What becomes of a promise.
-pub(super) enum Fate {
-    /// Awaited, returned, handed on: somebody else's.
-    Kept,
-    /// Nothing.
+/// How a promise is used.
+pub(super) enum PromiseUse {
+    /// It is awaited, returned or passed on.
+    PassedOn,
+    /// It is not used.
     Dropped,
-    /// Used as if it were what it promises.
-    Taken(Taken),
-    /// Put into a variable.
+    /// It is used as if it were its value.
+    UsedAsValue(ValueUse),
+    /// It is assigned to a variable.
     Named(SymbolId),
 }
 
-/// How a promise is used as if it were what it promises.
-pub(super) enum Taken {
-    /// For its property.
+/// How a promise is used as if it were its value.
+pub(super) enum ValueUse {
+    /// A property of it is accessed.
     Property(String),
-    /// Whether it is true, or equal to something. That a variable is set may be asked.
+    /// It is tested or compared. A test of a variable may be intended.
     Condition,
     Value,
 }
 
-/// What becomes of an expression. `calls` are those of tools.
-pub(super) fn fate(node: NodeId, script: &Script<'_, '_>, calls: &HashSet<NodeId>) -> Fate {
+/// How an expression is used. `calls` are the tool calls.
+pub(super) fn promise_use(
+    node: NodeId,
+    script: &ParsedScript<'_, '_>,
+    calls: &HashSet<NodeId>,
+) -> PromiseUse {
     let nodes = script.semantic.nodes();
     let mut node = node;
     for _ in 0..MAX_STEPS {
         let span = nodes.kind(node).span();
         let parent = nodes.parent_id(node);
-        let fate = match nodes.kind(parent) {
+        let promise_use = match nodes.kind(parent) {
             AstKind::ParenthesizedExpression(_)
             | AstKind::ChainExpression(_)
             | AstKind::TSAsExpression(_)
@@ -184,99 +202,113 @@ pub(super) fn fate(node: NodeId, script: &Script<'_, '_>, calls: &HashSet<NodeId
             AstKind::ConditionalExpression(choice) if choice.test.span() != span => None,
             AstKind::LogicalExpression(choice) if choice.left.span() != span => None,
             AstKind::LogicalExpression(choice) if choice.operator == LogicalOperator::Coalesce => {
-                Some(Fate::Taken(Taken::Condition))
+                Some(PromiseUse::UsedAsValue(ValueUse::Condition))
             }
             AstKind::SequenceExpression(sequence) => match sequence.expressions.last() {
                 Some(last) if last.span() == span => None,
-                _ => Some(Fate::Dropped),
+                _ => Some(PromiseUse::Dropped),
             },
-            AstKind::ExpressionStatement(_) => Some(Fate::Dropped),
+            AstKind::ExpressionStatement(_) => Some(PromiseUse::Dropped),
             AstKind::ConditionalExpression(_)
             | AstKind::LogicalExpression(_)
             | AstKind::IfStatement(_)
             | AstKind::WhileStatement(_)
-            | AstKind::DoWhileStatement(_) => Some(Fate::Taken(Taken::Condition)),
+            | AstKind::DoWhileStatement(_) => Some(PromiseUse::UsedAsValue(ValueUse::Condition)),
             AstKind::ForStatement(each) if is(each.test.as_ref(), span) => {
-                Some(Fate::Taken(Taken::Condition))
+                Some(PromiseUse::UsedAsValue(ValueUse::Condition))
             }
             AstKind::UnaryExpression(unary) => Some(match unary.operator {
-                UnaryOperator::Void | UnaryOperator::Typeof | UnaryOperator::Delete => Fate::Kept,
-                UnaryOperator::LogicalNot => Fate::Taken(Taken::Condition),
-                _ => Fate::Taken(Taken::Value),
+                UnaryOperator::Void | UnaryOperator::Typeof | UnaryOperator::Delete => {
+                    PromiseUse::PassedOn
+                }
+                UnaryOperator::LogicalNot => PromiseUse::UsedAsValue(ValueUse::Condition),
+                _ => PromiseUse::UsedAsValue(ValueUse::Value),
             }),
             AstKind::BinaryExpression(binary) => Some(match binary.operator {
-                BinaryOperator::Instanceof => Fate::Kept,
-                operator if operator.is_equality() => Fate::Taken(Taken::Condition),
-                _ => Fate::Taken(Taken::Value),
+                BinaryOperator::Instanceof => PromiseUse::PassedOn,
+                operator if operator.is_equality() => PromiseUse::UsedAsValue(ValueUse::Condition),
+                _ => PromiseUse::UsedAsValue(ValueUse::Value),
             }),
             AstKind::StaticMemberExpression(member) => Some(match member.property.name.as_str() {
-                "then" | "catch" | "finally" | "constructor" => Fate::Kept,
-                name => Fate::Taken(Taken::Property(format!(".{}", cut(name)))),
+                "then" | "catch" | "finally" | "constructor" => PromiseUse::PassedOn,
+                name => PromiseUse::UsedAsValue(ValueUse::Property(format!(".{}", cut(name)))),
             }),
             AstKind::ComputedMemberExpression(member) => Some(if member.object.span() == span {
-                Fate::Taken(Taken::Property("[…]".to_owned()))
+                PromiseUse::UsedAsValue(ValueUse::Property("[…]".to_owned()))
             } else {
-                Fate::Taken(Taken::Value)
+                PromiseUse::UsedAsValue(ValueUse::Value)
             }),
             AstKind::TemplateLiteral(_) => Some(match nodes.parent_kind(parent) {
-                AstKind::TaggedTemplateExpression(_) => Fate::Kept,
-                _ => Fate::Taken(Taken::Value),
+                AstKind::TaggedTemplateExpression(_) => PromiseUse::PassedOn,
+                _ => PromiseUse::UsedAsValue(ValueUse::Value),
             }),
             AstKind::SpreadElement(_)
             | AstKind::ForOfStatement(_)
             | AstKind::ForInStatement(_)
-            | AstKind::SwitchStatement(_) => Some(Fate::Taken(Taken::Value)),
+            | AstKind::SwitchStatement(_) => Some(PromiseUse::UsedAsValue(ValueUse::Value)),
             AstKind::VariableDeclarator(declarator) => Some(declared(declarator)),
             AstKind::AssignmentExpression(assignment) => Some(assigned(assignment)),
             AstKind::CallExpression(call) => {
                 let is_value = call.callee.span() == span || wants_value(call, script);
-                Some(if is_value { Fate::Taken(Taken::Value) } else { Fate::Kept })
+                Some(if is_value {
+                    PromiseUse::UsedAsValue(ValueUse::Value)
+                } else {
+                    PromiseUse::PassedOn
+                })
             }
             AstKind::ObjectProperty(_) => {
                 // As an argument of another tool it would be sent as `{}`.
                 let object = nodes.parent_id(parent);
                 let holder = nodes.parent_id(object);
                 let is_sent = calls.contains(&holder);
-                Some(if is_sent { Fate::Taken(Taken::Value) } else { Fate::Kept })
+                Some(if is_sent {
+                    PromiseUse::UsedAsValue(ValueUse::Value)
+                } else {
+                    PromiseUse::PassedOn
+                })
             }
-            _ => Some(Fate::Kept),
+            _ => Some(PromiseUse::PassedOn),
         };
-        match fate {
-            Some(fate) => return fate,
+        match promise_use {
+            Some(promise_use) => return promise_use,
             None => node = parent,
         }
     }
-    Fate::Kept
+    PromiseUse::PassedOn
 }
 
-fn declared(declarator: &VariableDeclarator<'_>) -> Fate {
+fn declared(declarator: &VariableDeclarator<'_>) -> PromiseUse {
     match &declarator.id {
         BindingPattern::BindingIdentifier(name) => {
-            name.symbol_id.get().map_or(Fate::Kept, Fate::Named)
+            name.symbol_id.get().map_or(PromiseUse::PassedOn, PromiseUse::Named)
         }
         BindingPattern::ObjectPattern(_) | BindingPattern::ArrayPattern(_) => {
-            Fate::Taken(Taken::Value)
+            PromiseUse::UsedAsValue(ValueUse::Value)
         }
-        BindingPattern::AssignmentPattern(_) => Fate::Kept,
+        BindingPattern::AssignmentPattern(_) => PromiseUse::PassedOn,
     }
 }
 
-fn assigned(assignment: &AssignmentExpression<'_>) -> Fate {
+fn assigned(assignment: &AssignmentExpression<'_>) -> PromiseUse {
     let is_pattern = matches!(
         assignment.left,
         AssignmentTarget::ArrayAssignmentTarget(_) | AssignmentTarget::ObjectAssignmentTarget(_)
     );
     let is_plain =
         assignment.operator == AssignmentOperator::Assign || assignment.operator.is_logical();
-    if is_pattern || !is_plain { Fate::Taken(Taken::Value) } else { Fate::Kept }
+    if is_pattern || !is_plain {
+        PromiseUse::UsedAsValue(ValueUse::Value)
+    } else {
+        PromiseUse::PassedOn
+    }
 }
 
 fn is(expression: Option<&Expression<'_>>, span: Span) -> bool {
     expression.is_some_and(|expression| expression.span() == span)
 }
 
-/// Whether a function of the language does nothing useful with a promise.
-fn wants_value(call: &CallExpression<'_>, script: &Script<'_, '_>) -> bool {
+/// Whether a built-in function cannot use a promise.
+fn wants_value(call: &CallExpression<'_>, script: &ParsedScript<'_, '_>) -> bool {
     if let Expression::Identifier(name) = call.callee.get_inner_expression() {
         return is_free(name, script)
             && matches!(
@@ -293,10 +325,10 @@ fn wants_value(call: &CallExpression<'_>, script: &Script<'_, '_>) -> bool {
     }
 }
 
-/// The object and the method of a call such as `JSON.stringify(…)`, if the object is the language's.
+/// The object and method of a call such as `JSON.stringify(…)`, if the object is a built-in.
 pub(super) fn global_method<'a>(
     call: &CallExpression<'a>,
-    script: &Script<'_, '_>,
+    script: &ParsedScript<'_, '_>,
 ) -> Option<(&'a str, &'a str)> {
     let Expression::StaticMemberExpression(member) = call.callee.get_inner_expression() else {
         return None;

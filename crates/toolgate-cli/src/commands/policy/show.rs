@@ -108,7 +108,7 @@ impl Known {
         let host = Host::start(settings);
         host.recalled().await;
         let mut tools: Vec<Tool> = host.catalog().read().tools().cloned().collect();
-        tools.extend(host.withheld().iter().map(toolgate_host::Withheld::tool));
+        tools.extend(host.hidden_tools().iter().map(toolgate_host::HiddenTool::tool));
         let entries: Vec<_> = host.catalog().read().servers().cloned().collect();
         let servers = entries.iter().map(|entry| {
             let is_known = tools.iter().any(|tool| tool.id.server == entry.name);

@@ -29,8 +29,8 @@ pub(super) struct End {
     tool: String,
 }
 
-const NAME: usize = 64;
-const PLACE: usize = 64;
+/// Longer names and arguments are cut.
+const MAX_CHARACTERS: usize = 64;
 /// More are counted, not drawn.
 const MOST_DRAWN: usize = 100;
 
@@ -74,8 +74,8 @@ pub(super) fn draw(arrows: &[Arrow]) -> String {
             Contact::Touched => ("▷", Some("after it")),
         };
         let shaft = "─".repeat(word_width - word.chars().count() + 1);
-        let place = arrow.argument.as_deref().map(|place| one_line(place, PLACE));
-        let end = [Some(arrow.to.to_string()), place, note.map(|note| format!("({note})"))];
+        let argument = arrow.argument.as_deref().map(|pointer| one_line(pointer, MAX_CHARACTERS));
+        let end = [Some(arrow.to.to_string()), argument, note.map(|note| format!("({note})"))];
         let end: Vec<String> = end.into_iter().flatten().collect();
         lines.push(format!("  {start:<start_width$} ─ {word} {shaft}{head} {}", end.join(" ")));
     }
@@ -87,7 +87,7 @@ pub(super) fn draw(arrows: &[Arrow]) -> String {
 
 impl std::fmt::Display for End {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let tool = one_line(&self.tool, NAME);
+        let tool = one_line(&self.tool, MAX_CHARACTERS);
         match self.call {
             Some(call) => write!(formatter, "call {call} {tool}"),
             None => write!(formatter, "{tool}, seen before"),

@@ -10,7 +10,7 @@ mod locales;
 mod round_trip;
 mod world;
 
-use self::world::{LIMITS, Run, run, run_with};
+use self::world::{JavaScriptRun, LIMITS, run, run_with};
 use crate::{EngineOutcome, FailureKind, ScriptFailure};
 
 /// The JSON that a script returned.
@@ -37,7 +37,7 @@ fn failure(source: &str) -> ScriptFailure {
 }
 
 #[track_caller]
-fn failure_of(source: &str, run: Run) -> ScriptFailure {
+fn failure_of(source: &str, run: JavaScriptRun) -> ScriptFailure {
     match run.outcome {
         EngineOutcome::Failed(failure) => failure,
         other @ EngineOutcome::Value(_) => panic!("{source}\ndid not fail: {other:?}"),

@@ -11,7 +11,7 @@ use crate::{
 
 /// What a run left behind.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(super) struct JavaScriptRun {
     pub(super) outcome: EngineOutcome,
     pub(super) output: String,
     pub(super) complaints: String,
@@ -23,7 +23,7 @@ pub(super) struct Run {
 
 /// What came through so far.
 #[derive(Debug, Default)]
-struct Seen {
+struct WorldLog {
     output: String,
     complaints: String,
     calls: Vec<(String, String)>,
@@ -33,7 +33,7 @@ struct Seen {
 
 /// Answers calls by their names, in no time; nobody sleeps in it.
 struct FakeWorld {
-    seen: Rc<RefCell<Seen>>,
+    seen: Rc<RefCell<WorldLog>>,
     waiting: VecDeque<EngineCall>,
     /// After this many calls nobody is there any more.
     closes_after: usize,
@@ -46,16 +46,16 @@ pub(super) const LIMITS: EngineLimits =
 /// The names of the functions that every script here is given.
 const FUNCTIONS: &[&str] = &["echo", "fail", "text", "last", "never"];
 
-pub(super) fn run(source: &str) -> Run {
+pub(super) fn run(source: &str) -> JavaScriptRun {
     run_with(source, LIMITS, usize::MAX)
 }
 
-pub(super) fn run_with(source: &str, limits: EngineLimits, closes_after: usize) -> Run {
+pub(super) fn run_with(source: &str, limits: EngineLimits, closes_after: usize) -> JavaScriptRun {
     let functions: Vec<Function> = FUNCTIONS
         .iter()
         .map(|name| Function { name: (*name).to_owned(), parameters: vec!["value".to_owned()] })
         .collect();
-    let seen = Rc::new(RefCell::new(Seen::default()));
+    let seen = Rc::new(RefCell::new(WorldLog::default()));
     let mut world = FakeWorld {
         seen: Rc::clone(&seen),
         waiting: VecDeque::new(),
@@ -65,8 +65,8 @@ pub(super) fn run_with(source: &str, limits: EngineLimits, closes_after: usize) 
     let engine = Box::new(JavaScript::new().expect("the engine starts"));
     let script = EngineScript { source, functions: &functions };
     let outcome = engine.run(&script, &limits, &mut world);
-    let Seen { output, complaints, calls, blocks, most_at_once } = seen.take();
-    Run { outcome, output, complaints, calls, blocks, most_at_once }
+    let WorldLog { output, complaints, calls, blocks, most_at_once } = seen.take();
+    JavaScriptRun { outcome, output, complaints, calls, blocks, most_at_once }
 }
 
 impl World for FakeWorld {

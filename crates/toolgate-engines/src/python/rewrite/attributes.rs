@@ -1,4 +1,4 @@
-//! Attributes: of modules, of what Monty's types do not have, of methods that are not called.
+//! Attributes: of modules, attributes that Monty's types lack, and methods that are not called.
 
 use ruff_python_ast::{
     Expr, ExprAttribute, ExprCall, ExprCompare, Operator, Stmt, StmtAnnAssign, StmtClassDef,
@@ -9,7 +9,7 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 use super::{Rewriter, inside};
 use crate::python::prelude::{self, Extent};
 
-/// Methods that scripts pass on: `key=counts.get`, `add = items.append`.
+/// Methods that scripts pass as values: `key=counts.get`, `add = items.append`.
 const PASSED_ON: &[&str] = &[
     "add",
     "append",
@@ -43,7 +43,7 @@ const PASSED_ON: &[&str] = &[
 ];
 
 impl<'a> Rewriter<'a> {
-    /// `a.__class__` and `a.__name__`, which Monty has only as functions, or of classes.
+    /// `a.__class__` and `a.__name__`, which Monty has only as functions, or only for classes.
     fn reflection(&mut self, expression: &'a Expr, attribute: &'a ExprAttribute) -> bool {
         let function = match attribute.attr.as_str() {
             "__class__" => "type(",
@@ -74,7 +74,7 @@ impl<'a> Rewriter<'a> {
                 self.need("<core>");
                 self.edits.replace(expression.range(), "_tg_maketrans");
             } else {
-                // Monty's types have no methods of their own, only their instances.
+                // In Monty only instances have methods, not the types themselves.
                 self.edits.replace(
                     expression.range(),
                     format!("(lambda _tg_s, *_tg_a: _tg_s.{attr}(*_tg_a))"),
@@ -86,7 +86,7 @@ impl<'a> Rewriter<'a> {
         if let Some(piece) = module.and_then(prelude::module)
             && let Extent::Adds(names) = piece.extent
             && names.contains(&attr)
-            // Monty's own, where it does: it is the quicker one.
+            // Monty's own function is faster where it works.
             && !matches!((piece.name, attr), ("asyncio", "run") | ("json", "dumps") | ("re", "sub"))
         {
             self.need(piece.name);
@@ -99,7 +99,7 @@ impl<'a> Rewriter<'a> {
         self.bound(expression, attribute, is_called);
     }
 
-    /// A method that is passed on instead of called: Monty's own types have it only as a call.
+    /// A method that is passed as a value. Monty's own types support only calls.
     fn bound(&mut self, expression: &'a Expr, attribute: &'a ExprAttribute, is_called: bool) {
         let method = attribute.attr.as_str();
         if is_called || !attribute.ctx.is_load() || !PASSED_ON.contains(&method) {
@@ -120,7 +120,7 @@ impl<'a> Rewriter<'a> {
         self.edits.replace(TextRange::new(dot, expression.end()), ")");
     }
 
-    /// An enumeration where its members are gone through.
+    /// An enumeration where its members are iterated.
     pub(super) fn members_of(&mut self, expression: &Expr) {
         if self.classes.is_enumeration(expression) {
             self.edits.close(expression, ".__members__.values()");
@@ -129,7 +129,7 @@ impl<'a> Rewriter<'a> {
 }
 
 impl<'a> Rewriter<'a> {
-    /// An operand. Monty does not add or subtract truth values.
+    /// An operand. Monty does not add or subtract booleans.
     pub(super) fn operand(&mut self, operand: &'a Expr, operator: Operator) {
         let differs = matches!(operator, Operator::Add | Operator::Sub | Operator::Mod);
         if differs && self.bindings.may_be_truth(operand) {
@@ -139,7 +139,7 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// What is added to a variable. An item of a tool's result may well be a truth value.
+    /// A value that is added to a variable. An item of a tool's result may be a boolean.
     pub(super) fn added(&mut self, value: &'a Expr, operator: Operator) {
         let is_item = match value {
             Expr::Subscript(subscript) => subscript.slice.is_string_literal_expr(),
@@ -153,7 +153,7 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// `sum(…)` and `round(…, n)`. Says whether it was one.
+    /// `sum(…)` and `round(…, n)`. Returns whether it was one.
     pub(super) fn number_call(&mut self, call: &'a ExprCall) -> bool {
         let name = call.func.as_name_expr().map(|name| name.id.as_str());
         let function = match name {
@@ -194,11 +194,11 @@ impl<'a> Rewriter<'a> {
     }
 }
 
-/// What stands for an argument that was not given.
+/// The marker for an argument that was not passed.
 const MISSING: &str = "_tg_missing";
 
 impl<'a> Rewriter<'a> {
-    /// Writes out the methods of a data class, if it has fields that Monty would refuse.
+    /// Writes the methods of a data class explicitly, if it has fields that Monty would refuse.
     pub(super) fn record(&mut self, class: &'a StmtClassDef) {
         let fields: Vec<&StmtAnnAssign> = class
             .body

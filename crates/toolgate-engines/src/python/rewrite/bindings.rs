@@ -1,4 +1,4 @@
-//! What a script's names stand for, as far as the walk has to know.
+//! The meaning of a script's names, as far as the rewriter needs it.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use ruff_python_ast::{
 
 use super::DEPTH_LIMIT;
 
-/// Methods of texts that answer yes or no.
+/// Methods of strings that return a boolean.
 const ANSWERING: &[&str] = &[
     "endswith",
     "isalnum",
@@ -23,33 +23,33 @@ const ANSWERING: &[&str] = &[
     "startswith",
 ];
 
-/// The names of a script, without regard to where they are known.
+/// The names of a script, in all scopes together.
 #[derive(Debug, Default)]
 pub(super) struct Bindings {
-    /// What the script gives a meaning of its own.
+    /// Names that the script binds.
     bound: BTreeSet<String>,
-    /// What was set to a truth value somewhere.
+    /// Names that are set to a boolean somewhere.
     flags: BTreeSet<String>,
-    /// What was set to a compiled pattern somewhere.
+    /// Names that are set to a compiled pattern somewhere.
     patterns: BTreeSet<String>,
-    /// What was imported from where types come from.
+    /// Names that are imported from `typing` and similar modules.
     types: BTreeSet<String>,
 }
 
-/// Looks for the names of a script.
+/// Collects the names of a script.
 pub(super) fn collect(body: &[Stmt]) -> Bindings {
-    let mut search = Search { found: Bindings::default(), depth: 0 };
+    let mut search = BindingSearch { found: Bindings::default(), depth: 0 };
     search.visit_body(body);
     search.found
 }
 
 impl Bindings {
-    /// Whether a name still is the built-in one, or that of the collections.
+    /// Whether a name still refers to the built-in, or to the class in `collections`.
     pub(super) fn is_built_in(&self, name: &str) -> bool {
         !self.bound.contains(name)
     }
 
-    /// Whether a name comes from `typing` or its kin.
+    /// Whether a name comes from `typing` or a similar module.
     pub(super) fn is_typing(&self, name: &str) -> bool {
         self.types.contains(name)
     }
@@ -62,7 +62,7 @@ impl Bindings {
         }
     }
 
-    /// Whether an expression may be a truth value, as far as can be seen.
+    /// Whether an expression may be a boolean.
     pub(super) fn may_be_truth(&self, expression: &Expr) -> bool {
         match expression {
             Expr::Name(name) => self.flags.contains(name.id.as_str()),
@@ -71,7 +71,7 @@ impl Bindings {
     }
 }
 
-/// Whether an expression is a truth value, or one of two that are.
+/// Whether an expression is a boolean, or a choice between two.
 fn is_truth(expression: &Expr) -> bool {
     match expression {
         Expr::Compare(_) | Expr::BooleanLiteral(_) => true,
@@ -97,12 +97,12 @@ fn is_compilation(expression: &Expr) -> bool {
     })
 }
 
-struct Search {
+struct BindingSearch {
     found: Bindings,
     depth: usize,
 }
 
-impl Search {
+impl BindingSearch {
     fn assigned(&mut self, target: &Expr, value: &Expr) {
         let Some(name) = target.as_name_expr() else { return };
         if is_truth(value) {
@@ -114,7 +114,7 @@ impl Search {
     }
 }
 
-impl<'a> Visitor<'a> for Search {
+impl<'a> Visitor<'a> for BindingSearch {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
         match statement {
             Stmt::Assign(assignment) => {

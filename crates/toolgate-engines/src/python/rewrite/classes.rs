@@ -1,9 +1,9 @@
-//! Classes that inherit, and methods with decorators.
+//! Classes with bases, and methods with decorators.
 //!
-//! Monty's classes have no bases and plain methods only. Here a class loses both, and a statement
-//! behind it tells the prelude what was taken away: it copies what is inherited, and binds static
-//! and class methods. `super()` is the first base by name. Exceptions, enumerations and properties
-//! are built on that.
+//! Monty's classes have no bases and only plain methods. The rewriter removes both and adds a
+//! statement after the class that tells the prelude what was removed. The prelude copies inherited
+//! members and binds static and class methods. `super()` is the first base by name. Exceptions,
+//! enumerations and properties are built on that.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,19 +15,19 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::Rewriter;
 
-/// What is known of all classes of a script before the walk.
+/// The classes of a script, collected before the walk.
 #[derive(Debug, Default)]
 pub(super) struct Classes {
     by_name: BTreeMap<String, Class>,
     properties: BTreeSet<String>,
-    /// Whether any of them needs the prelude. Then all of them tell it their members.
+    /// Whether a class needs the prelude. Then all classes report their members to it.
     special: bool,
-    /// The classes that the walk is inside of, with the name of the first parameter.
-    around: Vec<Around>,
+    /// The classes around the current position, with the name of the first parameter.
+    around: Vec<MethodContext>,
 }
 
 #[derive(Debug, Clone)]
-struct Around {
+struct MethodContext {
     base: Base,
     receiver: String,
 }
@@ -37,7 +37,7 @@ struct Class {
     bases: Vec<String>,
 }
 
-/// What `super()` means.
+/// The meaning of `super()`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Base {
     Nothing,
@@ -45,22 +45,22 @@ enum Base {
     Named(String),
 }
 
-/// Bases that say nothing to an interpreter.
+/// Bases without a meaning for an interpreter.
 const MARKERS: &[&str] = &["object", "ABC", "Protocol", "Generic"];
 const ENUMERATIONS: &[&str] = &["Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"];
-/// What members of an enumeration may be at the same time.
+/// The types that members of an enumeration may have in addition.
 const MIXED: &[&str] = &["int", "str"];
 
-/// Looks for the classes of a script.
+/// Collects the classes of a script.
 pub(super) fn collect(body: &[Stmt]) -> Classes {
-    let mut search = Search(Classes::default());
+    let mut search = ClassSearch(Classes::default());
     search.visit_body(body);
     search.0
 }
 
-struct Search(Classes);
+struct ClassSearch(Classes);
 
-impl<'a> Visitor<'a> for Search {
+impl<'a> Visitor<'a> for ClassSearch {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
         if let Stmt::ClassDef(class) = statement {
             let bases = bases(class);
@@ -114,7 +114,7 @@ impl MethodKind {
 impl Classes {
     /// Whether a class is an exception, by its bases.
     pub(super) fn is_exception(&self, name: &str) -> bool {
-        // A chain of bases is at most as long as there are classes.
+        // A chain of bases is at most as long as the number of classes.
         self.exception_in(name, self.by_name.len())
     }
 
@@ -132,7 +132,7 @@ impl Classes {
         class.is_some_and(|class| is_enumeration(&class.bases))
     }
 
-    /// Whether a name is that of a class that takes types as parameters.
+    /// Whether a name is that of a class with type parameters.
     pub(super) fn is_generic(&self, name: &str) -> bool {
         self.by_name.get(name).is_some_and(|class| class.bases.iter().any(|b| b == "Generic"))
     }
@@ -142,14 +142,14 @@ impl Classes {
         self.by_name.values().any(|class| is_enumeration(&class.bases))
     }
 
-    /// Whether the script has enumerations whose members are compared like their values.
+    /// Whether the script has enumerations with members that are compared like their values.
     pub(super) fn has_ordered(&self) -> bool {
         self.by_name
             .values()
             .any(|class| is_enumeration(&class.bases) && enumeration(class.bases.iter()) != "Enum")
     }
 
-    /// Whether the script has exceptions of its own.
+    /// Whether the script defines exceptions.
     pub(super) fn has_exceptions(&self) -> bool {
         self.by_name.keys().any(|name| self.is_exception(name))
     }
@@ -165,8 +165,8 @@ impl<'a> Rewriter<'a> {
             self.visit_decorator(decorator);
         }
         let is_record = class.decorator_list.iter().any(|d| self.text(d).contains("dataclass"));
-        // Fields of records are not inherited by copying, and what is built in has nothing to copy.
-        // Such a class stays as it is, so that Monty refuses it and names the place.
+        // Fields of data classes are not inherited by copying, and built-in classes have nothing to
+        // copy. Such a class is not changed, so that Monty refuses it with its position.
         let is_marker = |base: &String| MARKERS.contains(&base.as_str());
         let is_known = |base: &String| {
             is_marker(base)
@@ -191,7 +191,7 @@ impl<'a> Rewriter<'a> {
             Some(base) if self.classes.is_exception(base) => Base::Exception,
             _ => Base::Nothing,
         };
-        let mut facts = Facts::default();
+        let mut facts = ClassMembers::default();
         for member in &class.body {
             self.member(member, &base, &mut facts);
         }
@@ -204,7 +204,7 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// `super().method(…)` as a call of the base's method.
+    /// Rewrites `super().method(…)` to a call of the base's method.
     pub(super) fn super_call(
         &mut self,
         expression: &'a Expr,
@@ -215,7 +215,7 @@ impl<'a> Rewriter<'a> {
             .value
             .as_call_expr()
             .is_some_and(|inner| inner.func.as_name_expr().is_some_and(|n| n.id == "super"));
-        let Some(Around { base, receiver }) = self.classes.around.last().cloned() else {
+        let Some(MethodContext { base, receiver }) = self.classes.around.last().cloned() else {
             return false;
         };
         if !is_super {
@@ -240,7 +240,7 @@ impl<'a> Rewriter<'a> {
         true
     }
 
-    /// An attribute that some class has as a property. Says whether it was one.
+    /// An attribute that some class has as a property. Returns whether it was one.
     pub(super) fn property(&mut self, expression: &'a Expr, attribute: &'a ExprAttribute) -> bool {
         let name = attribute.attr.as_str();
         if !attribute.ctx.is_load() || !self.classes.properties.contains(name) {
@@ -257,7 +257,7 @@ impl<'a> Rewriter<'a> {
         true
     }
 
-    fn member(&mut self, member: &'a Stmt, base: &Base, facts: &mut Facts) {
+    fn member(&mut self, member: &'a Stmt, base: &Base, facts: &mut ClassMembers) {
         match member {
             Stmt::FunctionDef(method) => {
                 let name = method.name.to_string();
@@ -274,7 +274,7 @@ impl<'a> Rewriter<'a> {
                 facts.members.push(name);
                 let first = method.parameters.iter().next();
                 let receiver = first.map_or_else(String::new, |p| p.name().to_string());
-                self.classes.around.push(Around { base: base.clone(), receiver });
+                self.classes.around.push(MethodContext { base: base.clone(), receiver });
                 self.visit_stmt(member);
                 self.classes.around.pop();
             }
@@ -294,8 +294,8 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// Tells the prelude what a class consists of, behind its last line.
-    fn announce(&mut self, class: &'a StmtClassDef, bases: &[&String], facts: &Facts) {
+    /// Reports the members of a class to the prelude, after its last line.
+    fn announce(&mut self, class: &'a StmtClassDef, bases: &[&String], facts: &ClassMembers) {
         let Some(last) = class.body.last() else { return };
         let before = &self.source[..class.name.start().to_usize()];
         let line = before.rfind('\n').map_or(0, |index| index + 1);
@@ -328,7 +328,7 @@ impl<'a> Rewriter<'a> {
 }
 
 #[derive(Debug, Default)]
-struct Facts {
+struct ClassMembers {
     members: Vec<String>,
     statics: Vec<String>,
     classes: Vec<String>,
@@ -358,7 +358,7 @@ fn is_enumeration(bases: &[String]) -> bool {
     bases.iter().any(|base| ENUMERATIONS.contains(&base.as_str()))
 }
 
-/// The kind of an enumeration: what its members are beside, or `Enum` for nothing else.
+/// The kind of an enumeration: the additional type of its members, or `Enum`.
 fn enumeration<'a>(bases: impl Iterator<Item = &'a String>) -> &'a str {
     let mut kinds = bases.map(String::as_str);
     kinds

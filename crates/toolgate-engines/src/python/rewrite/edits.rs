@@ -1,10 +1,10 @@
-//! Changes of a text, and the way back from a place in the changed text to the original.
+//! Edits of a text, and the mapping from positions in the edited text to the original.
 
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use crate::engine::ScriptPosition;
 
-/// Changes that are collected while a tree is walked.
+/// The edits that are collected while a tree is walked.
 #[derive(Debug, Default)]
 pub(super) struct Edits(Vec<Edit>);
 
@@ -14,7 +14,7 @@ struct Edit {
     text: String,
 }
 
-/// A changed text that knows where its parts come from.
+/// An edited text with the origin of its parts.
 #[derive(Debug)]
 pub(in crate::python) struct Changed {
     /// The text.
@@ -22,34 +22,35 @@ pub(in crate::python) struct Changed {
     original_lines: Vec<usize>,
     original: String,
     lines: Vec<usize>,
-    /// Where each unchanged stretch begins: in the changed text, and in the original.
+    /// The starts of the unchanged parts: in the edited text, and in the original.
     stretches: Vec<(usize, usize)>,
 }
 
 impl Edits {
-    /// Puts a text in front of what begins there. What encloses something is inserted first.
+    /// Inserts a text at `at`. Of two texts at one offset, the outer one is inserted first.
     pub(super) fn insert(&mut self, at: TextSize, text: impl Into<String>) {
         self.replace(TextRange::empty(at), text);
     }
 
-    /// Puts a text in the place of another.
+    /// Replaces a range by a text.
     pub(super) fn replace(&mut self, range: TextRange, text: impl Into<String>) {
         self.0.push(Edit { range, text: text.into() });
     }
 
-    /// Puts an expression between two texts. The caller walks it in between the two halves.
+    /// Inserts a text before an expression. The caller walks the expression and then calls
+    /// [`Self::close`].
     pub(super) fn open(&mut self, node: &impl Ranged, text: impl Into<String>) {
         self.insert(node.start(), text);
     }
 
-    /// The second half of [`Self::open`].
+    /// Inserts a text after an expression.
     pub(super) fn close(&mut self, node: &impl Ranged, text: impl Into<String>) {
         self.insert(node.end(), text);
     }
 
-    /// Makes all changes at once.
+    /// Applies all edits.
     pub(super) fn apply(mut self, original: &str) -> Changed {
-        // Stable: insertions at one place stay in the order in which they were made.
+        // Stable: insertions at one offset stay in the order in which they were made.
         self.0.sort_by_key(|edit| edit.range.start());
         let mut text = String::with_capacity(original.len() + 64);
         let mut stretches = vec![(0, 0)];
@@ -77,11 +78,12 @@ impl Edits {
 }
 
 impl Changed {
-    /// Where a place of the changed text comes from. What was inserted comes from where it was put.
-    pub(in crate::python) fn original(&self, place: ScriptPosition) -> ScriptPosition {
-        let line = place.line.saturating_sub(1) as usize;
-        let Some(start) = self.lines.get(line) else { return place };
-        let column = place.column.saturating_sub(1) as usize;
+    /// The original position for a position in the edited text. Inserted text maps to the position
+    /// of its insertion.
+    pub(in crate::python) fn original(&self, position: ScriptPosition) -> ScriptPosition {
+        let line = position.line.saturating_sub(1) as usize;
+        let Some(start) = self.lines.get(line) else { return position };
+        let column = position.column.saturating_sub(1) as usize;
         let offset = self.text[*start..]
             .char_indices()
             .nth(column)
@@ -92,18 +94,18 @@ impl Changed {
         self.position((original + (offset - changed)).min(limit.max(original)))
     }
 
-    /// The place of an offset into the original.
+    /// The position of an offset in the original.
     fn position(&self, offset: usize) -> ScriptPosition {
-        place(&self.original, &self.original_lines, offset)
+        position(&self.original, &self.original_lines, offset)
     }
 }
 
-/// The place of an offset into a text.
+/// The position of an offset in a text.
 pub(super) fn locate(text: &str, offset: TextSize) -> ScriptPosition {
-    place(text, &line_starts(text), offset.to_usize())
+    position(text, &line_starts(text), offset.to_usize())
 }
 
-fn place(text: &str, lines: &[usize], offset: usize) -> ScriptPosition {
+fn position(text: &str, lines: &[usize], offset: usize) -> ScriptPosition {
     let line = lines.partition_point(|start| *start <= offset);
     let start = lines[line.saturating_sub(1)];
     let column = text.get(start..offset.min(text.len())).map_or(0, |part| part.chars().count());
@@ -145,8 +147,8 @@ mod tests {
             ((5, 8), (3, 5)),
             ((99, 1), (99, 1)),
         ] {
-            let place = changed.original(ScriptPosition { line, column });
-            assert_eq!((place.line, place.column), expected, "{line}:{column}");
+            let position = changed.original(ScriptPosition { line, column });
+            assert_eq!((position.line, position.column), expected, "{line}:{column}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Expressions that Monty does not have, or takes in another way.
+//! Expressions that Monty lacks or evaluates differently.
 
 use ruff_python_ast::{Expr, ExprAttribute, ExprBinOp, ExprCall, Operator, visitor::Visitor};
 use ruff_text_size::{Ranged, TextRange, TextSize};
@@ -6,7 +6,7 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 use super::{Rewriter, inside};
 use crate::python::prelude;
 
-/// Methods that the prelude has as functions of their receiver.
+/// Methods that the prelude implements as functions of their receiver.
 const METHODS: &[&str] = &[
     "astimezone",
     "bit_count",
@@ -31,14 +31,14 @@ const METHODS: &[&str] = &[
     "utcnow",
 ];
 
-/// Functions that go through their argument.
+/// Functions that iterate over their argument.
 const ITERATING: &[&str] = &["enumerate", "iter", "len", "list", "set", "sorted", "tuple"];
 
-/// Functions that Monty calls by itself, which `map` can be left to.
+/// Functions that Monty can call itself, so that its own `map` works.
 const CALLED_BY_MONTY: &[&str] =
     &["abs", "bool", "dict", "float", "int", "len", "list", "repr", "set", "str", "sum", "tuple"];
 
-/// Exceptions that Monty makes of one text at most.
+/// Exceptions that take at most one text in Monty.
 pub(super) const EXCEPTIONS: &[&str] = &[
     "ArithmeticError",
     "AssertionError",
@@ -71,7 +71,7 @@ impl<'a> Rewriter<'a> {
             Expr::Compare(comparison) if self.classes.has_ordered() => self.comparison(comparison),
             Expr::Attribute(attribute) => self.attribute(expression, attribute),
             Expr::Await(awaited) => self.awaited(expression, &awaited.value),
-            // Monty makes a list of it, which cannot be asked for its next item.
+            // Monty evaluates it to a list, which has no next item.
             Expr::Generator(generator) if !self.plain_generators.contains(&expression.start()) => {
                 debug_assert!(generator.parenthesized || !generator.generators.is_empty());
                 self.edits.open(expression, "iter(");
@@ -94,8 +94,8 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// `await`. A tool that fails gives a value that says so, which is raised here: Monty loses an
-    /// exception that comes from outside into a task.
+    /// `await`. A failed tool returns a marked value, which is raised here, because Monty loses an
+    /// exception that is thrown into a task from outside.
     fn awaited(&mut self, expression: &'a Expr, value: &'a Expr) {
         self.need("<await>");
         let gathers = self.is_native_gather(value);
@@ -115,7 +115,8 @@ impl<'a> Rewriter<'a> {
         self.edits.close(expression, ")");
     }
 
-    /// Whether Monty's own `gather` does: no tasks, no exceptions to keep, awaited where it stands.
+    /// Whether Monty's own `gather` works: without tasks and `return_exceptions`, and awaited
+    /// directly.
     fn is_native_gather(&self, value: &Expr) -> bool {
         let Expr::Call(call) = value else { return false };
         let Expr::Attribute(attribute) = &*call.func else { return false };
@@ -226,7 +227,7 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// A generator expression that no longer is the only argument needs brackets of its own.
+    /// Adds brackets to a generator expression that is no longer the only argument.
     pub(super) fn bracket_generator(&mut self, call: &ExprCall) {
         if let [Expr::Generator(generator)] = &*call.arguments.args {
             self.plain_generators.remove(&generator.start());
@@ -238,7 +239,7 @@ impl<'a> Rewriter<'a> {
         name.and_then(|name| self.modules.get(name)).is_some_and(|known| *known == module)
     }
 
-    /// Functions of modules of which Monty has the one without some argument.
+    /// Functions of modules for which Monty lacks an argument.
     fn module_call(&mut self, call: &'a ExprCall, attribute: &'a ExprAttribute) -> bool {
         let Some(name) = attribute.value.as_name_expr() else { return false };
         let module = self.modules.get(name.id.as_str()).copied();
@@ -260,7 +261,7 @@ impl<'a> Rewriter<'a> {
         wanted
     }
 
-    /// A method that Monty's type does not have, as a function that takes the receiver.
+    /// A method that Monty's type lacks, as a function that takes the receiver.
     fn method_call(
         &mut self,
         expression: &'a Expr,
@@ -296,7 +297,7 @@ fn has_keyword(call: &ExprCall, name: &str) -> bool {
     call.arguments.keywords.iter().any(|k| k.arg.as_ref().is_some_and(|arg| arg == name))
 }
 
-/// Whether an argument may be a fraction, which Monty's `timedelta` does not take.
+/// Whether an argument may be a fraction, which Monty's `timedelta` does not accept.
 fn has_fractions(call: &ExprCall) -> bool {
     let keywords = call.arguments.keywords.iter().map(|keyword| &keyword.value);
     let mut values = call.arguments.args.iter().chain(keywords);

@@ -1,4 +1,4 @@
-//! Imports of what the prelude has.
+//! Imports of modules that the prelude provides.
 
 use ruff_python_ast::{
     Alias, Expr, ExprSubscript, Stmt, StmtImport, StmtImportFrom,
@@ -13,9 +13,9 @@ use crate::python::{
 };
 
 impl<'a> Rewriter<'a> {
-    /// The names of modules that the prelude adds to, which have to be known before they are used.
+    /// Collects the names of modules that the prelude extends, before they are used.
     pub(super) fn find_modules(&mut self, body: &'a [Stmt]) {
-        let mut search = Search { modules: Vec::new() };
+        let mut search = ImportSearch { modules: Vec::new() };
         let implicit = implicit_modules(self.source);
         let known =
             |name: &&str| prelude::module(name).map(|piece| ((*name).to_owned(), piece.name));
@@ -93,8 +93,8 @@ impl<'a> Rewriter<'a> {
     }
 }
 
-/// The modules that a script uses without an import, as models often do. A name that the script
-/// gives to something else is not among them.
+/// The modules that a script uses without importing them, as models often do. A name that the
+/// script binds is not included.
 pub(in crate::python) fn implicit_modules(source: &str) -> Vec<&'static str> {
     let used = |name: &&&str| {
         source.contains(&format!("{name}."))
@@ -104,11 +104,11 @@ pub(in crate::python) fn implicit_modules(source: &str) -> Vec<&'static str> {
     IMPLICIT_MODULES.iter().filter(used).copied().collect()
 }
 
-struct Search {
+struct ImportSearch {
     modules: Vec<(String, &'static str)>,
 }
 
-impl<'a> Visitor<'a> for Search {
+impl<'a> Visitor<'a> for ImportSearch {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
         if let Stmt::Import(import) = statement {
             for alias in &import.names {
@@ -142,7 +142,7 @@ const GENERIC: &[&str] = &[
 ];
 
 impl<'a> Rewriter<'a> {
-    /// `dict[str, int]`, `Optional[int]` and the like. Says whether it was one.
+    /// Rewrites `dict[str, int]`, `Optional[int]` and the like. Returns whether it was one.
     pub(super) fn parameterised(&mut self, expression: &'a Expr, of: &'a ExprSubscript) -> bool {
         if !of.ctx.is_load() {
             return false;
@@ -170,7 +170,7 @@ impl<'a> Rewriter<'a> {
             "Union" | "Optional" => {
                 self.edits.replace(TextRange::new(expression.start(), slice.start()), "(");
                 self.visit_expr(slice);
-                // What is in the brackets may be a tuple of several, with a comma at its end.
+                // The brackets may contain a tuple with a trailing comma.
                 let several = slice.as_tuple_expr().is_some();
                 let end = match name {
                     "Union" if several => ")",

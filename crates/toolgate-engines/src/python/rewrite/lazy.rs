@@ -1,7 +1,7 @@
-//! Generators that somebody leaves early.
+//! Detects generators that a script does not run to their end.
 //!
-//! Generators run to their end here before anybody sees their first value. Where that would do what
-//! the script meant to leave out, such as calls of tools, the script is refused before it runs.
+//! Here a generator runs to its end before its first value is used. If that would do something that
+//! the script would not have done, such as a tool call, the script is refused before it runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,25 +11,26 @@ use ruff_python_ast::{
 };
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-use super::{DEPTH_LIMIT, Rewriter, Scope};
+use super::{DEPTH_LIMIT, Rewriter, ScriptScope};
 use crate::{
     engine::{FailureKind, ScriptFailure, ScriptPosition, StackFrame},
     python::names::BUILTINS,
 };
 
-/// Functions that do not take all of what they are given.
+/// Functions that may not use all items of their argument.
 const TAKING_SOME: &[&str] = &["all", "anext", "any", "islice", "next", "takewhile"];
 
-/// Where a generator is left early that does more than to compute.
+/// The position where a script stops using a generator that does more than compute.
 pub(super) fn left_early(body: &[Stmt]) -> Option<TextSize> {
     let mut functions = Functions::default();
     functions.visit_body(body);
-    let mut search = Search { acting: functions.acting(), functions, place: None, depth: 0 };
+    let mut search =
+        GeneratorSearch { acting: functions.acting(), functions, position: None, depth: 0 };
     search.visit_body(body);
-    search.place
+    search.position
 }
 
-/// What a script is told that leaves a generator early.
+/// The failure for such a script.
 pub(super) fn refusal(position: ScriptPosition) -> ScriptFailure {
     ScriptFailure {
         kind: FailureKind::Unsupported,
@@ -45,10 +46,10 @@ pub(super) fn refusal(position: ScriptPosition) -> ScriptFailure {
 /// The functions of a script, by name.
 #[derive(Debug, Default)]
 struct Functions {
-    /// What they call by name, and whether they wait.
+    /// The functions that they call by name, and whether they wait.
     effects: BTreeMap<String, Effects>,
     generators: BTreeSet<String>,
-    /// Variables that hold what a function returned.
+    /// Variables that contain the result of a function.
     results: BTreeMap<String, String>,
     depth: usize,
 }
@@ -61,7 +62,7 @@ struct Effects {
 }
 
 impl Functions {
-    /// The functions that do something to the world, by themselves or by those that they call.
+    /// The functions with an effect, directly or through functions that they call.
     fn acting(&self) -> BTreeSet<String> {
         let is_known = |name: &String| self.effects.contains_key(name);
         let is_pure = |name: &String| name != "print" && BUILTINS.contains(&name.as_str());
@@ -104,7 +105,7 @@ impl Functions {
         }
     }
 
-    /// Two of one name count as one that does both.
+    /// Adds a function. Two functions with one name are merged.
     fn add(&mut self, name: &str, mut effects: Effects) {
         let known = self.effects.entry(name.to_owned()).or_default();
         known.waits |= effects.waits;
@@ -116,11 +117,11 @@ impl<'a> Visitor<'a> for Functions {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
         match statement {
             Stmt::FunctionDef(function) => self.function(function),
-            // A class is called like a function, and what it does is in its methods.
+            // A class is called like a function, and its methods contain its effects.
             Stmt::ClassDef(class) => {
                 self.effects.entry(class.name.to_string()).or_default();
             }
-            // What is imported computes, apart from what waits.
+            // Imported functions only compute, except those that wait.
             Stmt::ImportFrom(import)
                 if !matches!(import.module.as_deref(), Some("asyncio" | "time")) =>
             {
@@ -165,15 +166,15 @@ impl<'a> Visitor<'a> for Effects {
     }
 }
 
-struct Search {
+struct GeneratorSearch {
     functions: Functions,
     acting: BTreeSet<String>,
-    place: Option<TextSize>,
+    position: Option<TextSize>,
     depth: usize,
 }
 
-impl Search {
-    /// Whether an expression is a generator of the script, and whether it does something.
+impl GeneratorSearch {
+    /// Whether an expression is a generator of the script, and whether that has an effect.
     fn generator(&self, expression: &Expr) -> Option<bool> {
         let function = match expression {
             Expr::Name(name) => self.functions.results.get(name.id.as_str()).map(String::as_str),
@@ -186,22 +187,22 @@ impl Search {
     fn is_refused(&self, each: &StmtFor) -> bool {
         let acts = match self.generator(&each.iter) {
             Some(acts) => acts,
-            // Methods and iterators of own classes; a list of tasks is no generator.
+            // Methods and iterators of the script's classes. A list of tasks is no generator.
             None => each.is_async && !matches!(called(&each.iter), Some("as_completed")),
         };
         acts && leaves(&each.body, 0, DEPTH_LIMIT)
     }
 }
 
-impl<'a> Visitor<'a> for Search {
+impl<'a> Visitor<'a> for GeneratorSearch {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
-        if self.place.is_some() || self.depth >= DEPTH_LIMIT {
+        if self.position.is_some() || self.depth >= DEPTH_LIMIT {
             return;
         }
         if let Stmt::For(each) = statement
             && self.is_refused(each)
         {
-            self.place = Some(each.start());
+            self.position = Some(each.start());
             return;
         }
         self.depth += 1;
@@ -210,14 +211,14 @@ impl<'a> Visitor<'a> for Search {
     }
 
     fn visit_expr(&mut self, expression: &'a Expr) {
-        if self.place.is_some() || self.depth >= DEPTH_LIMIT {
+        if self.position.is_some() || self.depth >= DEPTH_LIMIT {
             return;
         }
         if let Expr::Call(call) = expression
             && called(expression).is_some_and(|name| TAKING_SOME.contains(&name))
             && call.arguments.args.iter().any(|argument| self.generator(argument) == Some(true))
         {
-            self.place = Some(expression.start());
+            self.position = Some(expression.start());
             return;
         }
         self.depth += 1;
@@ -226,7 +227,7 @@ impl<'a> Visitor<'a> for Search {
     }
 }
 
-/// The last name of what a call calls.
+/// The last part of the name of the called function.
 fn called(expression: &Expr) -> Option<&str> {
     match &*expression.as_call_expr()?.func {
         Expr::Name(name) => Some(name.id.as_str()),
@@ -235,7 +236,7 @@ fn called(expression: &Expr) -> Option<&str> {
     }
 }
 
-/// Whether a loop's body ends the loop; `loops` is how many loops are in between.
+/// Whether the body of a loop ends the loop. `loops` is the number of inner loops around.
 fn leaves(body: &[Stmt], loops: usize, depth: usize) -> bool {
     let Some(depth) = depth.checked_sub(1) else { return false };
     let inside = |body: &[Stmt], loops| leaves(body, loops, depth);
@@ -262,7 +263,7 @@ fn leaves(body: &[Stmt], loops: usize, depth: usize) -> bool {
     })
 }
 
-/// Whether a body yields, not counting the functions inside of it.
+/// Whether a body yields, without the functions inside it.
 pub(super) fn yields(body: &[Stmt]) -> bool {
     let mut search = YieldSearch { found: false, depth: 0 };
     search.visit_body(body);
@@ -296,29 +297,29 @@ impl<'a> Visitor<'a> for YieldSearch {
 }
 
 impl<'a> Rewriter<'a> {
-    /// A function's body, with what makes a generator of it around.
+    /// Rewrites the body of a function. A generator collects its values in a list.
     pub(super) fn function_body(&mut self, function: &'a StmtFunctionDef) {
         if !yields(&function.body) {
-            self.scopes.push(Scope::Plain);
+            self.scopes.push(ScriptScope::Plain);
             self.visit_body(&function.body);
             self.scopes.pop();
             return;
         }
         self.need("<iterating>");
         self.prepend(&function.body, "_tg_yielded = []");
-        self.scopes.push(Scope::Generator);
+        self.scopes.push(ScriptScope::Generator);
         self.visit_body(&function.body);
         self.scopes.pop();
         // An asynchronous generator is a coroutine here, which `async for` awaits.
         self.append(&function.body, "return iter(_tg_yielded)");
     }
 
-    /// `yield` as a statement of its own; as a part of an expression it has no other form.
+    /// Rewrites `yield` as a statement. As a part of an expression it is not supported.
     pub(super) fn yield_statement(&mut self, expression: &'a Expr) -> bool {
         match expression {
             Expr::Yield(yielded) => match yielded.value.as_deref() {
                 Some(value) => {
-                    // The keyword alone: what follows may stand in brackets.
+                    // Only the keyword, because the rest may be in brackets.
                     let keyword = TextRange::at(expression.start(), TextSize::of("yield"));
                     self.edits.replace(keyword, "_tg_yield(_tg_yielded, (");
                     self.visit_expr(value);
@@ -340,9 +341,9 @@ impl<'a> Rewriter<'a> {
         true
     }
 
-    /// `return`, which ends a generator with what it has collected.
+    /// Rewrites `return`, which ends a generator with the values that it has collected.
     pub(super) fn return_statement(&mut self, statement: &'a StmtReturn) {
-        if self.scopes.last() == Some(&Scope::Generator) {
+        if self.scopes.last() == Some(&ScriptScope::Generator) {
             self.edits.replace(statement.range(), "return iter(_tg_yielded)");
         } else if let Some(value) = &statement.value {
             self.visit_expr(value);

@@ -1,7 +1,7 @@
-//! `match` as a chain of conditions.
+//! Rewrites `match` to a chain of conditions.
 //!
-//! A pattern becomes a description that the prelude compares with the subject. It gives back what
-//! the pattern's names stand for.
+//! A pattern becomes a description that the prelude compares with the subject. The comparison
+//! returns the values of the names in the pattern.
 
 use ruff_python_ast::{Pattern, Singleton, Stmt, StmtMatch, visitor::Visitor};
 use ruff_text_size::{Ranged, TextRange, TextSize};
@@ -54,7 +54,7 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// Describes a pattern, and collects the names that it binds.
+    /// Describes a pattern and collects the names that it binds.
     fn pattern(&self, pattern: &Pattern, names: &mut Vec<String>) -> String {
         let mut bind = |name: &str| {
             if !names.iter().any(|known| known == name) {

@@ -1,9 +1,9 @@
-//! Scripts in Python as Monty has it.
+//! Rewrites scripts for Monty.
 //!
-//! Monty lacks parts of the language and of the library that scripts are full of. Where the meaning
-//! can be kept, such a part is written in another way before the script is compiled: as a call of a
-//! function of the prelude, or as other statements. The script's text is changed in place, part by
-//! part, and every change knows its origin, so that a stack has the lines that were written.
+//! Monty lacks parts of the language and the library that scripts use often. Where the meaning can
+//! be preserved, such a part is rewritten before the script is compiled, to a call of a prelude
+//! function or to other statements. The text is edited in place and every edit records its origin,
+//! so that stacks have the original lines.
 
 mod attributes;
 mod bindings;
@@ -28,13 +28,13 @@ use self::edits::Edits;
 pub(super) use self::{edits::Changed, imports::implicit_modules};
 use crate::engine::{FailureKind, ScriptFailure, StackFrame};
 
-/// The longest script, in bytes. It bounds what the parser and this module can be made to do.
+/// The longest script in bytes, which limits the work of the parser and of this module.
 const SOURCE_LIMIT: usize = 128 << 10;
 
-/// How deep the walk goes. Monty refuses what is nested more deeply than 200 levels.
+/// The depth of the walk. Monty refuses nesting of more than 200 levels.
 const DEPTH_LIMIT: usize = 250;
 
-/// A script that Monty can compile, and what has to be there before.
+/// A script that Monty can compile, and the parts of the prelude that it needs.
 #[derive(Debug)]
 pub(super) struct Rewritten {
     /// The text.
@@ -43,7 +43,7 @@ pub(super) struct Rewritten {
     pub(super) pieces: BTreeSet<&'static str>,
 }
 
-/// Rewrites a script, or says why it is none.
+/// Rewrites a script. Fails if it does not parse or cannot be supported.
 pub(super) fn rewrite(source: &str) -> Result<Rewritten, ScriptFailure> {
     if source.len() > SOURCE_LIMIT {
         return Err(ScriptFailure {
@@ -92,42 +92,42 @@ struct Rewriter<'a> {
     source: &'a str,
     edits: Edits,
     pieces: BTreeSet<&'static str>,
-    /// The names under which the script knows modules that the prelude adds to.
+    /// The script's names for modules that the prelude extends.
     modules: BTreeMap<String, &'static str>,
     classes: classes::Classes,
     bindings: bindings::Bindings,
     /// Whether the script defines exceptions.
     own_exceptions: bool,
-    /// How deep the walk is.
+    /// The current depth.
     depth: usize,
-    /// The functions that the walk is inside of.
-    scopes: Vec<Scope>,
-    /// Generator expressions that are used up where they stand, so that a list does as well.
+    /// The functions around the current position.
+    scopes: Vec<ScriptScope>,
+    /// Generator expressions that are used up in place, so that a list works as well.
     plain_generators: BTreeSet<TextSize>,
-    /// What is called where the walk is, in difference to what is passed on.
+    /// The callee of the current call, as opposed to a function that is passed on.
     callee: Option<TextRange>,
-    /// How many names were made up so far.
+    /// The number of generated names.
     names: usize,
-    /// Whether there are tasks, which may be awaited without being awaitables to Monty.
+    /// Whether the script has tasks, which Monty does not treat as awaitables.
     tasks: bool,
 }
 
-/// What is known of a function while its body is walked.
+/// The kind of a function whose body is walked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scope {
-    /// A function that returns what it says.
+enum ScriptScope {
+    /// A function that returns its own value.
     Plain,
-    /// A function that collects what it yields.
+    /// A function that collects the values that it yields.
     Generator,
 }
 
 impl Rewriter<'_> {
-    /// A part of the prelude that the script needs from here on.
+    /// Adds a part of the prelude.
     fn need(&mut self, piece: &'static str) {
         self.pieces.insert(piece);
     }
 
-    /// A name that nobody else uses.
+    /// Generates a name that is not used elsewhere.
     fn fresh(&mut self) -> String {
         self.names += 1;
         format!("_tg_{}", self.names)
@@ -137,11 +137,11 @@ impl Rewriter<'_> {
         &self.source[node.start().to_usize()..node.end().to_usize()]
     }
 
-    /// Where the operator between two operands stands, which may have brackets and space around.
+    /// The range of the operator between two operands, which may have brackets and space around it.
     fn operator(&self, left: &Expr, right: &Expr, operator: &str) -> Option<TextRange> {
         let start = left.end();
         let between = &self.source[start.to_usize()..right.start().to_usize()];
-        // A comment may hold anything; such a line stays as it is.
+        // A comment may contain anything, so such a line is not changed.
         if between.contains('#') {
             return None;
         }
@@ -149,7 +149,7 @@ impl Rewriter<'_> {
         Some(TextRange::at(at, TextSize::of(operator)))
     }
 
-    /// What stands in front of a statement on its line, if that is only space.
+    /// The text before a statement on its line, if it is only space.
     fn indentation(&self, statement: &Stmt) -> Option<&str> {
         let before = &self.source[..statement.start().to_usize()];
         let line = before.rfind('\n').map_or(0, |index| index + 1);
@@ -157,7 +157,7 @@ impl Rewriter<'_> {
         indentation.chars().all(|c| c == ' ' || c == '\t').then_some(indentation)
     }
 
-    /// Where the line ends that a statement ends on.
+    /// The end of the line on which a statement ends.
     fn end_of_line(&self, statement: &Stmt) -> TextSize {
         let end = statement.end().to_usize();
         let rest = &self.source[end..];
@@ -165,7 +165,7 @@ impl Rewriter<'_> {
         TextSize::try_from(end + length).unwrap_or_else(|_| statement.end())
     }
 
-    /// Adds a statement at the end of a block.
+    /// Appends a statement to a block.
     fn append(&mut self, body: &[Stmt], statement: &str) {
         let (Some(first), Some(last)) = (body.first(), body.last()) else { return };
         match self.indentation(first).map(str::to_owned) {
@@ -177,7 +177,7 @@ impl Rewriter<'_> {
         }
     }
 
-    /// Adds a statement in front of a block.
+    /// Inserts a statement before a block.
     fn prepend(&mut self, body: &[Stmt], statement: &str) {
         let Some(first) = body.first() else { return };
         let separator = match self.indentation(first) {
@@ -223,13 +223,13 @@ impl<'a> Visitor<'a> for Rewriter<'a> {
         }
     }
 
-    // Annotations are never evaluated, so that there is nothing to mend in them.
+    // Annotations are never evaluated, so they need no changes.
     fn visit_annotation(&mut self, _annotation: &'a Expr) {}
 
     fn visit_parameter(&mut self, _parameter: &'a Parameter) {}
 }
 
-/// Walks what is inside of an expression.
+/// Walks the parts of an expression.
 fn inside<'a>(rewriter: &mut Rewriter<'a>, expression: &'a Expr) {
     walk_expr(rewriter, expression);
 }

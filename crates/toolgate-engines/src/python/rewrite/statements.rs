@@ -1,4 +1,4 @@
-//! Statements that Monty does not have.
+//! Statements that Monty lacks.
 
 use ruff_python_ast::{
     ExceptHandler, ExceptHandlerExceptHandler, Expr, Operator, Stmt, StmtAssign, StmtAugAssign,
@@ -74,19 +74,19 @@ impl<'a> Rewriter<'a> {
                             let (lower, upper) = (bound(&slice.lower), bound(&slice.upper));
                             format!("_tg_splice({value}, {lower}, {upper}, [])")
                         }
-                        // Several slices at once mean nothing to lists and dictionaries.
+                        // Several slices at once are invalid for lists and dictionaries.
                         Expr::Tuple(tuple) if tuple.elts.iter().any(Expr::is_slice_expr) => return,
                         _ => format!("_tg_del({value}, ({index}))"),
                     }
                 }
-                // Brackets around several targets are left to Monty, which names the place.
+                // Monty reports brackets around several targets with their position.
                 _ => return,
             });
         }
         self.edits.replace(statement.range(), parts.join("; "));
     }
 
-    /// `a[i], b.c = d` and `a[i:j] = b`, which Monty does not know.
+    /// `a[i], b.c = d` and `a[i:j] = b`, which Monty lacks.
     fn plain_assignment(&mut self, statement: &'a Stmt, assignment: &'a StmtAssign) {
         let [target] = assignment.targets.as_slice() else { return walk_stmt(self, statement) };
         let items = match target {
@@ -102,7 +102,7 @@ impl<'a> Rewriter<'a> {
         }
         let mut later = String::new();
         for item in items {
-            // Each goes into a name first, so that all of the right side is read before.
+            // Each value goes into a name first, so that the whole right side is read before.
             if item.is_subscript_expr() || item.is_attribute_expr() {
                 let name = self.fresh();
                 later = format!("{later}; {} = {name}", self.text(item));
@@ -138,7 +138,7 @@ impl<'a> Rewriter<'a> {
         self.edits.close(statement, "))");
     }
 
-    /// `a |= b` for dictionaries, which Monty's operator does not know.
+    /// `a |= b` for dictionaries, which Monty's operator lacks.
     fn assignment(&mut self, assignment: &'a StmtAugAssign) {
         let (target, value) = (&*assignment.target, &*assignment.value);
         if assignment.op == Operator::BitOr
@@ -163,7 +163,7 @@ impl<'a> Rewriter<'a> {
         else {
             return;
         };
-        // Several at once need as many blocks; they are left to Monty, which names the place.
+        // Several items would need as many blocks. Monty reports them with their position.
         let [item] = with.items.as_slice() else { return };
         let name = self.fresh();
         let context = &item.context_expr;
@@ -189,7 +189,7 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// `async for a in b:`, where `b` is a collection by then.
+    /// `async for a in b:`, where `b` is a collection at that point.
     fn async_for(&mut self, each: &'a StmtFor) {
         self.need("<iterating>");
         self.edits.replace(TextRange::new(each.start(), each.target.start()), "for ");
@@ -201,7 +201,7 @@ impl<'a> Rewriter<'a> {
         self.visit_body(&each.orelse);
     }
 
-    /// Where the colon of a header ends whose block begins on a line of its own.
+    /// The end of the colon of a header with a block that begins on its own line.
     fn header_end(&self, from: ruff_text_size::TextSize, first: &Stmt) -> ruff_text_size::TextSize {
         let between = &self.source[from.to_usize()..first.start().to_usize()];
         let colon = between.find(':').map_or(0, |index| index + 1);
@@ -209,7 +209,7 @@ impl<'a> Rewriter<'a> {
     }
 }
 
-/// Whether a target can be written twice without doing something twice.
+/// Whether a target can be evaluated twice without a second effect.
 fn is_simple(target: &Expr) -> bool {
     match target {
         Expr::Name(_) => true,
@@ -237,7 +237,7 @@ impl<'a> Rewriter<'a> {
         self.visit_expr(exception);
         self.edits.close(exception, ")");
         if raise.cause.is_some() {
-            // A cause may be one of the script's, which Monty would refuse.
+            // The cause may be an exception of the script, which Monty would refuse.
             self.edits.replace(TextRange::new(self.after(exception.end()), raise.end()), "");
         }
     }
@@ -258,8 +258,8 @@ impl<'a> Rewriter<'a> {
         self.visit_body(&tried.finalbody);
     }
 
-    /// One handler with a chain of conditions. They are indented by one space, which is less than
-    /// any block below them, so that no other line moves.
+    /// Merges the handlers into one with a chain of conditions. They are indented by one space,
+    /// which is less than any block below them, so that no other line moves.
     fn merge(&mut self, tried: &'a StmtTry) {
         self.need("<classes>");
         let caught = self.fresh();
@@ -305,17 +305,17 @@ impl<'a> Rewriter<'a> {
         })
     }
 
-    /// What stands in front of a place on its line.
+    /// The text before an offset on its line.
     fn before(&self, place: TextSize) -> &str {
         let before = &self.source[..place.to_usize()];
         &before[before.rfind('\n').map_or(0, |index| index + 1)..]
     }
 
-    /// The place behind the brackets that may close behind an expression.
+    /// The offset after the closing brackets that follow an expression.
     fn after(&self, place: TextSize) -> TextSize {
         let rest = &self.source[place.to_usize()..];
         let length = rest.len() - rest.trim_start_matches([')', ' ']).len();
-        // Only brackets count: the space in front of what follows stays with it.
+        // Only brackets count. The space before the next token is kept.
         let closed = rest[..length].rfind(')').map_or(0, |index| index + 1);
         place + TextSize::try_from(closed).unwrap_or_default()
     }

@@ -25,7 +25,7 @@ static MEMORY: RwLock<()> = RwLock::new(());
 
 /// What a script did and how it ended.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(super) struct PythonRun {
     pub(super) output: String,
     pub(super) errors: String,
     /// The calls as they were made.
@@ -35,7 +35,7 @@ pub(super) struct Run {
     pub(super) outcome: Result<Option<Value>, ScriptFailure>,
 }
 
-impl Run {
+impl PythonRun {
     pub(super) fn failure(&self) -> &ScriptFailure {
         self.outcome.as_ref().expect_err("the script fails")
     }
@@ -56,12 +56,12 @@ pub(super) const LIMITS: EngineLimits =
     EngineLimits { memory_bytes: 64 << 20, stack_bytes: 8 << 20 };
 
 /// Runs a script with the tools `echo`, `fail`, `deep`, `silent` and those of the team.
-pub(super) fn run(source: &str) -> Run {
+pub(super) fn run(source: &str) -> PythonRun {
     let _shared = MEMORY.read();
     run_with(source, LIMITS, Order::First)
 }
 
-pub(super) fn run_with(source: &str, limits: EngineLimits, order: Order) -> Run {
+pub(super) fn run_with(source: &str, limits: EngineLimits, order: Order) -> PythonRun {
     let source = source.to_owned();
     // Without optimisation the interpreter's frames are many times their size.
     let thread = thread::Builder::new().stack_size(256 << 20);
@@ -69,11 +69,16 @@ pub(super) fn run_with(source: &str, limits: EngineLimits, order: Order) -> Run 
     worker.join().expect("an engine never panics")
 }
 
-fn run_here(source: &str, limits: EngineLimits, order: Order) -> Run {
+fn run_here(source: &str, limits: EngineLimits, order: Order) -> PythonRun {
     run_on(Python::new(), source, limits, order)
 }
 
-pub(super) fn run_on(python: Python, source: &str, limits: EngineLimits, order: Order) -> Run {
+pub(super) fn run_on(
+    python: Python,
+    source: &str,
+    limits: EngineLimits,
+    order: Order,
+) -> PythonRun {
     let functions: Vec<Function> = [
         ("echo", &["x", "y"][..]),
         ("fail", &["x"]),
@@ -97,7 +102,7 @@ pub(super) fn run_on(python: Python, source: &str, limits: EngineLimits, order: 
         EngineOutcome::Failed(failure) => Err(failure),
     };
     let FakeWorld { output, errors, calls, most_open, .. } = world;
-    Run { output, errors, calls, most_open, outcome }
+    PythonRun { output, errors, calls, most_open, outcome }
 }
 
 fn parse(text: &RawValue) -> Value {

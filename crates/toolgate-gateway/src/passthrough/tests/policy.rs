@@ -14,7 +14,7 @@ use super::*;
 
 /// A guard of the server `s` and its folder.
 struct PolicyFixture {
-    guard: Arc<ServerGuard>,
+    guard: Arc<PassthroughGuard>,
     folder: TempDir,
 }
 
@@ -26,11 +26,11 @@ impl PolicyFixture {
         let setup = ServerSetup::new(ServerSpec::new("s", endpoint));
         let store = Some(Store::new(folder.path()));
         let settings = HostSettings { policy, lock, store, ..HostSettings::new(vec![setup]) };
-        Self { guard: Arc::new(ServerGuard::new(&settings, &"s".into())), folder }
+        Self { guard: Arc::new(PassthroughGuard::new(&settings, &"s".into())), folder }
     }
 
     fn log(&self) -> Vec<AuditRecord> {
-        self.guard.flush();
+        self.guard.broker().flush();
         let mut records: Vec<AuditRecord> = Vec::new();
         let audit = Store::new(self.folder.path()).audit();
         audit.read(&mut |line| records.push(line.unwrap().1)).unwrap();

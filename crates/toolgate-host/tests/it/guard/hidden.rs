@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolgate_host::{HostSettings, Withholding};
-use toolgate_policy::{Findings, Mode, PolicySettings, definitions::Lock};
+use toolgate_host::{HiddenReason, HostSettings};
+use toolgate_policy::{FindingsMode, Mode, PolicySettings, definitions::Lock};
 use toolgate_testkit::Fixture;
 
 use super::house::{House, denying};
@@ -48,7 +48,7 @@ async fn seen(house: &House, names: &[&str]) -> String {
 
 fn assert_hidden(house: &House, seen: &str) {
     assert!(!seen.contains(WORDS) && !seen.contains("\"isError\":false"), "{seen}");
-    assert!(house.host.withheld().iter().any(|tool| &*tool.id.tool == "delete_repo"));
+    assert!(house.host.hidden_tools().iter().any(|tool| &*tool.id.tool == "delete_repo"));
     assert_eq!(house.calls_of("github"), 0, "{seen}");
 }
 
@@ -130,13 +130,13 @@ async fn a_tool_that_is_named_like_a_request_is_no_tool() {
     let house = House::of([server], PolicySettings::of_mode(Mode::Allow), |it| it).await;
     let catalog = house.host.catalog().read().len();
     assert_eq!(catalog, 1);
-    assert!(matches!(house.host.withheld()[0].why, Withholding::Denied));
+    assert!(matches!(house.host.hidden_tools()[0].why, HiddenReason::Denied));
     house.end().await;
 }
 
 #[tokio::test]
 async fn what_is_suspicious_is_held_until_somebody_approves_it() {
-    let holding = || PolicySettings { findings: Findings::Hold, ..PolicySettings::default() };
+    let holding = || PolicySettings { findings: FindingsMode::Hold, ..PolicySettings::default() };
     let mail = || Fixture::new("mail").with_tool(tool("send_email", "Send a mail."));
     let other = || {
         Fixture::new("other").with_tools([
@@ -147,11 +147,11 @@ async fn what_is_suspicious_is_held_until_somebody_approves_it() {
     };
     // Whoever comes first to the table: the order is that of the configuration.
     let house = House::of([mail(), other()], holding(), |settings| settings).await;
-    let held = house.host.withheld();
+    let held = house.host.hidden_tools();
     let told: Vec<String> = held
         .iter()
         .map(|tool| match &tool.why {
-            Withholding::Suspicious(found) => format!("{}: {}", tool.name, found.join("; ")),
+            HiddenReason::Suspicious(found) => format!("{}: {}", tool.name, found.join("; ")),
             other => panic!("{other:?}"),
         })
         .collect();
@@ -171,12 +171,12 @@ async fn what_is_suspicious_is_held_until_somebody_approves_it() {
     let with_lock = |settings| HostSettings { lock: Some(lock), ..settings };
     let house = House::of([mail(), other()], holding(), with_lock).await;
     let left: Vec<Arc<str>> =
-        house.host.withheld().iter().map(|tool| Arc::clone(&tool.id.tool)).collect();
+        house.host.hidden_tools().iter().map(|tool| Arc::clone(&tool.id.tool)).collect();
     assert_eq!(left, [Arc::clone(&held[1].id.tool)]);
     house.end().await;
 
     // Unless it is asked for, nothing is held.
     let house = House::of([mail(), other()], PolicySettings::default(), |it| it).await;
-    assert!(house.host.withheld().is_empty());
+    assert!(house.host.hidden_tools().is_empty());
     house.end().await;
 }

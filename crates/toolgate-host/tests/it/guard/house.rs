@@ -6,7 +6,7 @@ use futures::{FutureExt as _, future::BoxFuture};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use toolgate_broker::{Inquiry, PersonAnswer, now, write_grant};
+use toolgate_broker::{ApprovalRequest, PersonAnswer, now, write_grant};
 use toolgate_host::{Host, HostSettings, ServerSetup, Session};
 use toolgate_mcp::{ErrorObject, JsonObject};
 use toolgate_policy::{
@@ -160,7 +160,7 @@ impl House {
     pub(super) fn approve(&self, id: &str) {
         let journal = self.store().journal().unwrap();
         let approval = journal.approval(id).unwrap().unwrap();
-        let inquiry: Inquiry = serde_json::from_str(&approval.question).unwrap();
+        let inquiry: ApprovalRequest = serde_json::from_str(&approval.question).unwrap();
         let grant = inquiry.grant(&PersonAnswer::ONCE, "test", now(), None).unwrap();
         assert!(journal.answer(id, ApprovalState::Approved, "{}").unwrap());
         write_grant(&journal, &grant).unwrap();

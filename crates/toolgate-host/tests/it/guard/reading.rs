@@ -93,8 +93,11 @@ async fn what_a_server_may_not_be_asked_is_neither_listed_nor_read() {
     let found = ask(&session, None, "resources/read", lunch).await.unwrap();
     assert_eq!(found["contents"][0]["text"], "mail has note:///lunch");
     // What it says of itself is heard by nobody either.
-    let words = session.server_words();
-    assert!(words.contains("Words of mail") && !words.contains("Words of crm"), "{words}");
+    let instructions = session.server_instructions();
+    assert!(
+        instructions.contains("Words of mail") && !instructions.contains("Words of crm"),
+        "{instructions}"
+    );
     let said = ask(&session, None, "resources/read", json!({ "uri": "toolgate://crm" })).await;
     assert!(said.is_err(), "{said:?}");
     // Nor by the way that models have.
@@ -216,11 +219,11 @@ async fn what_a_server_refuses_with_is_known_too() {
     fixtures[0] = Fixture::new("crm").with_builtins([Builtin::RpcError]);
     let house = House::of(fixtures, labelled(FlowMode::Content), |settings| settings).await;
     let session = house.host.session();
-    let words = "Ada Lovelace owes us 48,200 EUR since the spring of last year";
-    let refuse = json!({ "code": -32000, "message": words });
+    let instructions = "Ada Lovelace owes us 48,200 EUR since the spring of last year";
+    let refuse = json!({ "code": -32000, "message": instructions });
     let (text, failed) = house.call(&session, None, "crm_rpc_error", refuse).await;
-    assert!(failed && text.contains(words), "{text}");
-    let body = json!({ "body": format!("By the way: {words}") });
+    assert!(failed && text.contains(instructions), "{text}");
+    let body = json!({ "body": format!("By the way: {instructions}") });
     let (text, failed) = house.call(&session, None, "mail_send", body).await;
     assert!(failed && text.contains("waiting for approval"), "{text}");
     house.end().await;

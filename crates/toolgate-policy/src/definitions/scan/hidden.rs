@@ -1,26 +1,27 @@
-//! Characters that a person does not see and a model reads.
+//! Characters that a model reads and a person does not see.
 
 use serde::Serialize;
 
-/// What kind of character it is.
+/// The kinds of hidden characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum HiddenKind {
-    /// It turns the direction of what follows, so that a text reads otherwise than it is.
+    /// It changes the direction of the text after it, so that the text looks different from what it
+    /// is.
     Direction,
     /// It has no width.
     ZeroWidth,
-    /// It is one of the tag characters, which repeat all of ASCII invisibly.
+    /// It is a tag character. Tag characters repeat all of ASCII invisibly.
     Tag,
     /// It selects a variant of the character before it; several in a row can carry a text.
     Variation,
-    /// It controls a terminal, or breaks a line where one does not expect it.
+    /// It controls a terminal, or breaks a line in an unusual way.
     Control,
 }
 
 impl HiddenKind {
-    /// The kind of a character; none if it can be seen. Line breaks and tabs are of kind `Control`,
-    /// since they break a line; [`find`] lets them pass.
+    /// The kind of a character, or `None` for a visible one. Line breaks and tabs are `Control`;
+    /// [`find`] ignores them.
     pub(crate) fn of(character: char) -> Option<Self> {
         Some(match character {
             '\u{61c}'
@@ -52,7 +53,7 @@ impl HiddenKind {
         })
     }
 
-    /// Whether a text without it would run words together.
+    /// Whether removing it would join two words.
     pub(super) fn is_blank(self) -> bool {
         self == Self::Control
     }
@@ -75,8 +76,8 @@ pub(super) fn find(text: &str) -> Vec<(HiddenKind, String)> {
     found
 }
 
-/// Whether a hidden character does there what it is for: in the scripts that need it, in an emoji, at
-/// the end of a line.
+/// Whether a hidden character is used as intended: in a script that needs it, in an emoji, at the
+/// end of a line.
 fn is_honest(character: char, kind: HiddenKind, before: [char; 2], is_right_to_left: bool) -> bool {
     let previous = before[1];
     let is_picture = |character: char| matches!(character, '\u{a9}' | '\u{ae}' | '\u{203c}'..='\u{3299}' | '\u{1f000}'..='\u{1faff}');
@@ -85,7 +86,7 @@ fn is_honest(character: char, kind: HiddenKind, before: [char; 2], is_right_to_l
         HiddenKind::Direction => {
             is_right_to_left && matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}')
         }
-        // Arabic, the scripts of India and their neighbours join and part letters with these.
+        // Arabic, the scripts of India and related ones join and separate letters with these.
         HiddenKind::ZeroWidth if matches!(character, '\u{200c}' | '\u{200d}') => {
             matches!(previous, '\u{600}'..='\u{10ff}')
                 || is_picture(previous)
@@ -100,7 +101,7 @@ fn is_honest(character: char, kind: HiddenKind, before: [char; 2], is_right_to_l
     }
 }
 
-/// What is around it. Tag characters are shown as the ASCII that they stand for.
+/// The text around the character. Tag characters are shown as the ASCII that they represent.
 fn excerpt(text: &str, at: usize, kind: HiddenKind) -> String {
     if kind == HiddenKind::Tag {
         let hidden = text.chars().filter(|character| HiddenKind::of(*character) == Some(kind));
@@ -112,7 +113,7 @@ fn excerpt(text: &str, at: usize, kind: HiddenKind) -> String {
     shown(&text[start..], 3 * super::AROUND)
 }
 
-/// The text with everything that cannot be seen written out, cut to `limit` characters.
+/// The text with all invisible characters escaped, cut to `limit` characters.
 pub fn shown(text: &str, limit: usize) -> String {
     let mut safe = String::new();
     for (index, character) in text.chars().enumerate() {

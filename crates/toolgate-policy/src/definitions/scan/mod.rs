@@ -1,8 +1,8 @@
-//! Texts in a definition that are not meant for a reader of documentation.
+//! Scans definitions for texts that try to manipulate the model.
 //!
-//! A finding is a reason to look, not a proof. The patterns are few and specific: an alarm that is
-//! mostly false is soon switched off. They are compared with the text as a model would read it, after
-//! hidden characters are taken out.
+//! A finding is a reason to look, not a proof. The patterns are few and specific, because people
+//! switch off a scanner that is mostly wrong. They are matched after hidden characters have been
+//! removed, as a model would read the text.
 
 mod hidden;
 mod phrases;
@@ -15,9 +15,9 @@ use toolgate_catalog::Definition;
 
 pub use hidden::{HiddenKind, shown};
 
-/// How many findings are told of one definition.
+/// The largest number of findings for one definition.
 const MAX_FINDINGS: usize = 32;
-/// How many characters an excerpt has on each side of what was found, and for itself.
+/// The number of characters of an excerpt on each side of the match.
 const AROUND: usize = 20;
 const LONGEST_EXCERPT: usize = 160;
 
@@ -29,19 +29,19 @@ const READ: [&str; 6] =
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DefinitionFinding {
-    /// What it is.
+    /// The kind of the finding.
     pub kind: FindingKind,
-    /// Where, such as `inputSchema.properties.path.description`, fit to be shown.
+    /// The path, such as `inputSchema.properties.path.description`, safe to display.
     pub place: String,
-    /// The text around it, fit to be shown.
+    /// The text around the match, safe to display.
     pub excerpt: String,
 }
 
-/// What was found.
+/// The kinds of findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FindingKind {
-    /// Characters that a person does not see and a model reads.
+    /// Characters that a model reads and a person does not see.
     Hidden(HiddenKind),
     /// Letters of several alphabets in one word, so that it looks like another.
     MixedAlphabets,
@@ -51,19 +51,19 @@ pub enum FindingKind {
     Secrecy,
     /// Files that hold keys and passwords.
     SecretFile,
-    /// Tags that pretend to be of the system: `<IMPORTANT>`.
+    /// Tags that imitate those of a system prompt: `<IMPORTANT>`.
     PseudoTag,
     /// "Before using this tool, read …".
     Detour,
     /// "Send the conversation to …".
     Exfiltration,
-    /// A parameter that asks for more than the tool can need: `sidenote`.
+    /// A parameter that asks for more than the tool needs: `sidenote`.
     Parameter,
     /// A long run of base64 or hexadecimal digits.
     Encoded,
 }
 
-/// Looks at everything in a definition that a model reads.
+/// Scans everything in a definition that a model reads.
 pub fn scan(definition: &Definition) -> Vec<DefinitionFinding> {
     let value = definition.to_value();
     let mut findings = Vec::new();
@@ -75,7 +75,7 @@ pub fn scan(definition: &Definition) -> Vec<DefinitionFinding> {
     findings
 }
 
-/// Walks down; the depth is bounded by the parser that made the value.
+/// Scans a value recursively. The parser that made the value has limited its depth.
 fn look(value: &Value, place: &str, findings: &mut Vec<DefinitionFinding>) {
     if findings.len() >= MAX_FINDINGS {
         return;

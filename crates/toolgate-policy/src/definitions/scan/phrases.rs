@@ -1,4 +1,4 @@
-//! Phrases that speak to the model and not to the reader.
+//! Phrases that address the model instead of the reader.
 
 use std::{
     collections::BTreeSet,
@@ -12,7 +12,7 @@ use unicode_security::confusable_detection::skeleton;
 
 use super::FindingKind;
 
-/// The longest text that is looked at, in bytes; what follows is beyond every honest description.
+/// The number of bytes that are scanned. No honest description is longer.
 const LONGEST: usize = 256 * 1024;
 
 /// A gap within a sentence.
@@ -21,9 +21,10 @@ const GAP: &str = r"[^.!?。\n]{0,40}?";
 /// A phrase to look for.
 struct Phrase {
     kind: FindingKind,
-    /// One of these is in every text that fits, in lower case: most texts are done with at that.
+    /// Every matching text contains one of these in lower case. Most texts contain none, so no
+    /// regular expression has to run.
     needs: &'static [&'static str],
-    /// The regular expression; `…` is a gap, and case does not matter.
+    /// The regular expression, which ignores case; `…` is a gap.
     pattern: &'static str,
 }
 
@@ -209,7 +210,7 @@ const PHRASES: &[Phrase] = &[
     ),
 ];
 
-/// Parameters that ask for the model's context, without case and separators.
+/// Parameter names that ask for the model's context, without case and separators.
 const PARAMETERS: &[&str] = &[
     "sidenote",
     "sidenotes",
@@ -227,13 +228,13 @@ const PARAMETERS: &[&str] = &[
     "toolslist",
 ];
 
-/// The phrases, each compiled when a text first needs it. A test holds them all to compile.
+/// The compiled phrases. Each is compiled when a text first needs it; a test compiles all.
 static COMPILED: [OnceLock<Option<Regex>>; PHRASES.len()] =
     [const { OnceLock::new() }; PHRASES.len()];
 
 static WORD: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\pL+").ok());
 
-/// What phrases need, all at once, and the phrase that each belongs to.
+/// All `needs` of all phrases, and the phrase that each belongs to.
 static NEEDED: LazyLock<Option<(AhoCorasick, Vec<usize>)>> = LazyLock::new(|| {
     let needed = || {
         let phrases = PHRASES.iter().enumerate();
@@ -243,7 +244,7 @@ static NEEDED: LazyLock<Option<(AhoCorasick, Vec<usize>)>> = LazyLock::new(|| {
     Some((automaton, needed().map(|(_, at)| at).collect()))
 });
 
-/// The phrases in a text: of each kind the first.
+/// The phrases in a text, the first of each kind.
 pub(super) fn find(text: &str) -> Vec<(FindingKind, Range<usize>)> {
     let text = &text[..text.floor_char_boundary(LONGEST)];
     let mut found: Vec<(FindingKind, Range<usize>)> = Vec::new();
@@ -261,7 +262,7 @@ pub(super) fn find(text: &str) -> Vec<(FindingKind, Range<usize>)> {
     found
 }
 
-/// The phrases that may be in a text, by their place in the table, found in one pass.
+/// The indices of the phrases that may occur in a text, found in one pass.
 fn possible(text: &str) -> BTreeSet<usize> {
     let Some((automaton, phrases)) = &*NEEDED else { return (0..PHRASES.len()).collect() };
     let lower = text.to_lowercase();
@@ -274,7 +275,7 @@ impl Phrase {
     }
 }
 
-/// Whether a parameter's name asks for more than a tool can need.
+/// Whether the name of a parameter asks for more than a tool needs.
 pub(super) fn is_suspicious_parameter(name: &str) -> bool {
     let plain: String = name
         .chars()
@@ -285,8 +286,8 @@ pub(super) fn is_suspicious_parameter(name: &str) -> bool {
     PARAMETERS.contains(&plain.as_str())
 }
 
-/// The first long run of base64 or hexadecimal digits. A path or a run of one letter is long too;
-/// what is encoded mixes all kinds of characters.
+/// The first long run of base64 or hexadecimal digits. Paths and runs of one letter are excluded:
+/// encoded data mixes all kinds of characters.
 fn encoded(text: &str) -> Option<Range<usize>> {
     const SHORTEST: usize = 120;
     let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
@@ -301,7 +302,7 @@ fn encoded(text: &str) -> Option<Range<usize>> {
         let is_mixed = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
         let different = run.iter().collect::<BTreeSet<_>>().len();
         let is_hex = different >= 10 && run.iter().all(u8::is_ascii_hexdigit);
-        // A path has names between its slashes that are shorter than this.
+        // The names in a path are shorter than this.
         let is_path = run.split(|byte| *byte == b'/').all(|name| name.len() < 32);
         let is_base64 = is_mixed && has(u8::is_ascii_digit) && different >= 20;
         if is_hex || (is_base64 && !is_path) {

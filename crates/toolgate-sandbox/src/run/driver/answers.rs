@@ -1,4 +1,4 @@
-//! What the script is told: what came of its calls, and how late it is.
+//! Sends the script the outcomes of its calls and the time.
 
 use std::{
     pin::Pin,
@@ -15,13 +15,13 @@ use super::{RunDriver, micros};
 use crate::{
     frame::{TimedCompletion, ToWorker},
     journal::RunEvent,
-    limits::Refusal,
+    limits::CallRefusal,
     report::CallState,
     run::call_table::CallIndex,
     tools::CallResponse,
 };
 
-/// Completions that are sent together at most, if so many are there.
+/// The largest number of completions that are sent together.
 const BATCH: usize = 64;
 
 impl RunDriver<'_> {
@@ -30,7 +30,7 @@ impl RunDriver<'_> {
         self.wire.send(frame);
     }
 
-    /// Tells again what was told before, as far as the script has come.
+    /// Replays recorded events as far as the script has come.
     pub(super) fn deliver_past(&mut self) {
         while self.runs
             && let Some((at, delivered)) = self.replay.next_delivery()
@@ -58,7 +58,7 @@ impl RunDriver<'_> {
         self.deliver(&ToWorker::Time(micros(at)));
     }
 
-    /// Passes on what came of a call, and of others that have come to their end by now.
+    /// Sends the outcome of a call, together with those of other calls that have ended by now.
     pub(super) fn answer_together(&mut self, first: Ended) {
         let mut ended = vec![first];
         while ended.len() < BATCH && !self.calls.is_empty() && self.wire.has_room() {
@@ -95,7 +95,7 @@ impl RunDriver<'_> {
         }
     }
 
-    /// What a call's end is for the script.
+    /// The end of a call as the script receives it.
     fn end_of(
         &mut self,
         entry: CallIndex,
@@ -106,7 +106,7 @@ impl RunDriver<'_> {
             Ok(value) => {
                 let (bytes, limit) = (bytes_of(&value), self.limits.result_bytes);
                 if bytes > limit {
-                    let message = Refusal::Result { bytes, limit }.to_string();
+                    let message = CallRefusal::Result { bytes, limit }.to_string();
                     let state = CallState::Undelivered(message.clone());
                     (state, bytes, Err(ToolException { tool: name, message }))
                 } else {
@@ -136,7 +136,7 @@ pub(super) fn bytes_of(value: &RawValue) -> u64 {
     u64::try_from(value.get().len()).unwrap_or(u64::MAX)
 }
 
-/// The answer to a question that was asked; to be awaited only if there is one.
+/// Waits for the description of names; pending for ever if there is none.
 pub(super) async fn maybe(describing: &mut Option<Describing>) -> Option<Vec<LookupResult>> {
     match describing {
         Some(Describing(future)) => Some(future.await),
@@ -144,7 +144,7 @@ pub(super) async fn maybe(describing: &mut Option<Describing>) -> Option<Vec<Loo
     }
 }
 
-/// A question that the host is looking into.
+/// A description of names that the host is fetching.
 pub(super) struct Describing(pub(super) BoxFuture<'static, Vec<LookupResult>>);
 
 impl std::fmt::Debug for Describing {
@@ -153,7 +153,7 @@ impl std::fmt::Debug for Describing {
     }
 }
 
-/// A call that has no answer yet.
+/// A call without a response.
 pub(in crate::run) struct InFlight {
     pub(super) id: CallId,
     pub(super) entry: CallIndex,
@@ -167,7 +167,7 @@ impl std::fmt::Debug for InFlight {
     }
 }
 
-/// A call that has one.
+/// A call with a response.
 #[derive(Debug)]
 pub(in crate::run) struct Ended {
     pub(super) id: CallId,

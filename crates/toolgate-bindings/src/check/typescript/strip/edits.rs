@@ -11,10 +11,10 @@ pub(super) struct Edits<'t> {
 struct Edit {
     start: usize,
     end: usize,
-    change: Change,
+    change: EditKind,
 }
 
-enum Change {
+enum EditKind {
     /// Spaces, with a text of the same number of characters in front.
     Blank(&'static str),
     /// Another text, and the line breaks that were there.
@@ -33,22 +33,22 @@ impl<'t> Edits<'t> {
 
     /// Spaces instead of what was there. What follows stays in its column.
     pub(super) fn blank(&mut self, start: u32, end: u32) {
-        self.push(start, end, Change::Blank(""));
+        self.push(start, end, EditKind::Blank(""));
     }
 
     /// As [`Self::blank`], for a whole statement: without it the lines before and after could
     /// become one statement.
     pub(super) fn blank_statement(&mut self, span: Span) {
-        self.push(span.start, span.end, Change::Blank(";"));
+        self.push(span.start, span.end, EditKind::Blank(";"));
     }
 
     /// One character instead of another.
     pub(super) fn put(&mut self, at: u32, character: &'static str) {
-        self.push(at, at + 1, Change::Blank(character));
+        self.push(at, at + 1, EditKind::Blank(character));
     }
 
     pub(super) fn replace(&mut self, start: u32, end: u32, text: String) {
-        self.push(start, end, Change::Replace(text));
+        self.push(start, end, EditKind::Replace(text));
     }
 
     pub(super) fn insert(&mut self, at: u32, text: String) {
@@ -88,7 +88,7 @@ impl<'t> Edits<'t> {
             out.push_str(&self.text[at..edit.start]);
             let gone = &self.text[edit.start..edit.end];
             match &edit.change {
-                Change::Blank(first) => {
+                EditKind::Blank(first) => {
                     out.push_str(first);
                     let skipped = first.chars().count();
                     out.extend(gone.chars().skip(skipped).map(|c| match c {
@@ -96,7 +96,7 @@ impl<'t> Edits<'t> {
                         _ => ' ',
                     }));
                 }
-                Change::Replace(text) => {
+                EditKind::Replace(text) => {
                     out.push_str(text);
                     out.extend(gone.chars().filter(|c| *c == '\n'));
                 }
@@ -107,7 +107,7 @@ impl<'t> Edits<'t> {
         Some(out)
     }
 
-    fn push(&mut self, start: u32, end: u32, change: Change) {
+    fn push(&mut self, start: u32, end: u32, change: EditKind) {
         let (start, end) = (start as usize, end as usize);
         let is_valid = start <= end
             && end <= self.text.len()

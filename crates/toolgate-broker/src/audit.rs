@@ -1,0 +1,440 @@
+//! The audit log: every decision and the end of every call, with the spans of telemetry.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{self, SyncSender, TrySendError},
+    },
+    time::{Duration, Instant},
+};
+
+use serde_json::{Map, Value};
+use toolgate_catalog::{Fingerprint, Tool};
+use toolgate_policy::{Decision, Verdict};
+use toolgate_store::{AuditLog, AuditRecord};
+use toolgate_telemetry::{CallSpan, CallSpanEnd, Telemetry};
+use toolgate_upstream::{CallError, Redactor};
+
+use crate::{approval, authorize::Permit, context::CallContext, error::BrokerError};
+
+/// Where and how calls are recorded.
+#[derive(Debug)]
+pub struct AuditOptions {
+    /// The log. Without one nothing is recorded, and calls that require a record are refused.
+    pub log: Option<AuditLog>,
+    /// Whether the arguments themselves are recorded, and not only their hash.
+    pub arguments: bool,
+    /// Whether a call is refused if it cannot be recorded.
+    pub required: bool,
+    /// Remove the secrets of servers from arguments.
+    pub redactors: Vec<Redactor>,
+}
+
+/// Writes the audit log on a thread of its own.
+pub(crate) struct AuditWriter {
+    options: AuditOptions,
+    queue: SyncSender<AuditMessage>,
+    error_logged: Arc<AtomicBool>,
+}
+
+enum AuditMessage {
+    Record(Box<AuditRecord>),
+    /// Dropped once everything before it is written.
+    Flush(SyncSender<()>),
+}
+
+/// The audit entry of one call while it is made. However the call ends, the entry is written: if
+/// this is dropped before the end, it is unknown whether the call had an effect.
+#[derive(Debug)]
+pub(crate) struct CallAudit {
+    writer: Option<Arc<AuditWriter>>,
+    span: Option<CallSpan>,
+    record: AuditRecord,
+    verdict: Option<Verdict>,
+    /// Set once the call may be sent: whether a person was asked for it.
+    permitted_by_person: Option<bool>,
+    started: Instant,
+    ended: bool,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy)]
+enum AuditOutcome {
+    Result {
+        bytes: u64,
+        is_error: bool,
+    },
+    Error,
+    Refused,
+    Waiting,
+    /// The call may have had an effect.
+    Unknown,
+}
+
+/// Records that wait to be written. When the queue is full, the caller writes.
+const QUEUED_RECORDS: usize = 1_024;
+/// How long a record waits for others to be written with.
+const LINGER: Duration = Duration::from_millis(5);
+/// Records that are written together.
+const BATCH: usize = 256;
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
+/// The most characters recorded of the name of an unknown tool.
+const MAX_NAME: usize = 128;
+/// Words in the names of arguments whose values are never recorded.
+const SECRET_WORDS: [&str; 8] =
+    ["password", "passwd", "secret", "token", "apikey", "api_key", "authorization", "credential"];
+const HIDDEN: &str = "[hidden]";
+
+impl AuditWriter {
+    pub(crate) fn new(options: AuditOptions) -> Self {
+        let (queue, waiting) = mpsc::sync_channel::<AuditMessage>(QUEUED_RECORDS);
+        let error_logged = Arc::new(AtomicBool::new(false));
+        let (log, logged) = (options.log.clone(), Arc::clone(&error_logged));
+        let write_all = move || {
+            while let Ok(message) = waiting.recv() {
+                // Records that come meanwhile are written under the same lock.
+                std::thread::sleep(LINGER);
+                let more = waiting.try_iter().take(BATCH);
+                let (mut records, mut flushed) = (Vec::new(), Vec::new());
+                for message in std::iter::once(message).chain(more) {
+                    match message {
+                        AuditMessage::Record(record) => records.push(*record),
+                        AuditMessage::Flush(done) => flushed.push(done),
+                    }
+                }
+                write_records(log.as_ref(), &records, &logged);
+                // Dropping them wakes the threads that wait for the flush.
+                drop(flushed);
+            }
+        };
+        if let Err(error) = std::thread::Builder::new().name("audit".to_owned()).spawn(write_all) {
+            tracing::warn!("the audit log is written by the callers themselves: {error}");
+        }
+        Self { options, queue, error_logged }
+    }
+
+    /// The arguments without secrets, if arguments are recorded.
+    fn recorded_arguments(&self, arguments: &Value) -> Option<Value> {
+        self.options.arguments.then(|| {
+            let mut arguments = arguments.clone();
+            hide_secrets(&mut arguments);
+            for redactor in &self.options.redactors {
+                redactor.clean_value(&mut arguments);
+            }
+            arguments
+        })
+    }
+
+    /// Writes that a call is about to be sent, if the record is required. Returns `false` if it
+    /// could not be written.
+    async fn write_before_send(&self, record: &AuditRecord) -> bool {
+        if !self.options.required {
+            return true;
+        }
+        let record = AuditRecord { kind: "decision".to_owned(), ..record.clone() };
+        let Some(log) = self.options.log.clone() else { return false };
+        let logged = Arc::clone(&self.error_logged);
+        let written = tokio::task::spawn_blocking(move || {
+            log.append(&record).inspect_err(|error| log_once(&logged, error)).is_ok()
+        });
+        written.await.unwrap_or(false)
+    }
+
+    /// Queues a record.
+    pub(crate) fn write(&self, record: AuditRecord) {
+        let queued = self.queue.try_send(AuditMessage::Record(Box::new(record)));
+        if let Err(TrySendError::Full(message) | TrySendError::Disconnected(message)) = queued
+            && let AuditMessage::Record(record) = message
+        {
+            write_records(self.options.log.as_ref(), &[*record], &self.error_logged);
+        }
+    }
+
+    /// Waits until everything so far is written.
+    pub(crate) fn flush(&self) {
+        let (done, written) = mpsc::sync_channel(1);
+        if self.queue.send(AuditMessage::Flush(done)).is_ok() {
+            let _ = written.recv_timeout(FLUSH_TIMEOUT);
+        }
+    }
+}
+
+impl CallAudit {
+    /// Starts the entry of a call. `tool` is `None` if no tool has this name.
+    pub(crate) fn start(
+        writer: Option<Arc<AuditWriter>>,
+        telemetry: &Telemetry,
+        context: &CallContext,
+        (name, tool): (&str, Option<&Tool>),
+        arguments: &Value,
+        meta: Option<&Map<String, Value>>,
+    ) -> Self {
+        let (session, run) = (context.session.id(), context.run_id());
+        let span = telemetry.is_on().then(|| {
+            let tool = tool.map(|tool| (tool.id.server.as_str(), tool.name.as_str()));
+            telemetry.call(tool, session, run, meta)
+        });
+        let mut record = AuditRecord::default();
+        if let Some(writer) = &writer {
+            "call".clone_into(&mut record.kind);
+            record.caller = context.session.caller().name.to_string();
+            record.session = session.to_string();
+            record.run = run.map(str::to_owned);
+            record.tool = tool.map_or_else(
+                || name.chars().take(MAX_NAME).collect(),
+                |tool| tool.name.to_string(),
+            );
+            record.server = tool.map(|tool| tool.id.server.to_string()).unwrap_or_default();
+            record.arguments_hash = Fingerprint::of(arguments).to_string();
+            // The arguments of unknown tools may have any size.
+            record.arguments = tool.and_then(|_| writer.recorded_arguments(arguments));
+        }
+        if writer.is_some() || span.is_some() {
+            record.argument_bytes = json_size(arguments);
+        }
+        let started = Instant::now();
+        let (verdict, permitted_by_person) = (None, None);
+        Self { writer, span, record, verdict, permitted_by_person, started, ended: false }
+    }
+
+    /// Adds the trace of the call to the `_meta` for the server.
+    pub(crate) fn add_trace(&self, meta: &mut Option<Map<String, Value>>) {
+        if let Some(span) = &self.span {
+            span.pass_on(meta);
+        }
+    }
+
+    /// Records the decision of the policy.
+    pub(crate) fn decided(&mut self, decision: &Decision) {
+        self.verdict = Some(decision.verdict);
+        if self.is_recorded() {
+            self.record.rule = approval::rule(decision);
+        }
+    }
+
+    /// Records that the call may be sent. Returns `false` if that has to be written first and could
+    /// not be.
+    pub(crate) async fn permitted(&mut self, permit: &Permit) -> bool {
+        self.permitted_by_person = Some(matches!(permit, Permit::Person));
+        if self.is_recorded() {
+            self.record.rule = permit.add_to(std::mem::take(&mut self.record.rule));
+        }
+        match &self.writer {
+            Some(writer) => {
+                self.record.verdict = self.verdict();
+                writer.write_before_send(&self.record).await
+            }
+            None => true,
+        }
+    }
+
+    /// Records how the call ended.
+    pub(crate) fn end(mut self, outcome: Result<&Value, &BrokerError>) {
+        if !self.is_recorded() {
+            self.ended = true;
+            return;
+        }
+        if self.verdict.is_none() {
+            let rule = undecided_reason(outcome, !self.record.server.is_empty());
+            rule.clone_into(&mut self.record.rule);
+        }
+        let ended = match AuditOutcome::of(outcome) {
+            // A call that was cancelled before it was permitted was not sent.
+            AuditOutcome::Unknown if self.permitted_by_person.is_none() => AuditOutcome::Refused,
+            ended => ended,
+        };
+        self.finish(ended, failure_name(outcome));
+    }
+
+    fn is_recorded(&self) -> bool {
+        self.writer.is_some() || self.span.is_some()
+    }
+
+    fn verdict(&self) -> String {
+        self.verdict.unwrap_or(Verdict::Deny).as_str().to_owned()
+    }
+
+    fn finish(&mut self, outcome: AuditOutcome, error: Option<&'static str>) {
+        self.ended = true;
+        let mut record = std::mem::take(&mut self.record);
+        record.verdict = self.verdict();
+        let result_bytes = match outcome {
+            AuditOutcome::Result { bytes, .. } => Some(bytes),
+            _ => None,
+        };
+        if let Some(span) = self.span.take() {
+            let question = match (self.verdict, self.permitted_by_person, outcome) {
+                (Some(Verdict::Ask), Some(true), _) => Some("allow"),
+                (Some(Verdict::Ask), None, AuditOutcome::Waiting) => Some("waiting"),
+                (Some(Verdict::Ask), None, _) => Some("deny"),
+                _ => None,
+            };
+            span.end(&CallSpanEnd {
+                verdict: self.verdict.unwrap_or(Verdict::Deny).as_str(),
+                rule: &record.rule,
+                outcome: outcome.name(),
+                error,
+                argument_bytes: record.argument_bytes,
+                result_bytes,
+                question,
+            });
+        }
+        if let Some(writer) = &self.writer {
+            let duration = self.started.elapsed().as_micros();
+            record.duration = u64::try_from(duration).unwrap_or(u64::MAX);
+            record.result_bytes = result_bytes.unwrap_or(record.result_bytes);
+            outcome.name().clone_into(&mut record.outcome);
+            writer.write(record);
+        }
+    }
+}
+
+impl Drop for CallAudit {
+    fn drop(&mut self) {
+        if !self.ended && self.is_recorded() {
+            // Nothing is sent before the call is permitted.
+            let outcome = match self.permitted_by_person {
+                Some(_) => AuditOutcome::Unknown,
+                None => AuditOutcome::Refused,
+            };
+            if self.verdict.is_none() {
+                "it was cancelled".clone_into(&mut self.record.rule);
+            }
+            self.finish(outcome, Some("cancelled"));
+        }
+    }
+}
+
+impl AuditOutcome {
+    fn of(outcome: Result<&Value, &BrokerError>) -> Self {
+        match outcome {
+            Ok(result) => {
+                let is_error = result.get("isError").and_then(Value::as_bool).unwrap_or_default();
+                Self::Result { bytes: json_size(result), is_error }
+            }
+            Err(BrokerError::Waiting { .. }) => Self::Waiting,
+            Err(BrokerError::Call(error)) => match **error {
+                CallError::Stopped { .. } | CallError::TimedOut { .. } | CallError::Cancelled => {
+                    Self::Unknown
+                }
+                _ => Self::Error,
+            },
+            Err(BrokerError::Raw(_)) => Self::Error,
+            Err(_) => Self::Refused,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Result { is_error: false, .. } => "ok",
+            Self::Result { is_error: true, .. } | Self::Error => "error",
+            Self::Refused => "refused",
+            Self::Waiting => "waiting",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// The name of a failure in telemetry.
+fn failure_name(outcome: Result<&Value, &BrokerError>) -> Option<&'static str> {
+    Some(match outcome {
+        Ok(result) if result.get("isError").and_then(Value::as_bool) == Some(true) => "tool_error",
+        Ok(_) => return None,
+        Err(BrokerError::UnknownTool { .. }) => "unknown_tool",
+        Err(BrokerError::UnknownMethod(_)) => "unknown_method",
+        Err(BrokerError::InvalidArguments(_)) => "invalid_arguments",
+        Err(BrokerError::Uncheckable(_)) => "broken_schema",
+        Err(BrokerError::Denied { .. }) => "denied",
+        Err(BrokerError::Waiting { .. }) => "waiting_for_approval",
+        Err(BrokerError::Unrecorded { .. } | BrokerError::Unwritten { .. }) => "not_recorded",
+        Err(BrokerError::Raw(_)) => "refused_by_server",
+        Err(BrokerError::Call(error)) => match **error {
+            CallError::UnknownServer(_) | CallError::NotConnected { .. } => "not_connected",
+            CallError::Unauthorized { .. } => "unauthorized",
+            CallError::Stopped { .. } => "server_stopped",
+            CallError::TimedOut { .. } => "timeout",
+            CallError::Cancelled => "cancelled",
+            CallError::Refused { .. } => "refused_by_server",
+            _ => "_OTHER",
+        },
+    })
+}
+
+/// Why a call was refused before the policy decided.
+fn undecided_reason(outcome: Result<&Value, &BrokerError>, exists: bool) -> &'static str {
+    match outcome {
+        Err(BrokerError::UnknownTool { .. }) if exists => "all its calls are denied",
+        Err(BrokerError::UnknownTool { .. }) => "there is no such tool",
+        Err(BrokerError::InvalidArguments(_)) => "its arguments do not fit",
+        Err(BrokerError::Uncheckable(_)) => "its schema is broken",
+        _ => "",
+    }
+}
+
+/// The size of a value as JSON, in bytes.
+fn json_size(value: &Value) -> u64 {
+    struct Count(u64);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len() as u64;
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    let _ = serde_json::to_writer(&mut count, value);
+    count.0
+}
+
+fn write_records(log: Option<&AuditLog>, records: &[AuditRecord], logged: &AtomicBool) {
+    if let Some(log) = log
+        && !records.is_empty()
+        && let Err(error) = log.append_all(records)
+    {
+        log_once(logged, &error);
+    }
+}
+
+/// Logs only the first error: a full disk would also fill the log of the program.
+fn log_once(logged: &AtomicBool, error: &toolgate_store::AuditError) {
+    if !logged.swap(true, Ordering::Relaxed) {
+        tracing::error!("{error}");
+    }
+}
+
+/// Replaces values whose names say that they are secret.
+fn hide_secrets(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(hide_secrets),
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                let name = name.to_ascii_lowercase().replace('-', "_");
+                if SECRET_WORDS.iter().any(|word| name.contains(word)) {
+                    *field = Value::String(HIDDEN.to_owned());
+                } else {
+                    hide_secrets(field);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+impl Drop for AuditWriter {
+    fn drop(&mut self) {
+        self.flush();
+    }
+}
+
+impl fmt::Debug for AuditWriter {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("AuditWriter")
+            .field("log", &self.options.log)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,377 @@
+//! Decides whether a call may be sent: by the policy, a stored grant, or a person.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use parking_lot::RwLock;
+use serde_json::Value;
+use toolgate_catalog::{Definition, Fingerprint, ServerName, Tool, ToolId};
+use toolgate_policy::{Decision, GrantRequest, GrantScope, Policy, ToolPolicy, Verdict};
+use toolgate_store::{Approval, ApprovalState, Journal, JournalError};
+use toolgate_upstream::{CallError, CallOptions};
+
+use crate::{
+    approval::{self, ApprovalRequest, GrantDuration, PersonAnswer},
+    context::{CallContext, new_id},
+    error::BrokerError,
+    grants::{GrantStore, now},
+};
+
+/// The fingerprints of the servers' endpoints, by name. A grant for a tool of one server does not
+/// apply to another server that took its name. All clones share their content.
+#[derive(Debug, Clone, Default)]
+pub struct EndpointFingerprints(Arc<RwLock<HashMap<ServerName, Fingerprint>>>);
+
+/// The policy, the grants, and the ways to ask a person.
+#[derive(Debug)]
+pub(crate) struct CallAuthorizer {
+    pub(crate) policy: Policy,
+    tools: RwLock<HashMap<ToolId, CachedPolicy>>,
+    grants: Arc<GrantStore>,
+    journal: Option<Arc<Journal>>,
+    no_journal: Option<String>,
+    endpoints: EndpointFingerprints,
+}
+
+/// The policy of a tool. It is valid while the tool has this definition and this name.
+#[derive(Debug)]
+struct CachedPolicy {
+    definition: Arc<Definition>,
+    name: Arc<str>,
+    policy: Arc<ToolPolicy>,
+}
+
+/// What permitted a call.
+pub(crate) enum Permit {
+    /// The policy alone.
+    Policy,
+    /// A stored grant, by its id.
+    Grant(String),
+    /// A person who was asked now.
+    Person,
+}
+
+/// What became of an approval that was queued.
+enum QueuedApproval {
+    Waiting(String),
+    Denied,
+    QueueFull,
+}
+
+/// How long a call waits for the answer of a person. After that the approval waits in the queue.
+/// Gateways keep a parked request a little longer, so that its client still gets that error.
+const APPROVAL_TIMEOUT: Duration = Duration::from_mins(9);
+
+impl EndpointFingerprints {
+    /// Sets the fingerprint of a server.
+    pub fn set(&self, server: ServerName, endpoint: Fingerprint) {
+        self.0.write().insert(server, endpoint);
+    }
+
+    /// Unknown servers get a fingerprint that no real server has.
+    fn of(&self, server: &ServerName) -> Fingerprint {
+        self.0.read().get(server).copied().unwrap_or_else(|| Fingerprint::of(&Value::Null))
+    }
+}
+
+impl Permit {
+    /// Adds who permitted the call to the rule that decided.
+    pub(crate) fn add_to(&self, rule: String) -> String {
+        match self {
+            Self::Policy => rule,
+            Self::Grant(id) => format!("{rule}; grant {id}"),
+            Self::Person => format!("{rule}; a person said yes"),
+        }
+    }
+}
+
+impl CallAuthorizer {
+    pub(crate) fn new(
+        policy: Policy,
+        journal: Option<Arc<Journal>>,
+        no_journal: Option<String>,
+        endpoints: EndpointFingerprints,
+    ) -> Self {
+        let grants = Arc::new(GrantStore::new(journal.clone()));
+        Self { policy, tools: RwLock::default(), grants, journal, no_journal, endpoints }
+    }
+
+    /// The policy of a tool, computed once for each definition.
+    pub(crate) fn policy_of(&self, tool: &Tool) -> Arc<ToolPolicy> {
+        if let Some(cached) = self.tools.read().get(&tool.id)
+            && Arc::ptr_eq(&cached.definition, &tool.definition)
+            && *cached.name == *tool.name.as_str()
+        {
+            return Arc::clone(&cached.policy);
+        }
+        let policy = Arc::new(self.policy.of(tool));
+        let (definition, name) = (Arc::clone(&tool.definition), tool.name.to_arc());
+        let cached = CachedPolicy { definition, name, policy: Arc::clone(&policy) };
+        self.tools.write().insert(tool.id.clone(), cached);
+        policy
+    }
+
+    /// Permits a call, or says why not. Asks a person if the policy requires it and no grant covers
+    /// the call.
+    pub(crate) async fn authorize(
+        &self,
+        context: &CallContext,
+        tool: &Tool,
+        arguments: &Value,
+        decision: &Decision,
+        options: &CallOptions,
+    ) -> Result<Permit, BrokerError> {
+        match decision.verdict {
+            Verdict::Allow => return Ok(Permit::Policy),
+            Verdict::Deny => return Err(denied(tool, &policy_denies(decision))),
+            Verdict::Ask => {}
+        }
+        let endpoint = self.endpoints.of(&tool.id.server);
+        let request = ApprovalRequest::new(context, tool, endpoint, arguments, decision);
+        match self.find_grant(&request, arguments.clone()).await {
+            Ok(Some(id)) => return Ok(Permit::Grant(id)),
+            Ok(None) => {}
+            // The grants cannot be read, so a person is asked again.
+            Err(error) => tracing::warn!("{error}"),
+        }
+        let answer = tokio::select! {
+            () = options.cancel.cancelled() => return Err(CallError::Cancelled.into()),
+            answer = ask_in_time(context, &request, options) => answer,
+        };
+        match answer {
+            Some(PersonAnswer::Deny) => Err(denied(tool, "a person said no")),
+            Some(PersonAnswer::Allow { lasts: GrantDuration::Once, .. }) => Ok(Permit::Person),
+            Some(answer @ PersonAnswer::Allow { .. }) => {
+                self.store_grant(&request, &answer, &context.session.caller().name).await;
+                match answer {
+                    PersonAnswer::Allow { extent, .. } if extent.covers(arguments) => {
+                        Ok(Permit::Person)
+                    }
+                    _ => Err(denied(tool, "a person allowed it with other arguments")),
+                }
+            }
+            None => Err(self.queue(context, tool, request, decision).await),
+        }
+    }
+
+    /// Removes the grants of a session or a run that has ended.
+    pub(crate) fn end(&self, ended: &GrantScope) {
+        if let Err(error) = self.grants.end(ended) {
+            tracing::warn!("{error}");
+        }
+    }
+
+    async fn find_grant(
+        &self,
+        request: &ApprovalRequest,
+        arguments: Value,
+    ) -> Result<Option<String>, JournalError> {
+        let (grants, asked) = (Arc::clone(&self.grants), request.clone());
+        in_background(move || {
+            let request = GrantRequest {
+                caller: &asked.identity,
+                tool: &asked.tool,
+                endpoint: asked.endpoint,
+                arguments: &arguments,
+                labels: asked.labels,
+                origins: &asked.origins,
+                run: asked.run.as_deref(),
+                session: Some(&asked.session),
+                now: now(),
+            };
+            Ok(grants.take(&request)?.map(|id| id.0.to_string()))
+        })
+        .await
+        .unwrap_or(Ok(None))
+    }
+
+    async fn store_grant(&self, request: &ApprovalRequest, answer: &PersonAnswer, by: &str) {
+        let Some(grant) = request.grant(answer, by, now(), None) else { return };
+        let grants = Arc::clone(&self.grants);
+        if let Some(Err(error)) = in_background(move || grants.add(grant)).await {
+            tracing::warn!("the answer holds for this call only: {error}");
+        }
+    }
+
+    /// Puts the approval into the queue, unless a person denied it before in the same scope.
+    async fn queue(
+        &self,
+        context: &CallContext,
+        tool: &Tool,
+        request: ApprovalRequest,
+        decision: &Decision,
+    ) -> BrokerError {
+        let needs = match decision.reason() {
+            Some(reason) => format!("it needs an approval ({reason})"),
+            None => "it needs an approval".to_owned(),
+        };
+        let Some(journal) = self.journal.clone() else {
+            let why = match &self.no_journal {
+                Some(why) => format!("{needs}, and no question can be kept: {why}"),
+                None => format!("{needs}, and nobody can be asked here"),
+            };
+            return denied(tool, &why);
+        };
+        let run = context.run.as_ref().map(|(run, call)| (run.id().to_string(), *call));
+        let queued = in_background(move || {
+            let subject = request.subject();
+            let run_id = run.as_ref().map(|(run, _)| run.as_str());
+            let before = journal.answered(&subject, run_id)?;
+            // A denial ends with the session or run that it was given to.
+            let same_scope = |before: &Approval| {
+                let asked: Option<ApprovalRequest> = serde_json::from_str(&before.question).ok();
+                asked.is_some_and(|asked| request.has_same_scope(&asked))
+            };
+            if before.is_some_and(|it| it.state == ApprovalState::Denied && same_scope(&it)) {
+                return Ok(QueuedApproval::Denied);
+            }
+            let approval = Approval {
+                id: new_id("a").to_string(),
+                created: 0,
+                kind: "call".to_owned(),
+                subject,
+                run,
+                question: serde_json::to_string(&request).unwrap_or_default(),
+                state: ApprovalState::Open,
+                answer: None,
+            };
+            let id = journal.ask(&approval)?;
+            Ok::<_, JournalError>(id.map_or(QueuedApproval::QueueFull, QueuedApproval::Waiting))
+        });
+        match queued.await {
+            Some(Ok(QueuedApproval::Waiting(id))) => {
+                BrokerError::Waiting { id, tool: tool.name.to_string() }
+            }
+            Some(Ok(QueuedApproval::Denied)) => denied(tool, "a person said no"),
+            Some(Ok(QueuedApproval::QueueFull)) => {
+                let why = "it needs an approval, and too many questions wait already \
+                           (`toolgate approve` lists them)";
+                denied(tool, why)
+            }
+            Some(Err(error)) => denied(tool, &format!("it needs an approval, and {error}")),
+            None => denied(tool, "it needs an approval, and nobody could be asked"),
+        }
+    }
+}
+
+/// Asks a person, for a limited time. The clock of a script stops meanwhile. After one timeout, the
+/// other approvals of the same run go to the queue at once.
+async fn ask_in_time(
+    context: &CallContext,
+    request: &ApprovalRequest,
+    options: &CallOptions,
+) -> Option<PersonAnswer> {
+    let run = context.run.as_ref().map(|(run, _)| run);
+    if run.is_some_and(|run| run.approval_timed_out()) {
+        return None;
+    }
+    let _pause = run.and_then(|run| run.pause());
+    let asking = async {
+        if let Some(input_handler) = &options.input_handler
+            && let Some(answer) = approval::elicit(input_handler.as_ref(), request).await
+        {
+            return Some(answer);
+        }
+        context.session.prompt()?.ask(request).await
+    };
+    let answer = tokio::time::timeout(APPROVAL_TIMEOUT, asking).await;
+    if let (Err(_), Some(run)) = (&answer, run) {
+        run.set_approval_timed_out();
+    }
+    answer.ok().flatten()
+}
+
+/// Runs work that touches the disk on another thread. `None` if the runtime is shutting down.
+async fn in_background<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> Option<R> {
+    tokio::task::spawn_blocking(work).await.ok()
+}
+
+fn denied(tool: &Tool, why: &str) -> BrokerError {
+    BrokerError::Denied { tool: tool.name.to_string(), why: why.to_owned() }
+}
+
+fn policy_denies(decision: &Decision) -> String {
+    match decision.reason() {
+        Some(reason) => format!("the policy denies it: {reason}"),
+        None => format!("the policy denies it ({})", approval::rule(decision)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        any::Any,
+        sync::atomic::{AtomicUsize, Ordering},
+    };
+
+    use futures::future::BoxFuture;
+
+    use super::*;
+    use crate::{
+        approval::ApprovalPrompt,
+        context::{Caller, Pause, RunContext, SessionContext},
+    };
+
+    /// A person who never answers, and a clock that counts its pauses.
+    #[derive(Debug, Default)]
+    struct Absent {
+        asked: AtomicUsize,
+        paused: Arc<AtomicUsize>,
+    }
+
+    struct Paused(Arc<AtomicUsize>);
+
+    impl ApprovalPrompt for Absent {
+        fn ask<'a>(&'a self, _request: &'a ApprovalRequest) -> BoxFuture<'a, Option<PersonAnswer>> {
+            self.asked.fetch_add(1, Ordering::Relaxed);
+            assert_eq!(self.paused.load(Ordering::Relaxed), 1, "the clock stops meanwhile");
+            Box::pin(std::future::pending())
+        }
+    }
+
+    impl Pause for Absent {
+        fn pause(&self) -> Box<dyn Any + Send> {
+            self.paused.fetch_add(1, Ordering::Relaxed);
+            Box::new(Paused(Arc::clone(&self.paused)))
+        }
+    }
+
+    impl Drop for Paused {
+        fn drop(&mut self) {
+            self.0.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_script_that_nobody_answers_waits_once() {
+        let absent = Arc::new(Absent::default());
+        let prompt = Arc::clone(&absent) as Arc<dyn ApprovalPrompt>;
+        let session = Arc::new(SessionContext::new(Caller::model("local")).with_prompt(prompt));
+        let run = RunContext::new("run_1", "").with_pause(Arc::clone(&absent) as Arc<dyn Pause>);
+        let context = CallContext::of_run(&session, &Arc::new(run), 0);
+        let request = ApprovalRequest {
+            tool: ToolId { server: "store".into(), tool: "delete".into() },
+            endpoint: Fingerprint::of(&Value::Null),
+            name: "store_delete".to_owned(),
+            arguments: "{}".to_owned(),
+            all_arguments: None,
+            arguments_hash: Fingerprint::of(&Value::Null),
+            rule: String::new(),
+            reason: None,
+            evidence: Vec::new(),
+            labels: toolgate_policy::LabelSet::default(),
+            origins: Vec::new(),
+            session: Arc::clone(session.id()),
+            run: None,
+            caller: "local".into(),
+            identity: "local".into(),
+        };
+        let options = CallOptions::default();
+        let started = tokio::time::Instant::now();
+        assert_eq!(ask_in_time(&context, &request, &options).await, None);
+        assert_eq!(started.elapsed(), APPROVAL_TIMEOUT);
+        assert_eq!(absent.paused.load(Ordering::Relaxed), 0);
+        assert_eq!(ask_in_time(&context, &request, &options).await, None);
+        assert_eq!(started.elapsed(), APPROVAL_TIMEOUT, "the next one goes to the queue at once");
+        assert_eq!(absent.asked.load(Ordering::Relaxed), 1);
+    }
+}

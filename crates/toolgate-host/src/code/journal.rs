@@ -1,0 +1,386 @@
+//! Writes what a run does to the journal, before it happens.
+
+use std::{collections::HashMap, sync::Arc};
+
+use parking_lot::Mutex;
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+use toolgate_broker::{CallJournal, CallJournalError, PriorRead, ResultOrigin};
+use toolgate_sandbox::{CallId, Language, RunEvent};
+use toolgate_store::{CallDecision, CallEnd, Journal, JournalError, NewCall, NewRun, RunState};
+
+/// The journal of one run.
+#[derive(Debug)]
+pub(super) struct RunJournal {
+    journal: Arc<Journal>,
+    id: String,
+    language: Language,
+    code: String,
+    caller: String,
+    /// What was read before the run began, as JSON.
+    before: String,
+    /// The namespace that the run belongs to; empty for none.
+    namespace: String,
+    /// The calls of the earlier part of a resumed run.
+    past: HashMap<CallId, PastCallState>,
+    /// Ends the run if the journal cannot be written.
+    stop: CancellationToken,
+    state: Mutex<JournalState>,
+}
+
+/// A call of the earlier part of a resumed run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PastCallState {
+    pub(super) name: String,
+    pub(super) arguments: String,
+    pub(super) sent: bool,
+    /// Whether the script was told that the outcome is unknown.
+    pub(super) unknown: bool,
+    /// What the script got: a value as JSON, or an error.
+    pub(super) answer: Option<Result<String, String>>,
+    /// Where the value comes from, if the journal says it.
+    pub(super) origin: Option<ResultOrigin>,
+}
+
+/// A call whose outcome is unknown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownCall {
+    /// The number of the call in the run.
+    pub number: u64,
+    /// The name of the tool.
+    pub name: String,
+}
+
+#[derive(Debug, Default)]
+struct JournalState {
+    began: bool,
+    ended: bool,
+    bytes: u64,
+    /// Whether the code was corrected and the corrected code has not done anything yet.
+    code_changed: bool,
+    broken: Option<String>,
+    unknown: Vec<UnknownCall>,
+    under_way: HashMap<CallId, CallUnderWay>,
+}
+
+/// A call that has not ended.
+#[derive(Debug, Clone)]
+struct CallUnderWay {
+    name: String,
+    arguments: String,
+    written: bool,
+    /// Whether the call may have reached its server.
+    sent: bool,
+}
+
+/// The most that one run may write. It protects the disk; no honest run comes near it.
+const MAX_BYTES: u64 = 512 * 1024 * 1024;
+
+impl PastCallState {
+    /// Whether it is the same call.
+    pub(super) fn is(&self, name: &str, arguments: &RawValue) -> bool {
+        self.name == name && self.arguments == arguments.get()
+    }
+}
+
+impl RunJournal {
+    /// A journal for a run that begins.
+    pub(super) fn new(
+        journal: Arc<Journal>,
+        id: String,
+        language: Language,
+        code: String,
+        caller: String,
+        stop: CancellationToken,
+    ) -> Self {
+        let (past, state) = (HashMap::new(), Mutex::default());
+        let (before, namespace) = (String::new(), String::new());
+        Self { journal, id, language, code, caller, before, namespace, past, stop, state }
+    }
+
+    /// Sets what was read before the run, and its namespace.
+    pub(super) fn begins_in(mut self, read: &[PriorRead], namespace: Option<&str>) -> Self {
+        self.before = in_journal(read);
+        namespace.unwrap_or_default().clone_into(&mut self.namespace);
+        self
+    }
+
+    /// Continues the journal of a resumed run with these earlier calls.
+    pub(super) fn resumes(
+        mut self,
+        past: HashMap<CallId, PastCallState>,
+        code_changed: bool,
+    ) -> Self {
+        let state = self.state.get_mut();
+        // The script makes these calls again without a new entry. That a call was sent must stay
+        // known meanwhile, or it could be sent twice.
+        state.under_way = past
+            .iter()
+            .filter(|(_, past)| past.answer.is_none())
+            .map(|(call, past)| {
+                let (name, arguments) = (past.name.clone(), past.arguments.clone());
+                (*call, CallUnderWay { name, arguments, written: true, sent: past.sent })
+            })
+            .collect();
+        self.past = past;
+        state.began = true;
+        state.code_changed = code_changed;
+        self
+    }
+
+    /// The id of the run.
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The state of a call when the run resumed.
+    pub(super) fn past(&self, call: CallId) -> Option<&PastCallState> {
+        self.past.get(&call)
+    }
+
+    /// Why the run must stop.
+    pub(super) fn broken(&self) -> Option<String> {
+        self.state.lock().broken.clone()
+    }
+
+    /// The calls whose outcome is unknown.
+    pub(super) fn unknown(&self) -> Vec<UnknownCall> {
+        let mut unknown = self.state.lock().unknown.clone();
+        unknown.sort_by_key(|call| call.number);
+        unknown
+    }
+
+    /// Whether a call is under way that was not sent.
+    pub(super) fn is_unsent(&self, call: CallId) -> bool {
+        self.state.lock().under_way.get(&call).is_some_and(|under_way| !under_way.sent)
+    }
+
+    /// Notes that the outcome of a call is unknown and that it is not repeated.
+    pub(super) fn is_unknown(&self, number: CallId, name: &str) {
+        self.state.lock().unknown.push(UnknownCall { number, name: name.to_owned() });
+    }
+
+    /// Stores the data of a media handle.
+    pub(super) fn media(&self, handle: &str, data: &str) {
+        self.write(data.len(), || self.journal.keep_media(&self.id, handle, data));
+    }
+
+    /// Writes an event of the run.
+    pub(super) fn happened(&self, happened: &RunEvent<'_>) {
+        let id = &self.id;
+        match happened {
+            RunEvent::Began(beginning) => {
+                let run = NewRun {
+                    id: id.clone(),
+                    language: language_name(self.language).to_owned(),
+                    code: self.code.clone(),
+                    session: self.caller.clone(),
+                    began: microseconds(beginning.unix),
+                    seed: beginning.seed,
+                    before: self.before.clone(),
+                    place: self.namespace.clone(),
+                };
+                self.write(run.code.len(), || self.journal.begin_run(&run));
+                self.state.lock().began = true;
+            }
+            RunEvent::Called { id: call, name, arguments } => {
+                if self.past.contains_key(call) {
+                    // Another call replaces one that failed.
+                    self.write(0, || self.journal.forget_end(id, *call).map(|_| ()));
+                }
+                let (name, arguments) = ((*name).to_owned(), arguments.get().to_owned());
+                let under_way = CallUnderWay { name, arguments, written: false, sent: false };
+                self.state.lock().under_way.insert(*call, under_way);
+            }
+            RunEvent::Repeated { id: call } => {
+                if let Some(past) = self.past.get(call).filter(|past| past.unknown) {
+                    self.is_unknown(*call, &past.name);
+                }
+            }
+            RunEvent::Completed { id: call, at, outcome } => {
+                let unknown = self.state.lock().unknown.iter().any(|each| each.number == *call);
+                let (bytes, end) = match outcome {
+                    Ok(value) => (value.get().len(), CallEnd::Returned(value.get())),
+                    Err(thrown) => {
+                        let (tool, message) = (&thrown.tool, &thrown.message);
+                        let end = if unknown {
+                            CallEnd::Unknown { tool, message }
+                        } else {
+                            CallEnd::Threw { tool, message }
+                        };
+                        (message.len(), end)
+                    }
+                };
+                self.write_call(*call, None);
+                self.state.lock().under_way.remove(call);
+                self.write(bytes, || self.journal.call_ended(id, *call, microseconds(*at), end));
+            }
+            RunEvent::Time { at } => {
+                self.write(0, || self.journal.time_told(id, microseconds(*at)))
+            }
+            _ => {}
+        }
+    }
+
+    /// Writes how the run ended.
+    pub(super) fn end(&self, state: RunState, output: &str, error: Option<&str>) {
+        if state == RunState::Done {
+            self.take_code();
+        }
+        let under_way: Vec<CallId> = self.state.lock().under_way.keys().copied().collect();
+        for call in under_way {
+            self.write_call(call, None);
+        }
+        let mut known = self.state.lock();
+        known.ended = true;
+        if !known.began {
+            return;
+        }
+        drop(known);
+        // If this fails, the run counts as interrupted.
+        let _ = self.journal.end_run(&self.id, state, output, error);
+    }
+
+    /// Writes a call: with its decision right before it is sent, or else when it has ended. A call
+    /// without an entry has done nothing and is made again by a resumed run.
+    fn write_call(&self, call: CallId, decision: Option<CallDecision<'_>>) {
+        let under_way = {
+            let mut state = self.state.lock();
+            let under_way = state.under_way.get_mut(&call);
+            let Some(under_way) =
+                under_way.filter(|under_way| decision.is_some() || !under_way.written)
+            else {
+                return;
+            };
+            under_way.written = true;
+            under_way.sent |= decision.is_some_and(|decision| decision.sent);
+            under_way.clone()
+        };
+        let CallUnderWay { name, arguments, .. } = &under_way;
+        let flow = decision.and_then(|decision| decision.flow).map_or(0, str::len);
+        let new = NewCall { number: call, name, arguments, decision };
+        self.write(arguments.len() + flow, || self.journal.call_made(&self.id, &new));
+    }
+
+    /// Writes, unless an earlier write failed: after that nothing may happen.
+    fn write(&self, bytes: usize, work: impl FnOnce() -> Result<(), JournalError>) {
+        self.take_code();
+        let mut state = self.state.lock();
+        if state.broken.is_some() {
+            return;
+        }
+        state.bytes = state.bytes.saturating_add(bytes as u64);
+        let problem = if state.bytes > MAX_BYTES {
+            Some(format!("it would write more than {MAX_BYTES} bytes into the journal"))
+        } else {
+            work().err().map(|error| error.to_string())
+        };
+        if problem.is_some() {
+            state.broken = problem;
+            self.stop.cancel();
+        }
+    }
+
+    /// Stores corrected code with its first new event. Until then the earlier calls may turn out
+    /// not to match it.
+    fn take_code(&self) {
+        let changed = std::mem::take(&mut self.state.lock().code_changed);
+        if changed {
+            self.write(self.code.len(), || self.journal.code_changed(&self.id, &self.code));
+        }
+    }
+}
+
+impl CallJournal for RunJournal {
+    fn decided(&self, call: u64, decision: CallDecision<'_>) -> Result<(), CallJournalError> {
+        if !self.state.lock().under_way.contains_key(&call) {
+            return Err(CallJournalError("it is over".to_owned()));
+        }
+        self.write_call(call, Some(decision));
+        self.broken().map_or(Ok(()), |problem| Err(CallJournalError(problem)))
+    }
+}
+
+impl Drop for RunJournal {
+    fn drop(&mut self) {
+        if !self.state.get_mut().ended {
+            self.end(RunState::Failed, "", Some("nobody waited for its end"));
+        }
+    }
+}
+
+/// What was read before a run, in the format of the journal.
+pub(super) fn in_journal(read: &[PriorRead]) -> String {
+    if read.is_empty() { String::new() } else { serde_json::to_string(read).unwrap_or_default() }
+}
+
+/// The name of a language in the journal.
+pub(super) fn language_name(language: Language) -> &'static str {
+    match language {
+        Language::TypeScript => "typescript",
+        Language::Python => "python",
+    }
+}
+
+fn microseconds(time: std::time::Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use toolgate_sandbox::{RunSeed, ToolException};
+    use toolgate_store::Store;
+
+    use super::*;
+
+    fn recorder(journal: &Arc<Journal>) -> RunJournal {
+        let stop = CancellationToken::new();
+        let (id, code) = ("run_1".to_owned(), "code".to_owned());
+        RunJournal::new(Arc::clone(journal), id, Language::Python, code, "local".to_owned(), stop)
+    }
+
+    fn arguments() -> Box<RawValue> {
+        RawValue::from_string("{}".to_owned()).unwrap()
+    }
+
+    fn sent(journal: &Journal) -> Vec<bool> {
+        journal.history("run_1").unwrap().unwrap().calls.iter().map(|call| call.sent).collect()
+    }
+
+    const SENT: CallDecision<'_> =
+        CallDecision { verdict: "allow", rule: "", sent: true, flow: None, origin: Some("") };
+
+    #[test]
+    fn that_a_call_was_sent_is_known_before_it_is_and_outlives_every_resumption() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Arc::new(Store::new(folder.path().to_owned()).journal().unwrap());
+        let arguments = arguments();
+        let called = RunEvent::Called { id: 0, name: "mail_send", arguments: &arguments };
+        let first = recorder(&journal);
+        first.happened(&RunEvent::Began(RunSeed::default()));
+        first.happened(&called);
+        assert_eq!(sent(&journal), [false; 0], "nothing has happened yet");
+        assert!(first.is_unsent(0));
+        first.decided(0, SENT).unwrap();
+        assert!(!first.is_unsent(0));
+        assert_eq!(sent(&journal), [true]);
+
+        // Killed here; whoever goes on comes to the same call.
+        std::mem::forget(first);
+        let past = PastCallState {
+            name: "mail_send".to_owned(),
+            arguments: "{}".to_owned(),
+            sent: true,
+            unknown: false,
+            answer: None,
+            origin: None,
+        };
+        let second = recorder(&journal).resumes(HashMap::from([(0, past)]), false);
+        second.is_unknown(0, "mail_send");
+        let thrown = ToolException { tool: "mail_send".to_owned(), message: "unknown".to_owned() };
+        let at = std::time::Duration::ZERO;
+        second.happened(&RunEvent::Completed { id: 0, at, outcome: &Err(thrown) });
+        assert_eq!(sent(&journal), [true]);
+        assert!(second.decided(0, SENT).is_err(), "it is over");
+    }
+}

@@ -1,0 +1,440 @@
+//! The report of a run for the model.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+use toolgate_sandbox::{
+    CallRecord, CallState, CapturedOutput, CheckFinding, LimitReached, RunOutcome, RunReport,
+    ScriptFailure,
+};
+
+use super::{
+    budget, journal::UnknownCall, media::Media, outputs::SessionOutputs, script_tools::WaitingCall,
+};
+
+/// A rendered run.
+#[derive(Debug)]
+pub(super) struct RenderedRun {
+    pub(super) text: String,
+    /// The output of the script, as far as it was captured.
+    pub(super) output: String,
+    /// The end of the text.
+    pub(super) closing: String,
+    pub(super) is_error: bool,
+    /// Images and other content for the client.
+    pub(super) content: Vec<Value>,
+    /// The returned value, with notes in place of media.
+    pub(super) value: Option<Value>,
+    /// The value as text.
+    pub(super) value_text: Option<String>,
+    /// The id for `read_output`.
+    pub(super) output_id: Option<String>,
+}
+
+/// The share of the budget for errors and the list of calls.
+const CLOSING_SHARE: usize = 4;
+const STACK_FRAMES: usize = 8;
+/// The tokens of the note about omitted text.
+const NOTE_TOKENS: usize = 60;
+const FINDINGS: usize = 10;
+const WARNINGS: usize = 3;
+/// How many tools are named for each state.
+const NAMES: usize = 12;
+/// How many incomplete calls are described one by one.
+const EACH: usize = 5;
+const ARGUMENT_CHARACTERS: usize = 120;
+const MESSAGE_CHARACTERS: usize = 160;
+/// How many unknown calls are named.
+const NAMED: usize = 10;
+const SOURCE_CHARACTERS: usize = 160;
+
+/// Renders a report within `tokens`. Longer text is stored in `outputs`.
+pub(super) fn render(
+    report: &RunReport,
+    code: &str,
+    tokens: usize,
+    media: &Media,
+    outputs: SessionOutputs<'_>,
+) -> RenderedRun {
+    let (mut content, refused) = emitted(report, media);
+    let mut value = None;
+    let mut value_text = None;
+    if let RunOutcome::Value(Some(raw)) = &report.outcome {
+        match serde_json::from_str::<Value>(raw.get()) {
+            Ok(mut read) => {
+                let mut taken = media.take_out(&mut read);
+                value_text = Some(match &read {
+                    Value::String(text) if !text.is_empty() => safe(text),
+                    // As the script wrote it, with all digits of its numbers.
+                    _ if taken.is_empty() => safe_json(raw.get()),
+                    other => safe_json(&other.to_string()),
+                });
+                content.append(&mut taken);
+                value = Some(read);
+            }
+            // Nested too deeply to be parsed, but it can be shown.
+            Err(_) => value_text = Some(safe_json(raw.get())),
+        }
+    }
+
+    let output = output_text(&report.output);
+    let mut body = output.clone();
+    if let Some(shown) = &value_text {
+        if body.is_empty() && !["null", "\"\""].contains(&shown.as_str()) {
+            body.clone_from(shown);
+        } else {
+            let _ = write!(body, "{}Returned: {shown}", line_break(&body));
+        }
+    }
+    if refused > 0 {
+        let _ = write!(
+            body,
+            "{}[{refused} emitted values are no content blocks and were left out]",
+            line_break(&body)
+        );
+    }
+
+    let closing = closing(report, code, body.is_empty() && content.is_empty());
+    let closing = budget::head(&closing, (tokens / CLOSING_SHARE).max(100)).to_owned();
+    let room = tokens.saturating_sub(toolgate_catalog::TokenCounter::shared().count(&closing));
+    let mut output_id = None;
+    let gap = budget::left_out(&body, room)
+        .and_then(|_| budget::left_out(&body, room.saturating_sub(NOTE_TOKENS)));
+    if let Some(gap) = gap {
+        let id = outputs.store(&body);
+        let ended = match report.outcome {
+            RunOutcome::Value(_) => "the script ran to the end; ",
+            _ => "",
+        };
+        let note = format!(
+            "\n[{ended}{} bytes left out: read_output(id: \"{id}\", offset: {})]\n",
+            gap.len(),
+            gap.start
+        );
+        body.replace_range(gap, &note);
+        output_id = Some(id);
+    }
+    let separator = if closing.is_empty() { "" } else { line_break(&body) };
+    let text = format!("{body}{separator}{closing}");
+    let is_error = !matches!(report.outcome, RunOutcome::Value(_));
+    RenderedRun { text, output, closing, is_error, content, value, value_text, output_id }
+}
+
+/// The content blocks that the script emitted, and how many values were no content blocks.
+fn emitted(report: &RunReport, media: &Media) -> (Vec<Value>, usize) {
+    let mut content = Vec::new();
+    let mut refused = 0;
+    for raw in &report.emitted {
+        let mut block = serde_json::from_str(raw.get()).unwrap_or(Value::Null);
+        let mut taken = media.take_out(&mut block);
+        let has = |field: &str| block.get(field).is_some_and(Value::is_string);
+        let text_resource = || block.pointer("/resource/text").is_some_and(Value::is_string);
+        match block.get("type").and_then(Value::as_str) {
+            _ if !taken.is_empty() => content.append(&mut taken),
+            Some("text") if has("text") => {
+                let text = block.get("text").and_then(Value::as_str).map(safe);
+                content.push(serde_json::json!({ "type": "text", "text": text }));
+            }
+            Some("resource_link") if has("uri") && has("name") => content.push(block),
+            Some("resource") if text_resource() => content.push(block),
+            _ => refused += 1,
+        }
+    }
+    (content, refused)
+}
+
+/// The end of the text: the error, and the calls that were made.
+fn closing(report: &RunReport, code: &str, silent: bool) -> String {
+    let mut text = match &report.outcome {
+        RunOutcome::Value(_) if silent => {
+            "The script ran to its end without output: print, or return a value.".to_owned()
+        }
+        RunOutcome::Value(_) => String::new(),
+        RunOutcome::Rejected(findings) => rejected(findings),
+        RunOutcome::Failed(failure) => failed(failure, code),
+        // It is unknown whether the stack overflowed while the script was parsed or while it ran.
+        RunOutcome::Stopped(LimitReached::Stack { failure: None, .. })
+            if report.calls.is_empty() && report.output.total == 0 =>
+        {
+            "The script is nested too deeply to be read, or calls itself too deeply; \
+             codeMode.stackKb raises the limit."
+                .to_owned()
+        }
+        RunOutcome::Stopped(stop) => stopped(stop, code),
+        RunOutcome::Cancelled => "The run was cancelled.".to_owned(),
+        RunOutcome::Suspended => "The run waits for approval.".to_owned(),
+        RunOutcome::Diverged(what) => format!("The script does not do what it did before: {what}."),
+        RunOutcome::Crashed(what) => format!("The run was ended: {what}."),
+    };
+    for warning in report.warnings.iter().take(WARNINGS) {
+        let separator = line_break(&text);
+        let _ = write!(text, "{separator}{}", safe(&warning.to_string()));
+    }
+    let call_report = call_report(report);
+    if !call_report.is_empty() {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&call_report);
+    }
+    text
+}
+
+fn rejected(findings: &[CheckFinding]) -> String {
+    let mut text = "The script did not run:".to_owned();
+    for finding in findings.iter().take(FINDINGS) {
+        let _ = write!(text, "\n{}", safe(&finding.to_string()));
+    }
+    if findings.len() > FINDINGS {
+        let _ = write!(text, "\n… and {} more", findings.len() - FINDINGS);
+    }
+    text
+}
+
+fn failed(failure: &ScriptFailure, code: &str) -> String {
+    let mut text = safe(&failure.message);
+    for frame in failure.stack.iter().take(STACK_FRAMES) {
+        let _ = write!(text, "\n  at ");
+        if !frame.function.is_empty() {
+            let _ = write!(text, "{} ", safe(&frame.function));
+        }
+        let position = frame.position;
+        let _ = write!(text, "line {}", position.line);
+        if position.column > 0 {
+            let _ = write!(text, ", column {}", position.column);
+        }
+        let index = usize::try_from(position.line).unwrap_or_default();
+        let source = index.checked_sub(1).and_then(|index| code.lines().nth(index));
+        if let Some(source) = source.map(str::trim).filter(|source| !source.is_empty()) {
+            let source: String = source.chars().take(SOURCE_CHARACTERS).collect();
+            let _ = write!(text, ": {}", safe(&source));
+        }
+    }
+    if let Some(hint) = &failure.hint {
+        let _ = write!(text, "\nhint: {}", safe(hint));
+    }
+    text
+}
+
+fn stopped(stop: &LimitReached, code: &str) -> String {
+    let mut text = format!("The run was ended: {stop}.");
+    let failure = match stop {
+        LimitReached::Stalled(failure) => Some(failure),
+        LimitReached::Memory { failure, .. } | LimitReached::Stack { failure, .. } => {
+            failure.as_ref()
+        }
+        _ => None,
+    };
+    if let Some(failure) = failure {
+        let _ = write!(text, "\n{}", failed(failure, code));
+    }
+    text
+}
+
+fn output_text(output: &CapturedOutput) -> String {
+    let mut text = safe(&output.head);
+    if output.left_out > 0 {
+        let _ = write!(
+            text,
+            "\n[{} bytes were not kept; codeMode.maxOutputBytes keeps more]\n{}",
+            output.left_out,
+            safe(&output.tail)
+        );
+    }
+    text
+}
+
+fn line_break(text: &str) -> &'static str {
+    if text.is_empty() || text.ends_with('\n') { "" } else { "\n" }
+}
+
+/// JSON in which the characters that [`safe`] removes are escaped.
+fn safe_json(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    for character in text.chars() {
+        if is_hidden(character) || (character.is_control() && character != '\n') {
+            let mut units = [0; 2];
+            for unit in character.encode_utf16(&mut units) {
+                let _ = write!(clean, "\\u{unit:04x}");
+            }
+        } else {
+            clean.push(character);
+        }
+    }
+    clean
+}
+
+/// Invisible characters that change how a text reads.
+fn is_hidden(character: char) -> bool {
+    matches!(
+        character,
+        '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{2069}'
+            | '\u{feff}'
+            | '\u{e0000}'..='\u{e007f}'
+    )
+}
+
+/// A script's text with control characters escaped, and without invisible characters that change
+/// how it reads.
+pub(super) fn safe(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '\n' | '\t' => clean.push(character),
+            '\r' if characters.peek() == Some(&'\n') => {}
+            hidden if is_hidden(hidden) => {}
+            control if control.is_control() => {
+                let _ = write!(clean, "\\x{:02x}", u32::from(control));
+            }
+            other => clean.push(other),
+        }
+    }
+    clean
+}
+
+/// One line for a successful run. After an error, one line for each state, so that the model knows
+/// what must not be done again.
+pub(super) fn call_report(report: &RunReport) -> String {
+    let of = |wanted: fn(&CallState) -> bool| -> Vec<&CallRecord> {
+        report.calls.iter().filter(|call| wanted(&call.state)).collect()
+    };
+    let completed = of(|state| matches!(state, CallState::Completed));
+    let mut lines = Vec::new();
+    if !completed.is_empty() {
+        lines.push(format!("Calls completed: {}.", names(&completed)));
+    }
+    for (what, calls) in [
+        ("Failed", of(|state| matches!(state, CallState::Failed(_)))),
+        ("Made, result not delivered", of(|state| matches!(state, CallState::Undelivered(_)))),
+        ("In flight at the end, effect unknown", of(|state| matches!(state, CallState::InFlight))),
+        ("Not made", of(|state| matches!(state, CallState::Refused(_)))),
+        ("Waiting for approval", of(|state| matches!(state, CallState::Suspended))),
+    ] {
+        if !calls.is_empty() {
+            lines.push(each(what, &calls, &report.outcome));
+        }
+    }
+    if report.calls_left_out > 0 {
+        lines.push(format!("{} more calls were refused.", report.calls_left_out));
+    }
+    if lines.is_empty() && !matches!(report.outcome, RunOutcome::Value(_) | RunOutcome::Rejected(_))
+    {
+        lines.push("No call was made.".to_owned());
+    }
+    lines.join("\n")
+}
+
+/// `a_tool, b_tool ×3`, in the order of the first call.
+fn names(calls: &[&CallRecord]) -> String {
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for call in calls {
+        match counts.iter_mut().find(|(name, _)| *name == call.name) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((&call.name, 1)),
+        }
+    }
+    let shown = counts.iter().take(NAMES).map(|(name, count)| match count {
+        1 => safe(name),
+        _ => format!("{} ×{count}", safe(name)),
+    });
+    let mut text = shown.collect::<Vec<_>>().join(", ");
+    if counts.len() > NAMES {
+        let _ = write!(text, " and {} other tools", counts.len() - NAMES);
+    }
+    text
+}
+
+fn each(what: &str, calls: &[&CallRecord], outcome: &RunOutcome) -> String {
+    let mut text = format!("{what}: {}.", names(calls));
+    // A successful script has handled it.
+    if matches!(outcome, RunOutcome::Value(_)) {
+        return text;
+    }
+    for call in calls.iter().take(EACH) {
+        let arguments = beginning(&call.arguments, ARGUMENT_CHARACTERS);
+        let _ = write!(text, "\n  {}({arguments})", safe(&call.name));
+        match &call.state {
+            CallState::Failed(message)
+            | CallState::Undelivered(message)
+            | CallState::Refused(message) => {
+                let _ = write!(text, ": {}", beginning(message, MESSAGE_CHARACTERS));
+            }
+            CallState::Completed | CallState::InFlight | CallState::Suspended => {}
+        }
+    }
+    if calls.len() > EACH {
+        let _ = write!(text, "\n  … and {} more", calls.len() - EACH);
+    }
+    text
+}
+
+fn beginning(text: &str, characters: usize) -> String {
+    let line = safe(text).replace('\n', " ");
+    if line.chars().nth(characters).is_none() {
+        return line;
+    }
+    line.chars().take(characters).chain(['…']).collect()
+}
+
+/// Whether the run has something left to do, and calls that need not be repeated.
+pub(super) fn is_resumable(report: &RunReport) -> bool {
+    match report.outcome {
+        RunOutcome::Value(_) | RunOutcome::Rejected(_) => false,
+        RunOutcome::Suspended | RunOutcome::Diverged(_) => true,
+        _ => report.calls.iter().any(|call| !matches!(call.state, CallState::Refused(_))),
+    }
+}
+
+/// Says how to resume the run, and which calls have an unknown outcome.
+pub(super) fn add_note(
+    text: &mut String,
+    report: &RunReport,
+    id: &str,
+    unknown: &[UnknownCall],
+    waiting: &[WaitingCall],
+    is_resumable: bool,
+) {
+    if !unknown.is_empty() {
+        let named =
+            unknown.iter().take(NAMED).map(|call| format!("{} (call {})", call.name, call.number));
+        let named: Vec<String> = named.collect();
+        let more = unknown.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let _ = write!(
+            text,
+            "\nOutcome unknown, not repeated: {}{more}. A person can have it repeated: toolgate runs repeat {id} CALL",
+            named.join(", ")
+        );
+    }
+    for call in waiting.iter().take(NAMED) {
+        let WaitingCall { name, approval, .. } = call;
+        let _ = write!(
+            text,
+            "\n{name} waits for approval, id {approval}: a person runs `toolgate approve {approval}`."
+        );
+    }
+    if !is_resumable {
+        return;
+    }
+    let note = match report.outcome {
+        RunOutcome::Suspended => {
+            format!("Once it is approved, resume_run(run_id: \"{id}\") goes on.")
+        }
+        RunOutcome::Diverged(_) => format!(
+            "resume_run(run_id: \"{id}\") takes code that makes the same calls first; \
+             run_code begins anew."
+        ),
+        _ => format!(
+            "resume_run(run_id: \"{id}\", code?) goes on, with corrected code if need be; what completed \
+             is not repeated."
+        ),
+    };
+    let _ = write!(text, "\n{note}");
+}
+
+#[cfg(test)]
+#[path = "tests/report.rs"]
+mod tests;

@@ -1,0 +1,402 @@
+//! The tools that a script can call: through a session of its own, and so through the broker.
+
+use std::sync::Arc;
+
+use futures::{FutureExt, future::BoxFuture};
+use parking_lot::Mutex;
+use serde_json::{Map, Value, json, value::RawValue};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use toolgate_broker::{BrokerError, CallContext, RunContext};
+use toolgate_catalog::{Tool, nearest};
+use toolgate_sandbox::{
+    CallId, CallResponse, LookupResult, RunClock, RunEvent, ToolException, Tools,
+};
+use toolgate_upstream::{CallError, CallOptions, InputHandler, Progress};
+
+use super::{
+    journal::{PastCallState, RunJournal},
+    media::Media,
+    shapes::LearnedShapes,
+    value::{self, ToolError, Wrapping},
+};
+use crate::{
+    host::Host,
+    meta::{self, MetaTool},
+    session::{Session, error_result},
+};
+
+/// The tools of one run.
+#[derive(Clone)]
+pub(super) struct ScriptTools {
+    inner: Arc<ScriptToolsInner>,
+}
+
+/// What the calls of a run need.
+pub(super) struct ScriptContext {
+    pub(super) session: Session,
+    pub(super) clock: RunClock,
+    pub(super) run: Arc<RunContext>,
+    pub(super) input_handler: Option<Arc<dyn InputHandler>>,
+    pub(super) media: Arc<Media>,
+    pub(super) shapes: Arc<LearnedShapes>,
+    pub(super) journal: Option<Arc<RunJournal>>,
+    pub(super) progress: Option<mpsc::Sender<Progress>>,
+    /// The trace of the run, as `_meta`.
+    pub(super) trace: Option<Map<String, Value>>,
+}
+
+struct ScriptToolsInner {
+    context: ScriptContext,
+    done: std::sync::atomic::AtomicU32,
+    emitted: Mutex<Vec<Box<RawValue>>>,
+    waiting: Mutex<Vec<WaitingCall>>,
+}
+
+/// A call that waits for an approval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitingCall {
+    /// The number of the call in the run.
+    pub number: u64,
+    /// The name of the tool.
+    pub name: String,
+    /// The id of the approval.
+    pub approval: String,
+}
+
+/// Why a call has no value.
+enum ScriptCallError {
+    /// An exception in the script.
+    Thrown(String),
+    /// The call waits for the approval with this id.
+    Waiting(String),
+}
+
+/// The function that gives a content block to the client.
+const EMIT: &str = "emit";
+/// The most bytes of such content.
+const MAX_EMITTED: usize = 16 * 1024 * 1024;
+/// For how many unknown names servers are connected.
+const MAX_MISSING: usize = 20;
+/// For how many unknown names similar ones are searched, which is expensive.
+const MAX_SUGGESTED: usize = 20;
+const SUGGESTIONS: usize = 3;
+/// The error of a call that may or may not have happened.
+const UNKNOWN: &str = "the outcome of this call is unknown: it was sent before the run was \
+                       interrupted; it is not repeated";
+
+impl ScriptTools {
+    pub(super) fn new(context: ScriptContext) -> Self {
+        let inner = ScriptToolsInner {
+            context,
+            done: std::sync::atomic::AtomicU32::new(0),
+            emitted: Mutex::default(),
+            waiting: Mutex::default(),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// The calls that wait for an approval.
+    pub(super) fn waiting(&self) -> Vec<WaitingCall> {
+        let mut waiting = self.inner.waiting.lock().clone();
+        waiting.sort_by_key(|call| call.number);
+        waiting
+    }
+
+    /// The content blocks that came as calls.
+    pub(super) fn take_emitted(&self) -> Vec<Box<RawValue>> {
+        std::mem::take(&mut *self.inner.emitted.lock())
+    }
+}
+
+impl Tools for ScriptTools {
+    fn describe(&self, names: Vec<String>) -> BoxFuture<'static, Vec<LookupResult>> {
+        let inner = Arc::clone(&self.inner);
+        async move { inner.describe(names).await }.boxed()
+    }
+
+    fn call(
+        &self,
+        id: CallId,
+        name: String,
+        arguments: Box<RawValue>,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'static, CallResponse> {
+        let inner = Arc::clone(&self.inner);
+        async move {
+            let outcome = inner.call_unless_sent(id, &name, &arguments, cancel).await;
+            inner.report_progress(&name);
+            match outcome {
+                Ok(value) => CallResponse::Ended(Ok(value)),
+                Err(ScriptCallError::Thrown(message)) => {
+                    CallResponse::Ended(Err(ToolException { tool: name, message }))
+                }
+                Err(ScriptCallError::Waiting(approval)) => {
+                    inner.waiting.lock().push(WaitingCall { number: id, name, approval });
+                    CallResponse::Suspended
+                }
+            }
+        }
+        .boxed()
+    }
+
+    fn on_event(&self, event: &RunEvent<'_>) {
+        let Some(journal) = &self.inner.context.journal else { return };
+        journal.happened(event);
+        if let RunEvent::Repeated { id } = event
+            && let Some(past) = journal.past(*id)
+        {
+            self.inner.recall(*id, past);
+        }
+    }
+
+    fn clock(&self) -> RunClock {
+        self.inner.context.clock.clone()
+    }
+}
+
+impl ScriptToolsInner {
+    async fn describe(&self, names: Vec<String>) -> Vec<LookupResult> {
+        let host = self.context.session.host();
+        let missing = |name: &String| {
+            MetaTool::named(name).is_none()
+                && name != EMIT
+                && host.catalog().read().resolve(name).is_none()
+        };
+        for name in names.iter().filter(|name| missing(name)).take(MAX_MISSING) {
+            host.connect_owners(name).await;
+        }
+        let catalog = host.catalog().read();
+        let mut suggested = 0;
+        names
+            .into_iter()
+            .map(|name| {
+                let schema = match MetaTool::named(&name) {
+                    Some(tool) if in_scripts(tool) => Some(meta::input_schema(tool, false)),
+                    Some(_) => None,
+                    None if name == EMIT => Some(json!({
+                        "type": "object", "properties": { "block": {} }, "required": ["block"],
+                    })),
+                    None => catalog.resolve(&name).map(|tool| tool.definition.input_schema()),
+                };
+                if let Some(input_schema) =
+                    schema.and_then(|schema| serde_json::value::to_raw_value(&schema).ok())
+                {
+                    return LookupResult::Tool { name, input_schema };
+                }
+                suggested += 1;
+                let known = catalog.tools().map(|tool| tool.name.as_str());
+                let nearest = if suggested <= MAX_SUGGESTED {
+                    nearest(&name, known, SUGGESTIONS).into_iter().map(str::to_owned).collect()
+                } else {
+                    Vec::new()
+                };
+                LookupResult::Unknown { name, nearest }
+            })
+            .collect()
+    }
+
+    /// Repeats the side effects of a call of an earlier part of the run.
+    fn recall(&self, id: CallId, past: &PastCallState) {
+        if past.name == EMIT
+            && let Ok(arguments) = serde_json::from_str(&past.arguments)
+        {
+            // The client gets the content again. The script already knows if it was too much.
+            let _ = self.emit(arguments);
+        }
+        let answer = past.answer.as_ref().map(|answer| match answer {
+            Ok(value) => serde_json::from_str(value).unwrap_or_else(|_| json!(value)),
+            Err(message) => json!(message),
+        });
+        // Only a call that was sent has data of a server.
+        if let Some(mut result) = answer.filter(|_| past.sent) {
+            let context =
+                CallContext::of_run(self.context.session.context(), &self.context.run, id);
+            let name = called_name(&past.name, &past.arguments);
+            let mut arguments: Value = serde_json::from_str(&past.arguments).unwrap_or_default();
+            self.context.media.put_back(&mut arguments);
+            self.context.media.put_back(&mut result);
+            let (broker, known) = (self.context.session.host().broker(), past.origin.as_ref());
+            broker.recall(&name, known, &arguments, &context, &result);
+        }
+    }
+
+    /// Makes a call, unless it was sent before the run was interrupted and must not be repeated.
+    async fn call_unless_sent(
+        &self,
+        id: CallId,
+        name: &str,
+        arguments: &RawValue,
+        cancel: CancellationToken,
+    ) -> Result<Box<RawValue>, ScriptCallError> {
+        if let Some(journal) = &self.context.journal {
+            if let Some(problem) = journal.broken() {
+                return Err(problem.into());
+            }
+            let sent = journal.past(id).is_some_and(|past| past.sent && past.is(name, arguments));
+            if sent && !is_repeatable(self.context.session.host(), name, arguments.get()) {
+                journal.is_unknown(id, name);
+                return Err(UNKNOWN.to_owned().into());
+            }
+        }
+        self.call(id, name, arguments, cancel).await
+    }
+
+    async fn call(
+        &self,
+        id: CallId,
+        name: &str,
+        arguments: &RawValue,
+        cancel: CancellationToken,
+    ) -> Result<Box<RawValue>, ScriptCallError> {
+        let mut arguments: Map<String, Value> =
+            serde_json::from_str(arguments.get()).map_err(|error| {
+                if error.is_data() {
+                    "the arguments are no object".to_owned()
+                } else {
+                    "the arguments are nested too deeply".to_owned()
+                }
+            })?;
+        match MetaTool::named(name) {
+            // The script chose the tool at run time: the inner call counts.
+            Some(MetaTool::Call) => {
+                let request = named_call(arguments)?;
+                return Box::pin(self.call(id, &request.0, &request.1, cancel)).await;
+            }
+            Some(tool) => return self.meta_call(tool, arguments).await,
+            None if name == EMIT => return self.emit(arguments),
+            None => {}
+        }
+        for argument in arguments.values_mut() {
+            self.context.media.put_back(argument);
+        }
+        let input_handler = self.context.input_handler.clone();
+        let meta = self.context.trace.clone();
+        let options = CallOptions { meta, cancel, input_handler, ..CallOptions::default() };
+        let context = CallContext::of_run(self.context.session.context(), &self.context.run, id);
+        let called = self.context.session.call_tool(name, None, arguments, &context, options).await;
+        let failed = match called {
+            Ok((tool, result)) => return self.value(Some(&tool), result),
+            Err(BrokerError::Waiting { id, .. }) => return Err(ScriptCallError::Waiting(id)),
+            Err(BrokerError::Call(error)) => match *error {
+                CallError::Cancelled => return Err("cancelled".to_owned().into()),
+                CallError::Refused { error, .. } => error_result(&error.message),
+                other => {
+                    if matches!(other, CallError::Stopped { .. } | CallError::TimedOut { .. }) {
+                        self.mark_unknown(id, name);
+                    }
+                    error_result(&other.to_string())
+                }
+            },
+            Err(error) => error_result(&meta::refusal(&self.context.session, &error)),
+        };
+        self.value(None, failed)
+    }
+
+    /// Notes an unknown outcome, unless the call is safe to repeat.
+    fn mark_unknown(&self, id: CallId, name: &str) {
+        if let Some(journal) = &self.context.journal
+            && !is_repeatable(self.context.session.host(), name, "{}")
+        {
+            journal.is_unknown(id, name);
+        }
+    }
+
+    fn value(&self, tool: Option<&Tool>, result: Value) -> Result<Box<RawValue>, ScriptCallError> {
+        let declared = tool.and_then(|tool| self.context.shapes.declared(tool));
+        let wrapping = declared.unwrap_or(Wrapping::None);
+        let value = value::of_result(result, wrapping, &self.context.media)?;
+        if let (Some(tool), None) = (tool, declared) {
+            self.context.shapes.learn(tool, &value);
+        }
+        raw(&value)
+    }
+
+    /// Takes a content block for the client, for languages without another way.
+    fn emit(&self, mut arguments: Map<String, Value>) -> Result<Box<RawValue>, ScriptCallError> {
+        let block = arguments.remove("block").unwrap_or_default();
+        let block = raw(&block)?;
+        let mut emitted = self.emitted.lock();
+        let bytes: usize = emitted.iter().map(|block| block.get().len()).sum();
+        if bytes + block.get().len() > MAX_EMITTED {
+            return Err(format!("more than {MAX_EMITTED} bytes of content").into());
+        }
+        emitted.push(block);
+        raw(&Value::Null)
+    }
+
+    /// Calls a meta-tool for the script, and returns its result as data.
+    async fn meta_call(
+        &self,
+        tool: MetaTool,
+        arguments: Map<String, Value>,
+    ) -> Result<Box<RawValue>, ScriptCallError> {
+        if !in_scripts(tool) {
+            let name = tool.name();
+            return Err(format!("{name} cannot be used in a script").into());
+        }
+        let result =
+            meta::call(&self.context.session, tool, arguments, CallOptions::default()).await;
+        let result = result.map_err(|_| "the call was refused".to_owned())?;
+        let value = value::of_result(result, Wrapping::None, &self.context.media)?;
+        raw(&value)
+    }
+
+    /// Reports progress to a waiting client: the number of answered calls.
+    fn report_progress(&self, name: &str) {
+        let done = self.done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
+        if let Some(progress) = &self.context.progress {
+            let message = Some(format!("{done} calls answered, the last of {name}"));
+            // A slow client misses some reports.
+            let _ = progress.try_send(Progress { progress: f64::from(done), total: None, message });
+        }
+    }
+}
+
+/// Whether a call is safe to repeat, as the tool's annotations say and if the policy trusts them.
+pub(super) fn is_repeatable(host: &Host, name: &str, arguments: &str) -> bool {
+    let name = called_name(name, arguments);
+    let Some(tool) = host.catalog().read().resolve(&name).cloned() else { return false };
+    host.broker().policy_of(&tool).is_repeatable()
+}
+
+/// The called tool, which is an argument in the case of `call_tool`.
+fn called_name(name: &str, arguments: &str) -> String {
+    let named = || named_call(serde_json::from_str(arguments).ok()?).ok();
+    match MetaTool::named(name) {
+        Some(MetaTool::Call) => named().map_or_else(|| name.to_owned(), |(name, _)| name),
+        _ => name.to_owned(),
+    }
+}
+
+impl From<ToolError> for ScriptCallError {
+    fn from(error: ToolError) -> Self {
+        Self::Thrown(error.0)
+    }
+}
+
+fn raw(value: &Value) -> Result<Box<RawValue>, ScriptCallError> {
+    serde_json::value::to_raw_value(value).map_err(|error| error.to_string().into())
+}
+
+impl From<String> for ScriptCallError {
+    fn from(message: String) -> Self {
+        Self::Thrown(message)
+    }
+}
+
+fn in_scripts(tool: MetaTool) -> bool {
+    matches!(tool, MetaTool::Search | MetaTool::Details | MetaTool::Call)
+}
+
+/// The name and the arguments of `call_tool(name, arguments)`.
+fn named_call(mut request: Map<String, Value>) -> Result<(String, Box<RawValue>), ScriptCallError> {
+    let Some(Value::String(name)) = request.remove("name") else {
+        return Err("call_tool takes the tool's name and its arguments".to_owned().into());
+    };
+    if MetaTool::named(&name) == Some(MetaTool::Call) {
+        return Err("call_tool calls other tools".to_owned().into());
+    }
+    let arguments = request.remove("arguments").unwrap_or_else(|| Value::Object(Map::new()));
+    Ok((name, raw(&arguments)?))
+}

@@ -1,0 +1,235 @@
+//! Resources, resource templates and prompts of all servers.
+//!
+//! The URI of a resource names its server (`uris`), and a prompt is named like a tool; the rest is as
+//! the server sent it. Lists are cached until a server announces a change (`lists`), and notifications
+//! reach the sessions that they concern (`subscriptions`).
+
+mod lists;
+mod requests;
+mod subscriptions;
+#[cfg(test)]
+mod tests;
+mod uris;
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, OnceLock, Weak},
+};
+
+use parking_lot::Mutex;
+use serde_json::Value;
+use tokio::sync::OnceCell;
+use toolgate_broker::Broker;
+use toolgate_catalog::{Catalog, ServerName};
+use toolgate_mcp::meta::SUBSCRIPTION_ID;
+use toolgate_upstream::StateKind;
+
+pub(crate) use requests::{answer, instructions_of, read};
+pub use subscriptions::{NotificationStream, ServerNotification, Subscriber};
+pub(crate) use uris::{instructions_uri, is_ours, to_client_uris, to_server_uris};
+
+use self::{
+    lists::{ListCache, PromptNames, ServerList},
+    subscriptions::{EventBus, ListenStreams, ResourceEvent, Subscriptions},
+};
+use crate::{host::Host, settings::Connect};
+
+/// A kind of list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum ListKind {
+    /// `resources/list`.
+    Resources,
+    /// `resources/templates/list`.
+    Templates,
+    /// `prompts/list`.
+    Prompts,
+}
+
+impl ListKind {
+    /// All of them.
+    pub(crate) const ALL: [Self; 3] = [Self::Resources, Self::Templates, Self::Prompts];
+
+    /// The method that lists the entries.
+    pub(crate) fn method(self) -> &'static str {
+        match self {
+            Self::Resources => "resources/list",
+            Self::Templates => "resources/templates/list",
+            Self::Prompts => "prompts/list",
+        }
+    }
+
+    /// The kind that a method lists.
+    pub(crate) fn listed_by(method: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.method() == method)
+    }
+
+    /// The field of the list in the result.
+    pub(crate) fn field(self) -> &'static str {
+        match self {
+            Self::Resources => "resources",
+            Self::Templates => "resourceTemplates",
+            Self::Prompts => "prompts",
+        }
+    }
+
+    /// The field that identifies an entry.
+    pub(crate) fn key(self) -> &'static str {
+        match self {
+            Self::Resources => "uri",
+            Self::Templates => "uriTemplate",
+            Self::Prompts => "name",
+        }
+    }
+
+    /// The capability of servers that have such entries.
+    pub(crate) fn capability(self) -> &'static str {
+        match self {
+            Self::Resources | Self::Templates => "resources",
+            Self::Prompts => "prompts",
+        }
+    }
+}
+
+/// The resources and prompts of all servers, and the subscriptions to them.
+#[derive(Debug)]
+pub(crate) struct ResourceHub {
+    lists: Arc<ListCache>,
+    events: EventBus,
+    subscriptions: Subscriptions,
+    streams: ListenStreams,
+    prompts: Mutex<Arc<PromptNames>>,
+    broker: OnceLock<Weak<Broker>>,
+    /// The servers that were connected at their last change of state.
+    connected: Mutex<HashSet<ServerName>>,
+    /// The capabilities whose lists a client has received since their last announcement. A change
+    /// is announced once, however often a server repeats it.
+    given: Mutex<HashSet<&'static str>>,
+    /// Set once the servers are connecting that connect at the start.
+    woken: OnceCell<()>,
+}
+
+impl ResourceHub {
+    pub(crate) fn new() -> Self {
+        let events = EventBus::new();
+        Self {
+            lists: Arc::new(ListCache::new(events.clone())),
+            events,
+            subscriptions: Subscriptions::default(),
+            streams: ListenStreams::default(),
+            prompts: Mutex::default(),
+            broker: OnceLock::new(),
+            connected: Mutex::default(),
+            given: Mutex::default(),
+            woken: OnceCell::new(),
+        }
+    }
+
+    /// Sets the broker, which is made after this.
+    pub(crate) fn attach(&self, broker: &Arc<Broker>) {
+        let _ = self.broker.set(Arc::downgrade(broker));
+    }
+
+    /// Handles a new state of a server. One that has reconnected may list other things, and has lost
+    /// its subscriptions.
+    pub(crate) fn state_changed(self: &Arc<Self>, server: &ServerName) {
+        let Some(broker) = self.broker.get().and_then(Weak::upgrade) else { return };
+        let state = broker.servers().state(server.as_str());
+        let ready = state.filter(|state| state.kind == StateKind::Ready);
+        let mut connected = self.connected.lock();
+        let Some(handshake) = ready.and_then(|state| state.handshake) else {
+            connected.remove(server);
+            return;
+        };
+        if !connected.insert(server.clone()) {
+            return;
+        }
+        drop(connected);
+        for kind in ListKind::ALL {
+            self.lists.outdated(server, kind);
+            if handshake.capabilities.contains_key(kind.capability()) {
+                self.announce(kind);
+            }
+        }
+        let (hub, server, era) = (Arc::clone(self), server.clone(), handshake.era);
+        tokio::spawn(async move {
+            subscriptions::resubscribe(&hub, &broker, &server, era).await;
+        });
+    }
+
+    /// Handles a notification of a server.
+    pub(crate) fn notified(&self, server: &ServerName, method: &str, params: Option<&Value>) {
+        match method {
+            "notifications/resources/list_changed" => {
+                self.lists.outdated(server, ListKind::Resources);
+                self.lists.outdated(server, ListKind::Templates);
+                self.announce(ListKind::Resources);
+            }
+            "notifications/prompts/list_changed" => {
+                self.lists.outdated(server, ListKind::Prompts);
+                self.announce(ListKind::Prompts);
+            }
+            "notifications/resources/updated" => {
+                let Some(params) = params else { return };
+                let Some(changed) = params.get("uri").and_then(Value::as_str) else { return };
+                let subscribers = self.subscriptions.subscribers(server, changed);
+                if !subscribers.is_empty() {
+                    let mut params = params.clone();
+                    uris::to_client_uri(server, Some(&mut params));
+                    if let Some(Value::Object(meta)) = params.get_mut("_meta") {
+                        // The listen request is ours, and clients do not know its id.
+                        meta.remove(SUBSCRIPTION_ID);
+                    }
+                    self.events.send(ResourceEvent::Updated(Arc::new(subscribers), params));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Starts to connect the servers that connect at the start, once: otherwise the first list of a
+    /// client would be incomplete, and many clients request no second one.
+    async fn at_start(&self, host: &Host) {
+        let wake = async || {
+            if host.settings().connect == Connect::AtStart {
+                host.wake().await;
+            }
+        };
+        self.woken.get_or_init(wake).await;
+    }
+
+    /// Notes that a client has a list, or waits for its changes.
+    fn list_given(&self, kind: ListKind) {
+        self.given.lock().insert(kind.capability());
+    }
+
+    /// Announces the change of a list.
+    fn announce(&self, kind: ListKind) {
+        if self.given.lock().remove(kind.capability()) {
+            self.events.send(ResourceEvent::ListChanged(kind));
+        }
+    }
+
+    /// The exposed names of all prompts in these lists.
+    fn prompt_names(
+        &self,
+        lists: Vec<(ServerName, Arc<ServerList>)>,
+        catalog: &Catalog,
+    ) -> Arc<PromptNames> {
+        let mut names = self.prompts.lock();
+        if !names.are_of(&lists) {
+            *names = Arc::new(PromptNames::new(lists, catalog));
+        }
+        Arc::clone(&names)
+    }
+
+    /// The servers that may have a prompt of this name and were never asked for their prompts.
+    fn may_name(&self, host: &Host, prompt: &str) -> Vec<ServerName> {
+        let catalog = host.catalog().read();
+        let named = catalog.servers().filter(|entry| lists::could_name(entry, prompt));
+        let unknown = named.map(|entry| entry.name.clone()).filter(|server| {
+            let kind = ListKind::Prompts;
+            host.declares(server, kind) != Some(false) && !self.lists.is_known(server, kind)
+        });
+        unknown.collect()
+    }
+}

@@ -1,0 +1,513 @@
+//! Answers `resources/…`, `prompts/…` and `completion/complete` for all servers.
+
+use std::{collections::HashMap, sync::Arc};
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
+use serde_json::{Map, Value, json};
+use toolgate_broker::{BrokerError, CallContext};
+use toolgate_catalog::ServerName;
+use toolgate_mcp::codes::{
+    INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, NOT_ALLOWED, RESOURCE_NOT_FOUND,
+};
+use toolgate_policy::{Flow, ToolPolicy, Verdict};
+use toolgate_upstream::{CallError, CallOptions, StateKind};
+
+use super::{
+    ListKind,
+    lists::{CachedList, NOT_CONNECTED, PromptNames, ServerList},
+    uris::{self, UriTarget},
+};
+use crate::{
+    host::Host,
+    meta::one_line,
+    session::{CallFailure, Session},
+};
+
+type Params = Map<String, Value>;
+
+/// The most characters of a name or URI that an error repeats.
+const SHOWN_CHARACTERS: usize = 200;
+
+/// Answers a request of a session.
+pub(crate) async fn answer(
+    session: &Session,
+    method: &str,
+    mut params: Params,
+    mut options: CallOptions,
+) -> Result<Value, CallFailure> {
+    // The options carry it.
+    if let Some(Value::Object(meta)) = params.remove("_meta") {
+        options.meta.get_or_insert(meta);
+    }
+    let host = session.host();
+    if let Some(kind) = ListKind::listed_by(method) {
+        return list(session, kind, &params, &options).await;
+    }
+    match method {
+        "resources/read" => read(session, params, options).await,
+        "resources/subscribe" => {
+            session.subscriber().subscribe(text(&params, "uri")?, options).await
+        }
+        "resources/unsubscribe" => {
+            session.subscriber().unsubscribe(text(&params, "uri")?, options).await
+        }
+        "prompts/get" => {
+            let (server, name) = prompt(host, text(&params, "name")?, &options).await?;
+            params.insert("name".to_owned(), json!(name));
+            let mut result = send(session, &server, method, Value::Object(params), options).await?;
+            uris::to_client_messages(&server, &mut result);
+            Ok(result)
+        }
+        "completion/complete" => complete(session, params, options).await,
+        _ => Err(refused(METHOD_NOT_FOUND, format!("{method} is not supported"), None)),
+    }
+}
+
+/// Reads a resource by its toolgate URI, or by a URI that only one server lists.
+pub(crate) async fn read(
+    session: &Session,
+    mut params: Params,
+    options: CallOptions,
+) -> Result<Value, CallFailure> {
+    let host = session.host();
+    let ours = text(&params, "uri")?.to_owned();
+    let (server, target) = locate(host, &ours, &options).await?;
+    if let Some(refusal) = disabled(host, &server, RESOURCE_NOT_FOUND) {
+        return Err(refusal);
+    }
+    let UriTarget::Resource(theirs) = target else {
+        let instructions = instructions_of(host, &server).ok_or_else(|| not_found(&ours))?;
+        let content = json!({ "uri": ours, "mimeType": "text/plain", "text": instructions });
+        return Ok(json!({ "contents": [content] }));
+    };
+    if is_hidden(host, &server, ListKind::Resources) {
+        return Err(not_found(&ours));
+    }
+    params.insert("uri".to_owned(), json!(theirs));
+    let params = Value::Object(params);
+    let mut result = send(session, &server, "resources/read", params, options).await?;
+    uris::to_client_contents(&server, &mut result);
+    Ok(result)
+}
+
+/// The server of a resource, and the server's own URI.
+pub(super) async fn locate(
+    host: &Host,
+    given: &str,
+    options: &CallOptions,
+) -> Result<(ServerName, UriTarget), CallFailure> {
+    if let Some((server, target)) = uris::theirs(given) {
+        let known = host.catalog().read().server(server.as_str()).is_some();
+        return if known { Ok((server, target)) } else { Err(not_found(given)) };
+    }
+    let lists = lists(host, ListKind::Resources, options).await?;
+    let owners = lists.into_iter().filter(|(server, known)| {
+        known.list.keys.contains(given) && !is_hidden(host, server, ListKind::Resources)
+    });
+    let (off, on): (Vec<ServerName>, Vec<ServerName>) =
+        owners.map(|(server, _)| server).partition(|server| host.is_off(server));
+    match (on.as_slice(), off.first()) {
+        ([server], _) => Ok((server.clone(), UriTarget::Resource(given.to_owned()))),
+        ([], off) => Err(off
+            .and_then(|server| disabled(host, server, RESOURCE_NOT_FOUND))
+            .unwrap_or_else(|| not_found(given))),
+        ([one, two, ..], _) => {
+            let (one, two) = (uris::ours(one, given), uris::ours(two, given));
+            Err(invalid(format!("several servers have it: read {one} or {two}")))
+        }
+    }
+}
+
+/// The error for an unknown resource.
+pub(super) fn not_found(uri: &str) -> CallFailure {
+    let shown = one_line(uri, SHOWN_CHARACTERS);
+    let message = format!("there is no resource {shown}");
+    refused(RESOURCE_NOT_FOUND, message, Some(json!({ "uri": shown })))
+}
+
+/// The error for a disabled server.
+fn disabled(host: &Host, server: &ServerName, code: i64) -> Option<CallFailure> {
+    let action = host.inner.enabled.how_to_enable(server)?;
+    Some(refused(code, format!("server `{server}` is disabled; {action}"), None))
+}
+
+/// The error for invalid parameters.
+pub(super) fn invalid(message: String) -> CallFailure {
+    refused(INVALID_PARAMS, message, None)
+}
+
+async fn list(
+    session: &Session,
+    kind: ListKind,
+    params: &Params,
+    options: &CallOptions,
+) -> Result<Value, CallFailure> {
+    let host = session.host();
+    session.begin().await;
+    let unknown = || invalid("the cursor is none of ours, or no longer good".to_owned());
+    let from = match params.get("cursor") {
+        None | Some(Value::Null) => None,
+        Some(cursor) => Some(cursor.as_str().and_then(ListCursor::read).ok_or_else(unknown)?),
+    };
+    let mut lists = lists(host, kind, options).await?;
+    // The names must not depend on which servers are enabled.
+    let names = (kind == ListKind::Prompts).then(|| prompt_names(host, &lists));
+    lists.retain(|(server, _)| session.sees(server));
+    let shown: HashMap<&ServerName, _> =
+        lists.iter().map(|(server, _)| (server, shows(host, server, kind))).collect();
+    let result = page(kind, &lists, from.as_ref(), |server, index, value| {
+        let key = &mut value[kind.key()];
+        let theirs = key.as_str().unwrap_or_default();
+        if !shown.get(server).is_some_and(|shows| shows(theirs)) {
+            return false;
+        }
+        let ours = match kind {
+            ListKind::Resources => uris::ours(server, theirs),
+            ListKind::Templates => uris::ours_template(server, theirs),
+            ListKind::Prompts => {
+                let name = names.as_ref().and_then(|names| names.name(server, index));
+                name.map(ToString::to_string).unwrap_or_default()
+            }
+        };
+        *key = Value::String(ours);
+        true
+    });
+    result.ok_or_else(unknown)
+}
+
+/// The lists of all servers, in the order of the configuration. Servers that are connected or
+/// connecting are asked; for the others the last list is used.
+async fn lists(
+    host: &Host,
+    kind: ListKind,
+    options: &CallOptions,
+) -> Result<Vec<(ServerName, CachedList)>, CallFailure> {
+    host.inner.resources.at_start(host).await;
+    host.inner.resources.list_given(kind);
+    let servers: Vec<ServerName> =
+        host.catalog().read().servers().map(|entry| entry.name.clone()).collect();
+    let mut asked = Vec::new();
+    let mut absent = Vec::new();
+    for server in &servers {
+        let list = match host.servers().state(server.as_str()).map(|state| state.kind) {
+            Some(StateKind::Ready | StateKind::Connecting) => &mut asked,
+            Some(StateKind::Failed) => &mut absent,
+            _ => continue,
+        };
+        if host.declares(server, kind) != Some(false) {
+            list.push(server.clone());
+        }
+    }
+    let lists = &host.inner.resources.lists;
+    tokio::select! {
+        () = options.cancel.cancelled() => return Err(CallFailure::Cancelled),
+        () = lists.refresh(host.broker(), &asked, kind) => {}
+    }
+    let known = servers.into_iter().map(|server| {
+        let mut known = lists.known(&server, kind);
+        if absent.contains(&server) {
+            known.problem = Some(NOT_CONNECTED.to_owned());
+        }
+        (server, known)
+    });
+    Ok(known.collect())
+}
+
+/// The server of a prompt, and the prompt's own name.
+async fn prompt(
+    host: &Host,
+    name: &str,
+    options: &CallOptions,
+) -> Result<(ServerName, String), CallFailure> {
+    let may_be = |(server, _): &(ServerName, String)| !is_hidden(host, server, ListKind::Prompts);
+    let known = prompt_names(host, &lists(host, ListKind::Prompts, options).await?);
+    if let Some(found) = known.resolve(name).filter(may_be) {
+        return disabled(host, &found.0, INVALID_PARAMS).map_or(Ok(found), Err);
+    }
+    // A client may know the name from an earlier session, so the servers that could have it are
+    // connected.
+    let asleep = host.inner.resources.may_name(host, name);
+    if !asleep.is_empty() {
+        host.inner.resources.lists.refresh(host.broker(), &asleep, ListKind::Prompts).await;
+        let known = prompt_names(host, &lists(host, ListKind::Prompts, options).await?);
+        if let Some(found) = known.resolve(name).filter(may_be) {
+            return Ok(found);
+        }
+    }
+    Err(invalid(format!("there is no prompt `{}`", one_line(name, SHOWN_CHARACTERS))))
+}
+
+fn prompt_names(host: &Host, lists: &[(ServerName, CachedList)]) -> Arc<PromptNames> {
+    let lists: Vec<(ServerName, Arc<ServerList>)> =
+        lists.iter().map(|(server, known)| (server.clone(), Arc::clone(&known.list))).collect();
+    host.inner.resources.prompt_names(lists, &host.catalog().read())
+}
+
+async fn complete(
+    session: &Session,
+    mut params: Params,
+    options: CallOptions,
+) -> Result<Value, CallFailure> {
+    let host = session.host();
+    let unknown = || invalid("`ref` is neither a prompt nor a resource".to_owned());
+    let reference = params.get_mut("ref").and_then(Value::as_object_mut).ok_or_else(unknown)?;
+    let (server, field, theirs) = match reference.get("type").and_then(Value::as_str) {
+        Some("ref/prompt") => {
+            let (server, name) = prompt(host, text(reference, "name")?, &options).await?;
+            (server, "name", name)
+        }
+        Some("ref/resource") => {
+            let (server, theirs) = template(host, text(reference, "uri")?, &options).await?;
+            (server, "uri", theirs)
+        }
+        _ => return Err(unknown()),
+    };
+    reference.insert(field.to_owned(), Value::String(theirs));
+    send(session, &server, "completion/complete", Value::Object(params), options).await
+}
+
+/// The server of a template, and the server's own text of it.
+async fn template(
+    host: &Host,
+    ours: &str,
+    options: &CallOptions,
+) -> Result<(ServerName, String), CallFailure> {
+    let (server, target) = locate(host, ours, options).await?;
+    let lists = lists(host, ListKind::Templates, options).await?;
+    let list = lists.into_iter().find(|(owner, _)| *owner == server).map(|(_, known)| known.list);
+    let written = list
+        .iter()
+        .flat_map(|list| (0..list.items.len()).map(|index| list.key(index, ListKind::Templates)));
+    let exact = written.into_iter().find(|theirs| uris::ours_template(&server, theirs) == ours);
+    match (exact, target) {
+        (Some(theirs), _) => Ok((server, theirs.to_owned())),
+        (None, UriTarget::Resource(theirs)) => Ok((server, theirs)),
+        (None, UriTarget::Instructions) => Err(not_found(ours)),
+    }
+}
+
+fn text<'a>(params: &'a Params, field: &str) -> Result<&'a str, CallFailure> {
+    let text = params.get(field).and_then(Value::as_str);
+    text.ok_or_else(|| invalid(format!("`{field}` is missing or no string")))
+}
+
+fn refused(code: i64, message: String, data: Option<Value>) -> CallFailure {
+    CallFailure::Refused { code, message, data }
+}
+
+/// Sends a request to one server if it is allowed. The names and URIs in it are the server's own.
+async fn send(
+    session: &Session,
+    server: &ServerName,
+    method: &str,
+    params: Value,
+    options: CallOptions,
+) -> Result<Value, CallFailure> {
+    let context = CallContext::direct(session.context());
+    let sent = session.host().broker().request(server, method, params, &context, options).await;
+    sent.map_err(|error| failure(server, error))
+}
+
+/// Whether the policy denies everything of a server.
+pub(crate) fn is_denied(host: &Host, server: &ServerName) -> bool {
+    let is_hidden = |kind| is_hidden(host, server, kind);
+    is_hidden(ListKind::Resources)
+        && is_hidden(ListKind::Prompts)
+        && host.catalog().read().tools_of(server.as_str()).is_empty()
+}
+
+/// Whether the policy denies all entries of a kind, so that they are hidden.
+pub(super) fn is_hidden(host: &Host, server: &ServerName, kind: ListKind) -> bool {
+    policy(host, server, kind).is_some_and(|policy| policy.is_hidden())
+}
+
+/// Whether an entry of a server's list is shown: not if reading it is denied in any case.
+fn shows(host: &Host, server: &ServerName, kind: ListKind) -> impl Fn(&str) -> bool {
+    let policy = policy(host, server, kind).map(|policy| (policy.is_hidden(), policy));
+    move |key: &str| {
+        let Some((is_hidden, policy)) = &policy else { return true };
+        let arguments = match kind {
+            ListKind::Resources => json!({ "uri": key }),
+            ListKind::Prompts => json!({ "name": key }),
+            // The resource is not known yet.
+            ListKind::Templates => return !is_hidden,
+        };
+        !is_hidden && policy.decide(&arguments, &Flow::NONE).verdict != Verdict::Deny
+    }
+}
+
+/// Converts an error of the broker to one of the protocol.
+pub(super) fn failure(server: &ServerName, error: BrokerError) -> CallFailure {
+    match error {
+        BrokerError::Call(error) => match *error {
+            CallError::Cancelled => CallFailure::Cancelled,
+            CallError::Refused { mut error, .. } => {
+                uris::to_client_uri(server, error.data.as_mut());
+                refused(error.code, error.message, error.data)
+            }
+            other => refused(INTERNAL_ERROR, other.to_string(), None),
+        },
+        BrokerError::UnknownMethod(_) => invalid(error.to_string()),
+        other => refused(NOT_ALLOWED, other.to_string(), None),
+    }
+}
+
+fn policy(host: &Host, server: &ServerName, kind: ListKind) -> Option<Arc<ToolPolicy>> {
+    let method = match kind {
+        ListKind::Resources | ListKind::Templates => "resources/read",
+        ListKind::Prompts => "prompts/get",
+    };
+    host.broker().policy_of_request(server, method)
+}
+
+/// The instructions of a server: from its connection, or from the cache. `None` if the policy denies
+/// everything of the server.
+pub(crate) fn instructions_of(host: &Host, server: &ServerName) -> Option<String> {
+    if is_denied(host, server) {
+        return None;
+    }
+    match host.servers().state(server.as_str()).and_then(|state| state.handshake) {
+        Some(handshake) => handshake.instructions,
+        None => host.inner.live_catalog.memory(server)?.instructions,
+    }
+}
+
+/// Where a page begins: at an entry of a server. Changes of other servers do not move it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct ListCursor {
+    server: ServerName,
+    index: usize,
+}
+
+/// The key in the `_meta` of a list that names servers whose entries are missing, and why.
+const INCOMPLETE: &str = "toolgate/incomplete";
+const PAGE_ITEMS: usize = 500;
+/// Large entries come in smaller pages.
+const PAGE_BYTES: usize = 2 * 1024 * 1024;
+/// The most characters of a problem that are shown.
+const PROBLEM_CHARACTERS: usize = 300;
+
+impl ListCursor {
+    /// Reads a cursor from a client; `None` if it is not one of ours.
+    fn read(text: &str) -> Option<Self> {
+        let (server, index): (String, usize) =
+            serde_json::from_slice(&BASE64.decode(text).ok()?).ok()?;
+        Some(Self { server: server.into(), index })
+    }
+
+    fn write(&self) -> String {
+        BASE64.encode(json!([self.server, self.index]).to_string())
+    }
+}
+
+/// The page of a list from a cursor on. `rename` gives an entry its exposed name, or omits it.
+/// `None` if the cursor's server is gone.
+fn page(
+    kind: ListKind,
+    lists: &[(ServerName, CachedList)],
+    from: Option<&ListCursor>,
+    mut rename: impl FnMut(&ServerName, usize, &mut Value) -> bool,
+) -> Option<Value> {
+    let first = match from {
+        Some(cursor) => lists.iter().position(|(server, _)| *server == cursor.server)?,
+        None => 0,
+    };
+    let (mut items, mut bytes, mut next) = (Vec::new(), 0, None);
+    'servers: for (place, (server, known)) in lists.iter().enumerate().skip(first) {
+        let start = from.filter(|_| place == first).map_or(0, |cursor| cursor.index);
+        for (index, item) in known.list.items.iter().enumerate().skip(start) {
+            let mut value = item.value.clone();
+            if !rename(server, index, &mut value) {
+                continue;
+            }
+            bytes += item.bytes;
+            if items.len() == PAGE_ITEMS || (bytes > PAGE_BYTES && !items.is_empty()) {
+                next = Some(ListCursor { server: server.clone(), index });
+                break 'servers;
+            }
+            items.push(value);
+        }
+    }
+    let mut result = json!({ kind.field(): items });
+    if let Some(next) = next {
+        result["nextCursor"] = json!(next.write());
+    }
+    let problems: Map<String, Value> = lists
+        .iter()
+        .filter_map(|(server, known)| Some((server, known.problem.as_ref()?)))
+        .map(|(server, problem)| {
+            let problem: String = problem.chars().take(PROBLEM_CHARACTERS).collect();
+            (server.to_string(), json!(problem))
+        })
+        .collect();
+    if !problems.is_empty() {
+        result["_meta"] = json!({ INCOMPLETE: problems });
+    }
+    Some(result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resources::lists::ListItem;
+
+    fn known(uris: impl Iterator<Item = String>, bytes: usize) -> CachedList {
+        let items = uris.map(|uri| ListItem { value: json!({ "uri": uri }), bytes }).collect();
+        CachedList { list: Arc::new(ServerList { items, ..ServerList::default() }), problem: None }
+    }
+
+    fn walk(lists: &[(ServerName, CachedList)]) -> Vec<Vec<String>> {
+        let (mut pages, mut cursor) = (Vec::new(), None);
+        loop {
+            let page = page(ListKind::Resources, lists, cursor.as_ref(), |_, _, _| true).unwrap();
+            let items = page["resources"].as_array().unwrap();
+            pages.push(items.iter().map(|item| item["uri"].as_str().unwrap().to_owned()).collect());
+            match page.get("nextCursor") {
+                Some(next) => cursor = ListCursor::read(next.as_str().unwrap()),
+                None => return pages,
+            }
+            assert!(cursor.is_some());
+        }
+    }
+
+    #[test]
+    fn pages_go_through_all_servers_in_order() {
+        let lists = [
+            ("b".into(), known((0..700).map(|n| format!("b:{n}")), 10)),
+            ("empty".into(), known(std::iter::empty(), 0)),
+            ("a".into(), known((0..400).map(|n| format!("a:{n}")), 10)),
+        ];
+        let pages = walk(&lists);
+        assert_eq!(pages.iter().map(Vec::len).collect::<Vec<_>>(), [500, 500, 100]);
+        assert_eq!(pages[0][0], "b:0");
+        assert_eq!(pages[2][99], "a:399");
+    }
+
+    #[test]
+    fn large_entries_come_in_smaller_pages_but_always_come() {
+        let lists = [("a".into(), known((0..3).map(|n| format!("a:{n}")), PAGE_BYTES + 1))];
+        assert_eq!(walk(&lists), [["a:0"], ["a:1"], ["a:2"]]);
+    }
+
+    #[test]
+    fn a_cursor_that_we_never_gave_is_none() {
+        for text in ["", "x", "!", "WyJhIl0", &BASE64.encode("[\"a\", -1]")] {
+            assert_eq!(ListCursor::read(text), None, "{text}");
+        }
+        let gone = ListCursor { server: "gone".into(), index: 0 };
+        assert_eq!(ListCursor::read(&gone.write()), Some(gone.clone()));
+        assert!(page(ListKind::Prompts, &[], Some(&gone), |_, _, _| true).is_none());
+    }
+
+    #[test]
+    fn what_is_missing_is_said() {
+        let mut late = known(std::iter::empty(), 0);
+        late.problem = Some("no answer in 3 s".to_owned());
+        let result =
+            page(ListKind::Prompts, &[("late".into(), late)], None, |_, _, _| true).unwrap();
+        assert_eq!(
+            result,
+            json!({"prompts": [], "_meta": {"toolgate/incomplete": {"late": "no answer in 3 s"}}})
+        );
+    }
+}

@@ -1,0 +1,96 @@
+//! The spans of requests and runs.
+
+use serde_json::Value;
+use toolgate_broker::RunContext;
+use toolgate_sandbox::{Language, RunOutcome};
+use toolgate_telemetry::{Operation, RequestSpan, RunSpan};
+use toolgate_upstream::CallOptions;
+
+use crate::{
+    code::CodeRun,
+    session::{CallFailure, Session},
+};
+
+/// The methods with a span name of their own. Other methods are named `_OTHER`: clients may send
+/// any text.
+const METHODS: [&str; 9] = [
+    "completion/complete",
+    "logging/setLevel",
+    "prompts/get",
+    "prompts/list",
+    "resources/list",
+    "resources/read",
+    "resources/subscribe",
+    "resources/templates/list",
+    "resources/unsubscribe",
+];
+
+/// Starts the span of a call. `name` is `None` for unknown tools: clients may send any text.
+pub(crate) fn call(
+    session: &Session,
+    name: Option<&str>,
+    options: &mut CallOptions,
+) -> RequestSpan {
+    begin(session, "tools/call", name, options)
+}
+
+/// Starts the span of a request that is no call.
+pub(crate) fn request(session: &Session, method: &str, options: &mut CallOptions) -> RequestSpan {
+    let known = METHODS.iter().find(|known| **known == method);
+    begin(session, known.copied().unwrap_or("_OTHER"), None, options)
+}
+
+/// Starts the span of a run, which contains the spans of its calls.
+pub(crate) fn run(
+    session: &Session,
+    run: &RunContext,
+    language: Language,
+    options: &mut CallOptions,
+) -> RunSpan {
+    let language = match language {
+        Language::TypeScript => "typescript",
+        Language::Python => "python",
+    };
+    let telemetry = &session.host().settings().telemetry;
+    let id = session.context().id();
+    let span = telemetry.run(run.id(), language, id, options.meta.as_ref());
+    span.pass_on(&mut options.meta);
+    span
+}
+
+/// Ends the span of a run.
+pub(crate) fn end_run(span: RunSpan, run: &CodeRun) {
+    let error = match run.report.outcome {
+        RunOutcome::Value(_) => None,
+        RunOutcome::Suspended => Some("waiting_for_approval"),
+        RunOutcome::Rejected(_) => Some("rejected"),
+        _ => Some("failed"),
+    };
+    span.end(error, run.report.calls.len() as u64 + run.report.calls_left_out);
+}
+
+/// The name of a failure in telemetry.
+pub(crate) fn failure(outcome: &Result<Value, CallFailure>) -> Option<&'static str> {
+    match outcome {
+        Ok(result) if result.get("isError").and_then(Value::as_bool) == Some(true) => {
+            Some("tool_error")
+        }
+        Ok(_) => None,
+        Err(CallFailure::UnknownTool(_)) => Some("unknown_tool"),
+        Err(CallFailure::Refused { .. }) => Some("refused"),
+        Err(CallFailure::Cancelled) => Some("cancelled"),
+    }
+}
+
+fn begin(
+    session: &Session,
+    method: &'static str,
+    tool: Option<&str>,
+    options: &mut CallOptions,
+) -> RequestSpan {
+    let operation = Operation { method, tool, session: session.context().id() };
+    let telemetry = &session.host().settings().telemetry;
+    let span = telemetry.request(&operation, options.meta.as_ref());
+    span.pass_on(&mut options.meta);
+    span
+}

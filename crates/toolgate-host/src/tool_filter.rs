@@ -1,0 +1,206 @@
+//! Hides tools: denied ones, ones that differ from their pins, and suspicious ones.
+//!
+//! Hidden tools are removed before they reach the catalog, so that no search, list, script or
+//! suggestion contains them.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    fmt,
+    sync::Arc,
+};
+
+use parking_lot::{Mutex, RwLock};
+use toolgate_catalog::{Definition, ServerName, Tool, ToolId};
+use toolgate_policy::{
+    FindingsMode, Policy,
+    definitions::{Change, Lock, ShadowIndex, compare, scan},
+    is_reading,
+};
+
+/// A tool that is shown to nobody.
+#[derive(Debug, Clone)]
+pub struct HiddenTool {
+    /// The tool.
+    pub id: ToolId,
+    /// The exposed name that it would have.
+    pub name: String,
+    /// Replaces the name of its server in exposed names.
+    pub prefix: Option<Arc<str>>,
+    /// The definition from its server.
+    pub definition: Arc<Definition>,
+    /// Why it is hidden.
+    pub why: HiddenReason,
+}
+
+/// Why a tool is hidden.
+#[derive(Debug, Clone)]
+pub enum HiddenReason {
+    /// The policy denies every call of it, or it has the name of a method.
+    Denied,
+    /// It differs from its pin, or was never approved.
+    Held(Change),
+    /// Its definition is suspicious, and nobody has approved it anyway.
+    Suspicious(Vec<String>),
+}
+
+/// Stores new definitions that were let in as approved.
+#[derive(Clone)]
+pub struct PinWriter(pub Arc<WritePins>);
+
+/// Stores definitions of a server.
+pub type WritePins = dyn Fn(&ServerName, &[Definition]) + Send + Sync;
+
+/// Decides which tools are hidden.
+pub(crate) struct ToolFilter {
+    policy: Policy,
+    lock: Option<RwLock<Lock>>,
+    pin: Option<PinWriter>,
+    names: Mutex<Names>,
+}
+
+/// What the filter found.
+#[derive(Debug, Default)]
+pub(crate) struct FilterOutcome {
+    /// The hidden tools.
+    pub(crate) hidden: Vec<HiddenTool>,
+    /// Other servers whose tools have to be filtered again, because they shadow these tools or no
+    /// longer do.
+    pub(crate) touched: BTreeSet<ServerName>,
+}
+
+/// The names of all tools, in the order of trust, which is the order of the configuration.
+#[derive(Default)]
+struct Names {
+    ranks: HashMap<ServerName, usize>,
+    index: ShadowIndex,
+}
+
+/// How many findings are reported for one tool.
+const MOST_FINDINGS: usize = 8;
+
+impl HiddenTool {
+    /// The tool, as the policy sees it.
+    pub fn tool(&self) -> Tool {
+        Tool::alone(&self.id.server, self.prefix.clone(), Arc::clone(&self.definition))
+    }
+}
+
+impl ToolFilter {
+    /// A filter for these servers, in the order of trust.
+    pub(crate) fn new<'s>(
+        policy: Policy,
+        lock: Option<Lock>,
+        pin: Option<PinWriter>,
+        servers: impl IntoIterator<Item = &'s ServerName>,
+    ) -> Self {
+        let ranks = servers.into_iter().cloned().enumerate().map(|(rank, name)| (name, rank));
+        let names = Names { ranks: ranks.collect(), index: ShadowIndex::default() };
+        Self { policy, lock: lock.map(RwLock::new), pin, names: Mutex::new(names) }
+    }
+
+    /// Whether suspicious tools are held back, so that a server may have to be filtered again.
+    pub(crate) fn holds_findings(&self) -> bool {
+        self.policy.findings() == FindingsMode::Hold
+    }
+
+    /// Removes hidden tools from `definitions`.
+    pub(crate) fn filter(
+        &self,
+        server: &ServerName,
+        prefix: Option<&str>,
+        definitions: &mut Vec<Definition>,
+    ) -> FilterOutcome {
+        let changes = self.changes(server, definitions);
+        let prefix: Option<Arc<str>> = prefix.map(Into::into);
+        let mut outcome =
+            FilterOutcome { touched: self.note(server, definitions), ..FilterOutcome::default() };
+        definitions.retain(|definition| {
+            let definition = Arc::new(definition.clone());
+            let tool = Tool::alone(server, prefix.clone(), Arc::clone(&definition));
+            let held = changes.iter().find(|change| change.is_held() && change.tool == tool.id);
+            let is_denied = is_reading(&tool.id.tool) || self.policy.of(&tool).is_hidden();
+            let why = match held {
+                _ if is_denied => HiddenReason::Denied,
+                Some(change) => HiddenReason::Held(change.clone()),
+                None => match self.suspicions(&tool) {
+                    found if found.is_empty() => return true,
+                    found => HiddenReason::Suspicious(found),
+                },
+            };
+            let (id, name) = (tool.id, tool.name.to_string());
+            let prefix = prefix.clone();
+            outcome.hidden.push(HiddenTool { id, name, prefix, definition, why });
+            false
+        });
+        self.pin(server, &changes, definitions);
+        outcome
+    }
+
+    /// Removes the tools of a server; returns the servers that have to be filtered again.
+    pub(crate) fn forget(&self, server: &ServerName) -> BTreeSet<ServerName> {
+        self.note(server, &[])
+    }
+
+    /// Notes the names of a server's tools.
+    fn note(&self, server: &ServerName, definitions: &[Definition]) -> BTreeSet<ServerName> {
+        if !self.holds_findings() {
+            return BTreeSet::new();
+        }
+        let id = |definition: &Definition| ToolId::new(server.clone(), &**definition.name());
+        let mut names = self.names.lock();
+        let next = names.ranks.len();
+        let rank = *names.ranks.entry(server.clone()).or_insert(next);
+        names.index.replace(server, rank, definitions.iter().map(id).collect())
+    }
+
+    /// Why a tool is suspicious, unless a person has approved it anyway.
+    fn suspicions(&self, tool: &Tool) -> Vec<String> {
+        if !self.holds_findings() {
+            return Vec::new();
+        }
+        let found = scan(&tool.definition).into_iter().map(|finding| finding.to_string());
+        let shadow = self.names.lock().index.shadow(&tool.id).map(|shadow| shadow.to_string());
+        let found: Vec<String> = found.chain(shadow).take(MOST_FINDINGS).collect();
+        let (server, definition) = (&tool.id.server, &tool.definition);
+        let reviewed = |lock: &RwLock<Lock>| lock.read().is_reviewed(server, definition);
+        if found.is_empty() || self.lock.as_ref().is_some_and(reviewed) {
+            return Vec::new();
+        }
+        found
+    }
+
+    fn changes(&self, server: &ServerName, definitions: &[Definition]) -> Vec<Change> {
+        self.lock.as_ref().map_or_else(Vec::new, |lock| {
+            compare(&lock.read(), server, definitions, self.policy.new_tools())
+        })
+    }
+
+    /// Pins new definitions that were let in, so that later changes are noticed.
+    fn pin(&self, server: &ServerName, changes: &[Change], offered: &[Definition]) {
+        let Some(lock) = &self.lock else { return };
+        let is_new = |definition: &&Definition| {
+            changes
+                .iter()
+                .any(|change| change.is_to_be_pinned() && *change.tool.tool == **definition.name())
+        };
+        let new: Vec<Definition> = offered.iter().filter(is_new).cloned().collect();
+        if new.is_empty() {
+            return;
+        }
+        {
+            let mut lock = lock.write();
+            for definition in &new {
+                lock.approve(server, definition);
+            }
+        }
+        if let Some(pin) = &self.pin {
+            (pin.0)(server, &new);
+        }
+    }
+}
+
+impl fmt::Debug for PinWriter {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Pin")
+    }
+}

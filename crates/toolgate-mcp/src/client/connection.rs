@@ -1,0 +1,418 @@
+//! One connection to one server. Everything passes as it was sent.
+
+use std::{fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
+
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use thiserror::Error;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    clock::PERSON_TIMEOUT,
+    endpoint::{Endpoint, ServerLimits, place},
+    exchange::{AwaitedResponse, Exchange, ExchangeError},
+    failure::{AuthorizationError, ConnectFailure, with_last_output},
+    handshake,
+    redact::Redactor,
+    request_meta::RequestMeta,
+    transport::Transport,
+};
+use crate::{Era, ErrorObject, JsonObject, methods, notification_message};
+
+/// The client that a connection is for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConnectionClient {
+    /// Its `Implementation`.
+    pub info: Value,
+    /// The capabilities that `initialize` declares.
+    pub legacy_capabilities: JsonObject,
+    /// The capabilities of modern requests that declare none themselves.
+    pub modern_capabilities: JsonObject,
+}
+
+/// Gets what a server sends of its own accord, in the order in which it came.
+pub trait ConnectionHandler: Send + Sync + 'static {
+    /// A notification. `about` is the key of the request that it belongs to, where that is known:
+    /// progress by its token, a subscription by its id, and over HTTP whatever comes on the stream
+    /// of a request. Must return soon.
+    fn notification(&self, about: Option<&Value>, method: &str, params: Option<Value>);
+
+    /// A request of the server, which is answered with the outcome. The future is dropped when the
+    /// server withdraws the request or the connection ends.
+    fn input_request(
+        &self,
+        about: Option<RelatedRequest>,
+        request: InputRequest,
+    ) -> BoxFuture<'static, Result<Value, ErrorObject>>;
+
+    /// The server wrote something that is no message, or there is something to note about the
+    /// connection. The text has no secrets.
+    fn output(&self, source: OutputSource, line: &str) {
+        tracing::debug!(?source, line, "output of a server");
+    }
+
+    /// The server had forgotten the session, and there is a new one.
+    fn session_renewed(&self) {}
+}
+
+/// What a server asks of a client: `elicitation/create`, `sampling/createMessage`, `roots/list`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InputRequest {
+    /// The method.
+    pub method: String,
+    /// Its parameters, as they were sent.
+    pub params: Option<Value>,
+}
+
+/// The request of the client that a request of the server is about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RelatedRequest {
+    /// Its key.
+    pub key: Value,
+    /// Whether the server said so. Otherwise it is the only request that is under way.
+    pub is_certain: bool,
+}
+
+/// Where a line of output comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputSource {
+    /// The server's stderr.
+    Stderr,
+    /// The server's stdout or stream of events, where only messages belong.
+    Stdout,
+    /// toolgate itself, about the server.
+    Toolgate,
+}
+
+/// A request of the client.
+#[derive(Debug, Clone)]
+pub struct RawRequest {
+    /// The caller's id for it.
+    pub key: Value,
+    /// Its method.
+    pub method: String,
+    /// Its parameters as the client sent them, `_meta` included.
+    pub params: Option<Value>,
+    /// Cancels it; the server is told.
+    pub cancel: CancellationToken,
+}
+
+/// Why a request has no result.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum RequestError {
+    /// The server answered with a JSON-RPC error. The connection is still there.
+    #[error("{}", .0.message)]
+    Refused(ErrorObject),
+    /// There was a response that cannot be read. The connection is still there.
+    #[error("the server's answer cannot be used: {0}")]
+    Unreadable(String),
+    /// The caller cancelled; the server was told.
+    #[error("the request was cancelled")]
+    Cancelled,
+    /// No response in time. The server was told to cancel. The connection is still there.
+    #[error("no answer within {} s", .0.as_secs_f64())]
+    TimedOut(Duration),
+    /// The request could not be delivered, or its response not be received.
+    #[error("{message}")]
+    Transport {
+        /// What is known of the effect.
+        cause: TransportFailure,
+        /// What happened, without secrets.
+        message: String,
+    },
+}
+
+/// Why a transport failed, as far as it matters for what to do next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TransportFailure {
+    /// The connection had ended before the request was sent: it had no effect.
+    NotSent,
+    /// The connection ended. Whether the request had an effect is unknown.
+    Closed,
+    /// The stream ended before the response. Whether the request had an effect is unknown.
+    NoResponse,
+    /// The server answered with this HTTP status.
+    Status(u16),
+    /// Nobody answers at the URL: the request had no effect.
+    Unreachable,
+    /// The server wants a login: the request had no effect.
+    Authorization(AuthorizationError),
+    /// Anything else. Whether the request had an effect is unknown.
+    Other,
+}
+
+/// How to connect.
+#[derive(Debug, Clone, Copy)]
+pub struct ConnectionSettings<'a> {
+    /// Where the server is.
+    pub endpoint: &'a Endpoint,
+    /// Limits of time and size.
+    pub limits: ServerLimits,
+    /// The era to try first; the modern one where unset.
+    pub era: Option<Era>,
+    /// What a person can do about a server that starts and fails: where its output is.
+    pub see_output: &'a str,
+}
+
+/// A connection to one server. Dropping it ends it, and the server's process with it.
+pub struct RawConnection {
+    shared: Arc<Shared>,
+    handshake: Value,
+    era: Era,
+}
+
+/// What requests under way need of their connection.
+struct Shared {
+    endpoint: Endpoint,
+    redactor: Redactor,
+    limits: ServerLimits,
+    era: Era,
+    meta: RequestMeta,
+    exchange: Arc<Exchange>,
+    transport: Transport,
+}
+
+/// A request that was begun. Dropping it forgets the request without telling the server; over
+/// Streamable HTTP that ends its stream, which is how a modern server is told.
+pub struct PendingRequest {
+    shared: Arc<Shared>,
+    awaited: AwaitedResponse,
+    sending: Pin<Box<dyn Future<Output = ExchangeError> + Send>>,
+}
+
+/// How long a server is given to end, and to be told of a cancellation.
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a child that closed its output may take to end.
+const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
+
+impl RawConnection {
+    /// Connects, in the newest era that the server speaks.
+    pub async fn open(
+        settings: ConnectionSettings<'_>,
+        client: &ConnectionClient,
+        handler: Arc<dyn ConnectionHandler>,
+    ) -> Result<Self, ConnectFailure> {
+        handshake::open(settings, client, &handler).await
+    }
+
+    pub(super) fn new(
+        settings: ConnectionSettings<'_>,
+        (era, handshake): (Era, Value),
+        meta: RequestMeta,
+        exchange: Arc<Exchange>,
+        transport: Transport,
+    ) -> Self {
+        let shared = Shared {
+            endpoint: settings.endpoint.clone(),
+            redactor: settings.endpoint.redactor(),
+            limits: settings.limits,
+            era,
+            meta,
+            exchange,
+            transport,
+        };
+        Self { shared: Arc::new(shared), handshake, era }
+    }
+
+    /// The era of the connection.
+    pub fn era(&self) -> Era {
+        self.era
+    }
+
+    /// The result of `initialize` or `server/discover`, as it was sent.
+    pub fn handshake(&self) -> &Value {
+        &self.handshake
+    }
+
+    /// Begins a request. It is sent while its response is awaited.
+    pub fn begin(
+        &self,
+        key: Value,
+        method: &str,
+        params: Option<Value>,
+    ) -> Result<PendingRequest, RequestError> {
+        let params = self.shared.meta.request(params).map_err(RequestError::Refused)?;
+        let awaited = self.shared.exchange.begin(key, method, params.as_ref());
+        let (shared, id, method) = (Arc::clone(&self.shared), awaited.id(), method.to_owned());
+        let sending = Box::pin(async move { shared.transport.carry(id, &method, params).await });
+        Ok(PendingRequest { shared: Arc::clone(&self.shared), awaited, sending })
+    }
+
+    /// Sends a request and gives its result as it was sent. `subscriptions/listen` lives until it is
+    /// cancelled or the server ends it; everything else has the limit `total`, in which the time that
+    /// people need for input requests does not count.
+    pub async fn request(&self, request: RawRequest) -> Result<Value, RequestError> {
+        let RawRequest { key, method, params, cancel } = request;
+        if cancel.is_cancelled() {
+            return Err(RequestError::Cancelled);
+        }
+        let mut pending = self.begin(key, &method, params)?;
+        let limit = self.shared.limits.total;
+        let timeout = async {
+            if method == methods::LISTEN {
+                std::future::pending::<()>().await;
+            } else {
+                let open = self.shared.exchange.open_input_requests();
+                open.elapse(limit, PERSON_TIMEOUT).await;
+            }
+        };
+        let (error, reason) = tokio::select! {
+            biased;
+            response = pending.response() => return response,
+            () = cancel.cancelled() => (RequestError::Cancelled, "cancelled by the caller"),
+            () = timeout => (RequestError::TimedOut(limit), "no answer in time"),
+        };
+        pending.cancel(reason).await;
+        Err(error)
+    }
+
+    /// Sends a notification of the client. `notifications/initialized` and the cancellation of
+    /// requests are sent by the connection itself.
+    pub async fn notify(&self, method: &str, params: Option<Value>) -> Result<(), RequestError> {
+        self.shared.notify(method, params).await
+    }
+
+    /// Waits for the end of the connection.
+    pub async fn closed(&self) {
+        self.shared.exchange.closed().await;
+    }
+
+    /// Whether the connection has ended.
+    pub fn is_closed(&self) -> bool {
+        self.shared.exchange.is_closed()
+    }
+
+    /// Whether the server is a child process.
+    pub fn is_child(&self) -> bool {
+        matches!(self.shared.transport, Transport::Stdio(_))
+    }
+
+    /// Ends the connection in order: a child gets the time that the protocol gives it, and a session
+    /// is deleted.
+    pub async fn close(&self) {
+        self.shared.transport.close(STOP_TIMEOUT).await;
+        self.shared.exchange.close();
+    }
+
+    /// Why the connection has ended.
+    pub async fn end_reason(&self) -> String {
+        let Transport::Stdio(stdio) = &self.shared.transport else {
+            return "the connection was closed".to_owned();
+        };
+        match stdio.process.exited_within(EXIT_TIMEOUT).await {
+            Some(status) => {
+                let reason = format!("the process ended ({status})");
+                let reason = with_last_output(reason, &stdio.process.last_output().await);
+                self.shared.redactor.line(&reason)
+            }
+            None => "the process closed its output".to_owned(),
+        }
+    }
+}
+
+impl PendingRequest {
+    /// Waits for the result. Can be dropped and called again.
+    pub async fn response(&mut self) -> Result<Value, RequestError> {
+        let error = tokio::select! {
+            biased;
+            response = self.awaited.received() => match response {
+                Ok(result) => return Ok(result),
+                Err(error) => error,
+            },
+            error = &mut self.sending => error,
+        };
+        Err(self.shared.request_error(error, self.awaited.was_sent()))
+    }
+
+    /// Tells the server that nobody waits for the response. A legacy server may answer all the same:
+    /// what is returned goes on waiting for that.
+    pub async fn cancel(self, reason: &str) -> Option<Self> {
+        let Self { shared, awaited, sending } = self;
+        // Over Streamable HTTP, a modern server is told by the end of the stream.
+        if shared.era == Era::Modern && matches!(shared.transport, Transport::Streamable(_)) {
+            return None;
+        }
+        let params = json!({ "requestId": awaited.id(), "reason": reason });
+        let notified = shared.notify(methods::CANCELLED, Some(params));
+        if tokio::time::timeout(STOP_TIMEOUT, notified).await.is_err() {
+            tracing::debug!("the server does not read that a request was cancelled");
+        }
+        Some(Self { shared, awaited, sending })
+    }
+}
+
+impl Shared {
+    async fn notify(&self, method: &str, params: Option<Value>) -> Result<(), RequestError> {
+        let params = self.meta.notification(params).map_err(RequestError::Refused)?;
+        let sent = self.transport.send(notification_message(method, params)).await;
+        sent.map_err(|error| self.request_error(error, true))
+    }
+
+    fn request_error(&self, error: ExchangeError, was_sent: bool) -> RequestError {
+        let place = match &self.endpoint {
+            Endpoint::Stdio(_) => "the server".to_owned(),
+            Endpoint::Http(endpoint) => place(&endpoint.url),
+        };
+        let (cause, message) = match error {
+            ExchangeError::Refused(mut error) => {
+                error.message = self.redactor.clean(&error.message);
+                if let Some(data) = &mut error.data {
+                    self.redactor.clean_value(data);
+                }
+                return RequestError::Refused(error);
+            }
+            ExchangeError::Unreadable(why) => {
+                return RequestError::Unreadable(self.redactor.line(&why));
+            }
+            ExchangeError::Closed => {
+                let cause =
+                    if was_sent { TransportFailure::Closed } else { TransportFailure::NotSent };
+                (cause, "the connection to the server ended".to_owned())
+            }
+            ExchangeError::NoResponse => (
+                TransportFailure::NoResponse,
+                "the server ended its answer before it was there".to_owned(),
+            ),
+            ExchangeError::Http(error) => {
+                let unreachable = error.unreachable(&place);
+                match (error.status(), unreachable) {
+                    (Some(status), _) => (
+                        TransportFailure::Status(status),
+                        format!("{place} answered HTTP {status}"),
+                    ),
+                    (None, Some(reason)) => (TransportFailure::Unreachable, reason),
+                    (None, None) => {
+                        let message = error.to_string();
+                        (error.into_transport_failure(), message)
+                    }
+                }
+            }
+        };
+        RequestError::Transport { cause, message: self.redactor.line(&message) }
+    }
+}
+
+impl fmt::Debug for RawConnection {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("RawConnection")
+            .field("endpoint", &self.shared.endpoint)
+            .field("era", &self.era)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for PendingRequest {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("PendingRequest")
+            .field("id", &self.awaited.id())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for RawConnection {
+    fn drop(&mut self) {
+        self.shared.exchange.close();
+    }
+}

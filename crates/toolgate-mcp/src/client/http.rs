@@ -1,0 +1,300 @@
+//! HTTP requests with a token, and responses within bounds.
+
+use std::{fmt, sync::Arc};
+
+use futures::{StreamExt, TryStreamExt, future::BoxFuture, stream::BoxStream};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use reqwest::{Client, RequestBuilder, Response, StatusCode};
+use sse_stream::{Sse, SseStream};
+
+use super::{
+    endpoint::HttpEndpoint,
+    failure::{AuthorizationError, ConnectFailure, HttpError},
+    redact::Redactor,
+};
+
+/// The media type of a stream of events.
+pub(super) const EVENT_STREAM: &str = "text/event-stream";
+/// The media type of JSON.
+pub(super) const JSON: &str = "application/json";
+
+/// Gives the tokens of one server.
+pub trait TokenProvider: fmt::Debug + Send + Sync {
+    /// The token to send; `None` where nobody has logged in.
+    fn token(self: Arc<Self>) -> BoxFuture<'static, Result<Option<String>, AuthorizationError>>;
+
+    /// Says what to do about a response with status 401 or 403. `challenge` is its
+    /// `WWW-Authenticate: Bearer`, and `used` the token of the request.
+    fn refused(
+        self: Arc<Self>,
+        status: u16,
+        challenge: Option<String>,
+        used: Option<String>,
+    ) -> BoxFuture<'static, TokenVerdict>;
+
+    /// Takes note that the server accepted a token.
+    fn accepted(&self, token: &str);
+
+    /// The error for a server that refused two tokens in turn.
+    fn login_needed(&self) -> AuthorizationError;
+
+    /// Hides the tokens, now and later.
+    fn redactor(&self) -> &Redactor;
+}
+
+/// What to do after a server refused a token.
+#[derive(Debug)]
+pub enum TokenVerdict {
+    /// Send the request once more, with this token. It was refused, so that nothing is repeated.
+    Retry(String),
+    /// Give up.
+    Failed(AuthorizationError),
+    /// The refusal is not about the token.
+    Unrelated,
+}
+
+/// The HTTP client of one server.
+#[derive(Debug, Clone)]
+pub(super) struct HttpClient {
+    client: Client,
+    authorizer: Option<Arc<dyn TokenProvider>>,
+    /// The configured headers.
+    headers: HeaderMap,
+}
+
+impl HttpClient {
+    pub(super) fn new(endpoint: &HttpEndpoint) -> Result<Self, ConnectFailure> {
+        if let Err(error) = reqwest::Url::parse(&endpoint.url) {
+            return Err(ConnectFailure {
+                reason: format!("its `url` is no URL: {error}"),
+                action: "correct `url` of the server".to_owned(),
+            });
+        }
+        let headers = read_headers(endpoint)?;
+        let mut builder = toolgate_http::client_builder()
+            // A redirect could carry credentials to another host.
+            .redirect(reqwest::redirect::Policy::none())
+            .user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")));
+        if is_loopback(&endpoint.url) {
+            builder = builder.no_proxy();
+        }
+        let client = builder.build().map_err(|error| ConnectFailure {
+            reason: format!("no HTTP client: {}", HttpError::from(error)),
+            action: "check `url` of the server".to_owned(),
+        })?;
+        Ok(Self { client, authorizer: endpoint.authorizer().cloned(), headers })
+    }
+
+    pub(super) fn get(&self, url: &str) -> RequestBuilder {
+        self.client.get(url).headers(self.headers.clone())
+    }
+
+    pub(super) fn post(&self, url: &str) -> RequestBuilder {
+        self.client.post(url).headers(self.headers.clone())
+    }
+
+    pub(super) fn delete(&self, url: &str) -> RequestBuilder {
+        self.client.delete(url).headers(self.headers.clone())
+    }
+
+    /// Sends a request with the token, whatever the server makes of it: for what is not worth a
+    /// renewal.
+    pub(super) async fn send_once(&self, request: RequestBuilder) -> Result<Response, HttpError> {
+        let token = match &self.authorizer {
+            Some(authorizer) => Arc::clone(authorizer).token().await?,
+            None => None,
+        };
+        send_with(request, token.as_deref()).await
+    }
+
+    /// Sends a request with the token, and once more with another one where the first is refused: a
+    /// server that asks who we are has not done what it was asked for.
+    pub(super) async fn send(&self, request: RequestBuilder) -> Result<Response, HttpError> {
+        let Some(authorizer) = &self.authorizer else { return Ok(request.send().await?) };
+        let token = Arc::clone(authorizer).token().await?;
+        let again = request.try_clone();
+        let response = send_with(request, token.as_deref()).await?;
+        let verdict = judge(authorizer, &response, token).await;
+        let (token, request) = match (verdict, again) {
+            (Some(TokenVerdict::Retry(token)), Some(again)) => (token, again),
+            (Some(TokenVerdict::Failed(error)), _) => return Err(error.into()),
+            _ => return Ok(response),
+        };
+        let response = send_with(request, Some(&token)).await?;
+        if response.status() == StatusCode::UNAUTHORIZED {
+            return Err(authorizer.login_needed().into());
+        }
+        match judge(authorizer, &response, Some(token)).await {
+            Some(TokenVerdict::Failed(error)) => Err(error.into()),
+            Some(TokenVerdict::Retry(_)) => Err(authorizer.login_needed().into()),
+            Some(TokenVerdict::Unrelated) | None => Ok(response),
+        }
+    }
+}
+
+async fn send_with(request: RequestBuilder, token: Option<&str>) -> Result<Response, HttpError> {
+    let request = match token {
+        Some(token) => request.bearer_auth(token),
+        None => request,
+    };
+    Ok(request.send().await?)
+}
+
+/// What is to be done about a refusal; `None` where there is none.
+async fn judge(
+    authorizer: &Arc<dyn TokenProvider>,
+    response: &Response,
+    token: Option<String>,
+) -> Option<TokenVerdict> {
+    let status = response.status();
+    if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+        if let Some(token) = token.filter(|_| status.is_success()) {
+            authorizer.accepted(&token);
+        }
+        return None;
+    }
+    let challenges = response.headers().get_all(header::WWW_AUTHENTICATE).into_iter();
+    let mut challenges = challenges.filter_map(|value| value.to_str().ok());
+    let challenge = challenges.find(|text| text.to_ascii_lowercase().starts_with("bearer"));
+    let challenge = challenge.map(str::to_owned);
+    Some(Arc::clone(authorizer).refused(status.as_u16(), challenge, token).await)
+}
+
+fn read_headers(endpoint: &HttpEndpoint) -> Result<HeaderMap, ConnectFailure> {
+    let headers = endpoint.headers.iter().map(|(name, value)| {
+        let parsed = name.parse::<HeaderName>().ok().zip(HeaderValue::from_str(value).ok());
+        let (name, mut value) = parsed.ok_or_else(|| ConnectFailure {
+            reason: format!("the header `{name}` is not a valid HTTP header"),
+            action: "correct it under `headers` of the server".to_owned(),
+        })?;
+        // Libraries do not log sensitive values.
+        value.set_sensitive(true);
+        Ok((name, value))
+    });
+    headers.collect()
+}
+
+fn is_loopback(url: &str) -> bool {
+    let url = url::Url::parse(url).ok();
+    url.as_ref().and_then(url::Url::host).is_some_and(|host| match host {
+        url::Host::Domain(name) => name == "localhost",
+        url::Host::Ipv4(address) => address.is_loopback(),
+        url::Host::Ipv6(address) => address.is_loopback(),
+    })
+}
+
+pub(super) fn header_text<'r>(response: &'r Response, name: &str) -> Option<&'r str> {
+    response.headers().get(name)?.to_str().ok()
+}
+
+/// Whether the body is of a media type.
+pub(super) fn has_type(response: &Response, media_type: &str) -> bool {
+    let content_type = header_text(response, header::CONTENT_TYPE.as_str()).unwrap_or_default();
+    content_type.to_ascii_lowercase().starts_with(media_type)
+}
+
+/// The error for a body of a type that cannot be read.
+pub(super) fn unexpected_type(response: &Response) -> HttpError {
+    let content_type = header_text(response, header::CONTENT_TYPE.as_str()).unwrap_or_default();
+    HttpError::ContentType(content_type.to_owned())
+}
+
+/// The body, or `None` if it has more than `limit` bytes.
+pub(super) async fn bounded_body(
+    response: Response,
+    limit: usize,
+) -> Result<Option<Vec<u8>>, HttpError> {
+    let mut body = Vec::new();
+    let mut stream = response.bytes_stream();
+    while let Some(piece) = stream.next().await {
+        let piece = piece?;
+        if body.len() + piece.len() > limit {
+            return Ok(None);
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(Some(body))
+}
+
+/// The events of a response.
+pub(super) type Events = BoxStream<'static, Result<Sse, EventError>>;
+
+/// Why a stream of events ended early.
+#[derive(Debug)]
+pub(super) enum EventError {
+    /// An event has more bytes than allowed.
+    TooLarge,
+    Broken(String),
+}
+
+impl From<EventError> for HttpError {
+    fn from(error: EventError) -> Self {
+        Self::Events(match error {
+            EventError::TooLarge => "an event is over the limit".to_owned(),
+            EventError::Broken(why) => why,
+        })
+    }
+}
+
+/// The events of a response. One that has more than `limit` bytes ends them with an error.
+pub(super) fn bounded_events(response: Response, limit: usize) -> Events {
+    let mut counter = EventCounter::default();
+    let bytes = response.bytes_stream().map(move |piece| {
+        let piece =
+            piece.map_err(|error: reqwest::Error| std::io::Error::other(error.without_url()))?;
+        if counter.longest_with(&piece) > limit {
+            Err(std::io::Error::from(std::io::ErrorKind::FileTooLarge))
+        } else {
+            Ok(piece)
+        }
+    });
+    let events = SseStream::from_bytes_stream(bytes);
+    events
+        .map_err(|error| {
+            let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
+            while let Some(current) = cause {
+                let io = current.downcast_ref::<std::io::Error>();
+                if io.is_some_and(|io| io.kind() == std::io::ErrorKind::FileTooLarge) {
+                    return EventError::TooLarge;
+                }
+                cause = current.source();
+            }
+            EventError::Broken(error.to_string())
+        })
+        .boxed()
+}
+
+/// Counts the bytes of events: an event ends with an empty line.
+#[derive(Debug, Default)]
+struct EventCounter {
+    since_event: usize,
+    last_byte: u8,
+}
+
+impl EventCounter {
+    /// The size of the longest event that `piece` ends or goes on with.
+    fn longest_with(&mut self, piece: &[u8]) -> usize {
+        let mut longest = 0;
+        for byte in piece.iter().filter(|byte| **byte != b'\r') {
+            let ends = *byte == b'\n' && self.last_byte == b'\n';
+            self.since_event = if ends { 0 } else { self.since_event + 1 };
+            self.last_byte = *byte;
+            longest = longest.max(self.since_event);
+        }
+        longest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_counted_across_pieces() {
+        let mut counter = EventCounter::default();
+        assert_eq!(counter.longest_with(b"data: 12"), 8);
+        assert_eq!(counter.longest_with(b"34\r\n\r\ndata: 5"), 11);
+        assert_eq!(counter.longest_with(b"6\n\n"), 9);
+        assert_eq!(counter.longest_with(b"\n"), 0);
+    }
+}

@@ -1,0 +1,38 @@
+//! The client side: one connection to one server, over stdio, Streamable HTTP or HTTP+SSE.
+//!
+//! A [`RawConnection`] knows what it needs to keep a connection: ids, sessions, the handshakes of
+//! both eras, and which request a message belongs to. Requests, results, errors, notifications and
+//! input requests pass through it as JSON, in both directions.
+//!
+//! > **Invariant:** a request that may have had an effect is never repeated.
+//!
+//! Child processes are started in a group of their own and never outlive us (`process`).
+
+mod backoff;
+mod clock;
+mod connection;
+mod endpoint;
+mod exchange;
+mod failure;
+mod handshake;
+mod http;
+mod parameters;
+mod process;
+mod redact;
+mod request_meta;
+mod sse;
+mod stdio;
+mod streamable;
+mod transport;
+mod watchdog;
+
+pub use backoff::Backoff;
+pub use clock::{OpenInputRequest, OpenInputRequests, PERSON_TIMEOUT};
+pub use connection::{
+    ConnectionClient, ConnectionHandler, ConnectionSettings, InputRequest, OutputSource,
+    PendingRequest, RawConnection, RawRequest, RelatedRequest, RequestError, TransportFailure,
+};
+pub use endpoint::{Endpoint, HttpEndpoint, ServerLimits, StdioEndpoint, place};
+pub use failure::{AuthorizationError, ConnectFailure, START_OR_CORRECT, error_chain};
+pub use http::{TokenProvider, TokenVerdict};
+pub use redact::Redactor;

@@ -1,0 +1,336 @@
+//! Child processes that never outlive us.
+//!
+//! Each child leads a process group of its own, so that whatever it starts can be ended with it.
+//! Three things see to that end: [`Process::stop`] in the ordinary way, the parent-death signal of
+//! Linux for the child, and the watchdog for the whole group where we are killed. A process
+//! that leaves the group by itself, as a daemon does, is beyond our reach.
+
+use std::{
+    collections::VecDeque,
+    io,
+    panic::{AssertUnwindSafe, catch_unwind},
+    process::{ExitStatus, Stdio},
+    sync::{Arc, OnceLock, mpsc},
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, BufReader},
+    process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
+    sync::watch,
+};
+
+use super::{endpoint::StdioEndpoint, redact::Redactor, watchdog};
+
+const KEPT_STDERR_LINES: usize = 20;
+const KEPT_OF_STDERR_LINE: usize = 400;
+const MAX_STDERR_LINE: u64 = 64 * 1024;
+
+/// A running child. Dropping it kills its group.
+#[derive(Debug)]
+pub(crate) struct Process {
+    group: Arc<Group>,
+    exit: watch::Receiver<Option<ExitStatus>>,
+    last_output: Arc<Mutex<VecDeque<String>>>,
+    stderr_ended: watch::Receiver<bool>,
+}
+
+/// A child and its pipes.
+#[derive(Debug)]
+pub(crate) struct Started {
+    pub(crate) process: Process,
+    pub(crate) stdin: ChildStdin,
+    pub(crate) stdout: ChildStdout,
+}
+
+/// Starts the command. `on_stderr` gets each line of its stderr, without the secrets.
+pub(crate) async fn start(
+    endpoint: &StdioEndpoint,
+    redactor: Redactor,
+    on_stderr: impl Fn(&str) + Send + 'static,
+) -> io::Result<Started> {
+    let mut command = Command::new(&endpoint.command);
+    command
+        .args(&endpoint.args)
+        .envs(&endpoint.env)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    if let Some(cwd) = &endpoint.cwd {
+        command.current_dir(cwd);
+    }
+    let mut child = spawn(command).await?;
+    let missing = || io::Error::other("the child has no pipes");
+    let stdin = child.stdin.take().ok_or_else(missing)?;
+    let stdout = child.stdout.take().ok_or_else(missing)?;
+    let stderr = child.stderr.take().ok_or_else(missing)?;
+    let number = child.id().ok_or_else(|| io::Error::other("the child ended at once"))?;
+    let group = Arc::new(Group::new(number));
+
+    let last_output = Arc::new(Mutex::new(VecDeque::new()));
+    let (stderr_end, stderr_ended) = watch::channel(false);
+    let words = Arc::clone(&last_output);
+    tokio::spawn(async move {
+        tokio::select! {
+            () = follow_stderr(stderr, &words, &redactor, on_stderr) => {}
+            // Nobody reads the last output any more; a pipe that is held open must not hold us.
+            () = stderr_end.closed() => {}
+        }
+        stderr_end.send_replace(true);
+    });
+    let (exited, exit) = watch::channel(None);
+    tokio::spawn(attend_exit(child, EndOnDrop(Arc::clone(&group)), exited));
+    Ok(Started { process: Process { group, exit, last_output, stderr_ended }, stdin, stdout })
+}
+
+impl Process {
+    /// Waits for the exit.
+    pub(crate) async fn exited(&self) {
+        // A sender that is gone means that nobody will ever know more.
+        let _ = self.exit.clone().wait_for(Option::is_some).await;
+    }
+
+    /// The exit status, once there is one within `limit`.
+    pub(crate) async fn exited_within(&self, limit: Duration) -> Option<ExitStatus> {
+        let _ = tokio::time::timeout(limit, self.exited()).await;
+        *self.exit.borrow()
+    }
+
+    /// The last lines of stderr, oldest first. After an exit, waits for what is still in the pipe.
+    pub(crate) async fn last_output(&self) -> Vec<String> {
+        let mut ended = self.stderr_ended.clone();
+        let _ = tokio::time::timeout(Duration::from_millis(500), ended.wait_for(|end| *end)).await;
+        self.last_output.lock().iter().cloned().collect()
+    }
+
+    /// Ends the child as the protocol asks: its stdin is closed (by the caller), then it gets time
+    /// to leave, then it is told to, then it is made to.
+    pub(crate) async fn stop(&self, limit: Duration) {
+        if self.exited_within(limit).await.is_some() {
+            return;
+        }
+        self.group.terminate();
+        if self.exited_within(limit).await.is_some() {
+            return;
+        }
+        self.group.end();
+        self.exited_within(limit).await;
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.group.end();
+    }
+}
+
+/// Ends the group even where the task that should is dropped with its runtime.
+struct EndOnDrop(Arc<Group>);
+
+impl Drop for EndOnDrop {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+async fn attend_exit(
+    mut child: Child,
+    group: EndOnDrop,
+    exited: watch::Sender<Option<ExitStatus>>,
+) {
+    let ended = wait_without_reaping(&child).await;
+    if !ended {
+        // No way to look without reaping: the group's number may be another's by now, for a moment.
+        let _ = child.wait().await;
+    }
+    // Whatever the child had started ends with it.
+    group.0.end();
+    let status = child.wait().await.unwrap_or_default();
+    exited.send_replace(Some(status));
+}
+
+/// Waits for the end of the child and leaves it a zombie, whose number is nobody else's. Says
+/// whether that was possible.
+#[cfg(unix)]
+async fn wait_without_reaping(child: &Child) -> bool {
+    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+    use tokio::signal::unix::{SignalKind, signal};
+
+    let number = child.id().and_then(|number| i32::try_from(number).ok());
+    let Some(pid) = number.and_then(Pid::from_raw) else { return false };
+    // Listened to before the first look, so that no end is missed.
+    let Ok(mut some_child_ended) = signal(SignalKind::child()) else { return false };
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    loop {
+        match waitid(WaitId::Pid(pid), look) {
+            Ok(Some(_)) => return true,
+            Ok(None) => {}
+            Err(_) => return false,
+        }
+        if some_child_ended.recv().await.is_none() {
+            return false;
+        }
+    }
+}
+
+#[cfg(not(unix))]
+async fn wait_without_reaping(_child: &Child) -> bool {
+    false
+}
+
+async fn follow_stderr(
+    stderr: ChildStderr,
+    last_output: &Mutex<VecDeque<String>>,
+    redactor: &Redactor,
+    on_line: impl Fn(&str),
+) {
+    let mut reader = BufReader::new(stderr);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        // A line without an end must not fill the memory: it is taken in pieces.
+        match (&mut reader).take(MAX_STDERR_LINE).read_until(b'\n', &mut line).await {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+        // Cleaned before it is cut: half a secret is not recognised.
+        let text = redactor.clean(String::from_utf8_lossy(&line).trim_end());
+        on_line(&text);
+        if !text.is_empty() {
+            let mut kept = last_output.lock();
+            if kept.len() == KEPT_STDERR_LINES {
+                kept.pop_front();
+            }
+            kept.push_back(text.chars().take(KEPT_OF_STDERR_LINE).collect());
+        }
+    }
+}
+
+/// A group that a child of ours leads. Dropping it kills what is left of it.
+///
+/// Numbers are used again. The group's is ours only until the child is waited for, so that
+/// [`end`](Self::end) must come first, and nothing is signalled after it.
+#[derive(Debug)]
+struct Group {
+    number: u32,
+    life: Mutex<Life>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Life {
+    Running,
+    Over,
+}
+
+impl Group {
+    /// The group of the child `number`, which leads it.
+    fn new(number: u32) -> Self {
+        watchdog::watch(number);
+        Self { number, life: Mutex::new(Life::Running) }
+    }
+
+    /// Asks its processes to leave.
+    fn terminate(&self) {
+        // Held during the signal: `end` must not come in between.
+        let life = self.life.lock();
+        if *life == Life::Running {
+            signal(self.number, Signal::Terminate);
+        }
+    }
+
+    /// Kills its processes.
+    fn end(&self) {
+        let mut life = self.life.lock();
+        if *life == Life::Running {
+            signal(self.number, Signal::Kill);
+            watchdog::release(self.number);
+            *life = Life::Over;
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Signal {
+    Terminate,
+    Kill,
+}
+
+#[cfg(unix)]
+fn signal(group: u32, signal: Signal) {
+    use rustix::process::{Pid, kill_process_group};
+
+    let signal = match signal {
+        Signal::Terminate => rustix::process::Signal::TERM,
+        Signal::Kill => rustix::process::Signal::KILL,
+    };
+    if let Some(group) = i32::try_from(group).ok().and_then(Pid::from_raw) {
+        // A group that is gone already is what we want.
+        let _ = kill_process_group(group, signal);
+    }
+}
+
+#[cfg(not(unix))]
+fn signal(_group: u32, _signal: Signal) {}
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Starts `command` in a group of its own.
+///
+/// Linux sends the parent-death signal when the *thread* that started the child ends. So children
+/// are started on one thread that never does.
+async fn spawn(mut command: Command) -> io::Result<Child> {
+    static SPAWNER: OnceLock<Option<Mutex<mpsc::Sender<Job>>>> = OnceLock::new();
+    isolate(&mut command);
+    let spawner = SPAWNER.get_or_init(|| {
+        let (jobs, queue) = mpsc::channel::<Job>();
+        let run = move || {
+            for job in queue {
+                // A runtime that is being shut down panics. The thread serves others too.
+                let _ = catch_unwind(AssertUnwindSafe(job));
+            }
+        };
+        let thread = std::thread::Builder::new().name("toolgate-spawner".into()).spawn(run);
+        thread.ok().map(|_| Mutex::new(jobs))
+    });
+    let Some(spawner) = spawner else { return command.spawn() };
+    let (started, child) = tokio::sync::oneshot::channel();
+    let runtime = tokio::runtime::Handle::current();
+    let job: Job = Box::new(move || {
+        let _inside = runtime.enter();
+        // Nobody waits any more: the child is dropped, which kills it.
+        let _ = started.send(command.spawn());
+    });
+    let gone = || io::Error::other("the thread that starts processes is gone");
+    spawner.lock().send(job).map_err(|_| gone())?;
+    child.await.map_err(|_| gone())?
+}
+
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "the parent-death signal can only be set in the child")]
+fn isolate(command: &mut Command) {
+    command.process_group(0);
+    // SAFETY: between fork and exec only async-signal-safe calls are allowed. This is one system
+    // call; it allocates nothing and takes no lock.
+    unsafe {
+        command.pre_exec(|| {
+            rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+            Ok(())
+        });
+    }
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+fn isolate(command: &mut Command) {
+    command.process_group(0);
+}
+
+#[cfg(not(unix))]
+fn isolate(_command: &mut Command) {}

@@ -1,0 +1,133 @@
+//! Secrets stay out of texts.
+
+use std::{collections::VecDeque, fmt, sync::Arc};
+
+use parking_lot::RwLock;
+use serde_json::Value;
+
+/// Takes a server's secrets out of texts that are kept or shown.
+#[derive(Clone, Default)]
+pub struct Redactor {
+    secrets: Vec<String>,
+    /// Secrets that became known later. All clones share them.
+    later: Arc<RwLock<VecDeque<String>>>,
+}
+
+/// Replaces a secret.
+const HIDDEN: &str = "[hidden]";
+/// How many later secrets are remembered. Tokens are renewed all the time, and the oldest are no
+/// longer valid.
+const LATER: usize = 32;
+/// The longest text that is shown of an error.
+const MAX_SHOWN: usize = 1000;
+
+impl Redactor {
+    /// Shorter values are settings, not secrets: hiding every `1` or `true` would make a log
+    /// unreadable and protect nothing.
+    const SHORTEST_SECRET: usize = 8;
+
+    /// Hides `values`. Of a header such as `Bearer abc…` the credential alone is hidden too.
+    pub fn new(values: impl IntoIterator<Item = String>) -> Self {
+        let mut secrets: Vec<String> = values
+            .into_iter()
+            .flat_map(|value| {
+                let credential = value.split_once(' ').map(|(_, rest)| rest.to_owned());
+                [Some(value), credential]
+            })
+            .flatten()
+            .filter(|value| value.len() >= Self::SHORTEST_SECRET)
+            .collect();
+        // The longest first, so that a secret that contains another is hidden whole.
+        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        secrets.dedup();
+        Self { secrets, later: Arc::default() }
+    }
+
+    /// Also hides what `other` hides, now and later.
+    #[must_use]
+    pub fn with(mut self, other: &Self) -> Self {
+        self.secrets.extend(other.secrets.iter().cloned());
+        self.secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        Self { later: Arc::clone(&other.later), ..self }
+    }
+
+    /// Hides `values` from now on, in all clones.
+    pub fn hide(&self, values: impl IntoIterator<Item = String>) {
+        let mut later = self.later.write();
+        for value in values.into_iter().filter(|value| value.len() >= Self::SHORTEST_SECRET) {
+            if !later.contains(&value) {
+                later.push_back(value);
+            }
+        }
+        while later.len() > LATER {
+            later.pop_front();
+        }
+    }
+
+    /// `text` without the secrets.
+    pub fn clean(&self, text: &str) -> String {
+        let later = self.later.read();
+        self.secrets
+            .iter()
+            .chain(later.iter())
+            .fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), HIDDEN))
+    }
+
+    /// `text` for one line of output: without secrets, without control characters, and cut only
+    /// after both, so that no part of a secret is left at the end.
+    pub fn line(&self, text: &str) -> String {
+        let clean = self.clean(text);
+        let calm = |character: char| if character.is_control() { ' ' } else { character };
+        clean.chars().map(calm).take(MAX_SHOWN).collect()
+    }
+
+    /// `value` without the secrets in its texts.
+    pub fn clean_value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.clean(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.clean_value(item)),
+            Value::Object(fields) => fields.values_mut().for_each(|field| self.clean_value(field)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+}
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Redactor({} values)", self.secrets.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn secrets_are_hidden_wherever_they_stand() {
+        let redactor = Redactor::new(["Bearer abcdefgh12".into(), "true".into()]);
+        assert_eq!(redactor.clean("sent Bearer abcdefgh12"), "sent [hidden]");
+        assert_eq!(redactor.clean("token=abcdefgh12 ok=true"), "token=[hidden] ok=true");
+        let mut value = json!({"a": ["x abcdefgh12", 3]});
+        redactor.clean_value(&mut value);
+        assert_eq!(value, json!({"a": ["x [hidden]", 3]}));
+    }
+
+    #[test]
+    fn what_becomes_known_later_is_hidden_by_all() {
+        let (tokens, headers) = (Redactor::default(), Redactor::new(["headersecret".into()]));
+        let both = headers.with(&tokens);
+        let clone = both.clone();
+        tokens.hide((0..100).map(|number| format!("token-{number:04}")));
+        assert_eq!(clone.clean("token-0099 headersecret"), "[hidden] [hidden]");
+        assert_eq!(both.later.read().len(), LATER);
+    }
+
+    #[test]
+    fn a_cut_leaves_no_half_of_a_secret() {
+        let redactor = Redactor::new(["abcdefgh12".into()]);
+        let line = redactor.line(&format!("{}\u{1b}abcdefgh12", "x".repeat(MAX_SHOWN - 5)));
+        assert!(line.ends_with("[hid") && !line.contains("abc"), "{line}");
+    }
+}

@@ -1,0 +1,413 @@
+//! Messages on the pipes of a child process, one a line.
+
+use std::{sync::Arc, time::Duration};
+
+use parking_lot::Mutex;
+use serde_json::Value;
+use tokio::{
+    io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
+    sync::mpsc,
+};
+
+use super::{
+    connection::OutputSource,
+    endpoint::StdioEndpoint,
+    exchange::{Exchange, ExchangeError, Responder, number},
+    process::{self, Process, Started},
+    redact::Redactor,
+};
+use crate::request_message;
+
+/// Each may be as large as the limit.
+const QUEUED_MESSAGES: usize = 8;
+/// How long what a child has left in its pipe may take after its end.
+const REMAINDER_TIMEOUT: Duration = Duration::from_millis(500);
+/// Tells a message from other JSON.
+const VERSION: &str = "\"jsonrpc\"";
+
+/// A child process and the queue of messages to it.
+pub(super) struct StdioTransport {
+    /// `None` once its stdin is closed.
+    messages: Mutex<Option<mpsc::Sender<Value>>>,
+    pub(super) process: Arc<Process>,
+    exchange: Arc<Exchange>,
+}
+
+impl StdioTransport {
+    /// Starts the command. It ends with the exchange.
+    pub(super) async fn start(
+        endpoint: &StdioEndpoint,
+        redactor: Redactor,
+        max_message_bytes: usize,
+        exchange: &Arc<Exchange>,
+    ) -> std::io::Result<Self> {
+        let observed = Arc::clone(exchange);
+        let on_stderr = move |line: &str| observed.handler().output(OutputSource::Stderr, line);
+        let started = process::start(endpoint, redactor.clone(), on_stderr);
+        let Started { process, stdin, stdout } = started.await?;
+        let process = Arc::new(process);
+        let (messages, queue) = mpsc::channel(QUEUED_MESSAGES);
+        tokio::spawn(write(queue, stdin, Arc::clone(exchange)));
+        let responses = messages.downgrade();
+        let responder: Responder = Arc::new(move |response| {
+            let messages = responses.upgrade();
+            Box::pin(async move {
+                if let Some(messages) = messages {
+                    // A connection that has ended needs no responses.
+                    let _ = messages.send(response).await;
+                }
+            })
+        });
+        let reader = MessageReader {
+            lines: LineReader::new(stdout, max_message_bytes),
+            exchange: Arc::clone(exchange),
+            responder,
+            redactor,
+        };
+        tokio::spawn(attend(reader, Arc::clone(&process)));
+        let exchange = Arc::clone(exchange);
+        Ok(Self { messages: Mutex::new(Some(messages)), process, exchange })
+    }
+
+    pub(super) async fn request(
+        &self,
+        id: i64,
+        method: &str,
+        params: Option<Value>,
+    ) -> Result<(), ExchangeError> {
+        let queue = self.queue()?;
+        let place = queue.reserve().await.map_err(|_| ExchangeError::Closed)?;
+        self.exchange.mark_sent(id);
+        place.send(request_message(&id.into(), method, params));
+        Ok(())
+    }
+
+    pub(super) async fn send(&self, message: Value) -> Result<(), ExchangeError> {
+        self.queue()?.send(message).await.map_err(|_| ExchangeError::Closed)
+    }
+
+    /// Closes stdin and gives the child time to leave.
+    pub(super) async fn close(&self, limit: Duration) {
+        self.messages.lock().take();
+        self.process.stop(limit).await;
+    }
+
+    fn queue(&self) -> Result<mpsc::Sender<Value>, ExchangeError> {
+        self.messages.lock().clone().ok_or(ExchangeError::Closed)
+    }
+}
+
+/// Writes whole messages, whoever stops waiting for one.
+async fn write(
+    mut messages: mpsc::Receiver<Value>,
+    mut stdin: impl AsyncWrite + Unpin,
+    exchange: Arc<Exchange>,
+) {
+    let writing = async {
+        while let Some(message) = messages.recv().await {
+            let mut line = message.to_string().into_bytes();
+            line.push(b'\n');
+            if stdin.write_all(&line).await.is_err() || stdin.flush().await.is_err() {
+                return;
+            }
+        }
+    };
+    // A server that does not read keeps a write waiting, and the pipe with it.
+    tokio::select! {
+        () = writing => {}
+        () = exchange.closed() => {}
+    }
+}
+
+/// Reads until the child or the exchange ends, and ends the other then.
+async fn attend(reader: MessageReader<impl AsyncRead + Unpin>, process: Arc<Process>) {
+    let exchange = Arc::clone(&reader.exchange);
+    let reading = reader.read();
+    let mut reading = std::pin::pin!(reading);
+    tokio::select! {
+        () = &mut reading => {}
+        () = exchange.closed() => {}
+        // A process that left its group can hold the pipes of a server that has ended.
+        () = process.exited() => {
+            let _ = tokio::time::timeout(REMAINDER_TIMEOUT, &mut reading).await;
+        }
+    }
+    exchange.close();
+}
+
+/// Reads the messages of a child.
+struct MessageReader<R> {
+    lines: LineReader<R>,
+    exchange: Arc<Exchange>,
+    responder: Responder,
+    redactor: Redactor,
+}
+
+impl<R: AsyncRead + Unpin> MessageReader<R> {
+    async fn read(mut self) {
+        loop {
+            match self.lines.next().await {
+                ReadLine::Whole => match serde_json::from_slice::<Value>(&self.lines.line) {
+                    // Protocol version 2025-03-26 had batches.
+                    Ok(Value::Array(batch)) => {
+                        for message in batch {
+                            self.receive(message);
+                        }
+                    }
+                    Ok(message) => self.receive(message),
+                    Err(error) => {
+                        self.stray();
+                        let why = format!("it is no JSON: {error}");
+                        self.unreadable(&self.lines.line, &self.lines.line, why);
+                    }
+                },
+                ReadLine::TooLong { bytes, head, tail } => {
+                    let dropped =
+                        format!("(a message of {bytes} bytes, over the limit, was dropped)");
+                    self.exchange.handler().output(OutputSource::Stdout, &dropped);
+                    self.unreadable(&head, &tail, too_large(Some(bytes), self.lines.limit));
+                }
+                ReadLine::End => return,
+            }
+        }
+    }
+
+    fn receive(&self, message: Value) {
+        if !self.exchange.receive(message, None, &self.responder) {
+            self.stray();
+        }
+    }
+
+    /// Reports a line that is no message. It is searched for secrets before it is cut.
+    fn stray(&self) {
+        let line = &self.lines.line;
+        let text = String::from_utf8_lossy(&line[..line.len().min(OVERSIZED_END)]);
+        if !text.trim().is_empty() {
+            let text = self.redactor.clean(text.trim_end());
+            self.exchange.handler().output(OutputSource::Stdout, &text);
+        }
+    }
+
+    /// Ends the request that an unreadable response is for, if that can be seen.
+    fn unreadable(&self, head: &[u8], tail: &[u8], why: String) {
+        if let Some(id) = id_of_unreadable(head, tail) {
+            self.exchange.respond(id, Err(ExchangeError::Unreadable(why)));
+        }
+    }
+}
+
+/// What is said of a response over the limit.
+pub(super) fn too_large(bytes: Option<usize>, limit: usize) -> String {
+    let size = bytes.map_or_else(String::new, |bytes| format!("it has {bytes} bytes, "));
+    format!(
+        "{size}more than the {limit} bytes allowed (`maxResultBytes` of the server raises this)"
+    )
+}
+
+/// The id of a response of which only both ends can be read: SDKs write it either before the result
+/// or at the very end.
+fn id_of_unreadable(head: &[u8], tail: &[u8]) -> Option<i64> {
+    let head = String::from_utf8_lossy(&head[..head.len().min(OVERSIZED_END)]);
+    let tail = &tail[tail.len().saturating_sub(OVERSIZED_END)..];
+    let tail = String::from_utf8_lossy(tail);
+    if !head.trim_start().starts_with('{') || !(head.contains(VERSION) || tail.contains(VERSION)) {
+        return None;
+    }
+    let before_result = head.split("\"result\"").next().unwrap_or_default();
+    if before_result.contains("\"method\"") {
+        return None;
+    }
+    let at_end = tail.rsplit_once("\"id\"").map(|(_, rest)| rest);
+    before_result.split_once("\"id\"").map(|(_, rest)| rest).or(at_end).and_then(|rest| {
+        let value = rest.trim_start().strip_prefix(':')?;
+        let end = value.find([',', '}'])?;
+        number(&serde_json::from_str(value[..end].trim()).ok()?)
+    })
+}
+
+/// How much of an oversized line is kept at each end, to find the id of the request.
+const OVERSIZED_END: usize = 4096;
+const LINE_CAPACITY: usize = 1024 * 1024;
+
+/// Reads lines, none of which fills the memory.
+struct LineReader<R> {
+    input: BufReader<R>,
+    line: Vec<u8>,
+    limit: usize,
+}
+
+/// What was read.
+enum ReadLine {
+    /// The line without its end is in [`LineReader::line`].
+    Whole,
+    /// Only both ends of the line were kept.
+    TooLong { bytes: usize, head: Vec<u8>, tail: Vec<u8> },
+    /// There are no more lines.
+    End,
+}
+
+impl<R: AsyncRead + Unpin> LineReader<R> {
+    fn new(input: R, limit: usize) -> Self {
+        Self { input: BufReader::with_capacity(64 * 1024, input), line: Vec::new(), limit }
+    }
+
+    /// Never holds more than the limit, however long the line.
+    async fn next(&mut self) -> ReadLine {
+        self.line.clear();
+        // One long answer must not keep its memory for the life of the connection.
+        self.line.shrink_to(LINE_CAPACITY);
+        let mut dropped: Option<(usize, Vec<u8>)> = None;
+        loop {
+            let Ok(available) = self.input.fill_buf().await else { return ReadLine::End };
+            if available.is_empty() {
+                // A last line without an end is still a line.
+                let whole = dropped.is_none() && !self.line.is_empty();
+                return if whole { ReadLine::Whole } else { ReadLine::End };
+            }
+            let end = available.iter().position(|byte| *byte == b'\n');
+            let taken = end.map_or(available.len(), |position| position + 1);
+            let piece = &available[..end.unwrap_or(taken)];
+            if dropped.is_none() && self.line.len() + piece.len() > self.limit {
+                dropped = Some((self.line.len(), Vec::new()));
+                self.line.truncate(OVERSIZED_END);
+                if self.line.len() < OVERSIZED_END {
+                    let room = OVERSIZED_END - self.line.len();
+                    self.line.extend_from_slice(&piece[..piece.len().min(room)]);
+                }
+            }
+            if let Some((bytes, tail)) = &mut dropped {
+                *bytes += piece.len();
+                tail.extend_from_slice(&piece[piece.len().saturating_sub(OVERSIZED_END)..]);
+                let excess = tail.len().saturating_sub(OVERSIZED_END);
+                tail.drain(..excess);
+            } else {
+                self.line.extend_from_slice(piece);
+            }
+            self.input.consume(taken);
+            if end.is_some() {
+                return match dropped {
+                    Some((bytes, tail)) => {
+                        ReadLine::TooLong { bytes, head: std::mem::take(&mut self.line), tail }
+                    }
+                    None => ReadLine::Whole,
+                };
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::future::BoxFuture;
+    use serde_json::json;
+
+    use super::{
+        super::connection::{ConnectionHandler, InputRequest, RelatedRequest},
+        *,
+    };
+    use crate::ErrorObject;
+
+    /// Keeps the stray lines.
+    #[derive(Default)]
+    struct Strays(Mutex<Vec<String>>);
+
+    impl ConnectionHandler for Strays {
+        fn notification(&self, _about: Option<&Value>, _method: &str, _params: Option<Value>) {}
+
+        fn input_request(
+            &self,
+            _about: Option<RelatedRequest>,
+            _request: InputRequest,
+        ) -> BoxFuture<'static, Result<Value, ErrorObject>> {
+            Box::pin(std::future::pending())
+        }
+
+        fn output(&self, _source: OutputSource, line: &str) {
+            self.0.lock().push(line.to_owned());
+        }
+    }
+
+    /// How the first `requests` requests end where a server writes `input`, and the stray lines.
+    async fn received(
+        input: &str,
+        limit: usize,
+        requests: usize,
+    ) -> (Vec<Result<Value, String>>, Vec<String>) {
+        let strays = Arc::new(Strays::default());
+        let exchange = Exchange::new(Arc::clone(&strays) as Arc<dyn ConnectionHandler>);
+        let waiting: Vec<_> =
+            (0..requests).map(|_| exchange.begin(Value::Null, "x", None)).collect();
+        let reader = MessageReader {
+            lines: LineReader::new(input.as_bytes(), limit),
+            exchange: Arc::clone(&exchange),
+            responder: Arc::new(|_| Box::pin(async {})),
+            redactor: Redactor::default(),
+        };
+        reader.read().await;
+        exchange.close();
+        let mut responses = Vec::new();
+        for mut waiting in waiting {
+            responses.push(waiting.received().await.map_err(|error| match error {
+                ExchangeError::Unreadable(why) => why,
+                other => format!("{other:?}"),
+            }));
+        }
+        let strays = strays.0.lock().clone();
+        (responses, strays)
+    }
+
+    #[tokio::test]
+    async fn stray_lines_are_reported_and_change_nothing() {
+        let input = "Server ready!\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"a\":1}}\r\n\n{\"x\":1}\n[1]\n\
+                     [{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}},{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{}}]\n\
+                     {\"jsonrpc\":\"2.0\",\"id\":4,\"result\":{}}";
+        let (responses, strays) = received(input, 1024, 4).await;
+        assert_eq!(responses[0], Ok(json!({ "a": 1 })));
+        assert!(responses.iter().all(Result::is_ok), "{responses:?}");
+        assert_eq!(strays, ["Server ready!", "{\"x\":1}", "[1]"]);
+    }
+
+    #[tokio::test]
+    async fn a_response_that_cannot_be_read_ends_its_request() {
+        let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
+        let input = format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{\"conte\n\
+             {{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{deep}}}\n\
+             {{\"jsonrpc\":\"2.0\",\"method\":\"x\",\"id\":3,\n\
+             {{\"id\":4,\n<html>\n"
+        );
+        let (responses, strays) = received(&input, 100_000, 4).await;
+        let is_no_json = |response: &Result<Value, String>| {
+            response.as_ref().is_err_and(|why| why.starts_with("it is no JSON"))
+        };
+        let unreadable: Vec<bool> = responses.iter().map(is_no_json).collect();
+        assert_eq!(unreadable, [true, true, false, false]);
+        assert_eq!(strays.len(), 5);
+    }
+
+    #[tokio::test]
+    async fn an_oversized_response_ends_its_request_and_no_other() {
+        let filler = "x".repeat(100_000);
+        let input = format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{\"t\":\"{filler}\"}}}}\n\
+             {{\"result\":{{\"t\":\"{filler}\"}},\"jsonrpc\":\"2.0\",\"id\":\"2\"}}\n\
+             {{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{{}}}}\n"
+        );
+        let (responses, _) = received(&input, 10_000, 3).await;
+        assert!(responses[0].as_ref().unwrap_err().contains("100042 bytes"), "{responses:?}");
+        assert!(responses[1].as_ref().unwrap_err().contains("maxResultBytes"), "{responses:?}");
+        assert_eq!(responses[2], Ok(json!({})));
+    }
+
+    #[tokio::test]
+    async fn closing_does_not_wait_for_a_server_that_does_not_read() {
+        let exchange = Exchange::new(Arc::new(Strays::default()));
+        let (_reader, writer) = tokio::io::simplex(16);
+        let (messages, queue) = mpsc::channel(1);
+        let writing = tokio::spawn(write(queue, writer, Arc::clone(&exchange)));
+        messages.send(json!("x".repeat(1000))).await.unwrap();
+        tokio::task::yield_now().await;
+        exchange.close();
+        writing.await.unwrap();
+    }
+}

@@ -1,0 +1,99 @@
+//! The transports of a connection.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::Value;
+
+use super::{
+    connection::ConnectionSettings,
+    endpoint::Endpoint,
+    exchange::{Exchange, ExchangeError},
+    failure::{ConnectFailure, spawn_failure},
+    handshake::HandshakeFailure,
+    http::HttpClient,
+    sse::SseTransport,
+    stdio::StdioTransport,
+    streamable::StreamableTransport,
+};
+
+/// What a connection goes over.
+pub(super) enum Transport {
+    Stdio(StdioTransport),
+    Streamable(StreamableTransport),
+    Sse(SseTransport),
+}
+
+impl Transport {
+    /// Opens the transport, and sends nothing yet. `sse` asks for HTTP+SSE.
+    pub(super) async fn open(
+        settings: ConnectionSettings<'_>,
+        sse: bool,
+        exchange: &Arc<Exchange>,
+    ) -> Result<Self, HandshakeFailure> {
+        let redactor = settings.endpoint.redactor();
+        let limit = settings.limits.max_message_bytes;
+        let clean = |failure: ConnectFailure| ConnectFailure {
+            reason: redactor.line(&failure.reason),
+            ..failure
+        };
+        match settings.endpoint {
+            Endpoint::Stdio(endpoint) => {
+                let started = StdioTransport::start(endpoint, redactor.clone(), limit, exchange);
+                let failed = |error| clean(spawn_failure(endpoint, &error)).into();
+                started.await.map(Self::Stdio).map_err(failed)
+            }
+            Endpoint::Http(endpoint) if sse => {
+                let client = HttpClient::new(endpoint)?;
+                let opened =
+                    SseTransport::open(endpoint, client, redactor.clone(), limit, exchange).await;
+                opened.map(Self::Sse).map_err(|error| HandshakeFailure {
+                    wants_authorization: error.wants_authorization(),
+                    ..clean(error.connect_failure(endpoint)).into()
+                })
+            }
+            Endpoint::Http(endpoint) => {
+                let (client, exchange) = (HttpClient::new(endpoint)?, Arc::clone(exchange));
+                let transport = StreamableTransport::new(client, &endpoint.url, limit, exchange);
+                Ok(Self::Streamable(transport))
+            }
+        }
+    }
+
+    /// Sends a request and carries its response to the exchange. Returns only if that fails: whoever
+    /// waits for the response learns of it from the exchange.
+    pub(super) async fn carry(
+        &self,
+        id: i64,
+        method: &str,
+        params: Option<Value>,
+    ) -> ExchangeError {
+        let carried = match self {
+            Self::Stdio(stdio) => stdio.request(id, method, params).await,
+            Self::Streamable(http) => http.request(id, method, params).await,
+            Self::Sse(sse) => sse.request(id, method, params).await,
+        };
+        match carried {
+            Ok(()) => std::future::pending().await,
+            Err(error) => error,
+        }
+    }
+
+    /// Sends a notification.
+    pub(super) async fn send(&self, message: Value) -> Result<(), ExchangeError> {
+        match self {
+            Self::Stdio(stdio) => stdio.send(message).await,
+            Self::Streamable(http) => http.send(message).await,
+            Self::Sse(sse) => sse.send(message).await,
+        }
+    }
+
+    /// Ends it in order.
+    pub(super) async fn close(&self, limit: Duration) {
+        match self {
+            Self::Stdio(stdio) => stdio.close(limit).await,
+            Self::Streamable(http) => http.close(limit).await,
+            // Its stream ends with the exchange.
+            Self::Sse(_) => {}
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Results that ask before they answer.
+//!
+//! A server of 2026-07-28 that needs something of its client answers `input_required`, and is called
+//! again with what it asked for and with the state that it wants back.
+
+use std::time::Duration;
+
+use futures::future::try_join_all;
+use serde_json::Value;
+use toolgate_mcp::{ErrorObject, JsonObject, client::InputRequest, methods};
+
+use crate::input_handler::{InputHandler, can_answer};
+
+/// How often a call may be answered with requests. A person is not to be asked for ever.
+pub(crate) const MAX_ROUNDS: u32 = 16;
+/// How many requests may come at once.
+const MAX_INPUT_REQUESTS: usize = 64;
+/// How much of a server's words is repeated.
+const MAX_CHARACTERS: usize = 200;
+
+/// What a result asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct InputRequired {
+    requests: Vec<(String, InputRequest)>,
+    /// To be sent back as it is.
+    state: Option<String>,
+}
+
+/// Why a request has no answer.
+#[derive(Debug)]
+pub(crate) enum UnansweredInput {
+    /// There is nobody who could be asked this.
+    CannotBeAsked(InputRequest),
+    /// Whoever was asked refused.
+    Refused(InputRequest, ErrorObject),
+    /// Nobody answered in time.
+    Late,
+}
+
+impl InputRequired {
+    /// What `result` asks for; `None` if it is an answer. What cannot be understood is an error that
+    /// says why.
+    pub(crate) fn read(result: &Value) -> Option<Result<Self, &'static str>> {
+        if result.get("resultType").and_then(Value::as_str) != Some("input_required") {
+            return None;
+        }
+        let state = match result.get("requestState") {
+            None | Some(Value::Null) => None,
+            Some(Value::String(state)) => Some(state.clone()),
+            Some(_) => return Some(Err("its `requestState` is no text")),
+        };
+        let requests = match result.get("inputRequests") {
+            None | Some(Value::Null) => Vec::new(),
+            Some(Value::Object(requests)) if requests.len() <= MAX_INPUT_REQUESTS => {
+                let requests = requests.iter().map(|(key, request)| {
+                    let method = request.get("method")?.as_str()?.to_owned();
+                    let params = request.get("params").cloned();
+                    Some((key.clone(), InputRequest { method, params }))
+                });
+                match requests.collect() {
+                    Some(requests) => requests,
+                    None => return Some(Err("one of its `inputRequests` has no method")),
+                }
+            }
+            Some(Value::Object(_)) => return Some(Err("it asks too much at once")),
+            Some(_) => return Some(Err("its `inputRequests` are no object")),
+        };
+        if requests.is_empty() && state.is_none() {
+            return Some(Err("it asks for nothing"));
+        }
+        Some(Ok(Self { requests, state }))
+    }
+
+    /// Asks everything at the same time.
+    pub(crate) async fn ask(
+        &self,
+        handler: Option<&dyn InputHandler>,
+    ) -> Result<JsonObject, UnansweredInput> {
+        // Nobody is asked the first request where the second has nobody to answer it.
+        let can_be_answered = |request: &InputRequest| {
+            handler.is_some_and(|handler| can_answer(handler.capabilities(), request))
+        };
+        if let Some((_, request)) = self.requests.iter().find(|(_, asked)| !can_be_answered(asked))
+        {
+            return Err(UnansweredInput::CannotBeAsked(request.clone()));
+        }
+        let Some(handler) = handler else { return Ok(JsonObject::new()) };
+        let asking = self.requests.iter().map(|(key, request)| async move {
+            match handler.answer(request.clone()).await {
+                Ok(answer) => Ok((key.clone(), answer)),
+                Err(error) => Err(UnansweredInput::Refused(request.clone(), error)),
+            }
+        });
+        Ok(try_join_all(asking).await?.into_iter().collect())
+    }
+
+    /// A server that asks for nothing but to be called again is given time.
+    pub(crate) fn pause(&self, round: u32) -> Duration {
+        if self.requests.is_empty() {
+            Duration::from_millis(100) * 2_u32.pow(round.min(5))
+        } else {
+            Duration::ZERO
+        }
+    }
+
+    /// Puts the answers of this round into the parameters, in place of those of the last.
+    pub(crate) fn answer(self, params: &mut JsonObject, answers: JsonObject) {
+        params.remove("inputResponses");
+        params.remove("requestState");
+        if !answers.is_empty() {
+            params.insert("inputResponses".to_owned(), Value::Object(answers));
+        }
+        params.extend(self.state.map(|state| ("requestState".to_owned(), state.into())));
+    }
+}
+
+/// A request in a few words.
+pub(crate) fn describe(request: &InputRequest) -> String {
+    let param = |name: &str| {
+        let text = request.params.as_ref()?.get(name)?.as_str()?;
+        Some(text.chars().take(MAX_CHARACTERS).collect::<String>())
+    };
+    let said = |what: &str| match param("message") {
+        Some(message) => format!("{what} (\"{message}\")"),
+        None => what.to_owned(),
+    };
+    match request.method.as_str() {
+        methods::ELICITATION_CREATE if param("mode").as_deref() == Some("url") => {
+            said("a person's visit to a page")
+        }
+        methods::ELICITATION_CREATE => said("a form to be filled in"),
+        methods::SAMPLING_CREATE => "words of the client's model".to_owned(),
+        methods::ROOTS_LIST => "the client's folders".to_owned(),
+        method => format!("`{}`", method.chars().take(MAX_CHARACTERS).collect::<String>()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_asked_is_read_or_said_to_be_unreadable() {
+        assert!(InputRequired::read(&json!({"content": []})).is_none());
+        assert!(InputRequired::read(&json!({"resultType": "complete"})).is_none());
+        let many: JsonObject =
+            (0..65).map(|number| (number.to_string(), json!({"method": "roots/list"}))).collect();
+        for odd in [
+            json!({}),
+            json!({"requestState": 1}),
+            json!({"inputRequests": [], "requestState": "s"}),
+            json!({"inputRequests": {"a": {"params": {}}}}),
+            json!({"inputRequests": many}),
+        ] {
+            let mut result = odd.clone();
+            result["resultType"] = json!("input_required");
+            assert!(matches!(InputRequired::read(&result), Some(Err(_))), "{odd}");
+        }
+    }
+
+    #[test]
+    fn answers_take_the_place_of_those_before() {
+        let asked = |state: Option<&str>| InputRequired {
+            requests: Vec::new(),
+            state: state.map(str::to_owned),
+        };
+        let mut params = json!({ "uri": "u" }).as_object().unwrap().clone();
+        let answers = json!({ "a": { "n": 1 } }).as_object().unwrap().clone();
+        asked(Some("s")).answer(&mut params, answers);
+        assert_eq!(
+            json!(params),
+            json!({"uri": "u", "inputResponses": {"a": {"n": 1}}, "requestState": "s"})
+        );
+        asked(None).answer(&mut params, JsonObject::new());
+        assert_eq!(json!(params), json!({"uri": "u"}));
+    }
+
+    #[test]
+    fn an_input_request_is_described_in_a_few_words() {
+        let words = |method: &str, params: Value| {
+            describe(&InputRequest { method: method.to_owned(), params: Some(params) })
+        };
+        let long = "x".repeat(1000);
+        assert_eq!(
+            words("elicitation/create", json!({"message": "Who?"})),
+            "a form to be filled in (\"Who?\")"
+        );
+        assert!(words("elicitation/create", json!({"mode": "url", "message": long})).len() < 250);
+        assert_eq!(words("odd/method", json!({})), "`odd/method`");
+    }
+}
