@@ -216,7 +216,7 @@ impl RunJournal {
                 self.write(bytes, || self.journal.call_ended(id, *call, microseconds(*at), end));
             }
             RunEvent::Time { at } => {
-                self.write(0, || self.journal.time_told(id, microseconds(*at)))
+                self.write(0, || self.journal.time_told(id, microseconds(*at)));
             }
             _ => {}
         }
