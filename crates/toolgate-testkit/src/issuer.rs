@@ -231,7 +231,7 @@ fn secret(algorithm: &str) -> Result<SecretKey, TestkitError> {
         _ => return Err(failed()),
     };
     let document = BASE64_STANDARD.decode(RSA_KEY.trim()).map_err(|_| failed())?;
-    let pair = RsaKeyPair::from_pkcs8(&document).map_err(|_| failed())?;
+    let pair = RsaKeyPair::from_der(&document).map_err(|_| failed())?;
     Ok(SecretKey::Rsa(Box::new(pair), padding))
 }
 

@@ -39,7 +39,7 @@ pub fn within<F: Future>(what: &str, future: F) -> impl Future<Output = F::Outpu
     async move {
         match tokio::time::timeout(deadline(), future).await {
             Ok(output) => output,
-            Err(_) => panic!("{what}: not within {:?} (at {caller})", deadline()),
+            Err(_elapsed) => panic!("{what}: not within {:?} (at {caller})", deadline()),
         }
     }
 }

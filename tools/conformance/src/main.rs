@@ -31,6 +31,8 @@ enum Arguments {
 
 #[tokio::main]
 async fn main() {
+    // rmcp builds HTTP clients of its own.
+    toolgate_http::install_tls();
     let outcome = match client::page() {
         Some(url) => client::browse(&url).await,
         None => run(Arguments::parse()).await,

@@ -81,10 +81,10 @@ impl CallLog {
                     mismatches.push(format!("{id} was answered and never arrived"));
                 }
                 CallEnding::Mixed(other) => {
-                    mismatches.push(format!("{id} got the answer of {other}"))
+                    mismatches.push(format!("{id} got the answer of {other}"));
                 }
                 CallEnding::Unanswered(what) => {
-                    mismatches.push(format!("{id} was never answered: {what}"))
+                    mismatches.push(format!("{id} was never answered: {what}"));
                 }
                 CallEnding::Failed(message) => {
                     counts.refused += 1;

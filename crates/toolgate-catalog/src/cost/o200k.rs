@@ -134,7 +134,6 @@ impl Tokenizer {
     }
 
     /// The token that two tokens make.
-    #[expect(clippy::cast_possible_truncation, reason = "an id has 18 bits")]
     fn merged(&self, left: u32, right: u32) -> Option<u32> {
         let key = u64::from(left) << ID_BITS | u64::from(right);
         let mut slot = slot_of(key);
@@ -161,7 +160,6 @@ fn piece(text: &str, found: std::ops::Range<usize>) -> &str {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the highest bits alone are left")]
 fn slot_of(key: u64) -> usize {
     (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - SLOT_BITS)) as usize
 }

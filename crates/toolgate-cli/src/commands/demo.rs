@@ -231,7 +231,7 @@ fn settings() -> Result<HostSettings, Failure> {
             cwd: None,
         });
         let mut setup = ServerSetup::new(ServerSpec::new(server.name.as_str(), endpoint));
-        setup.entry.prefix = server.prefix.clone();
+        setup.entry.prefix.clone_from(&server.prefix);
         setup.entry.description = Some(server.description.clone());
         setup
     });

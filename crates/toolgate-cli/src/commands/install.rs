@@ -19,16 +19,13 @@ pub(crate) fn completions(arguments: &Completions, printer: &mut Printer) -> Exi
 
 pub(crate) fn man(arguments: &Man, printer: &mut Printer) -> Result<ExitCode, Failure> {
     let cannot = |error| Failure::new(format!("the manual page cannot be written: {error}"));
-    match &arguments.folder {
-        Some(folder) => {
-            std::fs::create_dir_all(folder).map_err(cannot)?;
-            clap_mangen::generate_to(Cli::command(), folder).map_err(cannot)?;
-        }
-        None => {
-            let mut page = Vec::new();
-            clap_mangen::Man::new(Cli::command()).render(&mut page).map_err(cannot)?;
-            printer.line(String::from_utf8_lossy(&page).trim_end());
-        }
+    if let Some(folder) = &arguments.folder {
+        std::fs::create_dir_all(folder).map_err(cannot)?;
+        clap_mangen::generate_to(Cli::command(), folder).map_err(cannot)?;
+    } else {
+        let mut page = Vec::new();
+        clap_mangen::Man::new(Cli::command()).render(&mut page).map_err(cannot)?;
+        printer.line(String::from_utf8_lossy(&page).trim_end());
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -306,7 +306,7 @@ async fn an_issuer_of_the_configuration_is_believed() {
     let ours = token(&workplace, &[]).await;
     assert_eq!(served.list(Some(&ours)).await, 200, "beside tokens of our own");
     let told = served.stop().await;
-    assert!(told.contains("it is for somebody else"), "whoever runs it is told why: {told}");
+    assert!(told.contains("it has another audience"), "whoever runs it is told why: {told}");
     for secret in [&good, &other] {
         let signature = secret.rsplit('.').next().unwrap();
         assert!(!told.contains(signature), "in a log: {told}");

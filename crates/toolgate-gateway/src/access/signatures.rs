@@ -35,10 +35,12 @@ pub(super) fn install() {
     });
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that jsonwebtoken wants")]
 fn no_signer(_: &Algorithm, _: &EncodingKey) -> Result<Box<dyn JwtSigner>, Error> {
     Err(ErrorKind::InvalidAlgorithm.into())
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that jsonwebtoken wants")]
 fn verifier(algorithm: &Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerifier>, Error> {
     if key.family() != algorithm.family() {
         return Err(ErrorKind::InvalidKeyFormat.into());

@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 use std::path::Path;
 
 use proptest::prelude::*;
@@ -85,7 +87,7 @@ fn hostile_yaml_is_bounded() {
     let mut bomb = "---\nname: x\ndescription: y\na0: &a0 [z]\n".to_owned();
     for level in 1..60 {
         let before = level - 1;
-        bomb += &format!("a{level}: &a{level} [*a{before}, *a{before}]\n");
+        writeln!(bomb, "a{level}: &a{level} [*a{before}, *a{before}]").unwrap();
     }
     assert_eq!(read(&(bomb + "---\n")).unwrap().name, "x");
     let servers = "---\nname: x\ndescription: y\nb: &b [z]\nmcp-servers: *b\n---\n";

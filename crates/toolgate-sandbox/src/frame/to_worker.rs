@@ -89,7 +89,7 @@ impl ToWorker {
                             out.extend_from_slice(thrown.message.as_bytes());
                         }
                     }
-                })
+                });
             }
         }
     }

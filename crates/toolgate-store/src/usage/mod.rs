@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{StoreError, files, lock::Lock};
 
-/// What is kept of past queries. UsageLines that cannot be read are passed over.
+/// What is kept of past queries. Lines that cannot be read are skipped.
 #[derive(Debug, Clone)]
 pub struct UsageLog {
     path: PathBuf,
