@@ -37,10 +37,9 @@ pub fn deadline() -> Duration {
 pub fn within<F: Future>(what: &str, future: F) -> impl Future<Output = F::Output> {
     let caller = std::panic::Location::caller();
     async move {
-        match tokio::time::timeout(deadline(), future).await {
-            Ok(output) => output,
-            Err(_elapsed) => panic!("{what}: not within {:?} (at {caller})", deadline()),
-        }
+        tokio::time::timeout(deadline(), future)
+            .await
+            .unwrap_or_else(|_| panic!("{what}: not within {:?} (at {caller})", deadline()))
     }
 }
 
