@@ -15,7 +15,6 @@
 //!             name: name.clone(),
 //!             nearest: vec![],
 //!         };
-//!         names.iter().map(unknown).collect()|name: &String| Found::Unknown { name: name.clone(), nearest: vec![] };
 //!         names.iter().map(unknown).collect()
 //!     }
 //! }
