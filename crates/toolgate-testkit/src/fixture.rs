@@ -13,10 +13,10 @@ use crate::{Builtin, Faults};
 /// Every field has a default, so the JSON form can be as short as `{}`.
 ///
 /// ```
-/// use toolgate_testkit::{Builtin, Era, Fixture};
+/// use toolgate_testkit::{Builtin, FixtureEra, Fixture};
 ///
 /// let fixture: Fixture = serde_json::from_str(r#"{"era": "both", "builtins": ["echo"]}"#)?;
-/// assert_eq!(fixture.era, Era::Both);
+/// assert_eq!(fixture.era, FixtureEra::Both);
 /// assert_eq!(fixture.builtins, [Builtin::Echo]);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
