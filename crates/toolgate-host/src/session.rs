@@ -337,6 +337,9 @@ impl Session {
     }
 
     fn current_list(&self, exposure: &Exposure) -> Vec<Value> {
+        // Reads the catalog too: a second read within the first blocks for ever if a server's list
+        // waits to be written in between.
+        let offer = self.offer();
         let catalog = self.host.catalog().read();
         let mut given: HashSet<&ExposedName> = HashSet::new();
         let mut tools: Vec<&Tool> = Vec::new();
@@ -353,7 +356,7 @@ impl Session {
                 .filter_map(|name| catalog.resolve(name.as_str()))
                 .filter(|tool| !given.contains(&tool.name)),
         );
-        let offer = MetaToolOptions { deferred: !all_loaded, ..self.offer() };
+        let offer = MetaToolOptions { deferred: !all_loaded, ..offer };
         let own = meta::meta_definitions(exposure.kind, offer);
         own.into_iter().chain(tools.into_iter().map(exposed_definition)).collect()
     }
