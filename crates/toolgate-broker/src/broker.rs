@@ -442,7 +442,7 @@ mod tests {
         let (send, updated) = mpsc::channel();
         let shared = catalog.clone();
         thread::spawn(move || {
-            shared.update(|catalog| catalog.add_server(CatalogServer::named("notes".into())));
+            shared.update(|catalog| catalog.add_server(CatalogServer::named("notes")));
             send.send(()).unwrap();
         });
         updated.recv_timeout(Duration::from_mins(1)).expect("the update does not wait");

@@ -453,23 +453,23 @@ mod tests {
 
     #[tokio::test]
     async fn a_server_gets_a_limited_number_of_requests_at_once() {
-        let url = "http://127.0.0.1:9/mcp";
-        let client = HttpClient::new(&HttpEndpoint::new(url)).unwrap();
+        // It accepts no connection.
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        let client = HttpClient::new(&HttpEndpoint::new(&url)).unwrap();
         let exchange = Exchange::new(Arc::new(NoHandler));
-        let transport = StreamableTransport::new(client, url, 1024, Arc::clone(&exchange));
+        let transport = StreamableTransport::new(client, &url, 1024, Arc::clone(&exchange));
         let begin = |method| {
             let awaited = exchange.begin(Value::Null, method, None);
             (Box::pin(transport.request(awaited.id(), method, None)), awaited)
         };
-        let mut sent: Vec<_> = (0..MAX_REQUESTS).map(|_| begin(methods::TOOLS_CALL)).collect();
-        for (request, awaited) in &mut sent {
-            assert!(poll!(request).is_pending() && awaited.was_sent());
-        }
+        let all = u32::try_from(MAX_REQUESTS).unwrap();
+        let under_way = transport.slots.acquire_many(all).await.unwrap();
         let (mut next, next_response) = begin(methods::TOOLS_CALL);
         assert!(poll!(&mut next).is_pending() && !next_response.was_sent());
         let (mut listening, subscription) = begin(methods::LISTEN);
         assert!(poll!(&mut listening).is_pending() && subscription.was_sent());
-        sent.pop();
+        drop(under_way);
         assert!(poll!(&mut next).is_pending() && next_response.was_sent());
     }
 }

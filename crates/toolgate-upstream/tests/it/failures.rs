@@ -6,7 +6,9 @@ use serde_json::json;
 use toolgate_testkit::{AnswerFault, Builtin, Faults, Fixture, HttpOptions, StartupExit};
 use toolgate_upstream::{CallError, ConnectFailure, Endpoint, OutputSource, ServerSpec};
 
-use crate::support::{Gate, NAME, Over, command, millis, serve, stdio, url, with_limits};
+use crate::support::{
+    Gate, NAME, Over, command, millis, serve, stdio, url, with_limits, without_limit,
+};
 
 /// The failure of a server, without what differs from run to run.
 async fn failure_of(spec: ServerSpec) -> String {
