@@ -83,13 +83,16 @@ impl PendingCall {
     }
 }
 
+/// A call, and its slot if it was abandoned.
+type CallEntry = (Arc<PendingCall>, Option<CallSlot>);
+
 /// The state of one connection. It gets what the server sends of its own accord.
 pub(crate) struct ConnectionState {
     server: ServerName,
     observer: Arc<dyn ServerObserver>,
     next_key: AtomicI64,
-    /// By their keys, with the slots of those that were abandoned.
-    calls: Mutex<BTreeMap<i64, (Arc<PendingCall>, Option<CallSlot>)>>,
+    /// By their keys.
+    calls: Mutex<BTreeMap<i64, CallEntry>>,
     pub(crate) list_changed: Notify,
     pub(crate) queue: Arc<CallQueue>,
 }

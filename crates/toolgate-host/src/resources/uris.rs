@@ -211,10 +211,14 @@ pub(crate) fn each_text(value: &mut Value, depth: usize, visit: &mut impl FnMut(
     match value {
         Value::String(text) => visit(text),
         Value::Array(items) if depth < MAX_DEPTH => {
-            items.iter_mut().for_each(|item| each_text(item, depth + 1, visit));
+            for item in items {
+                each_text(item, depth + 1, visit);
+            }
         }
         Value::Object(fields) if depth < MAX_DEPTH => {
-            fields.values_mut().for_each(|field| each_text(field, depth + 1, visit));
+            for field in fields.values_mut() {
+                each_text(field, depth + 1, visit);
+            }
         }
         _ => {}
     }

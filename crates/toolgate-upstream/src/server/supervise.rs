@@ -165,15 +165,12 @@ impl Server {
         era: Option<Era>,
     ) -> Result<(Connection, Listing), ConnectFailure> {
         let limit = self.spec.limits.connect;
-        match tokio::time::timeout(limit, self.connect(era)).await {
-            Ok(outcome) => outcome,
-            Err(_) => {
-                let (stage, seconds) = (*self.stage.lock(), limit.as_secs_f64());
-                let reason = format!("no answer to {stage} within {seconds} s");
-                let raise = "raise `connectTimeoutSeconds` of the server, or see `toolgate logs";
-                Err(ConnectFailure::new(reason, format!("{raise} {}`", self.spec.name)))
-            }
-        }
+        tokio::time::timeout(limit, self.connect(era)).await.unwrap_or_else(|_| {
+            let (stage, seconds) = (*self.stage.lock(), limit.as_secs_f64());
+            let reason = format!("no answer to {stage} within {seconds} s");
+            let raise = "raise `connectTimeoutSeconds` of the server, or see `toolgate logs";
+            Err(ConnectFailure::new(reason, format!("{raise} {}`", self.spec.name)))
+        })
     }
 
     async fn connect(&self, era: Option<Era>) -> Result<(Connection, Listing), ConnectFailure> {
