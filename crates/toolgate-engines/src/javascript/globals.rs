@@ -118,9 +118,9 @@ pub enum Form {
     Undefined,
 }
 
-const NETWORK: &str = "scripts have no network. EngineCall a tool instead: tools are global functions \
+const NETWORK: &str = "scripts have no network. Call a tool instead: tools are global functions \
                        that take one object, as in `await server_tool({ … })`";
-const FILES: &str = "scripts have no files. EngineCall a tool that reads or writes them, `return` a \
+const FILES: &str = "scripts have no files. Call a tool that reads or writes them, `return` a \
                      value or print it with `console.log`";
 const MODULES: &str = "there are no modules. Every tool is a global function, and what the \
                        language has is there without an import";

@@ -114,10 +114,10 @@ fn run(mut pipe: Pipe, engines: Engines, start: &RunStart) -> Result<(), ExitRea
             if bytes > start.value_bytes {
                 Done::ValueTooLarge { bytes }
             } else {
-                Done::Value(Some(value))
+                Done::Value(value)
             }
         }
-        EngineOutcome::Value(None) => Done::Value(None),
+        EngineOutcome::Value(None) => Done::NoValue,
         EngineOutcome::Failed(failure) => Done::Failed(failure),
     };
     end(world.into_pipe(), &FromWorker::Done(done))
