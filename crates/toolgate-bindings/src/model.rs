@@ -88,13 +88,9 @@ pub(crate) struct Doc {
     pub(crate) text: String,
     /// Short notes on the values, such as `1..100`.
     pub(crate) notes: Vec<String>,
-    /// The default, if it is short and `text` does not mention one.
-    pub(crate) default: Option<Value>,
+    /// The default as JSON, if it is short and `text` does not mention one.
+    pub(crate) default: Option<String>,
 }
-
-/// A short JSON value that can be hashed: its text.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Value(pub(crate) String);
 
 /// A possible name for a type.
 #[derive(Debug, Clone, PartialEq, Eq)]

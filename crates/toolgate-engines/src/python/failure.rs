@@ -191,23 +191,10 @@ fn error_hint(kind: ExcType, text: &str) -> Option<&'static str> {
 }
 
 /// Built-in functions that do not exist here.
+#[rustfmt::skip]
 const ABSENT: &[&str] = &[
-    "__import__",
-    "bytearray",
-    "breakpoint",
-    "compile",
-    "complex",
-    "delattr",
-    "dir",
-    "eval",
-    "exec",
-    "globals",
-    "help",
-    "input",
-    "locals",
-    "memoryview",
-    "super",
-    "vars",
+    "__import__", "bytearray", "breakpoint", "compile", "complex", "delattr", "dir", "eval",
+    "exec", "globals", "help", "input", "locals", "memoryview", "super", "vars",
 ];
 
 const FUNCTIONS: &[(&str, &str)] = &[

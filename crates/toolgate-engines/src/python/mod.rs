@@ -26,12 +26,12 @@ use monty_types::{
     ResourceLimits, ResourceTracker,
 };
 
-pub use self::names::{BUILTINS, MODULES};
 use self::{
     failure::FailureContext,
     machine::{Machine, Stop},
     value::{Strictness, ValueError},
 };
+pub use self::{names::BUILTINS, prelude::modules};
 use crate::{
     engine::{Engine, EngineLimits, EngineOutcome, EngineScript, FailureKind, ScriptFailure},
     world::{NullWorld, World},

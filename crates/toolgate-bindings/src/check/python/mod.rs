@@ -48,7 +48,7 @@ pub(super) fn check(
         advice: advice::advice,
         own: script.own.iter().copied().collect(),
     };
-    let tools = ToolTable::ask(&script.names.names_to_look_up(&knowledge), lookup);
+    let tools = ToolTable::look_up(&script.names.names_to_look_up(&knowledge), lookup);
     script.names.report(&knowledge, &tools, report);
     report_hiding_variables(&hidings, &tools, report);
     for call in &script.calls {

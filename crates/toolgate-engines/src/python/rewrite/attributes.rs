@@ -10,36 +10,12 @@ use super::{Rewriter, inside};
 use crate::python::prelude::{self, Extent};
 
 /// Methods that scripts pass as values: `key=counts.get`, `add = items.append`.
+#[rustfmt::skip]
 const PASSED_ON: &[&str] = &[
-    "add",
-    "append",
-    "count",
-    "endswith",
-    "extend",
-    "find",
-    "format",
-    "get",
-    "index",
-    "isalnum",
-    "isalpha",
-    "isdigit",
-    "isoformat",
-    "items",
-    "join",
-    "keys",
-    "lower",
-    "pop",
-    "popleft",
-    "remove",
-    "replace",
-    "search",
-    "split",
-    "startswith",
-    "strip",
-    "total_seconds",
-    "update",
-    "upper",
-    "values",
+    "add", "append", "count", "endswith", "extend", "find", "format", "get", "index", "isalnum",
+    "isalpha", "isdigit", "isoformat", "items", "join", "keys", "lower", "pop", "popleft",
+    "remove", "replace", "search", "split", "startswith", "strip", "total_seconds", "update",
+    "upper", "values",
 ];
 
 impl<'a> Rewriter<'a> {
@@ -84,8 +60,8 @@ impl<'a> Rewriter<'a> {
         }
         let module = self.modules.get(name.id.as_str()).copied();
         if let Some(piece) = module.and_then(prelude::module)
-            && let Extent::Adds(names) = piece.extent
-            && names.contains(&attr)
+            && piece.extent == Extent::Part
+            && piece.provides(attr)
             // Monty's own function is faster where it works.
             && !matches!((piece.name, attr), ("asyncio", "run") | ("json", "dumps") | ("re", "sub"))
         {

@@ -7,17 +7,10 @@ use ruff_python_ast::{Expr, Stmt};
 use super::{Node, walk};
 
 /// Methods of strings that return a boolean.
+#[rustfmt::skip]
 const ANSWERING: &[&str] = &[
-    "endswith",
-    "isalnum",
-    "isalpha",
-    "isdigit",
-    "islower",
-    "isspace",
-    "issubset",
-    "issuperset",
-    "isupper",
-    "startswith",
+    "endswith", "isalnum", "isalpha", "isdigit", "islower", "isspace", "issubset", "issuperset",
+    "isupper", "startswith",
 ];
 
 /// The names of a script, in all scopes together.

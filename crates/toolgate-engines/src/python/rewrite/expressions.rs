@@ -7,28 +7,12 @@ use super::{Rewriter, inside};
 use crate::python::prelude;
 
 /// Methods that the prelude implements as functions of their receiver.
+#[rustfmt::skip]
 const METHODS: &[&str] = &[
-    "astimezone",
-    "bit_count",
-    "bit_length",
-    "combine",
-    "ctime",
-    "difference_update",
-    "format_map",
-    "from_iterable",
-    "fromisocalendar",
-    "fromordinal",
-    "fromtimestamp",
-    "intersection_update",
-    "is_integer",
-    "isocalendar",
-    "isprintable",
-    "symmetric_difference_update",
-    "timetuple",
-    "toordinal",
-    "translate",
-    "utcfromtimestamp",
-    "utcnow",
+    "astimezone", "bit_count", "bit_length", "combine", "ctime", "difference_update", "format_map",
+    "from_iterable", "fromisocalendar", "fromordinal", "fromtimestamp", "intersection_update",
+    "is_integer", "isocalendar", "isprintable", "symmetric_difference_update", "timetuple",
+    "toordinal", "translate", "utcfromtimestamp", "utcnow",
 ];
 
 /// Functions that iterate over their argument.
@@ -39,28 +23,12 @@ const CALLED_BY_MONTY: &[&str] =
     &["abs", "bool", "dict", "float", "int", "len", "list", "repr", "set", "str", "sum", "tuple"];
 
 /// Exceptions that take at most one text in Monty.
+#[rustfmt::skip]
 pub(super) const EXCEPTIONS: &[&str] = &[
-    "ArithmeticError",
-    "AssertionError",
-    "AttributeError",
-    "BaseException",
-    "Exception",
-    "FileNotFoundError",
-    "ImportError",
-    "IndexError",
-    "KeyError",
-    "LookupError",
-    "NotImplementedError",
-    "OSError",
-    "OverflowError",
-    "PermissionError",
-    "RuntimeError",
-    "StopIteration",
-    "SystemExit",
-    "TimeoutError",
-    "TypeError",
-    "ValueError",
-    "ZeroDivisionError",
+    "ArithmeticError", "AssertionError", "AttributeError", "BaseException", "Exception",
+    "FileNotFoundError", "ImportError", "IndexError", "KeyError", "LookupError",
+    "NotImplementedError", "OSError", "OverflowError", "PermissionError", "RuntimeError",
+    "StopIteration", "SystemExit", "TimeoutError", "TypeError", "ValueError", "ZeroDivisionError",
 ];
 
 impl<'a> Rewriter<'a> {
@@ -79,7 +47,7 @@ impl<'a> Rewriter<'a> {
                 self.edits.close(expression, ")");
             }
             Expr::Name(name) => {
-                if prelude::BUILTINS.contains(&name.id.as_str()) && name.ctx.is_load() {
+                if prelude::is_builtin(&name.id) && name.ctx.is_load() {
                     self.need("<builtins>");
                 }
             }

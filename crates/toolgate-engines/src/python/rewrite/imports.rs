@@ -56,10 +56,7 @@ impl<'a> Rewriter<'a> {
             return;
         }
         let (own, native): (Vec<&Alias>, Vec<&Alias>) =
-            statement.names.iter().partition(|alias| match piece.extent {
-                Extent::Whole => true,
-                Extent::Adds(names) => names.contains(&alias.name.as_str()),
-            });
+            statement.names.iter().partition(|alias| piece.provides(&alias.name));
         if own.is_empty() {
             return;
         }
@@ -86,8 +83,8 @@ impl<'a> Rewriter<'a> {
                 self.need(piece.name);
                 Some(format!("{bound} = {}", piece.variable()))
             }
-            Extent::Adds(_) if wanted != alias.name.as_str() => Some(format!("import {wanted}")),
-            Extent::Adds(_) => None,
+            Extent::Part if wanted != alias.name.as_str() => Some(format!("import {wanted}")),
+            Extent::Part => None,
         }
     }
 }
@@ -117,16 +114,9 @@ pub(in crate::python) fn implicit_modules(source: &str) -> Vec<&'static str> {
 }
 
 /// Types that take parameters.
+#[rustfmt::skip]
 const GENERIC: &[&str] = &[
-    "Counter",
-    "OrderedDict",
-    "defaultdict",
-    "deque",
-    "dict",
-    "frozenset",
-    "list",
-    "set",
-    "tuple",
+    "Counter", "OrderedDict", "defaultdict", "deque", "dict", "frozenset", "list", "set", "tuple",
     "type",
 ];
 
