@@ -204,7 +204,7 @@ impl Arena {
         &self.definitions[id.0 as usize].0
     }
 
-    /// Suggests a name. The first suggestion is kept.
+    /// Suggests a name. Only the first suggestion counts.
     pub(crate) fn suggest(&mut self, id: NodeId, hint: NameHint) {
         self.hints.entry(id).or_insert(hint);
     }
@@ -213,7 +213,7 @@ impl Arena {
         self.hints.get(&id)
     }
 
-    /// Sets the description of a type. The first one is kept.
+    /// Sets the description of a type. Only the first one counts.
     pub(crate) fn describe(&mut self, id: NodeId, text: String) {
         if !text.is_empty() && matches!(self.node(id), Node::Object(_) | Node::Recursive(_)) {
             self.docs.entry(id).or_insert(text);

@@ -189,17 +189,13 @@ impl<'a> Rewriter<'a> {
         let mut names = Vec::new();
         for field in &fields {
             let name = self.text(&*field.target).to_owned();
-            match self.default(field) {
-                Some(default) => {
-                    parameters.extend([", ", &name, "=", MISSING]);
-                    statements.push(format!(
-                        "self.{name} = {default} if {name} is {MISSING} else {name}"
-                    ));
-                }
-                None => {
-                    parameters.extend([", ", &name]);
-                    statements.push(format!("self.{name} = {name}"));
-                }
+            if let Some(default) = self.default(field) {
+                parameters.extend([", ", &name, "=", MISSING]);
+                statements
+                    .push(format!("self.{name} = {default} if {name} is {MISSING} else {name}"));
+            } else {
+                parameters.extend([", ", &name]);
+                statements.push(format!("self.{name} = {name}"));
             }
             if field_call(field).is_some() {
                 self.edits.replace(field.range(), format!("{name} = None"));
@@ -224,7 +220,9 @@ impl<'a> Rewriter<'a> {
             members.push(format!("def __eq__(self, other): return {same}"));
         }
         members.push(format!("__dataclass_fields__ = [{names}]"));
-        members.iter().for_each(|member| self.append(&class.body, member));
+        for member in &members {
+            self.append(&class.body, member);
+        }
     }
 
     fn default(&self, field: &StmtAnnAssign) -> Option<String> {

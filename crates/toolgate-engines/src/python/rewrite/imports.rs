@@ -93,13 +93,8 @@ impl<'a> Rewriter<'a> {
 /// `import a.b as c` binds `a.b`.
 fn import_names(alias: &Alias) -> (&str, &str) {
     let whole = alias.name.as_str();
-    match &alias.asname {
-        Some(name) => (whole, name.as_str()),
-        None => {
-            let root = whole.split('.').next().unwrap_or(whole);
-            (root, root)
-        }
-    }
+    let root = whole.split('.').next().unwrap_or(whole);
+    alias.asname.as_ref().map_or((root, root), |name| (whole, name.as_str()))
 }
 
 /// The modules that a script uses without importing them, as models often do. A name that the
