@@ -18,8 +18,9 @@ pub(crate) use guard::{
 
 /// One MCP server in front of all of yours.
 ///
-/// Your agent sees a handful of tools instead of hundreds: it searches for tools, inspects them, calls
-/// them, and runs scripts that call them. Point toolgate at your `mcpServers` file, and your agent at toolgate.
+/// Your agent sees a few tools instead of hundreds. With them it searches, inspects and calls all other tools,
+/// and runs scripts that call them. toolgate reads your `mcpServers` file and starts the servers; your agent
+/// starts toolgate.
 #[derive(Debug, Parser)]
 #[command(
     name = "toolgate",
@@ -39,16 +40,17 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Args)]
 pub(crate) struct Globals {
-    /// Read this configuration: toolgate.json, or the file of Claude, Cursor, VS Code, Windsurf, Gemini, Codex, Zed
+    /// Read this configuration file: toolgate.json, or the file of Claude, Cursor, VS Code, Windsurf, Gemini,
+    /// Codex or Zed
     ///
-    /// The default is the first of ./toolgate.json, ./toolgate.jsonc, ./.mcp.json and
+    /// The default is the first of these files that exists: ./toolgate.json, ./toolgate.jsonc, ./.mcp.json, and
     /// toolgate/toolgate.json in the user's configuration folder.
     #[arg(long, short, global = true, value_name = "FILE", env = "TOOLGATE_CONFIG")]
     pub(crate) config: Option<PathBuf>,
     /// Use only the servers of this namespace of the configuration
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
-    /// Log more to stderr; twice for details, three times for everything
+    /// Log more to stderr; -vv for details, -vvv for everything
     #[arg(long, short, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
 }
@@ -59,7 +61,7 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Show the state of each server, and what a session lists and why
     Status(Status),
-    /// Show what tool definitions cost a context window, with and without toolgate
+    /// Show how many tokens the tool definitions take, with and without toolgate
     Tokens(Tokens),
     /// Create, list and revoke access tokens for HTTP clients
     Token(Token),
@@ -75,15 +77,15 @@ pub(crate) enum Command {
     Runs(Runs),
     /// Log in to a server with a browser
     ///
-    /// The login is stored encrypted. The key is in the system's keychain or, where there is none, in a
-    /// file that only you can read. `TOOLGATE_VAULT=file` chooses the file; `TOOLGATE_VAULT_KEY` sets a
-    /// key of your own, of at least 32 random characters.
+    /// toolgate stores the login encrypted. The key is in the system's keychain. If there is no keychain, or with
+    /// `TOOLGATE_VAULT=file`, the key is in a file that only you can read. `TOOLGATE_VAULT_KEY` sets your own
+    /// key: at least 32 random characters.
     Login(Login),
     /// Log out of a server, and revoke the login there
     Logout(Logout),
     /// Enable a disabled server, or a server of the registry
     Enable(Enable),
-    /// Disable a server for new sessions
+    /// Disable a server: refuse its calls, and hide it from new sessions
     Disable(Disable),
     /// List calls and servers that wait for approval, and decide on them
     Approve(Approve),
@@ -130,13 +132,13 @@ pub(crate) struct Serve {
     /// Serve on stdin and stdout (the default)
     #[arg(long, conflicts_with = "http")]
     pub(crate) stdio: bool,
-    /// Serve over HTTP at /mcp of this address, for many clients at once; port 0 takes a free port
+    /// Serve many clients over HTTP, at /mcp of this address; port 0 selects a free port
     #[arg(long, value_name = "ADDR", value_parser = door::read_address)]
     pub(crate) http: Option<SocketAddr>,
-    /// Serve only this server, unchanged: its tools under their own names, and its other features
+    /// Serve only this server, unchanged: without prefixes and without meta-tools
     #[arg(long, value_name = "NAME", conflicts_with = "mode")]
     pub(crate) passthrough: Option<String>,
-    /// Choose what the agent sees; the default is set in the configuration
+    /// Choose which tools the agent sees; the configuration sets the default
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<Mode>,
 }
@@ -144,17 +146,17 @@ pub(crate) struct Serve {
 /// What a session lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
-    /// Deferred above a threshold, else direct
+    /// Like deferred if the definitions exceed a threshold, else like direct
     Auto,
-    /// Every tool
+    /// List every tool
     Direct,
-    /// The meta-tools, in the style that is configured
+    /// List the meta-tools, as stable or dynamic: the configuration decides
     Deferred,
-    /// The meta-tools; the list never changes
+    /// List the meta-tools; the list never changes
     Stable,
-    /// The meta-tools; found tools are added to the list
+    /// List the meta-tools; a search adds the tools that it finds
     Dynamic,
-    /// Search, details and scripts instead of calls
+    /// List the meta-tools without `call_tool`: scripts make the calls
     Code,
 }
 
@@ -163,7 +165,7 @@ pub(crate) struct Status {
     /// List the tools of each server, and whether they are loaded or deferred
     #[arg(long)]
     pub(crate) tools: bool,
-    /// Show the status of this mode, as for `serve`
+    /// Show what a session lists in this mode of `toolgate serve`
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<Mode>,
     #[command(flatten)]
@@ -201,10 +203,10 @@ pub(crate) enum TokenCommand {
         /// Name the token; the default is a random name
         #[arg(long, value_name = "NAME")]
         name: Option<String>,
-        /// Let it expire after so many days; the default is never
+        /// Let the token expire after this number of days; the default is never
         #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u64).range(1..=36_500))]
         expires: Option<u64>,
-        /// Limit it to this namespace; may be repeated. `default` is the one at /mcp
+        /// Limit the token to this namespace, or to /mcp with `default`; may be repeated
         #[arg(long = "opens", value_name = "NAMESPACE")]
         namespaces: Vec<String>,
     },
@@ -213,7 +215,7 @@ pub(crate) enum TokenCommand {
         #[command(flatten)]
         output: Output,
     },
-    /// Revoke a token; running gateways refuse it at once
+    /// Revoke a token; running gateways refuse it from now on
     Revoke {
         /// The name of the token
         name: String,
@@ -222,16 +224,16 @@ pub(crate) enum TokenCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct Search {
-    /// What the tool should do; the results of several queries are merged
+    /// What the tool should do, in quotes; toolgate merges the results of several queries
     #[arg(required = true, value_name = "QUERY")]
     pub(crate) queries: Vec<String>,
     /// Search only this server
     #[arg(long, value_name = "NAME")]
     pub(crate) server: Option<String>,
-    /// Show at most so many tools
+    /// Show at most N tools
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
-    /// Rank with this strategy; the default is set in the configuration
+    /// Rank with this strategy; the configuration sets the default
     #[arg(long, value_name = "STRATEGY", value_parser = strategy())]
     pub(crate) strategy: Option<StrategyName>,
     /// Show this much of each tool
@@ -268,7 +270,7 @@ pub(crate) struct Call {
     /// The arguments as a JSON object; `-` reads them from stdin, `@FILE` from a file
     #[arg(value_name = "JSON")]
     pub(crate) arguments: Option<String>,
-    /// Set one argument; a value that is not JSON is a text
+    /// Set one argument; may be repeated. A value that is not JSON is a text
     #[arg(long = "arg", short = 'a', value_name = "KEY=VALUE")]
     pub(crate) pairs: Vec<String>,
     #[command(flatten)]
@@ -280,7 +282,7 @@ pub(crate) struct Run {
     /// A script in TypeScript, JavaScript or Python; `-` reads it from stdin
     #[arg(value_name = "FILE", required_unless_present = "resume")]
     pub(crate) file: Option<PathBuf>,
-    /// The language of the script; the default follows the file name, or is typescript
+    /// Read the script in this language; the default is that of the file name, else typescript
     #[arg(long, short, value_name = "LANGUAGE", conflicts_with = "resume")]
     pub(crate) language: Option<Language>,
     /// Resume this run without repeating completed calls; FILE, if given, replaces its code
@@ -298,7 +300,7 @@ pub(crate) struct Run {
 pub(crate) struct Runs {
     #[command(subcommand)]
     pub(crate) command: Option<RunsCommand>,
-    /// Show at most so many, the newest first
+    /// Show at most N runs, the newest first
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) limit: u32,
     #[command(flatten)]
@@ -309,14 +311,14 @@ pub(crate) struct Runs {
 pub(crate) enum RunsCommand {
     /// Show a run: its code, its calls in order, its output
     Show {
-        /// The id of the run, or the beginning of it
+        /// The id of the run, or the first characters of the id
         id: String,
         #[command(flatten)]
         output: Output,
     },
-    /// Repeat a call with an unknown outcome when the run is resumed
+    /// Let the next resume of a run repeat a call whose outcome is unknown
     Repeat {
-        /// The id of the run, or the beginning of it
+        /// The id of the run, or the first characters of the id
         id: String,
         /// The number of the call
         call: u64,
@@ -342,13 +344,13 @@ pub(crate) struct Doctor {
 pub(crate) struct Login {
     /// The server's name in the configuration
     pub(crate) name: String,
-    /// Print the URL instead of opening a browser; paste the URL that the login ends at
+    /// Print the URL instead of opening a browser, and read from stdin the URL to which the login redirects
     #[arg(long)]
     pub(crate) no_browser: bool,
-    /// Request this scope; may be repeated. The default is set by the configuration or the server
+    /// Request this scope; may be repeated. The default comes from the configuration, else from the server
     #[arg(long, value_name = "SCOPE")]
     pub(crate) scope: Vec<String>,
-    /// Wait at most so many seconds for the login
+    /// Wait at most this number of seconds for the login
     #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) timeout: u64,
 }
@@ -361,9 +363,9 @@ pub(crate) struct Logout {
 
 #[derive(Debug, Args)]
 pub(crate) struct Enable {
-    /// A server of the configuration, or of the registry as NAME or NAME@VERSION
+    /// The name of a configured server, or NAME or NAME@VERSION of a server of the registry
     pub(crate) name: String,
-    /// Consent without a question to what a server of the registry runs or contacts
+    /// Consent, without a question, to what a server of the registry runs or contacts
     #[arg(long)]
     pub(crate) yes: bool,
 }
@@ -398,7 +400,7 @@ pub(crate) enum SkillsCommand {
 pub(crate) struct Logs {
     /// The server's name in the configuration
     pub(crate) name: String,
-    /// Show at most so many lines
+    /// Show the last N lines
     #[arg(long, short = 'n', value_name = "N", default_value_t = 100)]
     pub(crate) lines: usize,
     #[command(flatten)]
@@ -433,7 +435,7 @@ pub(crate) enum UsageCommand {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Which {
-    /// Select the queries of this tool, by its server's name for it or as `server_tool`
+    /// Select the queries of this tool, by its exposed name or by the server's own name for it
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Option<String>,
     /// Select the queries of this server's tools
@@ -460,14 +462,14 @@ pub(crate) enum ConfigCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct Eval {
-    /// Labelled sets, each a JSON object with `corpus` and `queries`; docs/search.md describes them
+    /// Files with labelled sets: each is a JSON object with `corpus` and `queries`; docs/search.md describes them
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Measure this strategy; may be repeated, and the first is the baseline. The default is all but
-    /// `regex` and `subagent`
+    /// Measure this strategy; may be repeated, and the first is the baseline. The default is every strategy
+    /// except `regex` and `subagent`; `subagent` cannot be measured
     #[arg(long, value_name = "STRATEGY", value_parser = strategy())]
     pub(crate) strategy: Vec<StrategyName>,
-    /// Give the strategies the hints of the set about the wanted server
+    /// Give each query the hint about its server, if the labelled set has one
     #[arg(long)]
     pub(crate) hints: bool,
     #[command(flatten)]

@@ -6,13 +6,13 @@ use crate::scope::Scope;
 use crate::section::{Definitions, Flag, Section, Wrong, custom, integer, number, section, whole};
 
 section! {
-    /// Whether agents may run scripts, and what these may use: the `codeMode` key.
+    /// Whether agents may run scripts, and the limits of scripts: the `codeMode` key.
     pub struct CodeModeConfig as "CodeMode" {
-        /// Whether `run_code` is offered.
+        /// Whether agents may run scripts.
         "enabled" => enabled: bool = true, Flag(Wrong::Becomes(false));
-        /// How many seconds a script may take, waiting for tools included.
+        /// How many seconds a script may take, including the time in which it waits for tools.
         "timeoutSeconds" => timeout_seconds: f64 = 30.0, number(0.1, 86_400.0);
-        /// How many seconds a script may compute; waiting for tools does not count.
+        /// How many seconds of CPU time a script may use.
         "cpuSeconds" => cpu_seconds: f64 = 10.0, number(0.01, 3_600.0);
         /// How much memory a script's values may take, in megabytes.
         "memoryMb" => memory_mb: u64 = 128, whole::<u64>(2, 4_096);
@@ -24,32 +24,33 @@ section! {
         "maxRuns" => max_runs: usize = 256, integer(1, 10_000);
         /// How many calls a script may make.
         "maxCalls" => max_calls: u64 = 500, whole::<u64>(0, 1_000_000);
-        /// How many of a script's calls may be in flight at once.
+        /// How many calls of a script may be open at once.
         "maxCallsInFlight" => max_calls_in_flight: usize = 500, integer(1, 100_000);
-        /// How many calls of all scripts together one server gets at once; more wait their turn.
+        /// How many calls of all scripts together one server gets at once. Further calls wait in a
+        /// queue.
         "maxParallelCalls" => max_parallel_calls: usize = 32, integer(1, 10_000);
-        /// The largest result of a call that a script is given, in bytes.
+        /// The largest result of a call that a script gets, in bytes.
         "maxResultBytes" => max_result_bytes: u64 = 16 * 1024 * 1024, whole::<u64>(1_024, 268_435_456);
-        /// How much of a script's output is kept, in bytes.
+        /// How much of a script's output toolgate stores, in bytes.
         "maxOutputBytes" => max_output_bytes: usize = 1024 * 1024, integer(1_024, 67_108_864);
-        /// How much of a script's output and value the model is shown, in tokens. The rest can be read
-        /// with `read_output`.
+        /// How much of a script's output and value the model gets, in tokens. `read_output` reads
+        /// the rest.
         "maxOutputTokens" => max_output_tokens: usize = 4_000, integer(100, 1_000_000);
-        /// How much is kept of runs, so that they can be looked at and resumed.
+        /// How many runs toolgate stores, so that a person can inspect them and a run can resume.
         "journal" => journal: JournalConfig = JournalConfig::default(),
             custom(Definitions::reference::<JournalConfig>, read_journal);
     }
 }
 
 section! {
-    /// How much is kept of runs: the `codeMode.journal` key. Runs that have not ended or wait for
-    /// approval are kept beside it, until they are too old.
+    /// How many runs toolgate stores: the `codeMode.journal` key. Runs that have not ended or wait
+    /// for approval do not count, and stay until they are too old.
     pub struct JournalConfig as "RunJournal" {
-        /// How many runs that have ended.
+        /// How many runs that have ended toolgate stores.
         "runs" => runs: u32 = 1_000, whole::<u32>(0, 1_000_000);
-        /// For how many days.
+        /// For how many days toolgate stores a run.
         "days" => days: u32 = 30, whole::<u32>(1, 3_650);
-        /// How much of the disk all of them may take, in megabytes.
+        /// How much disk space all runs may use, in megabytes.
         "megabytes" => megabytes: u64 = 1_024, whole::<u64>(1, 1_048_576);
     }
 }

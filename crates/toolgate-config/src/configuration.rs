@@ -25,7 +25,7 @@ pub struct Configuration {
     /// The servers in the order of the file, the unusable and the disabled ones included, so that
     /// a status page can show them.
     pub servers: Vec<ServerConfig>,
-    /// When tools are deferred and how they are found.
+    /// When toolgate defers tools, and how search finds them.
     pub tool_search: ToolSearchConfig,
     /// Whether scripts may run, and what they may use.
     pub code_mode: CodeModeConfig,
@@ -37,7 +37,7 @@ pub struct Configuration {
     /// Where traces and metrics go. What is not set is taken from the standard environment variables,
     /// by the program that starts telemetry. `None` sends nothing, whatever the environment says.
     pub telemetry: Option<TelemetryConfig>,
-    /// Who may connect over the network, and how much they may ask.
+    /// Who may connect over HTTP, and the limits for clients.
     pub gateway: GatewayConfig,
     /// Where servers are found that are not in the file.
     pub registry: RegistryConfig,
@@ -57,29 +57,32 @@ section! {
         "$schema" => |_| json!({ "type": "string" });
         /// The servers, by name.
         "mcpServers" => |definitions| bounded::<ServerSettings>(definitions, MAX_SERVERS);
-        /// When tools are deferred and how they are found.
+        /// When toolgate defers tools, and how search finds them.
         "toolSearch" => Definitions::reference::<ToolSearchConfig>;
-        /// Whether agents may run scripts, and what these may use; `false` for no scripts.
+        /// Whether agents may run scripts, and the limits of scripts; `false` switches scripts off.
         "codeMode" => or_false::<CodeModeConfig>;
-        /// Who may connect over the network, and how much they may ask.
+        /// Who may connect over HTTP, and the limits for clients.
         "gateway" => Definitions::reference::<GatewayConfig>;
-        /// Where servers are found that are not in this file. Nowhere, unless it is set.
+        /// Where toolgate finds servers that are not in this file. Without this key it contacts no
+        /// registry.
         "registry" => Definitions::reference::<RegistryConfig>;
-        /// Folders of skills: each a folder with a `SKILL.md`, of which the front matter has `name`,
-        /// `description` and `mcp-servers`. Relative ones start at the folder of this file.
+        /// Folders with skills. A skill is a folder with a `SKILL.md` file, whose front matter has
+        /// `name`, `description` and `mcp-servers`. A relative path starts at the folder of this
+        /// file.
         "skills" => |definitions| {
             let mut schema = strings_schema(definitions);
             schema["maxItems"] = services::MOST.into();
             schema
         };
-        /// Sets of servers that `toolgate serve --http` serves apart, at `/mcp/NAME`, by name.
+        /// Named subsets of servers. `toolgate serve --http` serves each at `/mcp/NAME`.
         "namespaces" => |definitions| bounded::<NamespaceKeys>(definitions, namespace::MOST);
         /// Who may call what.
         "policy" => policy::schema;
-        /// How decisions and calls are recorded; `false` for not at all.
+        /// The audit log of decisions and calls; `false` switches it off.
         "audit" => or_false::<AuditConfig>;
-        /// Where traces and metrics go, by OpenTelemetry. What is not set is taken from the environment
-        /// (`OTEL_EXPORTER_OTLP_ENDPOINT` and so on); `false` for nowhere.
+        /// Where toolgate sends traces and metrics (OpenTelemetry). A key that is not set comes
+        /// from the environment (`OTEL_EXPORTER_OTLP_ENDPOINT` and so on); `false` switches
+        /// telemetry off.
         "telemetry" => or_false::<TelemetryConfig>;
     }
 }

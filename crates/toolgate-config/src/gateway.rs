@@ -11,22 +11,24 @@ use crate::section::{
 };
 
 section! {
-    /// Who may connect over the network, and how much they may ask: the `gateway` key.
+    /// Who may connect over HTTP, and the limits for clients: the `gateway` key.
     pub struct GatewayConfig as "Gateway" {
-        /// Whether clients on this machine need a token too. Those of other machines always do.
+        /// Whether clients on this machine need a token too. Clients on other machines always need
+        /// one.
         "requireToken" => require_token: bool = false, Flag(Wrong::Becomes(true));
-        /// Names under which the gateway is reached beside those of this machine, with or without a
-        /// port: what a proxy in front of it sends as `Host`.
+        /// Further host names of the gateway, with or without a port: the `Host` that a proxy in
+        /// front of it sends.
         "allowedHosts" => allowed_hosts: Vec<String> = Vec::new(), custom(strings_schema, |scope, member| {
             let expected = "a host with or without a port, such as `tools.example.com`";
             list(scope, member, is_host, expected)
         });
-        /// Web pages that may talk to the gateway beside those of this machine, such as
+        /// Further origins of web pages that may use the gateway, such as
         /// `https://app.example.com`.
         "allowedOrigins" => allowed_origins: Vec<String> = Vec::new(), custom(strings_schema, |scope, member| {
             list(scope, member, is_origin, "an origin, such as `https://app.example.com`")
         });
-        /// The authorisation server whose tokens the gateway accepts, beside those of `toolgate token`.
+        /// The authorisation server whose tokens the gateway accepts, in addition to tokens of
+        /// `toolgate token`.
         "oauth" => oauth: Option<OauthConfig> = None,
             custom(Definitions::reference::<OauthConfig>, read_oauth);
         /// How many connections there may be at once.
@@ -37,11 +39,11 @@ section! {
         "maxHeaderBytes" => max_header_bytes: usize = 64 * 1024, integer(8_192, 1_048_576);
         /// How many sessions there may be at once.
         "maxSessions" => max_sessions: usize = 4_000, integer(1, 1_000_000);
-        /// How many of them one caller may have.
+        /// How many sessions one caller may have.
         "maxSessionsPerCaller" => max_sessions_per_caller: usize = 1_000, integer(1, 1_000_000);
-        /// How many requests of a session may be in flight at once.
+        /// How many requests of a session may be open at once.
         "maxRequestsInFlight" => max_requests_in_flight: usize = 256, integer(1, 100_000);
-        /// After how many seconds a session that nobody uses ends.
+        /// After how many seconds without use a session ends.
         "sessionIdleSeconds" => session_idle_seconds: u64 = 30 * 60, whole::<u64>(10, 604_800);
     }
 }
@@ -56,11 +58,11 @@ section! {
         /// The URL under which clients reach this gateway, such as `https://tools.example.com/mcp`.
         "resource" => resource: String = String::new(),
             custom(text_schema, |scope, member| address(scope, member, |_| true));
-        /// What tokens have to have in `aud`. Unless set, the `resource`.
+        /// The required value of `aud`. The default is the `resource`.
         "audience" => audience: Option<String> = None, text();
-        /// Where the issuer's public keys are. Unless set, its metadata says so.
+        /// The URL of the issuer's public keys. The default comes from the issuer's metadata.
         "jwksUrl" => jwks_url: Option<String> = None, custom(text_schema, guarded_url);
-        /// Scopes that a token has to have, all of them.
+        /// Scopes that a token must have, all of them.
         "requiredScopes" => required_scopes: Vec<String> = Vec::new(), custom(strings_schema, scopes);
     }
 }

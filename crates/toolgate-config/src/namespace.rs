@@ -28,20 +28,21 @@ pub struct NamespaceConfig {
 }
 
 section! {
-    /// Some of the servers, served at a path of their own.
+    /// A subset of the servers, served at its own path.
     pub(crate) struct NamespaceKeys as "Namespace" keys {
         /// Its servers, by their names in this file.
         "servers" => strings_schema;
-        /// What differs from the `toolSearch` of the file.
+        /// Values that replace those of the file's `toolSearch`.
         "toolSearch" => Definitions::reference::<ToolSearchConfig>;
-        /// What differs from the `policy` of the file. Rules and labels are added to those of the file, so
-        /// that what is denied there is denied here; the rest replaces what the file says.
+        /// The policy of the namespace. Its rules and labels are added to those of the file, so
+        /// that a `deny` of the file also denies here. Its other values replace those of the file.
         "policy" => policy::schema;
     } {
-        /// Whether its servers are left out at `/mcp`.
+        /// Whether toolgate leaves its servers out at `/mcp`.
         "exclusive" => exclusive: bool = false, Flag(Wrong::Becomes(true));
-        /// What an agent is shown: every tool (`direct`), the meta-tools with a list that is fixed
-        /// (`stable`) or grows (`dynamic`), scripts (`code`). Unless set, as `toolSearch` says.
+        /// What a session lists: every tool (`direct`), the meta-tools with a fixed list (`stable`)
+        /// or a growing list (`dynamic`), or the meta-tools without `call_tool` (`code`). The
+        /// default comes from `toolSearch`.
         "mode" => mode: Option<ExposureMode> = None, Word::<ExposureMode>(Wrong::Ignored);
     }
 }

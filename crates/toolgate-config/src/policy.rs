@@ -28,30 +28,32 @@ choices! {
 section! {
     /// Who may call what.
     ///
-    /// A matching `deny` beats everything. Otherwise the most specific rule that applies decides: one
-    /// tool before a pattern of names, that before an annotation, that before a server, that before all
-    /// tools, and within each a rule with conditions before one without. Of equally specific rules the
-    /// later one decides. Rules about data answer a question of their own; the stricter answer holds.
+    /// A matching `deny` rule always wins. Otherwise the most specific matching rule decides. A
+    /// rule about one tool comes first, then a pattern of names, an annotation, a server, and all
+    /// tools. Within each level, a rule with conditions comes before a rule without. If two rules
+    /// are equally specific, the later rule decides. toolgate decides rules about data separately,
+    /// and uses the stricter of the two decisions.
     pub(crate) struct PolicyKeys as "Policy" keys {
-        /// What holds for tools that no rule speaks of. `ask` and `deny-writes` let read-only tools
-        /// through; `ask-always` does not. Unless set, `ask`.
+        /// What happens to calls that no rule matches. `ask` and `deny-writes` allow read-only
+        /// tools; `ask-always` asks for them too. The default is `ask`.
         "default" => |_| Mode::schema();
         /// The rules.
         "rules" => |definitions| {
             let rule = definitions.reference::<RuleKeys>();
             json!({ "type": "array", "items": rule, "maxItems": MAX_RULES })
         };
-        /// How it is judged which data a call carries: by `content` that is found in its arguments, by
-        /// `labels` that the run has touched, or not at all. Unless set, `content`.
+        /// How toolgate finds out which data a call carries: by the `content` of its arguments, by
+        /// the `labels` of the tools that were used before, or not at all (`off`). The default is
+        /// `content`.
         "flow" => |_| FlowMode::schema();
-        /// What becomes of tools that a known server did not have before. Unless set, `allow`.
+        /// What happens to new tools of a server in `toolgate.lock`. The default is `allow`.
         "newTools" => |_| NewTools::schema();
-        /// What becomes of tools in whose definition something is suspicious: hidden characters, instructions
-        /// aimed at the model, a name that can be taken for another server's. With `hold` they are held back
-        /// until somebody approves them. Unless set, `warn`.
+        /// What happens to tools with a suspicious definition: hidden characters, instructions to
+        /// the model, a name that imitates another tool. With `hold`, toolgate holds them back
+        /// until a person approves them. The default is `warn`.
         "findings" => |_| FindingsMode::schema();
-        /// Whose claims count that a tool is harmless: those of `all` servers or of `trusted` ones.
-        /// Unless set, `all`.
+        /// Whose annotations count: those of `all` servers, or only those of `trusted` servers. The
+        /// default is `all`.
         "claims" => |_| Claims::schema();
         /// Labels of tools, by exposed names, `server/tool` and patterns of them.
         "labels" => |_| json!({ "type": "object", "additionalProperties": Label::list_schema() });

@@ -15,57 +15,58 @@ use crate::section::{
 };
 
 section! {
-    /// A rule: which calls, and what becomes of them.
+    /// A rule: it selects calls, and states their verdict.
     pub(crate) struct RuleKeys as "Rule" keys {
         /// The server, or a pattern of servers.
         "server" => |_| json!({ "type": "string" });
         /// The tool: its exposed name, `server/tool` or, beside a `server`, its own name; or a pattern
         /// with `*` and `?`; or a list of these.
         "tool" => |_| one_or_many(&json!({ "type": "string" }));
-        /// What is to be assumed of the tool, after its server's claims.
+        /// The annotations that the tool must have.
         "annotations" => Definitions::reference::<AnnotationKeys>;
         /// Whether its server is trusted.
         "trusted" => flag_schema;
-        /// What must hold of the call.
+        /// The conditions that the call must meet.
         "when" => Definitions::reference::<WhenKeys>;
-        /// What becomes of the call.
+        /// The verdict on the call.
         "verdict" => |_| Verdict::schema();
-        /// Why, for the person who is asked and the model that is refused.
+        /// The reason. The person who is asked and the model whose call is denied see it.
         "reason" => |_| json!({ "type": "string", "maxLength": REASON.longest });
     }
 }
 
 section! {
-    /// Claims of a server about a tool. What is not claimed is the worst.
+    /// Claims of a server about a tool. If a claim is missing, toolgate assumes the worst.
     pub(crate) struct AnnotationKeys as "Annotations" keys {
         /// The tool changes nothing.
         "readOnlyHint" => flag_schema;
-        /// What it changes may be lost.
+        /// The tool may destroy data.
         "destructiveHint" => flag_schema;
         /// A second call with the same arguments changes nothing more.
         "idempotentHint" => flag_schema;
-        /// It deals with things outside of its server.
+        /// The tool reaches systems outside of its server.
         "openWorldHint" => flag_schema;
     }
 }
 
 section! {
-    /// What must hold of a call.
+    /// The conditions that a call must meet.
     pub(crate) struct WhenKeys as "When" keys {
-        /// Of its arguments, by JSON pointer (`/options/force`) or names with dots (`options.force`);
-        /// `*` stands for every element. What cannot be judged counts against the call.
+        /// Conditions on the arguments, by JSON pointer (`/options/force`) or names with dots
+        /// (`options.force`); `*` means every element. If toolgate cannot evaluate a condition, it
+        /// assumes the worse case.
         "arguments" => map_schema::<ConditionKeys>;
         /// The arguments carry data with one of these labels.
         "carries" => |_| Label::list_schema();
         /// The tool has one of these labels.
         "to" => |_| Label::list_schema();
-        /// Data with one of these labels has a say in the call.
+        /// Data with one of these labels may have influenced the call.
         "steeredBy" => |_| Label::list_schema();
     }
 }
 
 section! {
-    /// What must hold of an argument: all that is set.
+    /// The conditions on an argument. The argument must meet all that are set.
     pub(crate) struct ConditionKeys as "Condition" keys {
         /// It is this value.
         "equals" => |_| json!({});
@@ -73,22 +74,22 @@ section! {
         "in" => |_| json!({ "type": "array", "minItems": 1, "maxItems": 1_000 });
         /// The whole text matches this regular expression.
         "matches" => |_| json!({ "type": "string", "minLength": 1, "maxLength": 1_000 });
-        /// With false, a part of the text may match. Unless set, true.
+        /// With false, a part of the text may match. The default is true.
         "anchored" => flag_schema;
         /// The text begins with this.
         "prefix" => |_| json!({ "type": "string", "minLength": 1, "maxLength": 4_096 });
-        /// The path is this folder or in it, after `.` and `..`. `${NAME}` stands for an environment
-        /// variable.
+        /// The path is this folder or is in it, after `.` and `..` are resolved. `${NAME}` stands
+        /// for an environment variable.
         "under" => |_| json!({ "type": "string", "minLength": 1, "maxLength": 4_096 });
         /// The number is less than this.
         "less" => |_| json!({ "type": "number" });
         /// The number is greater than this.
         "greater" => |_| json!({ "type": "number" });
-        /// Whether the argument is there, and not null.
+        /// Whether the argument exists and is not null.
         "exists" => flag_schema;
         /// The URL has this host, or one of these.
         "host" => |_| one_or_many(&json!({ "type": "string" }));
-        /// Whether subdomains of the host count too. Unless set, false.
+        /// Whether subdomains of the host match too. The default is false.
         "subdomains" => flag_schema;
     }
 }

@@ -36,8 +36,9 @@ section! {
     /// `${NAME}` and `${NAME:-default}` in `command`, `args`, `env`, `cwd`, `url` and `headers` stand
     /// for environment variables.
     pub struct ServerSettings as "Server" keys {
-        /// How the server is reached. Unless set, `stdio` with a `command` and `http` with a `url`. With
-        /// `http`, the older `sse` is tried where the server does not take the newer transport.
+        /// The transport. The default is `stdio` with a `command`, and `http` with a `url`. With
+        /// `http`, toolgate also tries the older `sse` if the server does not accept the newer
+        /// transport.
         "type" => |_| json!({ "type": "string", "enum": ["stdio", "http", "sse"] });
         /// The program that starts the server.
         "command" => text_schema;
@@ -54,40 +55,40 @@ section! {
         /// The opposite of `enabled`.
         "disabled" => flag_schema;
     } {
-        /// Whether the server is served at all.
+        /// Whether toolgate uses the server.
         "enabled" => enabled: bool = true, Flag(Wrong::Refused);
-        /// How to log in (`toolgate login`), where the server's authorization server does not register
-        /// every client, or asks for the wrong rights.
+        /// How to log in (`toolgate login`). Needed only if the server's authorization server does
+        /// not register every client, or asks for the wrong scopes.
         "oauth" => oauth: LoginConfig = LoginConfig::default(),
             custom(Definitions::reference::<LoginConfig>, read_login);
-        /// What the names of its tools begin with; an empty string for nothing. Unless set, the name
-        /// of the server.
+        /// The beginning of the exposed names of its tools; an empty string for no prefix. The
+        /// default is the name of the server.
         "prefix" => prefix: Option<String> = None, Plain {
             longest: 32,
             fits: |letter| letter.is_ascii_alphanumeric() || letter == '_',
             expected: "at most 32 letters, digits and underscores",
             pattern: Some("^[A-Za-z0-9_]{0,32}$"),
         };
-        /// What the server is for, in a few words that help to find it.
+        /// What the server is for, in a few words. Search uses it.
         "description" => description: Option<String> = None, Plain {
             longest: 2_000, fits: |_| true, expected: "a string of at most 2000 characters", pattern: None,
         };
-        /// Whether its tools are deferred, whatever the thresholds of `toolSearch` say.
+        /// Whether its tools are deferred. Overrides the thresholds of `toolSearch`.
         "deferLoading" => defer_loading: Option<bool> = None, Flag(Wrong::Ignored);
-        /// Whether the server is started only when one of its tools is needed.
+        /// Whether toolgate starts the server only when it is needed.
         "lazy" => lazy: bool = false, Flag(Wrong::Ignored);
-        /// After how many seconds without a call the server is stopped, to be started again with the next
-        /// one; 0 for never. Unless set, 1800 for a lazy server and never for others.
+        /// After how many seconds without a call toolgate stops the server; 0 for never. The next
+        /// call starts it again. The default is 1800 for a lazy server, and never for others.
         "idleTimeoutSeconds" => idle_timeout: Option<Duration> = None, seconds(0.0, 31_536_000.0);
-        /// How many seconds the server may take to start and answer.
+        /// How many seconds the server may take until the connection is ready.
         "connectTimeoutSeconds" => connect_timeout: Duration = Duration::from_secs(30), timeout();
         /// How many seconds a call may take without a sign of progress.
         "callIdleTimeoutSeconds" => call_idle_timeout: Duration = Duration::from_mins(1), timeout();
-        /// How many seconds a call may take at all.
+        /// How many seconds a call may take in all.
         "callTotalTimeoutSeconds" => call_total_timeout: Duration = Duration::from_mins(10), timeout();
         /// The largest result of a call in bytes.
         "maxResultBytes" => max_result_bytes: usize = 16 * 1024 * 1024, integer(1_024, 1_073_741_824);
-        /// Whether arguments are checked against a tool's schema before the call.
+        /// Whether toolgate checks arguments against the tool's schema before the call.
         "validateArguments" => validate_arguments: bool = true, Flag(Wrong::Ignored);
         /// The only tools to use, by the names that the server gives them.
         "includeTools" => include_tools: Option<BTreeSet<String>> = None, custom(strings_schema, names);
@@ -96,10 +97,10 @@ section! {
         /// Settings of single tools, by the names that the server gives them.
         "tools" => tools: BTreeMap<String, ToolConfig> = BTreeMap::new(),
             custom(map_schema::<ToolConfig>, read_tools);
-        /// Labels of the data of its tools: what they return is `private` or `untrusted`, what they
-        /// take can leave the house (`egress`).
+        /// Labels of its tools. The results are `private` or `untrusted`; an `egress` tool sends
+        /// its arguments out of your control.
         "labels" => labels: LabelSet = LabelSet::EMPTY, labels();
-        /// Whether what the server says of its tools is believed. Unless set, false.
+        /// Whether the server's annotations count with `"claims": "trusted"`. The default is false.
         "trusted" => trust: Trust = Trust::Unknown, custom(flag_schema, |scope, member| {
             let trusted = Flag(Wrong::Refused).read(scope, member)?;
             Some(if trusted { Trust::Trusted } else { Trust::Unknown })
@@ -110,34 +111,34 @@ section! {
 section! {
     /// The settings of one tool.
     pub struct ToolConfig as "Tool" {
-        /// Whether the tool is deferred, whatever its server says.
+        /// Whether the tool is deferred. Overrides the setting of the server.
         "deferLoading" => defer_loading: Option<bool> = None, Flag(Wrong::Ignored);
-        /// Whether its arguments are checked, whatever its server says.
+        /// Whether toolgate checks its arguments. Overrides the setting of the server.
         "validateArguments" => validate_arguments: Option<bool> = None, Flag(Wrong::Ignored);
-        /// Whether its calls are allowed, need an approval, or are refused.
+        /// Whether its calls are allowed, need an approval, or are denied.
         "approval" => approval: Option<Verdict> = None, Word::<Verdict>(Wrong::Refused);
-        /// Labels of its data, whatever its server says.
+        /// Labels of the tool. They replace the labels of the server.
         "labels" => labels: Option<LabelSet> = None, labels();
     }
 }
 
 section! {
-    /// How to log in at a server. Nothing of it is needed where the authorization server of the
-    /// server registers every client.
+    /// How to log in to a server. All keys are optional if the authorization server registers every
+    /// client.
     ///
     /// `${NAME}` and `${NAME:-default}` in all texts stand for environment variables.
     pub struct LoginConfig as "OAuth" {
-        /// The client id of toolgate at the authorization server, where that was agreed beforehand.
+        /// The client id of toolgate, if it is registered at the authorization server.
         "clientId" => client_id: Option<String> = None, text();
-        /// The secret that goes with `clientId`, best as `${NAME}`.
+        /// The secret of `clientId`, preferably as `${NAME}`.
         "clientSecret" => client_secret: Option<Secret> = None, secret();
-        /// The `https` URL of a document that describes toolgate, for authorization servers that read
-        /// such (Client ID Metadata Documents).
+        /// The `https` URL of a document that describes toolgate (Client ID Metadata Document), for
+        /// authorization servers that support it.
         "clientMetadataUrl" => client_metadata_url: Option<String> = None,
             custom(text_schema, metadata_url);
-        /// The scopes to ask for, in place of those that the server says it needs.
+        /// The scopes to request, instead of the scopes that the server names.
         "scopes" => scopes: Vec<String> = Vec::new(), custom(strings_schema, scopes);
-        /// The port of 127.0.0.1 that the browser comes back to. Unless set, a free one.
+        /// The port of 127.0.0.1 to which the browser is redirected. The default is a free port.
         "redirectPort" => redirect_port: Option<u16> = None, port();
     }
 }

@@ -18,47 +18,48 @@ use crate::transport::headers;
 use crate::{ProblemSeverity, Secret};
 
 section! {
-    /// How decisions and calls are recorded: the `audit` key.
+    /// The audit log of decisions and calls: the `audit` key.
     pub struct AuditConfig as "AuditLogging" {
-        /// Whether they are recorded.
+        /// Whether toolgate writes the audit log.
         "enabled" => enabled: bool = true, Flag(Wrong::Becomes(true));
-        /// Whether arguments are kept as they are, with secrets taken out, and not by their hash alone.
+        /// Whether the log contains the arguments, without secrets, in addition to their hash.
         "arguments" => arguments: bool = false, Flag(Wrong::Becomes(false));
-        /// Whether a call is refused that cannot be recorded.
+        /// Whether toolgate refuses a call that it cannot log.
         "required" => required: bool = false, Flag(Wrong::Becomes(true));
-        /// How many megabytes a file of the audit log has before the next one begins.
+        /// The size in megabytes at which toolgate begins a new file of the audit log.
         "maxMegabytes" => max_megabytes: u64 = 64, whole::<u64>(1, 65_536);
-        /// How many such files are kept beside the one that is written; older ones are removed.
+        /// How many old files toolgate keeps. It removes older files.
         "keepFiles" => keep_files: usize = 15, integer(0, 10_000);
     }
 }
 
 section! {
-    /// Where traces and metrics go: the `telemetry` key.
+    /// Where toolgate sends traces and metrics: the `telemetry` key.
     ///
     /// `${NAME}` and `${NAME:-default}` in all texts stand for environment variables.
     pub struct TelemetryConfig as "Telemetry" {
-        /// The base URL of a collector that takes OTLP over HTTP, such as `http://127.0.0.1:4318`.
+        /// The base URL of a collector that accepts OTLP over HTTP, such as
+        /// `http://127.0.0.1:4318`.
         "otlpEndpoint" => otlp_endpoint: Option<String> = None, custom(text_schema, |scope, member| {
             let hint = "write the base URL of a collector, such as `http://127.0.0.1:4318`";
             web_url(scope, member, hint)
         });
-        /// Headers for every request to it, best with values as `${NAME}`.
+        /// Headers for every request to the collector, preferably with values as `${NAME}`.
         "headers" => headers: BTreeMap<String, Secret> = BTreeMap::new(),
             custom(values_schema, |scope, _| Some(headers(scope)));
-        /// What the traces are said to be of. Unless set, `toolgate`.
+        /// The service name in the traces. The default is `toolgate`.
         "serviceName" => service_name: Option<String> = None, text();
     }
 }
 
 section! {
-    /// Where servers are found that are not in the file: the `registry` key.
+    /// Where toolgate finds servers that are not in the file: the `registry` key.
     pub struct RegistryConfig as "Registry" {
-        /// Registries by their `https` URL, and files or folders of `server.json` files. Of two servers
-        /// with one name, that of the first source counts.
+        /// The `https` URLs of registries, and files or folders of `server.json` files. If two
+        /// sources have a server of the same name, toolgate uses the first source.
         "sources" => sources: Vec<String> = Vec::new(),
             custom(|_| json!({ "type": "array", "items": { "type": "string" }, "maxItems": MOST }), |scope, member| Some(sources(scope, member)));
-        /// How many hours an answer of a registry is used before it is asked again.
+        /// How many hours toolgate uses a response of a registry before it asks again.
         "cacheHours" => cache: Duration = Duration::from_hours(24), hours(0.0, 8_760.0);
     }
 }

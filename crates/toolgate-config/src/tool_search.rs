@@ -17,42 +17,43 @@ use crate::section::{
 use crate::{ProblemSeverity, Secret};
 
 section! {
-    /// When tools are deferred and how they are found: the `toolSearch` key.
+    /// When toolgate defers tools, and how search finds them: the `toolSearch` key.
     pub struct ToolSearchConfig as "ToolSearch" {
-        /// Whether tools are deferred: `"auto"` defers once any threshold is passed, `true` always,
-        /// `false` never. `"code"` defers all and offers `run_code` in place of `call_tool`.
+        /// Whether tools are deferred: `"auto"` defers if any threshold is exceeded, `true` always,
+        /// `false` never. `"code"` defers all tools, and lists `run_code` instead of `call_tool`.
         "enabled" => enabled: RequestedMode = RequestedMode::Auto, Enabled;
-        /// What a session sees of deferred tools once they are found: `"stable"` keeps the list of
-        /// tools fixed and routes through `call_tool`, `"dynamic"` adds found tools to the list.
+        /// How a session calls deferred tools. `"stable"`: through `call_tool`; the list of tools
+        /// never changes. `"dynamic"`: by name; a search adds the tools that it finds to the list.
         "deferred" => deferred: DeferredStyle = DeferredStyle::Stable, Word::<DeferredStyle>(Wrong::Ignored);
-        /// The context window of the model in tokens, of which `thresholdPercent` is a share.
+        /// The context window of the model, in tokens. `thresholdPercent` is a share of it.
         "contextWindow" => context_window: u64 = 200_000, whole::<u64>(1_000, 100_000_000);
-        /// Tools are deferred once their definitions take more than this share of the context window,
-        /// in percent.
+        /// toolgate defers tools if their definitions take more than this share of the context
+        /// window, in percent.
         "thresholdPercent" => threshold_percent: f64 = 5.0, number(0.0, 100.0);
-        /// Tools are deferred once their definitions have more than this many characters. Off unless
-        /// set.
+        /// toolgate defers tools if their definitions have more than this number of characters. The
+        /// default is no limit.
         "tokenThreshold" => token_threshold: Option<u64> = None, whole::<u64>(0, 1_000_000_000);
-        /// Tools are deferred once there are more than this many. Off unless set.
+        /// toolgate defers tools if there are more than this number of tools. The default is no
+        /// limit.
         "toolThreshold" => tool_threshold: Option<u64> = None, whole::<u64>(0, 1_000_000);
-        /// How many tools a search returns unless it asks for another number.
+        /// How many tools a search returns, if the query sets no other limit.
         "maxResults" => max_results: usize = 5, integer(1, 100);
-        /// Whether a tool that was found once stays found for the rest of the session.
+        /// Whether a tool that a search found stays in the list for the rest of the session.
         "keepLoadedTools" => keep_loaded_tools: bool = true, Flag(Wrong::Ignored);
-        /// How many tokens of the servers' own `instructions` a session is told at its start, over all
-        /// servers. Longer ones are cut.
+        /// How many tokens of the servers' own `instructions` the gateway quotes at the start of a
+        /// session, for all servers together. It cuts longer texts.
         "instructionsBudget" => instructions_budget: usize = 1_000, integer(0, 100_000);
         /// How tools are ranked.
         "strategy" => strategy: StrategyName = StrategyName::Hybrid, Word::<StrategyName>(Wrong::Ignored);
-        /// Whether this machine remembers which query led to which call, so that tools that were of
-        /// use before are found first. `toolgate usage` shows and erases it.
+        /// Whether toolgate remembers on this machine which query led to which call. Tools that
+        /// were useful before then rank higher. `toolgate usage` shows and erases the entries.
         "usageMemory" => usage_memory: bool = true, Flag(Wrong::Becomes(false));
-        /// How the cost of definitions is counted.
+        /// The unit in which toolgate counts the size of definitions.
         "tokenCounter" => token_counter: CostUnit = CostUnit::Tokens, Word::<CostUnit>(Wrong::Ignored);
         /// The model that chooses tools with the strategy `subagent`.
         "subagent" => subagent: Option<SubagentConfig> = None,
             custom(Definitions::reference::<SubagentConfig>, |scope, member| Some(read_subagent(scope, member)));
-        /// The encoder that says what is near in meaning, in place of the word vectors in the program.
+        /// The encoder for search by meaning. It replaces the word vectors in the program.
         "embeddings" => embeddings: Option<EmbeddingsConfig> = None,
             custom(Definitions::reference::<EmbeddingsConfig>, |scope, member| Some(read_embeddings(scope, member)));
     }
@@ -64,16 +65,16 @@ section! {
     /// `${NAME}` and `${NAME:-default}` in `endpoint`, `model` and `apiKey` stand for environment
     /// variables.
     pub struct SubagentConfig as "Subagent" {
-        /// Which requests the endpoint understands. Most understand `openai`.
+        /// The API of the endpoint. Most endpoints support `openai`.
         "provider" => provider: ChatProviderName = ChatProviderName::OpenAi, Word::<ChatProviderName>(Wrong::Refused);
-        /// The base URL, to which `/chat/completions` or, for `anthropic`, `/v1/messages` is added.
-        /// Unless set, that of the provider.
+        /// The base URL. toolgate adds `/chat/completions` or, for `anthropic`, `/v1/messages`. The
+        /// default is the URL of the provider.
         "endpoint" => endpoint: Option<Secret> = None, custom(text_schema, base_url);
         /// The name of the model: a small, fast one.
         "model" => model: String = String::new(), text();
-        /// The endpoint's API key, best as `${NAME}`.
+        /// The API key of the endpoint, preferably as `${NAME}`.
         "apiKey" => api_key: Option<Secret> = None, custom(text_schema, api_key);
-        /// How many candidates the model is shown.
+        /// How many tools the model gets.
         "candidates" => candidates: usize = 24, integer(2, 100);
         /// How many seconds a search waits for the model.
         "timeoutSeconds" => timeout: Duration = Duration::from_secs(3), seconds(0.1, 60.0);
@@ -81,7 +82,8 @@ section! {
 }
 
 section! {
-    /// What makes vectors of texts: an `endpoint` and its `model`, or the `folder` of a model.
+    /// The encoder, which turns texts into vectors: an `endpoint` and its `model`, or the `folder`
+    /// of a model.
     ///
     /// `${NAME}` and `${NAME:-default}` in `endpoint`, `model`, `apiKey` and `folder` stand for
     /// environment variables.
@@ -90,17 +92,17 @@ section! {
         "endpoint" => endpoint: Option<Secret> = None, custom(text_schema, base_url);
         /// The name of the endpoint's model.
         "model" => model: String = String::new(), text();
-        /// The endpoint's API key, best as `${NAME}`.
+        /// The API key of the endpoint, preferably as `${NAME}`.
         "apiKey" => api_key: Option<Secret> = None, custom(text_schema, api_key);
-        /// How many numbers a vector is to have, where the model lets one choose.
+        /// How many numbers a vector has, for models that support several sizes.
         "dimensions" => dimensions: Option<usize> = None, integer(8, 8_192);
         /// The folder of a model: config.json, tokenizer.json and model.safetensors, of the BERT family
         /// or of `Model2Vec`. A relative path starts at the folder of this file.
         "folder" => folder: Option<PathBuf> = None,
             custom(text_schema, |scope, member| scope.text(member).map(PathBuf::from));
-        /// What is put before a query, such as `query: ` for models of the E5 family.
+        /// A text before each query, such as `query: ` for models of the E5 family.
         "queryPrefix" => query_prefix: String = String::new(), PREFIX;
-        /// What is put before the text of a tool, such as `passage: `.
+        /// A text before the text of each tool, such as `passage: `.
         "documentPrefix" => document_prefix: String = String::new(), PREFIX;
         /// How many seconds a search waits for the vector of its query.
         "timeoutSeconds" => timeout: Duration = Duration::from_secs(2), seconds(0.1, 60.0);

@@ -134,7 +134,7 @@ impl Rule {
         [
             Self {
                 flow: FlowCondition { carries: Label::Private.into(), ..Default::default() },
-                reason: Some("private data would leave the house".into()),
+                reason: Some("private data would leave your control".into()),
                 ..Self::new(
                     leaves,
                     Verdict::Ask,
@@ -143,7 +143,7 @@ impl Rule {
             },
             Self {
                 flow: FlowCondition { steered_by: Label::Untrusted.into(), ..Default::default() },
-                reason: Some("untrusted content has a say in a call that may destroy".into()),
+                reason: Some("untrusted content may have influenced a destructive call".into()),
                 ..Self::new(
                     destroys,
                     Verdict::Ask,

@@ -9,25 +9,27 @@ use super::Output;
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub(crate) struct Approve {
-    /// The id of what to decide on; without it, everything that waits is listed
+    /// The id of a call or server that waits; without it, toolgate lists everything that waits. With --deny also
+    /// the name of a server, to revoke its consent
     pub(crate) id: Option<String>,
-    /// Show it without deciding
+    /// Show the call or server, and do not decide
     #[arg(long)]
     pub(crate) show: bool,
-    /// Deny it, or revoke its approval
+    /// Deny the call or server, or revoke the consent to a server
     #[arg(long, conflicts_with = "show")]
     pub(crate) deny: bool,
-    /// Approve it without a question
+    /// Approve the call or server without a question
     #[arg(long, conflicts_with_all = ["show", "deny"])]
     pub(crate) yes: bool,
-    /// For a call: approve later calls too, for this long; the default is this call only
+    /// For a call: also approve later calls of the tool; the default is this call only
     #[arg(long = "for", value_name = "EXTENT", conflicts_with_all = ["show", "deny"])]
     pub(crate) lasts: Option<For>,
-    /// For a call: approve only these arguments
+    /// For a call: approve later calls only with exactly the same arguments
     #[arg(long, conflicts_with_all = ["show", "deny"])]
     pub(crate) these_arguments: bool,
-    /// For a call: approve only arguments that meet this condition, such as 'path=src/*' or 'amount less
-    /// 100'; may be repeated, and all conditions must be met. The operators are those of the policy
+    /// For a call: approve later calls only if their arguments meet this condition, such as 'path=src/*' or
+    /// 'amount less 100'; may be repeated, and the arguments must meet all conditions. The operators are those of
+    /// the policy
     #[arg(
         long = "where",
         value_name = "CONDITION",
@@ -35,7 +37,7 @@ pub(crate) struct Approve {
         conflicts_with_all = ["show", "deny", "these_arguments"]
     )]
     pub(crate) conditions: Vec<String>,
-    /// For a call: let the approval expire after this time, such as 30m, 12h or 7d
+    /// For a call: let the grant expire after this time, such as 30m, 12h or 7d
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with_all = ["show", "deny"])]
     pub(crate) expires: Option<Duration>,
     #[command(flatten)]
@@ -53,7 +55,7 @@ pub(crate) struct Policy {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
-    /// Explain the decision on a call: which rule decides, and which rules lose
+    /// Explain the decision on a call: which rule decides, and which matching rules do not
     Check {
         /// The exposed name of the tool
         #[arg(value_name = "TOOL")]
@@ -69,11 +71,11 @@ pub(crate) enum PolicyCommand {
 /// How long a grant lasts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum For {
-    /// Calls of this run
+    /// Approve calls of the same run
     Run,
-    /// Calls of this session
+    /// Approve calls of the same session
     Session,
-    /// All calls of this caller, until the grant is revoked
+    /// Approve all calls of the same caller, until the grant is revoked
     Always,
 }
 
@@ -126,28 +128,28 @@ pub(crate) enum DefinitionsCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct Audit {
-    /// Show only this tool, by its exposed name
+    /// Show only lines about this tool, by its exposed name
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Option<String>,
-    /// Show only this server
+    /// Show only lines about this server
     #[arg(long, value_name = "NAME")]
     pub(crate) server: Option<String>,
-    /// Show only callers whose name contains this: a token, a user, a client
+    /// Show only lines of callers whose name contains this text: a token, a user, a client
     #[arg(long, value_name = "TEXT")]
     pub(crate) caller: Option<String>,
-    /// Show only this session
+    /// Show only lines of this session
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
-    /// Show only this run
+    /// Show only lines of this run
     #[arg(long, value_name = "ID")]
     pub(crate) run: Option<String>,
-    /// Show only the last 30m, 12h, 7d or the like
+    /// Show only lines that are newer than this, such as 30m, 12h or 7d
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) since: Option<Duration>,
-    /// Show only this verdict
+    /// Show only lines with this verdict
     #[arg(long, value_name = "VERDICT", value_parser = ["allow", "ask", "deny"])]
     pub(crate) verdict: Option<String>,
-    /// Verify the chain of records, and show nothing else
+    /// Verify the chain of hashes, and show no lines
     #[arg(long)]
     pub(crate) verify: bool,
     #[command(flatten)]

@@ -103,7 +103,7 @@ fn allowed(call: &WaitingCall, answer: &PersonAnswer, grant: &Grant, expires: bo
         matching @ GrantedArguments::Matching(_) => format!(", {matching}"),
     };
     let next = match &call.request.run {
-        Some(run) => format!("resume_run goes on with {run}"),
+        Some(run) => format!("resume_run continues {run}"),
         None => "the agent can make the same call again".to_owned(),
     };
     format!("{name} is allowed {lasts}{extent}: {next}.")

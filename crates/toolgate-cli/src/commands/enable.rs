@@ -91,9 +91,7 @@ pub(crate) fn disable(
     let was_off = file.change(off).map_err(|error| Failure::new(error.to_string()))?;
     decisions::about_server("server", name, false, "disabled")?;
     printer.line(if was_off.is_none() {
-        format!(
-            "{name} is disabled: it is not called from now on, and not listed to who comes later."
-        )
+        format!("{name} is disabled: toolgate refuses its calls, and new sessions do not list it.")
     } else {
         format!("{name} was disabled already.")
     });

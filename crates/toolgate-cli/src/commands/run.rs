@@ -102,7 +102,7 @@ fn show(run: &CodeRun, as_json: bool, printer: &mut Printer) -> Result<(), Failu
     }
     if run.is_resumable {
         printer.note(format!(
-            "  hint: `toolgate run --resume {id}` goes on without repeating what completed"
+            "  hint: `toolgate run --resume {id}` resumes the run without repeating completed calls"
         ));
     }
     Ok(())

@@ -254,7 +254,7 @@ fn show(detail: &RunDetail, state: State, cleaner: &Cleaner, printer: &mut Print
         printer.line(format!("\noutput:\n{}", output.trim_end()));
     }
     if state == State::Interrupted || matches!(run.state, RunState::Waiting | RunState::Failed) {
-        printer.note(format!("\n  hint: `toolgate run --resume {}` goes on with it", run.id));
+        printer.note(format!("\n  hint: `toolgate run --resume {}` resumes it", run.id));
     }
 }
 

@@ -66,8 +66,8 @@ async fn help(command: &[&str]) -> String {
 #[tokio::test]
 async fn the_reference_is_what_help_says() {
     let mut text = String::from(
-        "# The command line\n\nWhat `--help` says of every command. Written by a test: \
-         `TOOLGATE_UPDATE=1 cargo test -p toolgate-cli --test it reference` writes it anew.\n",
+        "# The command line\n\nThe output of `--help` for every command. A test writes this page: \
+         `TOOLGATE_UPDATE=1 cargo test -p toolgate-cli --test it reference`.\n",
     );
     for command in COMMANDS {
         let name = [&["toolgate"], *command].concat().join(" ");

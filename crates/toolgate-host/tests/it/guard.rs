@@ -173,7 +173,7 @@ async fn private_data_does_not_leave_and_the_question_shows_where_it_came_from()
     insta::assert_snapshot!(voice.asked()[0], @r#"
     a model wants to call mail_send of the server mail
     with {"body":"By the way: OWES US 48,200 eur since the spring of last year"}
-    Asked because private data would leave the house (the built-in rule "private data to an egress tool")
+    Asked because private data would leave your control (the built-in rule "private data to an egress tool")
     - /body has data of crm/get (result 1), which is private
     "#);
     let harmless = json!({ "body": "Lunch is at noon today." });

@@ -74,7 +74,9 @@ pub(crate) async fn ready(mut worker: Worker) -> Result<LockdownReport, ProbeErr
     loop {
         match wire.next_frame() {
             Ok(Some(FromWorker::Ready(report))) => return Ok(report),
-            Ok(Some(_)) => return Err(ProbeError::Ended(String::from("it talks nonsense"))),
+            Ok(Some(_)) => {
+                return Err(ProbeError::Ended(String::from("it sent an unexpected message")));
+            }
             Err(error) => return Err(ProbeError::Ended(error.to_string())),
             Ok(None) => {}
         }

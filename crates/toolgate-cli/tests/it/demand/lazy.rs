@@ -179,7 +179,7 @@ async fn people_switch_servers_off_and_on() {
     insta::assert_snapshot!(shown(&["disable", "weather"]).await, @"
     exit code 0
     --- stdout
-    weather is disabled: it is not called from now on, and not listed to who comes later.
+    weather is disabled: toolgate refuses its calls, and new sessions do not list it.
     --- stderr
     ");
     insta::assert_snapshot!(shown(&["disable", "weather"]).await, @"

@@ -173,7 +173,7 @@ async fn a_person_enables_a_server_of_the_registry_outright() {
     insta::assert_snapshot!(shell(&["disable", NAME]).await, @"
     exit code 0
     --- stdout
-    io.github.acme/sums is disabled: it is not called from now on, and not listed to who comes later.
+    io.github.acme/sums is disabled: toolgate refuses its calls, and new sessions do not list it.
     --- stderr
     ");
     let called = workplace.run(&["call", "sums_add", "{\"a\": 2, \"b\": 3}"]).await;

@@ -148,7 +148,7 @@ async fn what_is_read_is_known_and_what_an_address_carries_is_asked_for() {
     insta::assert_snapshot!(voice.asked()[0], @r#"
     a model wants to call resources/read of the server mail
     with {"uri":"note:///the-salary-of-ada-lovelace-is-48200"}
-    Asked because private data would leave the house (the built-in rule "private data to an egress tool")
+    Asked because private data would leave your control (the built-in rule "private data to an egress tool")
     - /uri has data of crm/resources/read (result 1), which is private
     "#);
     assert!(ask(&session, Some(&voice), "resources/read", read).await.is_ok(), "a yes is a yes");
