@@ -93,8 +93,44 @@ pub(crate) struct ConnectionState {
     next_key: AtomicI64,
     /// By their keys.
     calls: Mutex<BTreeMap<i64, CallEntry>>,
-    pub(crate) list_changed: Notify,
+    pub(crate) lists: AnnouncedLists,
     pub(crate) queue: Arc<CallQueue>,
+}
+
+/// The lists of tools that a server has announced, and those that have come.
+#[derive(Debug, Default)]
+pub(crate) struct AnnouncedLists {
+    announced: watch::Sender<u64>,
+    listed: watch::Sender<u64>,
+}
+
+impl AnnouncedLists {
+    /// The server has announced another list.
+    pub(crate) fn announce(&self) {
+        self.announced.send_modify(|count| *count += 1);
+    }
+
+    /// How many lists the server has announced so far.
+    pub(crate) fn announced(&self) -> u64 {
+        *self.announced.borrow()
+    }
+
+    /// The list came, or failed to, that was asked for after so many announcements.
+    pub(crate) fn listed(&self, announced: u64) {
+        self.listed.send_replace(announced);
+    }
+
+    /// Waits until an announced list has to be asked for.
+    pub(crate) async fn due(&self) {
+        let listed = *self.listed.borrow();
+        let _ = self.announced.subscribe().wait_for(|announced| *announced > listed).await;
+    }
+
+    /// Waits until every announced list has come.
+    pub(crate) async fn current(&self) {
+        let announced = self.announced();
+        let _ = self.listed.subscribe().wait_for(|listed| *listed >= announced).await;
+    }
 }
 
 impl ConnectionState {
@@ -108,7 +144,7 @@ impl ConnectionState {
             observer,
             next_key: AtomicI64::new(1),
             calls: Mutex::default(),
-            list_changed: Notify::new(),
+            lists: AnnouncedLists::default(),
             queue,
         }
     }
@@ -184,7 +220,7 @@ impl ConnectionHandler for ConnectionState {
                     call.report(&params);
                 }
             }
-            methods::TOOLS_CHANGED => self.list_changed.notify_one(),
+            methods::TOOLS_CHANGED => self.lists.announce(),
             methods::LISTEN_ACKNOWLEDGED => {}
             _ => self.observer.notified(&self.server, method, params.as_ref()),
         }
@@ -208,7 +244,7 @@ impl ConnectionHandler for ConnectionState {
 
     fn session_renewed(&self) {
         // The server lost the session, perhaps because it is another one now.
-        self.list_changed.notify_one();
+        self.lists.announce();
     }
 }
 

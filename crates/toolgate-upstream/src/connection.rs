@@ -1,6 +1,6 @@
 //! One live connection to a server.
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use tokio::{
@@ -51,6 +51,26 @@ pub struct CallOptions {
     pub cancel: CancellationToken,
     /// Answers the input requests of the server. Without one they are refused.
     pub input_handler: Option<Arc<dyn InputHandler>>,
+    /// Says at the moment of sending whether the call may still be sent. Without one it may.
+    pub send_check: Option<SendCheck>,
+}
+
+/// Says whether a call may still be sent: the definition of the tool can change while the call waits
+/// for a connection, for a slot or for a person.
+#[derive(Clone)]
+pub struct SendCheck(Arc<dyn Fn() -> bool + Send + Sync>);
+
+impl SendCheck {
+    /// A check that returns `true` if the call may be sent. It must return soon.
+    pub fn new(check: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(check))
+    }
+}
+
+impl fmt::Debug for SendCheck {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("SendCheck")
+    }
 }
 
 /// A connection whose handshake is done. Dropping it ends it.
@@ -58,7 +78,7 @@ pub struct CallOptions {
 pub(crate) struct Connection {
     about: AboutServer,
     pub(crate) raw: Arc<RawConnection>,
-    state: Arc<ConnectionState>,
+    pub(crate) state: Arc<ConnectionState>,
     /// Told when a call found nobody at the other end.
     doubted: Notify,
     pub(crate) handshake: Handshake,
@@ -83,6 +103,8 @@ const ONE_CLIENT: &str = "the server asks for input, so that it is given the cal
                           at a time; those of others did not end";
 const PERSON_ELSEWHERE: &str = "the server has asked for input and waits for a person at another \
                                 client; nothing was sent, try again later";
+/// How long a call waits for a list that the server has announced.
+const ANNOUNCED_LIST_TIMEOUT: Duration = Duration::from_secs(5);
 /// `_meta` keys that belong to the connection and not to the caller.
 const CONNECTION_META: [&str; 4] =
     [meta::PROGRESS_TOKEN, meta::PROTOCOL_VERSION, meta::CLIENT_INFO, meta::CLIENT_CAPABILITIES];
@@ -133,7 +155,7 @@ impl Connection {
                 }
                 // Proxies end streams that are silent for long.
                 tokio::time::sleep(backoff.next(Instant::now().into_std())).await;
-                state.list_changed.notify_one();
+                state.lists.announce();
             }
         });
     }
@@ -142,9 +164,15 @@ impl Connection {
     /// announcements is one reason), or a call met a sign that the server is gone.
     pub(crate) async fn list_is_due(&self) {
         tokio::select! {
-            () = self.state.list_changed.notified() => {}
+            () = self.state.lists.due() => {}
             () = self.doubted.notified() => {}
         }
+    }
+
+    /// Waits for the list that the server has announced, if it has not come yet. A server that
+    /// announces a list and does not send it holds a call back for a bounded time only.
+    async fn list_is_current(&self) {
+        let _ = tokio::time::timeout(ANNOUNCED_LIST_TIMEOUT, self.state.lists.current()).await;
     }
 
     /// Asks for a check whether the server is still there.
@@ -239,6 +267,17 @@ impl Connection {
         limits: &ServerLimits,
         slot: &mut Option<CallSlot>,
     ) -> Result<Value, CallFailure> {
+        if let Some(check) = &options.send_check {
+            tokio::select! {
+                () = self.list_is_current() => {}
+                () = options.cancel.cancelled() => {}
+                () = self.raw.closed() => return Err(CallFailure::NotSent),
+            }
+            if !(check.0)() {
+                let (server, tool) = (self.about.name.clone(), about.to_owned());
+                return Err(CallFailure::Failed(CallError::DefinitionChanged { server, tool }));
+            }
+        }
         if options.cancel.is_cancelled() {
             return Err(CallFailure::Failed(CallError::Cancelled));
         }

@@ -75,6 +75,17 @@ pub enum CallError {
         /// Why it did not get it.
         why: String,
     },
+    /// The definition of the tool is not the one that the call was judged by. Nothing was sent.
+    #[error(
+        "server `{server}` changed the definition of `{tool}` before the call was sent; nothing was \
+         sent, look at the tool again and repeat the call"
+    )]
+    DefinitionChanged {
+        /// The server.
+        server: ServerName,
+        /// The tool.
+        tool: String,
+    },
     /// The caller cancelled; the server was told.
     #[error("the call was cancelled")]
     Cancelled,

@@ -236,6 +236,7 @@ impl Server {
             let mut trouble = Backoff::default();
             loop {
                 connection.list_is_due().await;
+                let announced = connection.state.lists.announced();
                 let listing =
                     tokio::time::timeout(self.spec.limits.connect, listing::list(&connection.raw));
                 match listing.await {
@@ -258,6 +259,7 @@ impl Server {
                     }
                     Err(_) => self.note("the list of tools did not come in time"),
                 }
+                connection.state.lists.listed(announced);
                 tokio::time::sleep(SHORTEST_RELIST).await;
             }
         };
