@@ -13,7 +13,7 @@ use toolgate_telemetry::Telemetry;
 use toolgate_upstream::{CallError, CallOptions, ServerObserver, ServerPool, Upstream};
 
 use crate::{
-    admitted::{Admitted, Judged, Outgoing, QueueSlot, ServerQueues},
+    admitted::{Admitted, Judged, Outgoing, ServerQueues},
     audit::{AuditOptions, AuditWriter, CallAudit},
     authorize::{CallAuthorizer, EndpointFingerprints},
     context::{CallContext, RunContext, SessionContext},
@@ -22,8 +22,9 @@ use crate::{
     validate::{Uncheckable, Validators},
 };
 
-/// The catalog, which the host updates while calls are made.
-pub type SharedCatalog = Arc<RwLock<Catalog>>;
+/// The catalog, which the host updates while calls are made. All clones share their content.
+#[derive(Debug, Clone, Default)]
+pub struct SharedCatalog(Arc<RwLock<Arc<Catalog>>>);
 
 /// Decides on every request to a server, and owns the connections that they are sent over.
 #[derive(Debug)]
@@ -87,6 +88,24 @@ impl ServerObserver for NoObserver {
         _handshake: &toolgate_upstream::Handshake,
         _listing: toolgate_upstream::Listing,
     ) {
+    }
+}
+
+impl SharedCatalog {
+    /// Shares a catalog.
+    pub fn new(catalog: Catalog) -> Self {
+        Self(Arc::new(RwLock::new(Arc::new(catalog))))
+    }
+
+    /// The catalog as it is now. A reader holds no lock, so that it cannot block an update, or itself
+    /// with a second read.
+    pub fn read(&self) -> Arc<Catalog> {
+        Arc::clone(&self.0.read())
+    }
+
+    /// Changes the catalog. Readers keep what they have read.
+    pub fn update<R>(&self, change: impl FnOnce(&mut Catalog) -> R) -> R {
+        change(Arc::make_mut(&mut self.0.write()))
     }
 }
 
@@ -333,7 +352,8 @@ impl Broker {
         Err(Uncheckable { tool: tool.name.to_string(), reason }.into())
     }
 
-    /// Admits a request whose audit entry has begun.
+    /// Admits a request whose audit entry has begun: decides, authorizes, waits for a slot, and writes
+    /// the decision down before anything is sent.
     async fn admit_audited(
         self: &Arc<Self>,
         mut audit: CallAudit,
@@ -345,47 +365,38 @@ impl Broker {
         let policy = self.policy_of(tool);
         let name = tool.name.as_str();
         let flow = data_flow::flow(context, name, &arguments, self.policy().flow());
+        let decision = policy.decide(&arguments, &flow);
         let judged = Judged { tool: tool.clone(), policy, context: context.clone(), flow };
-        match self.permit(&judged, &arguments, &mut audit, options).await {
+        audit.decided(&decision);
+        let authorized = self.authorizer.authorize(context, tool, &arguments, &decision, options);
+        let permitted = async {
+            let permit = match authorized.await {
+                Ok(permit) => permit,
+                Err(error) => {
+                    judged.write_decision(&decision, None)?;
+                    return Err(error);
+                }
+            };
+            let slot = match context.run {
+                Some(_) => tokio::select! {
+                    slot = self.queues.enter(&tool.id.server) => slot,
+                    () = options.cancel.cancelled() => return Err(CallError::Cancelled.into()),
+                },
+                None => None,
+            };
+            if !audit.permitted(&permit).await {
+                return Err(BrokerError::Unrecorded { tool: tool.name.to_string() });
+            }
+            judged.write_decision(&decision, Some(&permit))?;
+            Ok(slot)
+        };
+        match permitted.await {
             Ok(slot) => Ok(Admitted::new(Arc::clone(self), Some(arguments), judged, audit, slot)),
             Err(error) => {
                 audit.end(Err(&error));
                 Err(error)
             }
         }
-    }
-
-    /// Decides, authorizes, waits for a slot, and writes the decision down before anything is sent.
-    async fn permit(
-        &self,
-        judged: &Judged,
-        arguments: &Value,
-        audit: &mut CallAudit,
-        options: &CallOptions,
-    ) -> Result<Option<QueueSlot>, BrokerError> {
-        let Judged { tool, policy, context, flow } = judged;
-        let decision = policy.decide(arguments, flow);
-        audit.decided(&decision);
-        let authorized = self.authorizer.authorize(context, tool, arguments, &decision, options);
-        let permit = match authorized.await {
-            Ok(permit) => permit,
-            Err(error) => {
-                judged.write_decision(&decision, None)?;
-                return Err(error);
-            }
-        };
-        let slot = match context.run {
-            Some(_) => tokio::select! {
-                slot = self.queues.enter(&tool.id.server) => slot,
-                () = options.cancel.cancelled() => return Err(CallError::Cancelled.into()),
-            },
-            None => None,
-        };
-        if !audit.permitted(&permit).await {
-            return Err(BrokerError::Unrecorded { tool: tool.name.to_string() });
-        }
-        judged.write_decision(&decision, Some(&permit))?;
-        Ok(slot)
     }
 
     fn unknown(&self, name: &str) -> BrokerError {
@@ -414,4 +425,28 @@ impl Broker {
 
 fn unknown_method(method: &str) -> BrokerError {
     BrokerError::UnknownMethod(method.chars().take(128).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::mpsc, thread};
+
+    use toolgate_catalog::CatalogServer;
+
+    use super::*;
+
+    #[test]
+    fn a_reader_of_the_catalog_blocks_no_update_and_no_second_read() {
+        let catalog = SharedCatalog::default();
+        let held = catalog.read();
+        let (send, updated) = mpsc::channel();
+        let shared = catalog.clone();
+        thread::spawn(move || {
+            shared.update(|catalog| catalog.add_server(CatalogServer::named("notes")));
+            send.send(()).unwrap();
+        });
+        updated.recv_timeout(Duration::from_mins(1)).expect("the update does not wait");
+        assert!(held.server("notes").is_none());
+        assert!(catalog.read().server("notes").is_some());
+    }
 }

@@ -85,7 +85,8 @@ impl LegacySession {
         Ok((Arc::new(session), result))
     }
 
-    /// Answers a request in a task. The response is the last message to `sink`.
+    /// Answers a request in a task. The response is the last message to `sink`; there is none if the
+    /// client has cancelled the request.
     pub(crate) fn request(
         self: &Arc<Self>,
         request: JsonRpcRequest,
@@ -94,48 +95,44 @@ impl LegacySession {
         let in_flight = self.in_flight.begin(&request.id, &self.stop)?;
         let session = Arc::clone(self);
         self.tasks.spawn(async move {
-            let response = session.respond(request, &sink, &in_flight.cancel).await;
+            let JsonRpcRequest { id, method, params } = request;
+            let cancel = &in_flight.cancel;
+            let channel = ClientChannel::legacy(
+                Arc::clone(&session.capabilities),
+                Arc::clone(&sink),
+                Arc::clone(&session.input_requests),
+            );
+            let mut answering = if method == methods::PING {
+                Box::pin(std::future::ready(Ok(json!({}))))
+            } else {
+                let (id, era, cancel) = (id.clone(), Era::Legacy, cancel.clone());
+                session.service.request(IncomingRequest {
+                    id,
+                    method,
+                    params,
+                    era,
+                    channel,
+                    cancel,
+                })
+            };
+            let outcome = tokio::select! {
+                outcome = &mut answering => Some(outcome),
+                () = cancel.cancelled() => {
+                    tokio::time::timeout(CANCEL_TIMEOUT, answering).await.ok()
+                }
+            };
+            let outcome = match outcome {
+                Some(outcome) if !cancel.is_cancelled() => Some(outcome),
+                // The client should know of an effect that happened in spite of the cancellation.
+                Some(Ok(result)) if session.stop.is_cancelled() => Some(Ok(result)),
+                _ if session.stop.is_cancelled() => Some(Err(stopping())),
+                _ => None,
+            };
             // The id is free again before the client gets the response.
             drop(in_flight);
-            sink.finish(response).await;
+            sink.finish(outcome.map(|outcome| response_message(&id, outcome))).await;
         });
         Ok(())
-    }
-
-    /// The response to a request, or nothing if the client has cancelled it.
-    async fn respond(
-        &self,
-        request: JsonRpcRequest,
-        sink: &Arc<dyn MessageSink>,
-        cancel: &CancellationToken,
-    ) -> Option<Value> {
-        let JsonRpcRequest { id, method, params } = request;
-        if method == methods::PING {
-            return Some(response_message(&id, Ok(json!({}))));
-        }
-        let mut answering = self.service.request(IncomingRequest {
-            id: id.clone(),
-            method,
-            params,
-            era: Era::Legacy,
-            channel: ClientChannel::legacy(
-                Arc::clone(&self.capabilities),
-                Arc::clone(sink),
-                Arc::clone(&self.input_requests),
-            ),
-            cancel: cancel.clone(),
-        });
-        let outcome = tokio::select! {
-            outcome = &mut answering => Some(outcome),
-            () = cancel.cancelled() => tokio::time::timeout(CANCEL_TIMEOUT, answering).await.ok(),
-        };
-        match outcome {
-            Some(outcome) if !cancel.is_cancelled() => Some(response_message(&id, outcome)),
-            // The client should know of an effect that happened in spite of the cancellation.
-            Some(Ok(result)) if self.stop.is_cancelled() => Some(response_message(&id, Ok(result))),
-            _ if self.stop.is_cancelled() => Some(response_message(&id, Err(stopping()))),
-            _ => None,
-        }
     }
 
     pub(crate) async fn notification(&self, notification: JsonRpcNotification) {

@@ -8,12 +8,12 @@ use std::{
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 use toolgate_broker::{Broker, Caller, EndpointFingerprints, SessionContext, SharedCatalog};
-use toolgate_catalog::{Exposure, ServerName, Tool, decide};
+use toolgate_catalog::{Exposure, ServerName, decide};
 use toolgate_policy::Policy;
 use toolgate_search::SearchIndex;
 use toolgate_store::Journal;
 use toolgate_upstream::{
-    CallOptions, Handshake, Listing, OutputSource, ServerObserver, ServerPool, StartMode, StateKind,
+    Handshake, Listing, OutputSource, ServerObserver, ServerPool, StartMode, StateKind,
 };
 
 use crate::{
@@ -99,7 +99,7 @@ impl Host {
             }
         }
         live_catalog.recall(cached);
-        let catalog = Arc::clone(live_catalog.catalog());
+        let catalog = live_catalog.catalog().clone();
         let broker_settings = settings.broker_settings(catalog, opened.clone());
         let journal = broker_settings.journal.clone();
         let endpoints = broker_settings.endpoints.clone();
@@ -207,7 +207,7 @@ impl Host {
             return decide(&catalog, &self.settings().exposure, unknown);
         }
         // Disabled servers cost nothing.
-        let mut visible = catalog.clone();
+        let mut visible = (*catalog).clone();
         for server in &off {
             visible.replace_server(server, Vec::new());
         }
@@ -298,21 +298,6 @@ impl Host {
                 None => self.inner.live_catalog.memory(server)?.capabilities?,
             };
         Some(capabilities.contains_key(kind.capability()))
-    }
-
-    /// Finds a tool. A client may know its name from an earlier session and call it before its server
-    /// has connected, so that unknown names wait for the first lists of servers, and for the lazy
-    /// servers that the name may belong to.
-    pub(crate) async fn find_tool(&self, name: &str, options: &CallOptions) -> Option<Tool> {
-        let found = self.catalog().read().resolve(name).cloned();
-        if found.is_some() {
-            return found;
-        }
-        tokio::select! {
-            () = options.cancel.cancelled() => {}
-            () = self.connect_owners(name) => {}
-        }
-        self.catalog().read().resolve(name).cloned()
     }
 
     /// Waits for the first lists, and connects the lazy servers that an unknown name may belong to.

@@ -104,7 +104,7 @@ impl LiveCatalog {
             .map(|setup| (setup.spec.name.clone(), Arc::new(ServerRecord::of(setup))));
         let catalog = Catalog::new(servers.iter().map(|setup| setup.entry.clone()));
         Self {
-            catalog: Arc::new(RwLock::new(catalog)),
+            catalog: SharedCatalog::new(catalog),
             index: RwLock::new(index),
             known: Mutex::default(),
             servers: RwLock::new(record.collect()),
@@ -144,7 +144,7 @@ impl LiveCatalog {
 
     /// Adds a server. Returns `false` if the name is taken.
     pub(crate) fn add(&self, setup: &ServerSetup) -> bool {
-        let added = self.catalog.write().add_server(setup.entry.clone());
+        let added = self.catalog.update(|catalog| catalog.add_server(setup.entry.clone()));
         if added {
             self.servers.write().insert(setup.spec.name.clone(), Arc::new(ServerRecord::of(setup)));
             if let Some(usage) = &self.usage {
@@ -159,7 +159,7 @@ impl LiveCatalog {
         let Some(record) = self.servers.write().remove(server) else { return };
         // Waits for an update that is under way. None can follow.
         let spoken = record.spoken.lock();
-        let replaced = self.catalog.write().remove_server(server);
+        let replaced = self.catalog.update(|catalog| catalog.remove_server(server));
         self.index.write().remove_server(server.as_str());
         for other in &replaced.renamed {
             self.index_server(other);
@@ -279,7 +279,7 @@ impl LiveCatalog {
             self.catalog.read().server(server.as_str()).and_then(|entry| entry.prefix.clone());
         let filtered = self.tool_filter.filter(server, prefix.as_deref(), &mut definitions);
         self.hidden.lock().insert(server.clone(), filtered.hidden);
-        let replaced = self.catalog.write().replace_server(server, definitions);
+        let replaced = self.catalog.update(|catalog| catalog.replace_server(server, definitions));
         if replaced.changed {
             self.index_server(server);
             for other in &replaced.renamed {

@@ -2,9 +2,8 @@
 
 use std::{fmt, sync::Arc};
 
-use parking_lot::RwLock;
 use serde_json::{Value, json};
-use toolgate_broker::Broker;
+use toolgate_broker::{Broker, SharedCatalog};
 use toolgate_catalog::{Catalog, Definition, ServerName, Tool};
 use toolgate_policy::{Flow, Policy, Verdict};
 
@@ -32,8 +31,8 @@ impl PassthroughGuard {
         let catalog = Catalog::new(entry.map(|setup| setup.entry.clone()));
         let (lock, pin) = (settings.lock.clone(), settings.pin.clone());
         let filter = ToolFilter::new(Policy::new(settings.policy.clone()), lock, pin, [server]);
-        let catalog = Arc::new(RwLock::new(catalog));
-        let broker = Broker::without_servers(settings.broker_settings(catalog, journal));
+        let settings = settings.broker_settings(SharedCatalog::new(catalog), journal);
+        let broker = Broker::without_servers(settings);
         Self { broker, filter, server: server.clone(), judges }
     }
 

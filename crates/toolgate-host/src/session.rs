@@ -260,10 +260,17 @@ impl Session {
         context: &CallContext,
         options: CallOptions,
     ) -> Result<(Tool, Value), BrokerError> {
-        let tool = match tool {
-            Some(tool) => Some(tool),
-            None => self.host.find_tool(name, &options).await,
-        };
+        let known = || self.host.catalog().read().resolve(name).cloned();
+        let mut tool = tool.or_else(known);
+        if tool.is_none() {
+            // A client may know the name from an earlier session, and call it before its server has
+            // connected.
+            tokio::select! {
+                () = options.cancel.cancelled() => {}
+                () = self.host.connect_owners(name) => {}
+            }
+            tool = known();
+        }
         let broker = &self.host.inner.broker;
         let Some(tool) = tool else {
             let (arguments, meta) = (Value::Object(arguments), options.meta.as_ref());
@@ -337,8 +344,6 @@ impl Session {
     }
 
     fn current_list(&self, exposure: &Exposure) -> Vec<Value> {
-        // Reads the catalog too: a second read within the first blocks for ever if a server's list
-        // waits to be written in between.
         let offer = self.offer();
         let catalog = self.host.catalog().read();
         let mut given: HashSet<&ExposedName> = HashSet::new();

@@ -12,8 +12,8 @@ use toolgate_catalog::ServerName;
 use toolgate_mcp::{
     Era, JsonObject,
     client::{
-        Backoff, ConnectionClient, PERSON_TIMEOUT, PendingRequest, RawConnection, Redactor,
-        RequestError, ServerLimits,
+        Backoff, ConnectionClient, PERSON_TIMEOUT, RawConnection, Redactor, RequestError,
+        ServerLimits,
     },
     meta, methods,
 };
@@ -78,13 +78,6 @@ pub(crate) enum CallFailure {
     /// The connection was over before anything was sent: another one may be tried.
     NotSent,
     Failed(CallError),
-}
-
-/// How the wait for a response ended.
-enum WaitOutcome {
-    Answered(Result<Value, RequestError>),
-    Cancelled,
-    TimedOut { limit: Duration, total: bool },
 }
 
 /// `_meta` keys that belong to the connection and not to the caller.
@@ -186,18 +179,18 @@ impl Connection {
         about: &str,
         method: &str,
         mut params: JsonObject,
-        options: CallOptions,
+        options: &CallOptions,
     ) -> Result<Value, CallFailure> {
         let mut limits = self.about.limits;
         if method == methods::LISTEN {
             // It has no response until it is ended.
             (limits.idle, limits.total) = (Duration::MAX, Duration::MAX);
         }
-        let mut slot = self.slot(about, &options, limits.total).await?;
+        let mut slot = self.slot(about, options, limits.total).await?;
         let mut person_time = PERSON_TIMEOUT;
         for round in 0.. {
             let started = Instant::now();
-            let sent = self.send(about, method, params.clone(), &options, &limits, &mut slot).await;
+            let sent = self.send(about, method, params.clone(), options, &limits, &mut slot).await;
             let result = match sent {
                 // Whoever was asked is not to be asked all over again.
                 Err(CallFailure::NotSent) if round > 0 => return Err(self.lost(about)),
@@ -273,20 +266,32 @@ impl Connection {
             self.state.forget(key);
             self.failed(about, error)
         })?;
-        let outcome = self.wait(&mut request, &call, &options.cancel, limits).await;
-        call.end();
-        let (error, reason) = match outcome {
-            WaitOutcome::Answered(response) => {
-                self.state.forget(key);
-                return response.map_err(|error| self.failed(about, error));
-            }
-            WaitOutcome::Cancelled => {
-                (CallFailure::Failed(CallError::Cancelled), "cancelled by the caller")
-            }
-            WaitOutcome::TimedOut { limit, total } => {
-                (self.timed_out(about, limit, total), "no answer in time")
+        let open = call.open_input_requests();
+        let total = open.elapse(limits.total, PERSON_TIMEOUT);
+        let idle = open.elapse(limits.idle, PERSON_TIMEOUT);
+        let (mut total, mut idle) = (std::pin::pin!(total), std::pin::pin!(idle));
+        let (error, reason) = loop {
+            tokio::select! {
+                biased;
+                response = request.response() => {
+                    call.end();
+                    self.state.forget(key);
+                    return response.map_err(|error| self.failed(about, error));
+                }
+                () = options.cancel.cancelled() => {
+                    break (CallFailure::Failed(CallError::Cancelled), "cancelled by the caller");
+                }
+                () = &mut total => {
+                    let limit = self.about.limits.total;
+                    break (self.timed_out(about, limit, true), "no answer in time");
+                }
+                () = call.progressed() => idle.set(open.elapse(limits.idle, PERSON_TIMEOUT)),
+                () = &mut idle => {
+                    break (self.timed_out(about, limits.idle, false), "no answer in time");
+                }
             }
         };
+        call.end();
         let request = request.cancel(reason).await;
         self.state.abandon(key, slot.take(), async move {
             if let Some(mut request) = request {
@@ -294,34 +299,6 @@ impl Connection {
             }
         });
         Err(error)
-    }
-
-    async fn wait(
-        &self,
-        request: &mut PendingRequest,
-        call: &PendingCall,
-        cancel: &CancellationToken,
-        limits: &ServerLimits,
-    ) -> WaitOutcome {
-        let open = call.open_input_requests();
-        let total = open.elapse(limits.total, PERSON_TIMEOUT);
-        let idle = open.elapse(limits.idle, PERSON_TIMEOUT);
-        let (mut total, mut idle) = (std::pin::pin!(total), std::pin::pin!(idle));
-        loop {
-            tokio::select! {
-                biased;
-                response = request.response() => return WaitOutcome::Answered(response),
-                () = cancel.cancelled() => return WaitOutcome::Cancelled,
-                () = &mut total => {
-                    let limit = self.about.limits.total;
-                    return WaitOutcome::TimedOut { limit, total: true };
-                },
-                () = call.progressed() => idle.set(open.elapse(limits.idle, PERSON_TIMEOUT)),
-                () = &mut idle => {
-                    return WaitOutcome::TimedOut { limit: limits.idle, total: false };
-                }
-            }
-        }
     }
 
     /// Adds the caller's own `_meta`, the token for progress, and to a modern server what the caller

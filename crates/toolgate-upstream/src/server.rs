@@ -13,7 +13,6 @@ use tokio_util::sync::CancellationToken;
 use toolgate_mcp::{
     JsonObject,
     client::{ConnectFailure, Endpoint, OutputSource, Redactor},
-    methods,
 };
 
 use crate::{
@@ -185,23 +184,10 @@ impl Server {
         let _ = state.wait_for(|current| current.state.kind != StateKind::Connecting).await;
     }
 
-    /// Calls a tool. Waits for a connection that is being made, and asks for one where the last
-    /// attempt failed.
+    /// Sends a request. Waits for a connection that is being made, and asks for one if the last attempt
+    /// failed. `about` is what the request is about, for errors.
     ///
-    /// The call runs in a task of its own: who stops waiting for it cancels it in order.
-    pub(crate) async fn call(
-        self: &Arc<Self>,
-        tool: &str,
-        arguments: Option<JsonObject>,
-        options: CallOptions,
-    ) -> Result<Value, CallError> {
-        let mut params = JsonObject::new();
-        params.insert("name".to_owned(), tool.into());
-        params.extend(arguments.map(|arguments| ("arguments".to_owned(), arguments.into())));
-        self.request(tool, methods::TOOLS_CALL, params, options).await
-    }
-
-    /// Sends any request, in the way of a [`call`](Self::call). `about` is what it is about, for errors.
+    /// It runs in a task of its own: a caller that stops waiting cancels it in order.
     pub(crate) async fn request(
         self: &Arc<Self>,
         about: &str,
@@ -213,37 +199,26 @@ impl Server {
         let _cancelled_when_dropped = cancel.clone().drop_guard();
         let (server, about, method) = (Arc::clone(self), about.to_owned(), method.to_owned());
         let options = CallOptions { cancel, ..options };
-        let sent =
-            tokio::spawn(
-                async move { server.request_here(&about, &method, params, options).await },
-            );
-        // It fails only where the runtime ends.
-        sent.await.unwrap_or(Err(CallError::Cancelled))
-    }
-
-    async fn request_here(
-        &self,
-        about: &str,
-        method: &str,
-        params: JsonObject,
-        options: CallOptions,
-    ) -> Result<Value, CallError> {
-        let _in_use = self.demand.call();
-        for _ in 0..MAX_CONNECTIONS_TRIED {
-            let connection = tokio::select! {
-                biased;
-                () = options.cancel.cancelled() => return Err(CallError::Cancelled),
-                connection = self.connection() => connection?,
-            };
-            match connection.request(about, method, params.clone(), options.clone()).await {
-                Ok(result) => return Ok(result),
-                Err(CallFailure::Failed(error)) => return Err(error),
-                // Nothing was sent, so that nothing is repeated.
-                Err(CallFailure::NotSent) => connection.closed().await,
+        let sent = tokio::spawn(async move {
+            let _in_use = server.demand.call();
+            for _ in 0..MAX_CONNECTIONS_TRIED {
+                let connection = tokio::select! {
+                    biased;
+                    () = options.cancel.cancelled() => return Err(CallError::Cancelled),
+                    connection = server.connection() => connection?,
+                };
+                match connection.request(&about, &method, params.clone(), &options).await {
+                    Ok(result) => return Ok(result),
+                    Err(CallFailure::Failed(error)) => return Err(error),
+                    // Nothing was sent, so that nothing is repeated.
+                    Err(CallFailure::NotSent) => connection.closed().await,
+                }
             }
-        }
-        let failure = self.state.borrow().state.failure.clone().unwrap_or_else(unknown_failure);
-        Err(self.not_connected(failure))
+            let failure = server.state.borrow().state.failure.clone();
+            Err(server.not_connected(failure.unwrap_or_else(unknown_failure)))
+        });
+        // It fails only if the runtime ends.
+        sent.await.unwrap_or(Err(CallError::Cancelled))
     }
 
     async fn connection(&self) -> Result<Arc<Connection>, CallError> {

@@ -7,7 +7,7 @@ use parking_lot::RwLock;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use toolgate_catalog::ServerName;
-use toolgate_mcp::{ErrorObject, JsonObject, client::OutputSource};
+use toolgate_mcp::{ErrorObject, JsonObject, client::OutputSource, methods};
 
 use crate::{
     connection::CallOptions,
@@ -76,7 +76,10 @@ impl Upstream {
     ) -> Result<Value, CallError> {
         let known = self.0.server(server.as_str());
         let server = known.ok_or_else(|| CallError::UnknownServer(server.clone()))?;
-        server.call(tool, arguments, options).await
+        let mut params = JsonObject::new();
+        params.insert("name".to_owned(), tool.into());
+        params.extend(arguments.map(|arguments| ("arguments".to_owned(), arguments.into())));
+        server.request(tool, methods::TOOLS_CALL, params, options).await
     }
 
     /// Sends a request that is no call of a tool (`resources/read`, `prompts/get`), and gives its

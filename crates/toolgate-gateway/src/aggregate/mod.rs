@@ -93,8 +93,7 @@ impl McpService for AggregateService {
         let answering = async move {
             match request.method.as_str() {
                 methods::TOOLS_LIST => {
-                    let tools = self.session.list_tools().await;
-                    self.sent_list.set(&tools);
+                    let tools = self.sent_list.send(self.session.list_tools()).await;
                     return Ok(json!({ "tools": tools }));
                 }
                 methods::LISTEN if era == Era::Modern => {

@@ -8,9 +8,8 @@ use std::{
 };
 
 use futures::{FutureExt as _, StreamExt as _, stream};
-use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 use toolgate_host::{NotificationStream, ServerNotification, Session};
 use toolgate_mcp::{ErrorObject, JsonObject, meta, methods};
 use toolgate_upstream::CallOptions;
@@ -24,18 +23,26 @@ const SETTLE_TIME: Duration = Duration::from_millis(50);
 const MAX_SUBSCRIPTIONS: usize = 1_000;
 const CONCURRENT_SUBSCRIPTIONS: usize = 32;
 
-/// A hash of the tool list that the client has.
+/// A hash of the tool list that the client has. It is locked while a list is made: otherwise a list
+/// from before a change could be noted after the change was compared with an older list, and the
+/// client would never learn of the change.
 #[derive(Debug, Default)]
 pub(crate) struct SentList(Mutex<Option<u64>>);
 
 impl SentList {
-    pub(crate) fn set(&self, tools: &[Value]) {
-        *self.0.lock() = Some(hash(tools));
+    /// Makes a list for the client, and notes it.
+    pub(crate) async fn send(&self, listing: impl Future<Output = Vec<Value>>) -> Vec<Value> {
+        let mut sent = self.0.lock().await;
+        let tools = listing.await;
+        *sent = Some(hash(&tools));
+        tools
     }
 
-    /// Whether the client has a list and it differs from `tools`.
-    fn differs(&self, tools: &[Value]) -> bool {
-        self.0.lock().is_some_and(|sent| sent != hash(tools))
+    /// Whether the client has a list and the one now differs from it.
+    async fn is_outdated(&self, listing: impl Future<Output = Vec<Value>>) -> bool {
+        let sent = self.0.lock().await;
+        let tools = listing.await;
+        sent.is_some_and(|sent| sent != hash(&tools))
     }
 }
 
@@ -85,7 +92,7 @@ pub(crate) fn notify(
     let list_changes = async move {
         while changes.next().await {
             let Some(session) = session.upgrade() else { return };
-            if sent_list.differs(&session.list_tools().await) {
+            if sent_list.is_outdated(session.list_tools()).await {
                 list_channel.notify(methods::TOOLS_CHANGED, None);
             }
         }
@@ -115,7 +122,7 @@ pub(crate) async fn listen(
     // The client may know the list as it is now.
     let (mut changes, sent_list) = (ListChanges::new(session), SentList::default());
     if tools {
-        sent_list.set(&session.list_tools().await);
+        sent_list.send(session.list_tools()).await;
     }
     let watcher = session.new_subscriber();
     // Events are collected from before the first subscription on, so that none is missed.
@@ -158,9 +165,8 @@ pub(crate) async fn listen(
             return std::future::pending().await;
         }
         while changes.next().await {
-            let list = session.list_tools().await;
-            if sent_list.differs(&list) {
-                sent_list.set(&list);
+            if sent_list.is_outdated(session.list_tools()).await {
+                sent_list.send(session.list_tools()).await;
                 let params = json!({ "_meta": subscription_meta });
                 request.channel.notify(methods::TOOLS_CHANGED, Some(params));
             }
@@ -187,4 +193,34 @@ pub(crate) async fn listen(
         () = request.cancel.cancelled() => {}
     }
     Ok(json!({ "_meta": subscription_meta }))
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::Notify;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_change_during_a_list_is_announced() {
+        let (sent_list, changed, listed) = (SentList::default(), Notify::new(), Notify::new());
+        let client_list = sent_list.send(async {
+            let old = vec![json!({ "name": "old" })];
+            changed.notify_one();
+            listed.notified().await;
+            old
+        });
+        let comparison = async {
+            changed.notified().await;
+            // The list that the client gets is made, and not noted yet.
+            let outdated = sent_list.is_outdated(async { vec![json!({ "name": "new" })] });
+            let (outdated, ()) = tokio::join!(outdated, async {
+                tokio::task::yield_now().await;
+                listed.notify_one();
+            });
+            outdated
+        };
+        let (_, is_outdated) = tokio::join!(client_list, comparison);
+        assert!(is_outdated, "the client has the old list");
+    }
 }

@@ -19,7 +19,6 @@ use super::{
     http::{EVENT_STREAM, Events, HttpClient, bounded_events, has_type, unexpected_type},
     redact::Redactor,
 };
-use crate::request_message;
 
 /// How many events may come before the one that says where to post.
 const MAX_EVENTS_BEFORE_ENDPOINT: usize = 16;
@@ -27,7 +26,7 @@ const MAX_EVENTS_BEFORE_ENDPOINT: usize = 16;
 /// Where messages are posted. The stream of the server's messages ends with the exchange.
 pub(super) struct SseTransport {
     post: PostAddress,
-    exchange: Arc<Exchange>,
+    pub(super) exchange: Arc<Exchange>,
 }
 
 #[derive(Clone)]
@@ -67,16 +66,6 @@ impl SseTransport {
             reading.close();
         });
         Ok(Self { post, exchange: Arc::clone(exchange) })
-    }
-
-    pub(super) async fn request(
-        &self,
-        id: i64,
-        method: &str,
-        params: Option<Value>,
-    ) -> Result<(), ExchangeError> {
-        self.exchange.mark_sent(id);
-        self.send(request_message(&id.into(), method, params)).await
     }
 
     pub(super) async fn send(&self, message: Value) -> Result<(), ExchangeError> {

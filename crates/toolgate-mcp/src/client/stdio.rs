@@ -16,7 +16,6 @@ use super::{
     process::{self, Process, Started},
     redact::Redactor,
 };
-use crate::request_message;
 
 /// Each may be as large as the limit.
 const QUEUED_MESSAGES: usize = 8;
@@ -30,7 +29,7 @@ pub(super) struct StdioTransport {
     /// `None` once its stdin is closed.
     messages: Mutex<Option<mpsc::Sender<Value>>>,
     pub(super) process: Arc<Process>,
-    exchange: Arc<Exchange>,
+    pub(super) exchange: Arc<Exchange>,
 }
 
 impl StdioTransport {
@@ -69,31 +68,16 @@ impl StdioTransport {
         Ok(Self { messages: Mutex::new(Some(messages)), process, exchange })
     }
 
-    pub(super) async fn request(
-        &self,
-        id: i64,
-        method: &str,
-        params: Option<Value>,
-    ) -> Result<(), ExchangeError> {
-        let queue = self.queue()?;
-        let place = queue.reserve().await.map_err(|_| ExchangeError::Closed)?;
-        self.exchange.mark_sent(id);
-        place.send(request_message(&id.into(), method, params));
-        Ok(())
-    }
-
-    pub(super) async fn send(&self, message: Value) -> Result<(), ExchangeError> {
-        self.queue()?.send(message).await.map_err(|_| ExchangeError::Closed)
+    /// Waits until the queue takes one more message.
+    pub(super) async fn reserve(&self) -> Result<mpsc::OwnedPermit<Value>, ExchangeError> {
+        let queue = self.messages.lock().clone().ok_or(ExchangeError::Closed)?;
+        queue.reserve_owned().await.map_err(|_| ExchangeError::Closed)
     }
 
     /// Closes stdin and gives the child time to leave.
     pub(super) async fn close(&self, limit: Duration) {
         self.messages.lock().take();
         self.process.stop(limit).await;
-    }
-
-    fn queue(&self) -> Result<mpsc::Sender<Value>, ExchangeError> {
-        self.messages.lock().clone().ok_or(ExchangeError::Closed)
     }
 }
 

@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 use parking_lot::Mutex;
 use reqwest::{Response, StatusCode};
 use serde_json::Value;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 use super::{
     backoff::Backoff,
@@ -25,6 +25,8 @@ use super::{
 };
 use crate::{Era, ErrorObject, meta, methods, notification_message, request_message};
 
+/// How many requests a server gets at once. Further ones wait.
+const MAX_REQUESTS: usize = 256;
 /// How often the stream of a response is resumed where it broke off.
 const MAX_RESUMPTIONS: usize = 5;
 /// The longest pause that a server may ask for before a stream is opened again.
@@ -48,6 +50,8 @@ pub(super) struct StreamableTransport {
     renewing: Arc<tokio::sync::Mutex<()>>,
     /// Told when that is done.
     renewed: Arc<Notify>,
+    /// Of requests. Responses and notifications need none: a request may wait for them.
+    slots: Arc<Semaphore>,
     exchange: Arc<Exchange>,
 }
 
@@ -78,6 +82,7 @@ impl StreamableTransport {
             session: Arc::default(),
             renewing: Arc::default(),
             renewed: Arc::default(),
+            slots: Arc::new(Semaphore::new(MAX_REQUESTS)),
             exchange,
         }
     }
@@ -119,6 +124,9 @@ impl StreamableTransport {
         method: &str,
         params: Option<Value>,
     ) -> Result<(), ExchangeError> {
+        // A subscription has no response until it ends.
+        let is_bounded = method != methods::LISTEN;
+        let _slot = if is_bounded { self.slots.acquire().await.ok() } else { None };
         let session = self.session.lock().id.clone();
         match self.ask(id, method, params.clone()).await {
             Err(ExchangeError::Http(HttpError::SessionExpired)) => {
@@ -414,5 +422,54 @@ fn name_parameter(method: &str) -> Option<&'static str> {
         }
         "tasks/get" | "tasks/update" | "tasks/cancel" => Some("taskId"),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::{future::BoxFuture, poll};
+
+    use super::{
+        super::{
+            connection::{ConnectionHandler, InputRequest, RelatedRequest},
+            endpoint::HttpEndpoint,
+        },
+        *,
+    };
+
+    struct NoHandler;
+
+    impl ConnectionHandler for NoHandler {
+        fn notification(&self, _about: Option<&Value>, _method: &str, _params: Option<Value>) {}
+
+        fn input_request(
+            &self,
+            _about: Option<RelatedRequest>,
+            _request: InputRequest,
+        ) -> BoxFuture<'static, Result<Value, ErrorObject>> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_server_gets_a_limited_number_of_requests_at_once() {
+        // It accepts no connection.
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        let client = HttpClient::new(&HttpEndpoint::new(&url)).unwrap();
+        let exchange = Exchange::new(Arc::new(NoHandler));
+        let transport = StreamableTransport::new(client, &url, 1024, Arc::clone(&exchange));
+        let begin = |method| {
+            let awaited = exchange.begin(Value::Null, method, None);
+            (Box::pin(transport.request(awaited.id(), method, None)), awaited)
+        };
+        let all = u32::try_from(MAX_REQUESTS).unwrap();
+        let under_way = transport.slots.acquire_many(all).await.unwrap();
+        let (mut next, next_response) = begin(methods::TOOLS_CALL);
+        assert!(poll!(&mut next).is_pending() && !next_response.was_sent());
+        let (mut listening, subscription) = begin(methods::LISTEN);
+        assert!(poll!(&mut listening).is_pending() && subscription.was_sent());
+        drop(under_way);
+        assert!(poll!(&mut next).is_pending() && next_response.was_sent());
     }
 }

@@ -15,6 +15,7 @@ use super::{
     stdio::StdioTransport,
     streamable::StreamableTransport,
 };
+use crate::request_message;
 
 /// What a connection goes over.
 pub(super) enum Transport {
@@ -67,10 +68,17 @@ impl Transport {
         method: &str,
         params: Option<Value>,
     ) -> ExchangeError {
+        let message = |params| request_message(&id.into(), method, params);
         let carried = match self {
-            Self::Stdio(stdio) => stdio.request(id, method, params).await,
+            Self::Stdio(stdio) => stdio.reserve().await.map(|slot| {
+                stdio.exchange.mark_sent(id);
+                slot.send(message(params));
+            }),
             Self::Streamable(http) => http.request(id, method, params).await,
-            Self::Sse(sse) => sse.request(id, method, params).await,
+            Self::Sse(sse) => {
+                sse.exchange.mark_sent(id);
+                sse.send(message(params)).await
+            }
         };
         match carried {
             Ok(()) => std::future::pending().await,
@@ -81,7 +89,9 @@ impl Transport {
     /// Sends a notification.
     pub(super) async fn send(&self, message: Value) -> Result<(), ExchangeError> {
         match self {
-            Self::Stdio(stdio) => stdio.send(message).await,
+            Self::Stdio(stdio) => stdio.reserve().await.map(|slot| {
+                slot.send(message);
+            }),
             Self::Streamable(http) => http.send(message).await,
             Self::Sse(sse) => sse.send(message).await,
         }

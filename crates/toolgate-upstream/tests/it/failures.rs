@@ -6,7 +6,9 @@ use serde_json::json;
 use toolgate_testkit::{AnswerFault, Builtin, Faults, Fixture, HttpOptions, StartupExit};
 use toolgate_upstream::{CallError, ConnectFailure, Endpoint, OutputSource, ServerSpec};
 
-use crate::support::{Gate, NAME, Over, command, millis, serve, stdio, url, with_limits};
+use crate::support::{
+    Gate, NAME, Over, command, millis, serve, stdio, url, with_limits, without_limit,
+};
 
 /// The failure of a server, without what differs from run to run.
 async fn failure_of(spec: ServerSpec) -> String {
@@ -74,8 +76,9 @@ async fn no_answer_to_the_handshake() {
     let faults = Faults::broken_answer("initialize", AnswerFault::Silence);
     let spec = stdio(&Fixture::new("mute").with_faults(faults));
     let spec = with_limits(spec, |limits| limits.connect = millis(1500));
-    insta::assert_snapshot!(failure_of(spec).await, @r"
-    no answer to the handshake within 1.5 s
+    let failure = without_limit(&failure_of(spec).await, millis(1500));
+    insta::assert_snapshot!(failure, @r"
+    no answer to the handshake within LIMIT
     -> raise `connectTimeoutSeconds` of the server, or see `toolgate logs fixture`
     ");
 }

@@ -246,6 +246,13 @@ pub(crate) fn with_limits(spec: ServerSpec, change: impl FnOnce(&mut ServerLimit
     ServerSpec { limits, ..spec }
 }
 
-pub(crate) const fn millis(milliseconds: u64) -> Duration {
-    Duration::from_millis(milliseconds)
+/// A text with the limit in it replaced, because [`millis`] stretches it.
+pub(crate) fn without_limit(text: &impl ToString, limit: Duration) -> String {
+    let limit = format!("within {} s", limit.as_secs_f64());
+    text.to_string().replace(&limit, "within LIMIT")
+}
+
+/// A limit of a test, which `TOOLGATE_TEST_TIME_FACTOR` stretches.
+pub(crate) fn millis(milliseconds: u64) -> Duration {
+    toolgate_testkit::scaled(Duration::from_millis(milliseconds))
 }
