@@ -446,7 +446,11 @@ pub(crate) fn custom<T>(
 
 /// A text that is not empty, with its variables expanded.
 pub(crate) fn text() -> Custom<String> {
-    custom(text_schema, |scope, member| scope.text(member))
+    custom(text_schema, read_text)
+}
+
+fn read_text(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<String> {
+    scope.text(member)
 }
 
 /// The same, which no log and no message shows.

@@ -178,7 +178,11 @@ fn port() -> Bounded<u16> {
 }
 
 fn labels() -> Custom<LabelSet> {
-    custom(|_| Label::list_schema(), |scope, member| scope.words::<Label, _>(member))
+    custom(|_| Label::list_schema(), read_labels)
+}
+
+fn read_labels(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<LabelSet> {
+    scope.words::<Label, _>(member)
 }
 
 pub(crate) fn trusted() -> Custom<Trust> {
