@@ -25,20 +25,16 @@ pub enum DemoError {
     /// protocol it is a result with `isError`.
     #[error("{0}")]
     Refused(String),
-    /// The file of a server does not describe one. A test reads all files.
-    #[error("the file of the demo server `{server}` is broken: {reason}")]
+    /// The file of a server failed: it does not describe a server, a tool has a defect, or the state
+    /// reached the memory limit.
+    #[error("the demo server `{server}` failed: {reason}")]
     BrokenFile {
         /// The server.
         server: &'static str,
-        /// What is wrong with its file.
+        /// What the engine says.
         reason: String,
     },
     /// The client's end of a pipe failed; the loop has ended.
     #[error(transparent)]
     Io(#[from] std::io::Error),
-}
-
-/// Says that an argument does not fit the tool's schema.
-pub(crate) fn invalid_argument(path: &str, problem: &str) -> DemoError {
-    DemoError::Refused(format!("Invalid argument `{path}`: {problem}"))
 }

@@ -5,10 +5,9 @@ use std::io::{self, BufRead, ErrorKind, Read, Write};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::NOW;
 use crate::error::DemoError;
-use crate::moment::NOW;
 use crate::server::Instance;
-use crate::tool::structured;
 
 /// The revisions that begin with `initialize`, oldest first.
 const HANDSHAKE_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
@@ -113,7 +112,7 @@ fn result_of(instance: &mut Instance, method: &str, params: Value) -> Result<Val
         // There is nothing to keep alive where there is no session.
         "ping" if era == RequestEra::Legacy => json!({}),
         "tools/list" => {
-            let mut list = json!({ "tools": instance.definitions() });
+            let mut list = json!({ "tools": instance.file.definitions });
             if era == RequestEra::Modern {
                 list["ttlMs"] = json!(3_600_000);
                 list["cacheScope"] = json!("public");
@@ -191,8 +190,8 @@ fn instructions(instance: &Instance) -> String {
 fn call(instance: &mut Instance, mut params: Value) -> Result<Value, ErrorResponse> {
     let name = params["name"].as_str().unwrap_or_default().to_owned();
     let arguments = params.get_mut("arguments").map(Value::take).unwrap_or_default();
-    let typed = match instance.file.tool(&name) {
-        Ok(tool) => tool.is_typed(),
+    let typed = match instance.definition(&name) {
+        Ok(definition) => definition.get("outputSchema").is_some(),
         Err(error) => return Err(ErrorResponse::new(INVALID_PARAMS, error.to_string())),
     };
     Ok(match instance.call(&name, arguments) {
@@ -200,7 +199,9 @@ fn call(instance: &mut Instance, mut params: Value) -> Result<Value, ErrorRespon
             let content = json!([{ "type": "text", "text": value.to_string() }]);
             let mut result = json!({ "content": content, "isError": false });
             if typed {
-                result["structuredContent"] = structured(value);
+                // Structured content is an object, so that a list is its property `result`.
+                result["structuredContent"] =
+                    if value.is_object() { value } else { json!({ "result": value }) };
             }
             result
         }

@@ -1,16 +1,34 @@
-//! Servers: what their files say, and a running one.
+//! Servers: their files, and a running one.
 
+use std::fmt;
 use std::sync::LazyLock;
 
+use rquickjs::{CatchResultExt, Context, Ctx, Function, Runtime};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::action;
+use crate::NOW;
 use crate::error::DemoError;
-use crate::field::Object;
-use crate::store::Store;
-use crate::table::Table;
-use crate::tool::Tool;
+
+/// Much more than the demo's data needs.
+const MEMORY_BYTES: usize = 64 * 1024 * 1024;
+const STACK_BYTES: usize = 512 * 1024;
+
+const RUNTIME: &str = include_str!("../servers/runtime.js");
+
+/// The files, in the order in which a menu shows the servers.
+const FILES: [(&str, &str); 10] = [
+    ("logging", include_str!("../servers/logging.js")),
+    ("ticketing", include_str!("../servers/ticketing.js")),
+    ("team", include_str!("../servers/team.js")),
+    ("calendar", include_str!("../servers/calendar.js")),
+    ("notifications", include_str!("../servers/notifications.js")),
+    ("crm", include_str!("../servers/crm.js")),
+    ("inventory", include_str!("../servers/inventory.js")),
+    ("deploy", include_str!("../servers/deploy.js")),
+    ("docs", include_str!("../servers/docs.js")),
+    ("metrics", include_str!("../servers/metrics.js")),
+];
 
 /// A demo server, as a menu shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +47,7 @@ pub struct DemoServer {
     pub modern: bool,
 }
 
-/// What the file of a server says.
+/// What the file of a server describes.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ServerFile {
@@ -38,36 +56,25 @@ pub(crate) struct ServerFile {
     pub(crate) version: String,
     prefix: Option<String>,
     pub(crate) modern: bool,
-    /// Whether its tools are annotated with their effects.
-    annotations: bool,
-    tables: Vec<Table>,
-    tools: Vec<Tool>,
-    /// What `"@name"` stands for elsewhere in the file; already replaced here.
-    #[serde(default, rename = "shared")]
-    _shared: Object,
+    /// The tools, as `tools/list` gives them.
+    pub(crate) definitions: Vec<Value>,
 }
 
-/// The files, in the order in which a menu shows the servers.
-const FILES: [(&str, &str); 10] = [
-    ("logging", include_str!("../servers/logging.json")),
-    ("ticketing", include_str!("../servers/ticketing.json")),
-    ("team", include_str!("../servers/team.json")),
-    ("calendar", include_str!("../servers/calendar.json")),
-    ("notifications", include_str!("../servers/notifications.json")),
-    ("crm", include_str!("../servers/crm.json")),
-    ("inventory", include_str!("../servers/inventory.json")),
-    ("deploy", include_str!("../servers/deploy.json")),
-    ("docs", include_str!("../servers/docs.json")),
-    ("metrics", include_str!("../servers/metrics.json")),
-];
+/// What a call of a tool gives.
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Outcome {
+    Value(Value),
+    Refused(String),
+}
 
 /// All demo servers, in the order in which a menu should show them.
 pub fn servers() -> &'static [DemoServer] {
     static SERVERS: LazyLock<Vec<DemoServer>> = LazyLock::new(|| {
-        let files = FILES.iter().filter_map(|(name, _)| ServerFile::read(name).ok());
+        let files = FILES.iter().filter_map(|(name, _)| Some(Instance::open(name).ok()?.file));
         files
             .map(|file| DemoServer {
-                tools: file.tools.len(),
+                tools: file.definitions.len(),
                 name: file.name,
                 description: file.description,
                 prefix: file.prefix,
@@ -80,7 +87,7 @@ pub fn servers() -> &'static [DemoServer] {
 
 /// The tools of a server, as its `tools/list` gives them.
 pub fn definitions(server: &str) -> Result<Vec<Value>, DemoError> {
-    Ok(Instance::open(server)?.definitions())
+    Ok(Instance::open(server)?.file.definitions)
 }
 
 /// Calls a tool of a server in its first state; what the call changes is forgotten.
@@ -108,169 +115,141 @@ pub fn call(server: &str, tool: &str, arguments: Value) -> Result<Value, DemoErr
 /// assert_eq!(found["status"], "open");
 /// # Ok::<(), toolgate_demo::DemoError>(())
 /// ```
-#[derive(Debug)]
 pub struct Instance {
+    server: &'static str,
     pub(crate) file: ServerFile,
-    store: Store,
+    context: Context,
 }
 
 impl Instance {
     /// The server of this name, with the state that every server starts with.
     pub fn open(server: &str) -> Result<Self, DemoError> {
-        let mut file = ServerFile::read(server)?;
-        let store = Store::open(std::mem::take(&mut file.tables));
-        Ok(Self { file, store })
-    }
-
-    /// The tools, as `tools/list` gives them.
-    pub(crate) fn definitions(&self) -> Vec<Value> {
-        let definition = |tool: &Tool| tool.definition(&self.store, self.file.annotations);
-        self.file.tools.iter().map(definition).collect()
-    }
-
-    /// Calls a tool. The value is what its text says: a list is a list here, see the crate's page.
-    pub fn call(&mut self, tool: &str, arguments: Value) -> Result<Value, DemoError> {
-        action::run(self.file.tool(tool)?, &mut self.store, arguments)
-    }
-}
-
-impl ServerFile {
-    fn read(name: &str) -> Result<Self, DemoError> {
-        let Some((server, text)) = FILES.iter().find(|(server, _)| *server == name) else {
-            let name = name.chars().take(80).collect();
+        let Some((server, text)) = FILES.iter().find(|(name, _)| *name == server) else {
+            let name = server.chars().take(80).collect();
             let known = FILES.map(|(name, _)| name).join(", ");
             return Err(DemoError::UnknownServer { name, known });
         };
-        let broken =
-            |error: serde_json::Error| DemoError::BrokenFile { server, reason: error.to_string() };
-        let mut file: Value = serde_json::from_str(text).map_err(broken)?;
-        let shared = file["shared"].as_object().cloned().unwrap_or_default();
-        replace_references(&mut file, &shared);
-        serde_json::from_value(file).map_err(broken)
+        let context = new_context().map_err(|error| broken(server, &error))?;
+        let file = evaluate(server, &context, |ctx| {
+            ctx.globals().set("NOW", NOW)?;
+            ctx.eval::<(), _>(RUNTIME)?;
+            ctx.eval::<(), _>(*text)?;
+            ctx.globals().get::<_, Function<'_>>("describe")?.call(())
+        })?;
+        Ok(Self { server, file, context })
     }
 
-    pub(crate) fn tool(&self, name: &str) -> Result<&Tool, DemoError> {
-        self.tools.iter().find(|tool| tool.name == name).ok_or_else(|| DemoError::UnknownTool {
-            server: self.name.clone(),
-            tool: name.chars().take(80).collect(),
+    /// Calls a tool. The value is what its text says: a list is a list here, see the crate's page.
+    #[expect(clippy::needless_pass_by_value, reason = "callers write the arguments in place")]
+    pub fn call(&mut self, tool: &str, arguments: Value) -> Result<Value, DemoError> {
+        self.definition(tool)?;
+        let outcome = evaluate(self.server, &self.context, |ctx| {
+            let call: Function<'_> = ctx.globals().get("call")?;
+            call.call((tool, arguments.to_string()))
+        })?;
+        match outcome {
+            Outcome::Value(value) => Ok(value),
+            Outcome::Refused(message) => Err(DemoError::Refused(message)),
+        }
+    }
+
+    pub(crate) fn definition(&self, tool: &str) -> Result<&Value, DemoError> {
+        let found = self.file.definitions.iter().find(|definition| definition["name"] == tool);
+        found.ok_or_else(|| DemoError::UnknownTool {
+            server: self.server.to_owned(),
+            tool: tool.chars().take(80).collect(),
         })
     }
 }
 
-/// Puts what is shared in the place of every `"@name"`.
-fn replace_references(value: &mut Value, shared: &Object) {
-    if let Some(replacement) =
-        value.as_str().and_then(|text| text.strip_prefix('@')).and_then(|name| shared.get(name))
-    {
-        *value = replacement.clone();
+impl fmt::Debug for Instance {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Instance").field("file", &self.file).finish_non_exhaustive()
     }
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(|item| replace_references(item, shared)),
-        Value::Object(fields) => {
-            fields.values_mut().for_each(|field| replace_references(field, shared));
-        }
-        _ => {}
-    }
+}
+
+fn new_context() -> rquickjs::Result<Context> {
+    let runtime = Runtime::new()?;
+    runtime.set_memory_limit(MEMORY_BYTES);
+    runtime.set_max_stack_size(STACK_BYTES);
+    Context::full(&runtime)
+}
+
+/// Runs scripts that give JSON, and reads it.
+fn evaluate<T: for<'de> Deserialize<'de>>(
+    server: &'static str,
+    context: &Context,
+    scripts: impl FnOnce(&Ctx<'_>) -> rquickjs::Result<String>,
+) -> Result<T, DemoError> {
+    let json =
+        context.with(|ctx| scripts(&ctx).catch(&ctx).map_err(|error| broken(server, &error)))?;
+    serde_json::from_str(&json).map_err(|error| broken(server, &error))
+}
+
+fn broken(server: &'static str, error: &impl ToString) -> DemoError {
+    DemoError::BrokenFile { server, reason: error.to_string() }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use serde_json::json;
 
     use super::*;
-    use crate::field::read_arguments;
-    use crate::formula::Expression;
-    use crate::tool::Action;
 
-    fn files() -> impl Iterator<Item = ServerFile> {
-        FILES.iter().map(|(name, _)| ServerFile::read(name).unwrap())
+    /// Runs a function of `tests/checks.js` in the context of a server.
+    fn check(server: &'static str, function: &str) {
+        let instance = Instance::open(server).unwrap();
+        instance.context.with(|ctx| {
+            let script = format!("{}\n{function}();", include_str!("../tests/checks.js"));
+            let outcome = ctx.eval::<(), _>(script).catch(&ctx);
+            outcome.unwrap_or_else(|error| panic!("{server}: {error}"));
+        });
     }
 
     #[test]
-    fn every_row_at_the_start_fits_its_columns() {
-        for file in files() {
-            let names: Vec<String> = file.tables.iter().map(|table| table.name.clone()).collect();
-            let store = Store::open(file.tables);
-            for name in &names {
-                let (table, rows) = (store.table(name).unwrap(), store.rows(name));
-                let ids: BTreeSet<_> = rows.iter().map(|row| row[table.id()].to_string()).collect();
-                assert_eq!(ids.len(), rows.len(), "{name} has an identifier twice");
-                for row in rows {
-                    let fits = read_arguments(&table.columns, row.clone().into());
-                    assert!(fits.is_ok(), "{name}: {row:?}: {fits:?}");
-                }
-            }
+    fn files_are_consistent() {
+        for (server, _) in FILES {
+            check(server, "firstRowsFitTheirColumns");
+            check(server, "toolsAreAboutTablesAndColumnsThatExist");
+            check(server, "functionsUseNamesThatExist");
         }
     }
 
     #[test]
-    fn every_tool_is_about_tables_and_columns_that_exist() {
-        for file in files() {
-            for tool in &file.tools {
-                let (Action::List { table, .. }
-                | Action::Get { table }
-                | Action::Create { table, .. }
-                | Action::Update { table, .. }
-                | Action::Destroy { table, .. }
-                | Action::Append { table, .. }
-                | Action::Delete { table }) = &tool.action
-                else {
-                    continue;
-                };
-                let found = file.tables.iter().find(|it| it.name == *table);
-                let table = found.unwrap_or_else(|| panic!("{}: no table {table}", tool.name));
-                let columns: Vec<&str> = match &tool.action {
-                    Action::Append { column, .. } => vec![column],
-                    Action::Create { set, .. }
-                    | Action::Update { set, .. }
-                    | Action::Destroy { set, .. } => set.keys().map(String::as_str).collect(),
-                    _ => Vec::new(),
-                };
-                for column in columns {
-                    assert!(table.column(column).is_some(), "{}: {column}", tool.name);
-                }
-                if !matches!(tool.action, Action::List { .. } | Action::Create { .. }) {
-                    assert!(tool.input[0].is_required(), "{}", tool.name);
-                }
-            }
+    fn the_runtime_does_what_it_says() {
+        for function in [
+            "linesBecomeRows",
+            "namesOfArgumentsSayHowToFilter",
+            "timesAreReadAsProgramsWriteThem",
+            "aSeedGivesTheSameNumbersWithinBounds",
+            "numbersKeepTheirForm",
+            "titlesAreWords",
+        ] {
+            check("docs", function);
         }
     }
 
-    /// A name that nothing has is null, so that a typing error would pass unnoticed.
     #[test]
-    fn every_name_in_a_formula_is_known() {
-        for file in files() {
-            for tool in &file.tools {
-                let (Action::Compute { r#do } | Action::Change { r#do }) = &tool.action else {
-                    continue;
-                };
-                let mut known: Vec<&str> = vec!["it", "index", "args", "now"];
-                known.extend(file.tables.iter().map(|table| table.name.as_str()));
-                known.extend(tool.input.iter().map(|input| input.name.as_str()));
-                for formula in r#do {
-                    check(&formula.expression, &known, &tool.name);
-                    known.extend(formula.name.as_deref());
-                }
-            }
-        }
+    fn the_memory_is_limited_and_the_server_goes_on() {
+        let mut docs = Instance::open("docs").unwrap();
+        docs.context.runtime().set_memory_limit(4 * 1024 * 1024);
+        let tags = vec!["x".repeat(20_000); 20];
+        let mut create =
+            || docs.call("create-page", json!({ "title": "", "body": "", "tags": tags }));
+        let error = (0..50).find_map(|_| create().err()).unwrap();
+        assert!(error.to_string().contains("out of memory"), "{error}");
+        docs.call("delete-page", json!({ "page_id": "PG-1001" })).unwrap();
+        assert_eq!(docs.call("get-page", json!({ "page_id": "PG-1" })).unwrap()["id"], "PG-1");
     }
 
-    fn check(expression: &Expression, known: &[&str], tool: &str) {
-        let each = |parts: &[Expression]| parts.iter().for_each(|part| check(part, known, tool));
-        match expression {
-            Expression::Literal(_) => {}
-            Expression::Name(name) => assert!(known.contains(&name.as_str()), "{tool}: {name}"),
-            Expression::Field(of, _) => check(of, known, tool),
-            Expression::List(parts) | Expression::Call(_, parts) => each(parts),
-            Expression::Object(parts) => {
-                for (_, part) in parts {
-                    check(part, known, tool);
-                }
-            }
-            Expression::Operation(_, left, right) => {
-                check(left, known, tool);
-                check(right, known, tool);
-            }
+    #[test]
+    fn a_file_reaches_nothing_outside() {
+        let docs = Instance::open("docs").unwrap();
+        for script in
+            ["fetch('x')", "process.exit()", "std.open('x')", "require('fs').readFile('x')"]
+        {
+            let outcome = evaluate::<Value>(docs.server, &docs.context, |ctx| ctx.eval(script));
+            assert!(matches!(outcome, Err(DemoError::BrokenFile { .. })), "{script}");
         }
     }
 }
