@@ -12,7 +12,7 @@ pub(crate) const MAX_HEIGHT: usize = 48;
 /// The number of schemas, properties and alternatives that are read per tool.
 pub(crate) const MAX_STEPS: usize = 12_000;
 
-/// The number of characters of names, values and descriptions that are kept per tool.
+/// The number of characters of names, values and descriptions that are read per tool.
 pub(crate) const MAX_TEXT: usize = 200_000;
 
 /// The longest description of a tool.

@@ -88,13 +88,9 @@ pub(crate) struct Doc {
     pub(crate) text: String,
     /// Short notes on the values, such as `1..100`.
     pub(crate) notes: Vec<String>,
-    /// The default, if it is short and `text` does not mention one.
-    pub(crate) default: Option<Value>,
+    /// The default as JSON, if it is short and `text` does not mention one.
+    pub(crate) default: Option<String>,
 }
-
-/// A short JSON value that can be hashed: its text.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Value(pub(crate) String);
 
 /// A possible name for a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -208,7 +204,7 @@ impl Arena {
         &self.definitions[id.0 as usize].0
     }
 
-    /// Suggests a name. The first suggestion is kept.
+    /// Suggests a name. Only the first suggestion counts.
     pub(crate) fn suggest(&mut self, id: NodeId, hint: NameHint) {
         self.hints.entry(id).or_insert(hint);
     }
@@ -217,7 +213,7 @@ impl Arena {
         self.hints.get(&id)
     }
 
-    /// Sets the description of a type. The first one is kept.
+    /// Sets the description of a type. Only the first one counts.
     pub(crate) fn describe(&mut self, id: NodeId, text: String) {
         if !text.is_empty() && matches!(self.node(id), Node::Object(_) | Node::Recursive(_)) {
             self.docs.entry(id).or_insert(text);

@@ -16,16 +16,9 @@ from typing import Any, Literal, Never, NotRequired, Required, TypeAlias, TypedD
 ";
 
 /// Names that the stubs themselves use.
+#[rustfmt::skip]
 const RESERVED: &[&str] = &[
-    "Any",
-    "False",
-    "Literal",
-    "Never",
-    "None",
-    "NotRequired",
-    "Required",
-    "True",
-    "TypeAlias",
+    "Any", "False", "Literal", "Never", "None", "NotRequired", "Required", "True", "TypeAlias",
     "TypedDict",
 ];
 
@@ -169,7 +162,7 @@ impl PythonPrinter<'_> {
             doc.default = None;
             format!("{}: {kind}", property.name)
         } else {
-            let default = doc.default.take().map(|default| literal_default(&default.0));
+            let default = doc.default.take().map(|default| literal_default(&default));
             let nullable = self.arena.nullable(property.node).is_some();
             let default = default.unwrap_or(if nullable { "None" } else { "..." }.to_owned());
             format!("{}: {kind} = {default}", property.name)
@@ -310,9 +303,8 @@ fn literal_default(json: &str) -> String {
 
 fn documentation(doc: &Doc) -> String {
     let mut notes = doc.notes.clone();
-    notes.extend(
-        doc.default.as_ref().map(|default| format!("default {}", literal_default(&default.0))),
-    );
+    let default = doc.default.as_deref().map(literal_default);
+    notes.extend(default.map(|default| format!("default {default}")));
     match (doc.text.as_str(), notes.join(", ")) {
         ("", notes) => notes,
         (text, notes) if notes.is_empty() => text.to_owned(),

@@ -30,7 +30,7 @@ pub(crate) fn is_identifier(name: &str) -> bool {
         && characters.all(|character| character.is_ascii_alphanumeric() || character == '_')
 }
 
-/// `name` with `_` in place of all characters that an identifier cannot have.
+/// `name` with `_` for all characters that an identifier cannot have.
 pub(crate) fn identifier(name: &str, is_keyword: impl Fn(&str) -> bool) -> String {
     const MAX_CHARACTERS: usize = 128;
     let mut safe: String = name

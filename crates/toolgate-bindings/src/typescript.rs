@@ -278,7 +278,7 @@ fn literal(literal: &Literal) -> String {
 /// Notes that are not part of the description.
 fn notes(doc: &Doc) -> String {
     let mut notes = doc.notes.clone();
-    notes.extend(doc.default.as_ref().map(|default| format!("default {}", default.0)));
+    notes.extend(doc.default.as_ref().map(|default| format!("default {default}")));
     notes.join(", ")
 }
 
@@ -295,56 +295,14 @@ fn harmless(text: &str) -> String {
 }
 
 fn is_keyword(word: &str) -> bool {
+    #[rustfmt::skip]
     const KEYWORDS: &[&str] = &[
-        "arguments",
-        "await",
-        "break",
-        "case",
-        "catch",
-        "class",
-        "const",
-        "continue",
-        "debugger",
-        "default",
-        "delete",
-        "do",
-        "else",
-        "enum",
-        "eval",
-        "export",
-        "extends",
-        "false",
-        "finally",
-        "for",
-        "function",
-        "if",
-        "implements",
-        "import",
-        "in",
-        "instanceof",
-        "interface",
-        "let",
-        "new",
-        "null",
-        "package",
-        "private",
-        "protected",
-        "public",
-        "return",
-        "static",
-        "super",
-        "switch",
-        "this",
-        "throw",
-        "true",
-        "try",
-        "typeof",
-        "undefined",
-        "var",
-        "void",
-        "while",
-        "with",
-        "yield",
+        "arguments", "await", "break", "case", "catch", "class", "const", "continue", "debugger",
+        "default", "delete", "do", "else", "enum", "eval", "export", "extends", "false", "finally",
+        "for", "function", "if", "implements", "import", "in", "instanceof", "interface", "let",
+        "new", "null", "package", "private", "protected", "public", "return", "static", "super",
+        "switch", "this", "throw", "true", "try", "typeof", "undefined", "var", "void", "while",
+        "with", "yield",
     ];
     KEYWORDS.binary_search(&word).is_ok()
 }

@@ -33,7 +33,7 @@ pub struct CatalogServer {
     pub prefix: Option<String>,
     /// The description in the configuration.
     pub description: Option<String>,
-    /// Whether its tools are deferred, whatever the threshold says.
+    /// Whether its tools are deferred regardless of the threshold.
     pub defer_loading: Option<bool>,
     /// The same for single tools, by their own names.
     pub defer_tools: HashMap<String, bool>,

@@ -1,4 +1,4 @@
-//! A tool's definition, kept as the JSON that the server sent.
+//! A tool's definition, stored as the JSON that the server sent.
 
 use std::{collections::HashSet, fmt, str::FromStr, sync::Arc, sync::OnceLock};
 
@@ -13,7 +13,7 @@ pub const MAX_DEFINITION_BYTES: usize = 1024 * 1024;
 
 const MAX_TOOL_NAME_BYTES: usize = 512;
 
-/// What a server said of one of its tools.
+/// The definition of a tool, as its server sent it.
 ///
 /// The JSON is kept as text, which is smaller than a parsed tree, and parsed where a part of it is
 /// needed. What is given back of it is JSON-equal to what was sent; only whitespace is lost.
@@ -64,7 +64,7 @@ pub enum Malformed {
 /// An entry of a tool list that was skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejected {
-    /// The tool's name where it had one, else its place in the list.
+    /// The tool's name, or its position in the list if it has no name.
     pub label: String,
     /// What is wrong with it.
     pub reason: Malformed,

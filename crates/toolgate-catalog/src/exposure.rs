@@ -52,7 +52,7 @@ pub enum ExposureKind {
 /// The thresholds. Any one that is passed makes `auto` defer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExposureSettings {
-    /// What was asked for.
+    /// The configured mode.
     pub mode: RequestedMode,
     /// The style of deferring.
     pub deferred: DeferredStyle,
@@ -129,7 +129,7 @@ pub enum Reason {
         /// How many are allowed.
         allowed: u64,
     },
-    /// Some servers have not said yet what they have, so the cost is unknown.
+    /// Some servers have not listed their tools yet, so the cost is unknown.
     Unknown {
         /// How many servers.
         servers: usize,

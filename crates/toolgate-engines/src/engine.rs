@@ -68,6 +68,27 @@ pub struct ScriptFailure {
     pub hint: Option<String>,
 }
 
+impl ScriptFailure {
+    /// A failure without a stack and a hint.
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), stack: Vec::new(), hint: None }
+    }
+
+    /// The failure with the position where it happened, outside of every function.
+    #[must_use]
+    pub(crate) fn at(mut self, position: ScriptPosition) -> Self {
+        self.stack = vec![StackFrame { function: String::new(), position }];
+        self
+    }
+
+    /// The failure with a hint.
+    #[must_use]
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
 /// The kinds of failure that callers treat differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FailureKind {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 /// The connection between an engine and everything outside of it.
@@ -46,7 +47,7 @@ pub struct RunSeed {
 pub type CallId = u64;
 
 /// A call that a script makes.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct EngineCall {
     /// The number of the call.
     pub id: CallId,
@@ -57,7 +58,7 @@ pub struct EngineCall {
 }
 
 /// The completion of a call.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Completion {
     /// The number of the call.
     pub id: CallId,
@@ -66,7 +67,7 @@ pub struct Completion {
 }
 
 /// A failed call. The script gets it as an exception and may catch it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolException {
     /// The tool that failed.
     pub tool: String,

@@ -34,7 +34,7 @@ impl Default for RunLimits {
             memory_bytes: 128 * MEGABYTE,
             stack_bytes: 1024 * KILOBYTE,
             calls: 500,
-            calls_in_flight: 200,
+            calls_in_flight: 500,
             result_bytes: 16 * MEGABYTE,
             output_bytes: 1024 * 1024,
         }
@@ -52,23 +52,33 @@ impl RunLimits {
 /// The amount of output that ends a run, as a multiple of what is kept.
 const FLOOD: u64 = 64;
 
-/// A limit that ended a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A limit that ended a run. The message names the configuration key that raises the limit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LimitReached {
     /// It used too much CPU time.
+    #[error(
+        "the script computed for more than {}; codeMode.cpuSeconds raises the limit",
+        Seconds(*limit)
+    )]
     Cpu {
         /// The limit.
         limit: Duration,
     },
     /// It took too long.
+    #[error("the script took more than {}; codeMode.timeoutSeconds raises the limit", Seconds(*limit))]
     Wall {
         /// The limit.
         limit: Duration,
     },
     /// It waits for something that can no longer happen.
+    #[error("the script waits for something that can no longer happen")]
     Stalled(ScriptFailure),
     /// It used too much memory.
+    #[error(
+        "the script needed more than {} of memory; codeMode.memoryMb raises the limit",
+        Bytes(*limit)
+    )]
     Memory {
         /// The limit in bytes.
         limit: u64,
@@ -76,6 +86,10 @@ pub enum LimitReached {
         failure: Option<ScriptFailure>,
     },
     /// It used too much stack.
+    #[error(
+        "the script calls itself too deeply for {} of stack; codeMode.stackKb raises the limit",
+        Bytes(*limit)
+    )]
     Stack {
         /// The limit in bytes.
         limit: u64,
@@ -83,11 +97,20 @@ pub enum LimitReached {
         failure: Option<ScriptFailure>,
     },
     /// It wrote too much output.
+    #[error(
+        "the script wrote more than {} of output; codeMode.maxOutputBytes raises the limit",
+        Bytes(*limit)
+    )]
     Output {
         /// The limit in bytes.
         limit: u64,
     },
     /// Its value is too large.
+    #[error(
+        "the script's value has {}, {} are allowed; codeMode.maxResultBytes raises the limit",
+        Bytes(*bytes),
+        Bytes(*limit)
+    )]
     Value {
         /// The size of the value.
         bytes: u64,
@@ -95,114 +118,51 @@ pub enum LimitReached {
         limit: u64,
     },
     /// It emitted too many bytes of content blocks.
+    #[error(
+        "the script emitted more than {} of content; codeMode.maxResultBytes raises the limit",
+        Bytes(*limit)
+    )]
     Emitted {
         /// The limit in bytes.
         limit: u64,
     },
     /// It did not start because too many other scripts run.
+    #[error("{limit} scripts are running already; codeMode.maxRuns raises the limit")]
     Runs {
         /// The number of scripts that may run at once.
         limit: usize,
     },
 }
 
-impl LimitReached {
-    /// The configuration key that raises the limit, if there is one.
-    pub fn key(&self) -> Option<&'static str> {
-        match self {
-            Self::Cpu { .. } => Some("codeMode.cpuSeconds"),
-            Self::Wall { .. } => Some("codeMode.timeoutSeconds"),
-            Self::Memory { .. } => Some("codeMode.memoryMb"),
-            Self::Stack { .. } => Some("codeMode.stackKb"),
-            Self::Output { .. } => Some("codeMode.maxOutputBytes"),
-            Self::Value { .. } | Self::Emitted { .. } => Some("codeMode.maxResultBytes"),
-            Self::Runs { .. } => Some("codeMode.maxRuns"),
-            Self::Stalled(_) => None,
-        }
-    }
-}
-
-impl fmt::Display for LimitReached {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Cpu { limit } => {
-                write!(formatter, "the script computed for more than {}", Seconds(*limit))?;
-            }
-            Self::Wall { limit } => {
-                write!(formatter, "the script took more than {}", Seconds(*limit))?;
-            }
-            Self::Stalled(_) => {
-                formatter.write_str("the script waits for something that can no longer happen")?;
-            }
-            Self::Memory { limit, .. } => {
-                write!(formatter, "the script needed more than {} of memory", Bytes(*limit))?;
-            }
-            Self::Stack { limit, .. } => {
-                write!(
-                    formatter,
-                    "the script calls itself too deeply for {} of stack",
-                    Bytes(*limit)
-                )?;
-            }
-            Self::Output { limit } => {
-                write!(formatter, "the script wrote more than {} of output", Bytes(*limit))?;
-            }
-            Self::Value { bytes, limit } => {
-                let (bytes, limit) = (Bytes(*bytes), Bytes(*limit));
-                write!(formatter, "the script's value has {bytes}, {limit} are allowed")?;
-            }
-            Self::Emitted { limit } => {
-                write!(formatter, "the script emitted more than {} of content", Bytes(*limit))?;
-            }
-            Self::Runs { limit } => write!(formatter, "{limit} scripts are running already")?,
-        }
-        match self.key() {
-            Some(key) => write!(formatter, "; {key} raises the limit"),
-            None => Ok(()),
-        }
-    }
-}
-
 /// A limit that a single call reached. The script gets it as an exception and may catch it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CallRefusal {
     /// The script made too many calls.
+    #[error(
+        "not called: the script made {limit} calls already; codeMode.maxCalls raises the limit"
+    )]
     Calls { limit: u64 },
     /// Too many calls are in flight.
+    #[error(
+        "not called: {limit} calls are in flight; await some of them before making more, or raise \
+         codeMode.maxCallsInFlight"
+    )]
     InFlight { limit: usize },
     /// The tool was called, and its result is too large.
+    #[error(
+        "the call was made, but its result has {}, {} are allowed; ask for less, or raise \
+         codeMode.maxResultBytes",
+        Bytes(*bytes),
+        Bytes(*limit)
+    )]
     Result { bytes: u64, limit: u64 },
     /// The arguments are too large.
+    #[error(
+        "not sent: it has {}, {} are allowed; send less, or raise codeMode.maxResultBytes",
+        Bytes(*bytes),
+        Bytes(*limit)
+    )]
     Sent { bytes: u64, limit: u64 },
-}
-
-impl fmt::Display for CallRefusal {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Calls { limit } => write!(
-                formatter,
-                "not called: the script made {limit} calls already; codeMode.maxCalls raises the limit"
-            ),
-            Self::InFlight { limit } => write!(
-                formatter,
-                "not called: {limit} calls are in flight; await some of them before making more, or \
-                 raise codeMode.maxCallsInFlight"
-            ),
-            Self::Result { bytes, limit } => write!(
-                formatter,
-                "the call was made, but its result has {}, {} are allowed; ask for less, or raise \
-                 codeMode.maxResultBytes",
-                Bytes(*bytes),
-                Bytes(*limit),
-            ),
-            Self::Sent { bytes, limit } => write!(
-                formatter,
-                "not sent: it has {}, {} are allowed; send less, or raise codeMode.maxResultBytes",
-                Bytes(*bytes),
-                Bytes(*limit),
-            ),
-        }
-    }
 }
 
 const KILOBYTE: u64 = 1024;

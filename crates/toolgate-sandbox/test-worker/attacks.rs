@@ -153,16 +153,15 @@ fn recurse(depth: u64) -> u64 {
 
 /// Makes calls with arguments of so many bytes and never looks at an answer.
 fn forge_calls(bytes: usize) -> ! {
-    let arguments = format!("{{\"a\":\"{}\"}}", "x".repeat(bytes));
+    let text = "x".repeat(bytes);
     let mut id = 0_u64;
     loop {
-        let mut body = vec![3];
-        body.extend(id.to_le_bytes());
-        body.extend(4_u16.to_le_bytes());
-        body.extend(b"echo");
-        body.extend(arguments.as_bytes());
+        let call =
+            format!(r#"{{"Call":{{"id":{id},"name":"echo","arguments":{{"a":"{text}"}}}}}}"#);
+        // The kind of a JSON frame is 0.
+        let body = format!("\0{call}");
         write_all(&u32::try_from(body.len()).unwrap().to_le_bytes());
-        write_all(&body);
+        write_all(body.as_bytes());
         id += 1;
     }
 }

@@ -1,4 +1,4 @@
-//! The seam behind which a model chooses among candidates.
+//! The interface of a model that chooses among candidates.
 
 use std::{collections::HashSet, fmt, future::Future, pin::Pin};
 
@@ -6,23 +6,23 @@ use thiserror::Error;
 
 /// Chooses tools for a request from candidates that a strategy found.
 ///
-/// What it answers is not trusted: [`ChoiceRequest::order`] takes the names that were offered.
+/// The result is not trusted: [`ChoiceRequest::order`] accepts only names of candidates.
 pub trait Chooser: fmt::Debug + Send + Sync {
-    /// The names of the tools that fit, best first. Whoever asks limits the time.
+    /// The names of the tools that fit, best first. The caller limits the time.
     fn choose<'a>(&'a self, request: &'a ChoiceRequest) -> Choosing<'a>;
 }
 
-/// The answer of a [`Chooser`], to be waited for.
+/// The future of [`Chooser::choose`].
 pub type Choosing<'a> = Pin<Box<dyn Future<Output = Result<Vec<String>, ChoiceError>> + Send + 'a>>;
 
-/// What is chosen from, and for what.
+/// The queries and the candidates of a choice.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChoiceRequest {
-    /// What is looked for.
+    /// The queries.
     pub queries: Vec<String>,
-    /// What there is, best first by the strategy that found them.
+    /// The candidates, in the order of the strategy that found them.
     pub candidates: Vec<ChoiceCandidate>,
-    /// How many are wanted at most.
+    /// The largest number of tools to choose.
     pub limit: usize,
 }
 
@@ -31,24 +31,24 @@ pub struct ChoiceRequest {
 pub struct ChoiceCandidate {
     /// Its exposed name.
     pub name: String,
-    /// What it does, in its server's words.
+    /// The description from its server.
     pub description: String,
-    /// Its parameters, in a form to be read.
+    /// Its parameters as text.
     pub signature: String,
 }
 
-/// Why nothing was chosen. The candidates stand as they were found.
+/// Why nothing was chosen. The candidates keep their order.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{reason}")]
 pub struct ChoiceError {
-    /// What went wrong, without credentials.
+    /// The reason, without credentials.
     pub reason: String,
 }
 
 impl ChoiceRequest {
-    /// The places of the candidates: those that were chosen in the order of the answer, then the
-    /// others as they were. A name that was not offered counts for nothing, nor does one that comes
-    /// twice. `None` where no candidate is left that was chosen.
+    /// The positions of the candidates: first the chosen ones in the order of `chosen`, then the
+    /// others in their order. Names that are unknown or repeated are ignored. `None` if no candidate
+    /// was chosen.
     pub fn order(&self, chosen: &[String]) -> Option<Vec<usize>> {
         let place = |name: &String| {
             let name = name.trim();

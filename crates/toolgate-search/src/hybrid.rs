@@ -49,16 +49,16 @@ impl Default for HybridParameters {
 
 /// Above what words and meaning give together.
 const NAMED: f32 = 10.0;
-/// The score of what is found and has nothing else to say for itself.
+/// The lowest score of a hit.
 const LEAST: f32 = 1e-6;
 
-/// What both arms know of one server's tools.
+/// The word scores and the vectors of one server's tools.
 struct Joined<'n> {
     span: &'n Span<'n>,
     places: Range<usize>,
-    /// What words say of the server.
+    /// The word score of the server.
     base: f32,
-    /// What its tools get where they are found.
+    /// The addition to the score of its tools.
     lift: f32,
 }
 

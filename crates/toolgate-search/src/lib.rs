@@ -1,17 +1,16 @@
-//! Which of many thousand tools does a request mean?
+//! Finds the tools that a request needs among many thousand.
 //!
-//! [`SearchIndex`] holds the words of every tool of every server and ranks them for a [`Query`]. It
-//! is pure: no files, no network, no clock, no randomness that shows. The ranking behind it is a
+//! A [`SearchIndex`] contains the words of all tools and ranks the tools for a [`Query`]. It uses no
+//! files, no network and no clock, and its results are deterministic. The ranking is done by a
 //! [`Strategy`], chosen by [`StrategyName`].
 //!
 //! Architecture invariants:
-//! - The answer depends on the tools present, never on the order in which they came or on what was
-//!   there before.
-//! - A change of one server costs in proportion to that server.
-//! - A query looks up the words it has; it does not walk through the texts of the catalogue. The
-//!   exceptions are [`KeywordIndex`] and [`RegexIndex`], which find parts of words: nothing but the
-//!   text itself can answer them, so they keep it.
-//! - Texts and queries are hostile: how much of them is read is bounded (see [`limits`]).
+//! - The result depends on the tools in the index, never on the order in which they were added or on
+//!   earlier tools.
+//! - The cost of changing one server is proportional to that server.
+//! - A query looks up its words and does not scan the texts of the catalogue. The exceptions are
+//!   [`KeywordIndex`] and [`RegexIndex`], which find parts of words and therefore store the texts.
+//! - Texts and queries are hostile, so the amount that is read is limited (see [`limits`]).
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! How good a ranking is, against what a person says belongs in it.
+//! Measures a ranking against labels.
 
 use std::collections::HashSet;
 use std::hash::Hash;

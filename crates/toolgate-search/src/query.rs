@@ -1,28 +1,28 @@
-//! What is asked of an index and what it answers.
+//! Queries and hits.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{encoder::QueryVector, strategy::StrategyName, text::ToolKey};
 
-/// One question to an index.
+/// A query to an index.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Query<'a> {
-    /// What is looked for, in words or as a tool's name.
+    /// The text to search for, or the name of a tool.
     pub text: &'a str,
     /// Words about the kind of server wanted, for example `version control`.
     ///
-    /// They are held against the texts of servers alone, and move the tools of a matching server
-    /// up. A hint never brings in a tool by itself and never leaves one out.
+    /// The hint is compared with the texts of servers only, and raises the tools of a matching
+    /// server. It never adds or removes a tool.
     pub hint: Option<&'a str>,
     /// Only tools of these servers, by the identity they were added under; `None` is all of them.
     pub servers: Option<&'a [&'a str]>,
-    /// How many hits are wanted at most.
+    /// The largest number of hits.
     pub limit: usize,
-    /// How to rank; `None` is the way of the index. Only a [`SearchIndex`](crate::SearchIndex) looks
-    /// at it, and only what it was built with can be chosen.
+    /// The strategy; `None` is the first one of the index. Only a
+    /// [`SearchIndex`](crate::SearchIndex) uses it, and only with a strategy that it has.
     pub strategy: Option<StrategyName>,
-    /// What the encoder made of it whose vectors the tools have. Without it, the table in the
-    /// program says what is near in meaning.
+    /// The vector from the encoder of the tools' vectors. Without it, the table in the program is
+    /// used.
     pub vector: Option<&'a QueryVector>,
 }
 
@@ -44,13 +44,13 @@ impl<'a> Query<'a> {
         Self { servers: Some(servers), ..self }
     }
 
-    /// The same query with what an encoder made of it.
+    /// The same query with its vector.
     #[must_use]
     pub fn with_vector(self, vector: &'a QueryVector) -> Self {
         Self { vector: Some(vector), ..self }
     }
 
-    /// The same query, ranked in this way.
+    /// The same query with this strategy.
     #[must_use]
     pub fn ranked_by(self, strategy: StrategyName) -> Self {
         Self { strategy: Some(strategy), ..self }
@@ -60,8 +60,8 @@ impl<'a> Query<'a> {
 /// A tool that was found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hit {
-    /// Which tool.
+    /// The tool.
     pub key: ToolKey,
-    /// How well it fits; more is better, and nothing follows from comparing two queries' scores.
+    /// The score; higher is better. Scores of two queries cannot be compared.
     pub score: f32,
 }

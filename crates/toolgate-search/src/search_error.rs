@@ -1,4 +1,4 @@
-//! What can be wrong with a query.
+//! Errors of queries.
 
 use std::fmt;
 
@@ -6,39 +6,39 @@ use thiserror::Error;
 
 use crate::{limits::MAX_PATTERN_BYTES, strategy::StrategyName};
 
-/// A query that cannot be answered. The index is as it was, and the next query works.
+/// A query that cannot be answered.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SearchError {
-    /// The query is to be a regular expression and is none.
+    /// The query is not a regular expression, as the strategy requires.
     #[error("the query is not a regular expression: {0}")]
     Pattern(PatternFault),
-    /// The regular expression is longer than is read.
+    /// The regular expression is too long.
     #[error("the regular expression is longer than {MAX_PATTERN_BYTES} bytes")]
     PatternTooLong,
-    /// The regular expression is short but means too much, `a{9}{9}{9}` for example.
+    /// The regular expression is too large after its repetitions are expanded, as `a{9}{9}{9}` is.
     #[error("the regular expression is too large once its repetitions are written out")]
     PatternTooLarge,
-    /// The query asks for a strategy that the index was not built with.
+    /// The index does not have the strategy of the query.
     #[error("this index cannot rank by `{wanted}`")]
     NotHeld {
-        /// What was asked for.
+        /// The strategy of the query.
         wanted: StrategyName,
     },
 }
 
-/// Where a regular expression is wrong, and how.
+/// A fault in a regular expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PatternFault {
-    /// What is wrong there.
+    /// The reason.
     pub reason: String,
     /// The part of the pattern around the fault, on one line.
     pub excerpt: String,
-    /// The character of the excerpt at which the fault is, counted from 0.
+    /// The position of the fault in the excerpt, in characters from 0.
     pub column: usize,
 }
 
-/// Characters that are shown before and after a fault.
+/// The number of characters that are shown before and after a fault.
 const CONTEXT: usize = 40;
 
 impl PatternFault {

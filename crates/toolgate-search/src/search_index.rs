@@ -40,7 +40,7 @@ const MEMORY_POOL: usize = 100;
 /// ```
 #[derive(Debug)]
 pub struct SearchIndex {
-    /// The first is the one that ranks where a query does not say otherwise.
+    /// The first one ranks queries without a strategy.
     strategies: Vec<(StrategyName, Box<dyn Strategy>)>,
 }
 
@@ -50,7 +50,7 @@ impl SearchIndex {
         Self::ranked_by(StrategyName::default())
     }
 
-    /// An empty index that ranks in this way.
+    /// An empty index with this strategy.
     pub fn ranked_by(strategy: StrategyName) -> Self {
         Self::with_strategy(strategy, strategy.build())
     }
@@ -70,7 +70,7 @@ impl SearchIndex {
         self
     }
 
-    /// Makes `tools` the tools of `server`, in place of those it had.
+    /// Replaces the tools of `server` by `tools`.
     pub fn replace_server(
         &mut self,
         server: &str,
@@ -91,14 +91,14 @@ impl SearchIndex {
         }
     }
 
-    /// Forgets `server` and its tools; does nothing where it is unknown.
+    /// Removes `server` and its tools. An unknown server is ignored.
     pub fn remove_server(&mut self, server: &str) {
         for (_, strategy) in &mut self.strategies {
             strategy.remove_server(server);
         }
     }
 
-    /// How many tools can be found.
+    /// The number of tools.
     pub fn tool_count(&self) -> usize {
         self.strategies.first().map_or(0, |(_, strategy)| strategy.tool_count())
     }

@@ -1,4 +1,4 @@
-//! The seam behind which ranking methods are exchanged.
+//! The interface of ranking strategies.
 
 use std::{fmt, str::FromStr};
 
@@ -17,15 +17,14 @@ use crate::{
     text::{ServerText, ToolKey, ToolText},
 };
 
-/// A way to rank tools, with whatever it keeps in memory to do so.
+/// An index that ranks tools.
 ///
-/// An implementation keeps three promises: the answer depends on the tools present and not on the
-/// order in which they came; a change of one server costs in proportion to that server; no input
-/// makes it panic.
+/// The result depends on the tools in the index and not on the order in which they were added. The
+/// cost of changing one server is proportional to that server. No input causes a panic.
 pub trait Strategy: fmt::Debug + Send + Sync {
-    /// Makes `tools` the tools of `server`, in place of those it had.
+    /// Replaces the tools of `server` by `tools`.
     ///
-    /// Where a key comes twice in the list, the first one counts.
+    /// If a key occurs twice in the list, the first one counts.
     fn replace_server(
         &mut self,
         server: &str,
@@ -33,35 +32,33 @@ pub trait Strategy: fmt::Debug + Send + Sync {
         tools: &[(ToolKey, ToolText<'_>)],
     );
 
-    /// Forgets `server` and its tools; does nothing where it is unknown.
+    /// Removes `server` and its tools. An unknown server is ignored.
     fn remove_server(&mut self, server: &str);
 
-    /// Takes the vectors that an encoder made of the texts that `server` was last given with, in
-    /// place of those it took before; does nothing where the server is unknown. A strategy that does
-    /// not rank by meaning has no use for them.
+    /// Replaces the vectors of the current texts of `server`. An unknown server is ignored, and so are
+    /// vectors by a strategy that does not rank by meaning.
     ///
-    /// They are forgotten with the next [`Self::replace_server`]. A tool that is not among them is
-    /// ranked without.
+    /// The next [`Self::replace_server`] removes the vectors. A tool without a vector is ranked
+    /// without it.
     fn set_vectors(&mut self, server: &str, vectors: &ServerVectors) {
         let _ = (server, vectors);
     }
 
-    /// How many tools can be found.
+    /// The number of tools.
     fn tool_count(&self) -> usize;
 
     /// The best hits, best first, at most as many as the query's limit.
     ///
-    /// Nothing found is an empty list. An error says what is wrong with the query itself.
+    /// The list is empty if nothing was found. An error means that the query is invalid.
     fn search(&self, query: &Query<'_>) -> Result<Vec<Hit>, SearchError>;
 
-    /// The tools that the query calls by their names, which belong before all others. None where the
-    /// strategy does not look for them.
+    /// The tools that the query calls by name. They come before all others.
     fn called_by_name(&self, _query: &Query<'_>) -> Vec<&ToolKey> {
         Vec::new()
     }
 }
 
-/// The strategies that can be chosen by name, in a configuration for example.
+/// The names of the strategies in a configuration.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -77,13 +74,13 @@ pub enum StrategyName {
     Keyword,
     /// The query is a regular expression: [`RegexIndex`].
     Regex,
-    /// A model chooses among the candidates of [`HybridIndex`], where one is asked: see
-    /// [`Chooser`](crate::Chooser). The index itself ranks as `hybrid` does.
+    /// A model chooses among the candidates of [`HybridIndex`]; see [`Chooser`](crate::Chooser). The
+    /// index itself ranks as `hybrid` does.
     Subagent,
 }
 
 impl StrategyName {
-    /// Every strategy, in the order in which they are listed to people.
+    /// All strategies, in the order of lists for people.
     pub const ALL: &[Self] =
         &[Self::Hybrid, Self::Bm25, Self::Embedding, Self::Keyword, Self::Regex, Self::Subagent];
 
@@ -99,13 +96,12 @@ impl StrategyName {
         }
     }
 
-    /// Whether a query is read as a request in words, rather than as text that is looked for as it
-    /// stands.
+    /// Whether a query is a request in words, and not a text to search for.
     pub(crate) fn reads_requests(self) -> bool {
         matches!(self, Self::Hybrid | Self::Bm25 | Self::Embedding | Self::Subagent)
     }
 
-    /// Whether it has a use for an encoder's vectors.
+    /// Whether the strategy uses the vectors of an encoder.
     pub fn ranks_by_meaning(self) -> bool {
         matches!(self, Self::Hybrid | Self::Embedding | Self::Subagent)
     }
@@ -137,11 +133,11 @@ impl FromStr for StrategyName {
     }
 }
 
-/// No strategy has this name. Nothing was changed; [`StrategyName::default`] always works.
+/// No strategy has this name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("unknown search strategy `{name}`")]
 pub struct UnknownStrategy {
-    /// The name that was asked for, cut to 64 characters.
+    /// The unknown name, cut to 64 characters.
     pub name: String,
 }
 

@@ -68,7 +68,7 @@ pub struct ParameterText<'a> {
     pub values: Vec<&'a str>,
 }
 
-/// What is indexed of a server. It weighs less than what a tool says of itself.
+/// The indexed texts of a server. They weigh less than those of a tool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ServerText<'a> {
     /// The name under which people know the server.

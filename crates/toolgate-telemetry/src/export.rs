@@ -1,4 +1,4 @@
-//! How spans and metrics leave, and what is lost on the way.
+//! Exports spans and metrics, and counts what is lost.
 
 use std::{
     collections::BTreeMap,
@@ -77,7 +77,7 @@ impl Tally {
 }
 
 impl Sender {
-    /// To `/v1/SIGNAL` of the collector. Headers that cannot be sent are left out, and told.
+    /// Exports to `/v1/SIGNAL` of the collector. Invalid headers are left out with a warning.
     pub(crate) fn new(
         endpoint: &Url,
         signal: &str,

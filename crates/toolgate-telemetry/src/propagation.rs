@@ -8,7 +8,7 @@ use opentelemetry::{
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use serde_json::{Map, Value};
 
-/// The fields of `_meta`, and headers, that say which trace a request belongs to.
+/// The fields of `_meta`, and the headers, with the trace of a request.
 pub const TRACE_FIELDS: [&str; 2] = [PARENT, STATE];
 
 const PARENT: &str = "traceparent";
@@ -16,7 +16,7 @@ const STATE: &str = "tracestate";
 /// What is longer is nothing that the standard knows.
 const LONGEST: usize = 512;
 
-/// What `_meta` says of the trace, and nothing else of it; nothing where it says nothing.
+/// The fields of `_meta` that identify the trace.
 pub fn trace_of(meta: Option<&Map<String, Value>>) -> Option<Map<String, Value>> {
     let meta = meta?;
     let fits = |value: &&Value| value.as_str().is_some_and(|text| text.len() <= LONGEST);

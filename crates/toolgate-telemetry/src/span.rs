@@ -78,7 +78,7 @@ struct RunningSpan {
 const CANCELLED: &str = "cancelled";
 
 impl Telemetry {
-    /// A request begins; `meta` says which trace it belongs to.
+    /// Starts the span of a request. `meta` identifies its trace.
     pub fn request(&self, operation: &Operation<'_>, meta: Option<&Meta>) -> RequestSpan {
         let Operation { method, tool, session } = *operation;
         let span = TimedSpan::start(self, meta, || {
@@ -149,7 +149,7 @@ impl RequestSpan {
         self.span.pass_on(meta);
     }
 
-    /// It is answered; `error` says in which way it failed, where it did.
+    /// Ends the span. `error` is the kind of the failure, if the request failed.
     pub fn end(mut self, error: Option<&'static str>) {
         self.finish(error);
     }

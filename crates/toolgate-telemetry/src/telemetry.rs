@@ -38,7 +38,7 @@ struct TelemetryState {
     connected: Connected,
 }
 
-/// Who says how many servers are connected. `None` when it is no more.
+/// Returns the number of connected servers; `None` once the host is gone.
 type Connected = Arc<Mutex<Vec<Box<dyn Fn() -> Option<u64> + Send + Sync>>>>;
 
 const NAME: &str = "toolgate";

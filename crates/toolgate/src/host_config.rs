@@ -445,3 +445,16 @@ fn resolve(file: Option<&Path>, path: &Path) -> PathBuf {
     // Messages show the path, so `.` components go.
     joined.components().filter(|part| *part != Component::CurDir).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sandbox_has_the_limits_of_a_configuration_without_settings() {
+        let worker = PoolSettings::new("worker", std::iter::empty::<String>());
+        let configured = code_settings(&CodeModeConfig::default(), worker.clone());
+        assert_eq!(configured.limits, RunLimits::default());
+        assert_eq!((configured.pool.warm, configured.pool.runs), (worker.warm, worker.runs));
+    }
+}

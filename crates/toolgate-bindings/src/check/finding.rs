@@ -55,7 +55,7 @@ impl fmt::Display for CheckFinding {
 const SHOWN_CHARACTERS: usize = 160;
 /// The number of shown characters before the column in a long line.
 const CHARACTERS_BEFORE: usize = 100;
-/// The number of findings that are kept before they are sorted. Further ones are only counted.
+/// The number of findings that are stored before they are sorted. Further ones are only counted.
 const MAX_HELD: usize = 200;
 
 /// Collects the findings of one script.

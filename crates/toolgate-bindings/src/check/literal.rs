@@ -35,6 +35,13 @@ pub(super) enum LiteralKind {
     },
 }
 
+impl LiteralKind {
+    /// A number. JSON has no infinite numbers, so these are unknown.
+    pub(super) fn number(value: f64) -> Self {
+        if value.is_finite() { Self::Number(value) } else { Self::Unknown }
+    }
+}
+
 /// A key and its value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct LiteralEntry {

@@ -12,7 +12,7 @@ use super::{
     Language, ToolUse,
     finding::FindingCollector,
     literal::{Literal, LiteralKind},
-    schema::{SchemaChecker, ValueLocation},
+    schema::SchemaChecker,
 };
 
 /// Knows which tools exist.
@@ -86,7 +86,7 @@ pub(super) struct ToolSignature {
 }
 
 impl ToolTable {
-    pub(super) fn ask(names: &BTreeSet<String>, lookup: &mut dyn Lookup) -> Self {
+    pub(super) fn look_up(names: &BTreeSet<String>, lookup: &mut dyn Lookup) -> Self {
         let queried: Vec<String> = names
             .iter()
             .filter(|name| name.len() <= MAX_NAME_BYTES)
@@ -99,8 +99,8 @@ impl ToolTable {
             .filter(|name| name.len() > MAX_NAME_BYTES)
             .map(|name| (name.clone(), ResolvedName::Unknown { nearest: Vec::new() }))
             .collect();
-        for answer in results {
-            match answer {
+        for result in results {
+            match result {
                 LookupResult::Tool { name, input_schema } => {
                     // An unreadable schema gives no finding.
                     let schema =
@@ -153,9 +153,8 @@ pub(super) fn check_arguments(
     }
     // A missing parameter is reported at the call, not at the bracket.
     let arguments = Literal { offset, kind: arguments.kind.clone() };
-    let location = ValueLocation::root(&tool.name);
-    for violation in SchemaChecker::new(&tool.schema, language, budget).check(&arguments, &location)
-    {
+    let checker = SchemaChecker::new(&tool.schema, language, budget);
+    for violation in checker.check(&tool.name, &arguments) {
         report.add(violation.severity, violation.offset, violation.message, violation.hint);
     }
 }

@@ -23,6 +23,7 @@
 //! assert_eq!(checked.findings[0].message, "there is no tool `shop_buy`");
 //! ```
 
+mod awaiting;
 mod finding;
 mod literal;
 mod lookup;
@@ -37,7 +38,10 @@ mod wording;
 
 use serde::{Deserialize, Serialize};
 
-use self::{finding::FindingCollector, source::ScriptText};
+use self::{
+    finding::FindingCollector,
+    source::{refusal, within_fence, without_fence},
+};
 pub use self::{
     finding::{CheckFinding, CheckSeverity},
     lookup::{Lookup, LookupResult},
@@ -102,28 +106,28 @@ pub fn check(
     modules: &[&str],
     lookup: &mut dyn Lookup,
 ) -> Checked {
-    let script = ScriptText::new(source);
-    let script = match ScriptText::within_fence(source) {
-        Some(inner) if script.refusal(language).is_none() && !is_script(language, &script.text) => {
-            inner
-        }
-        _ => script,
-    };
-    let mut report = FindingCollector::new(&script.text);
-    let outcome = match script.refusal(language) {
+    let mut text = without_fence(source);
+    if let Some(inner) = within_fence(source)
+        && refusal(&text, language).is_none()
+        && !is_script(language, &text)
+    {
+        text = inner.into();
+    }
+    let mut report = FindingCollector::new(&text);
+    let outcome = match refusal(&text, language) {
         Some(refusal) => {
-            report.error(refusal.offset, refusal.message, refusal.hint);
+            report.error(refusal.offset, refusal.message, refusal.hint.to_owned());
             None
         }
         None => match language {
-            Language::TypeScript => typescript::check(&script.text, globals, lookup, &mut report),
-            Language::Python => python::check(&script.text, globals, modules, lookup, &mut report),
+            Language::TypeScript => typescript::check(&text, globals, lookup, &mut report),
+            Language::Python => python::check(&text, globals, modules, lookup, &mut report),
         },
     };
     let (source, tools) =
         outcome.map_or((None, Vec::new()), |outcome| (outcome.source, outcome.tools));
     let (findings, findings_left_out) = report.finish(MAX_FINDINGS);
-    let source = source.unwrap_or_else(|| script.text.into_owned());
+    let source = source.unwrap_or_else(|| text.into_owned());
     Checked { source, tools, findings, findings_left_out }
 }
 

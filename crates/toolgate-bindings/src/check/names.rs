@@ -11,7 +11,7 @@ use super::{
 
 /// The number of uses of one misspelt name that are reported.
 const MAX_REPORTED_USES: usize = 3;
-/// The number of uses of a name that are kept.
+/// The number of uses of a name that are stored.
 const MAX_USES: usize = 100;
 
 /// All names that a script does not declare.

@@ -4,79 +4,66 @@ use std::borrow::Cow;
 
 use super::{Language, MAX_SOURCE_BYTES};
 
-/// The text of a script without a Markdown fence.
-pub(super) struct ScriptText<'a> {
-    pub(super) text: Cow<'a, str>,
-}
-
 /// Why a script is not parsed.
 pub(super) struct ParseRefusal {
     pub(super) offset: usize,
     pub(super) message: String,
-    pub(super) hint: Option<String>,
+    pub(super) hint: &'static str,
 }
 
 /// The largest depth of brackets, because parsers recurse on a small stack.
 const MAX_NESTING: usize = 200;
 
-impl<'a> ScriptText<'a> {
-    /// Removes the Markdown fence around a script. Line numbers do not change.
-    pub(super) fn new(source: &'a str) -> Self {
-        let body = source.trim_start();
-        if !body.starts_with("```") {
-            return Self { text: Cow::Borrowed(source) };
-        }
-        let opening = source.len() - body.len();
-        let opening_end = source[opening..].find('\n').map_or(source.len(), |end| opening + end);
-        let mut text = format!("{}{}", &source[..opening], &source[opening_end..]);
-        let end = text.trim_end().len();
-        if let Some(closing) = text[..end].strip_suffix("```")
-            && closing.trim_end_matches([' ', '\t']).ends_with('\n')
-        {
-            let start = closing.len();
-            text.replace_range(start..end, "");
-        }
-        Self { text: Cow::Owned(text) }
+/// Removes the Markdown fence around a script. Line numbers do not change.
+pub(super) fn without_fence(source: &str) -> Cow<'_, str> {
+    let body = source.trim_start();
+    if !body.starts_with("```") {
+        return Cow::Borrowed(source);
     }
+    let opening = source.len() - body.len();
+    let opening_end = source[opening..].find('\n').map_or(source.len(), |end| opening + end);
+    let mut text = format!("{}{}", &source[..opening], &source[opening_end..]);
+    let end = text.trim_end().len();
+    if let Some(closing) = text[..end].strip_suffix("```")
+        && closing.trim_end_matches([' ', '\t']).ends_with('\n')
+    {
+        let start = closing.len();
+        text.replace_range(start..end, "");
+    }
+    Cow::Owned(text)
+}
 
-    /// The contents of the only fence in a text, for a text that has prose around the script. Line
-    /// numbers do not change.
-    pub(super) fn within_fence(source: &'a str) -> Option<Self> {
-        let is_fence = |line: &&str| line.trim_start().starts_with("```");
-        let mut fences =
-            source.lines().enumerate().filter(|(_, line)| is_fence(line)).map(|(index, _)| index);
-        let (opening, closing) = (fences.next()?, fences.next()?);
-        if fences.next().is_some() {
-            return None;
-        }
-        let inner = |(index, line): (usize, &'a str)| match line.strip_suffix('\n') {
-            _ if opening < index && index < closing => line,
-            Some(_) => "\n",
-            None => "",
-        };
-        let text: String = source.split_inclusive('\n').enumerate().map(inner).collect();
-        Some(Self { text: Cow::Owned(text) })
+/// The contents of the only fence in a text, for a text that has prose around the script. Line
+/// numbers do not change.
+pub(super) fn within_fence(source: &str) -> Option<String> {
+    let is_fence = |line: &&str| line.trim_start().starts_with("```");
+    let mut fences =
+        source.lines().enumerate().filter(|(_, line)| is_fence(line)).map(|(index, _)| index);
+    let (opening, closing) = (fences.next()?, fences.next()?);
+    if fences.next().is_some() {
+        return None;
     }
+    let inner = |(index, line): (usize, &'_ str)| match line.strip_suffix('\n') {
+        _ if opening < index && index < closing => line.to_owned(),
+        Some(_) => "\n".to_owned(),
+        None => String::new(),
+    };
+    Some(source.split_inclusive('\n').enumerate().map(inner).collect())
+}
 
-    /// Why the script must not be parsed, if so.
-    pub(super) fn refusal(&self, language: Language) -> Option<ParseRefusal> {
-        if self.text.len() > MAX_SOURCE_BYTES {
-            return Some(ParseRefusal {
-                offset: 0,
-                message: format!(
-                    "the script has {} bytes, and at most {MAX_SOURCE_BYTES} are read",
-                    self.text.len()
-                ),
-                hint: Some("fetch data with tools instead of writing it into the script".into()),
-            });
-        }
-        let offset = too_deep(&self.text, language)?;
-        Some(ParseRefusal {
-            offset,
-            message: format!("more than {MAX_NESTING} brackets are open here"),
-            hint: Some("put parts of it into variables or functions".into()),
-        })
+/// Why a script must not be parsed, if so.
+pub(super) fn refusal(text: &str, language: Language) -> Option<ParseRefusal> {
+    if text.len() > MAX_SOURCE_BYTES {
+        let message =
+            format!("the script has {} bytes, and at most {MAX_SOURCE_BYTES} are read", text.len());
+        let hint = "fetch data with tools instead of writing it into the script";
+        return Some(ParseRefusal { offset: 0, message, hint });
     }
+    Some(ParseRefusal {
+        offset: too_deep(text, language)?,
+        message: format!("more than {MAX_NESTING} brackets are open here"),
+        hint: "put parts of it into variables or functions",
+    })
 }
 
 /// The position where brackets are nested too deeply. This is an estimate that knows only strings
@@ -159,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_fence_is_taken_off_and_lines_stay() {
-        let text = |source| ScriptText::new(source).text.into_owned();
+        let text = |source| without_fence(source).into_owned();
         assert_eq!(text("```ts\nreturn 1;\n```\n"), "\nreturn 1;\n\n");
         assert_eq!(text("\n  ```typescript\nreturn 1;\n```"), "\n  \nreturn 1;\n");
         assert_eq!(text("```\nprint(1)"), "\nprint(1)");
@@ -170,7 +157,7 @@ mod tests {
 
     #[test]
     fn prose_around_the_only_fence_is_left_out() {
-        let text = |source| ScriptText::within_fence(source).map(|script| script.text.into_owned());
+        let text = within_fence;
         assert_eq!(
             text("Here:\n\n```ts\nreturn 1;\n```\nIt does.\n").unwrap(),
             "\n\n\nreturn 1;\n\n\n"
@@ -184,9 +171,8 @@ mod tests {
     #[test]
     fn deep_nesting_is_seen_and_text_is_not_nesting() {
         let deep = "(".repeat(MAX_NESTING + 1);
-        let refused = |text: String, language| {
-            ScriptText { text: text.into() }.refusal(language).map(|refusal| refusal.offset)
-        };
+        let refused =
+            |text: String, language| refusal(&text, language).map(|refusal| refusal.offset);
         assert_eq!(refused(deep.clone(), TypeScript), Some(MAX_NESTING));
         assert_eq!(refused(deep.clone(), Python), Some(MAX_NESTING));
         assert!(refused("`${".repeat(150), TypeScript).is_some());

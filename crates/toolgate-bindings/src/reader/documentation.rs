@@ -1,19 +1,19 @@
-//! What a schema says besides the type: descriptions, limits, defaults.
+//! Reads the documentation of a schema: descriptions, limits, defaults.
 
 use serde_json::{Map, Number, Value};
 
 use super::SchemaReader;
 use crate::{
     limits::{MAX_DESCRIPTION, MAX_VALUES},
-    model::{self, Doc},
+    model::Doc,
     text::clean,
 };
 
-/// The longest default and the longest pattern that are worth their tokens.
+/// The longest default and the longest pattern that are shown.
 const SHORT: usize = 40;
 
 impl SchemaReader<'_, '_> {
-    /// All that is worth saying of the property `name`.
+    /// The documentation of the property `name`.
     pub(super) fn documentation(&mut self, name: &str, schema: &Value) -> Doc {
         let Value::Object(keywords) = schema else { return Doc::default() };
         let mut text = self.description(keywords);
@@ -25,14 +25,14 @@ impl SchemaReader<'_, '_> {
         }
         if let Some(Value::Object(items)) = keywords.get("items") {
             let of_items = self.description(items);
-            // A named or documented object says it at its own place.
+            // The description of an object is written at its own declaration.
             if !of_items.is_empty() && !text.contains(&of_items) && !is_object(items) {
                 let line = if text.is_empty() { of_items } else { format!("Items: {of_items}") };
                 append(&mut text, &line);
             }
         }
         let notes = notes(keywords, &text);
-        let default = default(keywords, &text).filter(|default| self.budget.text(default.0.len()));
+        let default = default(keywords, &text).filter(|default| self.budget.text(default.len()));
         Doc { text, notes, default }
     }
 
@@ -58,7 +58,7 @@ impl SchemaReader<'_, '_> {
         }
     }
 
-    /// Descriptions of alternatives that are no objects: those carry their own.
+    /// The descriptions of alternatives that are no objects. Objects have their own declaration.
     fn of_variants(&mut self, keywords: &Map<String, Value>) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         for options in ["anyOf", "oneOf"].iter().filter_map(|key| super::array(keywords, key)) {
@@ -95,7 +95,7 @@ fn is_object(keywords: &Map<String, Value>) -> bool {
     keywords.contains_key("properties")
 }
 
-/// Remarks on the values, without those whose numbers the description already has.
+/// Notes on the values, except for numbers that are in the description.
 fn notes(keywords: &Map<String, Value>, text: &str) -> Vec<String> {
     let inner = value_schema(keywords);
     let mut notes = Vec::new();
@@ -110,7 +110,7 @@ fn notes(keywords: &Map<String, Value>, text: &str) -> Vec<String> {
     notes.extend(range(keywords, ["minItems", ""], ["maxItems", ""], " items", text));
     for key in ["format", "pattern"] {
         if let Some(Value::String(value)) = inner.get(key) {
-            // One of them is enough, and a description usually says it better.
+            // One of them is enough, and a description usually explains it better.
             if text.is_empty() && value.len() <= SHORT && notes.is_empty() {
                 notes.push(clean(value, SHORT).replace('\n', " "));
             }
@@ -122,7 +122,7 @@ fn notes(keywords: &Map<String, Value>, text: &str) -> Vec<String> {
     notes
 }
 
-/// The schema of the value itself: where `null` is the only alternative, that of the other one.
+/// The schema of the value. If `null` is the only alternative, it is the schema of the other one.
 fn value_schema(keywords: &Map<String, Value>) -> &Map<String, Value> {
     let Some(options) = super::array(keywords, "anyOf") else { return keywords };
     let is_null = |option: &Value| option.get("type").and_then(Value::as_str) == Some("null");
@@ -140,12 +140,12 @@ fn range(
     unit: &str,
     text: &str,
 ) -> Option<String> {
-    // What a generator writes for "any integer".
+    // Generators write the extreme bounds for "any integer".
     let bound = |key: &str| match keywords.get(key) {
         Some(Value::Number(number)) if !is_extreme(number) => Some(number.to_string()),
         _ => None,
     };
-    // "At least none" says nothing.
+    // A minimum size of 0 does not restrict anything.
     let (least, above) =
         (bound(least).filter(|least| unit.is_empty() || least != "0"), bound(above));
     let (most, below) = (bound(most), bound(below));
@@ -179,7 +179,7 @@ fn is_extreme(number: &Number) -> bool {
     number.as_f64().is_none_or(|value| value.abs() >= 2_147_483_647.0)
 }
 
-fn default(keywords: &Map<String, Value>, text: &str) -> Option<model::Value> {
+fn default(keywords: &Map<String, Value>, text: &str) -> Option<String> {
     let value = keywords.get("default").filter(|value| !value.is_null())?;
     let json = match value {
         Value::Array(items) if !items.is_empty() && items.len() > 8 => return None,
@@ -187,8 +187,8 @@ fn default(keywords: &Map<String, Value>, text: &str) -> Option<model::Value> {
         Value::String(text) if text.len() > SHORT => return None,
         value => value.to_string(),
     };
-    let said = text.to_ascii_lowercase().contains("default");
-    (json.len() <= SHORT && !said).then_some(model::Value(json))
+    let is_documented = text.to_ascii_lowercase().contains("default");
+    (json.len() <= SHORT && !is_documented).then_some(json)
 }
 
 #[cfg(test)]
@@ -222,12 +222,12 @@ mod tests {
     }
 
     #[test]
-    fn what_the_description_says_is_not_said_again() {
+    fn notes_do_not_repeat_the_description() {
         assert_eq!(notes_of(&json!({ "minimum": 1, "maximum": 100 }), "From 1 to 100."), "");
         assert_eq!(notes_of(&json!({ "format": "date" }), "The day."), "");
         let keywords = json!({ "default": 5 });
         let keywords = keywords.as_object().unwrap();
         assert_eq!(default(keywords, "How many. Default: 5"), None);
-        assert_eq!(default(keywords, "How many."), Some(model::Value("5".to_owned())));
+        assert_eq!(default(keywords, "How many."), Some("5".to_owned()));
     }
 }

@@ -1,4 +1,4 @@
-//! Objects: properties, maps, and what other properties there may be.
+//! Reads objects: properties, maps and other properties.
 
 use serde_json::{Map, Value};
 
@@ -21,7 +21,7 @@ impl<'a> SchemaReader<'a, '_> {
         for (name, schema) in
             keywords.get("properties").and_then(Value::as_object).into_iter().flatten()
         {
-            if object.properties.len() == MAX_PROPERTIES || !self.room_for(name) {
+            if object.properties.len() == MAX_PROPERTIES || !self.fits(name) {
                 self.budget.exceed();
                 object.rest = Some(Arena::CUT);
                 break;
@@ -30,7 +30,7 @@ impl<'a> SchemaReader<'a, '_> {
             object.properties.push(Property {
                 name: name.clone(),
                 node,
-                // Draft 3 has it in the property itself.
+                // In draft 3 the property itself says it.
                 required: required.contains(&name.as_str())
                     || schema.get("required") == Some(&Value::Bool(true)),
                 doc: self.documentation(name, schema),
@@ -39,10 +39,10 @@ impl<'a> SchemaReader<'a, '_> {
         if object.rest.is_none() {
             object.rest = self.rest(keywords, &mut object.properties, hint);
         }
-        // A required name that is declared nowhere is still one that a caller must give.
+        // A caller must pass a required property even if it is not declared.
         for name in required {
             let known = object.properties.iter().any(|property| property.name == name);
-            if !known && !object.properties.is_empty() && self.room_for(name) {
+            if !known && !object.properties.is_empty() && self.fits(name) {
                 object.properties.push(Property {
                     name: name.to_owned(),
                     node: object.rest.unwrap_or(Arena::UNKNOWN),
@@ -55,8 +55,8 @@ impl<'a> SchemaReader<'a, '_> {
         self.arena.add(Node::Object(object))
     }
 
-    /// The type of properties that have no schema of their own. Where their names are listed, they
-    /// become properties instead.
+    /// The type of properties without a schema of their own. If their names are listed, they become
+    /// properties instead.
     fn rest(
         &mut self,
         keywords: &'a Map<String, Value>,
@@ -81,7 +81,7 @@ impl<'a> SchemaReader<'a, '_> {
         if let Some(names) = names.and_then(Value::as_array).filter(|_| properties.is_empty()) {
             for name in names.iter().filter_map(Value::as_str) {
                 let known = properties.iter().any(|property| property.name == name);
-                if known || properties.len() == MAX_PROPERTIES || !self.room_for(name) {
+                if known || properties.len() == MAX_PROPERTIES || !self.fits(name) {
                     continue;
                 }
                 properties.push(Property {
@@ -93,12 +93,13 @@ impl<'a> SchemaReader<'a, '_> {
             }
             return None;
         }
-        // That a result may have more than is declared goes without saying.
-        let said = self.direction == Direction::Input || value != Arena::UNKNOWN;
-        (said || properties.is_empty()).then_some(value)
+        // A result may always have more properties than it declares.
+        let is_declared = self.direction == Direction::Input || value != Arena::UNKNOWN;
+        (is_declared || properties.is_empty()).then_some(value)
     }
 
-    fn room_for(&mut self, name: &str) -> bool {
+    /// Whether the budget allows another property with this name.
+    fn fits(&mut self, name: &str) -> bool {
         name.len() <= MAX_NAME && self.budget.step() && self.budget.text(name.len())
     }
 }

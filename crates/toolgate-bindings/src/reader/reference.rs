@@ -1,7 +1,8 @@
 //! Resolves `$ref`.
 
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
 
+use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use super::SchemaReader;
@@ -89,24 +90,8 @@ fn collect_names<'v>(
     }
 }
 
-fn percent_decoded(text: &str) -> String {
-    if !text.contains('%') {
-        return text.to_owned();
-    }
-    let bytes = text.as_bytes();
-    let mut result = Vec::with_capacity(bytes.len());
-    let mut position = 0;
-    while let Some(byte) = bytes.get(position) {
-        let code = text.get(position + 1..position + 3).filter(|_| *byte == b'%');
-        if let Some(code) = code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
-            result.push(code);
-            position += 3;
-        } else {
-            result.push(*byte);
-            position += 1;
-        }
-    }
-    String::from_utf8_lossy(&result).into_owned()
+fn percent_decoded(text: &str) -> Cow<'_, str> {
+    percent_decode_str(text).decode_utf8_lossy()
 }
 
 #[cfg(test)]
@@ -142,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_to_refer_is_followed() {
+    fn all_kinds_of_references_are_followed() {
         assert_eq!(declared("#/$defs/text"), "string");
         assert_eq!(declared("#/$defs/with~1slash"), "number");
         assert_eq!(declared("#/$defs/by%20anchor"), "boolean");
@@ -152,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_nowhere_is_unknown() {
+    fn a_reference_without_a_target_is_unknown() {
         for reference in ["#/$defs/none", "https://example.com/other.json", "", "#/%zz", "x#y"] {
             assert_eq!(declared(reference), "unknown", "{reference}");
         }

@@ -24,7 +24,7 @@ const SLOTS: usize = 1 << SLOT_BITS;
 const ID_BITS: u32 = 18;
 const EMPTY: u64 = u64::MAX;
 
-/// In place of a token that was merged into the one before it. No merge has it as a half.
+/// The mark of a token that was merged into the one before it. No merge contains it.
 const GONE: u32 = (1 << ID_BITS) - 1;
 
 /// The split of o200k, without its look-ahead `\s+(?!\S)`: [`piece`] does that.

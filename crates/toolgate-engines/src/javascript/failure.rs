@@ -29,7 +29,8 @@ pub(super) fn outcome(
     EngineOutcome::Failed(match ending {
         Ending::Value(value) => return EngineOutcome::Value(value),
         Ending::Unreadable => {
-            plain(FailureKind::Syntax, "SyntaxError: the script contains a NUL character")
+            let message = "SyntaxError: the script contains a NUL character";
+            ScriptFailure::new(FailureKind::Syntax, message)
         }
         Ending::Syntax(thrown) => {
             let mut failure = described(thrown);
@@ -49,31 +50,24 @@ pub(super) fn outcome(
             failure
         }
         Ending::Stalled if exhausted => memory(),
-        Ending::Stalled => ScriptFailure {
-            hint: Some(
+        Ending::Stalled => {
+            let message = "the script waits for a promise that nothing can settle any more";
+            ScriptFailure::new(FailureKind::Stalled, message).with_hint(
                 "no call and no timer is under way: look for a `new Promise` whose resolve is \
-                 never called"
-                    .to_owned(),
-            ),
-            ..plain(
-                FailureKind::Stalled,
-                "the script waits for a promise that nothing can settle any more",
+                 never called",
             )
-        },
+        }
         Ending::Memory => memory(),
         Ending::Exited(code) => {
-            plain(FailureKind::Exception, &format!("the script ended itself with exit code {code}"))
+            let message = format!("the script ended itself with exit code {code}");
+            ScriptFailure::new(FailureKind::Exception, message)
         }
-        Ending::Abandoned => plain(FailureKind::Abandoned, "the host is gone"),
+        Ending::Abandoned => ScriptFailure::new(FailureKind::Abandoned, "the host is gone"),
     })
 }
 
-fn plain(kind: FailureKind, message: &str) -> ScriptFailure {
-    ScriptFailure { kind, message: message.to_owned(), stack: Vec::new(), hint: None }
-}
-
 fn memory() -> ScriptFailure {
-    plain(FailureKind::Memory, "InternalError: out of memory")
+    ScriptFailure::new(FailureKind::Memory, "InternalError: out of memory")
 }
 
 /// The failure for a thrown value.
@@ -103,7 +97,7 @@ fn thrown_failure(
         if exhausted {
             memory()
         } else {
-            plain(FailureKind::Exception, "an error that cannot be described")
+            ScriptFailure::new(FailureKind::Exception, "an error that cannot be described")
         }
     })
 }
@@ -188,11 +182,7 @@ fn explain_syntax(script: &EngineScript<'_>, failure: &mut ScriptFailure) {
 /// A line of the source by the engine's line number. The engine knows one more kind of line break
 /// than `str::lines`.
 fn line_of(source: &str, line: u32) -> Option<&str> {
-    lines(source).nth(usize::try_from(line).ok()?.checked_sub(1)?)
-}
-
-fn lines(source: &str) -> impl Iterator<Item = &str> {
-    source.split('\n')
+    source.split('\n').nth(usize::try_from(line).ok()?.checked_sub(1)?)
 }
 
 /// The frames of a stack that belong to the script. The positions are checked, because the script
@@ -213,7 +203,7 @@ fn frame(line: &str, source: &str) -> Option<StackFrame> {
     let column: u32 = column.parse().ok()?;
     let position = match line_of(source, line) {
         Some(text) => ScriptPosition { line, column: characters(text, column) },
-        None => ScriptPosition { line: u32::try_from(lines(source).count()).ok()?, column: 0 },
+        None => ScriptPosition { line: u32::try_from(source.split('\n').count()).ok()?, column: 0 },
     };
     Some(StackFrame { function: function.chars().take(LONGEST_NAME).collect(), position })
 }

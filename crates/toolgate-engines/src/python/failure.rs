@@ -25,20 +25,14 @@ pub(super) struct FailureContext<'a> {
 pub(super) fn failure(stop: Stop, context: &FailureContext<'_>) -> ScriptFailure {
     match stop {
         Stop::Raised(error) => raised(&error, context),
-        Stop::Stalled => ScriptFailure {
-            kind: FailureKind::Stalled,
-            message: "the script waits for something that can no longer happen".to_owned(),
-            stack: Vec::new(),
-            hint: Some(
-                "every task waits for another one; release or set what they wait for".into(),
-            ),
-        },
-        Stop::Abandoned => ScriptFailure {
-            kind: FailureKind::Abandoned,
-            message: "nobody waits for the script any more".to_owned(),
-            stack: Vec::new(),
-            hint: None,
-        },
+        Stop::Stalled => {
+            let message = "the script waits for something that can no longer happen";
+            ScriptFailure::new(FailureKind::Stalled, message)
+                .with_hint("every task waits for another one; release or set what they wait for")
+        }
+        Stop::Abandoned => {
+            ScriptFailure::new(FailureKind::Abandoned, "nobody waits for the script any more")
+        }
     }
 }
 
@@ -110,10 +104,8 @@ fn is_gap(kind: ExcType, text: &str) -> bool {
         ExcType::NameError => quoted(text).is_some_and(|name| ABSENT.contains(&name)),
         ExcType::PermissionError => text.ends_with("a script has no files"),
         ExcType::NotImplementedError => {
-            text.contains("not yet support")
-                || text.contains("not supported")
-                || text.contains("here: ")
-                || text.contains("at once here")
+            let gaps = ["not yet support", "not supported", "here: ", "at once here"];
+            gaps.iter().any(|gap| text.contains(gap))
         }
         ExcType::TypeError => {
             text.contains("not yet supported") || text.ends_with("is not supported")
@@ -199,23 +191,10 @@ fn error_hint(kind: ExcType, text: &str) -> Option<&'static str> {
 }
 
 /// Built-in functions that do not exist here.
+#[rustfmt::skip]
 const ABSENT: &[&str] = &[
-    "__import__",
-    "bytearray",
-    "breakpoint",
-    "compile",
-    "complex",
-    "delattr",
-    "dir",
-    "eval",
-    "exec",
-    "globals",
-    "help",
-    "input",
-    "locals",
-    "memoryview",
-    "super",
-    "vars",
+    "__import__", "bytearray", "breakpoint", "compile", "complex", "delattr", "dir", "eval",
+    "exec", "globals", "help", "input", "locals", "memoryview", "super", "vars",
 ];
 
 const FUNCTIONS: &[(&str, &str)] = &[

@@ -4,11 +4,12 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Datelike, FixedOffset, Offset, TimeDelta, Timelike, Utc};
 use md5::Digest;
 use monty_types::{ExcType, MontyDate, MontyDateTime, MontyException, MontyObject, OsFunctionCall};
 use serde_json::value::RawValue;
 
-use super::value::{self, Strictness};
+use super::value::{self, JsonWriter, Strictness};
 use crate::{engine::Function, world::Stream};
 
 /// The prefix of the engine's own functions.
@@ -81,11 +82,14 @@ pub(super) fn operating_system(
     clock: Clock,
 ) -> Result<MontyObject, MontyException> {
     match call {
-        OsFunctionCall::DateToday => Ok(MontyObject::Date(today(clock))),
+        OsFunctionCall::DateToday => {
+            let MontyDateTime { year, month, day, .. } = clock.date_time(None, None);
+            Ok(MontyObject::Date(MontyDate { year, month, day }))
+        }
         OsFunctionCall::DateTimeNow(zone) => {
             let offset = zone.as_ref().map(|zone| zone.offset_seconds);
             let name = zone.as_ref().and_then(|zone| zone.name.clone());
-            Ok(MontyObject::DateTime(date_time(clock, offset, name)))
+            Ok(MontyObject::DateTime(clock.date_time(offset, name)))
         }
         OsFunctionCall::Getenv(call) => Ok(call.default.clone()),
         OsFunctionCall::GetEnviron => Ok(MontyObject::dict(Vec::new())),
@@ -123,57 +127,35 @@ impl Clock {
     fn now(self) -> Duration {
         self.unix + self.elapsed
     }
+
+    /// The time in a zone with that offset, or in UTC, which is the local time of a script.
+    fn date_time(self, offset: Option<i32>, timezone_name: Option<String>) -> MontyDateTime {
+        let zone = FixedOffset::east_opt(offset.unwrap_or(0));
+        let zone = zone.unwrap_or_else(|| Utc.fix());
+        // The time is past the last one that the calendar has only in a forged journal.
+        let time = TimeDelta::from_std(self.now())
+            .ok()
+            .and_then(|now| DateTime::UNIX_EPOCH.checked_add_signed(now))
+            .unwrap_or(DateTime::<Utc>::MAX_UTC)
+            .with_timezone(&zone);
+        let part = |value: u32| u8::try_from(value).unwrap_or_default();
+        MontyDateTime {
+            year: time.year().min(9_999),
+            month: part(time.month()),
+            day: part(time.day()),
+            hour: part(time.hour()),
+            minute: part(time.minute()),
+            second: part(time.second()),
+            microsecond: self.now().subsec_micros(),
+            offset_seconds: offset,
+            timezone_name,
+        }
+    }
 }
 
 /// A seed for the random numbers. They only have to differ between runs and between seeds.
 fn seed(from: u64) -> i64 {
     i64::try_from(from.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 2).unwrap_or_default()
-}
-
-fn today(clock: Clock) -> MontyDate {
-    let MontyDateTime { year, month, day, .. } = date_time(clock, None, None);
-    MontyDate { year, month, day }
-}
-
-/// The time in a zone with that offset, or in UTC, which is the local time of a script.
-fn date_time(clock: Clock, offset: Option<i32>, name: Option<String>) -> MontyDateTime {
-    let epoch = clock.now();
-    let seconds =
-        i64::try_from(epoch.as_secs()).unwrap_or(i64::MAX / 2) + i64::from(offset.unwrap_or(0));
-    let (days, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let (year, month, day) = civil(days);
-    let part = |value: i64| u8::try_from(value).unwrap_or_default();
-    MontyDateTime {
-        year,
-        month,
-        day,
-        hour: part(rest / 3_600),
-        minute: part(rest / 60 % 60),
-        second: part(rest % 60),
-        microsecond: epoch.subsec_micros(),
-        offset_seconds: offset,
-        timezone_name: name,
-    }
-}
-
-/// Year, month and day of a number of days since 1970, in the Gregorian calendar.
-fn civil(days: i64) -> (i32, u8, u8) {
-    // Counted from 1 March of year 0, so that a leap day is the last day of a year.
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = era * 400 + year_of_era + i64::from(month <= 2);
-    (
-        i32::try_from(year).unwrap_or(9_999).min(9_999),
-        u8::try_from(month).unwrap_or(1),
-        u8::try_from(day).unwrap_or(1),
-    )
 }
 
 /// The digest of some bytes, if the algorithm is known.
@@ -207,11 +189,8 @@ pub(super) fn bind(
         }
         return Err(type_error(too_many(function, positional.len())));
     }
-    let mut text = String::from("{");
-    for (parameter, argument) in function.parameters.iter().zip(positional) {
-        push(&mut text, name, parameter, argument)?;
-    }
     let taken = &function.parameters[..positional.len()];
+    let mut arguments: Vec<(&String, &MontyObject)> = taken.iter().zip(positional).collect();
     for (key, argument) in named {
         let MontyObject::String(key) = key else {
             return Err(type_error("keywords must be strings".to_owned()));
@@ -219,25 +198,16 @@ pub(super) fn bind(
         if taken.contains(key) {
             return Err(type_error(format!("{name}() got multiple values for argument '{key}'")));
         }
-        push(&mut text, name, key, argument)?;
+        arguments.push((key, argument));
     }
-    text.push('}');
-    RawValue::from_string(text).map_err(|error| type_error(format!("{name}(): {error}")))
-}
-
-fn push(
-    text: &mut String,
-    name: &str,
-    key: &str,
-    argument: &MontyObject,
-) -> Result<(), MontyException> {
-    if text.len() > 1 {
-        text.push(',');
-    }
-    value::write_string(text, key);
-    text.push(':');
-    value::write_value(text, argument, Strictness::Argument, value::DEPTH_LIMIT)
-        .map_err(|error| type_error(format!("{name}() argument '{key}': {error}")))
+    let mut json = JsonWriter::new(Strictness::Argument);
+    json.sequence(['{', '}'], arguments, |json, (key, argument)| {
+        json.string(key);
+        json.text.push(':');
+        json.value(argument, value::DEPTH_LIMIT)
+            .map_err(|error| type_error(format!("{name}() argument '{key}': {error}")))
+    })?;
+    json.finish().map_err(|error| type_error(format!("{name}(): {error}")))
 }
 
 fn too_many(function: &Function, given: usize) -> String {
@@ -258,20 +228,19 @@ fn type_error(message: String) -> MontyException {
 
 #[cfg(test)]
 mod tests {
-    use super::civil;
+    use super::*;
 
     #[test]
-    fn days_since_1970_have_their_dates() {
-        for (days, date) in [
-            (0, (1970, 1, 1)),
-            (58, (1970, 2, 28)),
-            (59, (1970, 3, 1)),
-            (11_016, (2000, 2, 29)),
-            (19_782, (2024, 2, 29)),
-            (19_783, (2024, 3, 1)),
-            (20_773, (2026, 11, 16)),
-        ] {
-            assert_eq!(civil(days), date, "{days}");
-        }
+    fn a_zone_moves_the_date_and_not_the_microseconds() {
+        let unix = Duration::new(1_709_251_199, 500_000);
+        let clock = Clock { unix, elapsed: Duration::from_secs(1), seed: 0 };
+        let shown = |offset| {
+            let time = clock.date_time(offset, None);
+            (time.year, time.month, time.day, time.hour, time.microsecond)
+        };
+        assert_eq!(shown(None), (2024, 3, 1, 0, 500));
+        assert_eq!(shown(Some(-3_600)), (2024, 2, 29, 23, 500));
+        let far = Clock { unix: Duration::from_secs(u64::MAX / 2), ..clock };
+        assert_eq!(far.date_time(None, None).year, 9_999);
     }
 }

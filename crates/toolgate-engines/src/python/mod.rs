@@ -26,12 +26,12 @@ use monty_types::{
     ResourceLimits, ResourceTracker,
 };
 
-pub use self::names::{BUILTINS, MODULES};
 use self::{
     failure::FailureContext,
     machine::{Machine, Stop},
     value::{Strictness, ValueError},
 };
+pub use self::{names::BUILTINS, prelude::modules};
 use crate::{
     engine::{Engine, EngineLimits, EngineOutcome, EngineScript, FailureKind, ScriptFailure},
     world::{NullWorld, World},
@@ -160,13 +160,16 @@ fn finish(value: &MontyObject) -> Result<EngineOutcome, ScriptFailure> {
     }
     match value::to_json(value, Strictness::Shown) {
         Ok(text) => Ok(EngineOutcome::Value(Some(text))),
-        Err(error) => Err(ScriptFailure {
-            kind: FailureKind::Exception,
-            message: format!("the script's value has no JSON: {error}"),
-            stack: Vec::new(),
-            hint: (error == ValueError::Coroutine)
-                .then(|| "write `await` before the last line's call".to_owned()),
-        }),
+        Err(error) => {
+            let message = format!("the script's value has no JSON: {error}");
+            let failure = ScriptFailure::new(FailureKind::Exception, message);
+            Err(match error {
+                ValueError::Coroutine => {
+                    failure.with_hint("write `await` before the last line's call")
+                }
+                _ => failure,
+            })
+        }
     }
 }
 

@@ -4,6 +4,8 @@
 //! A part is compiled only for a script that mentions it. The parts bind the built-in functions
 //! that they use as default parameters, so that a script may name a variable `list`.
 
+use std::{collections::HashSet, sync::LazyLock};
+
 /// A part of the prelude.
 #[derive(Debug)]
 pub(super) struct Piece {
@@ -18,52 +20,42 @@ pub(super) struct Piece {
 }
 
 /// The names of a module that a part of the prelude provides.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
     /// All names; Monty lacks the module.
     Whole,
-    /// These names; Monty has the others.
-    Adds(&'static [&'static str]),
+    /// The names in the last `_tg_module(…)` of the source; Monty has the others.
+    Part,
 }
 
-/// Built-in names that only the prelude provides.
-pub(super) const BUILTINS: &[&str] = &[
-    "BlockingIOError",
-    "BrokenPipeError",
-    "BufferError",
-    "ConnectionAbortedError",
-    "ConnectionError",
-    "ConnectionRefusedError",
-    "ConnectionResetError",
-    "DeprecationWarning",
-    "EOFError",
-    "EnvironmentError",
-    "FloatingPointError",
-    "FutureWarning",
-    "IOError",
-    "InterruptedError",
-    "ProcessLookupError",
-    "ReferenceError",
-    "RuntimeWarning",
-    "StopAsyncIteration",
-    "SystemError",
-    "ToolError",
-    "UnicodeError",
-    "UserWarning",
-    "Warning",
-    "ascii",
-    "callable",
-    "exit",
-    "format",
-    "hasattr",
-    "issubclass",
-    "quit",
-];
+/// The built-in names that only the prelude provides: those that `builtins.py` binds.
+static BUILTINS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+    let lines = include_str!("prelude/builtins.py").lines();
+    lines
+        .filter(|line| line.starts_with(|first: char| first.is_ascii_alphabetic()))
+        .flat_map(|line| match line.strip_prefix("def ").and_then(|rest| rest.split_once('(')) {
+            Some((name, _)) => vec![name],
+            // `a = b = value`.
+            None => line.rsplit(" = ").skip(1).collect(),
+        })
+        .collect()
+});
+
+/// Whether only the prelude provides a built-in name.
+pub(super) fn is_builtin(name: &str) -> bool {
+    BUILTINS.contains(name)
+}
 
 impl Piece {
     /// The variable that contains the module.
     pub(super) fn variable(&self) -> String {
         format!("_tg_{}", self.name.replace('.', "_"))
+    }
+
+    /// Whether this part provides a name of its module.
+    pub(super) fn provides(&self, name: &str) -> bool {
+        let attributes = self.source.rsplit_once("_tg_module(").map_or("", |(_, rest)| rest);
+        self.extent == Extent::Whole || attributes.contains(&format!("\"{name}\":"))
     }
 }
 
@@ -72,27 +64,18 @@ pub(super) fn module(name: &str) -> Option<&'static Piece> {
     PIECES.iter().find(|piece| piece.name == name)
 }
 
+/// The modules that can be imported, at least in part.
+pub fn modules() -> Vec<&'static str> {
+    let native = ["__future__", "base64", "binascii", "pathlib", "unicodedata"];
+    native.into_iter().chain(PIECES.iter().map(|piece| piece.name)).collect()
+}
+
 /// The parts that most scripts need, except those that change built-in functions.
+#[rustfmt::skip]
 pub(super) const COMMON: &[&str] = &[
-    "<await>",
-    "<core>",
-    "<iterating>",
-    "<methods>",
-    "<numbers>",
-    "<percent>",
-    "asyncio",
-    "collections",
-    "dataclasses",
-    "functools",
-    "itertools",
-    "json",
-    "math",
-    "random",
-    "re",
-    "statistics",
-    "sys",
-    "time",
-    "typing",
+    "<await>", "<core>", "<iterating>", "<methods>", "<numbers>", "<percent>", "asyncio",
+    "collections", "dataclasses", "functools", "itertools", "json", "math", "random", "re",
+    "statistics", "sys", "time", "typing",
 ];
 
 /// The named parts and their dependencies, in an order in which they can run.
@@ -160,130 +143,42 @@ const PARTS: &[Piece] = &[
 /// The modules.
 const PIECES: &[Piece] = &[
     piece!("abc", Extent::Whole),
-    piece!("asyncio", Extent::Adds(ASYNCIO)),
+    piece!("asyncio", Extent::Part),
     piece!("bisect", Extent::Whole),
     piece!("calendar", Extent::Whole),
-    piece!("collections", Extent::Adds(&["OrderedDict"])),
+    piece!("collections", Extent::Part),
     piece!("collections.abc", Extent::Whole, "collections_abc"),
     piece!("contextlib", Extent::Whole),
     piece!("copy", Extent::Whole),
     piece!("csv", Extent::Whole),
-    piece!("dataclasses", Extent::Adds(&["asdict", "astuple", "field", "replace"])),
-    piece!("datetime", Extent::Adds(&["UTC"])),
+    piece!("dataclasses", Extent::Part),
+    piece!("datetime", Extent::Part),
     piece!("enum", Extent::Whole),
-    piece!("functools", Extent::Adds(&["cache", "lru_cache", "update_wrapper", "wraps"])),
+    piece!("functools", Extent::Part),
     piece!("hashlib", Extent::Whole),
     piece!("heapq", Extent::Whole),
     piece!("html", Extent::Whole),
     piece!("io", Extent::Whole),
-    piece!("itertools", Extent::Adds(ITERTOOLS)),
-    piece!("json", Extent::Adds(&["JSONEncoder", "dump", "dumps", "load"])),
+    piece!("itertools", Extent::Part),
+    piece!("json", Extent::Part),
     piece!("logging", Extent::Whole),
-    piece!("math", Extent::Adds(&["dist", "fsum", "hypot", "prod"])),
+    piece!("math", Extent::Part),
     piece!("operator", Extent::Whole),
-    piece!("os", Extent::Adds(&["linesep", "path", "sep"])),
+    piece!("os", Extent::Part),
     piece!("os.path", Extent::Whole, "os"),
     piece!("pprint", Extent::Whole),
     piece!("random", Extent::Whole),
-    piece!("re", Extent::Adds(&["U", "UNICODE", "split", "sub", "subn"])),
+    piece!("re", Extent::Part),
     piece!("statistics", Extent::Whole),
     piece!("string", Extent::Whole),
-    piece!("sys", Extent::Adds(&["argv", "exit", "maxsize", "stderr", "stdout"])),
+    piece!("sys", Extent::Part),
     piece!("textwrap", Extent::Whole),
     piece!("time", Extent::Whole),
     piece!("traceback", Extent::Whole),
     piece!("types", Extent::Whole),
-    piece!("typing", Extent::Adds(TYPING)),
+    piece!("typing", Extent::Part),
     piece!("urllib", Extent::Whole),
     piece!("urllib.parse", Extent::Whole, "urllib"),
     piece!("uuid", Extent::Whole),
     piece!("warnings", Extent::Whole),
-];
-
-const ASYNCIO: &[&str] = &[
-    "ALL_COMPLETED",
-    "BoundedSemaphore",
-    "CancelledError",
-    "Event",
-    "FIRST_COMPLETED",
-    "FIRST_EXCEPTION",
-    "Future",
-    "Lock",
-    "Queue",
-    "Semaphore",
-    "Task",
-    "TaskGroup",
-    "TimeoutError",
-    "as_completed",
-    "create_task",
-    "ensure_future",
-    "gather",
-    "get_event_loop",
-    "get_running_loop",
-    "iscoroutine",
-    "isfuture",
-    "new_event_loop",
-    "run",
-    "set_event_loop",
-    "shield",
-    "sleep",
-    "timeout",
-    "to_thread",
-    "wait",
-    "wait_for",
-];
-
-const ITERTOOLS: &[&str] =
-    &["combinations", "combinations_with_replacement", "groupby", "permutations", "product", "tee"];
-
-const TYPING: &[&str] = &[
-    "AbstractSet",
-    "AnyStr",
-    "AsyncContextManager",
-    "AsyncGenerator",
-    "AsyncIterable",
-    "AsyncIterator",
-    "Awaitable",
-    "BinaryIO",
-    "Collection",
-    "Concatenate",
-    "Container",
-    "ContextManager",
-    "Coroutine",
-    "Counter",
-    "DefaultDict",
-    "Deque",
-    "Hashable",
-    "IO",
-    "LiteralString",
-    "Match",
-    "MutableMapping",
-    "MutableSequence",
-    "MutableSet",
-    "NewType",
-    "NotRequired",
-    "OrderedDict",
-    "ParamSpec",
-    "Pattern",
-    "Required",
-    "Reversible",
-    "Sized",
-    "SupportsFloat",
-    "SupportsInt",
-    "Text",
-    "TextIO",
-    "TypeAlias",
-    "TypeGuard",
-    "TypeVar",
-    "TypeVarTuple",
-    "TypedDict",
-    "Unpack",
-    "assert_never",
-    "cast",
-    "final",
-    "no_type_check",
-    "overload",
-    "override",
-    "reveal_type",
-    "runtime_checkable",
 ];

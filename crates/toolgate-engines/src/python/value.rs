@@ -58,97 +58,145 @@ pub(super) fn to_json(
     value: &MontyObject,
     strictness: Strictness,
 ) -> Result<Box<RawValue>, ValueError> {
-    let mut text = String::new();
-    write_value(&mut text, value, strictness, DEPTH_LIMIT)?;
-    RawValue::from_string(text).map_err(|error| ValueError::Text(error.to_string()))
+    let mut json = JsonWriter::new(strictness);
+    json.value(value, DEPTH_LIMIT)?;
+    json.finish()
 }
 
-/// Appends a string as JSON.
-pub(super) fn write_string(text: &mut String, string: &str) {
-    text.push('"');
-    let mut plain = 0;
-    for (index, byte) in string.bytes().enumerate() {
-        let escape = match byte {
-            b'"' => "\\\"",
-            b'\\' => "\\\\",
-            b'\n' => "\\n",
-            b'\r' => "\\r",
-            b'\t' => "\\t",
-            0..0x20 => "",
-            _ => continue,
-        };
-        text.push_str(&string[plain..index]);
-        plain = index + 1;
-        if escape.is_empty() {
-            let _ = write!(text, "\\u{byte:04x}");
-        } else {
-            text.push_str(escape);
-        }
-    }
-    text.push_str(&string[plain..]);
-    text.push('"');
-}
-
-/// Appends a value as JSON. `depth` is the remaining depth.
-pub(super) fn write_value(
-    text: &mut String,
-    value: &MontyObject,
+/// Writes Python values as JSON.
+pub(super) struct JsonWriter {
+    pub(super) text: String,
     strictness: Strictness,
-    depth: usize,
-) -> Result<(), ValueError> {
-    let Some(depth) = depth.checked_sub(1) else { return Err(ValueError::Deep) };
-    match value {
-        MontyObject::None | MontyObject::Ellipsis | MontyObject::NotImplemented => {
-            text.push_str("null");
-        }
-        MontyObject::Bool(value) => text.push_str(if *value { "true" } else { "false" }),
-        MontyObject::Int(value) => text.push_str(&value.to_string()),
-        MontyObject::BigInt(value) => text.push_str(&value.to_string()),
-        MontyObject::Float(value) => write_float(text, *value, strictness)?,
-        MontyObject::String(value) | MontyObject::Path(value) => write_string(text, value),
-        MontyObject::List(items)
-        | MontyObject::Tuple(items)
-        | MontyObject::Set(items)
-        | MontyObject::FrozenSet(items) => write_items(text, items, strictness, depth)?,
-        MontyObject::NamedTuple { field_names, values, .. } => {
-            text.push('{');
-            for (index, (name, value)) in field_names.iter().zip(values).enumerate() {
-                if index > 0 {
-                    text.push(',');
-                }
-                write_string(text, name);
-                text.push(':');
-                write_value(text, value, strictness, depth)?;
-            }
-            text.push('}');
-        }
-        MontyObject::Dict(pairs) => write_pairs(text, pairs, strictness, depth)?,
-        MontyObject::ClassInstance(instance) => match member_value(&instance.attrs) {
-            Some(value) => write_value(text, value, strictness, depth)?,
-            None => write_pairs(text, &instance.attrs, strictness, depth)?,
-        },
-        MontyObject::Date(date) => write_string(text, &date_text(date)),
-        MontyObject::DateTime(moment) => write_string(text, &moment_text(moment)),
-        MontyObject::Time(time) => write_string(text, &time_text(time)),
-        MontyObject::TimeDelta(delta) => {
-            let whole = i64::from(delta.days) * 86_400 + i64::from(delta.seconds);
-            #[expect(clippy::cast_precision_loss, reason = "seconds of at most 2^47 are exact")]
-            let seconds = whole as f64 + f64::from(delta.microseconds) / 1e6;
-            write_float(text, seconds, strictness)?;
-        }
-        MontyObject::Cycle(..) => return Err(ValueError::Circular),
-        MontyObject::Repr(shown) if shown.starts_with("<coroutine ") => {
-            return Err(ValueError::Coroutine);
-        }
-        // Monty returns this if its own depth limit is lower.
-        MontyObject::Repr(shown) if shown == "<deeply nested>" => return Err(ValueError::Deep),
-        MontyObject::Bytes(bytes) if strictness == Strictness::Shown => {
-            write_string(text, &String::from_utf8_lossy(bytes));
-        }
-        other if strictness == Strictness::Shown => write_string(text, &other.py_repr()),
-        other => return Err(ValueError::Type(type_name(other))),
+}
+
+impl JsonWriter {
+    pub(super) fn new(strictness: Strictness) -> Self {
+        Self { text: String::new(), strictness }
     }
-    Ok(())
+
+    /// The written JSON.
+    pub(super) fn finish(self) -> Result<Box<RawValue>, ValueError> {
+        RawValue::from_string(self.text).map_err(|error| ValueError::Text(error.to_string()))
+    }
+
+    pub(super) fn string(&mut self, string: &str) {
+        // Writing a string does not fail.
+        self.text.push_str(&serde_json::to_string(string).unwrap_or_default());
+    }
+
+    /// Writes parts with commas between them and brackets around them.
+    pub(super) fn sequence<T, E>(
+        &mut self,
+        [open, close]: [char; 2],
+        parts: impl IntoIterator<Item = T>,
+        mut write: impl FnMut(&mut Self, T) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.text.push(open);
+        for (index, part) in parts.into_iter().enumerate() {
+            if index > 0 {
+                self.text.push(',');
+            }
+            write(self, part)?;
+        }
+        self.text.push(close);
+        Ok(())
+    }
+
+    /// Writes a value. `depth` is the remaining depth.
+    pub(super) fn value(&mut self, value: &MontyObject, depth: usize) -> Result<(), ValueError> {
+        let Some(depth) = depth.checked_sub(1) else { return Err(ValueError::Deep) };
+        match value {
+            MontyObject::None | MontyObject::Ellipsis | MontyObject::NotImplemented => {
+                self.text.push_str("null");
+            }
+            MontyObject::Bool(value) => self.text.push_str(if *value { "true" } else { "false" }),
+            MontyObject::Int(value) => self.text.push_str(&value.to_string()),
+            MontyObject::BigInt(value) => self.text.push_str(&value.to_string()),
+            MontyObject::Float(value) => self.float(*value)?,
+            MontyObject::String(value) | MontyObject::Path(value) => self.string(value),
+            MontyObject::List(items)
+            | MontyObject::Tuple(items)
+            | MontyObject::Set(items)
+            | MontyObject::FrozenSet(items) => {
+                self.sequence(['[', ']'], items, |json, item| json.value(item, depth))?;
+            }
+            MontyObject::NamedTuple { field_names, values, .. } => {
+                let fields = field_names.iter().zip(values);
+                self.sequence(['{', '}'], fields, |json, (name, value)| {
+                    json.string(name);
+                    json.text.push(':');
+                    json.value(value, depth)
+                })?;
+            }
+            MontyObject::Dict(pairs) => self.pairs(pairs, depth)?,
+            MontyObject::ClassInstance(instance) => match member_value(&instance.attrs) {
+                Some(value) => self.value(value, depth)?,
+                None => self.pairs(&instance.attrs, depth)?,
+            },
+            MontyObject::Date(date) => self.string(&date_text(date)),
+            MontyObject::DateTime(moment) => self.string(&moment_text(moment)),
+            MontyObject::Time(time) => self.string(&time_text(time)),
+            MontyObject::TimeDelta(delta) => {
+                let whole = i64::from(delta.days) * 86_400 + i64::from(delta.seconds);
+                #[expect(clippy::cast_precision_loss, reason = "seconds of at most 2^47 are exact")]
+                let seconds = whole as f64 + f64::from(delta.microseconds) / 1e6;
+                self.float(seconds)?;
+            }
+            MontyObject::Cycle(..) => return Err(ValueError::Circular),
+            MontyObject::Repr(shown) if shown.starts_with("<coroutine ") => {
+                return Err(ValueError::Coroutine);
+            }
+            // Monty returns this if its own depth limit is lower.
+            MontyObject::Repr(shown) if shown == "<deeply nested>" => return Err(ValueError::Deep),
+            MontyObject::Bytes(bytes) if self.strictness == Strictness::Shown => {
+                self.string(&String::from_utf8_lossy(bytes));
+            }
+            other if self.strictness == Strictness::Shown => self.string(&other.py_repr()),
+            other => return Err(ValueError::Type(type_name(other))),
+        }
+        Ok(())
+    }
+
+    fn pairs(&mut self, pairs: &DictPairs, depth: usize) -> Result<(), ValueError> {
+        self.sequence(['{', '}'], pairs, |json, (key, value)| {
+            json.key(key)?;
+            json.text.push(':');
+            json.value(value, depth)
+        })
+    }
+
+    /// Writes a key as Python's `json.dumps` does.
+    fn key(&mut self, key: &MontyObject) -> Result<(), ValueError> {
+        match key {
+            MontyObject::String(key) => self.string(key),
+            MontyObject::None => self.string("null"),
+            MontyObject::Bool(value) => self.string(if *value { "true" } else { "false" }),
+            MontyObject::Int(_) | MontyObject::BigInt(_) | MontyObject::Float(_) => {
+                self.string(&key.py_repr());
+            }
+            MontyObject::Date(date) => self.string(&date_text(date)),
+            MontyObject::DateTime(moment) => self.string(&moment_text(moment)),
+            MontyObject::ClassInstance(instance)
+                if let Some(MontyObject::String(value)) = member_value(&instance.attrs) =>
+            {
+                self.string(value);
+            }
+            other if self.strictness == Strictness::Shown => self.string(&other.py_repr()),
+            other => return Err(ValueError::Key(type_name(other))),
+        }
+        Ok(())
+    }
+
+    fn float(&mut self, value: f64) -> Result<(), ValueError> {
+        if value.is_finite() {
+            self.text.push_str(&FormatFloat(value).to_string());
+        } else if self.strictness == Strictness::Shown {
+            self.text.push_str("null");
+        } else {
+            return Err(ValueError::Float);
+        }
+        Ok(())
+    }
 }
 
 fn from_parsed(value: JsonValue<'_>, depth: usize) -> Result<MontyObject, ValueError> {
@@ -178,42 +226,6 @@ fn from_parsed(value: JsonValue<'_>, depth: usize) -> Result<MontyObject, ValueE
     })
 }
 
-fn write_items(
-    text: &mut String,
-    items: &[MontyObject],
-    strictness: Strictness,
-    depth: usize,
-) -> Result<(), ValueError> {
-    text.push('[');
-    for (index, item) in items.iter().enumerate() {
-        if index > 0 {
-            text.push(',');
-        }
-        write_value(text, item, strictness, depth)?;
-    }
-    text.push(']');
-    Ok(())
-}
-
-fn write_pairs(
-    text: &mut String,
-    pairs: &DictPairs,
-    strictness: Strictness,
-    depth: usize,
-) -> Result<(), ValueError> {
-    text.push('{');
-    for (index, (key, value)) in pairs.into_iter().enumerate() {
-        if index > 0 {
-            text.push(',');
-        }
-        write_key(text, key, strictness)?;
-        text.push(':');
-        write_value(text, value, strictness, depth)?;
-    }
-    text.push('}');
-    Ok(())
-}
-
 /// The value of a member of an enumeration, which the prelude marks.
 fn member_value(attributes: &DictPairs) -> Option<&MontyObject> {
     let get = |name: &str| {
@@ -221,43 +233,6 @@ fn member_value(attributes: &DictPairs) -> Option<&MontyObject> {
         pairs.find(|(key, _)| matches!(key, MontyObject::String(key) if key == name))
     };
     get("_tg_enum").and_then(|_| get("value")).map(|(_, value)| value)
-}
-
-/// Writes a key as Python's `json.dumps` does.
-fn write_key(
-    text: &mut String,
-    key: &MontyObject,
-    strictness: Strictness,
-) -> Result<(), ValueError> {
-    match key {
-        MontyObject::String(key) => write_string(text, key),
-        MontyObject::None => text.push_str("\"null\""),
-        MontyObject::Bool(value) => text.push_str(if *value { "\"true\"" } else { "\"false\"" }),
-        MontyObject::Int(_) | MontyObject::BigInt(_) | MontyObject::Float(_) => {
-            write_string(text, &key.py_repr());
-        }
-        MontyObject::Date(date) => write_string(text, &date_text(date)),
-        MontyObject::DateTime(moment) => write_string(text, &moment_text(moment)),
-        MontyObject::ClassInstance(instance)
-            if let Some(MontyObject::String(value)) = member_value(&instance.attrs) =>
-        {
-            write_string(text, value);
-        }
-        other if strictness == Strictness::Shown => write_string(text, &other.py_repr()),
-        other => return Err(ValueError::Key(type_name(other))),
-    }
-    Ok(())
-}
-
-fn write_float(text: &mut String, value: f64, strictness: Strictness) -> Result<(), ValueError> {
-    if value.is_finite() {
-        text.push_str(&FormatFloat(value).to_string());
-    } else if strictness == Strictness::Shown {
-        text.push_str("null");
-    } else {
-        return Err(ValueError::Float);
-    }
-    Ok(())
 }
 
 fn date_text(date: &MontyDate) -> String {

@@ -51,7 +51,7 @@ pub enum ChatError {
     /// The answer has more bytes than are read.
     #[error("the answer of the model is too large")]
     TooLarge,
-    /// The answer is not what the API says.
+    /// The response does not follow the API.
     #[error("the answer of the model cannot be read")]
     Unreadable,
     /// The settings cannot be used.

@@ -1,29 +1,144 @@
 //! The frames that host and worker exchange.
 //!
-//! A frame is a length (four bytes, little endian), a byte for its kind, and a body. Frequent
-//! frames (calls, completions, output) have a binary body, so that a large result is copied and not
-//! parsed. Frames that occur once a run are JSON.
+//! A frame is a length (four bytes, little endian), a byte for its kind, and a body. The body is
+//! JSON, except that of script output, which is the bytes themselves. JSON values inside of a frame
+//! (arguments, results) are copied and not parsed.
 //!
 //! The host does not trust the worker. Decoding allocates in proportion to the bytes that were
 //! received, never to a declared length, and everything that is not exactly a frame is an error.
 
-mod from_worker;
 #[cfg(test)]
 mod tests;
-mod to_worker;
 
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
-use toolgate_engines::Stream;
+use toolgate_bindings::check::{CheckFinding, Language, LookupResult};
+use toolgate_engines::{Completion, EngineCall, ScriptFailure, Stream};
 
-pub(crate) use self::from_worker::OUTPUT_HEADER;
-pub use self::{
-    from_worker::{Done, FromWorker, Wait},
-    to_worker::{RunStart, TimedCompletion, ToWorker},
-};
+use crate::lockdown::LockdownReport;
 
 /// The size of the length field.
 pub(crate) const LENGTH_BYTES: usize = 4;
+/// The size of an output frame before its text: length and kind.
+pub(crate) const OUTPUT_HEADER: usize = LENGTH_BYTES + 1;
+
+/// The kinds of frames.
+const JSON: u8 = 0;
+const OUTPUT: u8 = 1;
+const ERROR_OUTPUT: u8 = 2;
+
+/// The largest number of names in a query, and the longest name.
+const MOST_NAMES: usize = 2_000;
+const LONGEST_NAME: usize = 256;
+/// The largest sizes in a report: of a text, of a stack, of a list of findings.
+const LONGEST_TEXT: usize = 16 * 1024;
+const MOST_FRAMES: usize = 64;
+const MOST_FINDINGS: usize = 100;
+const LONGEST_CARET: u32 = 1_000;
+
+/// A frame from a worker to the host.
+#[derive(Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum FromWorker {
+    /// The lockdown is complete. This is the first frame.
+    Ready(LockdownReport),
+    /// A query: which of these names are tools?
+    Describe(Vec<String>),
+    /// A tool call.
+    Call(EngineCall),
+    /// Output of the script. It may not be valid UTF-8, because a character may be split over two
+    /// frames.
+    #[serde(skip)]
+    Output(Stream, Vec<u8>),
+    /// A content block.
+    Emit(Box<RawValue>),
+    /// The script waits.
+    Waits(Wait),
+    /// Warnings about the script, which runs all the same.
+    Warned(Vec<CheckFinding>),
+    /// The script ended. This is the last frame.
+    Done(Done),
+    /// The worker itself failed. This is the last frame.
+    Panicked(String),
+}
+
+/// The state of a worker that waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wait {
+    /// When the host should send the time, in microseconds since the run began, unless it sends
+    /// something else before.
+    pub until: Option<u64>,
+    /// The number of deliveries that the script has received.
+    pub delivered: u64,
+}
+
+/// How a script ended.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Done {
+    /// With a value.
+    Value(Box<RawValue>),
+    /// Without a value.
+    NoValue,
+    /// Before it began, because the check found errors.
+    Rejected(Vec<CheckFinding>),
+    /// With an error.
+    Failed(ScriptFailure),
+    /// With a value that is too large.
+    ValueTooLarge {
+        /// The size of the value.
+        bytes: u64,
+    },
+}
+
+/// A frame from the host to a worker.
+#[derive(Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum ToWorker {
+    /// The script to run. This is the first frame.
+    Start(RunStart),
+    /// The response to [`FromWorker::Describe`].
+    Described(Vec<LookupResult>),
+    /// The outcome of a call.
+    Completed(TimedCompletion),
+    /// The time, in microseconds since the run began.
+    Time(u64),
+    /// From now on the worker reports when it waits.
+    ReportWaits,
+}
+
+/// The outcome of a call, with the time of its delivery.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct TimedCompletion {
+    /// The outcome of the call.
+    pub completion: Completion,
+    /// Microseconds since the run began.
+    pub at: u64,
+    /// Whether another completion belongs to the same delivery.
+    pub more: bool,
+}
+
+/// A script, and the limits that the worker enforces.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunStart {
+    /// The script's text.
+    pub code: String,
+    /// The language of the script.
+    pub language: Language,
+    /// Bytes that the values of the script may use.
+    pub memory_bytes: u64,
+    /// Bytes of stack.
+    pub stack_bytes: u64,
+    /// Seconds of CPU time after which the system ends the worker, if the host has not done so.
+    pub cpu_seconds: u64,
+    /// Bytes of a call's arguments, of a content block and of the final value.
+    pub value_bytes: u64,
+    /// The start of the run, in microseconds since 1970.
+    pub began: u64,
+    /// The seed of the random numbers.
+    pub seed: u64,
+    /// Whether the worker reports when it waits.
+    pub reports_waits: bool,
+}
 
 /// Why bytes are not a frame.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -43,9 +158,9 @@ pub enum FrameError {
     /// The kind is unknown.
     #[error("a frame of the unknown kind {0}")]
     UnknownKind(u8),
-    /// The body does not match the kind.
-    #[error("bytes that are no {0} frame")]
-    Malformed(&'static str),
+    /// The body is not that of a frame, or exceeds a limit.
+    #[error("a frame with an invalid body")]
+    Malformed,
 }
 
 /// Appends a frame with the body that `body` writes.
@@ -54,63 +169,115 @@ fn frame(out: &mut Vec<u8>, kind: u8, body: impl FnOnce(&mut Vec<u8>)) {
     out.extend_from_slice(&[0; LENGTH_BYTES]);
     out.push(kind);
     body(out);
+    set_length(out, start);
+}
+
+/// Sets the length of the last frame, which begins at `start`.
+pub(crate) fn set_length(out: &mut [u8], start: usize) {
     let length = u32::try_from(out.len() - start - LENGTH_BYTES).unwrap_or(u32::MAX);
-    if let Some(place) = out.get_mut(start..start + LENGTH_BYTES) {
-        place.copy_from_slice(&length.to_le_bytes());
+    if let Some(field) = out.get_mut(start..start + LENGTH_BYTES) {
+        field.copy_from_slice(&length.to_le_bytes());
     }
 }
 
-/// Appends a frame with a JSON body.
-fn json_frame(out: &mut Vec<u8>, kind: u8, body: &impl Serialize) {
-    frame(out, kind, |out| {
+fn json_frame(out: &mut Vec<u8>, body: &impl Serialize) {
+    frame(out, JSON, |out| {
         // Writing to memory does not fail, and the keys of these types are strings.
         let _ = serde_json::to_writer(out, body);
     });
 }
 
-fn from_json<T: DeserializeOwned>(body: &[u8], what: &'static str) -> Result<T, FrameError> {
-    serde_json::from_slice(body).map_err(|_| FrameError::Malformed(what))
+fn from_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, FrameError> {
+    serde_json::from_slice(body).map_err(|_| FrameError::Malformed)
 }
 
-/// The body as unparsed JSON. Its syntax is checked, its depth is not.
-fn raw(body: &[u8], what: &'static str) -> Result<Box<RawValue>, FrameError> {
-    from_json(body, what)
-}
+impl ToWorker {
+    /// Appends the frame.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        json_frame(out, self);
+    }
 
-/// Appends a text after its length. A text that is too long for the length field is cut.
-fn put_short(out: &mut Vec<u8>, text: &str) {
-    let text = cut(text, usize::from(u16::MAX));
-    out.extend_from_slice(&u16::try_from(text.len()).unwrap_or_default().to_le_bytes());
-    out.extend_from_slice(text.as_bytes());
-}
-
-fn take_short<'a>(body: &mut &'a [u8], what: &'static str) -> Result<&'a str, FrameError> {
-    let length = u16::from_le_bytes(take(body, what)?);
-    let (text, rest) =
-        body.split_at_checked(usize::from(length)).ok_or(FrameError::Malformed(what))?;
-    *body = rest;
-    std::str::from_utf8(text).map_err(|_| FrameError::Malformed(what))
-}
-
-fn take<const N: usize>(body: &mut &[u8], what: &'static str) -> Result<[u8; N], FrameError> {
-    let (part, rest) = body.split_first_chunk::<N>().ok_or(FrameError::Malformed(what))?;
-    *body = rest;
-    Ok(*part)
-}
-
-fn stream_byte(stream: Stream) -> u8 {
-    match stream {
-        Stream::Output => 0,
-        Stream::Error => 1,
+    /// Decodes a frame.
+    pub fn decode(kind: u8, body: &[u8]) -> Result<Self, FrameError> {
+        if kind == JSON { from_json(body) } else { Err(FrameError::UnknownKind(kind)) }
     }
 }
 
-fn stream_of(byte: u8) -> Option<Stream> {
-    match byte {
-        0 => Some(Stream::Output),
-        1 => Some(Stream::Error),
-        _ => None,
+impl FromWorker {
+    /// Appends the frame.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Output(Stream::Output, text) => {
+                frame(out, OUTPUT, |out| out.extend_from_slice(text));
+            }
+            Self::Output(Stream::Error, text) => {
+                frame(out, ERROR_OUTPUT, |out| out.extend_from_slice(text));
+            }
+            Self::Done(Done::Failed(failure)) => {
+                json_frame(out, &Self::Done(Done::Failed(bounded_failure(failure.clone()))));
+            }
+            other => json_frame(out, other),
+        }
     }
+
+    /// Decodes a frame. Every list and text in it is limited.
+    pub fn decode(kind: u8, body: &[u8]) -> Result<Self, FrameError> {
+        let is_name = |name: &String| name.len() <= LONGEST_NAME;
+        Ok(match kind {
+            OUTPUT => Self::Output(Stream::Output, body.to_vec()),
+            ERROR_OUTPUT => Self::Output(Stream::Error, body.to_vec()),
+            JSON => match from_json(body)? {
+                Self::Describe(names) if names.len() > MOST_NAMES || !names.iter().all(is_name) => {
+                    return Err(FrameError::Malformed);
+                }
+                Self::Call(call)
+                    if !is_name(&call.name) || !call.arguments.get().starts_with('{') =>
+                {
+                    return Err(FrameError::Malformed);
+                }
+                Self::Warned(findings) => Self::Warned(bounded_findings(findings)),
+                Self::Done(Done::Rejected(findings)) => {
+                    Self::Done(Done::Rejected(bounded_findings(findings)))
+                }
+                Self::Done(Done::Failed(failure)) => {
+                    Self::Done(Done::Failed(bounded_failure(failure)))
+                }
+                Self::Panicked(mut message) => {
+                    shorten(&mut message);
+                    Self::Panicked(message)
+                }
+                other => other,
+            },
+            other => return Err(FrameError::UnknownKind(other)),
+        })
+    }
+}
+
+fn shorten(text: &mut String) {
+    text.truncate(text.floor_char_boundary(LONGEST_TEXT));
+}
+
+fn bounded_failure(mut failure: ScriptFailure) -> ScriptFailure {
+    shorten(&mut failure.message);
+    failure.hint.iter_mut().for_each(shorten);
+    failure.stack.truncate(MOST_FRAMES);
+    for frame in &mut failure.stack {
+        frame.function.truncate(frame.function.floor_char_boundary(LONGEST_NAME));
+    }
+    failure
+}
+
+fn bounded_findings(findings: Vec<CheckFinding>) -> Vec<CheckFinding> {
+    findings.into_iter().take(MOST_FINDINGS).map(bounded_finding).collect()
+}
+
+fn bounded_finding(mut finding: CheckFinding) -> CheckFinding {
+    shorten(&mut finding.source_line);
+    shorten(&mut finding.message);
+    finding.hint.iter_mut().for_each(shorten);
+    // The caret is the width of what is displayed before it.
+    finding.caret = finding.caret.min(LONGEST_CARET);
+    finding
 }
 
 /// The first `bytes` bytes of a text, or fewer so as not to split a character.

@@ -1,4 +1,4 @@
-//! Frames of all sorts, and bytes that are none.
+//! All kinds of frames, and bytes that are no frame.
 
 use proptest::{collection::vec, prelude::*};
 use serde_json::value::RawValue;
@@ -82,7 +82,8 @@ fn from_worker() -> impl Strategy<Value = FromWorker> {
         (stream, vec(any::<u8>(), 0..100)).prop_map(|(s, text)| FromWorker::Output(s, text)),
         json_text().prop_map(|text| FromWorker::Emit(raw(&text))),
         proptest::option::of(json_text())
-            .prop_map(|text| FromWorker::Done(Done::Value(text.as_deref().map(raw)))),
+            .prop_map(|text| text.map_or(Done::NoValue, |text| Done::Value(raw(&text))))
+            .prop_map(FromWorker::Done),
         vec(finding(), 0..4).prop_map(FromWorker::Warned),
         vec(finding(), 0..4).prop_map(|findings| FromWorker::Done(Done::Rejected(findings))),
         failure().prop_map(|failure| FromWorker::Done(Done::Failed(failure))),
@@ -102,7 +103,7 @@ proptest! {
             frame.encode(&mut stream);
         }
         let decoded = decode(&stream, pieces).unwrap();
-        // What is compared is what counts: how they look.
+        // The types have no equality, so their debug texts are compared.
         prop_assert_eq!(format!("{decoded:?}"), format!("{frames:?}"));
     }
 
@@ -115,7 +116,7 @@ proptest! {
     }
 
     #[test]
-    fn any_body_is_a_frame_or_an_error(kind in 0_u8..12, body in vec(any::<u8>(), 0..200)) {
+    fn any_body_is_a_frame_or_an_error(kind in 0_u8..4, body in vec(any::<u8>(), 0..200)) {
         let _ = FromWorker::decode(kind, &body);
         let _ = ToWorker::decode(kind, &body);
     }
@@ -202,5 +203,5 @@ fn lists_and_texts_are_bounded() {
     let names: Vec<String> = (0..2_001).map(|number| number.to_string()).collect();
     let mut stream = Vec::new();
     FromWorker::Describe(names).encode(&mut stream);
-    assert_eq!(decode(&stream, 1).unwrap_err(), FrameError::Malformed("describe"));
+    assert_eq!(decode(&stream, 1).unwrap_err(), FrameError::Malformed);
 }

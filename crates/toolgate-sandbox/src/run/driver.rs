@@ -9,14 +9,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-use futures::stream::{FuturesUnordered, StreamExt};
+use futures::{
+    FutureExt,
+    future::BoxFuture,
+    stream::{FuturesUnordered, StreamExt},
+};
 use serde_json::value::RawValue;
 use tokio::time::{Sleep, sleep_until};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolgate_bindings::check::CheckFinding;
 use toolgate_engines::{EngineCall, ToolException};
 
-use self::answers::{Describing, Ended, InFlight, bytes_of, maybe};
+use self::answers::{Describing, Ended, bytes_of, described};
 use super::{
     call_table::CallTable,
     replay::{JournalReplay, ReplayedCall},
@@ -72,7 +76,7 @@ pub(super) struct RunDriver<'a> {
     pub(super) emitted: Vec<Box<RawValue>>,
     emitted_bytes: u64,
     pub(super) warnings: Vec<CheckFinding>,
-    pub(super) calls: FuturesUnordered<InFlight>,
+    pub(super) calls: FuturesUnordered<BoxFuture<'static, Ended>>,
     describing: Option<Describing>,
     replay: JournalReplay,
     /// Calls that ended before the replay of the journal was complete.
@@ -156,7 +160,6 @@ impl<'a> RunDriver<'a> {
             }
             self.deliver_past();
             self.wire.try_send();
-            let describing = self.describing.is_some();
             let alarmed = self.replay.alarm_at().filter(|_| !self.replay.is_replaying());
             let alarm = self.replay.clock().reach(alarmed.unwrap_or(NEVER));
             tokio::select! {
@@ -176,7 +179,7 @@ impl<'a> RunDriver<'a> {
                     self.answer_together(ended);
                 }
                 () = alarm, if alarmed.is_some() => self.deliver_time(),
-                Some(found) = maybe(&mut self.describing), if describing => {
+                found = described(&mut self.describing) => {
                     self.describing = None;
                     self.wire.send(&ToWorker::Described(found));
                 }
@@ -255,7 +258,7 @@ impl<'a> RunDriver<'a> {
                 return Some(broke(&"a question before the last one was answered"));
             }
             FromWorker::Describe(names) => {
-                self.describing = Some(Describing(self.tools.describe(names)));
+                self.describing = Some(self.tools.describe(names));
             }
             FromWorker::Call(call) if !self.call_table.is_new(call.id) => {
                 return Some(broke(&"the number of an earlier call"));
@@ -327,8 +330,9 @@ impl<'a> RunDriver<'a> {
             ReplayedCall::Unknown | ReplayedCall::Differs(_) => {}
         }
         let token = self.token.child_token();
-        let future = self.tools.call(call.id, call.name.clone(), call.arguments, token);
-        self.calls.push(InFlight { id: call.id, entry, name: call.name, future });
+        let EngineCall { id, name, arguments } = call;
+        let response = self.tools.call(id, name.clone(), arguments, token);
+        self.calls.push(response.map(move |answer| Ended { id, entry, name, answer }).boxed());
         None
     }
 

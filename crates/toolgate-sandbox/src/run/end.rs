@@ -136,7 +136,8 @@ impl RunDriver<'_> {
 
 fn outcome_of(done: Done, limits: &RunLimits) -> RunOutcome {
     match done {
-        Done::Value(value) => RunOutcome::Value(value),
+        Done::Value(value) => RunOutcome::Value(Some(value)),
+        Done::NoValue => RunOutcome::Value(None),
         Done::Rejected(findings) => RunOutcome::Rejected(findings),
         Done::Failed(failure) => outcome_of_failure(failure, limits),
         Done::ValueTooLarge { bytes } => {

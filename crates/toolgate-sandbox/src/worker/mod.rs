@@ -9,7 +9,7 @@ use toolgate_bindings::check::{CheckFinding, Language, Lookup, LookupResult, che
 use toolgate_engines::{
     Engine, EngineLimits, EngineOutcome, EngineScript, Function, NullWorld,
     javascript::{EngineStartError, GLOBALS, JavaScript},
-    python::{BUILTINS, MODULES, Python},
+    python::{BUILTINS, Python, modules},
 };
 
 use self::{
@@ -114,10 +114,10 @@ fn run(mut pipe: Pipe, engines: Engines, start: &RunStart) -> Result<(), ExitRea
             if bytes > start.value_bytes {
                 Done::ValueTooLarge { bytes }
             } else {
-                Done::Value(Some(value))
+                Done::Value(value)
             }
         }
-        EngineOutcome::Value(None) => Done::Value(None),
+        EngineOutcome::Value(None) => Done::NoValue,
         EngineOutcome::Failed(failure) => Done::Failed(failure),
     };
     end(world.into_pipe(), &FromWorker::Done(done))
@@ -195,12 +195,12 @@ fn prepare(
     pipe: &mut Pipe,
     start: &RunStart,
 ) -> Result<Result<Prepared, Vec<CheckFinding>>, HostLost> {
-    let (globals, modules): (&[&str], &[&str]) = match start.language {
-        Language::TypeScript => (GLOBALS, &[]),
-        Language::Python => (BUILTINS, MODULES),
+    let (globals, modules) = match start.language {
+        Language::TypeScript => (GLOBALS, Vec::new()),
+        Language::Python => (BUILTINS, modules()),
     };
     let mut lookup = PipeLookup { pipe: &mut *pipe, lost: None };
-    let checked = check(start.language, &start.code, globals, modules, &mut lookup);
+    let checked = check(start.language, &start.code, globals, &modules, &mut lookup);
     if let Some(lost) = lookup.lost {
         return Err(lost);
     }

@@ -14,7 +14,7 @@ use rustix::{
 use toolgate_engines::Stream;
 
 use crate::{
-    frame::{Decoder, FromWorker, LENGTH_BYTES, OUTPUT_HEADER, ToWorker},
+    frame::{Decoder, FromWorker, OUTPUT_HEADER, ToWorker, set_length},
     system::stop::critical,
 };
 
@@ -67,11 +67,7 @@ impl Pipe {
             if let Some((start, _)) = open {
                 critical(&mut self.outbox, |outbox| {
                     outbox.extend_from_slice(piece);
-                    let length = u32::try_from(outbox.len() - start - LENGTH_BYTES);
-                    let header = outbox.get_mut(start..start + LENGTH_BYTES);
-                    if let (Some(header), Ok(length)) = (header, length) {
-                        header.copy_from_slice(&length.to_le_bytes());
-                    }
+                    set_length(outbox, start);
                 });
             } else {
                 let start = self.outbox.len();

@@ -11,59 +11,62 @@ fn frame(kind: u8, body: &[u8]) -> String {
     bytes.fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
-fn call(id: u64, name: &[u8], arguments: &[u8]) -> String {
-    let mut body = id.to_le_bytes().to_vec();
-    body.extend(u16::try_from(name.len()).unwrap().to_le_bytes());
-    body.extend(name);
-    body.extend(arguments);
-    frame(3, &body)
+/// A frame with a JSON body.
+fn json(body: &str) -> String {
+    frame(0, body.as_bytes())
+}
+
+fn call(id: u64, name: &str, arguments: &str) -> String {
+    json(&format!(r#"{{"Call":{{"id":{id},"name":"{name}","arguments":{arguments}}}}}"#))
 }
 
 #[tokio::test]
 async fn a_frame_that_is_none_ends_the_run() {
+    const INVALID: &str = "a frame with an invalid body";
+    let long_name = format!(r#"{{"Describe":["{}"]}}"#, "x".repeat(5_000));
+    let describe = json(r#"{"Describe":["echo"]}"#);
     let cases = [
         ("an unknown kind", frame(99, b""), "unknown kind 99"),
-        ("kind zero", frame(0, b"abc"), "unknown kind 0"),
+        ("kind three", frame(3, b"abc"), "unknown kind 3"),
         ("nothing", String::from("00000000"), "an empty frame"),
         ("four gigabytes", String::from("ffffffff"), "a frame of 4294967295 bytes"),
         ("more than allowed", String::from("00000010"), "a frame of 268435456 bytes"),
-        ("ready again", frame(1, br#"{"measures":[]}"#), "ready a second time"),
-        ("ready with nonsense", frame(1, b"{"), "bytes that are no ready frame"),
-        ("names that are no list", frame(2, b"{}"), "bytes that are no describe frame"),
-        ("names that are numbers", frame(2, b"[1]"), "bytes that are no describe frame"),
-        (
-            "a name without end",
-            frame(2, format!("[\"{}\"]", "x".repeat(5_000)).as_bytes()),
-            "bytes that are no describe frame",
-        ),
+        ("ready again", json(r#"{"Ready":{"measures":[]}}"#), "ready a second time"),
+        ("ready with nonsense", json(r#"{"Ready":{"#), INVALID),
+        ("names that are no list", json(r#"{"Describe":{}}"#), INVALID),
+        ("names that are numbers", json(r#"{"Describe":[1]}"#), INVALID),
+        ("a name without end", json(&long_name), INVALID),
         (
             "two questions at once",
-            frame(2, b"[\"echo\"]") + &frame(2, b"[\"echo\"]"),
+            describe.clone() + &describe,
             "a question before the last one was answered",
         ),
-        ("half a call", frame(3, &[1, 2]), "bytes that are no call frame"),
-        ("a call whose name has no end", frame(3, &[0; 9]), "bytes that are no call frame"),
-        ("a call of bytes", call(0, b"\xff\xfe", b"{}"), "bytes that are no call frame"),
-        ("a call with a list", call(0, b"echo", b"[]"), "bytes that are no call frame"),
-        ("a call with nonsense", call(0, b"echo", b"{\"a\":"), "bytes that are no call frame"),
-        ("a call with two objects", call(0, b"echo", b"{}{}"), "bytes that are no call frame"),
-        ("a call with bytes", call(0, b"echo", b"{\"\xff\":1}"), "bytes that are no call frame"),
-        ("a long name", call(0, &[b'x'; 300], b"{}"), "bytes that are no call frame"),
+        ("half a call", json(r#"{"Call":{"id":1"#), INVALID),
+        ("a call without arguments", json(r#"{"Call":{"id":1,"name":"echo"}}"#), INVALID),
+        ("a call of bytes", frame(0, b"{\"Call\":{\"id\":1,\"name\":\"\xff\xfe\"}}"), INVALID),
+        ("a call with a list", call(0, "echo", "[]"), INVALID),
+        ("a call with nonsense", call(0, "echo", "{\"a\":"), INVALID),
+        ("a call with two objects", call(0, "echo", "{}{}"), INVALID),
+        (
+            "a call with bytes",
+            frame(0, b"{\"Call\":{\"id\":0,\"name\":\"echo\",\"arguments\":{\"\xff\":1}}}"),
+            INVALID,
+        ),
+        ("a long name", call(0, &"x".repeat(300), "{}"), INVALID),
         (
             "a number twice",
-            call(5, b"echo", b"{}") + &call(5, b"echo", b"{}"),
+            call(5, "echo", "{}") + &call(5, "echo", "{}"),
             "the number of an earlier call",
         ),
         (
             "a number that goes back",
-            call(5, b"echo", b"{}") + &call(4, b"echo", b"{}"),
+            call(5, "echo", "{}") + &call(4, "echo", "{}"),
             "the number of an earlier call",
         ),
-        ("output without a stream", frame(4, b""), "bytes that are no output frame"),
-        ("a third stream", frame(4, &[2, 65]), "bytes that are no output frame"),
-        ("a block of nonsense", frame(5, b"nonsense"), "bytes that are no emit frame"),
-        ("a value of nonsense", frame(6, b"{]"), "bytes that are no value frame"),
-        ("an end of nonsense", frame(7, b"{\"Escaped\":1}"), "bytes that are no ended frame"),
+        ("output as JSON", json(r#"{"Output":["Output",[65]]}"#), INVALID),
+        ("a block of nonsense", json(r#"{"Emit":nonsense}"#), INVALID),
+        ("a value of nonsense", json(r#"{"Done":{"Value":{]}}"#), INVALID),
+        ("an end of nonsense", json(r#"{"Done":{"Escaped":1}}"#), INVALID),
     ];
     let pool = pool();
     for (name, bytes, expected) in cases {
@@ -79,7 +82,7 @@ async fn a_frame_that_is_none_ends_the_run() {
 async fn what_comes_after_the_end_is_not_heard() {
     let pool = pool();
     let tools = TestTools::new();
-    let bytes = frame(6, b"1") + &call(0, b"echo", b"{}");
+    let bytes = json(r#"{"Done":{"Value":1}}"#) + &call(0, "echo", "{}");
     let script = broken(&[&format!("raw {bytes}"), "spin"]);
     let limits = limits();
     let report = pool.run(script, &limits, tools.clone(), CancellationToken::new()).await;
@@ -101,11 +104,11 @@ async fn half_a_frame_is_no_frame() {
 async fn an_error_of_any_size_is_cut() {
     let pool = pool();
     let failure = format!(
-        r#"{{"Failed":{{"kind":"Exception","message":"{0}","stack":[{1}],"hint":null}}}}"#,
+        r#"{{"Done":{{"Failed":{{"kind":"Exception","message":"{0}","stack":[{1}],"hint":null}}}}}}"#,
         "m".repeat(100_000),
         vec![r#"{"function":"f","position":{"line":1,"column":1}}"#; 1_000].join(","),
     );
-    let script = broken(&[&format!("raw {}", frame(7, failure.as_bytes())), "spin"]);
+    let script = broken(&[&format!("raw {}", json(&failure)), "spin"]);
     let report = run(&pool, script, &limits()).await;
     let toolgate_sandbox::RunOutcome::Failed(failure) = report.outcome else {
         panic!("{report:?}")

@@ -1,4 +1,4 @@
-//! Words that say nothing about which tool is meant.
+//! Words that do not distinguish tools.
 
 /// Whether `word`, in lower case, is one of them.
 pub(super) fn is_stop_word(word: &str) -> bool {

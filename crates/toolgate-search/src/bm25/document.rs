@@ -88,7 +88,7 @@ fn significant_part(name: &str) -> String {
     parts.filter(|part| !common(part)).collect()
 }
 
-/// What is particular to a field.
+/// The properties of a field.
 struct DocumentField {
     /// How many words are usual, so that a field of this length is neither favoured nor discounted.
     typical_length: f32,

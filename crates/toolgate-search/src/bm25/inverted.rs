@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-/// A document's place. It changes when the index is compacted.
+/// The position of a document. It changes when the index is compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct DocumentId(u32);
 
@@ -22,7 +22,7 @@ impl DocumentId {
     }
 }
 
-/// A term's place. It changes when the index is compacted.
+/// The position of a term. It changes when the index is compacted.
 type TermId = u32;
 
 /// That a document has a term, and how much this tells.
@@ -103,12 +103,12 @@ impl Inverted {
         self.live
     }
 
-    /// How many places there are, those of documents that are gone included.
+    /// The number of positions, removed documents included.
     pub(super) fn places(&self) -> usize {
         self.documents.len()
     }
 
-    /// How many places are taken by documents that are gone.
+    /// The number of positions of removed documents.
     pub(super) fn dead(&self) -> usize {
         self.documents.len() - self.live
     }

@@ -37,21 +37,21 @@ use crate::{
 pub struct Bm25Index {
     parameters: Bm25Parameters,
     tools: Inverted,
-    /// For each place in `tools`: what the tool is called.
+    /// The key of the tool at each position in `tools`.
     keys: Vec<ToolKey>,
     /// For each place in `tools`: its server's place in `servers`. A tool lives exactly as long as
     /// that document does. Apart from the keys, because every query runs through all of these.
     owners: Vec<DocumentId>,
     servers: Inverted,
-    /// For each place in `servers`: the server's identity.
+    /// The identity of the server at each position in `servers`.
     identities: Vec<Arc<str>>,
     members: HashMap<Arc<str>, Member>,
 }
 
-/// What the words of a query say.
+/// The scores of the words of a query.
 #[derive(Debug)]
 pub(crate) struct WordScores {
-    /// Of each place of a tool, names aside.
+    /// The score at each position of a tool, without names.
     pub(crate) scores: Vec<f32>,
     /// Of the servers.
     pub(crate) servers: ServerScores,
@@ -61,7 +61,7 @@ pub(crate) struct WordScores {
     pub(crate) names: NameTerms,
 }
 
-/// What servers contribute, by their places.
+/// The contributions of servers, by position.
 #[derive(Debug, Default)]
 pub(crate) struct ServerScores {
     /// What the words of the query say of the server; minus infinity where its tools are not
@@ -107,7 +107,7 @@ impl Bm25Index {
         scores
     }
 
-    /// What the words of a query say of every tool.
+    /// The score of every tool for the words of a query.
     pub(crate) fn word_scores(&self, query: &Query<'_>) -> WordScores {
         let words = query_terms::words(query.text);
         let names = query_terms::name_terms(query.text);

@@ -37,7 +37,7 @@ impl Default for Bm25Parameters {
     }
 }
 
-/// What a mention of a word is worth, by where it stands.
+/// The weight of a word in each field.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FieldWeights {

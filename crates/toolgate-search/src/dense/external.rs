@@ -15,7 +15,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct External {
     dimensions: usize,
-    /// For each tool its place among the vectors.
+    /// The position of each tool's vector.
     rows: Vec<Option<u32>>,
     /// The vectors, one after the other.
     codes: Vec<i8>,
@@ -24,7 +24,7 @@ pub(super) struct External {
     server: Option<(Vec<i8>, f32)>,
 }
 
-/// How a query's vector is held against the bytes.
+/// A query's vector, scaled for the comparison with bytes.
 struct Probe {
     numbers: Vec<i16>,
     unit: f32,
@@ -174,7 +174,7 @@ impl Sums {
     }
 }
 
-/// Appends a vector as bytes; says what one of them is worth.
+/// Appends a vector as bytes. Returns the value of one unit.
 #[expect(clippy::cast_possible_truncation, reason = "no number is above the largest")]
 fn bytes(vector: &UnitVector, into: &mut Vec<i8>) -> f32 {
     let scale = TOOL_LARGEST / largest(vector);

@@ -45,7 +45,7 @@ impl CommonMeaning {
         }
     }
 
-    /// The cosine of the two, 0 where one of them says nothing.
+    /// The cosine of the two; 0 if the table knows no word of one of them.
     #[expect(clippy::cast_precision_loss, reason = "a nearness does not need the last digits")]
     pub(crate) fn nearness(&self, text: &Meaning) -> f32 {
         let length = self.sum.iter().map(|sum| (*sum as f32).powi(2)).sum::<f32>().sqrt();

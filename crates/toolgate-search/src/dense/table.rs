@@ -40,7 +40,7 @@ pub(super) struct Table<'b> {
 #[error("these bytes are not a table of word vectors: {0}")]
 pub(super) struct NotATable(&'static str);
 
-/// A row's place.
+/// The position of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Token(usize);
 
@@ -161,7 +161,7 @@ impl<'b> Table<'b> {
 }
 
 impl Token {
-    /// The row's place.
+    /// The position of the row.
     #[cfg(test)]
     pub(super) fn place(self) -> usize {
         self.0

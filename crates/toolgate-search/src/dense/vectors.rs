@@ -36,9 +36,9 @@ struct Block {
     keys: Vec<ToolKey>,
     /// The tools' vectors, one after the other.
     codes: Vec<i8>,
-    /// What the server says of itself.
+    /// The vector of the server.
     server: Vec<i8>,
-    /// What an encoder made of the same texts, as far as it has.
+    /// The known vectors from an encoder.
     external: Option<External>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Nearness<'v> {
     pub(crate) scores: Vec<f32>,
     pub(crate) highest: f32,
     pub(crate) mean: f32,
-    /// The share of the query's words that the table knows; 0 where nothing can be said.
+    /// The share of the query's words that the table knows; 0 if it knows none.
     pub(crate) known: f32,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct Span<'v> {
     block: &'v Block,
 }
 
-/// What a name counts beside the description.
+/// The weight of a name relative to the description.
 const NAME_SHARE: f32 = 0.5;
 /// What the nearness of a server adds to that of its tools.
 pub(super) const SERVER_SHARE: f32 = 0.4;
@@ -117,7 +117,7 @@ impl Vectors {
         }
     }
 
-    /// Takes what an encoder made of a server's texts, in place of what it had of them.
+    /// Replaces the vectors from an encoder.
     pub(crate) fn set_external(&mut self, server: &str, vectors: &ServerVectors) {
         if let Some(block) = self.blocks.get_mut(server) {
             block.external = External::new(&block.keys, vectors).filter(|held| held.len() > 0);
@@ -203,7 +203,7 @@ impl Nearness<'_> {
 }
 
 impl Embedding {
-    /// Whether nothing is known of the text.
+    /// Whether the table knows no word of the text.
     fn is_blind(&self) -> bool {
         self.vector.iter().all(|number| *number == 0.0)
     }

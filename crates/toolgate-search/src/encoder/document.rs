@@ -1,4 +1,4 @@
-//! The texts that stand for a tool and for a server before an encoder.
+//! The texts of tools and servers for an encoder.
 
 use crate::{
     limits::{MAX_NAME_BYTES, cut},
@@ -18,7 +18,7 @@ pub fn tool_document(tool: &ToolText<'_>) -> String {
     finished(text, tool.description)
 }
 
-/// The text of a server: its name in words and what it says of itself.
+/// The text of a server: its name in words and its description.
 pub fn server_document(server: ServerText<'_>) -> String {
     finished(in_words(cut(server.name, MAX_NAME_BYTES)), server.description)
 }
@@ -33,8 +33,8 @@ fn finished(mut text: String, description: &str) -> String {
     text
 }
 
-/// `getHTTPResponse_now` as `get HTTP response now`. Encoders know words; what a name looks like in
-/// code is strange to them.
+/// `getHTTPResponse_now` as `get HTTP response now`, because encoders know words and not
+/// identifiers.
 fn in_words(name: &str) -> String {
     let characters: Vec<char> = name.chars().collect();
     let mut words = String::new();

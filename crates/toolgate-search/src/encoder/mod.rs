@@ -1,8 +1,7 @@
-//! Encoders beside the table in the program: what one is, and what passes between it and an index.
+//! The interface between an encoder and an index.
 //!
-//! This crate stays pure: it says which texts stand for tools and servers, and takes the vectors
-//! that somebody else made of them. Who makes them, where they are kept and how long a query may
-//! wait for one is the caller's business.
+//! This crate defines the texts of tools and servers and accepts their vectors. The caller computes
+//! and stores the vectors, and decides how long a query waits for one.
 
 mod document;
 mod unit_vector;
@@ -19,40 +18,40 @@ use crate::text::ToolKey;
 
 /// Makes vectors of texts, so that texts of like meaning are near each other.
 ///
-/// It may take its time and may fail: an index ranks without it what it has no vector of.
+/// An encoder may be slow and may fail. An index ranks texts without a vector by its own table.
 pub trait Encoder: fmt::Debug + Send + Sync {
-    /// Which encoder this is, with all settings that change its vectors. Vectors of equal ids can be
-    /// compared and kept for each other. It has no secret in it.
+    /// The id of the encoder and of all settings that change its vectors. Only vectors with equal ids
+    /// can be compared. The id contains no secret.
     fn id(&self) -> &str;
 
-    /// What people call it: the name of a model or of a folder.
+    /// The name for people: that of a model or of a folder.
     fn name(&self) -> &str;
 
     /// A vector for each text, in their order, all of one length.
     fn encode<'a>(&'a self, texts: &'a [&'a str], kind: TextKind) -> Encoding<'a>;
 }
 
-/// What [`Encoder::encode`] is to become.
+/// The future of [`Encoder::encode`].
 pub type Encoding<'a> =
     Pin<Box<dyn Future<Output = Result<Vec<UnitVector>, EncodeError>> + Send + 'a>>;
 
-/// What a text is. Some encoders are made to be told.
+/// The role of a text. Some encoders treat the roles differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TextKind {
-    /// Something that is looked for.
+    /// A query.
     Query,
-    /// Something that can be found: a tool, or a server.
+    /// A tool or a server.
     Document,
 }
 
-/// Why there are no vectors. Texts that were encoded before keep theirs, and everything can still be
-/// found by the table in the program.
+/// Why there are no vectors. Texts that were encoded before keep their vectors, and the table in the
+/// program still ranks the others.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum EncodeError {
-    /// It may work later: a connection, a limit, a time-out.
+    /// The encoder may work later: a connection, a limit, a time-out.
     #[error("{0}")]
     Passing(String),
-    /// It will not work before a person changes something; the sentence says what.
+    /// A person must change something first. The message says what.
     #[error("{0}")]
     Lasting(String),
 }
@@ -60,17 +59,17 @@ pub enum EncodeError {
 /// The vectors of a query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueryVector {
-    /// Of its text.
+    /// The vector of its text.
     pub text: UnitVector,
-    /// Of its hint, where it has one.
+    /// The vector of its hint, if it has one.
     pub hint: Option<UnitVector>,
 }
 
-/// The vectors of one server, as far as they are there.
+/// The known vectors of one server.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ServerVectors {
-    /// Of what the server says of itself.
+    /// The vector of the server.
     pub server: Option<UnitVector>,
-    /// Of its tools.
+    /// The vectors of its tools.
     pub tools: Vec<(ToolKey, UnitVector)>,
 }

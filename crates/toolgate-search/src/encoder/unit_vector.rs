@@ -1,20 +1,20 @@
-//! A vector that can be trusted.
+//! Vectors of length one.
 
-/// The longest vector that is taken. Encoders in use have 256 to 4,096 numbers.
+/// The largest number of dimensions. Common encoders have 256 to 4,096.
 pub const MAX_DIMENSIONS: usize = 8_192;
 
-/// Finite numbers of length one: what a cosine needs.
+/// A vector of finite numbers with the length one, as a cosine needs it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnitVector(Box<[f32]>);
 
 impl UnitVector {
-    /// The direction of these numbers. `None` where there is none: no numbers or too many, one that
-    /// is not a number, or nothing but zeros.
+    /// The vector with the direction of these numbers. `None` if there are no numbers or too many, if
+    /// one is not finite, or if all are zero.
     pub fn new(numbers: Vec<f32>) -> Option<Self> {
         if numbers.is_empty() || numbers.len() > MAX_DIMENSIONS {
             return None;
         }
-        // The largest number first: squares of very large or very small ones have no room.
+        // Scaled by the largest number, because squares of extreme numbers overflow.
         let largest = numbers.iter().fold(0.0_f32, |largest, number| largest.max(number.abs()));
         if largest <= 0.0 || !numbers.iter().all(|number| number.is_finite()) {
             return None;
@@ -35,7 +35,7 @@ impl UnitVector {
         &self.0
     }
 
-    /// How many there are.
+    /// The number of dimensions.
     pub fn dimensions(&self) -> usize {
         self.0.len()
     }

@@ -1,10 +1,10 @@
-//! Whether a difference is more than luck.
+//! Tests whether a difference is significant.
 
 use serde::Serialize;
 
 use super::mean;
 
-/// A mean difference, and where it lies in 95 of 100 worlds with other queries of the same kind.
+/// A mean difference and its 95 % confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Interval {
     /// The mean.
@@ -15,13 +15,13 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// How many worlds are drawn.
+/// The number of samples.
 const ROUNDS: usize = 2_000;
 
-/// The interval of a mean of differences, one a query, by drawing queries anew with replacement.
+/// The interval of a mean of differences, one per query, by resampling with replacement.
 ///
-/// The draw depends on nothing but the number of differences: the same measurements give the same
-/// interval everywhere.
+/// The samples depend only on the number of differences, so the same measurements always give the
+/// same interval.
 pub fn paired_bootstrap(differences: &[f64]) -> Interval {
     if differences.is_empty() {
         return Interval::default();

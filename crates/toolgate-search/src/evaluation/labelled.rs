@@ -1,4 +1,4 @@
-//! Tools and queries whose answers are known.
+//! Tools, and queries with known answers.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -22,11 +22,11 @@ pub struct LabelledSet {
 /// A tool of a set.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LabelledTool {
-    /// What the labels call it.
+    /// Its name in the labels.
     pub id: String,
     /// Its server.
     pub server: String,
-    /// What the server says of itself.
+    /// The description of the server.
     #[serde(default)]
     pub server_desc: String,
     /// Its name.
@@ -47,15 +47,15 @@ pub struct LabelledQuery {
     /// Words about the kind of server wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// What is needed: each need is met by any one of its tools.
+    /// The needs of the query. Any one of its tools meets a need.
     pub labels: Vec<Vec<String>>,
-    /// How much each tool is worth; without it, each labelled one is worth 1.
+    /// The gain of each tool. Without it, each labelled tool has the gain 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gains: Option<BTreeMap<String, f64>>,
 }
 
 impl LabelledSet {
-    /// The servers and their tools, as an index takes them.
+    /// The servers and their tools, as the input of an index.
     pub fn servers(&self) -> Vec<(ServerText<'_>, Vec<(ToolKey, ToolText<'_>)>)> {
         let mut servers: BTreeMap<&str, Vec<&LabelledTool>> = BTreeMap::new();
         for tool in &self.corpus {
@@ -69,14 +69,14 @@ impl LabelledSet {
         taken.collect()
     }
 
-    /// Puts all tools into an index, by their servers.
+    /// Adds all tools to an index.
     pub fn put_into(&self, index: &mut SearchIndex) {
         for (server, tools) in self.servers() {
             index.replace_server(server.name, server, &tools);
         }
     }
 
-    /// The labels that name no tool of the set, each once: nothing can find them.
+    /// The labels without a tool in the set, each once.
     pub fn unknown_labels(&self) -> Vec<&str> {
         let known: HashSet<&str> = self.corpus.iter().map(|tool| tool.id.as_str()).collect();
         let labels = self.queries.iter().flat_map(|query| query.labels.iter().flatten());
@@ -89,7 +89,7 @@ impl LabelledSet {
 }
 
 impl LabelledTool {
-    /// The tool as an index takes it.
+    /// The tool as the input of an index.
     pub fn text(&self) -> ToolText<'_> {
         let parameters = self.params.iter().map(|(name, description)| ParameterText {
             name,

@@ -1,8 +1,8 @@
-//! How well a strategy finds tools, on queries whose answers are known.
+//! Measures how well a strategy finds tools, with queries that have known answers.
 //!
-//! A [`LabelledSet`] is read by the caller (it is plain serde), [`measure`] asks every query of it,
-//! [`Summary`] is the averages, and [`paired_bootstrap`] says whether the difference between two
-//! strategies is more than luck. Time comes from the caller's clock: this crate has none.
+//! The caller reads a [`LabelledSet`] with serde. [`measure`] runs its queries, [`Summary`] has the
+//! averages, and [`paired_bootstrap`] tests whether the difference between two strategies is
+//! significant. The caller provides the clock.
 
 mod bootstrap;
 mod labelled;
@@ -22,20 +22,20 @@ use crate::{
     search_index::SearchIndex,
 };
 
-/// How many hits are asked for: what the deepest measure looks at.
+/// The number of hits that the measures need.
 pub const DEPTH: usize = 10;
 
-/// Whether queries are asked with the hints of the set.
+/// Whether queries use the hints of the set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Hints {
-    /// Without.
+    /// Queries have no hint.
     #[default]
     Ignored,
-    /// With the hint, where a query has one.
+    /// Queries have the hint of the set, if there is one.
     Given,
 }
 
-/// How one query went.
+/// The figures of one query.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct QueryFigures {
@@ -47,9 +47,9 @@ pub struct QueryFigures {
     pub recall_at_10: f64,
     /// The discounted gain of the first ten, of the best possible.
     pub ndcg_at_10: f64,
-    /// How long the answer took.
+    /// The time of the search.
     pub time: Duration,
-    /// Whether the strategy refused the query, which counts as finding nothing.
+    /// Whether the strategy refused the query. That counts as no hits.
     pub refused: bool,
 }
 
@@ -75,7 +75,7 @@ pub struct Summary {
     pub refused: usize,
 }
 
-/// Asks every query of the set, in its order. `clock` tells the time since any fixed moment;
+/// Runs every query of the set, in its order. `clock` returns the time since a fixed moment.
 /// `progress` is called after each query.
 pub fn measure(
     set: &LabelledSet,
@@ -87,8 +87,8 @@ pub fn measure(
     measure_encoded(set, index, hints, &[], clock, progress)
 }
 
-/// [`measure`] with what an encoder made of the queries, in their order; those past the end of
-/// `vectors` are asked without.
+/// [`measure`] with the vectors of the queries, in their order. Queries past the end of `vectors`
+/// have none.
 pub fn measure_encoded(
     set: &LabelledSet,
     index: &SearchIndex,
@@ -114,7 +114,7 @@ pub fn measure_encoded(
     set.queries.iter().enumerate().map(ask).collect()
 }
 
-/// What a ranking is worth for a query, time aside.
+/// The figures of a ranking, without the time.
 pub fn figures(labelled: &LabelledQuery, hits: &[Hit]) -> QueryFigures {
     let ranking: Vec<&str> = hits.iter().map(|hit| hit.key.as_str()).collect();
     let needs: Vec<Vec<&str>> =

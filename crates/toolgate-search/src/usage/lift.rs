@@ -1,4 +1,4 @@
-//! What the past says of a ranking.
+//! Re-ranks hits by past use.
 
 use std::collections::{HashMap, HashSet};
 

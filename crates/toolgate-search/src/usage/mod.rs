@@ -1,4 +1,4 @@
-//! Which query led to which call, and what follows from it.
+//! The memory of queries and the calls that followed them.
 
 mod lift;
 mod past_queries;
@@ -44,7 +44,7 @@ pub struct UsageMemory {
     total: usize,
 }
 
-/// The form in which a memory is kept.
+/// The stored form of a memory.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct StoredMemory {
     #[serde(default)]
@@ -52,9 +52,9 @@ struct StoredMemory {
 }
 
 impl UsageMemory {
-    /// How many queries are kept for one tool.
+    /// The largest number of queries of one tool.
     pub const MAX_FOR_TOOL: usize = 12;
-    /// How many queries are kept in all.
+    /// The largest number of queries.
     pub const MAX_TOTAL: usize = 4_096;
 
     /// Remembers that `tool` was called for `query`. A query without a word is not remembered.
@@ -98,7 +98,7 @@ impl UsageMemory {
         self.total == 0
     }
 
-    /// Forgets what is remembered of a tool; says whether there was anything.
+    /// Removes the queries of a tool. Returns whether there were any.
     pub fn forget(&mut self, tool: &str) -> bool {
         let Some((key, gone)) = self.tools.remove_entry(tool) else { return false };
         self.uncount(&key, gone.queries());
@@ -116,7 +116,7 @@ impl UsageMemory {
         self.uncount(&key, gone.as_slice());
     }
 
-    /// Takes queries that are gone out of the counts.
+    /// Removes deleted queries from the counts.
     fn uncount(&mut self, tool: &ToolKey, gone: &[PastQuery]) {
         self.total -= gone.len();
         for word in gone.iter().flat_map(PastQuery::words) {
@@ -141,7 +141,7 @@ impl From<UsageMemory> for StoredMemory {
     }
 }
 
-/// What comes from a file may have been edited: the bounds hold all the same.
+/// A stored memory may have been edited, so the limits are applied again.
 impl From<StoredMemory> for UsageMemory {
     fn from(stored: StoredMemory) -> Self {
         let mut uses: Vec<(ToolKey, PastQuery)> = Vec::new();

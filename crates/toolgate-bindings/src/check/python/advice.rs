@@ -158,17 +158,10 @@ pub(super) fn check_imports(
 }
 
 /// The most used modules, for the hint.
+#[rustfmt::skip]
 const COMMON: &[&str] = &[
-    "json",
-    "re",
-    "datetime",
-    "math",
-    "asyncio",
-    "collections",
-    "itertools",
-    "statistics",
-    "random",
-    "time",
+    "json", "re", "datetime", "math", "asyncio", "collections", "itertools", "statistics",
+    "random", "time",
 ];
 
 fn there_are(modules: &[&str]) -> String {

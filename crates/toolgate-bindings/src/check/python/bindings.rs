@@ -10,7 +10,7 @@ use ruff_python_ast::{
 /// The names that a scope binds itself, without inner scopes.
 #[derive(Default)]
 pub(super) struct Bindings<'a> {
-    /// Names that are assigned in any way.
+    /// Names that are assigned.
     pub(super) assigned: HashSet<&'a str>,
     /// Names from definitions, parameters, imports and patterns.
     pub(super) defined: HashSet<&'a str>,

@@ -117,15 +117,17 @@ fn kind(expression: &Expr, depth: usize) -> LiteralKind {
         Expr::NoneLiteral(_) => LiteralKind::Null,
         Expr::BooleanLiteral(literal) => LiteralKind::Boolean(Some(literal.value)),
         Expr::NumberLiteral(literal) => match &literal.value {
-            Number::Int(value) => value.to_string().parse().map_or(LiteralKind::Unknown, number),
-            Number::Float(value) => number(*value),
+            Number::Int(value) => {
+                value.to_string().parse().map_or(LiteralKind::Unknown, LiteralKind::number)
+            }
+            Number::Float(value) => LiteralKind::number(*value),
             Number::Complex { .. } => LiteralKind::Unknown,
         },
         Expr::StringLiteral(literal) => LiteralKind::Text(Some(literal.value.to_str().to_owned())),
         Expr::FString(_) => LiteralKind::Text(None),
         Expr::UnaryOp(unary) => match (unary.op, read_at(&unary.operand, depth + 1).kind) {
-            (UnaryOp::USub, LiteralKind::Number(value)) => number(-value),
-            (UnaryOp::UAdd, LiteralKind::Number(value)) => number(value),
+            (UnaryOp::USub, LiteralKind::Number(value)) => LiteralKind::number(-value),
+            (UnaryOp::UAdd, LiteralKind::Number(value)) => LiteralKind::number(value),
             (UnaryOp::Not, _) => LiteralKind::Boolean(None),
             _ => LiteralKind::Unknown,
         },
@@ -165,8 +167,4 @@ fn array(elements: &[Expr], depth: usize) -> LiteralKind {
     let complete = !elements.iter().any(Expr::is_starred_expr);
     let items = elements.iter().filter(|element| !element.is_starred_expr());
     LiteralKind::Array { items: items.map(|item| read_at(item, depth + 1)).collect(), complete }
-}
-
-fn number(value: f64) -> LiteralKind {
-    if value.is_finite() { LiteralKind::Number(value) } else { LiteralKind::Unknown }
 }

@@ -6,56 +6,22 @@ use super::{
     offset,
     reader::{CalleeKind, Parent, PythonCall, ScriptReader},
 };
-use crate::check::{finding::FindingCollector, lookup::ToolTable, wording::cut};
+use crate::check::{
+    awaiting::{AwaitableCall, AwaitableUse},
+    finding::FindingCollector,
+    lookup::ToolTable,
+    wording::cut,
+};
 
 /// How a value is used, as far as it matters for a coroutine.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum CoroutineUse<'a> {
-    /// It is awaited, returned or passed on.
-    PassedOn,
-    /// It is not used.
-    Dropped,
-    /// It is used as if it were the result of the coroutine.
-    UsedAsValue {
-        /// The accessed part: `.name` or `[…]`.
-        part: Option<String>,
-        /// Whether it is only used as a condition.
-        is_condition: bool,
-    },
-    /// It is assigned to a variable.
-    Named(&'a str),
-    /// It is an argument of a function that the script does not define, such as a tool.
-    Given(&'a str),
-}
+pub(super) type CoroutineUse<'a> = AwaitableUse<&'a str>;
 
 /// Functions that cannot use a coroutine.
+#[rustfmt::skip]
 const WANT_VALUES: &[&str] = &[
-    "all",
-    "any",
-    "bool",
-    "dict",
-    "enumerate",
-    "filter",
-    "float",
-    "frozenset",
-    "int",
-    "iter",
-    "len",
-    "list",
-    "map",
-    "max",
-    "min",
-    "next",
-    "print",
-    "repr",
-    "reversed",
-    "round",
-    "set",
-    "sorted",
-    "str",
-    "sum",
-    "tuple",
-    "zip",
+    "all", "any", "bool", "dict", "enumerate", "filter", "float", "frozenset", "int", "iter",
+    "len", "list", "map", "max", "min", "next", "print", "repr", "reversed", "round", "set",
+    "sorted", "str", "sum", "tuple", "zip",
 ];
 
 /// Reports coroutines that are dropped or used as their result.
@@ -65,64 +31,44 @@ pub(super) fn check(
     report: &mut FindingCollector<'_>,
 ) {
     for call in &script.calls {
-        let name = cut(call.name);
-        let (shown, text) = match call.sort {
-            CalleeKind::Free if tools.tool(call.name).is_some() => {
-                (name.clone(), format!("{name}(…)"))
-            }
+        let name = match call.sort {
+            CalleeKind::Free if tools.tool(call.name).is_some() => cut(call.name),
+            CalleeKind::Own if is_coroutine(call, script) => cut(call.name),
             CalleeKind::Asyncio
                 if matches!(call.name, "gather" | "sleep" | "wait_for" | "wait") =>
             {
-                (format!("asyncio.{name}"), format!("asyncio.{name}(…)"))
+                format!("asyncio.{}", call.name)
             }
-            CalleeKind::Own if is_coroutine(call, script) => (name.clone(), format!("{name}(…)")),
             _ => continue,
         };
-        let at = offset(call.expression);
-        let asynchronous =
+        let addition =
             if call.is_sync { ", and make the function around it `async def`" } else { "" };
-        let dropped = || {
-            let message = format!("the call of `{shown}` is never awaited");
-            (message, format!("write `await {text}`{asynchronous}"))
-        };
-        let taken = |part: Option<&str>| {
-            let message = format!("this is the coroutine of `{shown}`, not its result");
-            let hint = match part {
-                Some(part) => format!("write `(await {text}){part}`{asynchronous}"),
-                None => format!("write `await {text}`{asynchronous}"),
-            };
-            (message, hint)
+        let awaitable = AwaitableCall {
+            noun: "coroutine",
+            text: format!("{name}(…)"),
+            name,
+            offset: offset(call.expression),
         };
         match &call.coroutine_use {
             CoroutineUse::PassedOn => {}
             CoroutineUse::Given(function) => {
                 if tools.tool(function).is_some() {
-                    let (message, hint) = taken(None);
-                    report.error(at, message, hint);
+                    awaitable.report_value(None, report, addition);
                 }
             }
-            CoroutineUse::Dropped => {
-                let (message, hint) = dropped();
-                report.error(at, message, hint);
-            }
+            CoroutineUse::Dropped => awaitable.report_dropped(report, addition),
             CoroutineUse::UsedAsValue { part, .. } => {
-                let (message, hint) = taken(part.as_deref());
-                report.error(at, message, hint);
+                awaitable.report_value(part.as_deref(), report, addition);
             }
             CoroutineUse::Named(variable) => {
                 let Some(known) = script.variables.get(&(call.scope, *variable)) else { continue };
                 if known.assignments != 1 {
                     continue;
                 }
-                let variable = cut(variable);
                 if known.reads == 0 {
-                    let (message, hint) = dropped();
-                    report.error(at, message, hint);
+                    awaitable.report_dropped(report, addition);
                 } else if let Some(taken) = known.taken_at {
-                    let message =
-                        format!("`{variable}` is the coroutine of `{shown}`, not its result");
-                    let hint = format!("write `{variable} = await {text}`{asynchronous}");
-                    report.error(taken, message, hint);
+                    awaitable.report_variable(&cut(variable), taken, report, addition);
                 }
             }
         }
@@ -141,51 +87,56 @@ pub(super) fn coroutine_use<'a>(
     parents: &[Parent<'a>],
     reader: &ScriptReader<'a, '_>,
 ) -> CoroutineUse<'a> {
-    let value = || CoroutineUse::UsedAsValue { part: None, is_condition: false };
-    let condition = || CoroutineUse::UsedAsValue { part: None, is_condition: true };
     let mut around = parents.iter().rev();
     let Some(&Parent::Expression(mut child)) = around.next() else { return CoroutineUse::PassedOn };
     for parent in around {
         let expression = match parent {
-            Parent::Statement(statement) => return fate_in_statement(statement, child),
+            Parent::Statement(statement) => return use_in_statement(statement, child),
             Parent::Expression(expression) => *expression,
         };
         let is = |other: &Expr| std::ptr::eq(other, child);
         match expression {
-            Expr::If(choice) if is(&choice.test) => return condition(),
+            Expr::If(choice) if is(&choice.test) => return CoroutineUse::condition(),
             Expr::If(_) => {}
             Expr::BoolOp(choice) => match choice.values.last() {
                 Some(last) if is(last) => {}
-                _ if choice.op == BoolOp::And || choice.op == BoolOp::Or => return condition(),
+                _ if choice.op == BoolOp::And || choice.op == BoolOp::Or => {
+                    return CoroutineUse::condition();
+                }
                 _ => return CoroutineUse::PassedOn,
             },
             Expr::UnaryOp(unary) => {
-                return if unary.op == UnaryOp::Not { condition() } else { value() };
+                return if unary.op == UnaryOp::Not {
+                    CoroutineUse::condition()
+                } else {
+                    CoroutineUse::value()
+                };
             }
             Expr::Compare(compare) => {
                 let is_identity =
                     |op: &CmpOp| matches!(op, CmpOp::Is | CmpOp::IsNot | CmpOp::Eq | CmpOp::NotEq);
-                return if compare.ops.iter().all(is_identity) { condition() } else { value() };
-            }
-            Expr::BinOp(_) | Expr::FString(_) | Expr::Starred(_) => return value(),
-            Expr::Attribute(attribute) => {
-                let part = Some(format!(".{}", cut(attribute.attr.as_str())));
-                return CoroutineUse::UsedAsValue { part, is_condition: false };
-            }
-            Expr::Subscript(subscript) if is(&subscript.value) => {
-                return CoroutineUse::UsedAsValue {
-                    part: Some("[…]".to_owned()),
-                    is_condition: false,
+                return if compare.ops.iter().all(is_identity) {
+                    CoroutineUse::condition()
+                } else {
+                    CoroutineUse::value()
                 };
             }
-            Expr::ListComp(list) => return in_comprehension(is(&list.elt)),
-            Expr::SetComp(set) => return in_comprehension(is(&set.elt)),
-            Expr::Generator(each) => return in_comprehension(is(&each.elt)),
-            Expr::DictComp(dict) => return in_comprehension(is(&dict.value)),
+            Expr::BinOp(_) | Expr::FString(_) | Expr::Starred(_) => return CoroutineUse::value(),
+            Expr::Attribute(attribute) => {
+                return CoroutineUse::part(format!(".{}", cut(attribute.attr.as_str())));
+            }
+            Expr::Subscript(subscript) if is(&subscript.value) => {
+                return CoroutineUse::part("[…]");
+            }
+            // In a comprehension, a coroutine can only be used as an element.
+            Expr::ListComp(list) => return CoroutineUse::value_if(!is(&list.elt)),
+            Expr::SetComp(set) => return CoroutineUse::value_if(!is(&set.elt)),
+            Expr::Generator(each) => return CoroutineUse::value_if(!is(&each.elt)),
+            Expr::DictComp(dict) => return CoroutineUse::value_if(!is(&dict.value)),
             Expr::Call(call) if is(&call.func) => return CoroutineUse::PassedOn,
             Expr::Call(call) => {
                 return match call.func.as_ref() {
-                    callee if wants_value(callee, reader) => value(),
+                    callee if wants_value(callee, reader) => CoroutineUse::value(),
                     Expr::Name(name) if reader.is_builtin(name.id.as_str()) => {
                         CoroutineUse::Given(name.id.as_str())
                     }
@@ -199,33 +150,23 @@ pub(super) fn coroutine_use<'a>(
     CoroutineUse::PassedOn
 }
 
-/// In a comprehension, a coroutine can only be used as an element.
-fn in_comprehension<'a>(is_element: bool) -> CoroutineUse<'a> {
-    if is_element {
-        CoroutineUse::PassedOn
-    } else {
-        CoroutineUse::UsedAsValue { part: None, is_condition: false }
-    }
-}
-
-fn fate_in_statement<'a>(statement: &'a Stmt, child: &Expr) -> CoroutineUse<'a> {
+fn use_in_statement<'a>(statement: &'a Stmt, child: &Expr) -> CoroutineUse<'a> {
     let is = |other: &Expr| std::ptr::eq(other, child);
-    let taken = |is_condition| CoroutineUse::UsedAsValue { part: None, is_condition };
     match statement {
         Stmt::Expr(_) => CoroutineUse::Dropped,
         Stmt::Assign(assign) if is(&assign.value) => match assign.targets.as_slice() {
             [Expr::Name(name)] => CoroutineUse::Named(name.id.as_str()),
-            [Expr::Tuple(_) | Expr::List(_)] => taken(false),
+            [Expr::Tuple(_) | Expr::List(_)] => CoroutineUse::value(),
             _ => CoroutineUse::PassedOn,
         },
         Stmt::AnnAssign(assign) => match assign.target.as_ref() {
             Expr::Name(name) => CoroutineUse::Named(name.id.as_str()),
             _ => CoroutineUse::PassedOn,
         },
-        Stmt::AugAssign(assign) if is(&assign.value) => taken(false),
-        Stmt::For(each) if is(&each.iter) => taken(false),
-        Stmt::With(_) => taken(false),
-        Stmt::If(_) | Stmt::While(_) | Stmt::Assert(_) => taken(true),
+        Stmt::AugAssign(assign) if is(&assign.value) => CoroutineUse::value(),
+        Stmt::For(each) if is(&each.iter) => CoroutineUse::value(),
+        Stmt::With(_) => CoroutineUse::value(),
+        Stmt::If(_) | Stmt::While(_) | Stmt::Assert(_) => CoroutineUse::condition(),
         _ => CoroutineUse::PassedOn,
     }
 }

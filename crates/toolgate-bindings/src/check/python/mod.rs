@@ -48,7 +48,7 @@ pub(super) fn check(
         advice: advice::advice,
         own: script.own.iter().copied().collect(),
     };
-    let tools = ToolTable::ask(&script.names.names_to_look_up(&knowledge), lookup);
+    let tools = ToolTable::look_up(&script.names.names_to_look_up(&knowledge), lookup);
     script.names.report(&knowledge, &tools, report);
     report_hiding_variables(&hidings, &tools, report);
     for call in &script.calls {
@@ -81,7 +81,7 @@ pub(super) fn looks_like(text: &str) -> bool {
 
 fn parse_script(text: &str) -> Result<Parsed<ModModule>, ParseError> {
     let parsed = parse(text, ParseOptions::from(Mode::Module))?;
-    // The parser returns a module if asked for one.
+    // In this mode the parser returns a module.
     parsed.try_into_module().ok_or_else(|| ParseError {
         error: ruff_python_parser::ParseErrorType::OtherError("not a module".into()),
         location: ruff_text_size::TextRange::default(),

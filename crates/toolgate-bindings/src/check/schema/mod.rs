@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use self::scalar::{fits, types};
 use super::{
     CheckSeverity, Language,
-    literal::{Literal, LiteralKind},
+    literal::{Literal, LiteralEntry, LiteralKind},
     lookup::CheckBudget,
     wording::cut,
 };
@@ -77,32 +77,24 @@ impl<'s> SchemaChecker<'s> {
         Self { root, draft, language, budget, steps: Cell::new(0) }
     }
 
-    /// The violations, at most ten.
-    pub(super) fn check(&self, literal: &Literal, location: &ValueLocation<'_>) -> Vec<Violation> {
+    /// The violations of the arguments of a tool, at most ten.
+    pub(super) fn check(&self, tool: &str, arguments: &Literal) -> Vec<Violation> {
         let mut violations = Vec::new();
-        self.walk(self.root, literal, location, 0, &mut violations);
+        self.walk(self.root, &GivenValue::root(tool, arguments), 0, &mut violations);
         violations.truncate(MAX_VIOLATIONS);
         violations
     }
 
-    fn walk(
-        &self,
-        schema: &Value,
-        literal: &Literal,
-        location: &ValueLocation<'_>,
-        depth: usize,
-        out: &mut Vec<Violation>,
-    ) {
-        if matches!(literal.kind, LiteralKind::Unknown | LiteralKind::Undefined)
+    fn walk(&self, schema: &Value, given: &GivenValue<'_>, depth: usize, out: &mut Vec<Violation>) {
+        if matches!(given.literal.kind, LiteralKind::Unknown | LiteralKind::Undefined)
             || !self.may_go_on(depth)
         {
             return;
         }
         let keywords = match schema {
             Value::Bool(false) => {
-                let message = format!("{location} may not be given");
-                let hint = Some("leave it out".to_owned());
-                out.push(Violation::error(literal.offset, message, hint));
+                let message = format!("{given} may not be given");
+                out.push(given.violation(message, Some("leave it out".to_owned())));
                 return;
             }
             Value::Object(keywords) => keywords,
@@ -113,61 +105,47 @@ impl<'s> SchemaChecker<'s> {
         }
         if let Some(reference) = keywords.get("$ref") {
             if let Some(target) = reference.as_str().and_then(|pointer| self.resolve(pointer)) {
-                self.walk(target, literal, location, depth + 1, out);
+                self.walk(target, given, depth + 1, out);
             }
             if self.draft <= Draft::Seven {
                 return;
             }
         }
         let before = out.len();
-        self.check_scalar(keywords, literal, location, out);
+        self.check_scalar(keywords, given, out);
         if out.len() > before {
             // Further checks would report the same again.
             return;
         }
-        match &literal.kind {
+        match &given.literal.kind {
             LiteralKind::Object { entries, complete } => {
-                let object = object::ObjectLiteral { literal, entries, complete: *complete };
-                self.check_object(schema, keywords, &object, location, depth, out);
+                let object = object::ObjectLiteral { given, entries, complete: *complete };
+                self.check_object(schema, keywords, &object, depth, out);
             }
             LiteralKind::Array { items, complete } => {
-                self.check_items(keywords, items, *complete, location, depth, out);
+                let prefix = match self.draft {
+                    Draft::Twenty => list(keywords, "prefixItems"),
+                    _ => list(keywords, "items"),
+                };
+                let every = keywords.get("items").filter(|schema| schema.is_object());
+                for (index, item) in items.iter().enumerate() {
+                    // After a spread, the positions of the items are unknown.
+                    if (prefix.is_empty() || *complete)
+                        && let Some(schema) = prefix.get(index).or(every)
+                    {
+                        self.walk(schema, &given.item(index, item), depth + 1, out);
+                    }
+                }
             }
             _ => {}
         }
         for part in list(keywords, "allOf") {
-            self.walk(part, literal, location, depth + 1, out);
+            self.walk(part, given, depth + 1, out);
         }
         for keyword in ["anyOf", "oneOf"] {
             let branches = list(keywords, keyword);
             if !branches.is_empty() {
-                self.check_branches(branches, literal, location, depth, out);
-            }
-        }
-    }
-
-    fn check_items(
-        &self,
-        keywords: &Map<String, Value>,
-        items: &[Literal],
-        complete: bool,
-        location: &ValueLocation<'_>,
-        depth: usize,
-        out: &mut Vec<Violation>,
-    ) {
-        let prefix = match self.draft {
-            Draft::Twenty => list(keywords, "prefixItems"),
-            _ => list(keywords, "items"),
-        };
-        if !prefix.is_empty() && !complete {
-            // After a spread, the positions of the items are unknown.
-            return;
-        }
-        let every = keywords.get("items").filter(|schema| schema.is_object());
-        for (index, item) in items.iter().enumerate() {
-            let schema = prefix.get(index).or(every);
-            if let Some(schema) = schema {
-                self.walk(schema, item, &location.item(index), depth + 1, out);
+                self.check_branches(branches, given, depth, out);
             }
         }
     }
@@ -213,13 +191,14 @@ fn list<'v>(keywords: &'v Map<String, Value>, keyword: &str) -> &'v [Value] {
     keywords.get(keyword).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// The location of a value in the arguments, such as `labels[2].name`.
+/// A value that a script passes, with its location in the arguments, such as `labels[2].name`.
 #[derive(Clone, Copy)]
-pub(in crate::check) struct ValueLocation<'a> {
+struct GivenValue<'a> {
+    literal: &'a Literal,
     step: LocationStep<'a>,
-    parent: Option<&'a ValueLocation<'a>>,
-    /// Whether the value is required.
-    pub(super) required: bool,
+    parent: Option<&'a GivenValue<'a>>,
+    /// Whether the schema requires the value.
+    required: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -230,21 +209,28 @@ enum LocationStep<'a> {
     Index(usize),
 }
 
-impl<'a> ValueLocation<'a> {
-    pub(in crate::check) fn root(tool: &'a str) -> Self {
-        Self { step: LocationStep::Tool(tool), parent: None, required: true }
+impl<'a> GivenValue<'a> {
+    fn root(tool: &'a str, literal: &'a Literal) -> Self {
+        Self { literal, step: LocationStep::Tool(tool), parent: None, required: true }
     }
 
-    pub(super) fn key<'b>(&'b self, key: &'b str, required: bool) -> ValueLocation<'b> {
-        ValueLocation { step: LocationStep::Key(key), parent: Some(self), required }
+    fn entry<'b>(&'b self, entry: &'b LiteralEntry, required: bool) -> GivenValue<'b> {
+        let step = LocationStep::Key(&entry.key);
+        GivenValue { literal: &entry.value, step, parent: Some(self), required }
     }
 
-    pub(super) fn item(&self, index: usize) -> ValueLocation<'_> {
-        ValueLocation { step: LocationStep::Index(index), parent: Some(self), required: true }
+    fn item<'b>(&'b self, index: usize, literal: &'b Literal) -> GivenValue<'b> {
+        let step = LocationStep::Index(index);
+        GivenValue { literal, step, parent: Some(self), required: true }
     }
 
-    /// The tool, if this is the location of the arguments as a whole.
-    pub(super) fn tool(&self) -> Option<&'a str> {
+    /// A violation at this value.
+    fn violation(&self, message: String, hint: Option<String>) -> Violation {
+        Violation::error(self.literal.offset, message, hint)
+    }
+
+    /// The tool, if this is the value of all arguments.
+    fn tool(&self) -> Option<&'a str> {
         match self.step {
             LocationStep::Tool(tool) => Some(tool),
             _ => None,
@@ -266,7 +252,8 @@ impl<'a> ValueLocation<'a> {
     }
 }
 
-impl fmt::Display for ValueLocation<'_> {
+/// The location in backticks.
+impl fmt::Display for GivenValue<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "`")?;
         self.write(formatter)?;
@@ -278,11 +265,10 @@ impl fmt::Display for ValueLocation<'_> {
 const MAX_BRANCHES: usize = 64;
 
 impl SchemaChecker<'_> {
-    pub(super) fn check_branches(
+    fn check_branches(
         &self,
         branches: &[Value],
-        literal: &Literal,
-        location: &ValueLocation<'_>,
+        given: &GivenValue<'_>,
         depth: usize,
         out: &mut Vec<Violation>,
     ) {
@@ -292,7 +278,7 @@ impl SchemaChecker<'_> {
         let mut refused = Vec::new();
         for branch in branches {
             let mut violations = Vec::new();
-            self.walk(branch, literal, location, depth + 1, &mut violations);
+            self.walk(branch, given, depth + 1, &mut violations);
             violations.retain(|violation| violation.severity == CheckSeverity::Error);
             if violations.is_empty() {
                 return;
@@ -300,19 +286,14 @@ impl SchemaChecker<'_> {
             refused.push((self.behind_references(branch), violations));
         }
         if let Some(values) = values(&refused) {
-            out.push(self.not_one_of(&values, literal, location));
+            out.push(self.not_one_of(&values, given));
             return;
         }
-        let types_of = |schema: &Value| -> Vec<String> {
-            let keywords = schema.as_object();
-            let names = keywords.map(types).unwrap_or_default();
-            names.into_iter().map(str::to_owned).collect()
-        };
         let mut near: Vec<&(&Value, Vec<Violation>)> = refused
             .iter()
             .filter(|(schema, _)| {
                 let names = types_of(schema);
-                names.is_empty() || names.iter().any(|name| fits(name, literal))
+                names.is_empty() || names.iter().any(|name| fits(name, given.literal))
             })
             .collect();
         let distance = |violations: &[Violation]| {
@@ -323,16 +304,14 @@ impl SchemaChecker<'_> {
         match near.as_slice() {
             // No branch has the right type, so list the types.
             [] => {
-                let mut names: Vec<String> = Vec::new();
+                let mut names: Vec<&str> = Vec::new();
                 for name in refused.iter().flat_map(|(schema, _)| types_of(schema)) {
                     if !names.contains(&name) {
                         names.push(name);
                     }
                 }
-                let names: Vec<&str> = names.iter().map(String::as_str).collect();
-                let wanted = self.wanted(&names);
-                let message = format!("{location} takes {wanted}, not {}", self.noun(literal));
-                out.push(Violation::error(literal.offset, message, None));
+                let (wanted, noun) = (self.wanted(&names), self.noun(given.literal));
+                out.push(given.violation(format!("{given} takes {wanted}, not {noun}"), None));
             }
             [(_, violations)] => out.extend(violations.iter().cloned()),
             // One branch is closer than the others and is most likely the one that was meant.
@@ -340,11 +319,10 @@ impl SchemaChecker<'_> {
                 out.extend(first.iter().cloned());
             }
             [(_, first), ..] => {
-                let message =
-                    format!("{location} fits none of the {} forms it may have", near.len());
+                let message = format!("{given} fits none of the {} forms it may have", near.len());
                 let hint =
                     first.first().map(|violation| format!("in the first, {}", violation.message));
-                out.push(Violation::error(literal.offset, message, hint));
+                out.push(given.violation(message, hint));
             }
         }
     }
@@ -360,6 +338,10 @@ impl SchemaChecker<'_> {
         }
         schema
     }
+}
+
+fn types_of(schema: &Value) -> Vec<&str> {
+    schema.as_object().map(types).unwrap_or_default()
 }
 
 /// The values of branches that are only enumerations.

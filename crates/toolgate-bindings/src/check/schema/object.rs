@@ -2,16 +2,16 @@
 
 use serde_json::{Map, Value};
 
-use super::{SchemaChecker, ValueLocation, Violation, list};
+use super::{GivenValue, SchemaChecker, Violation, list};
 use crate::check::{
     CheckSeverity, Language,
-    literal::{Literal, LiteralEntry, LiteralKind},
+    literal::{LiteralEntry, LiteralKind},
     wording::{cut, nearest, quoted_list},
 };
 
 /// An object literal.
 pub(super) struct ObjectLiteral<'l> {
-    pub(super) literal: &'l Literal,
+    pub(super) given: &'l GivenValue<'l>,
     pub(super) entries: &'l [LiteralEntry],
     pub(super) complete: bool,
 }
@@ -33,7 +33,6 @@ impl SchemaChecker<'_> {
         schema: &Value,
         keywords: &Map<String, Value>,
         object: &ObjectLiteral<'_>,
-        location: &ValueLocation<'_>,
         depth: usize,
         out: &mut Vec<Violation>,
     ) {
@@ -45,13 +44,13 @@ impl SchemaChecker<'_> {
         let additional = keywords.get("additionalProperties");
         let mut unknown: Vec<&LiteralEntry> = Vec::new();
         for entry in object.entries {
-            let inner = location.key(&entry.key, required.contains(&entry.key.as_str()));
+            let inner = object.given.entry(entry, required.contains(&entry.key.as_str()));
             if let Some(property) = properties.get(&entry.key) {
-                self.walk(property, &entry.value, &inner, depth + 1, out);
+                self.walk(property, &inner, depth + 1, out);
             } else if patterns {
                 // The broker decides whether a pattern accepts the key.
-            } else if let Some(Value::Object(_)) = additional {
-                self.walk(additional.unwrap_or(&Value::Null), &entry.value, &inner, depth + 1, out);
+            } else if let Some(schema @ Value::Object(_)) = additional {
+                self.walk(schema, &inner, depth + 1, out);
             } else if entry.value.kind != LiteralKind::Undefined {
                 unknown.push(entry);
             }
@@ -64,13 +63,13 @@ impl SchemaChecker<'_> {
         if !self.budget.take(comparisons) {
             return;
         }
-        let unknown_entries = UnknownEntries { missing: &missing, properties, object, location };
+        let unknown_entries = UnknownEntries { missing: &missing, properties, object };
         let explained = match additional {
-            Some(Value::Bool(false)) => unknown_entries.unknown(&unknown, out),
+            Some(Value::Bool(false)) => unknown_entries.report(&unknown, true, out),
             None if !properties.is_empty() && !unknown.is_empty() => {
                 let known = self.known(schema, 0);
                 unknown.retain(|entry| !known.contains(&entry.key.as_str()));
-                unknown_entries.misspelt(&unknown, out)
+                unknown_entries.report(&unknown, false, out)
             }
             _ => Vec::new(),
         };
@@ -78,9 +77,9 @@ impl SchemaChecker<'_> {
             missing.iter().copied().filter(|name| !explained.contains(name)).collect();
         if !missing.is_empty() {
             let shown = &missing[..missing.len().min(SHOWN_NAMES)];
-            let message = format!("{location} needs {}", quoted_list(shown, "and"));
-            let hint = self.usage(location, properties, &required);
-            out.push(Violation::error(object.literal.offset, message, hint));
+            let message = format!("{} needs {}", object.given, quoted_list(shown, "and"));
+            let hint = self.usage(object.given, properties, &required);
+            out.push(object.given.violation(message, hint));
         }
     }
 
@@ -107,14 +106,14 @@ impl SchemaChecker<'_> {
         names
     }
 
-    /// How to call the tool, if the location is that of the arguments as a whole.
+    /// How to call the tool, if the value is that of all arguments.
     fn usage(
         &self,
-        location: &ValueLocation<'_>,
+        given: &GivenValue<'_>,
         properties: &Map<String, Value>,
         required: &[&str],
     ) -> Option<String> {
-        let tool = location.tool()?;
+        let tool = given.tool()?;
         let is_required = |name: &str| required.contains(&name);
         let mut parts: Vec<String> = properties
             .keys()
@@ -144,19 +143,24 @@ struct UnknownEntries<'a> {
     missing: &'a [&'a str],
     properties: &'a Map<String, Value>,
     object: &'a ObjectLiteral<'a>,
-    location: &'a ValueLocation<'a>,
 }
 
 impl<'a> UnknownEntries<'a> {
-    /// Reports entries that a closed object does not have. Returns the missing names that were
-    /// probably meant.
-    fn unknown(&self, entries: &[&LiteralEntry], out: &mut Vec<Violation>) -> Vec<&'a str> {
+    /// Reports entries that are unknown in a closed object, or that look like one of the properties
+    /// of an open object. Returns the missing names that were probably meant.
+    fn report(
+        &self,
+        entries: &[&LiteralEntry],
+        is_closed: bool,
+        out: &mut Vec<Violation>,
+    ) -> Vec<&'a str> {
         let mut explained = Vec::new();
         for entry in entries.iter().take(SHOWN_NAMES) {
             let missing = nearest(&entry.key, self.missing.iter().copied());
             explained.extend(missing);
             let hint = match missing.or_else(|| self.meant(entry)) {
                 Some(meant) => format!("did you mean `{}`?", cut(meant)),
+                None if !is_closed => continue,
                 None if self.properties.is_empty() => "it takes none".to_owned(),
                 None => {
                     let names: Vec<&String> = self.properties.keys().take(SHOWN_NAMES).collect();
@@ -164,27 +168,12 @@ impl<'a> UnknownEntries<'a> {
                     format!("it takes {}{more}", quoted_list(&names, "and"))
                 }
             };
-            out.push(Violation::error(entry.offset, self.no_such(entry), Some(hint)));
-        }
-        explained
-    }
-
-    /// Reports entries of an open object that look like one of its properties. Returns the missing
-    /// names that were probably meant.
-    fn misspelt(&self, entries: &[&LiteralEntry], out: &mut Vec<Violation>) -> Vec<&'a str> {
-        let mut explained = Vec::new();
-        for entry in entries.iter().take(SHOWN_NAMES) {
-            let missing = nearest(&entry.key, self.missing.iter().copied());
-            explained.extend(missing);
-            // Without the required property the call would be refused.
-            let severity =
-                if missing.is_some() { CheckSeverity::Error } else { CheckSeverity::Warning };
-            if let Some(meant) = missing.or_else(|| self.meant(entry)) {
-                let message = self.no_such(entry);
-                let hint = Some(format!("did you mean `{}`?", cut(meant)));
-                let violation = Violation::error(entry.offset, message, hint);
-                out.push(Violation { severity, ..violation });
+            let mut violation = Violation::error(entry.offset, self.no_such(entry), Some(hint));
+            // Without a required property the call would be refused.
+            if !is_closed && missing.is_none() {
+                violation.severity = CheckSeverity::Warning;
             }
+            out.push(violation);
         }
         explained
     }
@@ -195,7 +184,8 @@ impl<'a> UnknownEntries<'a> {
     }
 
     fn no_such(&self, entry: &LiteralEntry) -> String {
-        let what = if self.location.tool().is_some() { "parameter" } else { "property" };
-        format!("{} has no {what} `{}`", self.location, cut(&entry.key))
+        let given = self.object.given;
+        let what = if given.tool().is_some() { "parameter" } else { "property" };
+        format!("{given} has no {what} `{}`", cut(&entry.key))
     }
 }

@@ -1,8 +1,8 @@
-//! Types, enumerations and bounds.
+//! Checks types, enumerations and bounds.
 
 use serde_json::{Map, Value};
 
-use super::{Draft, SchemaChecker, ValueLocation, Violation, list};
+use super::{Draft, GivenValue, SchemaChecker, Violation, list};
 use crate::check::{
     Language,
     literal::{Literal, LiteralKind},
@@ -16,13 +16,13 @@ impl SchemaChecker<'_> {
     pub(super) fn check_scalar(
         &self,
         keywords: &Map<String, Value>,
-        literal: &Literal,
-        location: &ValueLocation<'_>,
+        given: &GivenValue<'_>,
         out: &mut Vec<Violation>,
     ) {
+        let literal = given.literal;
         let types = types(keywords);
         if !types.is_empty() && !types.iter().any(|name| fits(name, literal)) {
-            out.push(self.mistyped(&types, keywords, literal, location));
+            out.push(self.mistyped(&types, keywords, given));
             return;
         }
         if let Some(Value::Array(values)) = keywords.get("enum")
@@ -30,27 +30,27 @@ impl SchemaChecker<'_> {
             && values.iter().all(|value| equals(literal, value) == Some(false))
         {
             let values: Vec<&Value> = values.iter().collect();
-            out.push(self.not_one_of(&values, literal, location));
+            out.push(self.not_one_of(&values, given));
             return;
         }
         if let Some(value) = keywords.get("const")
             && self.draft > Draft::Four
             && equals(literal, value) == Some(false)
         {
-            out.push(self.not_one_of(&[value], literal, location));
+            out.push(self.not_one_of(&[value], given));
             return;
         }
         match &literal.kind {
-            LiteralKind::Number(number) => check_range(keywords, *number, literal, location, out),
+            LiteralKind::Number(number) => check_range(keywords, *number, given, out),
             LiteralKind::Text(Some(text)) => {
                 let length = text.chars().count();
                 let size = Size { least: length, most: Some(length), unit: "characters" };
-                size.check(keywords, ["minLength", "maxLength"], literal, location, out);
+                size.check(keywords, ["minLength", "maxLength"], given, out);
             }
             LiteralKind::Array { items, complete } => {
                 let most = complete.then_some(items.len());
                 let size = Size { least: items.len(), most, unit: "items" };
-                size.check(keywords, ["minItems", "maxItems"], literal, location, out);
+                size.check(keywords, ["minItems", "maxItems"], given, out);
             }
             _ => {}
         }
@@ -133,15 +133,16 @@ fn every(answers: impl Iterator<Item = Option<bool>>) -> Option<bool> {
 fn check_range(
     keywords: &Map<String, Value>,
     number: f64,
-    literal: &Literal,
-    location: &ValueLocation<'_>,
+    given: &GivenValue<'_>,
     out: &mut Vec<Violation>,
 ) {
     let bound = |keyword: &str| keywords.get(keyword).and_then(Value::as_f64);
     let exact = |bound: f64| number.abs() < EXACT && bound.abs() < EXACT;
     let mut violated = |bound: Option<f64>, is_violated: &dyn Fn(f64) -> bool, words: &str| {
         if let Some(bound) = bound.filter(|bound| is_violated(*bound)) {
-            out.push(out_of_bounds(location, literal, &format!("{words} {}", show_number(bound))));
+            out.push(
+                given.violation(format!("{given} takes {words} {}", show_number(bound)), None),
+            );
         }
     };
     violated(bound("minimum"), &|bound| number < bound, "at least");
@@ -152,10 +153,10 @@ fn check_range(
     violated(bound("exclusiveMaximum"), &above, "less than");
 }
 
-/// How large something is.
+/// The size of a text or an array.
 struct Size {
     least: usize,
-    /// `None` where there may be more.
+    /// `None` if the final size is unknown.
     most: Option<usize>,
     unit: &'static str,
 }
@@ -165,48 +166,38 @@ impl Size {
         &self,
         keywords: &Map<String, Value>,
         [least, most]: [&str; 2],
-        literal: &Literal,
-        location: &ValueLocation<'_>,
+        given: &GivenValue<'_>,
         out: &mut Vec<Violation>,
     ) {
         let bound = |keyword: &str| keywords.get(keyword).and_then(Value::as_f64);
         let words = |words: &str, bound: f64| {
             let shown = show_number(bound);
             let unit = if shown == "1" { self.unit.trim_end_matches('s') } else { self.unit };
-            format!("{words} {shown} {unit}")
+            format!("{given} takes {words} {shown} {unit}")
         };
         if let (Some(bound), Some(size)) = (bound(least), self.most)
             && as_number(size) < bound
         {
-            out.push(out_of_bounds(location, literal, &words("at least", bound)));
+            out.push(given.violation(words("at least", bound), None));
         }
         if let Some(bound) = bound(most)
             && as_number(self.least) > bound
         {
-            out.push(out_of_bounds(location, literal, &words("at most", bound)));
+            out.push(given.violation(words("at most", bound), None));
         }
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a size of what was written")]
+#[expect(clippy::cast_precision_loss, reason = "a script is smaller than 2^53 bytes")]
 fn as_number(size: usize) -> f64 {
     size as f64
-}
-
-fn out_of_bounds(location: &ValueLocation<'_>, literal: &Literal, bound: &str) -> Violation {
-    Violation::error(literal.offset, format!("{location} takes {bound}"), None)
 }
 
 const SHOWN_VALUES: usize = 10;
 
 impl SchemaChecker<'_> {
-    /// The violation that says which of a few values it has to be.
-    pub(super) fn not_one_of(
-        &self,
-        values: &[&Value],
-        literal: &Literal,
-        location: &ValueLocation<'_>,
-    ) -> Violation {
+    /// The violation for a value that is not one of the allowed ones.
+    pub(super) fn not_one_of(&self, values: &[&Value], given: &GivenValue<'_>) -> Violation {
         let shown: Vec<String> =
             values.iter().take(SHOWN_VALUES).map(|value| self.show(value)).collect();
         let more = if values.len() > SHOWN_VALUES {
@@ -215,45 +206,44 @@ impl SchemaChecker<'_> {
             String::new()
         };
         let message = match values {
-            [_] => format!("{location} can only be {}", shown.join("")),
-            _ => format!("{location} is one of {}{more}", shown.join(", ")),
+            [_] => format!("{given} can only be {}", shown.join("")),
+            _ => format!("{given} is one of {}{more}", shown.join(", ")),
         };
         let texts = || values.iter().filter_map(|value| value.as_str());
-        let meant = match &literal.kind {
+        let meant = match &given.literal.kind {
             LiteralKind::Text(Some(text)) => nearest(text, texts()),
             _ => None,
         };
         let hint = meant.map(|text| format!("did you mean {}?", self.show(&Value::from(text))));
-        Violation { is_other_value: true, ..Violation::error(literal.offset, message, hint) }
+        Violation { is_other_value: true, ..given.violation(message, hint) }
     }
 
-    /// The violation that says which type was wanted.
+    /// The violation for a value of another type.
     pub(super) fn mistyped(
         &self,
         types: &[&str],
         keywords: &Map<String, Value>,
-        literal: &Literal,
-        location: &ValueLocation<'_>,
+        given: &GivenValue<'_>,
     ) -> Violation {
         let wanted = self.wanted(types);
-        let given = match literal.kind {
+        let actual = match given.literal.kind {
             LiteralKind::Number(number) if types.contains(&"integer") => show_number(number),
-            _ => self.noun(literal).to_owned(),
+            _ => self.noun(given.literal).to_owned(),
         };
-        let message = format!("{location} takes {wanted}, not {given}");
-        Violation::error(literal.offset, message, self.remedy(types, keywords, literal, location))
+        let message = format!("{given} takes {wanted}, not {actual}");
+        given.violation(message, self.remedy(types, keywords, given))
     }
 
+    /// How to correct a value of another type, if that is known.
     fn remedy(
         &self,
         types: &[&str],
         keywords: &Map<String, Value>,
-        literal: &Literal,
-        location: &ValueLocation<'_>,
+        given: &GivenValue<'_>,
     ) -> Option<String> {
         let wants = |name: &str| types.contains(&name);
-        match &literal.kind {
-            LiteralKind::Null if !location.required => Some("leave it out".to_owned()),
+        match &given.literal.kind {
+            LiteralKind::Null if !given.required => Some("leave it out".to_owned()),
             LiteralKind::Text(Some(text))
                 if (wants("integer") || wants("number"))
                     && text.parse::<f64>().is_ok_and(f64::is_finite)
@@ -276,9 +266,9 @@ impl SchemaChecker<'_> {
                 if wants("array") =>
             {
                 let mut inner = Vec::new();
-                // One level is enough to know whether the brackets are all that is missing.
+                // One level is enough to know whether only the brackets are missing.
                 if let Some(Value::Object(items)) = keywords.get("items") {
-                    self.check_scalar(items, literal, &location.item(0), &mut inner);
+                    self.check_scalar(items, &given.item(0, given.literal), &mut inner);
                 }
                 inner.is_empty().then(|| "put it into brackets: `[…]`".to_owned())
             }
@@ -286,7 +276,7 @@ impl SchemaChecker<'_> {
         }
     }
 
-    /// `a string or an integer`.
+    /// The types as a phrase: `a string or an integer`.
     pub(super) fn wanted(&self, types: &[&str]) -> String {
         let nouns: Vec<&str> = types.iter().map(|name| self.type_noun(name)).collect();
         match nouns.as_slice() {
@@ -335,7 +325,7 @@ impl SchemaChecker<'_> {
     }
 }
 
-/// Whole numbers without a point, huge ones with an exponent.
+/// The text of a number. Whole numbers have no decimal point, huge ones have an exponent.
 pub(super) fn show_number(number: f64) -> String {
     if number.fract() == 0.0 && number.abs() < EXACT {
         format!("{number}")

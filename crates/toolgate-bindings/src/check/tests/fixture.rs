@@ -13,7 +13,7 @@ pub(super) const GLOBALS: &[&str] =
     &["setTimeout", "URL", "tools", "process", "emit", "len", "range"];
 pub(super) const MODULES: &[&str] = &["asyncio", "json", "re", "datetime", "math", "collections"];
 
-/// The tools that exist, with how often it was asked.
+/// The tools that exist, and the number of queries.
 pub(super) struct Fake {
     pub(super) tools: Vec<(String, Value)>,
     pub(super) asked: Vec<Vec<String>>,

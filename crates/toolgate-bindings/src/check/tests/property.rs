@@ -174,7 +174,7 @@ fn most_of_what_the_validator_refuses_is_found() {
         let script = format!("return await make_it({arguments});");
         found += usize::from(!errors(Language::TypeScript, &schema, &script).is_empty());
     }
-    // Both sorts are met, so that the property above says something.
+    // Both kinds occur, so that the property above is tested.
     assert!(taken > 500 && refused > 500, "{taken} taken, {refused} refused");
     assert!(found * 10 > refused * 7, "{found} of {refused} found");
 }

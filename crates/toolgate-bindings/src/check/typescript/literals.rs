@@ -47,9 +47,9 @@ impl<'s, 'a> Literals<'s, 'a> {
         match expression.get_inner_expression() {
             Expression::NullLiteral(_) => LiteralKind::Null,
             Expression::BooleanLiteral(literal) => LiteralKind::Boolean(Some(literal.value)),
-            Expression::NumericLiteral(literal) => number(literal.value),
+            Expression::NumericLiteral(literal) => LiteralKind::number(literal.value),
             Expression::BigIntLiteral(literal) => {
-                literal.value.parse().map_or(LiteralKind::Unknown, number)
+                literal.value.parse().map_or(LiteralKind::Unknown, LiteralKind::number)
             }
             Expression::StringLiteral(literal) if literal.lone_surrogates => {
                 LiteralKind::Text(None)
@@ -116,8 +116,10 @@ impl<'s, 'a> Literals<'s, 'a> {
 
     fn unary(&self, unary: &UnaryExpression<'_>) -> LiteralKind {
         match (unary.operator, self.deeper().read(&unary.argument).kind) {
-            (UnaryOperator::UnaryNegation, LiteralKind::Number(value)) => number(-value),
-            (UnaryOperator::UnaryPlus, LiteralKind::Number(value)) => number(value),
+            (UnaryOperator::UnaryNegation, LiteralKind::Number(value)) => {
+                LiteralKind::number(-value)
+            }
+            (UnaryOperator::UnaryPlus, LiteralKind::Number(value)) => LiteralKind::number(value),
             (UnaryOperator::LogicalNot | UnaryOperator::Delete, _) => LiteralKind::Boolean(None),
             (UnaryOperator::Typeof, _) => LiteralKind::Text(None),
             (UnaryOperator::Void, _) => LiteralKind::Undefined,
@@ -189,11 +191,6 @@ impl<'s, 'a> Literals<'s, 'a> {
     }
 }
 
-/// The JSON form of a number: infinite ones become null.
-fn number(value: f64) -> LiteralKind {
-    if value.is_finite() { LiteralKind::Number(value) } else { LiteralKind::Unknown }
-}
-
 fn template_text(template: &TemplateLiteral<'_>) -> Option<String> {
     match template.quasis.as_slice() {
         [only] if template.expressions.is_empty() && !only.lone_surrogates => {
@@ -203,7 +200,7 @@ fn template_text(template: &TemplateLiteral<'_>) -> Option<String> {
     }
 }
 
-/// The message about such a line.
+/// The message about a last line with a value that is not returned.
 pub(in crate::check) const NOT_RETURNED: &str = "this value is not returned";
 
 /// Warns if a script produces no output and ends with an expression, as in a console. Scripts with
@@ -214,7 +211,7 @@ pub(super) fn check_value(
     report: &mut FindingCollector<'_>,
 ) {
     let Some(Statement::ExpressionStatement(last)) = program.body.last() else { return };
-    if report.has_errors() || !is_value(&last.expression) || hands_over(script) {
+    if report.has_errors() || !is_value(&last.expression) || has_output(script) {
         return;
     }
     let hint = "a script's value is what it returns: write `return …`".to_owned();
@@ -243,8 +240,8 @@ fn is_value(expression: &Expression<'_>) -> bool {
 }
 
 /// Whether a script returns, prints or emits something, or exits.
-fn hands_over(script: &ParsedScript<'_, '_>) -> bool {
-    let speaks =
+fn has_output(script: &ParsedScript<'_, '_>) -> bool {
+    let writes =
         script.references.iter().any(|(name, _)| matches!(*name, "console" | "emit" | "process"));
     let nodes = script.semantic.nodes();
     let mut functions: Vec<_> = nodes
@@ -255,7 +252,7 @@ fn hands_over(script: &ParsedScript<'_, '_>) -> bool {
         .map(|node| node.kind().span())
         .collect();
     functions.sort_by_key(|span| span.start);
-    // Nested ones add nothing.
+    // A nested function is inside of its outer function.
     let mut outermost: Vec<oxc_span::Span> = Vec::new();
     for span in functions {
         if outermost.last().is_none_or(|last| last.end <= span.start) {
@@ -266,7 +263,7 @@ fn hands_over(script: &ParsedScript<'_, '_>) -> bool {
         let before = outermost.partition_point(|span| span.start <= start);
         before.checked_sub(1).is_none_or(|index| outermost[index].end <= start)
     };
-    speaks
+    writes
         || nodes.iter().any(|node| {
             matches!(node.kind(), AstKind::ReturnStatement(found) if is_outside(found.span.start))
         })

@@ -73,7 +73,7 @@ pub(super) fn check(
         advice: names::advice,
         own: built.semantic.scoping().symbol_names().collect(),
     };
-    let tools = ToolTable::ask(&names.names_to_look_up(&knowledge), lookup);
+    let tools = ToolTable::look_up(&names.names_to_look_up(&knowledge), lookup);
     names.report(&knowledge, &tools, report);
     report_hiding_variables(&hidings, &tools, report);
     let own: Vec<&TypeScriptCall<'_, '_>> =

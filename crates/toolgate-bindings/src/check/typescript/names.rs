@@ -117,84 +117,65 @@ fn add_use(name: &mut UndeclaredName, script: &ParsedScript<'_, '_>, node: NodeI
     name.add(span.start as usize, role);
 }
 
+/// Reports imports, exports and decorators.
 pub(super) fn check_modules(
     program: &Program<'_>,
     script: &ParsedScript<'_, '_>,
     report: &mut FindingCollector<'_>,
 ) {
     for statement in &program.body {
-        match statement {
+        let (message, hint) = match statement {
             Statement::ImportDeclaration(import)
                 if import.import_kind == ImportOrExportKind::Value =>
             {
-                let offset = import.span.start as usize;
-                report.error(offset, no_module(&import.source.value), no_import());
+                let name = cut(&import.source.value);
+                (format!("there is no module `{name}`: a script has none"), NO_IMPORT)
             }
-            Statement::TSImportEqualsDeclaration(import) => {
-                report.error(import.span.start as usize, "a script has no modules", no_import());
-            }
-            Statement::ExportDefaultDeclaration(export) => {
-                report.error(export.span.start as usize, NO_EXPORTS, no_export());
-            }
+            Statement::TSImportEqualsDeclaration(_) => (NO_MODULES.to_owned(), NO_IMPORT),
             Statement::ExportNamedDeclaration(export)
-                if export.export_kind == ImportOrExportKind::Value =>
+                if export.export_kind == ImportOrExportKind::Type =>
             {
-                report.error(export.span.start as usize, NO_EXPORTS, no_export());
+                continue;
             }
-            Statement::ExportFromDeclaration(export) => {
-                report.error(export.span.start as usize, NO_EXPORTS, no_export());
+            Statement::ExportNamedDeclaration(_)
+            | Statement::ExportDefaultDeclaration(_)
+            | Statement::ExportFromDeclaration(_)
+            | Statement::ExportAllDeclaration(_)
+            | Statement::TSExportAssignment(_) => {
+                ("a script exports nothing".to_owned(), RETURN_A_VALUE)
             }
-            Statement::ExportAllDeclaration(export) => {
-                report.error(export.span.start as usize, NO_EXPORTS, no_export());
-            }
-            Statement::TSExportAssignment(export) => {
-                report.error(export.span.start as usize, NO_EXPORTS, no_export());
-            }
-            _ => {}
-        }
+            _ => continue,
+        };
+        report.error(statement.span().start as usize, message, hint.to_owned());
     }
     for node in script.semantic.nodes().iter() {
-        match node.kind() {
-            AstKind::ImportExpression(import) => {
-                report.error(import.span.start as usize, "a script has no modules", no_import());
+        let (message, hint) = match node.kind() {
+            AstKind::ImportExpression(_) => (NO_MODULES, NO_IMPORT),
+            AstKind::Decorator(_) => {
+                ("decorators are not understood", "call the function yourself")
             }
-            AstKind::Decorator(decorator) => {
-                let message = "decorators are not understood";
-                let hint = "call the function yourself".to_owned();
-                report.error(decorator.span.start as usize, message, hint);
-            }
-            _ => {}
-        }
+            _ => continue,
+        };
+        report.error(node.kind().span().start as usize, message, hint.to_owned());
     }
 }
 
-const NO_EXPORTS: &str = "a script exports nothing";
-
-fn no_module(name: &str) -> String {
-    format!("there is no module `{}`: a script has none", cut(name))
-}
-
-fn no_import() -> String {
-    "all tools are functions already: call them without an import; what a library would do, \
-     write yourself"
-        .to_owned()
-}
-
-fn no_export() -> String {
-    "end with `return` and the value".to_owned()
-}
+const NO_MODULES: &str = "a script has no modules";
+const NO_IMPORT: &str = "all tools are functions already: call them without an import; what a \
+                         library would do, write yourself";
+const RETURN_A_VALUE: &str = "end with `return` and the value";
 
 /// The advice about a name that is known from Node, Deno or browsers.
 pub(super) fn advice(name: &str, _: &NameRole) -> Option<Advice> {
     let (is_stub, message, hint) = match name {
         "fetch" | "XMLHttpRequest" | "WebSocket" | "EventSource" => (true, NETWORK, CALL_A_TOOL),
         "axios" | "got" | "ky" | "superagent" | "request" => (false, NETWORK, CALL_A_TOOL),
-        "require" => (true, "a script has no modules", NO_REQUIRE),
+        "require" => (true, NO_MODULES, NO_REQUIRE),
         // Engines provide a part of it, so there is no finding.
         "process" => (false, SYSTEM, PROCESS),
         "Deno" | "Bun" => (true, SYSTEM, PROCESS),
         "fs" | "child_process" | "os" => (false, SYSTEM, CALL_A_TOOL),
-        "path" => (false, "a script has no modules", "write the path as text"),
+        "path" => (false, NO_MODULES, "write the path as text"),
         "Buffer" => {
             (false, "there is no `Buffer`", "use `TextEncoder`, `TextDecoder`, `btoa` and `atob`")
         }
@@ -203,7 +184,7 @@ pub(super) fn advice(name: &str, _: &NameRole) -> Option<Advice> {
             (false, "a script runs in no browser", "`return` the result, or `console.log` it")
         }
         "module" | "exports" | "__dirname" | "__filename" => {
-            (false, "a script is no module", "end with `return` and the value")
+            (false, "a script is no module", RETURN_A_VALUE)
         }
         "print" => (
             false,

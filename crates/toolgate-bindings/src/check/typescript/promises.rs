@@ -14,7 +14,11 @@ use oxc_span::{GetSpan, Span};
 use oxc_syntax::operator::{AssignmentOperator, BinaryOperator, UnaryOperator};
 
 use super::{ParsedScript, TypeScriptCall, calls::is_free};
-use crate::check::{finding::FindingCollector, wording::cut};
+use crate::check::{
+    awaiting::{AwaitableCall, AwaitableUse},
+    finding::FindingCollector,
+    wording::cut,
+};
 
 /// Reports tool calls with a promise that is dropped or used as its value.
 pub(super) fn check(
@@ -25,31 +29,25 @@ pub(super) fn check(
     let calls: HashSet<NodeId> = own.iter().map(|call| call.node).collect();
     let mut in_order: Vec<&TypeScriptCall<'_, '_>> = own.to_vec();
     in_order.sort_by_key(|call| call.callee.offset);
-    for call in own {
-        let promise = Promise {
-            node: call.node,
-            name: cut(&call.callee.name),
-            offset: call.callee.offset,
-            text: format!("{}(…)", cut(&call.callee.name)),
-        };
-        promise.check(script, &calls, report);
+    for own in own {
+        let name = cut(&own.callee.name);
+        let text = format!("{name}(…)");
+        let call = AwaitableCall { noun: "promise", name, text, offset: own.callee.offset };
+        Promise { node: own.node, call }.check(script, &calls, report);
     }
     for node in script.semantic.nodes().iter() {
         let AstKind::CallExpression(together) = node.kind() else { continue };
         let Some(method) = promise_method(together, script) else { continue };
-        let start = together.span.start as usize;
-        let next = in_order.partition_point(|call| call.callee.offset < start);
+        let offset = together.span.start as usize;
+        let next = in_order.partition_point(|call| call.callee.offset < offset);
         let within = |call: &&&TypeScriptCall<'_, '_>| {
             together.span.contains_inclusive(call.expression.span)
         };
         if let Some(first) = in_order.get(next).filter(within) {
-            let promise = Promise {
-                node: node.id(),
-                name: cut(&first.callee.name),
-                offset: start,
-                text: format!("Promise.{method}(…)"),
-            };
-            promise.check(script, &calls, report);
+            let name = cut(&first.callee.name);
+            let text = format!("Promise.{method}(…)");
+            let call = AwaitableCall { noun: "promise", name, text, offset };
+            Promise { node: node.id(), call }.check(script, &calls, report);
         }
     }
 }
@@ -57,12 +55,7 @@ pub(super) fn check(
 /// The promise of a tool call.
 struct Promise {
     node: NodeId,
-    /// The tool's name.
-    name: String,
-    /// The position of the call.
-    offset: usize,
-    /// The call in short form.
-    text: String,
+    call: AwaitableCall,
 }
 
 impl Promise {
@@ -73,18 +66,10 @@ impl Promise {
         report: &mut FindingCollector<'_>,
     ) {
         match promise_use(self.node, script, calls) {
-            PromiseUse::PassedOn => {}
-            PromiseUse::Dropped => self.report_dropped(script, report),
-            PromiseUse::UsedAsValue(taken) => {
-                let message = format!("this is the promise of `{}`, not its result", self.name);
-                let hint = match taken {
-                    ValueUse::Property(property) => {
-                        format!("write `(await {}){property}`", self.text)
-                    }
-                    ValueUse::Condition | ValueUse::Value => format!("write `await {}`", self.text),
-                };
-                let hint = hint + self.within_sync(script);
-                report.error(self.offset, message, hint);
+            PromiseUse::PassedOn | PromiseUse::Given(_) => {}
+            PromiseUse::Dropped => self.call.report_dropped(report, self.addition(script)),
+            PromiseUse::UsedAsValue { part, .. } => {
+                self.call.report_value(part.as_deref(), report, self.addition(script));
             }
             PromiseUse::Named(symbol) => self.check_variable(symbol, script, calls, report),
         }
@@ -102,41 +87,28 @@ impl Promise {
         if scoping.symbol_is_mutated(symbol) || !scoping.symbol_redeclarations(symbol).is_empty() {
             return;
         }
-        let variable = cut(scoping.symbol_name(symbol));
         let mut is_read = false;
         for reference in scoping.get_resolved_references(symbol) {
             if !reference.is_value() {
                 continue;
             }
             is_read = true;
-            let PromiseUse::UsedAsValue(taken) = promise_use(reference.node_id(), script, calls)
-            else {
-                continue;
-            };
-            let hint = match taken {
-                ValueUse::Condition => continue,
-                ValueUse::Property(_) | ValueUse::Value => {
-                    format!("write `{variable} = await {}`{}", self.text, self.within_sync(script))
-                }
-            };
-            let offset = script.semantic.reference_span(reference).start as usize;
-            let message = format!("`{variable}` is the promise of `{}`, not its result", self.name);
-            report.error(offset, message, hint);
-            return;
+            if let PromiseUse::UsedAsValue { is_condition: false, .. } =
+                promise_use(reference.node_id(), script, calls)
+            {
+                let offset = script.semantic.reference_span(reference).start as usize;
+                let variable = cut(scoping.symbol_name(symbol));
+                self.call.report_variable(&variable, offset, report, self.addition(script));
+                return;
+            }
         }
         if !is_read {
-            self.report_dropped(script, report);
+            self.call.report_dropped(report, self.addition(script));
         }
-    }
-
-    fn report_dropped(&self, script: &ParsedScript<'_, '_>, report: &mut FindingCollector<'_>) {
-        let message = format!("the call of `{}` is never awaited", self.name);
-        let hint = format!("write `await {}`{}", self.text, self.within_sync(script));
-        report.error(self.offset, message, hint);
     }
 
     /// The addition to a hint for a function that is not async, where `await` alone would not work.
-    fn within_sync(&self, script: &ParsedScript<'_, '_>) -> &'static str {
+    fn addition(&self, script: &ParsedScript<'_, '_>) -> &'static str {
         let mut functions =
             script.semantic.nodes().ancestor_kinds(self.node).filter_map(|kind| match kind {
                 AstKind::Function(function) => Some(function.r#async),
@@ -161,32 +133,10 @@ fn promise_method<'a>(call: &CallExpression<'a>, script: &ParsedScript<'_, '_>) 
 const MAX_STEPS: usize = 100;
 
 /// How a promise is used.
-pub(super) enum PromiseUse {
-    /// It is awaited, returned or passed on.
-    PassedOn,
-    /// It is not used.
-    Dropped,
-    /// It is used as if it were its value.
-    UsedAsValue(ValueUse),
-    /// It is assigned to a variable.
-    Named(SymbolId),
-}
-
-/// How a promise is used as if it were its value.
-pub(super) enum ValueUse {
-    /// A property of it is accessed.
-    Property(String),
-    /// It is tested or compared. A test of a variable may be intended.
-    Condition,
-    Value,
-}
+type PromiseUse = AwaitableUse<SymbolId>;
 
 /// How an expression is used. `calls` are the tool calls.
-pub(super) fn promise_use(
-    node: NodeId,
-    script: &ParsedScript<'_, '_>,
-    calls: &HashSet<NodeId>,
-) -> PromiseUse {
+fn promise_use(node: NodeId, script: &ParsedScript<'_, '_>, calls: &HashSet<NodeId>) -> PromiseUse {
     let nodes = script.semantic.nodes();
     let mut node = node;
     for _ in 0..MAX_STEPS {
@@ -202,7 +152,7 @@ pub(super) fn promise_use(
             AstKind::ConditionalExpression(choice) if choice.test.span() != span => None,
             AstKind::LogicalExpression(choice) if choice.left.span() != span => None,
             AstKind::LogicalExpression(choice) if choice.operator == LogicalOperator::Coalesce => {
-                Some(PromiseUse::UsedAsValue(ValueUse::Condition))
+                Some(PromiseUse::condition())
             }
             AstKind::SequenceExpression(sequence) => match sequence.expressions.last() {
                 Some(last) if last.span() == span => None,
@@ -213,59 +163,49 @@ pub(super) fn promise_use(
             | AstKind::LogicalExpression(_)
             | AstKind::IfStatement(_)
             | AstKind::WhileStatement(_)
-            | AstKind::DoWhileStatement(_) => Some(PromiseUse::UsedAsValue(ValueUse::Condition)),
+            | AstKind::DoWhileStatement(_) => Some(PromiseUse::condition()),
             AstKind::ForStatement(each) if is(each.test.as_ref(), span) => {
-                Some(PromiseUse::UsedAsValue(ValueUse::Condition))
+                Some(PromiseUse::condition())
             }
             AstKind::UnaryExpression(unary) => Some(match unary.operator {
                 UnaryOperator::Void | UnaryOperator::Typeof | UnaryOperator::Delete => {
                     PromiseUse::PassedOn
                 }
-                UnaryOperator::LogicalNot => PromiseUse::UsedAsValue(ValueUse::Condition),
-                _ => PromiseUse::UsedAsValue(ValueUse::Value),
+                UnaryOperator::LogicalNot => PromiseUse::condition(),
+                _ => PromiseUse::value(),
             }),
             AstKind::BinaryExpression(binary) => Some(match binary.operator {
                 BinaryOperator::Instanceof => PromiseUse::PassedOn,
-                operator if operator.is_equality() => PromiseUse::UsedAsValue(ValueUse::Condition),
-                _ => PromiseUse::UsedAsValue(ValueUse::Value),
+                operator if operator.is_equality() => PromiseUse::condition(),
+                _ => PromiseUse::value(),
             }),
             AstKind::StaticMemberExpression(member) => Some(match member.property.name.as_str() {
                 "then" | "catch" | "finally" | "constructor" => PromiseUse::PassedOn,
-                name => PromiseUse::UsedAsValue(ValueUse::Property(format!(".{}", cut(name)))),
+                name => PromiseUse::part(format!(".{}", cut(name))),
             }),
             AstKind::ComputedMemberExpression(member) => Some(if member.object.span() == span {
-                PromiseUse::UsedAsValue(ValueUse::Property("[…]".to_owned()))
+                PromiseUse::part("[…]")
             } else {
-                PromiseUse::UsedAsValue(ValueUse::Value)
+                PromiseUse::value()
             }),
             AstKind::TemplateLiteral(_) => Some(match nodes.parent_kind(parent) {
                 AstKind::TaggedTemplateExpression(_) => PromiseUse::PassedOn,
-                _ => PromiseUse::UsedAsValue(ValueUse::Value),
+                _ => PromiseUse::value(),
             }),
             AstKind::SpreadElement(_)
             | AstKind::ForOfStatement(_)
             | AstKind::ForInStatement(_)
-            | AstKind::SwitchStatement(_) => Some(PromiseUse::UsedAsValue(ValueUse::Value)),
+            | AstKind::SwitchStatement(_) => Some(PromiseUse::value()),
             AstKind::VariableDeclarator(declarator) => Some(declared(declarator)),
             AstKind::AssignmentExpression(assignment) => Some(assigned(assignment)),
             AstKind::CallExpression(call) => {
                 let is_value = call.callee.span() == span || wants_value(call, script);
-                Some(if is_value {
-                    PromiseUse::UsedAsValue(ValueUse::Value)
-                } else {
-                    PromiseUse::PassedOn
-                })
+                Some(PromiseUse::value_if(is_value))
             }
             AstKind::ObjectProperty(_) => {
                 // As an argument of another tool it would be sent as `{}`.
-                let object = nodes.parent_id(parent);
-                let holder = nodes.parent_id(object);
-                let is_sent = calls.contains(&holder);
-                Some(if is_sent {
-                    PromiseUse::UsedAsValue(ValueUse::Value)
-                } else {
-                    PromiseUse::PassedOn
-                })
+                let call = nodes.parent_id(nodes.parent_id(parent));
+                Some(PromiseUse::value_if(calls.contains(&call)))
             }
             _ => Some(PromiseUse::PassedOn),
         };
@@ -282,9 +222,7 @@ fn declared(declarator: &VariableDeclarator<'_>) -> PromiseUse {
         BindingPattern::BindingIdentifier(name) => {
             name.symbol_id.get().map_or(PromiseUse::PassedOn, PromiseUse::Named)
         }
-        BindingPattern::ObjectPattern(_) | BindingPattern::ArrayPattern(_) => {
-            PromiseUse::UsedAsValue(ValueUse::Value)
-        }
+        BindingPattern::ObjectPattern(_) | BindingPattern::ArrayPattern(_) => PromiseUse::value(),
         BindingPattern::AssignmentPattern(_) => PromiseUse::PassedOn,
     }
 }
@@ -296,11 +234,7 @@ fn assigned(assignment: &AssignmentExpression<'_>) -> PromiseUse {
     );
     let is_plain =
         assignment.operator == AssignmentOperator::Assign || assignment.operator.is_logical();
-    if is_pattern || !is_plain {
-        PromiseUse::UsedAsValue(ValueUse::Value)
-    } else {
-        PromiseUse::PassedOn
-    }
+    PromiseUse::value_if(is_pattern || !is_plain)
 }
 
 fn is(expression: Option<&Expression<'_>>, span: Span) -> bool {

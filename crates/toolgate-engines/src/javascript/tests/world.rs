@@ -17,7 +17,7 @@ pub(super) struct JavaScriptRun {
     pub(super) complaints: String,
     pub(super) calls: Vec<(String, String)>,
     pub(super) blocks: Vec<String>,
-    /// The most calls that were under way at once.
+    /// The largest number of calls in flight.
     pub(super) most_at_once: usize,
 }
 

@@ -11,10 +11,22 @@ def _tg_make_typing():
     def cast_to(value):
         return value
 
-    attributes = {"cast": cast, "NewType": NewType, "overload": same, "final": same, "no_type_check": same, "runtime_checkable": same, "ParamSpec": same, "TypeVar": same, "TypeVarTuple": same, "assert_never": same, "reveal_type": same, "override": same}
-    for name in ['AbstractSet', 'AnyStr', 'AsyncContextManager', 'AsyncGenerator', 'AsyncIterable', 'AsyncIterator', 'Awaitable', 'BinaryIO', 'Collection', 'Concatenate', 'Container', 'ContextManager', 'Coroutine', 'Counter', 'DefaultDict', 'Deque', 'Hashable', 'IO', 'LiteralString', 'Match', 'MutableMapping', 'MutableSequence', 'MutableSet', 'NotRequired', 'OrderedDict', 'Pattern', 'Required', 'Reversible', 'Sized', 'SupportsFloat', 'SupportsInt', 'Text', 'TextIO', 'TypeAlias', 'TypeGuard', 'Unpack', 'TypedDict']:
-        attributes[name] = name
-    return _tg_module("typing", attributes)
+    return _tg_module("typing", {
+        "cast": cast, "NewType": NewType, "overload": same, "final": same, "no_type_check": same,
+        "runtime_checkable": same, "ParamSpec": same, "TypeVar": same, "TypeVarTuple": same,
+        "assert_never": same, "reveal_type": same, "override": same, "AbstractSet": "AbstractSet",
+        "AnyStr": "AnyStr", "AsyncContextManager": "AsyncContextManager", "AsyncGenerator": "AsyncGenerator",
+        "AsyncIterable": "AsyncIterable", "AsyncIterator": "AsyncIterator", "Awaitable": "Awaitable",
+        "BinaryIO": "BinaryIO", "Collection": "Collection", "Concatenate": "Concatenate",
+        "Container": "Container", "ContextManager": "ContextManager", "Coroutine": "Coroutine",
+        "Counter": "Counter", "DefaultDict": "DefaultDict", "Deque": "Deque", "Hashable": "Hashable",
+        "IO": "IO", "LiteralString": "LiteralString", "Match": "Match", "MutableMapping": "MutableMapping",
+        "MutableSequence": "MutableSequence", "MutableSet": "MutableSet", "NotRequired": "NotRequired",
+        "OrderedDict": "OrderedDict", "Pattern": "Pattern", "Required": "Required",
+        "Reversible": "Reversible", "Sized": "Sized", "SupportsFloat": "SupportsFloat",
+        "SupportsInt": "SupportsInt", "Text": "Text", "TextIO": "TextIO", "TypeAlias": "TypeAlias",
+        "TypeGuard": "TypeGuard", "Unpack": "Unpack", "TypedDict": "TypedDict",
+    })
 
 
 _tg_typing = _tg_make_typing()

@@ -4,42 +4,18 @@ use ruff_python_ast::{
     Expr, ExprAttribute, ExprCall, ExprCompare, Operator, Stmt, StmtAnnAssign, StmtClassDef,
     visitor::Visitor,
 };
-use ruff_text_size::{Ranged, TextRange, TextSize};
+use ruff_text_size::{Ranged, TextRange};
 
 use super::{Rewriter, inside};
 use crate::python::prelude::{self, Extent};
 
 /// Methods that scripts pass as values: `key=counts.get`, `add = items.append`.
+#[rustfmt::skip]
 const PASSED_ON: &[&str] = &[
-    "add",
-    "append",
-    "count",
-    "endswith",
-    "extend",
-    "find",
-    "format",
-    "get",
-    "index",
-    "isalnum",
-    "isalpha",
-    "isdigit",
-    "isoformat",
-    "items",
-    "join",
-    "keys",
-    "lower",
-    "pop",
-    "popleft",
-    "remove",
-    "replace",
-    "search",
-    "split",
-    "startswith",
-    "strip",
-    "total_seconds",
-    "update",
-    "upper",
-    "values",
+    "add", "append", "count", "endswith", "extend", "find", "format", "get", "index", "isalnum",
+    "isalpha", "isdigit", "isoformat", "items", "join", "keys", "lower", "pop", "popleft",
+    "remove", "replace", "search", "split", "startswith", "strip", "total_seconds", "update",
+    "upper", "values",
 ];
 
 impl<'a> Rewriter<'a> {
@@ -50,9 +26,9 @@ impl<'a> Rewriter<'a> {
             "__name__" if !attribute.value.is_call_expr() => "_tg_name(",
             _ => return false,
         };
-        let before = &self.source[..attribute.attr.start().to_usize()];
-        let dot = before.rfind('.').and_then(|dot| TextSize::try_from(dot).ok());
-        let (Some(dot), true) = (dot, attribute.ctx.is_load()) else { return false };
+        let (Some(dot), true) = (self.dot(attribute), attribute.ctx.is_load()) else {
+            return false;
+        };
         self.need("<core>");
         self.edits.open(expression, function);
         self.visit_expr(&attribute.value);
@@ -84,8 +60,8 @@ impl<'a> Rewriter<'a> {
         }
         let module = self.modules.get(name.id.as_str()).copied();
         if let Some(piece) = module.and_then(prelude::module)
-            && let Extent::Adds(names) = piece.extent
-            && names.contains(&attr)
+            && piece.extent == Extent::Part
+            && piece.provides(attr)
             // Monty's own function is faster where it works.
             && !matches!((piece.name, attr), ("asyncio", "run") | ("json", "dumps") | ("re", "sub"))
         {
@@ -105,10 +81,7 @@ impl<'a> Rewriter<'a> {
         if is_called || !attribute.ctx.is_load() || !PASSED_ON.contains(&method) {
             return inside(self, expression);
         }
-        let before = &self.source[..attribute.attr.start().to_usize()];
-        let Some(dot) = before.rfind('.').and_then(|dot| TextSize::try_from(dot).ok()) else {
-            return inside(self, expression);
-        };
+        let Some(dot) = self.dot(attribute) else { return inside(self, expression) };
         self.edits.open(
             expression,
             format!(
@@ -164,9 +137,7 @@ impl<'a> Rewriter<'a> {
         if !self.bindings.is_built_in(name.unwrap_or_default()) {
             return false;
         }
-        self.need("<numbers>");
-        self.edits.replace(call.func.range(), function);
-        self.visit_arguments(&call.arguments);
+        self.call_instead(call, "<numbers>", function);
         true
     }
 
@@ -177,9 +148,7 @@ impl<'a> Rewriter<'a> {
         for operand in std::iter::once(&*comparison.left).chain(&comparison.comparators) {
             if ordered && !operand.is_literal_expr() {
                 self.need("<classes>");
-                self.edits.open(operand, "_tg_value(");
-                self.visit_expr(operand);
-                self.edits.close(operand, ")");
+                self.wrap(operand, "_tg_value(", ")");
             } else {
                 self.visit_expr(operand);
             }
@@ -188,9 +157,7 @@ impl<'a> Rewriter<'a> {
 
     fn as_number(&mut self, expression: &'a Expr) {
         self.need("<numbers>");
-        self.edits.open(expression, "_tg_number(");
-        self.visit_expr(expression);
-        self.edits.close(expression, ")");
+        self.wrap(expression, "_tg_number(", ")");
     }
 }
 
@@ -222,17 +189,14 @@ impl<'a> Rewriter<'a> {
         let mut names = Vec::new();
         for field in &fields {
             let name = self.text(&*field.target).to_owned();
-            let default = self.default(field);
-            parameters.push_str(", ");
-            parameters.push_str(&name);
-            statements.push(match &default {
-                Some(default) => {
-                    parameters.push('=');
-                    parameters.push_str(MISSING);
-                    format!("self.{name} = {default} if {name} is {MISSING} else {name}")
-                }
-                None => format!("self.{name} = {name}"),
-            });
+            if let Some(default) = self.default(field) {
+                parameters.extend([", ", &name, "=", MISSING]);
+                statements
+                    .push(format!("self.{name} = {default} if {name} is {MISSING} else {name}"));
+            } else {
+                parameters.extend([", ", &name]);
+                statements.push(format!("self.{name} = {name}"));
+            }
             if field_call(field).is_some() {
                 self.edits.replace(field.range(), format!("{name} = None"));
             }
@@ -244,27 +208,21 @@ impl<'a> Rewriter<'a> {
         if has("__post_init__") {
             statements.push("self.__post_init__()".to_owned());
         }
-        let names = names.join(", ");
-        self.append(
-            &class.body,
-            &format!("def __init__(self{parameters}): {}", statements.join("; ")),
-        );
+        let (class_name, names) = (&class.name, names.join(", "));
+        let mut members =
+            vec![format!("def __init__(self{parameters}): {}", statements.join("; "))];
         if !has("__repr__") {
-            self.append(
-                &class.body,
-                &format!(
-                    "def __repr__(self): return _tg_record(self, '{}', [{names}])",
-                    class.name
-                ),
-            );
+            let text = format!("_tg_record(self, '{class_name}', [{names}])");
+            members.push(format!("def __repr__(self): return {text}"));
         }
         if !has("__eq__") {
-            self.append(
-                &class.body,
-                &format!("def __eq__(self, other): return _tg_same(self, other, [{names}])"),
-            );
+            let same = format!("_tg_same(self, other, [{names}])");
+            members.push(format!("def __eq__(self, other): return {same}"));
         }
-        self.append(&class.body, &format!("__dataclass_fields__ = [{names}]"));
+        members.push(format!("__dataclass_fields__ = [{names}]"));
+        for member in &members {
+            self.append(&class.body, member);
+        }
     }
 
     fn default(&self, field: &StmtAnnAssign) -> Option<String> {
@@ -281,7 +239,7 @@ impl<'a> Rewriter<'a> {
     }
 }
 
-fn field_call(field: &StmtAnnAssign) -> Option<&ruff_python_ast::ExprCall> {
+fn field_call(field: &StmtAnnAssign) -> Option<&ExprCall> {
     let call = field.value.as_deref()?.as_call_expr()?;
     let is_field = match &*call.func {
         Expr::Name(name) => name.id == "field",

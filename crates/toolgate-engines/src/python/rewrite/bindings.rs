@@ -2,25 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use ruff_python_ast::{
-    Expr, Parameter, Stmt,
-    visitor::{Visitor, walk_expr, walk_parameter, walk_stmt},
-};
+use ruff_python_ast::{Expr, Stmt};
 
-use super::DEPTH_LIMIT;
+use super::{Node, walk};
 
 /// Methods of strings that return a boolean.
+#[rustfmt::skip]
 const ANSWERING: &[&str] = &[
-    "endswith",
-    "isalnum",
-    "isalpha",
-    "isdigit",
-    "islower",
-    "isspace",
-    "issubset",
-    "issuperset",
-    "isupper",
-    "startswith",
+    "endswith", "isalnum", "isalpha", "isdigit", "islower", "isspace", "issubset", "issuperset",
+    "isupper", "startswith",
 ];
 
 /// The names of a script, in all scopes together.
@@ -38,9 +28,12 @@ pub(super) struct Bindings {
 
 /// Collects the names of a script.
 pub(super) fn collect(body: &[Stmt]) -> Bindings {
-    let mut search = BindingSearch { found: Bindings::default(), depth: 0 };
-    search.visit_body(body);
-    search.found
+    let mut found = Bindings::default();
+    walk(body, |node| {
+        found.add(node);
+        true
+    });
+    found
 }
 
 impl Bindings {
@@ -97,81 +90,50 @@ fn is_compilation(expression: &Expr) -> bool {
     })
 }
 
-struct BindingSearch {
-    found: Bindings,
-    depth: usize,
-}
-
-impl BindingSearch {
-    fn assigned(&mut self, target: &Expr, value: &Expr) {
-        let Some(name) = target.as_name_expr() else { return };
-        if is_truth(value) {
-            self.found.flags.insert(name.id.to_string());
-        }
-        if is_compilation(value) {
-            self.found.patterns.insert(name.id.to_string());
-        }
-    }
-}
-
-impl<'a> Visitor<'a> for BindingSearch {
-    fn visit_stmt(&mut self, statement: &'a Stmt) {
-        match statement {
-            Stmt::Assign(assignment) => {
+impl Bindings {
+    fn add(&mut self, node: Node<'_>) {
+        match node {
+            Node::Statement(Stmt::Assign(assignment)) => {
                 for target in &assignment.targets {
                     self.assigned(target, &assignment.value);
                 }
             }
-            Stmt::AnnAssign(assignment) => {
+            Node::Statement(Stmt::AnnAssign(assignment)) => {
                 if let Some(value) = &assignment.value {
                     self.assigned(&assignment.target, value);
                 }
             }
-            Stmt::FunctionDef(function) => {
-                self.found.bound.insert(function.name.to_string());
-            }
-            Stmt::ClassDef(class) => {
-                self.found.bound.insert(class.name.to_string());
-            }
-            Stmt::ImportFrom(import) => {
+            Node::Statement(Stmt::FunctionDef(function)) => self.bind(&function.name),
+            Node::Statement(Stmt::ClassDef(class)) => self.bind(&class.name),
+            Node::Statement(Stmt::ImportFrom(import)) => {
                 let module = import.module.as_deref().unwrap_or_default();
                 for alias in &import.names {
-                    let name = alias.asname.as_ref().unwrap_or(&alias.name).to_string();
+                    let name = alias.asname.as_ref().unwrap_or(&alias.name);
                     if matches!(module, "typing" | "collections.abc" | "typing_extensions") {
-                        self.found.types.insert(name);
+                        self.types.insert(name.to_string());
                     } else if module != "collections" {
-                        self.found.bound.insert(name);
+                        self.bind(name);
                     }
                 }
             }
+            Node::Expression(Expr::Name(name)) if name.ctx.is_store() => self.bind(&name.id),
+            Node::Expression(Expr::Named(named)) => self.assigned(&named.target, &named.value),
+            Node::Parameter(parameter) => self.bind(&parameter.name),
             _ => {}
-        }
-        if self.depth < DEPTH_LIMIT {
-            self.depth += 1;
-            walk_stmt(self, statement);
-            self.depth -= 1;
         }
     }
 
-    fn visit_expr(&mut self, expression: &'a Expr) {
-        match expression {
-            Expr::Name(name) if name.ctx.is_store() => {
-                self.found.bound.insert(name.id.to_string());
-            }
-            Expr::Named(named) => self.assigned(&named.target, &named.value),
-            _ => {}
-        }
-        if self.depth < DEPTH_LIMIT {
-            self.depth += 1;
-            walk_expr(self, expression);
-            self.depth -= 1;
-        }
+    fn bind(&mut self, name: &str) {
+        self.bound.insert(name.to_owned());
     }
 
-    fn visit_annotation(&mut self, _annotation: &'a Expr) {}
-
-    fn visit_parameter(&mut self, parameter: &'a Parameter) {
-        self.found.bound.insert(parameter.name.to_string());
-        walk_parameter(self, parameter);
+    fn assigned(&mut self, target: &Expr, value: &Expr) {
+        let Some(name) = target.as_name_expr() else { return };
+        if is_truth(value) {
+            self.flags.insert(name.id.to_string());
+        }
+        if is_compilation(value) {
+            self.patterns.insert(name.id.to_string());
+        }
     }
 }

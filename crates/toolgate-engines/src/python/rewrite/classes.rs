@@ -8,17 +8,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ruff_python_ast::{
-    Decorator, Expr, ExprAttribute, ExprCall, Stmt, StmtClassDef,
-    visitor::{Visitor, walk_stmt},
+    Decorator, Expr, ExprAttribute, ExprCall, Stmt, StmtClassDef, visitor::Visitor,
 };
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-use super::Rewriter;
+use super::{Node, Rewriter, walk};
 
 /// The classes of a script, collected before the walk.
 #[derive(Debug, Default)]
 pub(super) struct Classes {
-    by_name: BTreeMap<String, Class>,
+    /// The bases of each class.
+    bases: BTreeMap<String, Vec<String>>,
     properties: BTreeSet<String>,
     /// Whether a class needs the prelude. Then all classes report their members to it.
     special: bool,
@@ -30,11 +30,6 @@ pub(super) struct Classes {
 struct MethodContext {
     base: Base,
     receiver: String,
-}
-
-#[derive(Debug, Clone)]
-struct Class {
-    bases: Vec<String>,
 }
 
 /// The meaning of `super()`.
@@ -53,37 +48,14 @@ const MIXED: &[&str] = &["int", "str"];
 
 /// Collects the classes of a script.
 pub(super) fn collect(body: &[Stmt]) -> Classes {
-    let mut search = ClassSearch(Classes::default());
-    search.visit_body(body);
-    search.0
-}
-
-struct ClassSearch(Classes);
-
-impl<'a> Visitor<'a> for ClassSearch {
-    fn visit_stmt(&mut self, statement: &'a Stmt) {
-        if let Stmt::ClassDef(class) = statement {
-            let bases = bases(class);
-            self.0.special |= bases.iter().any(|base| !MARKERS.contains(&base.as_str()));
-            for member in &class.body {
-                let Stmt::FunctionDef(method) = member else { continue };
-                for decorator in &method.decorator_list {
-                    match MethodKind::of(decorator) {
-                        Some(MethodKind::Property) => {
-                            self.0.properties.insert(method.name.to_string());
-                            self.0.special = true;
-                        }
-                        Some(MethodKind::Static | MethodKind::Class) => self.0.special = true,
-                        _ => {}
-                    }
-                }
-            }
-            self.0.by_name.insert(class.name.to_string(), Class { bases });
+    let mut classes = Classes::default();
+    walk(body, |node| {
+        if let Node::Statement(Stmt::ClassDef(class)) = node {
+            classes.add(class);
         }
-        walk_stmt(self, statement);
-    }
-
-    fn visit_expr(&mut self, _expression: &'a Expr) {}
+        matches!(node, Node::Statement(_))
+    });
+    classes
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,46 +84,64 @@ impl MethodKind {
 }
 
 impl Classes {
+    fn add(&mut self, class: &StmtClassDef) {
+        let bases = bases(class);
+        self.special |= bases.iter().any(|base| !MARKERS.contains(&base.as_str()));
+        for method in class.body.iter().filter_map(Stmt::as_function_def_stmt) {
+            for decorator in &method.decorator_list {
+                match MethodKind::of(decorator) {
+                    Some(MethodKind::Property) => {
+                        self.properties.insert(method.name.to_string());
+                        self.special = true;
+                    }
+                    Some(MethodKind::Static | MethodKind::Class) => self.special = true,
+                    _ => {}
+                }
+            }
+        }
+        self.bases.insert(class.name.to_string(), bases);
+    }
+
     /// Whether a class is an exception, by its bases.
     pub(super) fn is_exception(&self, name: &str) -> bool {
         // A chain of bases is at most as long as the number of classes.
-        self.exception_in(name, self.by_name.len())
+        self.exception_in(name, self.bases.len())
     }
 
     fn exception_in(&self, name: &str, steps: usize) -> bool {
-        match self.by_name.get(name) {
+        match self.bases.get(name) {
             None => is_exception_name(name),
             Some(_) if steps == 0 => false,
-            Some(class) => class.bases.iter().any(|base| self.exception_in(base, steps - 1)),
+            Some(bases) => bases.iter().any(|base| self.exception_in(base, steps - 1)),
         }
     }
 
     /// Whether an expression is the name of an enumeration.
     pub(super) fn is_enumeration(&self, expression: &Expr) -> bool {
-        let class = expression.as_name_expr().and_then(|name| self.by_name.get(name.id.as_str()));
-        class.is_some_and(|class| is_enumeration(&class.bases))
+        let bases = expression.as_name_expr().and_then(|name| self.bases.get(name.id.as_str()));
+        bases.is_some_and(|bases| is_enumeration(bases))
     }
 
     /// Whether a name is that of a class with type parameters.
     pub(super) fn is_generic(&self, name: &str) -> bool {
-        self.by_name.get(name).is_some_and(|class| class.bases.iter().any(|b| b == "Generic"))
+        self.bases.get(name).is_some_and(|bases| bases.iter().any(|base| base == "Generic"))
     }
 
     /// Whether the script has enumerations.
     pub(super) fn has_enumerations(&self) -> bool {
-        self.by_name.values().any(|class| is_enumeration(&class.bases))
+        self.bases.values().any(|bases| is_enumeration(bases))
     }
 
     /// Whether the script has enumerations with members that are compared like their values.
     pub(super) fn has_ordered(&self) -> bool {
-        self.by_name
-            .values()
-            .any(|class| is_enumeration(&class.bases) && enumeration(class.bases.iter()) != "Enum")
+        let is_ordered =
+            |bases: &Vec<String>| is_enumeration(bases) && enumeration(bases.iter()) != "Enum";
+        self.bases.values().any(is_ordered)
     }
 
     /// Whether the script defines exceptions.
     pub(super) fn has_exceptions(&self) -> bool {
-        self.by_name.keys().any(|name| self.is_exception(name))
+        self.bases.keys().any(|name| self.is_exception(name))
     }
 }
 
@@ -172,7 +162,7 @@ impl<'a> Rewriter<'a> {
             is_marker(base)
                 || ENUMERATIONS.contains(&base.as_str())
                 || (MIXED.contains(&base.as_str()) && is_enumeration(&bases))
-                || self.classes.by_name.contains_key(base)
+                || self.classes.bases.contains_key(base)
                 || is_exception_name(base)
         };
         let cannot = !bases.iter().all(is_known) || (is_record && !bases.iter().all(is_marker));
@@ -187,7 +177,7 @@ impl<'a> Rewriter<'a> {
         let real: Vec<&String> =
             bases.iter().filter(|base| !MARKERS.contains(&base.as_str())).collect();
         let base = match real.first() {
-            Some(base) if self.classes.by_name.contains_key(*base) => Base::Named((*base).clone()),
+            Some(base) if self.classes.bases.contains_key(*base) => Base::Named((*base).clone()),
             Some(base) if self.classes.is_exception(base) => Base::Exception,
             _ => Base::Nothing,
         };
@@ -246,10 +236,7 @@ impl<'a> Rewriter<'a> {
         if !attribute.ctx.is_load() || !self.classes.properties.contains(name) {
             return false;
         }
-        let before = &self.source[..attribute.attr.start().to_usize()];
-        let Some(dot) = before.rfind('.').and_then(|dot| TextSize::try_from(dot).ok()) else {
-            return false;
-        };
+        let Some(dot) = self.dot(attribute) else { return false };
         self.need("<classes>");
         self.edits.open(expression, "_tg_get(");
         self.visit_expr(&attribute.value);
@@ -297,25 +284,20 @@ impl<'a> Rewriter<'a> {
     /// Reports the members of a class to the prelude, after its last line.
     fn announce(&mut self, class: &'a StmtClassDef, bases: &[&String], facts: &ClassMembers) {
         let Some(last) = class.body.last() else { return };
-        let before = &self.source[..class.name.start().to_usize()];
-        let line = before.rfind('\n').map_or(0, |index| index + 1);
-        let indentation: String =
-            before[line..].chars().take_while(char::is_ascii_whitespace).collect();
-        let enumeration = if bases.iter().any(|base| ENUMERATIONS.contains(&base.as_str())) {
-            format!("'{}'", enumeration(bases.iter().copied()))
-        } else {
-            "''".to_owned()
-        };
+        let before = self.before(class.name.start()).chars();
+        let indentation: String = before.take_while(char::is_ascii_whitespace).collect();
+        let is_enumeration = bases.iter().any(|base| ENUMERATIONS.contains(&base.as_str()));
+        let enumeration = if is_enumeration { enumeration(bases.iter().copied()) } else { "" };
         let bases: Vec<String> = bases
             .iter()
-            .filter(|base| self.classes.by_name.contains_key(**base) || is_exception_name(base))
+            .filter(|base| self.classes.bases.contains_key(**base) || is_exception_name(base))
             .map(|base| (*base).clone())
             .collect();
         let at = self.end_of_line(last);
         self.edits.insert(
             at,
             format!(
-                "\n{indentation}_tg_class({name}, '{name}', [{bases}], {members}, {statics}, {classes}, {properties}, {enumeration})",
+                "\n{indentation}_tg_class({name}, '{name}', [{bases}], {members}, {statics}, {classes}, {properties}, '{enumeration}')",
                 name = class.name,
                 bases = bases.join(", "),
                 members = list(&facts.members),

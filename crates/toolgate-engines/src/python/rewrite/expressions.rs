@@ -7,28 +7,12 @@ use super::{Rewriter, inside};
 use crate::python::prelude;
 
 /// Methods that the prelude implements as functions of their receiver.
+#[rustfmt::skip]
 const METHODS: &[&str] = &[
-    "astimezone",
-    "bit_count",
-    "bit_length",
-    "combine",
-    "ctime",
-    "difference_update",
-    "format_map",
-    "from_iterable",
-    "fromisocalendar",
-    "fromordinal",
-    "fromtimestamp",
-    "intersection_update",
-    "is_integer",
-    "isocalendar",
-    "isprintable",
-    "symmetric_difference_update",
-    "timetuple",
-    "toordinal",
-    "translate",
-    "utcfromtimestamp",
-    "utcnow",
+    "astimezone", "bit_count", "bit_length", "combine", "ctime", "difference_update", "format_map",
+    "from_iterable", "fromisocalendar", "fromordinal", "fromtimestamp", "intersection_update",
+    "is_integer", "isocalendar", "isprintable", "symmetric_difference_update", "timetuple",
+    "toordinal", "translate", "utcfromtimestamp", "utcnow",
 ];
 
 /// Functions that iterate over their argument.
@@ -39,28 +23,12 @@ const CALLED_BY_MONTY: &[&str] =
     &["abs", "bool", "dict", "float", "int", "len", "list", "repr", "set", "str", "sum", "tuple"];
 
 /// Exceptions that take at most one text in Monty.
+#[rustfmt::skip]
 pub(super) const EXCEPTIONS: &[&str] = &[
-    "ArithmeticError",
-    "AssertionError",
-    "AttributeError",
-    "BaseException",
-    "Exception",
-    "FileNotFoundError",
-    "ImportError",
-    "IndexError",
-    "KeyError",
-    "LookupError",
-    "NotImplementedError",
-    "OSError",
-    "OverflowError",
-    "PermissionError",
-    "RuntimeError",
-    "StopIteration",
-    "SystemExit",
-    "TimeoutError",
-    "TypeError",
-    "ValueError",
-    "ZeroDivisionError",
+    "ArithmeticError", "AssertionError", "AttributeError", "BaseException", "Exception",
+    "FileNotFoundError", "ImportError", "IndexError", "KeyError", "LookupError",
+    "NotImplementedError", "OSError", "OverflowError", "PermissionError", "RuntimeError",
+    "StopIteration", "SystemExit", "TimeoutError", "TypeError", "ValueError", "ZeroDivisionError",
 ];
 
 impl<'a> Rewriter<'a> {
@@ -79,7 +47,7 @@ impl<'a> Rewriter<'a> {
                 self.edits.close(expression, ")");
             }
             Expr::Name(name) => {
-                if prelude::BUILTINS.contains(&name.id.as_str()) && name.ctx.is_load() {
+                if prelude::is_builtin(&name.id) && name.ctx.is_load() {
                     self.need("<builtins>");
                 }
             }
@@ -141,12 +109,12 @@ impl<'a> Rewriter<'a> {
             _ => None,
         };
         if let Some((operator, function, piece)) = replacement
-            && let Some(place) = self.operator(left, right, operator)
+            && let Some(range) = self.operator(left, right, operator)
         {
             self.need(piece);
             self.edits.open(expression, function);
             self.visit_expr(left);
-            self.edits.replace(place, ",");
+            self.edits.replace(range, ",");
             self.visit_expr(right);
             self.edits.close(expression, ")");
         } else {
@@ -178,28 +146,20 @@ impl<'a> Rewriter<'a> {
         }
         let last = name.or_else(|| call.func.as_attribute_expr().map(|a| a.attr.as_str()));
         if last == Some("timedelta") && has_fractions(call) {
-            self.need("<methods>");
-            self.edits.replace(call.func.range(), "_tg_timedelta");
-            return self.visit_arguments(arguments);
+            return self.call_instead(call, "<methods>", "_tg_timedelta");
         }
         if self.number_call(call) {
             return;
         }
         match (name, &*call.func) {
-            (Some("print"), function) if has_keyword(call, "file") => {
-                self.need("<core>");
-                self.edits.replace(function.range(), "_tg_print");
-                self.visit_arguments(arguments);
+            (Some("print"), _) if has_keyword(call, "file") => {
+                self.call_instead(call, "<core>", "_tg_print");
             }
-            (Some("map"), function) if !is_called_by_monty(arguments.args.first()) => {
-                self.need("<iterating>");
-                self.edits.replace(function.range(), "_tg_map");
-                self.visit_arguments(arguments);
+            (Some("map"), _) if !is_called_by_monty(arguments.args.first()) => {
+                self.call_instead(call, "<iterating>", "_tg_map");
             }
-            (Some("bytes"), function) if arguments.len() == 1 && arguments.keywords.is_empty() => {
-                self.need("<core>");
-                self.edits.replace(function.range(), "_tg_bytes");
-                self.visit_arguments(arguments);
+            (Some("bytes"), _) if arguments.len() == 1 && arguments.keywords.is_empty() => {
+                self.call_instead(call, "<core>", "_tg_bytes");
             }
             (Some("super"), _) => self.visit_arguments(arguments),
             (Some(name), _) if EXCEPTIONS.contains(&name) && !is_one_text(call) => {
@@ -278,10 +238,7 @@ impl<'a> Rewriter<'a> {
             _ if METHODS.contains(&method) => "<methods>",
             _ => return false,
         };
-        let before = &self.source[..attribute.attr.start().to_usize()];
-        let Some(dot) = before.rfind('.').and_then(|dot| TextSize::try_from(dot).ok()) else {
-            return false;
-        };
+        let Some(dot) = self.dot(attribute) else { return false };
         self.need(piece);
         self.bracket_generator(call);
         self.edits.open(expression, format!("_tg_{method}("));

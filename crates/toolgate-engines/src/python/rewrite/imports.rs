@@ -1,12 +1,11 @@
 //! Imports of modules that the prelude provides.
 
 use ruff_python_ast::{
-    Alias, Expr, ExprSubscript, Stmt, StmtImport, StmtImportFrom,
-    visitor::{Visitor, walk_stmt},
+    Alias, Expr, ExprSubscript, Stmt, StmtImport, StmtImportFrom, visitor::Visitor,
 };
 use ruff_text_size::{Ranged, TextRange};
 
-use super::Rewriter;
+use super::{Node, Rewriter, walk};
 use crate::python::{
     names::IMPLICIT_MODULES,
     prelude::{self, Extent},
@@ -15,13 +14,19 @@ use crate::python::{
 impl<'a> Rewriter<'a> {
     /// Collects the names of modules that the prelude extends, before they are used.
     pub(super) fn find_modules(&mut self, body: &'a [Stmt]) {
-        let mut search = ImportSearch { modules: Vec::new() };
-        let implicit = implicit_modules(self.source);
-        let known =
-            |name: &&str| prelude::module(name).map(|piece| ((*name).to_owned(), piece.name));
-        search.modules.extend(implicit.iter().filter_map(known));
-        search.visit_body(body);
-        self.modules = search.modules.into_iter().collect();
+        for name in implicit_modules(self.source) {
+            self.modules.extend(prelude::module(name).map(|piece| (name.to_owned(), piece.name)));
+        }
+        walk(body, |node| {
+            if let Node::Statement(Stmt::Import(import)) = node {
+                for alias in &import.names {
+                    let (wanted, bound) = import_names(alias);
+                    let known = prelude::module(wanted).map(|piece| (bound.to_owned(), piece.name));
+                    self.modules.extend(known);
+                }
+            }
+            matches!(node, Node::Statement(_))
+        });
     }
 
     /// `import a, b as c`.
@@ -51,10 +56,7 @@ impl<'a> Rewriter<'a> {
             return;
         }
         let (own, native): (Vec<&Alias>, Vec<&Alias>) =
-            statement.names.iter().partition(|alias| match piece.extent {
-                Extent::Whole => true,
-                Extent::Adds(names) => names.contains(&alias.name.as_str()),
-            });
+            statement.names.iter().partition(|alias| piece.provides(&alias.name));
         if own.is_empty() {
             return;
         }
@@ -74,23 +76,25 @@ impl<'a> Rewriter<'a> {
     }
 
     fn own_import(&mut self, alias: &Alias) -> Option<String> {
-        // `import a.b` binds `a`, `import a.b as c` binds `a.b`.
-        let whole = alias.name.as_str();
-        let root = whole.split('.').next().unwrap_or(whole);
-        let wanted = if alias.asname.is_some() { whole } else { root };
+        let (wanted, bound) = import_names(alias);
         let piece = prelude::module(wanted)?;
         match piece.extent {
             Extent::Whole => {
                 self.need(piece.name);
-                let bound = alias.asname.as_ref().map_or(root, |name| name.as_str());
                 Some(format!("{bound} = {}", piece.variable()))
             }
-            Extent::Adds(_) if whole != root && alias.asname.is_none() => {
-                Some(format!("import {root}"))
-            }
-            Extent::Adds(_) => None,
+            Extent::Part if wanted != alias.name.as_str() => Some(format!("import {wanted}")),
+            Extent::Part => None,
         }
     }
+}
+
+/// The module that an import makes available, and the name that it binds: `import a.b` binds `a`,
+/// `import a.b as c` binds `a.b`.
+fn import_names(alias: &Alias) -> (&str, &str) {
+    let whole = alias.name.as_str();
+    let root = whole.split('.').next().unwrap_or(whole);
+    alias.asname.as_ref().map_or((root, root), |name| (whole, name.as_str()))
 }
 
 /// The modules that a script uses without importing them, as models often do. A name that the
@@ -104,40 +108,10 @@ pub(in crate::python) fn implicit_modules(source: &str) -> Vec<&'static str> {
     IMPLICIT_MODULES.iter().filter(used).copied().collect()
 }
 
-struct ImportSearch {
-    modules: Vec<(String, &'static str)>,
-}
-
-impl<'a> Visitor<'a> for ImportSearch {
-    fn visit_stmt(&mut self, statement: &'a Stmt) {
-        if let Stmt::Import(import) = statement {
-            for alias in &import.names {
-                let root = alias.name.split('.').next().unwrap_or_default();
-                let wanted = if alias.asname.is_some() { alias.name.as_str() } else { root };
-                if let Some(piece) = prelude::module(wanted) {
-                    let bound = alias.asname.as_ref().map_or(root, |name| name.as_str());
-                    self.modules.push((bound.to_owned(), piece.name));
-                }
-            }
-        } else {
-            walk_stmt(self, statement);
-        }
-    }
-
-    fn visit_expr(&mut self, _expression: &'a Expr) {}
-}
-
 /// Types that take parameters.
+#[rustfmt::skip]
 const GENERIC: &[&str] = &[
-    "Counter",
-    "OrderedDict",
-    "defaultdict",
-    "deque",
-    "dict",
-    "frozenset",
-    "list",
-    "set",
-    "tuple",
+    "Counter", "OrderedDict", "defaultdict", "deque", "dict", "frozenset", "list", "set", "tuple",
     "type",
 ];
 

@@ -5,15 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ruff_python_ast::{
-    Expr, Stmt, StmtFor, StmtFunctionDef, StmtReturn,
-    visitor::{Visitor, walk_expr, walk_stmt},
-};
+use ruff_python_ast::{Expr, Stmt, StmtFor, StmtFunctionDef, StmtReturn, visitor::Visitor};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-use super::{DEPTH_LIMIT, Rewriter, ScriptScope};
+use super::{DEPTH_LIMIT, Node, Rewriter, ScriptScope, Walk, walk};
 use crate::{
-    engine::{FailureKind, ScriptFailure, ScriptPosition, StackFrame},
+    engine::{FailureKind, ScriptFailure, ScriptPosition},
     python::names::BUILTINS,
 };
 
@@ -23,24 +20,27 @@ const TAKING_SOME: &[&str] = &["all", "anext", "any", "islice", "next", "takewhi
 /// The position where a script stops using a generator that does more than compute.
 pub(super) fn left_early(body: &[Stmt]) -> Option<TextSize> {
     let mut functions = Functions::default();
-    functions.visit_body(body);
-    let mut search =
-        GeneratorSearch { acting: functions.acting(), functions, position: None, depth: 0 };
-    search.visit_body(body);
-    search.position
+    walk(body, |node| match node {
+        Node::Statement(statement) => {
+            functions.read(statement);
+            true
+        }
+        _ => false,
+    });
+    let generators = Generators { acting: functions.acting(), functions };
+    let mut left = None;
+    walk(body, |node| {
+        left = left.or_else(|| generators.left_at(node));
+        left.is_none()
+    });
+    left
 }
 
 /// The failure for such a script.
 pub(super) fn refusal(position: ScriptPosition) -> ScriptFailure {
-    ScriptFailure {
-        kind: FailureKind::Unsupported,
-        message: "not supported: leaving a generator early".to_owned(),
-        stack: vec![StackFrame { function: String::new(), position }],
-        hint: Some(
-            "collect with a plain loop and stop there: generators run to their end first here"
-                .to_owned(),
-        ),
-    }
+    let message = "not supported: leaving a generator early";
+    let hint = "collect with a plain loop and stop there: generators run to their end first here";
+    ScriptFailure::new(FailureKind::Unsupported, message).at(position).with_hint(hint)
 }
 
 /// The functions of a script, by name.
@@ -51,14 +51,25 @@ struct Functions {
     generators: BTreeSet<String>,
     /// Variables that contain the result of a function.
     results: BTreeMap<String, String>,
-    depth: usize,
 }
 
 #[derive(Debug, Default)]
 struct Effects {
     waits: bool,
     calls: BTreeSet<String>,
-    depth: usize,
+}
+
+impl Effects {
+    fn read(&mut self, node: Node<'_>) -> bool {
+        match node {
+            Node::Expression(Expr::Await(_)) => self.waits = true,
+            Node::Expression(Expr::Call(call)) => {
+                self.calls.extend(call.func.as_name_expr().map(|name| name.id.to_string()));
+            }
+            _ => {}
+        }
+        true
+    }
 }
 
 impl Functions {
@@ -87,7 +98,7 @@ impl Functions {
 
     fn function(&mut self, function: &StmtFunctionDef) {
         let mut effects = Effects::default();
-        effects.visit_body(&function.body);
+        walk(&function.body, |node| effects.read(node));
         if yields(&function.body) {
             self.generators.insert(function.name.to_string());
         }
@@ -100,8 +111,31 @@ impl Functions {
         }
         if let Expr::Lambda(lambda) = value {
             let mut effects = Effects::default();
-            effects.visit_expr(&lambda.body);
+            Walk { visit: |node| effects.read(node), depth: 0 }.visit_expr(&lambda.body);
             self.add(name, effects);
+        }
+    }
+
+    fn read(&mut self, statement: &Stmt) {
+        match statement {
+            Stmt::FunctionDef(function) => self.function(function),
+            // A class is called like a function, and its methods contain its effects.
+            Stmt::ClassDef(class) => self.add(&class.name, Effects::default()),
+            // Imported functions only compute, except those that wait.
+            Stmt::ImportFrom(import)
+                if !matches!(import.module.as_deref(), Some("asyncio" | "time")) =>
+            {
+                for alias in &import.names {
+                    let name = alias.asname.as_ref().unwrap_or(&alias.name);
+                    self.add(name, Effects::default());
+                }
+            }
+            Stmt::Assign(assignment) => {
+                if let [Expr::Name(name)] = assignment.targets.as_slice() {
+                    self.assigned(name.id.as_str(), &assignment.value);
+                }
+            }
+            _ => {}
         }
     }
 
@@ -113,67 +147,27 @@ impl Functions {
     }
 }
 
-impl<'a> Visitor<'a> for Functions {
-    fn visit_stmt(&mut self, statement: &'a Stmt) {
-        match statement {
-            Stmt::FunctionDef(function) => self.function(function),
-            // A class is called like a function, and its methods contain its effects.
-            Stmt::ClassDef(class) => {
-                self.effects.entry(class.name.to_string()).or_default();
-            }
-            // Imported functions only compute, except those that wait.
-            Stmt::ImportFrom(import)
-                if !matches!(import.module.as_deref(), Some("asyncio" | "time")) =>
-            {
-                for alias in &import.names {
-                    let name = alias.asname.as_ref().unwrap_or(&alias.name);
-                    self.effects.entry(name.to_string()).or_default();
-                }
-            }
-            Stmt::Assign(assignment) => {
-                if let [Expr::Name(name)] = assignment.targets.as_slice() {
-                    self.assigned(name.id.as_str(), &assignment.value);
-                }
-            }
-            _ => {}
-        }
-        if self.depth < DEPTH_LIMIT {
-            self.depth += 1;
-            walk_stmt(self, statement);
-            self.depth -= 1;
-        }
-    }
-
-    fn visit_expr(&mut self, _expression: &'a Expr) {}
-}
-
-impl<'a> Visitor<'a> for Effects {
-    fn visit_expr(&mut self, expression: &'a Expr) {
-        match expression {
-            Expr::Await(_) => self.waits = true,
-            Expr::Call(call) => {
-                if let Expr::Name(name) = &*call.func {
-                    self.calls.insert(name.id.to_string());
-                }
-            }
-            _ => {}
-        }
-        if self.depth < DEPTH_LIMIT {
-            self.depth += 1;
-            walk_expr(self, expression);
-            self.depth -= 1;
-        }
-    }
-}
-
-struct GeneratorSearch {
+/// The generators of a script.
+struct Generators {
     functions: Functions,
     acting: BTreeSet<String>,
-    position: Option<TextSize>,
-    depth: usize,
 }
 
-impl GeneratorSearch {
+impl Generators {
+    /// The position of a node that may not use all values of a generator with an effect.
+    fn left_at(&self, node: Node<'_>) -> Option<TextSize> {
+        match node {
+            Node::Statement(Stmt::For(each)) if self.is_refused(each) => Some(each.start()),
+            Node::Expression(expression @ Expr::Call(call))
+                if called(expression).is_some_and(|name| TAKING_SOME.contains(&name)) =>
+            {
+                let acts = |argument| self.generator(argument) == Some(true);
+                call.arguments.args.iter().any(acts).then(|| expression.start())
+            }
+            _ => None,
+        }
+    }
+
     /// Whether an expression is a generator of the script, and whether that has an effect.
     fn generator(&self, expression: &Expr) -> Option<bool> {
         let function = match expression {
@@ -191,39 +185,6 @@ impl GeneratorSearch {
             None => each.is_async && !matches!(called(&each.iter), Some("as_completed")),
         };
         acts && leaves(&each.body, 0, DEPTH_LIMIT)
-    }
-}
-
-impl<'a> Visitor<'a> for GeneratorSearch {
-    fn visit_stmt(&mut self, statement: &'a Stmt) {
-        if self.position.is_some() || self.depth >= DEPTH_LIMIT {
-            return;
-        }
-        if let Stmt::For(each) = statement
-            && self.is_refused(each)
-        {
-            self.position = Some(each.start());
-            return;
-        }
-        self.depth += 1;
-        walk_stmt(self, statement);
-        self.depth -= 1;
-    }
-
-    fn visit_expr(&mut self, expression: &'a Expr) {
-        if self.position.is_some() || self.depth >= DEPTH_LIMIT {
-            return;
-        }
-        if let Expr::Call(call) = expression
-            && called(expression).is_some_and(|name| TAKING_SOME.contains(&name))
-            && call.arguments.args.iter().any(|argument| self.generator(argument) == Some(true))
-        {
-            self.position = Some(expression.start());
-            return;
-        }
-        self.depth += 1;
-        walk_expr(self, expression);
-        self.depth -= 1;
     }
 }
 
@@ -265,53 +226,34 @@ fn leaves(body: &[Stmt], loops: usize, depth: usize) -> bool {
 
 /// Whether a body yields, without the functions inside it.
 pub(super) fn yields(body: &[Stmt]) -> bool {
-    let mut search = YieldSearch { found: false, depth: 0 };
-    search.visit_body(body);
-    search.found
-}
-
-struct YieldSearch {
-    found: bool,
-    depth: usize,
-}
-
-impl<'a> Visitor<'a> for YieldSearch {
-    fn visit_stmt(&mut self, statement: &'a Stmt) {
-        if !self.found && !matches!(statement, Stmt::FunctionDef(_) | Stmt::ClassDef(_)) {
-            walk_stmt(self, statement);
-        }
-    }
-
-    fn visit_expr(&mut self, expression: &'a Expr) {
-        match expression {
-            Expr::Yield(_) | Expr::YieldFrom(_) => self.found = true,
-            Expr::Lambda(_) => {}
-            _ if !self.found && self.depth < DEPTH_LIMIT => {
-                self.depth += 1;
-                walk_expr(self, expression);
-                self.depth -= 1;
-            }
-            _ => {}
-        }
-    }
+    let mut found = false;
+    walk(body, |node| {
+        found |= matches!(node, Node::Expression(Expr::Yield(_) | Expr::YieldFrom(_)));
+        let is_inner = matches!(
+            node,
+            Node::Statement(Stmt::FunctionDef(_) | Stmt::ClassDef(_))
+                | Node::Expression(Expr::Lambda(_))
+        );
+        !found && !is_inner
+    });
+    found
 }
 
 impl<'a> Rewriter<'a> {
     /// Rewrites the body of a function. A generator collects its values in a list.
     pub(super) fn function_body(&mut self, function: &'a StmtFunctionDef) {
-        if !yields(&function.body) {
-            self.scopes.push(ScriptScope::Plain);
-            self.visit_body(&function.body);
-            self.scopes.pop();
-            return;
+        let is_generator = yields(&function.body);
+        if is_generator {
+            self.need("<iterating>");
+            self.prepend(&function.body, "_tg_yielded = []");
         }
-        self.need("<iterating>");
-        self.prepend(&function.body, "_tg_yielded = []");
-        self.scopes.push(ScriptScope::Generator);
+        self.scopes.push(if is_generator { ScriptScope::Generator } else { ScriptScope::Plain });
         self.visit_body(&function.body);
         self.scopes.pop();
-        // An asynchronous generator is a coroutine here, which `async for` awaits.
-        self.append(&function.body, "return iter(_tg_yielded)");
+        if is_generator {
+            // An asynchronous generator is a coroutine here, which `async for` awaits.
+            self.append(&function.body, "return iter(_tg_yielded)");
+        }
     }
 
     /// Rewrites `yield` as a statement. As a part of an expression it is not supported.

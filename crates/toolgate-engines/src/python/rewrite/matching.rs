@@ -4,7 +4,7 @@
 //! returns the values of the names in the pattern.
 
 use ruff_python_ast::{Pattern, Singleton, Stmt, StmtMatch, visitor::Visitor};
-use ruff_text_size::{Ranged, TextRange, TextSize};
+use ruff_text_size::{Ranged, TextRange};
 
 use super::Rewriter;
 
@@ -13,9 +13,8 @@ impl<'a> Rewriter<'a> {
         let Some(indentation) = self.indentation(statement).map(str::to_owned) else { return };
         let (subject, found) = (self.fresh(), self.fresh());
         let Some(first) = matched.cases.first() else { return };
-        let header = TextRange::new(matched.subject.end(), first.start());
-        let Some(colon) = self.source[header].find(':') else { return };
-        let colon = header.start() + TextSize::try_from(colon).unwrap_or_default();
+        let colon = self.colon(matched.subject.end()).filter(|colon| *colon < first.start());
+        let Some(colon) = colon else { return };
         self.need("<matching>");
         self.edits.replace(
             TextRange::new(statement.start(), matched.subject.start()),
@@ -38,8 +37,7 @@ impl<'a> Rewriter<'a> {
                 condition = format!("{condition} and [{}] is not None", binds.join(", "));
             }
             let from = case.guard.as_ref().map_or(case.pattern.end(), |guard| guard.end());
-            let Some(colon) = self.source[from.to_usize()..].find(':') else { return };
-            let colon = from + TextSize::try_from(colon).unwrap_or_default();
+            let Some(colon) = self.colon(from) else { return };
             if let Some(guard) = &case.guard {
                 self.edits.replace(
                     TextRange::new(case.start(), guard.start()),
@@ -71,8 +69,12 @@ impl<'a> Rewriter<'a> {
                 };
                 format!("('is', {value})")
             }
-            Pattern::MatchSequence(sequence) => self.items("sequence", &sequence.patterns, names),
-            Pattern::MatchOr(alternatives) => self.items("or", &alternatives.patterns, names),
+            Pattern::MatchSequence(sequence) => {
+                format!("('sequence', [{}])", self.patterns(&sequence.patterns, names))
+            }
+            Pattern::MatchOr(alternatives) => {
+                format!("('or', [{}])", self.patterns(&alternatives.patterns, names))
+            }
             Pattern::MatchStar(star) => match &star.name {
                 Some(name) => {
                     bind(name);
@@ -109,12 +111,7 @@ impl<'a> Rewriter<'a> {
                 format!("('mapping', [{}], {rest})", pairs.join(", "))
             }
             Pattern::MatchClass(class) => {
-                let positional: Vec<String> = class
-                    .arguments
-                    .patterns
-                    .iter()
-                    .map(|inner| self.pattern(inner, names))
-                    .collect();
+                let positional = self.patterns(&class.arguments.patterns, names);
                 let keywords: Vec<String> = class
                     .arguments
                     .keywords
@@ -125,18 +122,18 @@ impl<'a> Rewriter<'a> {
                     })
                     .collect();
                 format!(
-                    "('class', {}, [{}], [{}])",
+                    "('class', {}, [{positional}], [{}])",
                     self.text(&*class.cls),
-                    positional.join(", "),
                     keywords.join(", ")
                 )
             }
         }
     }
 
-    fn items(&self, kind: &str, patterns: &[Pattern], names: &mut Vec<String>) -> String {
-        let items: Vec<String> =
+    /// Describes several patterns, with commas between them.
+    fn patterns(&self, patterns: &[Pattern], names: &mut Vec<String>) -> String {
+        let described: Vec<String> =
             patterns.iter().map(|pattern| self.pattern(pattern, names)).collect();
-        format!("('{kind}', [{}])", items.join(", "))
+        described.join(", ")
     }
 }

@@ -18,15 +18,15 @@ mod statements;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ruff_python_ast::{
-    Comprehension, Expr, Parameter, Stmt,
-    visitor::{Visitor, walk_comprehension, walk_expr},
+    Comprehension, Expr, ExprAttribute, ExprCall, Parameter, Stmt,
+    visitor::{Visitor, walk_comprehension, walk_expr, walk_parameter, walk_stmt},
 };
 use ruff_python_parser::parse_module;
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use self::edits::Edits;
 pub(super) use self::{edits::Changed, imports::implicit_modules};
-use crate::engine::{FailureKind, ScriptFailure, StackFrame};
+use crate::engine::{FailureKind, ScriptFailure};
 
 /// The longest script in bytes, which limits the work of the parser and of this module.
 const SOURCE_LIMIT: usize = 128 << 10;
@@ -46,25 +46,17 @@ pub(super) struct Rewritten {
 /// Rewrites a script. Fails if it does not parse or cannot be supported.
 pub(super) fn rewrite(source: &str) -> Result<Rewritten, ScriptFailure> {
     if source.len() > SOURCE_LIMIT {
-        return Err(ScriptFailure {
-            kind: FailureKind::Syntax,
-            message: format!("SyntaxError: the script is longer than {SOURCE_LIMIT} bytes"),
-            stack: Vec::new(),
-            hint: None,
-        });
+        let message = format!("SyntaxError: the script is longer than {SOURCE_LIMIT} bytes");
+        return Err(ScriptFailure::new(FailureKind::Syntax, message));
     }
-    let parsed = parse_module(source).map_err(|error| ScriptFailure {
-        kind: FailureKind::Syntax,
-        message: format!("SyntaxError: {}", error.error),
-        stack: vec![StackFrame {
-            function: String::new(),
-            position: edits::locate(source, error.location.start()),
-        }],
-        hint: None,
+    let parsed = parse_module(source).map_err(|error| {
+        let message = format!("SyntaxError: {}", error.error);
+        let position = edits::locate(source, error.location.start());
+        ScriptFailure::new(FailureKind::Syntax, message).at(position)
     })?;
     let body = &parsed.syntax().body;
-    if let Some(place) = lazy::left_early(body) {
-        return Err(lazy::refusal(edits::locate(source, place)));
+    if let Some(offset) = lazy::left_early(body) {
+        return Err(lazy::refusal(edits::locate(source, offset)));
     }
     let classes = classes::collect(body);
     let mut rewriter = Rewriter {
@@ -149,12 +141,28 @@ impl Rewriter<'_> {
         Some(TextRange::at(at, TextSize::of(operator)))
     }
 
+    /// The text before an offset on its line.
+    fn before(&self, offset: TextSize) -> &str {
+        let before = &self.source[..offset.to_usize()];
+        &before[before.rfind('\n').map_or(0, |index| index + 1)..]
+    }
+
     /// The text before a statement on its line, if it is only space.
     fn indentation(&self, statement: &Stmt) -> Option<&str> {
-        let before = &self.source[..statement.start().to_usize()];
-        let line = before.rfind('\n').map_or(0, |index| index + 1);
-        let indentation = &before[line..];
+        let indentation = self.before(statement.start());
         indentation.chars().all(|c| c == ' ' || c == '\t').then_some(indentation)
+    }
+
+    /// The first colon from an offset on.
+    fn colon(&self, from: TextSize) -> Option<TextSize> {
+        let colon = self.source[from.to_usize()..].find(':')?;
+        Some(from + TextSize::try_from(colon).ok()?)
+    }
+
+    /// The dot of an attribute.
+    fn dot(&self, attribute: &ExprAttribute) -> Option<TextSize> {
+        let before = &self.source[..attribute.attr.start().to_usize()];
+        before.rfind('.').and_then(|dot| TextSize::try_from(dot).ok())
     }
 
     /// The end of the line on which a statement ends.
@@ -188,6 +196,22 @@ impl Rewriter<'_> {
     }
 }
 
+impl<'a> Rewriter<'a> {
+    /// Rewrites an expression and puts texts around it.
+    fn wrap(&mut self, expression: &'a Expr, before: impl Into<String>, after: &str) {
+        self.edits.open(expression, before);
+        self.visit_expr(expression);
+        self.edits.close(expression, after);
+    }
+
+    /// Rewrites a call to a call of a function in a part of the prelude.
+    fn call_instead(&mut self, call: &'a ExprCall, piece: &'static str, function: &str) {
+        self.need(piece);
+        self.edits.replace(call.func.range(), function);
+        self.visit_arguments(&call.arguments);
+    }
+}
+
 impl<'a> Visitor<'a> for Rewriter<'a> {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
         if self.depth < DEPTH_LIMIT {
@@ -210,10 +234,8 @@ impl<'a> Visitor<'a> for Rewriter<'a> {
             let keyword = TextRange::new(comprehension.start(), comprehension.target.start());
             self.edits.replace(keyword, "for ");
             self.need("<iterating>");
-            self.edits.open(&comprehension.iter, "await _tg_aiter(");
             self.visit_expr(&comprehension.target);
-            self.visit_expr(&comprehension.iter);
-            self.edits.close(&comprehension.iter, ")");
+            self.wrap(&comprehension.iter, "await _tg_aiter(", ")");
             for condition in &comprehension.ifs {
                 self.visit_expr(condition);
             }
@@ -227,6 +249,56 @@ impl<'a> Visitor<'a> for Rewriter<'a> {
     fn visit_annotation(&mut self, _annotation: &'a Expr) {}
 
     fn visit_parameter(&mut self, _parameter: &'a Parameter) {}
+}
+
+/// A node of a script's tree.
+#[derive(Clone, Copy)]
+enum Node<'a> {
+    Statement(&'a Stmt),
+    Expression(&'a Expr),
+    Parameter(&'a Parameter),
+}
+
+/// Walks a body without its annotations, to the depth limit. `visit` returns whether the walk goes
+/// into a node.
+fn walk<'a>(body: &'a [Stmt], visit: impl FnMut(Node<'a>) -> bool) {
+    Walk { visit, depth: 0 }.visit_body(body);
+}
+
+struct Walk<F> {
+    visit: F,
+    depth: usize,
+}
+
+impl<'a, F: FnMut(Node<'a>) -> bool> Walk<F> {
+    fn enter(&mut self, node: Node<'a>) {
+        if self.depth < DEPTH_LIMIT && (self.visit)(node) {
+            self.depth += 1;
+            match node {
+                Node::Statement(statement) => walk_stmt(self, statement),
+                Node::Expression(expression) => walk_expr(self, expression),
+                Node::Parameter(parameter) => walk_parameter(self, parameter),
+            }
+            self.depth -= 1;
+        }
+    }
+}
+
+impl<'a, F: FnMut(Node<'a>) -> bool> Visitor<'a> for Walk<F> {
+    fn visit_stmt(&mut self, statement: &'a Stmt) {
+        self.enter(Node::Statement(statement));
+    }
+
+    fn visit_expr(&mut self, expression: &'a Expr) {
+        self.enter(Node::Expression(expression));
+    }
+
+    fn visit_parameter(&mut self, parameter: &'a Parameter) {
+        self.enter(Node::Parameter(parameter));
+    }
+
+    // Annotations are never evaluated.
+    fn visit_annotation(&mut self, _annotation: &'a Expr) {}
 }
 
 /// Walks the parts of an expression.

@@ -1,8 +1,8 @@
 //! Statements that Monty lacks.
 
 use ruff_python_ast::{
-    ExceptHandler, ExceptHandlerExceptHandler, Expr, Operator, Stmt, StmtAssign, StmtAugAssign,
-    StmtFor, StmtFunctionDef, StmtRaise, StmtTry, StmtWith,
+    ExceptHandler, Expr, ExprSlice, Operator, Stmt, StmtAssign, StmtAugAssign, StmtFor,
+    StmtFunctionDef, StmtRaise, StmtTry, StmtWith,
     visitor::{Visitor, walk_stmt},
 };
 use ruff_text_size::{Ranged, TextRange, TextSize};
@@ -68,11 +68,7 @@ impl<'a> Rewriter<'a> {
                         (self.text(&*subscript.value), self.text(&*subscript.slice));
                     match &*subscript.slice {
                         Expr::Slice(slice) => {
-                            let bound = |bound: &Option<Box<Expr>>| {
-                                bound.as_ref().map_or("None", |bound| self.text(&**bound))
-                            };
-                            let (lower, upper) = (bound(&slice.lower), bound(&slice.upper));
-                            format!("_tg_splice({value}, {lower}, {upper}, [])")
+                            format!("{}[])", self.splice_head(&subscript.value, slice))
                         }
                         // Several slices at once are invalid for lists and dictionaries.
                         Expr::Tuple(tuple) if tuple.elts.iter().any(Expr::is_slice_expr) => return,
@@ -124,18 +120,20 @@ impl<'a> Rewriter<'a> {
             return walk_stmt(self, statement);
         }
         self.need("<core>");
-        let bound = |bound: &Option<Box<Expr>>| {
-            bound.as_ref().map_or("None".to_owned(), |bound| self.text(&**bound).to_owned())
-        };
-        let (lower, upper, list) =
-            (bound(&slice.lower), bound(&slice.upper), self.text(list).to_owned());
         let Some(sign) = self.operator(target, value, "=") else { return };
-        self.edits.replace(
-            TextRange::new(statement.start(), sign.end()),
-            format!("_tg_splice({list}, {lower}, {upper}, ("),
-        );
+        let head = self.splice_head(list, slice);
+        self.edits.replace(TextRange::new(statement.start(), sign.end()), format!("{head}("));
         self.visit_expr(value);
         self.edits.close(statement, "))");
+    }
+
+    /// The call that replaces a part of a list, up to the new items.
+    fn splice_head(&self, list: &Expr, slice: &ExprSlice) -> String {
+        let bound = |bound: &Option<Box<Expr>>| {
+            bound.as_ref().map_or("None", |bound| self.text(&**bound)).to_owned()
+        };
+        let (lower, upper) = (bound(&slice.lower), bound(&slice.upper));
+        format!("_tg_splice({}, {lower}, {upper}, ", self.text(list))
     }
 
     /// `a |= b` for dictionaries, which Monty's operator lacks.
@@ -173,7 +171,8 @@ impl<'a> Rewriter<'a> {
         let target = item.optional_vars.as_ref().map(|target| self.text(&**target));
         let bind = target.map_or_else(String::new, |target| format!("{target} = "));
         let inline = self.indentation(first).is_none();
-        let rest = if inline { first.start() } else { self.header_end(item.end(), first) };
+        let colon = self.colon(item.end()).map(|colon| colon + TextSize::of(':'));
+        let rest = colon.filter(|_| !inline).unwrap_or(first.start());
         let space = if inline { " " } else { "" };
         self.edits.replace(
             TextRange::new(context.end(), rest),
@@ -194,18 +193,9 @@ impl<'a> Rewriter<'a> {
         self.need("<iterating>");
         self.edits.replace(TextRange::new(each.start(), each.target.start()), "for ");
         self.visit_expr(&each.target);
-        self.edits.open(&*each.iter, "await _tg_aiter(");
-        self.visit_expr(&each.iter);
-        self.edits.close(&*each.iter, ")");
+        self.wrap(&each.iter, "await _tg_aiter(", ")");
         self.visit_body(&each.body);
         self.visit_body(&each.orelse);
-    }
-
-    /// The end of the colon of a header with a block that begins on its own line.
-    fn header_end(&self, from: ruff_text_size::TextSize, first: &Stmt) -> ruff_text_size::TextSize {
-        let between = &self.source[from.to_usize()..first.start().to_usize()];
-        let colon = between.find(':').map_or(0, |index| index + 1);
-        from + ruff_text_size::TextSize::try_from(colon).unwrap_or_default()
     }
 }
 
@@ -233,9 +223,7 @@ impl<'a> Rewriter<'a> {
             return;
         }
         self.need("<classes>");
-        self.edits.open(exception, "_tg_raise(");
-        self.visit_expr(exception);
-        self.edits.close(exception, ")");
+        self.wrap(exception, "_tg_raise(", ")");
         if raise.cause.is_some() {
             // The cause may be an exception of the script, which Monty would refuse.
             self.edits.replace(TextRange::new(self.after(exception.end()), raise.end()), "");
@@ -271,7 +259,12 @@ impl<'a> Rewriter<'a> {
             } else {
                 " elif ".to_owned()
             };
-            let Some(colon) = self.colon(handler) else { continue };
+            let header_end = match (&handler.name, &handler.type_) {
+                (Some(name), _) => name.end(),
+                (None, Some(kind)) => kind.end(),
+                (None, None) => handler.start(),
+            };
+            let Some(colon) = self.colon(header_end) else { continue };
             let bound = handler.name.as_ref().map_or_else(String::new, |name| {
                 format!(" and [{name} := _tg_caught({caught})] is not None")
             });
@@ -305,29 +298,12 @@ impl<'a> Rewriter<'a> {
         })
     }
 
-    /// The text before an offset on its line.
-    fn before(&self, place: TextSize) -> &str {
-        let before = &self.source[..place.to_usize()];
-        &before[before.rfind('\n').map_or(0, |index| index + 1)..]
-    }
-
     /// The offset after the closing brackets that follow an expression.
-    fn after(&self, place: TextSize) -> TextSize {
-        let rest = &self.source[place.to_usize()..];
+    fn after(&self, offset: TextSize) -> TextSize {
+        let rest = &self.source[offset.to_usize()..];
         let length = rest.len() - rest.trim_start_matches([')', ' ']).len();
-        // Only brackets count. The space before the next token is kept.
+        // Only brackets count. The space before the next token stays.
         let closed = rest[..length].rfind(')').map_or(0, |index| index + 1);
-        place + TextSize::try_from(closed).unwrap_or_default()
-    }
-
-    /// The colon of a handler's header.
-    fn colon(&self, handler: &ExceptHandlerExceptHandler) -> Option<TextSize> {
-        let from = match (&handler.name, &handler.type_) {
-            (Some(name), _) => name.end(),
-            (None, Some(kind)) => kind.end(),
-            (None, None) => handler.start(),
-        };
-        let colon = self.source[from.to_usize()..].find(':')?;
-        Some(from + TextSize::try_from(colon).ok()?)
+        offset + TextSize::try_from(closed).unwrap_or_default()
     }
 }

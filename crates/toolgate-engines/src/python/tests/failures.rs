@@ -1,4 +1,4 @@
-//! What a script is told when it fails.
+//! The failures of scripts.
 
 use super::run;
 use crate::engine::{FailureKind, ScriptPosition};

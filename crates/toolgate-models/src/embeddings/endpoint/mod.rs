@@ -15,20 +15,20 @@ use toolgate_search::encoder::{
 use self::request::{EmbeddingsRequest, EndpointRefusal};
 use super::Prefixes;
 
-/// How an endpoint is asked.
+/// How to send requests to an endpoint.
 #[derive(Debug, Clone)]
 pub struct EndpointSettings {
-    /// What `/embeddings` is put after, such as `http://localhost:11434/v1`.
+    /// The URL before `/embeddings`, such as `http://localhost:11434/v1`.
     pub base_url: String,
     /// The model's name.
     pub model: String,
-    /// What is sent as a bearer token.
+    /// The bearer token.
     pub api_key: Option<ApiKey>,
-    /// How many numbers a vector is to have, where the model lets one choose.
+    /// The number of dimensions, for models that let the client choose it.
     pub dimensions: Option<usize>,
-    /// What is put before texts.
+    /// The prefixes of texts.
     pub prefixes: Prefixes,
-    /// How long one request may take.
+    /// The time limit of one request.
     pub timeout: Duration,
 }
 
@@ -36,38 +36,38 @@ pub struct EndpointSettings {
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(String);
 
-/// Settings with which no endpoint can be asked. Search goes on with the table in the program.
+/// Invalid settings of an endpoint. Search continues with the table in the program.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum EndpointError {
-    /// The URL is none.
+    /// The URL is invalid.
     #[error("the URL of the embeddings endpoint is not one that begins with http:// or https://")]
     Url,
     /// The key cannot be sent.
     #[error("the API key of the embeddings endpoint has characters that no header can carry")]
     ApiKey,
-    /// No connection can be made at all.
+    /// The HTTP client could not be created.
     #[error("the embeddings endpoint cannot be asked: no HTTP client can be made")]
     Client,
 }
 
-/// Asks an endpoint.
+/// An encoder that sends texts to an endpoint.
 #[derive(Debug)]
 pub struct EndpointEncoder {
     client: Client,
     url: Url,
-    /// The URL for people: without path, user or query, any of which may be secret.
+    /// The URL in messages: without path, user or query, any of which may be secret.
     shown: String,
     settings: EndpointSettings,
     id: String,
-    /// Before the second attempt; doubled before each further one.
+    /// The pause before the second attempt. It doubles before each further one.
     first_pause: Duration,
 }
 
 /// Texts of one request.
 const BATCH_TEXTS: usize = 64;
 const BATCH_BYTES: usize = 64 * 1024;
-/// Requests under way at a time.
+/// The number of requests at the same time.
 const CONCURRENT: usize = 4;
 /// Attempts at one request, for documents. A query has no time for a second.
 const ATTEMPTS: u32 = 4;
@@ -90,7 +90,7 @@ impl fmt::Debug for ApiKey {
 }
 
 impl EndpointEncoder {
-    /// An encoder for these settings. Nothing is asked yet.
+    /// An encoder for these settings. It sends no request yet.
     pub fn new(settings: EndpointSettings) -> Result<Self, EndpointError> {
         let base = settings.base_url.trim().trim_end_matches('/');
         let whole = if base.ends_with("/embeddings") {
@@ -109,7 +109,7 @@ impl EndpointEncoder {
         }
         let client = toolgate_http::client_builder()
             .timeout(settings.timeout)
-            // A redirect could carry the key to another place.
+            // A redirect could send the key to another host.
             .redirect(redirect::Policy::none())
             .build()
             .map_err(|_| EndpointError::Client)?;
@@ -143,7 +143,7 @@ impl EndpointEncoder {
         Ok(vectors)
     }
 
-    /// The vectors of a batch. Where the endpoint refuses one text, the others still get theirs.
+    /// The vectors of a batch. If the endpoint refuses one text, the others still get their vectors.
     fn batch<'a>(
         &'a self,
         texts: &'a [String],
@@ -170,7 +170,7 @@ impl EndpointEncoder {
         })
     }
 
-    /// Asks, and asks again after a pause where that may help.
+    /// Sends a request, and again after a pause if that may help.
     async fn with_retries(
         &self,
         texts: &[String],
@@ -225,7 +225,7 @@ impl Encoder for EndpointEncoder {
     }
 }
 
-/// The identity: the endpoint by a hash, since a URL may have a secret in it.
+/// The id of an encoder. It contains a hash of the URL, because the URL may contain a secret.
 fn id(url: &Url, settings: &EndpointSettings) -> String {
     let mut hasher = blake3::Hasher::new();
     let dimensions = settings.dimensions.unwrap_or(MAX_DIMENSIONS + 1).to_string();
@@ -237,7 +237,7 @@ fn id(url: &Url, settings: &EndpointSettings) -> String {
     format!("endpoint {model} {}", &hasher.finalize().to_hex()[..32])
 }
 
-/// Texts in groups that one request can carry.
+/// Splits texts into the batches of requests.
 fn batches(texts: &[String]) -> Vec<&[String]> {
     let mut batches = Vec::new();
     let (mut start, mut bytes) = (0, 0);

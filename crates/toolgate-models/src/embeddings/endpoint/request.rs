@@ -19,14 +19,14 @@ pub(super) struct EmbeddingsRequest<'a> {
     pub(super) dimensions: Option<usize>,
 }
 
-/// Why there is no answer; the reason goes on after the endpoint's name.
+/// Why there are no vectors. The reason follows the endpoint's name in a message.
 #[derive(Debug)]
 pub(super) enum EndpointRefusal {
-    /// It may work later, or after a pause that the endpoint asks for.
+    /// The request may work later, or after the pause that the endpoint requests.
     Passing { reason: String, pause: Option<Duration> },
-    /// Something about the texts: another selection of them may work.
+    /// The endpoint refuses a text. Other texts may work.
     Content(String),
-    /// It will not work like this.
+    /// The request will not work without a change.
     Lasting(String),
 }
 
@@ -39,9 +39,9 @@ struct RequestBody<'a> {
     dimensions: Option<usize>,
 }
 
-/// Room for 64 vectors of the largest kind, written out with all digits.
+/// The size of 64 vectors with the most dimensions and all digits.
 const MAX_ANSWER_BYTES: usize = 32 * 1024 * 1024;
-/// What is read of an answer that only says what went wrong.
+/// The number of bytes of an error response that are read.
 const MAX_ERROR_BYTES: usize = 8 * 1024;
 const SHOWN_CHARACTERS: usize = 200;
 
@@ -79,7 +79,7 @@ impl EmbeddingsRequest<'_> {
             .map(Duration::from_secs);
         let reason = format!("answers with {}", status.as_u16());
         match status {
-            // What is said here may have the key in it, or a part of it.
+            // The response may contain the key, or a part of it.
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => EndpointRefusal::Lasting(format!(
                 "{reason}: it refuses the API key; check `apiKey`"
             )),
@@ -105,7 +105,7 @@ impl EmbeddingsRequest<'_> {
         }
     }
 
-    /// What the endpoint says of its refusal, on one line.
+    /// The error message of the endpoint, on one line.
     async fn said(&self, response: Response) -> String {
         let bytes = read(response, MAX_ERROR_BYTES).await.unwrap_or_default();
         let said = response::message(&bytes);
@@ -122,7 +122,7 @@ impl EmbeddingsRequest<'_> {
     }
 }
 
-/// Why nothing came back, without the URL, which an error of the client would show.
+/// Why there is no response. The client's own error would show the URL.
 fn unreachable(error: &reqwest::Error) -> EndpointRefusal {
     let reason = if error.is_timeout() {
         "does not answer in time"
@@ -134,7 +134,7 @@ fn unreachable(error: &reqwest::Error) -> EndpointRefusal {
     EndpointRefusal::Passing { reason: reason.to_owned(), pause: None }
 }
 
-/// Reads up to `most` bytes and one part more, so that more than `most` shows.
+/// Reads until there are more than `most` bytes, so that the caller notices a larger response.
 async fn read(response: Response, most: usize) -> Result<BytesMut, EndpointRefusal> {
     let mut bytes = BytesMut::new();
     let mut parts = response.bytes_stream();

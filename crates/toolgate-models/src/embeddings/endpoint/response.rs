@@ -18,7 +18,7 @@ struct EmbeddingItem {
     embedding: Numbers,
 }
 
-/// Numbers, or their bytes in base64: some give that whatever was asked for.
+/// Numbers, or their bytes in base64: some endpoints ignore the requested format.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Numbers {
@@ -52,7 +52,7 @@ pub(super) fn vectors(bytes: &[u8], count: usize) -> Result<Vec<UnitVector>, End
     all.ok_or_else(|| lasting("leaves out the vector of a text"))
 }
 
-/// What an answer that is an error says.
+/// The message of an error response.
 pub(super) fn message(bytes: &[u8]) -> String {
     let value: Option<Value> = serde_json::from_slice(bytes).ok();
     let said = value.as_ref().and_then(|value| {

@@ -10,7 +10,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 
 use super::FolderError;
 
-/// A folder, and what its small files say.
+/// A folder, and the settings in its small files.
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
@@ -36,7 +36,7 @@ pub(super) struct BertConfig {
     pub(super) epsilon: f32,
     pub(super) activation: Activation,
     pub(super) pooling: Pooling,
-    /// The place of the first token. Those of the `RoBERTa` family do not count from zero.
+    /// The position of the first token. The `RoBERTa` family does not count from zero.
     pub(super) first_position: usize,
 }
 
@@ -89,7 +89,7 @@ struct SentenceFile {
 const MAX_WEIGHT_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 const MAX_SMALL_BYTES: u64 = 64 * 1024 * 1024;
 const MAX_LAYERS: usize = 128;
-/// Where nothing says how many tokens are read.
+/// The default of the number of tokens that are read.
 const USUAL_TOKENS: usize = 512;
 const MAX_TOKENS: usize = 512;
 const WEIGHTS: &str = "model.safetensors";
@@ -214,7 +214,7 @@ fn bert_config(
     Ok(BertConfig { heads, layers, epsilon, activation, pooling, first_position })
 }
 
-/// What the modules say after the transformer. Without any, the mean is what most are made for.
+/// The pooling after the transformer. Without such a module it is the mean, as in most models.
 fn pooling(path: &Path) -> Result<Pooling, FolderError> {
     let modules: Vec<ModuleFile> = optional(path, "modules.json")?.unwrap_or_default();
     let mut folder = "1_Pooling".to_owned();

@@ -13,7 +13,7 @@ pub(super) struct Tokens {
     tokenizer: Tokenizer,
     /// Whether the tokens around a text belong to it.
     with_special: bool,
-    /// What stands for unknown words. A table has nothing to say of them.
+    /// The token for unknown words, which a table has no vector for.
     left_out: Option<u32>,
 }
 

@@ -47,7 +47,7 @@ impl<'f> Weights<'f> {
         Ok(Array1::from_vec(self.numbers(name, &view)?))
     }
 
-    /// A table with this many columns, and rows too where that is said.
+    /// A table with this number of columns, and of rows if that is given.
     pub(super) fn matrix(
         &self,
         name: &str,

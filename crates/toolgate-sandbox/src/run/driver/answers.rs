@@ -1,10 +1,6 @@
 //! Sends the script the outcomes of its calls and the time.
 
-use std::{
-    pin::Pin,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::time::Duration;
 
 use futures::{FutureExt, future::BoxFuture, stream::StreamExt};
 use serde_json::value::RawValue;
@@ -137,35 +133,15 @@ pub(super) fn bytes_of(value: &RawValue) -> u64 {
 }
 
 /// Waits for the description of names; pending for ever if there is none.
-pub(super) async fn maybe(describing: &mut Option<Describing>) -> Option<Vec<LookupResult>> {
+pub(super) async fn described(describing: &mut Option<Describing>) -> Vec<LookupResult> {
     match describing {
-        Some(Describing(future)) => Some(future.await),
-        None => None,
+        Some(future) => future.await,
+        None => std::future::pending().await,
     }
 }
 
 /// A description of names that the host is fetching.
-pub(super) struct Describing(pub(super) BoxFuture<'static, Vec<LookupResult>>);
-
-impl std::fmt::Debug for Describing {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("Describing")
-    }
-}
-
-/// A call without a response.
-pub(in crate::run) struct InFlight {
-    pub(super) id: CallId,
-    pub(super) entry: CallIndex,
-    pub(super) name: String,
-    pub(super) future: BoxFuture<'static, CallResponse>,
-}
-
-impl std::fmt::Debug for InFlight {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("InFlight").field("name", &self.name).finish_non_exhaustive()
-    }
-}
+pub(super) type Describing = BoxFuture<'static, Vec<LookupResult>>;
 
 /// A call with a response.
 #[derive(Debug)]
@@ -174,18 +150,4 @@ pub(in crate::run) struct Ended {
     pub(super) entry: CallIndex,
     pub(super) name: String,
     pub(super) answer: CallResponse,
-}
-
-impl Future for InFlight {
-    type Output = Ended;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Ended> {
-        let this = &mut *self;
-        this.future.as_mut().poll(context).map(|answer| Ended {
-            id: this.id,
-            entry: this.entry,
-            name: std::mem::take(&mut this.name),
-            answer,
-        })
-    }
 }

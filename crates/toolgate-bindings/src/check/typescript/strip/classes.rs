@@ -1,4 +1,4 @@
-//! Classes: modifiers, `implements`, and properties that are declared as parameters.
+//! Rewrites classes: modifiers, `implements`, and properties that are declared as parameters.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ use super::Stripper;
 const MODIFIERS: &[&str] =
     &["public", "private", "protected", "readonly", "override", "abstract", "declare"];
 
-/// What belongs to the class as a whole. Its members are visited apart.
+/// Rewrites the head of a class. Its members are visited separately.
 pub(super) fn rewrite(stripper: &mut Stripper<'_>, class: &Class<'_>) {
     let start = after(&class.decorators, class.span.start);
     let name = class.id.as_ref().map_or(class.body.span.start, |id| id.span.start);
@@ -37,7 +37,7 @@ pub(super) fn rewrite_method(stripper: &mut Stripper<'_>, method: &MethodDefinit
     let key = method.key.span();
     blank_words(stripper, after(&method.decorators, method.span.start), key.start, MODIFIERS);
     if method.optional {
-        blank_mark_behind_key(stripper, key.end, method.computed);
+        blank_mark_after_key(stripper, key.end, method.computed);
     }
 }
 
@@ -45,11 +45,11 @@ pub(super) fn rewrite_property(stripper: &mut Stripper<'_>, property: &PropertyD
     let key = property.key.span();
     blank_words(stripper, after(&property.decorators, property.span.start), key.start, MODIFIERS);
     if property.optional || property.definite {
-        blank_mark_behind_key(stripper, key.end, property.computed);
+        blank_mark_after_key(stripper, key.end, property.computed);
     }
 }
 
-/// `constructor(private x)` sets `this.x`, once `this` is there.
+/// Sets `this.x` for `constructor(private x)`, after `super()` if the class has a base.
 fn declare_parameter_properties(stripper: &mut Stripper<'_>, class: &Class<'_>) {
     for element in &class.body.body {
         let ClassElement::MethodDefinition(method) = element else { continue };
@@ -94,12 +94,12 @@ fn after(decorators: &[Decorator<'_>], start: u32) -> u32 {
     decorators.last().map_or(start, |last| last.span.end)
 }
 
-fn blank_mark_behind_key(stripper: &mut Stripper<'_>, key_end: u32, is_computed: bool) {
+fn blank_mark_after_key(stripper: &mut Stripper<'_>, key_end: u32, is_computed: bool) {
     let bracket = if is_computed { stripper.edits.find(key_end, &[']']) } else { None };
     stripper.blank_mark(bracket.map_or(key_end, |at| at + 1));
 }
 
-/// Takes the given words out of what stands between two places.
+/// Removes the given words between two offsets, but not in comments.
 fn blank_words(stripper: &mut Stripper<'_>, start: u32, end: u32, words: &[&str]) {
     let text = stripper.edits.slice(start, end);
     let mut at = 0;

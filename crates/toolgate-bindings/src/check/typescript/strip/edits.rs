@@ -1,8 +1,8 @@
-//! Changes to a text that leave its lines where they are.
+//! Edits of a text that do not move its lines.
 
 use oxc_span::Span;
 
-/// Changes to one text, to be made all at once.
+/// The edits of one text. They are applied together.
 pub(super) struct Edits<'t> {
     text: &'t str,
     edits: Vec<Edit>,
@@ -11,13 +11,13 @@ pub(super) struct Edits<'t> {
 struct Edit {
     start: usize,
     end: usize,
-    change: EditKind,
+    change: Change,
 }
 
-enum EditKind {
-    /// Spaces, with a text of the same number of characters in front.
+enum Change {
+    /// The range becomes spaces, except for its first characters, which become this text.
     Blank(&'static str),
-    /// Another text, and the line breaks that were there.
+    /// The range becomes this text and its own line breaks.
     Replace(String),
 }
 
@@ -26,36 +26,36 @@ impl<'t> Edits<'t> {
         Self { text, edits: Vec::new() }
     }
 
-    /// The text between two places, as it was.
+    /// The original text between two offsets.
     pub(super) fn slice(&self, start: u32, end: u32) -> &'t str {
         self.text.get(start as usize..end as usize).unwrap_or_default()
     }
 
-    /// Spaces instead of what was there. What follows stays in its column.
+    /// Replaces a range by spaces, so that later text stays in its column.
     pub(super) fn blank(&mut self, start: u32, end: u32) {
-        self.push(start, end, EditKind::Blank(""));
+        self.push(start, end, Change::Blank(""));
     }
 
-    /// As [`Self::blank`], for a whole statement: without it the lines before and after could
-    /// become one statement.
+    /// Replaces a whole statement by a semicolon and spaces. Without the semicolon, the lines before
+    /// and after could become one statement.
     pub(super) fn blank_statement(&mut self, span: Span) {
-        self.push(span.start, span.end, EditKind::Blank(";"));
+        self.push(span.start, span.end, Change::Blank(";"));
     }
 
-    /// One character instead of another.
+    /// Replaces one character.
     pub(super) fn put(&mut self, at: u32, character: &'static str) {
-        self.push(at, at + 1, EditKind::Blank(character));
+        self.push(at, at + 1, Change::Blank(character));
     }
 
     pub(super) fn replace(&mut self, start: u32, end: u32, text: String) {
-        self.push(start, end, EditKind::Replace(text));
+        self.push(start, end, Change::Replace(text));
     }
 
     pub(super) fn insert(&mut self, at: u32, text: String) {
         self.replace(at, at, text);
     }
 
-    /// The place of a character behind `from`, with nothing but spaces and comments before it.
+    /// The offset of the next character after spaces and comments, if it is one of `wanted`.
     pub(super) fn find(&self, from: u32, wanted: &[char]) -> Option<u32> {
         let mut rest = self.text.get(from as usize..)?;
         loop {
@@ -71,34 +71,34 @@ impl<'t> Edits<'t> {
         }
     }
 
-    /// The text with all changes; `None` where there are none.
+    /// The edited text; `None` if there are no edits.
     pub(super) fn apply(mut self) -> Option<String> {
         if self.edits.is_empty() {
             return None;
         }
-        // What was put in at a place comes before what is changed there.
+        // An insertion comes before another edit at the same offset.
         self.edits.sort_by_key(|edit| (edit.start, edit.end != edit.start));
         let mut out = String::with_capacity(self.text.len() + 64);
         let mut at = 0;
         for edit in &self.edits {
-            // Within something that is gone already.
+            // The edit is inside of an edited range.
             if edit.start < at {
                 continue;
             }
             out.push_str(&self.text[at..edit.start]);
-            let gone = &self.text[edit.start..edit.end];
+            let removed = &self.text[edit.start..edit.end];
             match &edit.change {
-                EditKind::Blank(first) => {
+                Change::Blank(first) => {
                     out.push_str(first);
                     let skipped = first.chars().count();
-                    out.extend(gone.chars().skip(skipped).map(|c| match c {
+                    out.extend(removed.chars().skip(skipped).map(|c| match c {
                         '\n' | '\r' | '\u{2028}' | '\u{2029}' => c,
                         _ => ' ',
                     }));
                 }
-                EditKind::Replace(text) => {
+                Change::Replace(text) => {
                     out.push_str(text);
-                    out.extend(gone.chars().filter(|c| *c == '\n'));
+                    out.extend(removed.chars().filter(|c| *c == '\n'));
                 }
             }
             at = edit.end;
@@ -107,7 +107,7 @@ impl<'t> Edits<'t> {
         Some(out)
     }
 
-    fn push(&mut self, start: u32, end: u32, change: EditKind) {
+    fn push(&mut self, start: u32, end: u32, change: Change) {
         let (start, end) = (start as usize, end as usize);
         let is_valid = start <= end
             && end <= self.text.len()

@@ -1,29 +1,25 @@
-//! Types are taken out of a script; its lines, and nearly always its columns, stay.
+//! Removes the types from a script. Lines keep their numbers, and nearly always their columns.
 //!
-//! What is only type becomes spaces. What is more than type (enums, namespaces, properties declared
-//! as parameters) becomes JavaScript on the same lines.
+//! Code that is only a type becomes spaces. Enums, namespaces and properties that are declared as
+//! parameters become JavaScript on the same lines.
 
 mod classes;
 mod edits;
 mod namespaces;
 
-use oxc_ast::ast::{
-    ArrowFunctionExpression, Class, Declaration, ExportDeclaration, ExportFromDeclaration,
-    ExportNamedDeclaration, FormalParameter, Function, FunctionType, ImportDeclaration,
-    ImportOrExportKind, MethodDefinition, Program, PropertyDefinition, TSAsExpression,
-    TSEnumDeclaration, TSExternalModuleDeclaration, TSGlobalDeclaration, TSImportEqualsDeclaration,
-    TSIndexSignature, TSInterfaceDeclaration, TSNamespaceDeclaration, TSNonNullExpression,
-    TSSatisfiesExpression, TSThisParameter, TSTypeAliasDeclaration, TSTypeAnnotation,
-    TSTypeAssertion, TSTypeParameterDeclaration, TSTypeParameterInstantiation, VariableDeclaration,
-    VariableDeclarator,
+use oxc_ast::{
+    AstKind,
+    ast::{
+        ArrowFunctionExpression, Declaration, FormalParameter, FunctionType, ImportOrExportKind,
+        Program, TSEnumDeclaration, TSNamespaceDeclaration,
+    },
 };
-use oxc_ast_visit::{Visit, walk};
+use oxc_ast_visit::Visit;
 use oxc_span::{GetSpan, Span};
-use oxc_syntax::scope::ScopeFlags;
 
 use self::edits::Edits;
 
-/// The script as JavaScript; `None` where it is that already.
+/// The script as JavaScript; `None` if it has no types.
 pub(super) fn strip(program: &Program<'_>, text: &str) -> Option<String> {
     let mut stripper = Stripper { edits: Edits::new(text) };
     if let Some(hashbang) = &program.hashbang {
@@ -42,7 +38,7 @@ impl Stripper<'_> {
         self.edits.blank(span.start, span.end);
     }
 
-    /// Takes off `as T` and the like, which begin where the expression ends.
+    /// Removes `as T` or `satisfies T` after an expression.
     fn blank_suffix(&mut self, expression: Span, whole: Span) {
         self.edits.blank(expression.end, whole.end);
         // After `x as T` a bracket on the next line starts a statement; after `x` it would not.
@@ -53,71 +49,107 @@ impl Stripper<'_> {
         }
     }
 
-    /// Takes off a `?` or `!` behind a name.
+    /// Removes a `?` or `!` after a name.
     fn blank_mark(&mut self, after: u32) {
         if let Some(at) = self.edits.find(after, &['?', '!']) {
             self.edits.blank(at, at + 1);
         }
     }
+
+    fn strip_parameter(&mut self, parameter: &FormalParameter<'_>) {
+        if parameter.accessibility.is_some() || parameter.readonly || parameter.r#override {
+            let start = parameter.decorators.last().map(|last| last.span.end);
+            let start = start.unwrap_or(parameter.span.start);
+            self.edits.blank(start, parameter.pattern.span().start);
+        }
+        if parameter.optional {
+            self.blank_mark(parameter.pattern.span().end);
+        }
+    }
+
+    /// No line may end between the parameters and the arrow, or between `async` and the parameters.
+    /// If a type has several lines, the bracket moves to its other end.
+    fn strip_arrow(&mut self, arrow: &ArrowFunctionExpression<'_>) {
+        if let Some(annotation) = &arrow.return_type
+            && self.edits.slice(annotation.span.start, annotation.span.end).contains('\n')
+        {
+            self.edits.blank(arrow.params.span.end - 1, annotation.span.end - 1);
+            self.edits.put(annotation.span.end - 1, ")");
+        }
+        if let Some(generics) = &arrow.type_parameters
+            && arrow.r#async
+            && self.edits.slice(generics.span.start, generics.span.end).contains('\n')
+        {
+            self.edits.put(generics.span.start, "(");
+            self.edits.blank(generics.span.start + 1, arrow.params.span.start + 1);
+        }
+    }
 }
 
 impl<'a> Visit<'a> for Stripper<'_> {
-    fn visit_ts_type_annotation(&mut self, it: &TSTypeAnnotation<'a>) {
-        self.blank(it.span);
-    }
-
-    fn visit_ts_type_parameter_declaration(&mut self, it: &TSTypeParameterDeclaration<'a>) {
-        self.blank(it.span);
-    }
-
-    fn visit_ts_type_parameter_instantiation(&mut self, it: &TSTypeParameterInstantiation<'a>) {
-        self.blank(it.span);
-    }
-
-    fn visit_ts_as_expression(&mut self, it: &TSAsExpression<'a>) {
-        self.visit_expression(&it.expression);
-        self.blank_suffix(it.expression.span(), it.span);
-    }
-
-    fn visit_ts_satisfies_expression(&mut self, it: &TSSatisfiesExpression<'a>) {
-        self.visit_expression(&it.expression);
-        self.blank_suffix(it.expression.span(), it.span);
-    }
-
-    fn visit_ts_non_null_expression(&mut self, it: &TSNonNullExpression<'a>) {
-        self.visit_expression(&it.expression);
-        self.edits.blank(it.expression.span().end, it.span.end);
-    }
-
-    fn visit_ts_type_assertion(&mut self, it: &TSTypeAssertion<'a>) {
-        self.edits.blank(it.span.start, it.expression.span().start);
-        self.visit_expression(&it.expression);
-    }
-
-    fn visit_ts_interface_declaration(&mut self, it: &TSInterfaceDeclaration<'a>) {
-        self.edits.blank_statement(it.span);
-    }
-
-    fn visit_ts_type_alias_declaration(&mut self, it: &TSTypeAliasDeclaration<'a>) {
-        self.edits.blank_statement(it.span);
-    }
-
-    fn visit_ts_external_module_declaration(&mut self, it: &TSExternalModuleDeclaration<'a>) {
-        self.edits.blank_statement(it.span);
-    }
-
-    fn visit_ts_global_declaration(&mut self, it: &TSGlobalDeclaration<'a>) {
-        self.edits.blank_statement(it.span);
-    }
-
-    fn visit_ts_index_signature(&mut self, it: &TSIndexSignature<'a>) {
-        self.edits.blank_statement(it.span);
-    }
-
-    fn visit_ts_this_parameter(&mut self, it: &TSThisParameter<'a>) {
-        self.blank(it.span);
-        if let Some(comma) = self.edits.find(it.span.end, &[',']) {
-            self.edits.blank(comma, comma + 1);
+    /// Edits the text of one node. Its parts are visited afterwards, and edits inside of a removed
+    /// text have no effect.
+    fn enter_node(&mut self, kind: AstKind<'a>) {
+        match kind {
+            AstKind::TSTypeAnnotation(_)
+            | AstKind::TSTypeParameterDeclaration(_)
+            | AstKind::TSTypeParameterInstantiation(_) => self.blank(kind.span()),
+            AstKind::TSAsExpression(it) => self.blank_suffix(it.expression.span(), it.span),
+            AstKind::TSSatisfiesExpression(it) => self.blank_suffix(it.expression.span(), it.span),
+            AstKind::TSNonNullExpression(it) => {
+                self.edits.blank(it.expression.span().end, it.span.end);
+            }
+            AstKind::TSTypeAssertion(it) => {
+                self.edits.blank(it.span.start, it.expression.span().start);
+            }
+            AstKind::TSThisParameter(it) => {
+                self.blank(it.span);
+                if let Some(comma) = self.edits.find(it.span.end, &[',']) {
+                    self.edits.blank(comma, comma + 1);
+                }
+            }
+            AstKind::ExportDeclaration(it) => {
+                self.edits.blank(it.span.start, it.declaration.span().start);
+            }
+            AstKind::TSImportEqualsDeclaration(it)
+                if it.import_kind == ImportOrExportKind::Value =>
+            {
+                self.edits.replace(it.span.start, it.id.span.start, "const ".to_owned());
+            }
+            // Other imports are findings.
+            AstKind::ImportDeclaration(it) if it.import_kind == ImportOrExportKind::Value => {}
+            AstKind::VariableDeclarator(it) if it.definite => self.blank_mark(it.id.span().end),
+            AstKind::FormalParameter(it) => self.strip_parameter(it),
+            AstKind::ArrowFunctionExpression(it) => self.strip_arrow(it),
+            AstKind::Class(it) if !it.declare => classes::rewrite(self, it),
+            AstKind::MethodDefinition(it)
+                if !it.r#type.is_abstract() && it.value.body.is_some() =>
+            {
+                classes::rewrite_method(self, it);
+            }
+            AstKind::PropertyDefinition(it) if !it.r#type.is_abstract() && !it.declare => {
+                classes::rewrite_property(self, it);
+            }
+            AstKind::VariableDeclaration(it) if !it.declare => {}
+            AstKind::Function(it)
+                if !it.declare
+                    && it.r#type != FunctionType::TSDeclareFunction
+                    && it.body.is_some() => {}
+            AstKind::TSInterfaceDeclaration(_)
+            | AstKind::TSTypeAliasDeclaration(_)
+            | AstKind::TSExternalModuleDeclaration(_)
+            | AstKind::TSGlobalDeclaration(_)
+            | AstKind::TSIndexSignature(_)
+            | AstKind::TSImportEqualsDeclaration(_)
+            | AstKind::ImportDeclaration(_)
+            | AstKind::ExportNamedDeclaration(_)
+            | AstKind::ExportFromDeclaration(_)
+            | AstKind::Class(_)
+            | AstKind::MethodDefinition(_)
+            | AstKind::PropertyDefinition(_)
+            | AstKind::VariableDeclaration(_)
+            | AstKind::Function(_) => self.edits.blank_statement(kind.span()),
+            _ => {}
         }
     }
 
@@ -128,118 +160,9 @@ impl<'a> Visit<'a> for Stripper<'_> {
     fn visit_ts_namespace_declaration(&mut self, it: &TSNamespaceDeclaration<'a>) {
         namespaces::rewrite(self, it);
     }
-
-    fn visit_ts_import_equals_declaration(&mut self, it: &TSImportEqualsDeclaration<'a>) {
-        if it.import_kind == ImportOrExportKind::Type {
-            self.edits.blank_statement(it.span);
-        } else {
-            self.edits.replace(it.span.start, it.id.span.start, "const ".to_owned());
-        }
-    }
-
-    fn visit_import_declaration(&mut self, it: &ImportDeclaration<'a>) {
-        // Other imports are findings.
-        if it.import_kind == ImportOrExportKind::Type {
-            self.edits.blank_statement(it.span);
-        }
-    }
-
-    fn visit_export_named_declaration(&mut self, it: &ExportNamedDeclaration<'a>) {
-        self.edits.blank_statement(it.span);
-    }
-
-    fn visit_export_from_declaration(&mut self, it: &ExportFromDeclaration<'a>) {
-        self.edits.blank_statement(it.span);
-    }
-
-    fn visit_export_declaration(&mut self, it: &ExportDeclaration<'a>) {
-        self.edits.blank(it.span.start, it.declaration.span().start);
-        self.visit_declaration(&it.declaration);
-    }
-
-    fn visit_variable_declaration(&mut self, it: &VariableDeclaration<'a>) {
-        if it.declare {
-            self.edits.blank_statement(it.span);
-        } else {
-            walk::walk_variable_declaration(self, it);
-        }
-    }
-
-    fn visit_variable_declarator(&mut self, it: &VariableDeclarator<'a>) {
-        if it.definite {
-            self.blank_mark(it.id.span().end);
-        }
-        walk::walk_variable_declarator(self, it);
-    }
-
-    fn visit_function(&mut self, it: &Function<'a>, flags: ScopeFlags) {
-        let is_declaration = it.declare || it.r#type == FunctionType::TSDeclareFunction;
-        if is_declaration || it.body.is_none() {
-            self.edits.blank_statement(it.span);
-        } else {
-            walk::walk_function(self, it, flags);
-        }
-    }
-
-    fn visit_formal_parameter(&mut self, it: &FormalParameter<'a>) {
-        if it.accessibility.is_some() || it.readonly || it.r#override {
-            let start = it.decorators.last().map_or(it.span.start, |last| last.span.end);
-            self.edits.blank(start, it.pattern.span().start);
-        }
-        if it.optional {
-            self.blank_mark(it.pattern.span().end);
-        }
-        walk::walk_formal_parameter(self, it);
-    }
-
-    fn visit_arrow_function_expression(&mut self, it: &ArrowFunctionExpression<'a>) {
-        // No line may end between the parameters and the arrow, or between `async` and the
-        // parameters: where a type takes several lines, the brackets move to its other end.
-        if let Some(annotation) = &it.return_type
-            && self.edits.slice(annotation.span.start, annotation.span.end).contains('\n')
-        {
-            self.edits.blank(it.params.span.end - 1, annotation.span.end - 1);
-            self.edits.put(annotation.span.end - 1, ")");
-        }
-        if let Some(generics) = &it.type_parameters
-            && it.r#async
-            && self.edits.slice(generics.span.start, generics.span.end).contains('\n')
-        {
-            self.edits.put(generics.span.start, "(");
-            self.edits.blank(generics.span.start + 1, it.params.span.start + 1);
-        }
-        walk::walk_arrow_function_expression(self, it);
-    }
-
-    fn visit_class(&mut self, it: &Class<'a>) {
-        if it.declare {
-            self.edits.blank_statement(it.span);
-        } else {
-            classes::rewrite(self, it);
-            walk::walk_class(self, it);
-        }
-    }
-
-    fn visit_method_definition(&mut self, it: &MethodDefinition<'a>) {
-        if it.r#type.is_abstract() || it.value.body.is_none() {
-            self.edits.blank_statement(it.span);
-        } else {
-            classes::rewrite_method(self, it);
-            walk::walk_method_definition(self, it);
-        }
-    }
-
-    fn visit_property_definition(&mut self, it: &PropertyDefinition<'a>) {
-        if it.r#type.is_abstract() || it.declare {
-            self.edits.blank_statement(it.span);
-        } else {
-            classes::rewrite_property(self, it);
-            walk::walk_property_definition(self, it);
-        }
-    }
 }
 
-/// Whether a declaration is there in the run.
+/// Whether a declaration has a meaning at run time.
 fn is_real(declaration: &Declaration<'_>) -> bool {
     match declaration {
         Declaration::VariableDeclaration(variable) => !variable.declare,

@@ -1,4 +1,4 @@
-//! Namespaces, as objects whose properties are the exported names.
+//! Rewrites namespaces to objects with the exported names as properties, and enums.
 
 use std::{collections::HashSet, fmt::Write};
 
@@ -17,17 +17,17 @@ pub(super) fn rewrite(stripper: &mut Stripper<'_>, namespace: &TSNamespaceDeclar
         stripper.edits.blank_statement(namespace.span);
         return;
     }
-    // `namespace a.b.c { … }` is three of them.
+    // `namespace a.b.c { … }` declares three namespaces.
     let mut outer: Option<&str> = None;
     let mut head = String::new();
-    let mut feet: Vec<String> = Vec::new();
+    let mut ends: Vec<String> = Vec::new();
     let mut inner = namespace;
     let block = loop {
         let name = inner.id.name.as_str();
-        let place = outer.map_or(name.to_owned(), |outer| format!("{outer}.{name}"));
+        let path = outer.map_or(name.to_owned(), |outer| format!("{outer}.{name}"));
         let keyword = if outer.is_none() { "var " } else { "" };
-        let _ = write!(head, "{keyword}{place} = (({name}) => {{ ");
-        feet.push(format!(" return {name}; }})({place} || {{}});"));
+        let _ = write!(head, "{keyword}{path} = (({name}) => {{ ");
+        ends.push(format!(" return {name}; }})({path} || {{}});"));
         outer = Some(name);
         match &inner.body {
             TSNamespaceDeclarationBody::TSNamespaceDeclaration(next) => inner = next,
@@ -50,11 +50,11 @@ pub(super) fn rewrite(stripper: &mut Stripper<'_>, namespace: &TSNamespaceDeclar
     }
     stripper.edits.replace(namespace.span.start, block.span.start + 1, head);
     walk::walk_ts_module_block(stripper, block);
-    feet.reverse();
-    stripper.edits.replace(block.span.end - 1, block.span.end, feet.concat());
+    ends.reverse();
+    stripper.edits.replace(block.span.end - 1, block.span.end, ends.concat());
 }
 
-/// Whether there is more in a namespace than types.
+/// Whether a namespace contains more than types.
 pub(super) fn is_real(namespace: &TSNamespaceDeclaration<'_>) -> bool {
     if namespace.declare {
         return false;
@@ -125,7 +125,8 @@ fn bound(pattern: &BindingPattern<'_>, add: &mut dyn FnMut(&str)) {
     }
 }
 
-/// Sets a member, and for a number the way back. Its name is one that no member has.
+/// The function that sets a member, and for a number also the name of the member. No member has
+/// this name.
 const SET: &str = "$set";
 
 pub(super) fn rewrite_enum(stripper: &mut Stripper<'_>, enumeration: &TSEnumDeclaration<'_>) {
@@ -144,10 +145,10 @@ pub(super) fn rewrite_enum(stripper: &mut Stripper<'_>, enumeration: &TSEnumDecl
             stripper.edits.blank(comma, comma + 1);
         }
     }
-    let foot = format!(
+    let end = format!(
         " return {name}; }})({name} || {{}}, (e, k, v) => (e[k] = v, typeof v === \"number\" && (e[v] = k), v));"
     );
-    stripper.edits.replace(body.end - 1, body.end, foot);
+    stripper.edits.replace(body.end - 1, body.end, end);
 }
 
 /// Returns the member's key, as a JavaScript string.
