@@ -180,7 +180,7 @@ impl RunJournal {
                     began: microseconds(beginning.unix),
                     seed: beginning.seed,
                     before: self.before.clone(),
-                    place: self.namespace.clone(),
+                    namespace: self.namespace.clone(),
                 };
                 self.write(run.code.len(), || self.journal.begin_run(&run));
                 self.state.lock().began = true;

@@ -102,7 +102,8 @@ pub(super) fn take(
 ) -> Result<ResumedRun, ResumeError> {
     let caller = session.caller();
     let is_theirs = |run: &NewRun| {
-        let is_own = run.session == *caller.identity && run.place == namespace.unwrap_or_default();
+        let is_own =
+            run.session == *caller.identity && run.namespace == namespace.unwrap_or_default();
         caller.made_by == MadeBy::Person || is_own
     };
     let known = journal.history(id)?.filter(|known| is_theirs(&known.run));

@@ -23,11 +23,6 @@ pub(super) struct Hosts {
 }
 
 impl ArgumentLocation {
-    /// The folder of a condition, or `None` if it leads out of its own start.
-    pub(super) fn folder(text: &str) -> Option<Self> {
-        Self::read(text)
-    }
-
     /// Whether a path is the folder or inside it.
     ///
     /// The result is unclear where servers may differ: a relative path for an absolute folder, `~`,
@@ -42,13 +37,14 @@ impl ArgumentLocation {
         if path.is_empty() || path.starts_with('~') || path.contains(odd) {
             return Truth::Unclear;
         }
-        let Some(place) = Self::read(path).filter(|place| place.absolute == self.absolute) else {
+        let location = Self::read(path).filter(|location| location.absolute == self.absolute);
+        let Some(location) = location else {
             return Truth::Unclear;
         };
-        if place.names.len() < self.names.len() {
+        if location.names.len() < self.names.len() {
             return Truth::No;
         }
-        let pairs = || self.names.iter().zip(&place.names);
+        let pairs = || self.names.iter().zip(&location.names);
         if pairs().all(|(wanted, found)| wanted == found) {
             Truth::Yes
         } else if pairs().all(|(wanted, found)| wanted.to_lowercase() == found.to_lowercase()) {
@@ -58,7 +54,8 @@ impl ArgumentLocation {
         }
     }
 
-    fn read(text: &str) -> Option<Self> {
+    /// Reads a path, or `None` if it leads out of its own start.
+    pub(super) fn read(text: &str) -> Option<Self> {
         let absolute = text.starts_with('/');
         let mut names: Vec<String> = Vec::new();
         for part in text.split('/') {
@@ -132,7 +129,7 @@ mod tests {
 
     #[test]
     fn paths_are_worked_out() {
-        let folder = ArgumentLocation::folder("/home/ada/./project/").unwrap();
+        let folder = ArgumentLocation::read("/home/ada/./project/").unwrap();
         for inside in
             ["/home/ada/project", "/home/ada/project/a/../b", "file:///home/ada/project/x"]
         {
@@ -159,12 +156,12 @@ mod tests {
 
     #[test]
     fn a_relative_folder_holds_relative_paths() {
-        let folder = ArgumentLocation::folder("docs").unwrap();
+        let folder = ArgumentLocation::read("docs").unwrap();
         assert_eq!(folder.holds("./docs/a"), Truth::Yes);
         assert_eq!(folder.holds("docs/../src"), Truth::No);
         assert_eq!(folder.holds("../docs"), Truth::Unclear);
         assert_eq!(folder.holds("/docs"), Truth::Unclear);
-        assert_eq!(ArgumentLocation::folder("a/../.."), None);
+        assert_eq!(ArgumentLocation::read("a/../.."), None);
     }
 
     #[test]
@@ -207,7 +204,7 @@ mod tests {
                 }
             }
             let inside = walked.starts_with("/base");
-            let truth = ArgumentLocation::folder("/base").unwrap().holds(&path);
+            let truth = ArgumentLocation::read("/base").unwrap().holds(&path);
             prop_assert_eq!(truth, Truth::from(inside), "{}", path);
         }
     }
