@@ -320,6 +320,7 @@ impl AuditOutcome {
                 CallError::Stopped { .. } | CallError::TimedOut { .. } | CallError::Cancelled => {
                     Self::Unknown
                 }
+                CallError::DefinitionChanged { .. } => Self::Refused,
                 _ => Self::Error,
             },
             Err(BrokerError::Raw(_)) => Self::Error,
@@ -353,6 +354,7 @@ fn failure_name(outcome: Result<&Value, &BrokerError>) -> Option<&'static str> {
         Err(BrokerError::Raw(_)) => "refused_by_server",
         Err(BrokerError::Call(error)) => match **error {
             CallError::UnknownServer(_) | CallError::NotConnected { .. } => "not_connected",
+            CallError::DefinitionChanged { .. } => "definition_changed",
             CallError::Unauthorized { .. } => "unauthorized",
             CallError::Stopped { .. } => "server_stopped",
             CallError::TimedOut { .. } => "timeout",

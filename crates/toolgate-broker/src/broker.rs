@@ -1,6 +1,6 @@
 //! Validates, authorizes and admits requests to servers.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{borrow::Cow, collections::HashMap, sync::Arc, time::Duration};
 
 use parking_lot::RwLock;
 use serde_json::{Map, Value};
@@ -10,7 +10,7 @@ use toolgate_policy::{
 };
 use toolgate_store::{AuditRecord, Journal};
 use toolgate_telemetry::Telemetry;
-use toolgate_upstream::{CallError, CallOptions, ServerObserver, ServerPool, Upstream};
+use toolgate_upstream::{CallError, CallOptions, SendCheck, ServerObserver, ServerPool, Upstream};
 
 use crate::{
     admitted::{Admitted, Judged, Outgoing, ServerQueues},
@@ -75,6 +75,8 @@ pub struct ValidationSettings {
 }
 
 const SUGGESTIONS: usize = 3;
+/// How often a call is judged if the definition of its tool changes each time before it is sent.
+const MAX_JUDGEMENTS: usize = 5;
 /// How long the check of one call's arguments may take.
 const VALIDATION_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -140,26 +142,56 @@ impl Broker {
     }
 
     /// Calls a tool, and returns the result as the server sent it.
+    ///
+    /// The call waits for a connection, for a slot and perhaps for a person. If the server has
+    /// another definition of the tool by then, nothing is sent, and the call is judged anew.
     pub async fn call(
         self: &Arc<Self>,
         tool: &Tool,
         arguments: Map<String, Value>,
         context: &CallContext,
-        options: CallOptions,
+        mut options: CallOptions,
     ) -> Result<Value, BrokerError> {
-        let arguments = Value::Object(arguments);
-        let called = (tool.name.as_str(), Some(tool));
-        let audit = self.start_audit(context, called, &arguments, options.meta.as_ref());
-        let arguments = match self.check(tool, arguments).await {
-            Ok(arguments) => arguments,
-            Err(error) => {
-                audit.end(Err(&error));
-                return Err(error);
+        let given = Value::Object(arguments);
+        let mut tool = Cow::Borrowed(tool);
+        for judgement in 1.. {
+            let called = (tool.name.as_str(), Some(&*tool));
+            let audit = self.start_audit(context, called, &given, options.meta.as_ref());
+            let arguments = match self.check(&tool, given.clone()).await {
+                Ok(arguments) => arguments,
+                Err(error) => {
+                    audit.end(Err(&error));
+                    return Err(error);
+                }
+            };
+            let mut admitted =
+                self.admit_audited(audit, &tool, arguments, context, &options).await?;
+            admitted.is_call = true;
+            options.send_check = Some(self.unchanged(&tool));
+            let outcome = admitted.send(Outgoing::Shared(options.clone())).await;
+            match &outcome {
+                Err(BrokerError::Call(error))
+                    if matches!(**error, CallError::DefinitionChanged { .. })
+                        && judgement < MAX_JUDGEMENTS => {}
+                _ => return outcome,
             }
-        };
-        let mut admitted = self.admit_audited(audit, tool, arguments, context, &options).await?;
-        admitted.is_call = true;
-        admitted.send(Outgoing::Shared(options)).await
+            let current = self.catalog.read().by_id(&tool.id).cloned();
+            let Some(current) = current else {
+                let name = tool.name.as_str();
+                return Err(self.refuse_unknown(name, &given, context, options.meta.as_ref()));
+            };
+            tool = Cow::Owned(current);
+        }
+        Err(CallError::Cancelled.into())
+    }
+
+    /// Says whether the definition of a tool is still the one that a call was judged by.
+    fn unchanged(&self, tool: &Tool) -> SendCheck {
+        let (catalog, id) = (self.catalog.clone(), tool.id.clone());
+        let judged = tool.definition.fingerprint();
+        SendCheck::new(move || {
+            catalog.read().by_id(&id).is_some_and(|tool| tool.definition.fingerprint() == judged)
+        })
     }
 
     /// Sends a request that is no tool call, such as `resources/read`, and returns the result as the

@@ -44,8 +44,10 @@ section! {
         "command" => text_schema;
         /// The arguments of the program.
         "args" => strings_schema;
-        /// Environment variables for the program.
+        /// Environment variables for the program, beside the few that every server gets.
         "env" => values_schema;
+        /// The names of toolgate's own environment variables that the program gets too.
+        "inheritEnv" => strings_schema;
         /// The folder in which the program starts.
         "cwd" => text_schema;
         /// The Streamable HTTP or HTTP+SSE endpoint of the server.

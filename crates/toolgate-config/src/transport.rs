@@ -1,11 +1,11 @@
 //! How a server is reached, in the words of every client.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
 
-use toolgate_mcp::HttpDialect;
+use toolgate_mcp::{HttpDialect, is_base_variable};
 
 use crate::document::{Member, Object, Value};
 use crate::expand::is_variable_name;
@@ -29,7 +29,7 @@ pub enum Transport {
         command: String,
         /// Its arguments.
         args: Vec<String>,
-        /// Variables to set for it, beside those it inherits.
+        /// Variables to set for it, beside those that every server gets.
         env: BTreeMap<String, Secret>,
         /// The folder to start it in.
         cwd: Option<PathBuf>,
@@ -194,6 +194,7 @@ fn read_stdio(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<Transpor
     };
     add_inherited(scope, &mut env);
     let command = command?;
+    warn_of_missing_variables(scope, &command, &args, &env);
     // A whole command line in `command` is a frequent mistake; it would be looked up as one program.
     let first_word = command.split_whitespace().next().unwrap_or(&command);
     if args.is_empty() && first_word != command && !first_word.contains(['/', '\\']) {
@@ -208,8 +209,48 @@ fn arguments(scope: &mut Scope<'_, '_>) -> Vec<String> {
     strings.into_iter().flatten().filter_map(|(text, at)| scope.expand(&at, text)).collect()
 }
 
-/// Adds the variables that Codex names to be inherited. One that is unset is left out.
+/// Warns of variables that a shell command uses and that the server does not get.
+fn warn_of_missing_variables(
+    scope: &mut Scope<'_, '_>,
+    command: &str,
+    args: &[String],
+    env: &BTreeMap<String, Secret>,
+) {
+    const SHELLS: [&str; 6] = ["sh", "bash", "dash", "zsh", "ksh", "fish"];
+    let program = command.rsplit(['/', '\\']).next().unwrap_or(command);
+    let Some(member) = scope.object.get("args").filter(|_| SHELLS.contains(&program)) else {
+        return;
+    };
+    let mut missing = BTreeSet::new();
+    for text in args {
+        for after in text.split('$').skip(1) {
+            let after = after.strip_prefix('{').unwrap_or(after);
+            let is_part = |it: char| it.is_ascii_alphanumeric() || it == '_';
+            let name = &after[..after.find(|it| !is_part(it)).unwrap_or(after.len())];
+            let is_known = is_base_variable(name)
+                || env.contains_key(name)
+                || args.iter().any(|text| text.contains(&format!("{name}=")));
+            if is_variable_name(name) && !is_known && scope.file.expander.variable(name).is_ok() {
+                missing.insert(name);
+            }
+        }
+    }
+    for name in missing {
+        let predicate = format!("use `${name}`, a variable that the server does not get");
+        let hint = format!("add `\"inheritEnv\": [\"{name}\"]` to the server");
+        scope.warn(member, &predicate, &hint);
+    }
+}
+
+/// Adds our own variables that a server is to get: those of `inheritEnv`, and those that Codex names.
+/// One that is unset is left out.
 fn add_inherited(scope: &mut Scope<'_, '_>, env: &mut BTreeMap<String, Secret>) {
+    let named = scope.object.get("inheritEnv").and_then(|member| scope.strings(member));
+    for (name, _) in named.into_iter().flatten() {
+        if let Ok(value) = scope.file.expander.variable(name) {
+            env.entry(name.to_owned()).or_insert_with(|| Secret::new(value));
+        }
+    }
     let Some(Member { node, .. }) = scope.object.get("env_vars") else { return };
     let Value::Array(elements) = &node.value else { return };
     for element in elements {

@@ -8,6 +8,7 @@
 //! > values; no type of ours decides what a server or a client may say.
 
 mod dialect;
+mod environment;
 mod era;
 mod error;
 mod message;
@@ -20,6 +21,7 @@ pub mod methods;
 pub mod versions;
 
 pub use dialect::HttpDialect;
+pub use environment::is_base_variable;
 pub use era::Era;
 pub use error::ErrorObject;
 pub use message::{

@@ -1,5 +1,7 @@
 //! The policy, approvals, grants, definitions and the record, from a shell.
 
+#[cfg(unix)]
+mod changed;
 mod findings;
 mod hidden;
 mod passthrough;

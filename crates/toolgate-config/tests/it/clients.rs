@@ -299,3 +299,19 @@ fn toolgate_itself() {
     }
     "#);
 }
+
+#[test]
+fn a_server_inherits_the_variables_that_it_names() {
+    let configuration = read(
+        r#"{ "mcpServers": {
+          "named": { "command": "server", "inheritEnv": ["TOKEN", "NOT_SET"] },
+          "shell": { "command": "/bin/sh", "args": ["-c", "exec server $TOKEN $HOME $NOT_SET"] }
+        } }"#,
+    );
+    let [named, _] = &configuration.servers[..] else { panic!("two servers") };
+    insta::assert_snapshot!(transport(named), @r#"server [] ["TOKEN=s3cr3t-t0ken"]"#);
+    insta::assert_snapshot!(shown(&configuration), @r#"
+    warning: toolgate.json:3:52: `mcpServers.shell.args` use `$TOKEN`, a variable that the server does not get
+      hint: add `"inheritEnv": ["TOKEN"]` to the server
+    "#);
+}

@@ -23,7 +23,7 @@ pub struct StdioEndpoint {
     pub command: String,
     /// Its arguments.
     pub args: Vec<String>,
-    /// Variables beside the inherited ones.
+    /// Variables beside those that every server gets.
     pub env: BTreeMap<String, String>,
     /// Its working directory; the current one where unset.
     pub cwd: Option<PathBuf>,

@@ -6,11 +6,12 @@
 //!
 //! > **Invariant:** a request that may have had an effect is never repeated.
 //!
-//! Child processes are started in a group of their own and never outlive us (`process`).
+//! Child processes are started in a session of their own and never outlive us (`process`).
 
 mod backoff;
 mod clock;
 mod connection;
+mod descendants;
 mod endpoint;
 mod exchange;
 mod failure;
@@ -32,6 +33,7 @@ pub use connection::{
     ConnectionClient, ConnectionHandler, ConnectionSettings, InputRequest, OutputSource,
     PendingRequest, RawConnection, RawRequest, RelatedRequest, RequestError, TransportFailure,
 };
+pub use descendants::TAG_VARIABLE;
 pub use endpoint::{Endpoint, HttpEndpoint, ServerLimits, StdioEndpoint, place};
 pub use failure::{AuthorizationError, ConnectFailure, START_OR_CORRECT, error_chain};
 pub use http::{TokenProvider, TokenVerdict, bearer_challenge, is_loopback};

@@ -1,9 +1,14 @@
 //! Child processes that never outlive us.
 //!
-//! Each child leads a process group of its own, so that whatever it starts can be ended with it.
-//! Three things see to that end: [`Process::stop`] in the ordinary way, the parent-death signal of
-//! Linux for the child, and the watchdog for the whole group where we are killed. A process
-//! that leaves the group by itself, as a daemon does, is beyond our reach.
+//! Each child leads a session and a process group of its own: it has no terminal, and whatever it
+//! starts can be ended with it. Three things see to that end: [`Process::stop`] in the ordinary way,
+//! the parent-death signal of Linux for the child, and the watchdog where we are killed.
+//!
+//! A process can leave the group, as a daemon does. On Linux it is found all the same: the child
+//! adopts what its descendants leave behind, so that they stay below it, and each process has the tag
+//! of its server among its variables. Only a process that has cleared its variables *and* whose
+//! server ended by itself, or with us, is beyond our reach; on other systems every one that has left
+//! the group is.
 
 use std::{
     collections::VecDeque,
@@ -21,7 +26,13 @@ use tokio::{
     sync::watch,
 };
 
-use super::{endpoint::StdioEndpoint, redact::Redactor, watchdog};
+use super::{
+    descendants::{self, ProcessEntry},
+    endpoint::StdioEndpoint,
+    redact::Redactor,
+    watchdog,
+};
+use crate::environment;
 
 const KEPT_STDERR_LINES: usize = 20;
 const KEPT_OF_STDERR_LINE: usize = 400;
@@ -50,10 +61,14 @@ pub(crate) async fn start(
     redactor: Redactor,
     on_stderr: impl Fn(&str) + Send + 'static,
 ) -> io::Result<Started> {
+    let tag = descendants::new_tag();
     let mut command = Command::new(&endpoint.command);
     command
         .args(&endpoint.args)
+        .env_clear()
+        .envs(environment::base())
         .envs(&endpoint.env)
+        .env(descendants::TAG_VARIABLE, &tag)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -67,7 +82,7 @@ pub(crate) async fn start(
     let stdout = child.stdout.take().ok_or_else(missing)?;
     let stderr = child.stderr.take().ok_or_else(missing)?;
     let number = child.id().ok_or_else(|| io::Error::other("the child ended at once"))?;
-    let group = Arc::new(Group::new(number));
+    let group = Arc::new(Group::new(number, tag));
 
     let last_output = Arc::new(Mutex::new(VecDeque::new()));
     let (stderr_end, stderr_ended) = watch::channel(false);
@@ -103,6 +118,11 @@ impl Process {
         let mut ended = self.stderr_ended.clone();
         let _ = tokio::time::timeout(Duration::from_millis(500), ended.wait_for(|end| *end)).await;
         self.last_output.lock().iter().cloned().collect()
+    }
+
+    /// Notes what the child has started. Once it has left, those processes are nobody's descendants.
+    pub(crate) fn note_descendants(&self) {
+        *self.group.noted.lock() = descendants::of(self.group.number);
     }
 
     /// Ends the child as the protocol asks: its stdin is closed (by the caller), then it gets time
@@ -215,6 +235,10 @@ async fn follow_stderr(
 #[derive(Debug)]
 struct Group {
     number: u32,
+    /// What its processes have among their variables.
+    tag: String,
+    /// The descendants of the child before it was asked to leave.
+    noted: Mutex<Vec<ProcessEntry>>,
     life: Mutex<Life>,
 }
 
@@ -226,9 +250,9 @@ enum Life {
 
 impl Group {
     /// The group of the child `number`, which leads it.
-    fn new(number: u32) -> Self {
-        watchdog::watch(number);
-        Self { number, life: Mutex::new(Life::Running) }
+    fn new(number: u32, tag: String) -> Self {
+        watchdog::watch(number, &tag);
+        Self { number, tag, noted: Mutex::default(), life: Mutex::new(Life::Running) }
     }
 
     /// Asks its processes to leave.
@@ -240,11 +264,15 @@ impl Group {
         }
     }
 
-    /// Kills its processes.
+    /// Kills its processes, and those that have left it.
     fn end(&self) {
         let mut life = self.life.lock();
         if *life == Life::Running {
+            // Looked for first: without the child they are nobody's descendants.
+            let mut strays = descendants::of(self.number);
+            strays.append(&mut self.noted.lock());
             signal(self.number, Signal::Kill);
+            descendants::kill(&strays, &self.tag);
             watchdog::release(self.number);
             *life = Life::Over;
         }
@@ -282,7 +310,7 @@ fn signal(_group: u32, _signal: Signal) {}
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Starts `command` in a group of its own.
+/// Starts `command` in a session and a group of its own.
 ///
 /// Linux sends the parent-death signal when the *thread* that started the child ends. So children
 /// are started on one thread that never does.
@@ -314,22 +342,34 @@ async fn spawn(mut command: Command) -> io::Result<Child> {
 }
 
 #[cfg(target_os = "linux")]
-#[expect(unsafe_code, reason = "the parent-death signal can only be set in the child")]
+#[expect(
+    unsafe_code,
+    reason = "a session and the parent-death signal can only be set in the child"
+)]
 fn isolate(command: &mut Command) {
-    command.process_group(0);
-    // SAFETY: between fork and exec only async-signal-safe calls are allowed. This is one system
-    // call; it allocates nothing and takes no lock.
+    // SAFETY: between fork and exec only async-signal-safe calls are allowed. These are three system
+    // calls; they allocate nothing and take no lock.
     unsafe {
         command.pre_exec(|| {
+            rustix::process::setsid()?;
             rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+            // Kept over exec: the child adopts the orphans among its descendants.
+            rustix::process::set_child_subreaper(Some(rustix::process::Pid::INIT))?;
             Ok(())
         });
     }
 }
 
 #[cfg(all(unix, not(target_os = "linux")))]
+#[expect(unsafe_code, reason = "a session can only be started in the child")]
 fn isolate(command: &mut Command) {
-    command.process_group(0);
+    // SAFETY: as above; this is one system call.
+    unsafe {
+        command.pre_exec(|| {
+            rustix::process::setsid()?;
+            Ok(())
+        });
+    }
 }
 
 #[cfg(not(unix))]

@@ -76,6 +76,7 @@ impl StdioTransport {
 
     /// Closes stdin and gives the child time to leave.
     pub(super) async fn close(&self, limit: Duration) {
+        self.process.note_descendants();
         self.messages.lock().take();
         self.process.stop(limit).await;
     }

@@ -130,9 +130,14 @@ async fn hold_an_upstream() {
 
 #[tokio::test]
 async fn killing_the_process_that_holds_them_ends_them() {
+    kill_the_holder_of("processes::hold_an_upstream").await;
+}
+
+/// Kills a process that runs a test of this file, and waits until the processes below it are gone.
+async fn kill_the_holder_of(test: &str) {
     let folder = tempfile::tempdir().unwrap();
     let mut holder = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "processes::hold_an_upstream", "--nocapture"])
+        .args(["--exact", test, "--nocapture"])
         .env(HOLD, folder.path())
         .stdout(Stdio::piped())
         .spawn()
@@ -150,4 +155,77 @@ async fn killing_the_process_that_holds_them_ends_them() {
     holder.kill().unwrap();
     holder.wait().unwrap();
     gone(&pids).await;
+}
+
+/// A shell line that starts a process as a daemon would: with a session of its own, and no parent that
+/// waits for it. The process writes its id to the file.
+fn daemon(file: &Path, before: &str) -> String {
+    let file = file.display();
+    format!(
+        "({before} setsid sh -c 'echo $$ >> {file}; exec sleep 600' </dev/null >/dev/null 2>&1 &)"
+    )
+}
+
+/// Starts a server that starts daemons; returns the ids of the server and of the daemons.
+async fn start_with_daemons(folder: &Path, befores: &[&str]) -> (Gate, Vec<String>) {
+    let (log, daemons) = (folder.join("starts"), folder.join("daemons"));
+    let prelude: Vec<String> = befores.iter().map(|before| daemon(&daemons, before)).collect();
+    let mut spec = logged(&family(), &log, &prelude.join("\n"));
+    spec.remembered_era = Some(toolgate_mcp::Era::Legacy);
+    let gate = Gate::ready(spec).await;
+    until("the daemons", || lines(&daemons).len() == befores.len()).await;
+    let pids = [lines(&log), lines(&daemons)].concat();
+    assert!(pids.iter().all(|pid| is_alive(pid)));
+    (gate, pids)
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_shutdown_ends_daemons_even_without_their_variables() {
+    let folder = tempfile::tempdir().unwrap();
+    let (gate, pids) = start_with_daemons(folder.path(), &["", "env -i"]).await;
+    within("the shutdown", gate.upstream.shutdown()).await;
+    gone(&pids).await;
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_server_that_dies_takes_its_daemons_along() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_gate, pids) = start_with_daemons(folder.path(), &[""]).await;
+    let killed = Command::new("kill").args(["-KILL", &pids[0]]).status().unwrap();
+    assert!(killed.success());
+    gone(&pids).await;
+}
+
+/// Not a test of its own: the process that the next test kills.
+#[tokio::test]
+async fn hold_daemons() {
+    let Some(folder) = std::env::var_os(HOLD) else { return };
+    let (_gate, pids) = start_with_daemons(Path::new(&folder), &[""]).await;
+    println!("\nholding {} {}", pids[0], pids[1]);
+    std::future::pending::<()>().await;
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn killing_the_process_that_holds_them_ends_daemons_too() {
+    kill_the_holder_of("processes::hold_daemons").await;
+}
+
+#[tokio::test]
+async fn a_server_gets_a_few_variables_and_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("variables");
+    let mut spec =
+        logged(&family(), &folder.path().join("starts"), &format!("env > '{}'", file.display()));
+    let toolgate_upstream::Endpoint::Stdio(stdio) = &mut spec.endpoint else { panic!("a command") };
+    stdio.env.insert("OWN".to_owned(), "yes".to_owned());
+    let _gate = Gate::ready(spec).await;
+    // Those of the test itself, which stand for the secrets of the user.
+    assert!(std::env::var_os("CARGO_PKG_NAME").is_some());
+    let variables = lines(&file);
+    assert!(variables.contains(&"OWN=yes".to_owned()), "{variables:?}");
+    assert!(variables.iter().any(|variable| variable.starts_with("PATH=")), "{variables:?}");
+    assert!(!variables.iter().any(|variable| variable.starts_with("CARGO")), "{variables:?}");
 }

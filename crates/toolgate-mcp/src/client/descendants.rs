@@ -1,0 +1,143 @@
+//! The processes that a server has started, wherever they are by now.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The variable that holds the tag of a server. Its processes inherit it.
+pub const TAG_VARIABLE: &str = "TOOLGATE_SERVER_TAG";
+
+/// How often processes are looked for: one that is being killed can still start another.
+const ROUNDS: usize = 10;
+
+/// A tag that no other server has, on this machine and at this time.
+pub(super) fn new_tag() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let started = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
+    format!("{}-{number}-{started:x}", std::process::id())
+}
+
+/// A process. Numbers are used again, so that its start belongs to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ProcessEntry {
+    number: u32,
+    parent: u32,
+    started: u64,
+}
+
+/// The descendants of a process.
+#[cfg(target_os = "linux")]
+pub(super) fn of(process: u32) -> Vec<ProcessEntry> {
+    let all = linux::processes();
+    let mut found: Vec<ProcessEntry> = Vec::new();
+    let mut parents = vec![process];
+    while let Some(parent) = parents.pop() {
+        for child in all.iter().filter(|it| it.parent == parent) {
+            if !found.contains(child) {
+                found.push(*child);
+                parents.push(child.number);
+            }
+        }
+    }
+    found
+}
+
+/// Kills these processes and their descendants, and every process that has the tag.
+#[cfg(target_os = "linux")]
+pub(super) fn kill(strays: &[ProcessEntry], tag: &str) {
+    let mut left = strays.to_vec();
+    for _ in 0..ROUNDS {
+        for stray in std::mem::take(&mut left) {
+            if linux::entry(stray.number).is_some_and(|now| now.started == stray.started) {
+                left.extend(of(stray.number));
+                linux::kill(stray.number);
+            }
+        }
+        left.extend(linux::tagged(tag));
+        if left.is_empty() {
+            return;
+        }
+    }
+    tracing::warn!("a server starts processes faster than they can be ended");
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn of(_process: u32) -> Vec<ProcessEntry> {
+    Vec::new()
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn kill(_strays: &[ProcessEntry], _tag: &str) {
+    let _ = ROUNDS;
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::fs;
+
+    use rustix::process::{Pid, Signal, kill_process};
+
+    use super::{ProcessEntry, TAG_VARIABLE};
+
+    fn numbers() -> impl Iterator<Item = u32> {
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+    }
+
+    /// A process that has not ended.
+    pub(super) fn entry(number: u32) -> Option<ProcessEntry> {
+        let stat = fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
+        // The name is in parentheses and may contain anything: what follows the last one counts.
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        let is_over = matches!(*fields.first()?, "Z" | "X");
+        let (parent, started) = (fields.get(1)?.parse().ok()?, fields.get(19)?.parse().ok()?);
+        (!is_over).then_some(ProcessEntry { number, parent, started })
+    }
+
+    /// All processes but those that have ended.
+    pub(super) fn processes() -> Vec<ProcessEntry> {
+        numbers().filter_map(entry).collect()
+    }
+
+    /// The processes that have the tag among their variables.
+    pub(super) fn tagged(tag: &str) -> Vec<ProcessEntry> {
+        let wanted = format!("{TAG_VARIABLE}={tag}");
+        let has_tag = |number: &u32| {
+            let variables = fs::read(format!("/proc/{number}/environ")).unwrap_or_default();
+            variables.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
+        };
+        numbers().filter(has_tag).filter_map(entry).collect()
+    }
+
+    pub(super) fn kill(number: u32) {
+        if let Some(process) = i32::try_from(number).ok().and_then(Pid::from_raw) {
+            // A process that is gone already is what we want.
+            let _ = kill_process(process, Signal::KILL);
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_servers_have_one_tag() {
+        assert_ne!(new_tag(), new_tag());
+    }
+
+    #[test]
+    fn a_child_of_a_child_is_a_descendant() {
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", "sleep 60 & echo started; wait"])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut started = [0; 8];
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut started).unwrap();
+        let below = of(child.id());
+        assert_eq!(below.len(), 1, "{below:?}");
+        kill(&[linux::entry(child.id()).unwrap()], "none");
+        child.wait().unwrap();
+        assert!(!linux::processes().iter().any(|it| below.contains(it)));
+    }
+}
