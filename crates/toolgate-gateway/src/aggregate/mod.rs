@@ -116,6 +116,7 @@ impl McpService for AggregateService {
                 progress: token.is_some().then_some(sender),
                 cancel: request.cancel,
                 input_handler: Some(Arc::new(request.channel.of_client(self.client))),
+                send_check: None,
             };
             let sending = async {
                 let sent = if request.method == methods::TOOLS_CALL {
