@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolgate_catalog::ToolId;
 
 use crate::definitions::shown;
@@ -191,9 +191,12 @@ impl fmt::Display for Explanation {
         }
         for evidence in self.decision.evidence() {
             let Evidence { tool, call, labels, argument, .. } = evidence;
-            let place = shown(argument.as_deref().unwrap_or("the call"), LONGEST_NAME);
+            let location = shown(argument.as_deref().unwrap_or("the call"), LONGEST_NAME);
             let (server, tool) = (&tool.server, shown(&tool.tool, LONGEST_NAME));
-            write!(formatter, "\n  {place} has data of {server}/{tool} (call {call}): {labels}")?;
+            write!(
+                formatter,
+                "\n  {location} has data of {server}/{tool} (call {call}): {labels}"
+            )?;
         }
         for OverriddenRule { rule, reason } in &self.considered {
             let (origin, verdict) = (&rule.origin, rule.verdict);
@@ -222,13 +225,6 @@ impl fmt::Display for OverrideReason {
 
 impl Serialize for Explanation {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Other<'r> {
-            rule: &'r crate::RuleOrigin,
-            verdict: Verdict,
-            lost: OverrideReason,
-        }
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("verdict", &self.decision.verdict)?;
         match &self.decision.ground {
@@ -242,16 +238,10 @@ impl Serialize for Explanation {
         map.serialize_entry("unclear", &self.unclear)?;
         map.serialize_entry("links", &self.links)?;
         map.serialize_entry("evidence", &self.decision.evidence())?;
-        let considered: Vec<Other<'_>> = self
-            .considered
-            .iter()
-            .map(|one| Other {
-                rule: &one.rule.origin,
-                verdict: one.rule.verdict,
-                lost: one.reason,
-            })
-            .collect();
-        map.serialize_entry("considered", &considered)?;
+        let considered = self.considered.iter().map(|one| {
+            json!({ "rule": one.rule.origin, "verdict": one.rule.verdict, "lost": one.reason })
+        });
+        map.serialize_entry("considered", &considered.collect::<Vec<_>>())?;
         map.serialize_entry("leftOut", &self.left_out)?;
         map.end()
     }

@@ -168,9 +168,11 @@ mod tests {
         let conditions = json!({ argument: { operator: operand } });
         let conditions = ArgumentConditions::from_value(&conditions).unwrap();
         let all = conditions.advice(Some("shell_run"));
-        all.into_iter()
+        let shown = all
+            .into_iter()
             .map(|one| format!("{} {} {}", one.argument, one.operator, one.instead))
-            .collect()
+            .collect::<Vec<_>>();
+        shown.join("; ")
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub(super) struct ArgumentLocation {
 /// Hosts that a URL may have.
 #[derive(Debug, Clone)]
 pub(super) struct Hosts {
-    hosts: Vec<String>,
+    names: Vec<String>,
     subdomains: bool,
     schemes: Vec<String>,
 }
@@ -38,11 +38,6 @@ pub(super) enum Unfollowed {
 }
 
 impl ArgumentLocation {
-    /// The folder of a condition, or `None` if it leads out of its own start.
-    pub(super) fn folder(text: &str) -> Option<Self> {
-        Self::read(text)
-    }
-
     /// Whether a path is the folder or inside it.
     ///
     /// The result is unclear where servers may differ: a relative path for an absolute folder, `~`,
@@ -83,13 +78,14 @@ impl ArgumentLocation {
         if path.is_empty() || path.starts_with('~') || path.contains(odd) {
             return Truth::Unclear;
         }
-        let Some(place) = Self::read(path).filter(|place| place.absolute == self.absolute) else {
+        let location = Self::read(path).filter(|location| location.absolute == self.absolute);
+        let Some(location) = location else {
             return Truth::Unclear;
         };
-        if place.names.len() < self.names.len() {
+        if location.names.len() < self.names.len() {
             return Truth::No;
         }
-        let pairs = || self.names.iter().zip(&place.names);
+        let pairs = || self.names.iter().zip(&location.names);
         if pairs().all(|(wanted, found)| wanted == found) {
             Truth::Yes
         } else if pairs().all(|(wanted, found)| wanted.to_lowercase() == found.to_lowercase()) {
@@ -99,7 +95,8 @@ impl ArgumentLocation {
         }
     }
 
-    fn read(text: &str) -> Option<Self> {
+    /// Reads a path, or `None` if it leads out of its own start.
+    pub(super) fn read(text: &str) -> Option<Self> {
         let absolute = text.starts_with('/');
         let mut names: Vec<String> = Vec::new();
         for part in text.split('/') {
@@ -183,11 +180,11 @@ impl Hosts {
         if !(1..=MAX_HOSTS).contains(&listed.len()) {
             return None;
         }
-        let hosts = listed
+        let names = listed
             .iter()
             .map(|host| Some(normal(&Host::parse(host.as_str()?).ok()?.to_string())))
             .collect::<Option<_>>()?;
-        Some(Self { hosts, subdomains, schemes })
+        Some(Self { names, subdomains, schemes })
     }
 
     /// Whether a text is a URL with one of the hosts.
@@ -206,7 +203,7 @@ impl Hosts {
         let host = normal(host);
         let is_meant = self.schemes.iter().any(|scheme| scheme == url.scheme());
         let certain = is_meant && text.to_lowercase().contains(&host);
-        if !self.hosts.iter().any(|wanted| self.fits(wanted, &host)) {
+        if !self.names.iter().any(|wanted| self.fits(wanted, &host)) {
             return Truth::No;
         }
         if certain { Truth::Yes } else { Truth::Unclear }
@@ -231,7 +228,7 @@ mod tests {
 
     #[test]
     fn paths_are_worked_out() {
-        let folder = ArgumentLocation::folder("/home/ada/./project/").unwrap();
+        let folder = ArgumentLocation::read("/home/ada/./project/").unwrap();
         for inside in
             ["/home/ada/project", "/home/ada/project/a/../b", "file:///home/ada/project/x"]
         {
@@ -258,12 +255,12 @@ mod tests {
 
     #[test]
     fn a_relative_folder_holds_relative_paths() {
-        let folder = ArgumentLocation::folder("docs").unwrap();
+        let folder = ArgumentLocation::read("docs").unwrap();
         assert_eq!(folder.holds("./docs/a"), Truth::Yes);
         assert_eq!(folder.holds("docs/../src"), Truth::No);
         assert_eq!(folder.holds("../docs"), Truth::Unclear);
         assert_eq!(folder.holds("/docs"), Truth::Unclear);
-        assert_eq!(ArgumentLocation::folder("a/../.."), None);
+        assert_eq!(ArgumentLocation::read("a/../.."), None);
     }
 
     #[test]
@@ -309,7 +306,7 @@ mod tests {
         link(&inside.join("deep"), inside.join("in"));
         link(&inside, base.join("alias"));
         link(&base.join("nothing"), inside.join("dangling"));
-        let folder = ArgumentLocation::folder(inside.to_str().unwrap()).unwrap();
+        let folder = ArgumentLocation::read(inside.to_str().unwrap()).unwrap();
         let judge = |path: &str| folder.holds(base.join(path).to_str().unwrap());
         let found = [
             "inside/a",
@@ -325,7 +322,7 @@ mod tests {
             "inside/dangling/a",
         ]
         .map(|path| format!("{path}: {:?}", judge(path)));
-        let through = ArgumentLocation::folder(base.join("alias").to_str().unwrap()).unwrap();
+        let through = ArgumentLocation::read(base.join("alias").to_str().unwrap()).unwrap();
         assert_eq!(through.holds(base.join("alias/a").to_str().unwrap()), Truth::Yes);
         assert_eq!(folder.unfollowed(inside.to_str().unwrap()), None);
         assert_eq!(folder.unfollowed(inside.join("a").to_str().unwrap()), Some(Unfollowed::Absent));
@@ -365,7 +362,7 @@ mod tests {
                 }
             }
             let inside = walked.starts_with("/base");
-            let truth = ArgumentLocation::folder("/base").unwrap().holds(&path);
+            let truth = ArgumentLocation::read("/base").unwrap().holds(&path);
             prop_assert_eq!(truth, Truth::from(inside), "{}", path);
         }
     }

@@ -94,7 +94,7 @@ pub enum ConditionProblem {
     #[error("is not a known operator")]
     UnknownOperator,
     /// The path to the argument cannot be parsed.
-    #[error("is no way to an argument: at most {MAX_SEGMENTS} non-empty names")]
+    #[error("is no path to an argument: at most {MAX_SEGMENTS} non-empty names")]
     Path,
     /// There are too many conditions.
     #[error("has more than {MAX_CONDITIONS} conditions")]
@@ -327,7 +327,7 @@ mod tests {
         : must be an object such as { "equals": … }
         a: must be an object such as { "equals": … }
         a: has no operator
-        a..b: is no way to an argument: at most 32 non-empty names
+        a..b: is no path to an argument: at most 32 non-empty names
         a > like: is not a known operator
         a > less: must be a number
         a > matches: is no regular expression that can be used: unclosed group

@@ -85,7 +85,7 @@ pub(super) fn read(body: &Map<String, Value>) -> Result<Vec<Operator>, OperatorE
             ))?),
             "under" => Operator::Under(
                 text(operand, MAX_TEXT_BYTES)
-                    .and_then(ArgumentLocation::folder)
+                    .and_then(ArgumentLocation::read)
                     .ok_or(wrong("a folder such as \"/srv/data\", without `..` that leads out"))?,
             ),
             "less" => Operator::Less(number(operand).ok_or(wrong("a number"))?),

@@ -1,8 +1,8 @@
-//! What runs did and were told, what a person was asked, and what was granted.
+//! Runs with their calls and events, approvals, and grants.
 //!
 //! One SQLite file in write-ahead mode, for all processes that use the folder. What is written here is
 //! written before it happens: a call is in the journal before it is made, and its result before the
-//! script is told. A process that is killed leaves everything that it had written; after a power
+//! script receives it. A process that is killed leaves everything that it had written; after a power
 //! failure the last moments may be missing, never the order.
 
 mod approvals;
@@ -17,11 +17,11 @@ mod tests;
 use std::{
     fmt,
     path::{Path, PathBuf},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
 use parking_lot::Mutex;
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::{Connection, ErrorCode, Params, Row};
 use thiserror::Error;
 
 use crate::files;
@@ -52,19 +52,19 @@ pub struct JournalError {
 pub const WRITABLE: &str = "set TOOLGATE_HOME to a folder that you can write";
 
 /// How long one process waits for another that writes.
-const PATIENCE: Duration = Duration::from_secs(5);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Journal {
     pub(crate) fn open(path: &Path) -> Result<Self, JournalError> {
         if let Some(folder) = path.parent() {
-            // That it is not there is told by what comes next.
+            // If this fails, opening the file fails too and says why.
             let _ = files::make_folder(folder);
         }
         // Made here, because SQLite would let others read it.
         let _ = files::private_options().append(true).create(true).open(path);
         let failed = |source: rusqlite::Error| JournalError::new(path, source);
         let mut connection = Connection::open(path).map_err(failed)?;
-        connection.busy_timeout(PATIENCE).map_err(failed)?;
+        connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
         schema::prepare(&mut connection).map_err(failed)?;
         let lives = ProcessLocks::new(path.with_extension("lives"));
         Ok(Self { connection: Mutex::new(connection), path: path.to_owned(), lives })
@@ -78,7 +78,22 @@ impl Journal {
         work(&mut self.connection.lock()).map_err(|source| JournalError::new(&self.path, source))
     }
 
-    /// The name of our own life.
+    /// Runs one statement; gives the number of changed rows.
+    fn execute(&self, statement: &str, values: impl Params) -> Result<usize, JournalError> {
+        self.with(|connection| connection.prepare_cached(statement)?.execute(values))
+    }
+
+    /// Reads the rows of a query.
+    fn query<R>(
+        &self,
+        query: &str,
+        values: impl Params,
+        read: fn(&Row<'_>) -> rusqlite::Result<R>,
+    ) -> Result<Vec<R>, JournalError> {
+        self.with(|connection| connection.prepare_cached(query)?.query_map(values, read)?.collect())
+    }
+
+    /// The name of our own lock file.
     fn life(&self) -> Result<String, JournalError> {
         self.lives.own().map_err(|source| JournalError::new(&self.path, source))
     }
@@ -89,8 +104,8 @@ impl JournalError {
         Self { path: path.to_owned(), source: source.into() }
     }
 
-    /// What a person can do about it, where that is known.
-    pub fn way_out(&self) -> Option<&'static str> {
+    /// What a person can do about it, if that is known.
+    pub fn remedy(&self) -> Option<&'static str> {
         let failure = self.source.downcast_ref::<rusqlite::Error>()?;
         match failure.sqlite_error_code()? {
             ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt => Some(
@@ -112,8 +127,7 @@ impl fmt::Debug for Journal {
 
 /// Milliseconds since 1970.
 fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    i64::try_from(crate::since_epoch().as_millis()).unwrap_or(i64::MAX)
 }
 
 /// A number that SQLite can hold, and back. Its integers have a sign.

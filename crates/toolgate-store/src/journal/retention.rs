@@ -4,7 +4,7 @@ use rusqlite::Connection;
 
 use super::{Journal, JournalError, RunState, now, unsigned};
 
-/// How much is kept.
+/// How much is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
     /// Runs that are over.

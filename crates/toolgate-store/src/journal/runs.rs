@@ -1,4 +1,4 @@
-//! Runs, their calls, and what they were told.
+//! Runs, their calls, and the events that their scripts received.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -14,31 +14,29 @@ const SUMMARY: &str = "SELECT id, created, ended, state, process, language, sess
     FROM runs";
 
 impl Journal {
-    /// Writes down that a run begins. One of the same id that had only begun begins anew.
+    /// Writes down that a run begins. It replaces one of the same id that had only begun.
     pub fn begin_run(&self, run: &NewRun) -> Result<(), JournalError> {
         let life = self.life()?;
-        self.with(|connection| {
-            let mut insert = connection.prepare_cached(
-                "INSERT OR REPLACE INTO runs
-                 (id, created, state, language, code, session, began, seed, process, life, before, place)
-                 VALUES (?1, ?2, 'running', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-            )?;
-            let process = std::process::id();
-            insert.execute(params![
-                run.id,
-                now(),
-                run.language,
-                run.code,
-                run.session,
-                signed(run.began),
-                signed(run.seed),
-                process,
-                life,
-                run.before,
-                run.place
-            ])?;
-            Ok(())
-        })
+        let insert = "INSERT OR REPLACE INTO runs
+             (id, created, state, language, code, session, began, seed, process, life, before, place)
+             VALUES (?1, ?2, 'running', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+        let NewRun { id, language, code, session, began, seed, before, namespace } = run;
+        let (began, seed, process) = (signed(*began), signed(*seed), std::process::id());
+        let values = params![
+            id,
+            now(),
+            language,
+            code,
+            session,
+            began,
+            seed,
+            process,
+            life,
+            before,
+            namespace
+        ];
+        self.execute(insert, values)?;
+        Ok(())
     }
 
     /// Writes down that a run goes on. `false` where it runs already, by somebody who is still there,
@@ -70,34 +68,23 @@ impl Journal {
 
     /// Whether a run that is said to be running is: that whoever runs it is still there.
     pub fn is_running(&self, id: &str) -> Result<bool, JournalError> {
-        let life: Option<String> = self.with(|connection| {
-            connection
-                .query_row(
-                    "SELECT life FROM runs WHERE id = ?1 AND state = 'running'",
-                    [id],
-                    |row| row.get(0),
-                )
-                .optional()
-        })?;
+        let query = "SELECT life FROM runs WHERE id = ?1 AND state = 'running'";
+        let life: Option<String> = self.query(query, [id], |row| row.get(0))?.pop();
         Ok(life.is_some_and(|life| self.lives.is_alive(&life)))
     }
 
     /// Writes down that a run goes on with other code.
     pub fn code_changed(&self, id: &str, code: &str) -> Result<(), JournalError> {
-        self.with(|connection| {
-            let update =
-                "UPDATE runs SET first_code = coalesce(first_code, code), code = ?2 WHERE id = ?1";
-            connection.execute(update, params![id, code])?;
-            Ok(())
-        })
+        let update =
+            "UPDATE runs SET first_code = coalesce(first_code, code), code = ?2 WHERE id = ?1";
+        self.execute(update, params![id, code])?;
+        Ok(())
     }
 
     /// Writes down what was read before a run goes on.
     pub fn read_before(&self, id: &str, before: &str) -> Result<(), JournalError> {
-        self.with(|connection| {
-            connection.execute("UPDATE runs SET before = ?2 WHERE id = ?1", params![id, before])?;
-            Ok(())
-        })
+        self.execute("UPDATE runs SET before = ?2 WHERE id = ?1", params![id, before])?;
+        Ok(())
     }
 
     /// Writes down that a run has come to an end, or waits.
@@ -108,13 +95,10 @@ impl Journal {
         output: &str,
         error: Option<&str>,
     ) -> Result<(), JournalError> {
-        self.with(|connection| {
-            let mut update = connection.prepare_cached(
-                "UPDATE runs SET state = ?2, ended = ?3, output = ?4, error = ?5 WHERE id = ?1",
-            )?;
-            update.execute(params![id, state.name(), now(), output, error])?;
-            Ok(())
-        })
+        let update =
+            "UPDATE runs SET state = ?2, ended = ?3, output = ?4, error = ?5 WHERE id = ?1";
+        self.execute(update, params![id, state.name(), now(), output, error])?;
+        Ok(())
     }
 
     /// Writes down that a call is about to be made, and what was decided of it.
@@ -124,20 +108,17 @@ impl Journal {
         let sent = decision.is_some_and(|decision| decision.sent);
         let flow = decision.and_then(|decision| decision.flow);
         let origin = decision.and_then(|decision| decision.origin);
-        self.with(|connection| {
-            let mut insert = connection.prepare_cached(
-                "INSERT OR REPLACE INTO calls (run, number, name, arguments, made, verdict, rule, sent, flow, origin)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-            )?;
-            let number = signed(number);
-            insert.execute(params![
-                run, number, name, arguments, now(), verdict, rule, sent, flow, origin
-            ])?;
-            Ok(())
-        })
+        let insert = "INSERT OR REPLACE INTO calls
+             (run, number, name, arguments, made, verdict, rule, sent, flow, origin)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+        let number = signed(number);
+        let values =
+            params![run, number, name, arguments, now(), verdict, rule, sent, flow, origin];
+        self.execute(insert, values)?;
+        Ok(())
     }
 
-    /// Writes down what came of a call, before the script is told.
+    /// Writes down what came of a call, before the script receives it.
     pub fn call_ended(
         &self,
         run: &str,
@@ -184,27 +165,20 @@ impl Journal {
         })
     }
 
-    /// Keeps what a handle stands for in a run's results.
+    /// Stores what a handle stands for in a run's results.
     pub fn keep_media(&self, run: &str, handle: &str, data: &str) -> Result<(), JournalError> {
-        self.with(|connection| {
-            let mut insert = connection.prepare_cached(
-                "INSERT OR REPLACE INTO media (run, handle, data) VALUES (?1, ?2, ?3)",
-            )?;
-            insert.execute(params![run, handle, data])?;
-            Ok(())
-        })
+        let insert = "INSERT OR REPLACE INTO media (run, handle, data) VALUES (?1, ?2, ?3)";
+        self.execute(insert, params![run, handle, data])?;
+        Ok(())
     }
 
     /// What the handles of a run's results stand for.
     pub fn media(&self, run: &str) -> Result<Vec<(String, String)>, JournalError> {
-        self.with(|connection| {
-            let mut rows =
-                connection.prepare_cached("SELECT handle, data FROM media WHERE run = ?1")?;
-            rows.query_map([run], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
-        })
+        let query = "SELECT handle, data FROM media WHERE run = ?1";
+        self.query(query, [run], |row| Ok((row.get(0)?, row.get(1)?)))
     }
 
-    /// Writes down that the script is told the time.
+    /// Writes down that the script reads the time.
     pub fn time_told(&self, run: &str, at: u64) -> Result<(), JournalError> {
         self.with(|connection| tell(connection, run, None, at))
     }
@@ -226,7 +200,7 @@ impl Journal {
                             began: unsigned(row.get(4)?),
                             seed: unsigned(row.get(5)?),
                             before: row.get(7)?,
-                            place: row.get(8)?,
+                            namespace: row.get(8)?,
                         };
                         Ok((run, RunState::named(&row.get::<_, String>(6)?), row.get(9)?))
                     },
@@ -252,12 +226,7 @@ impl Journal {
 
     /// The last runs, newest first.
     pub fn runs(&self, most: u32) -> Result<Vec<RunSummary>, JournalError> {
-        self.with(|connection| {
-            let mut rows = connection
-                .prepare_cached(&format!("{SUMMARY} ORDER BY created DESC, id LIMIT ?1"))?;
-            let rows = rows.query_map([most], summary)?;
-            rows.collect()
-        })
+        self.query(&format!("{SUMMARY} ORDER BY created DESC, id LIMIT ?1"), [most], summary)
     }
 
     /// A run, by its id or by the beginning of it if only one run has that.
