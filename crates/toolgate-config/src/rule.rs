@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value as Json, json};
 use toolgate_policy::{
-    ArgumentConditions, ConditionError, ConditionProblem, FlowCondition, Hint, Label, LabelSet,
-    MAX_RULES, OPERATORS, Rule, RuleTarget, Trust, Verdict,
+    ArgumentConditions, ConditionAdvice, ConditionError, ConditionProblem, FlowCondition, Hint,
+    Label, LabelSet, MAX_RULES, OPERATORS, Rule, RuleTarget, Trust, Verdict,
 };
 
 use crate::ProblemSeverity;
@@ -89,8 +89,14 @@ section! {
         "anchored" => flag_schema;
         /// The text begins with this.
         "prefix" => |_| json!({ "type": "string", "minLength": 1, "maxLength": 4_096 });
-        /// The path is this folder or is in it, after `.` and `..` are resolved. `${NAME}` stands
-        /// for an environment variable.
+        /// The command line has these words, split as a shell splits them. `*` is any word, and at
+        /// the end any number of words. Operators, substitutions, redirections, variables and
+        /// patterns of files never match.
+        "argv" => |_| json!({
+            "type": "array", "minItems": 1, "maxItems": 100, "items": { "type": "string" }
+        });
+        /// The path is this folder or is in it, after `.`, `..` and the symbolic links of this
+        /// machine are resolved. `${NAME}` stands for an environment variable.
         "under" => |_| json!({ "type": "string", "minLength": 1, "maxLength": 4_096 });
         /// The number is less than this.
         "less" => |_| json!({ "type": "number" });
@@ -98,10 +104,14 @@ section! {
         "greater" => |_| json!({ "type": "number" });
         /// Whether the argument exists and is not null.
         "exists" => flag_schema;
-        /// The URL has this host, or one of these.
+        /// The URL has this host, or one of these, and the scheme `http` or `https`.
         "host" => |_| one_or_many(&json!({ "type": "string" }));
         /// Whether subdomains of the host match too. The default is false.
         "subdomains" => flag_schema;
+        /// The schemes that the URL may have, instead of `http` and `https`.
+        "schemes" => |_| json!({
+            "type": "array", "minItems": 1, "maxItems": 32, "items": { "type": "string" }
+        });
     }
 }
 
@@ -149,6 +159,7 @@ fn read(scope: &mut Scope<'_, '_>, at: &Location, node: &Node<'_>, rules: &mut V
     let targets = targets(&mut scope, &rule).filter(|_| !is_twice(TARGET));
     let verdict = rule.verdict.filter(|_| !is_twice(&["verdict"]));
     let RuleConfig { when, reason, .. } = rule;
+    advise(&mut scope, &when.arguments);
     for mut target in targets.unwrap_or_else(|| vec![RuleTarget::default()]) {
         match verdict {
             Some(verdict) if scope.first_error.is_none() => {
@@ -235,6 +246,26 @@ fn when(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<WhenConfig> {
         when.read_keys(scope);
         when
     })
+}
+
+/// Warns of conditions on the letters of command lines, paths and URLs.
+fn advise(scope: &mut Scope<'_, '_>, conditions: &ArgumentConditions) {
+    let tool = scope.object.get("tool").or(scope.object.get("server"));
+    let tool = match tool.map(|member| &member.node.value) {
+        Some(Value::String(name)) => Some(&**name),
+        _ => None,
+    };
+    for ConditionAdvice { argument, operator, problem, instead } in conditions.advice(tool) {
+        let (mut object, mut at) = (scope.object, scope.at.clone());
+        for key in ["when", "arguments", &argument, operator] {
+            let Some(member) = object.get(key) else { break };
+            at = at.child(key, member.key_offset);
+            if let Value::Object(inner) = &member.node.value {
+                object = inner;
+            }
+        }
+        scope.complain(ProblemSeverity::Warning, &at, &problem, &format!("write {instead}"));
+    }
 }
 
 /// Labels of a condition. An empty list would make the rule one without the condition.

@@ -66,6 +66,8 @@ pub struct Explanation {
     pub left_out: usize,
     /// The arguments that the deciding rule could not check. They counted against the call.
     pub unclear: Vec<String>,
+    /// The arguments of the rules that applied whose symbolic links could not be followed, and why.
+    pub links: Vec<String>,
 }
 
 /// A rule that applied and did not decide.
@@ -126,6 +128,10 @@ impl Decision {
 impl Explanation {
     /// Finds out why each rule of `applied` did not decide. The deciding rule is left out.
     pub(crate) fn new(decision: Decision, applied: Vec<Arc<Rule>>, arguments: &Value) -> Self {
+        let mut links: Vec<String> =
+            applied.iter().flat_map(|rule| rule.arguments.unfollowed(arguments)).collect();
+        links.sort();
+        links.dedup();
         let is_winner = |rule: &Arc<Rule>| matches!(&decision.ground, Ground::Rule(winner) if Arc::ptr_eq(winner, rule));
         let mut considered: Vec<OverriddenRule> = applied
             .into_iter()
@@ -139,7 +145,7 @@ impl Explanation {
             Ground::Rule(rule) => rule.arguments.unclear(arguments),
             Ground::Mode(_) => Vec::new(),
         };
-        Self { decision, considered, left_out, unclear }
+        Self { decision, considered, left_out, unclear, links }
     }
 }
 
@@ -179,6 +185,9 @@ impl fmt::Display for Explanation {
         }
         for argument in &self.unclear {
             write!(formatter, "\n  `{argument}` cannot be judged, which counts against the call")?;
+        }
+        for note in &self.links {
+            write!(formatter, "\n  {note}")?;
         }
         for evidence in self.decision.evidence() {
             let Evidence { tool, call, labels, argument, .. } = evidence;
@@ -227,6 +236,7 @@ impl Serialize for Explanation {
         }
         map.serialize_entry("reason", &self.decision.reason())?;
         map.serialize_entry("unclear", &self.unclear)?;
+        map.serialize_entry("links", &self.links)?;
         map.serialize_entry("evidence", &self.decision.evidence())?;
         let considered = self.considered.iter().map(|one| {
             json!({ "rule": one.rule.origin, "verdict": one.rule.verdict, "lost": one.reason })

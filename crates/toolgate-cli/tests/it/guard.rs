@@ -2,6 +2,7 @@
 
 #[cfg(unix)]
 mod changed;
+mod conditions;
 mod findings;
 mod hidden;
 mod passthrough;

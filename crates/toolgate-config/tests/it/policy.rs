@@ -177,7 +177,7 @@ fn mistakes_have_their_place_and_a_way_out() {
         { "verdict": "ask", "when": { "arguments": { "a": {} } } },
         { "verdict": "ask", "when": { "arguments": [] } }] }"#), @r#"
     error: toolgate.json:3:64: `policy.rules[0].when.arguments.path.beneath` is not a known operator
-      hint: there are `equals`, `in`, `matches`, `anchored`, `prefix`, `under`, `less`, `greater`, `exists`, `host`, `subdomains`
+      hint: there are `equals`, `in`, `matches`, `anchored`, `prefix`, `argv`, `under`, `less`, `greater`, `exists`, `host`, `subdomains`, `schemes`
     error: toolgate.json:4:64: `policy.rules[1].when.arguments.path.unter` is not a known operator
       hint: did you mean `under`?
     error: toolgate.json:5:73: `policy.rules[2].when.arguments.path.under` needs the environment variable `NONE`, which is not set

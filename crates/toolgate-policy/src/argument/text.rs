@@ -157,10 +157,12 @@ fn words(operator: &str, operand: &Value) -> Option<String> {
         ("equals", _) => "is",
         ("in", _) => "is one of",
         ("prefix", _) => "begins with",
+        ("argv", _) => "is a command with the words",
         ("under", _) => "is under",
         ("less", _) => "is less than",
         ("greater", _) => "is greater than",
         ("host", _) => "is a URL of",
+        ("schemes", _) => "has one of the schemes",
         (other, _) => other,
     };
     Some(format!("{begin} {}", shown(&operand.to_string(), SHOWN)))
