@@ -2,7 +2,11 @@
 
 use rusqlite::{OptionalExtension, Row, params};
 
-use super::{Journal, JournalError, now, signed, unsigned};
+use super::{
+    Journal, JournalError, now,
+    row_sum::{APPROVALS, GRANTS},
+    signed, unsigned,
+};
 
 /// A question to a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,8 +74,6 @@ impl ApprovalState {
 
 /// Questions that wait at a time. More are refused: a model that asks without end shall not fill the disk.
 const MOST_OPEN: u64 = 1_000;
-const COLUMNS: &str =
-    "SELECT id, created, kind, subject, run, call, question, state, answer FROM approvals";
 
 impl Journal {
     /// Asks a person, unless the same is asked already. Gives the question's id, or `None` where too
@@ -99,6 +101,7 @@ impl Journal {
                          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'open')",
                         params![approval.id, now(), approval.kind, approval.subject, run, call, approval.question],
                     )?;
+                    APPROVALS.seal(&transaction, [&approval.id])?;
                     Some(approval.id.clone())
                 }
             };
@@ -114,11 +117,18 @@ impl Journal {
         state: ApprovalState,
         answer: &str,
     ) -> Result<bool, JournalError> {
-        self.with(|connection| {
+        self.change(|connection| {
             let changed = connection.execute(
-                "UPDATE approvals SET state = ?2, answer = ?3, answered = ?4 WHERE id = ?1 AND state = 'open'",
+                &format!(
+                    "UPDATE approvals SET state = ?2, answer = ?3, answered = ?4
+                     WHERE id = ?1 AND state = 'open' AND {}",
+                    APPROVALS.intact()
+                ),
                 params![id, state.name(), answer, now()],
             )?;
+            if changed > 0 {
+                APPROVALS.seal(connection, [id])?;
+            }
             Ok(changed > 0)
         })
     }
@@ -127,7 +137,8 @@ impl Journal {
     pub fn approval(&self, id: &str) -> Result<Option<Approval>, JournalError> {
         self.with(|connection| {
             let mut found = connection.prepare_cached(&format!(
-                "{COLUMNS} WHERE substr(id, 1, length(?1)) = ?1 LIMIT 2"
+                "{} AND substr(id, 1, length(?1)) = ?1 LIMIT 2",
+                columns()
             ))?;
             let mut found = found.query_map([id], approval)?.collect::<Result<Vec<_>, _>>()?;
             let only = found.pop().filter(|_| found.is_empty());
@@ -144,7 +155,7 @@ impl Journal {
         self.with(|connection| {
             connection
                 .query_row(
-                    &format!("{COLUMNS} WHERE subject = ?1 AND run IS ?2 AND state != 'open' ORDER BY answered DESC LIMIT 1"),
+                    &format!("{} AND subject = ?1 AND run IS ?2 AND state != 'open' ORDER BY answered DESC LIMIT 1", columns()),
                     params![subject, run],
                     approval,
                 )
@@ -155,8 +166,10 @@ impl Journal {
     /// The questions that wait, oldest first.
     pub fn open_approvals(&self) -> Result<Vec<Approval>, JournalError> {
         self.with(|connection| {
-            let mut rows = connection
-                .prepare_cached(&format!("{COLUMNS} WHERE state = 'open' ORDER BY created, id"))?;
+            let mut rows = connection.prepare_cached(&format!(
+                "{} AND state = 'open' ORDER BY created, id",
+                columns()
+            ))?;
             let rows = rows.query_map([], approval)?;
             rows.collect()
         })
@@ -164,12 +177,12 @@ impl Journal {
 
     /// Keeps a grant.
     pub fn grant(&self, grant: &GrantRow) -> Result<(), JournalError> {
-        self.with(|connection| {
+        self.change(|connection| {
             connection.execute(
                 "INSERT OR REPLACE INTO grants (id, created, expires, text) VALUES (?1, ?2, ?3, ?4)",
                 params![grant.id, signed(grant.created), grant.expires.map(signed), grant.text],
             )?;
-            Ok(())
+            GRANTS.seal(connection, [&grant.id])
         })
     }
 
@@ -187,9 +200,10 @@ impl Journal {
                 "DELETE FROM grants WHERE expires IS NOT NULL AND expires < ?1",
                 [now()],
             )?;
-            let mut rows = connection.prepare_cached(
-                "SELECT id, created, expires, text FROM grants ORDER BY created, id",
-            )?;
+            let mut rows = connection.prepare_cached(&format!(
+                "SELECT id, created, expires, text FROM grants WHERE {} ORDER BY created, id",
+                GRANTS.intact()
+            ))?;
             let rows = rows.query_map([], |row| {
                 Ok(GrantRow {
                     id: row.get(0)?,
@@ -211,6 +225,12 @@ impl Journal {
             Ok((unsigned(theirs), connection.total_changes()))
         })
     }
+}
+
+/// Those that are as they were written; a damaged answer is none.
+fn columns() -> String {
+    let columns = "SELECT id, created, kind, subject, run, call, question, state, answer";
+    format!("{columns} FROM approvals WHERE {}", APPROVALS.intact())
 }
 
 fn approval(row: &Row<'_>) -> rusqlite::Result<Approval> {

@@ -81,11 +81,21 @@ const STEPS: &[&str] = &[
     ALTER TABLE runs ADD COLUMN first_code TEXT;
     ALTER TABLE calls ADD COLUMN origin TEXT;
 ",
+    "
+    ALTER TABLE runs ADD COLUMN sum INTEGER;
+    ALTER TABLE calls ADD COLUMN sum INTEGER;
+    ALTER TABLE calls ADD COLUMN marked INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE events ADD COLUMN sum INTEGER;
+    ALTER TABLE media ADD COLUMN sum INTEGER;
+    ALTER TABLE approvals ADD COLUMN sum INTEGER;
+    ALTER TABLE grants ADD COLUMN sum INTEGER;
+",
 ];
 
 pub(super) fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
-    // A killed process loses nothing; only a power failure could, and only the last moments.
+    // A killed process loses nothing; a power failure could lose the last moments. What must not be lost
+    // is synced by itself: `Journal::sync`.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     // Whoever fills the log waits until the disk has it: rather seldom, at 32 MB.
     connection.pragma_update(None, "wal_autocheckpoint", 8_000)?;
