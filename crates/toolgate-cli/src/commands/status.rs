@@ -46,6 +46,7 @@ pub(crate) async fn run(
     let waiting = choices.map(|choices| choices.requests.len()).unwrap_or_default();
     let calls = host.journal().and_then(|journal| journal.open_approvals().ok());
     let waiting = waiting + calls.map(|calls| calls.len()).unwrap_or_default();
+    let unrecorded = load::store().map(|store| store.audit().unrecorded()).unwrap_or_default();
     if arguments.output.json {
         printer.json(&json!({
             "file": folders::shown(&loaded.path),
@@ -58,6 +59,7 @@ pub(crate) async fn run(
             "vectors": vectors,
             "logins": logins,
             "waitingForApproval": waiting,
+            "unrecorded": unrecorded,
             "findings": findings.told,
             "flagged": findings.flagged,
             "heldBack": findings.held,
@@ -85,6 +87,11 @@ pub(crate) async fn run(
         if waiting > 0 {
             printer.line(format!(
                 "{waiting} waiting for your decision: `toolgate approve` shows them."
+            ));
+        }
+        if unrecorded > 0 {
+            printer.line(format!(
+                "{unrecorded} records of the audit log could not be written: `toolgate audit --verify` shows where."
             ));
         }
         if arguments.tools {

@@ -19,7 +19,7 @@ impl Journal {
         let life = self.life()?;
         let created = now();
         self.mark(&SentLine::of_run(SentKind::Began, &run.id, unsigned(created)))?;
-        self.change(|connection| {
+        let written = self.change(|connection| {
             let mut insert = connection.prepare_cached(
                 "INSERT OR REPLACE INTO runs
                  (id, created, state, language, code, session, began, seed, process, life, before, place)
@@ -40,7 +40,12 @@ impl Journal {
                 run.place
             ])?;
             RUNS.seal(connection, [&run.id])
-        })
+        });
+        if written.is_err() {
+            // It did nothing, so that nobody has to miss it.
+            let _ = self.mark(&SentLine::of_run(SentKind::Removed, &run.id, 0));
+        }
+        written
     }
 
     /// Writes down that a run goes on. `false` where it runs already, by somebody who is still there,
