@@ -12,6 +12,7 @@ use std::{
 
 use serde_json::{Map, Value};
 use toolgate_catalog::{Fingerprint, Tool};
+use toolgate_mcp::json_size;
 use toolgate_policy::{Decision, Verdict};
 use toolgate_store::{AuditLog, AuditRecord};
 use toolgate_telemetry::{CallSpan, CallSpanEnd, Telemetry};
@@ -192,7 +193,7 @@ impl CallAudit {
             record.arguments = tool.and_then(|_| writer.recorded_arguments(arguments));
         }
         if writer.is_some() || span.is_some() {
-            record.argument_bytes = json_size(arguments);
+            record.argument_bytes = json_size(arguments) as u64;
         }
         let started = Instant::now();
         let (verdict, permitted_by_person) = (None, None);
@@ -312,7 +313,7 @@ impl AuditOutcome {
         match outcome {
             Ok(result) => {
                 let is_error = result.get("isError").and_then(Value::as_bool).unwrap_or_default();
-                Self::Result { bytes: json_size(result), is_error }
+                Self::Result { bytes: json_size(result) as u64, is_error }
             }
             Err(BrokerError::Waiting { .. }) => Self::Waiting,
             Err(BrokerError::Call(error)) => match **error {
@@ -371,23 +372,6 @@ fn undecided_reason(outcome: Result<&Value, &BrokerError>, exists: bool) -> &'st
         Err(BrokerError::Uncheckable(_)) => "its schema is broken",
         _ => "",
     }
-}
-
-/// The size of a value as JSON, in bytes.
-fn json_size(value: &Value) -> u64 {
-    struct Count(u64);
-    impl std::io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0 += bytes.len() as u64;
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut count = Count(0);
-    let _ = serde_json::to_writer(&mut count, value);
-    count.0
 }
 
 fn write_records(log: Option<&AuditLog>, records: &[AuditRecord], logged: &AtomicBool) {

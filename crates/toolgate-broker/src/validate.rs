@@ -57,11 +57,16 @@ pub(crate) struct Validators {
 
 /// A compiled schema, or why it does not compile.
 pub(crate) struct Schema {
-    validator: Result<Validator, String>,
+    validator: Result<Validator, SchemaError>,
     /// Whether the schema refers to parts of itself. Then the time of a check is not bounded by the
     /// size of schema and arguments.
     pub(crate) refers: bool,
 }
+
+/// Why a schema cannot be compiled.
+#[derive(Debug, Error)]
+#[error("{0}")]
+struct SchemaError(String);
 
 /// The whole cache is cleared at this size: a caller of a thousand different tools can afford to
 /// compile them again.
@@ -93,7 +98,7 @@ impl Validators {
 impl Schema {
     /// Returns the arguments if they match the schema of `tool`.
     pub(crate) fn check(&self, tool: &Tool, arguments: Value) -> Result<Value, crate::BrokerError> {
-        let validator = self.validator.as_ref().map_err(|reason| Uncheckable::new(tool, reason))?;
+        let validator = self.validator.as_ref().map_err(|error| Uncheckable::new(tool, error))?;
         if !validator.is_valid(&arguments) {
             return Err(explain(tool, validator, &arguments).into());
         }
@@ -102,13 +107,13 @@ impl Schema {
 
     /// Why arguments of `tool`, whose schema this is, cannot be checked.
     pub(crate) fn broken(&self, tool: &Tool) -> Option<Uncheckable> {
-        self.validator.as_ref().err().map(|reason| Uncheckable::new(tool, reason))
+        self.validator.as_ref().err().map(|error| Uncheckable::new(tool, error))
     }
 }
 
 impl Uncheckable {
-    fn new(tool: &Tool, reason: &str) -> Self {
-        Self { tool: tool.name.to_string(), reason: reason.to_owned() }
+    fn new(tool: &Tool, error: &SchemaError) -> Self {
+        Self { tool: tool.name.to_string(), reason: error.to_string() }
     }
 }
 
@@ -125,7 +130,7 @@ impl Retrieve for NoRetrieval {
 }
 
 /// Uses the draft that the schema declares, or 2020-12. Fetches nothing.
-fn compile(schema: &Value) -> Result<Validator, String> {
+fn compile(schema: &Value) -> Result<Validator, SchemaError> {
     let patterns = PatternOptions::fancy_regex()
         // Both the pattern and the text come from others and may be hostile.
         .backtrack_limit(100_000)
@@ -135,7 +140,7 @@ fn compile(schema: &Value) -> Result<Validator, String> {
         .with_retriever(NoRetrieval)
         .with_pattern_options(patterns)
         .build(schema)
-        .map_err(|error| shorten(&error.to_string()))
+        .map_err(|error| SchemaError(shorten(&error.to_string())))
 }
 
 fn explain(tool: &Tool, validator: &Validator, arguments: &Value) -> InvalidArguments {

@@ -205,7 +205,7 @@ fn host(part: Part, folder: &Path) -> Host {
 fn rules() -> Vec<Rule> {
     let origin = |number: usize| RuleOrigin::Configured {
         path: format!("policy.rules[{number}]").into(),
-        place: None,
+        position: None,
     };
     let rule = |number: usize, server: Option<&str>, tool: Option<&str>, verdict: Verdict| {
         Rule::new(RuleTarget::read(server, tool).expect("a pattern"), verdict, origin(number))

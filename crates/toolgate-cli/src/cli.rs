@@ -1,17 +1,19 @@
 //! The arguments of the command line.
 
 mod contents;
-mod guard;
+mod policy;
 
 use std::{net::SocketAddr, path::PathBuf};
 
-use clap::builder::TypedValueParser as _;
-use clap::{Args, Parser, Subcommand, ValueEnum, builder::PossibleValuesParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde::Serialize;
+use toolgate::ExposureMode;
 use toolgate_search::StrategyName;
 
-use crate::door;
+use crate::access;
 
-pub(crate) use guard::{
+pub(crate) use policy::{
     Approve, Audit, Definitions, DefinitionsCommand, For, Grants, GrantsCommand, Policy,
     PolicyCommand,
 };
@@ -64,7 +66,8 @@ pub(crate) enum Command {
     /// Show how many tokens the tool definitions take, with and without toolgate
     Tokens(Tokens),
     /// Create, list and revoke access tokens for HTTP clients
-    Token(Token),
+    #[command(subcommand)]
+    Token(TokenCommand),
     /// Search for tools by what they do
     Search(Search),
     /// Show the full definitions of tools
@@ -82,11 +85,17 @@ pub(crate) enum Command {
     /// key: at least 32 random characters.
     Login(Login),
     /// Log out of a server, and revoke the login there
-    Logout(Logout),
+    Logout {
+        /// The server's name in the configuration
+        name: String,
+    },
     /// Enable a disabled server, or a server of the registry
     Enable(Enable),
     /// Disable a server: refuse its calls, and hide it from new sessions
-    Disable(Disable),
+    Disable {
+        /// The server's name
+        name: String,
+    },
     /// List calls and servers that wait for approval, and decide on them
     Approve(Approve),
     /// List the skills and the servers they need
@@ -104,21 +113,29 @@ pub(crate) enum Command {
     /// Show the audit log, or verify that it is complete
     Audit(Audit),
     /// Check the configuration, or print its JSON Schema
-    Config(Config),
+    #[command(subcommand)]
+    Config(ConfigCommand),
     /// Show how this system confines scripts
-    Doctor(Doctor),
+    Doctor(Output),
     /// Measure how well search strategies find tools, with labelled queries
     ///
     /// With --config, `hybrid` and `embedding` use the encoder of that file.
     Eval(Eval),
     /// Try everything on built-in servers: the cost, a search, a call, a script
-    Demo(Demo),
+    Demo(Output),
     /// Print a completion script for a shell
     ///
     /// For example: `toolgate completions bash > ~/.local/share/bash-completion/completions/toolgate`.
-    Completions(Completions),
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
     /// Print the manual page, or write the pages of all commands to a folder
-    Man(Man),
+    Man {
+        /// Write the pages of all commands to this folder
+        #[arg(long, value_name = "FOLDER")]
+        folder: Option<PathBuf>,
+    },
     /// Run a script, as a worker of the sandbox
     #[command(hide = true)]
     SandboxWorker,
@@ -133,31 +150,45 @@ pub(crate) struct Serve {
     #[arg(long, conflicts_with = "http")]
     pub(crate) stdio: bool,
     /// Serve many clients over HTTP, at /mcp of this address; port 0 selects a free port
-    #[arg(long, value_name = "ADDR", value_parser = door::read_address)]
+    #[arg(long, value_name = "ADDR", value_parser = access::read_address)]
     pub(crate) http: Option<SocketAddr>,
     /// Serve only this server, unchanged: without prefixes and without meta-tools
     #[arg(long, value_name = "NAME", conflicts_with = "mode")]
     pub(crate) passthrough: Option<String>,
     /// Choose which tools the agent sees; the configuration sets the default
-    #[arg(long, value_name = "MODE")]
-    pub(crate) mode: Option<Mode>,
+    #[arg(long, value_name = "MODE", value_parser = mode())]
+    pub(crate) mode: Option<ExposureMode>,
 }
 
-/// What a session lists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Mode {
-    /// Like deferred if the definitions exceed a threshold, else like direct
-    Auto,
-    /// List every tool
-    Direct,
-    /// List the meta-tools, as stable or dynamic: the configuration decides
-    Deferred,
-    /// List the meta-tools; the list never changes
-    Stable,
-    /// List the meta-tools; a search adds the tools that it finds
-    Dynamic,
-    /// List the meta-tools without `call_tool`: scripts make the calls
-    Code,
+/// What a session lists, with the words of the command line.
+const MODES: [(ExposureMode, &str, &str); 6] = [
+    (
+        ExposureMode::Auto,
+        "auto",
+        "Like deferred if the definitions exceed a threshold, else like direct",
+    ),
+    (ExposureMode::Direct, "direct", "List every tool"),
+    (
+        ExposureMode::Deferred,
+        "deferred",
+        "List the meta-tools, as stable or dynamic: the configuration decides",
+    ),
+    (ExposureMode::Stable, "stable", "List the meta-tools; the list never changes"),
+    (
+        ExposureMode::Dynamic,
+        "dynamic",
+        "List the meta-tools; a search adds the tools that it finds",
+    ),
+    (ExposureMode::Code, "code", "List the meta-tools without `call_tool`: scripts make the calls"),
+];
+
+/// Reads a mode.
+fn mode() -> impl TypedValueParser<Value = ExposureMode> {
+    let values = MODES.map(|(_, name, help)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(values).try_map(|chosen| {
+        let mode = MODES.iter().find(|(_, name, _)| *name == chosen);
+        mode.map(|(mode, ..)| *mode).ok_or("unknown mode")
+    })
 }
 
 #[derive(Debug, Args)]
@@ -166,8 +197,8 @@ pub(crate) struct Status {
     #[arg(long)]
     pub(crate) tools: bool,
     /// Show what a session lists in this mode of `toolgate serve`
-    #[arg(long, value_name = "MODE")]
-    pub(crate) mode: Option<Mode>,
+    #[arg(long, value_name = "MODE", value_parser = mode())]
+    pub(crate) mode: Option<ExposureMode>,
     #[command(flatten)]
     pub(crate) output: Output,
 }
@@ -182,18 +213,13 @@ pub(crate) struct Tokens {
 }
 
 /// The unit of a cost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Unit {
     /// Tokens of o200k
     Tokens,
     /// Characters
     Characters,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Token {
-    #[command(subcommand)]
-    pub(crate) command: TokenCommand,
 }
 
 #[derive(Debug, Subcommand)]
@@ -244,7 +270,8 @@ pub(crate) struct Search {
 }
 
 /// The parts of a tool that are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Detail {
     /// The name
     Name,
@@ -335,12 +362,6 @@ pub(crate) enum Language {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Doctor {
-    #[command(flatten)]
-    pub(crate) output: Output,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct Login {
     /// The server's name in the configuration
     pub(crate) name: String,
@@ -356,24 +377,12 @@ pub(crate) struct Login {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Logout {
-    /// The server's name in the configuration
-    pub(crate) name: String,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct Enable {
     /// The name of a configured server, or NAME or NAME@VERSION of a server of the registry
     pub(crate) name: String,
     /// Consent, without a question, to what a server of the registry runs or contacts
     #[arg(long)]
     pub(crate) yes: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Disable {
-    /// The server's name
-    pub(crate) name: String,
 }
 
 #[derive(Debug, Args)]
@@ -443,12 +452,6 @@ pub(crate) struct Which {
     pub(crate) server: Option<String>,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct Config {
-    #[command(subcommand)]
-    pub(crate) command: ConfigCommand,
-}
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
     /// Check the configuration without starting a server
@@ -477,28 +480,9 @@ pub(crate) struct Eval {
 }
 
 /// Reads a strategy's name.
-fn strategy() -> impl clap::builder::TypedValueParser<Value = StrategyName> {
+fn strategy() -> impl TypedValueParser<Value = StrategyName> {
     let names = StrategyName::ALL.iter().map(|strategy| strategy.as_str());
     PossibleValuesParser::new(names).try_map(|name| name.parse::<StrategyName>())
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Demo {
-    #[command(flatten)]
-    pub(crate) output: Output,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Completions {
-    /// The shell
-    pub(crate) shell: clap_complete::Shell,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Man {
-    /// Write the pages of all commands to this folder
-    #[arg(long, value_name = "FOLDER")]
-    pub(crate) folder: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, Args)]

@@ -29,7 +29,6 @@ mod tokens;
 mod usage;
 
 use std::{
-    process::ExitCode,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
@@ -37,47 +36,48 @@ use std::{
 use indicatif::ProgressBar;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
+use toolgate::ExposureMode;
 use toolgate_host::{CallFailure, Connect, Host, HostSettings, Session, VectorProgress};
 use toolgate_search::StrategyName;
 use toolgate_upstream::{CallOptions, Progress};
 
 use crate::{
-    cli::{Cli, Command, Globals, Mode},
-    failure::{Failure, INTERRUPTED},
+    cli::{Cli, Command, Globals},
+    failure::{CommandResult, Failure, INTERRUPTED},
     load::{self, Loaded},
-    printer::Printer,
+    print,
 };
 
-pub(crate) async fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(cli: Cli) -> CommandResult {
     let globals = &cli.globals;
     match cli.command {
-        Command::Serve(arguments) => serve::run(globals, &arguments, printer).await,
-        Command::Status(arguments) => status::run(globals, &arguments, printer).await,
-        Command::Tokens(arguments) => tokens::run(globals, &arguments, printer).await,
-        Command::Token(arguments) => token::run(globals, &arguments, printer),
-        Command::Search(arguments) => search::run(globals, arguments, printer).await,
-        Command::Inspect(arguments) => inspect::run(globals, arguments, printer).await,
-        Command::Call(arguments) => call::run(globals, arguments, printer).await,
-        Command::Run(arguments) => run::run(globals, &arguments, printer).await,
-        Command::Runs(arguments) => runs::run(globals, &arguments, printer),
-        Command::Policy(arguments) => policy::run(globals, &arguments, printer).await,
-        Command::Definitions(arguments) => definitions::run(globals, &arguments, printer).await,
-        Command::Grants(arguments) => grants::run(&arguments, printer),
-        Command::Audit(arguments) => audit::run(&arguments, printer),
-        Command::Doctor(arguments) => doctor::run(&arguments, printer).await,
-        Command::Login(arguments) => login::run(globals, &arguments, printer).await,
-        Command::Logout(arguments) => logout::run(globals, &arguments, printer).await,
-        Command::Enable(arguments) => enable::enable(globals, &arguments, printer).await,
-        Command::Disable(arguments) => enable::disable(globals, &arguments, printer),
-        Command::Approve(arguments) => approve::run(globals, &arguments, printer),
-        Command::Skills(arguments) => skills::run(globals, &arguments, printer),
-        Command::Logs(arguments) => logs::run(globals, &arguments, printer),
-        Command::Usage(arguments) => usage::run(globals, &arguments, printer),
-        Command::Config(arguments) => config::run(globals, &arguments, printer),
-        Command::Eval(arguments) => eval::run(globals, &arguments, printer).await,
-        Command::Demo(arguments) => demo::run(&arguments, printer).await,
-        Command::Completions(arguments) => Ok(install::completions(&arguments, printer)),
-        Command::Man(arguments) => install::man(&arguments, printer),
+        Command::Serve(arguments) => serve::run(globals, &arguments).await,
+        Command::Status(arguments) => status::run(globals, &arguments).await,
+        Command::Tokens(arguments) => tokens::run(globals, &arguments).await,
+        Command::Token(command) => token::run(globals, &command),
+        Command::Search(arguments) => search::run(globals, arguments).await,
+        Command::Inspect(arguments) => inspect::run(globals, arguments).await,
+        Command::Call(arguments) => call::run(globals, arguments).await,
+        Command::Run(arguments) => run::run(globals, &arguments).await,
+        Command::Runs(arguments) => runs::run(globals, &arguments),
+        Command::Policy(arguments) => policy::run(globals, &arguments).await,
+        Command::Definitions(arguments) => definitions::run(globals, &arguments).await,
+        Command::Grants(arguments) => grants::run(&arguments),
+        Command::Audit(arguments) => audit::run(&arguments),
+        Command::Doctor(output) => doctor::run(output).await,
+        Command::Login(arguments) => login::run(globals, &arguments).await,
+        Command::Logout { name } => logout::run(globals, &name).await,
+        Command::Enable(arguments) => enable::enable(globals, &arguments).await,
+        Command::Disable { name } => enable::disable(globals, &name),
+        Command::Approve(arguments) => approve::run(globals, &arguments),
+        Command::Skills(arguments) => skills::run(globals, &arguments),
+        Command::Logs(arguments) => logs::run(globals, &arguments),
+        Command::Usage(arguments) => usage::run(globals, &arguments),
+        Command::Config(command) => config::run(globals, &command),
+        Command::Eval(arguments) => eval::run(globals, &arguments).await,
+        Command::Demo(output) => demo::run(output).await,
+        Command::Completions { shell } => Ok(install::completions(shell)),
+        Command::Man { folder } => install::man(folder.as_deref()),
         // `main` handles it before anything else is started.
         Command::SandboxWorker => Err(Failure::usage("a worker takes no other arguments")),
         Command::DemoServer { name } => demo::serve(&name),
@@ -85,13 +85,9 @@ pub(crate) async fn run(cli: Cli, printer: &mut Printer) -> Result<ExitCode, Fai
 }
 
 /// Reads the configuration, reports its problems, and starts a host.
-fn start(
-    globals: &Globals,
-    mode: Option<Mode>,
-    printer: &mut Printer,
-) -> Result<(Loaded, Host), Failure> {
+fn start(globals: &Globals, mode: Option<ExposureMode>) -> Result<(Loaded, Host), Failure> {
     let loaded = load::load(globals)?;
-    load::report(&loaded, printer);
+    load::report(&loaded);
     let host = Host::start(loaded.settings(mode));
     Ok((loaded, host))
 }
@@ -103,10 +99,9 @@ async fn start_when_needed(
     globals: &Globals,
     names: &[String],
     strategy: Option<StrategyName>,
-    printer: &mut Printer,
 ) -> Result<(Loaded, Host), Failure> {
     let loaded = load::load(globals)?;
-    load::report(&loaded, printer);
+    load::report(&loaded);
     let mut settings = HostSettings { connect: Connect::WhenNeeded, ..loaded.settings(None) };
     if let Some(strategy) = strategy {
         settings.strategy = strategy;
@@ -120,7 +115,7 @@ async fn start_when_needed(
     host.recalled().await;
     let known = |name: &String| host.catalog().read().resolve(name).is_some();
     if names.is_empty() || !names.iter().all(known) {
-        let bar = Printer::progress(host.settings().servers.len() as u64, "connecting");
+        let bar = print::progress(host.settings().servers.len() as u64, "connecting");
         host.all_known().await;
         bar.finish_and_clear();
         if !names.iter().all(known) {
@@ -134,7 +129,7 @@ async fn start_when_needed(
 async fn settle(host: &Host) {
     host.wake().await;
     let servers = &host.settings().servers;
-    let bar = Printer::progress(servers.len() as u64, "connecting");
+    let bar = print::progress(servers.len() as u64, "connecting");
     // They connect at the same time, whatever the order of waiting.
     for setup in servers {
         host.servers().settled(setup.spec.name.as_str()).await;
@@ -147,7 +142,7 @@ async fn settle(host: &Host) {
 /// that makes no progress is not waited for: search works without it.
 async fn encode(host: &Host) {
     const STALLED: Duration = Duration::from_secs(10);
-    let bar = Printer::progress(0, "encoding");
+    let bar = print::progress(0, "encoding");
     let moved = AtomicBool::new(true);
     let mut known = 0;
     let mut seen = |progress: &VectorProgress| {
@@ -167,13 +162,15 @@ async fn encode(host: &Host) {
     bar.finish_and_clear();
 }
 
-/// Calls a meta-tool as an agent would.
+/// Calls a meta-tool as an agent would. An error result is a failure.
 async fn meta_call(session: &Session, tool: &str, arguments: Value) -> Result<Value, Failure> {
     let arguments = match arguments {
         Value::Object(arguments) => arguments,
         _ => Map::new(),
     };
-    session.call(tool, arguments, CallOptions::default()).await.map_err(failed_call)
+    let result = session.call(tool, arguments, CallOptions::default()).await;
+    let result = result.map_err(failed_call)?;
+    if is_error(&result) { Err(Failure::usage(text_of(&result))) } else { Ok(result) }
 }
 
 /// The options of a call from a shell: `bar` shows its progress, and Ctrl-C cancels it, so that the
@@ -209,29 +206,21 @@ fn failed_call(failure: CallFailure) -> Failure {
     }
 }
 
-fn no_data_folder() -> Failure {
-    Failure::new("this system has no folder for the data of toolgate")
-        .hint("set TOOLGATE_HOME to a folder")
-}
-
 /// Whether a result has `isError`.
 fn is_error(result: &Value) -> bool {
     result.get("isError").and_then(Value::as_bool).unwrap_or_default()
 }
 
-/// The text of a result, without control characters that a terminal would obey.
+/// The text of a result, safe for a terminal.
 fn text_of(result: &Value) -> String {
     let blocks = result.get("content").and_then(Value::as_array);
     let parts: Vec<String> = blocks.into_iter().flatten().map(block_text).collect();
-    let text = if parts.is_empty() {
+    print::safe(&if parts.is_empty() {
         let data = result.get("structuredContent").unwrap_or(result);
         serde_json::to_string_pretty(data).unwrap_or_default()
     } else {
         parts.join("\n")
-    };
-    text.chars()
-        .filter(|character| !character.is_control() || "\n\t".contains(*character))
-        .collect()
+    })
 }
 
 fn block_text(block: &Value) -> String {

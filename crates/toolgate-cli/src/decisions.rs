@@ -10,13 +10,24 @@ use crate::{failure::Failure, load};
 const LONGEST_NAME: usize = 64;
 
 /// The caller of the person at the shell, for audit records.
-pub(crate) fn who() -> String {
+pub(crate) fn caller() -> String {
     let user = ["USER", "LOGNAME", "USERNAME"].iter().find_map(|name| env::var(name).ok());
     let user: String = user.unwrap_or_default().chars().take(LONGEST_NAME).collect();
     if user.is_empty() { "shell".to_owned() } else { format!("shell:{user}") }
 }
 
-/// Records a decision about a server: its `kind`, and in words what was done.
+/// The record of a decision: its `kind`, and what was done.
+pub(crate) fn record(kind: &str, allowed: bool, what: impl Into<String>) -> AuditRecord {
+    AuditRecord {
+        kind: kind.to_owned(),
+        caller: caller(),
+        verdict: if allowed { "allow" } else { "deny" }.to_owned(),
+        rule: what.into(),
+        ..AuditRecord::default()
+    }
+}
+
+/// Writes a decision about a server.
 pub(crate) fn about_server(
     kind: &str,
     server: &str,
@@ -24,18 +35,11 @@ pub(crate) fn about_server(
     what: impl Into<String>,
 ) -> Result<(), Failure> {
     let Some(store) = load::store() else { return Ok(()) };
-    let record = AuditRecord {
-        kind: kind.to_owned(),
-        server: server.to_owned(),
-        verdict: if allowed { "allow" } else { "deny" }.to_owned(),
-        rule: what.into(),
-        ..AuditRecord::default()
-    };
-    write(&store, record)
+    let server = server.to_owned();
+    write(&store, &AuditRecord { server, ..record(kind, allowed, what) })
 }
 
-/// Records a decision.
-pub(crate) fn write(store: &Store, record: AuditRecord) -> Result<(), Failure> {
-    let record = AuditRecord { caller: who(), ..record };
-    store.audit().append(&record).map_err(|error| Failure::new(error.to_string()))
+/// Writes a decision.
+pub(crate) fn write(store: &Store, record: &AuditRecord) -> Result<(), Failure> {
+    Ok(store.audit().append(record)?)
 }

@@ -4,6 +4,10 @@ use std::{fmt, process::ExitCode};
 
 use toolgate_catalog::nearest;
 use toolgate_config::Problem;
+use toolgate_store::{AuditError, DamagedChoices, JournalError, StoreError};
+
+/// What a command ends with.
+pub(crate) type CommandResult = Result<ExitCode, Failure>;
 
 /// The exit code after Ctrl-C.
 pub(crate) const INTERRUPTED: u8 = 130;
@@ -51,6 +55,14 @@ impl Failure {
         self
     }
 
+    /// Adds a hint, if there is one.
+    pub(crate) fn hint_if(self, hint: Option<&str>) -> Self {
+        match hint {
+            Some(hint) => self.hint(hint),
+            None => self,
+        }
+    }
+
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.code)
     }
@@ -60,11 +72,33 @@ impl From<&Problem> for Failure {
     /// A problem of the configuration that stops the command.
     fn from(problem: &Problem) -> Self {
         let Problem { source, position, message, .. } = problem;
-        let failure = Self::usage(format!("{source}:{position}: {message}"));
-        match &problem.hint {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        }
+        Self::usage(format!("{source}:{position}: {message}")).hint_if(problem.hint.as_deref())
+    }
+}
+
+impl From<JournalError> for Failure {
+    fn from(error: JournalError) -> Self {
+        Self::new(error.to_string()).hint_if(error.remedy())
+    }
+}
+
+impl From<DamagedChoices> for Failure {
+    fn from(error: DamagedChoices) -> Self {
+        Self::new(error.to_string()).hint(
+            "correct it, or remove it: then all servers are enabled, and none of a registry approved",
+        )
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+impl From<AuditError> for Failure {
+    fn from(error: AuditError) -> Self {
+        Self::new(error.to_string())
     }
 }
 

@@ -14,15 +14,10 @@ use toolgate::{
 use toolgate_config::{CodeModeConfig, Problem, ProblemSeverity, ServerConfig};
 use toolgate_host::CodeSettings;
 use toolgate_policy::PolicySettings;
-use toolgate_store::{DamagedChoices, WRITABLE};
+use toolgate_store::{ChoiceFile, WRITABLE};
 use toolgate_telemetry::Telemetry;
 
-use crate::{
-    cli::{Globals, Mode},
-    failure::Failure,
-    folders,
-    printer::Printer,
-};
+use crate::{cli::Globals, failure::Failure, folders, print};
 
 /// The argument that makes this program a worker of the sandbox.
 pub(crate) const WORKER: &str = "sandbox-worker";
@@ -84,9 +79,7 @@ fn environment() -> HostEnvironment {
         variables: Arc::new(|name| env::var(name).ok()),
         vault_key: match env::var("TOOLGATE_VAULT_KEY") {
             Ok(key) if !key.is_empty() => VaultKey::Given(key),
-            _ if env::var_os("TOOLGATE_VAULT").is_some_and(|place| place == "file") => {
-                VaultKey::File
-            }
+            _ if env::var_os("TOOLGATE_VAULT").is_some_and(|kind| kind == "file") => VaultKey::File,
             _ => VaultKey::Keychain,
         },
         worker: worker(),
@@ -119,49 +112,41 @@ impl From<HostConfigError> for Failure {
                 )
             }
             HostConfigError::Audit(_) => Failure::usage(error.to_string()).hint(WRITABLE),
-            HostConfigError::Choices(error) => damaged(error),
+            HostConfigError::Choices(error) => error.into(),
             error => Failure::usage(error.to_string()),
         }
     }
 }
 
-/// A file of choices that cannot be read.
-#[expect(clippy::needless_pass_by_value, reason = "as map_err wants it")]
-pub(crate) fn damaged(error: DamagedChoices) -> Failure {
-    Failure::new(error.to_string()).hint(
-        "correct it, or remove it: then all servers are enabled, and none of a registry approved",
-    )
-}
-
 fn find() -> Result<PathBuf, Failure> {
-    let places = folders::configurations();
-    if let Some(found) = places.iter().find(|path| path.is_file()) {
+    let paths = folders::configurations();
+    if let Some(found) = paths.iter().find(|path| path.is_file()) {
         return Ok(found.clone());
     }
-    let looked: Vec<String> = places.iter().map(|path| folders::shown(path)).collect();
+    let looked: Vec<String> = paths.iter().map(|path| folders::shown(path)).collect();
     Err(Failure::usage(format!("there is no configuration; looked for {}", looked.join(", ")))
         .hint("name yours: --config FILE (a Claude, Cursor, VS Code, Codex, Gemini or Zed file works as it is)")
         .hint("or see toolgate at work without one: toolgate demo"))
 }
 
 /// Reports the problems of the configuration. Everything else of it is used all the same.
-pub(crate) fn report(loaded: &Loaded, printer: &mut Printer) {
+pub(crate) fn report(loaded: &Loaded) {
     for problem in &loaded.configuration.problems {
-        printer.note(problem);
+        print::note(problem);
     }
     if let Err(problem) = loaded.writable_store() {
-        printer.note(format!(
-            "warning: {problem}; nothing is kept, no call recorded and no question asked later\n  hint: {WRITABLE}"
+        print::note(format!(
+            "warning: {problem}; nothing is stored: no call is recorded, and no approval can be given later\n  hint: {WRITABLE}"
         ));
     }
     let file = folders::shown(&loaded.path);
     if let Some(Err(reason)) = loaded.encoder() {
-        printer.note(format!(
+        print::note(format!(
             "warning: {file}: `toolSearch.embeddings` cannot be used, the built-in word vectors are: {reason}"
         ));
     }
     for problem in &loaded.skills.problems {
-        printer.note(format!("warning: {}: {}", folders::shown(&problem.path), problem.message));
+        print::note(format!("warning: {}: {}", folders::shown(&problem.path), problem.message));
     }
 }
 
@@ -198,14 +183,19 @@ impl Loaded {
     }
 
     /// The settings of a host with the usable servers of the namespace.
-    pub(crate) fn settings(&self, mode: Option<Mode>) -> HostSettings {
+    pub(crate) fn settings(&self, mode: Option<ExposureMode>) -> HostSettings {
         self.settings_of(self.namespace.as_deref(), mode)
     }
 
     /// The settings of a host for each namespace, by its name, in the order of the file.
-    pub(crate) fn namespaces(&self, mode: Option<Mode>) -> Vec<(String, HostSettings)> {
+    pub(crate) fn namespaces(&self, mode: Option<ExposureMode>) -> Vec<(String, HostSettings)> {
         let names = self.configuration.namespaces.iter().map(|namespace| &namespace.name);
         names.map(|name| (name.clone(), self.settings_of(Some(name), mode))).collect()
+    }
+
+    /// What was chosen for the servers of a namespace.
+    pub(crate) fn choice_file(&self, namespace: Option<&str>) -> Result<ChoiceFile, Failure> {
+        self.config.choices(namespace).ok_or_else(no_state_folder)
     }
 
     /// The policy of the namespace.
@@ -213,23 +203,10 @@ impl Loaded {
         self.config.policy(self.namespace.as_deref())
     }
 
-    fn settings_of(&self, namespace: Option<&str>, mode: Option<Mode>) -> HostSettings {
-        let settings = self.config.settings(namespace, mode.map(ExposureMode::from));
+    fn settings_of(&self, namespace: Option<&str>, mode: Option<ExposureMode>) -> HostSettings {
+        let settings = self.config.settings(namespace, mode);
         TELEMETRY.get_or_init(|| settings.telemetry.clone());
         settings
-    }
-}
-
-impl From<Mode> for ExposureMode {
-    fn from(mode: Mode) -> Self {
-        match mode {
-            Mode::Auto => Self::Auto,
-            Mode::Direct => Self::Direct,
-            Mode::Deferred => Self::Deferred,
-            Mode::Stable => Self::Stable,
-            Mode::Dynamic => Self::Dynamic,
-            Mode::Code => Self::Code,
-        }
     }
 }
 
@@ -238,7 +215,17 @@ pub(crate) fn is_set(name: &str) -> bool {
     env::var_os(name).is_some_and(|value| !value.is_empty())
 }
 
-/// The state folder; none where the system has no place for one.
+/// The state folder; none where the system has none.
 pub(crate) fn store() -> Option<Store> {
     folders::state().map(Store::new)
+}
+
+/// The state folder, for a command that needs it.
+pub(crate) fn required_store() -> Result<Store, Failure> {
+    store().ok_or_else(no_state_folder)
+}
+
+fn no_state_folder() -> Failure {
+    Failure::new("this system has no folder for the data of toolgate")
+        .hint("set TOOLGATE_HOME to a folder")
 }

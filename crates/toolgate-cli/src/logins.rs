@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use toolgate::AuthorizerError;
 use toolgate_config::Transport;
+use toolgate_host::one_line;
 use toolgate_upstream::{LoginError, LoginState};
 
 use crate::{failure::Failure, load::Loaded};
@@ -13,17 +14,17 @@ use crate::{failure::Failure, load::Loaded};
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct LoginOverview {
-    /// Where.
+    /// The server.
     pub(crate) server: String,
-    /// Who gave it.
+    /// The authorization server.
     #[serde(skip_serializing_if = "Option::is_none")]
     issuer: Option<String>,
-    /// What was granted.
+    /// The granted scopes.
     scopes: Vec<String>,
-    /// What the server has asked for since.
+    /// The scopes that the server has asked for since.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     wanted_scopes: Vec<String>,
-    /// How long the token is good.
+    /// How long the token is valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     seconds_left: Option<u64>,
     /// Whether it is renewed without a person.
@@ -47,7 +48,7 @@ impl fmt::Display for LoginOverview {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("logged in")?;
         if let Some(issuer) = &self.issuer {
-            write!(formatter, " at {}", printable(issuer))?;
+            write!(formatter, " at {}", one_line(issuer, 200))?;
         }
         match (self.seconds_left, self.renewable) {
             (_, true) => formatter.write_str(", renewed by itself")?,
@@ -56,7 +57,7 @@ impl fmt::Display for LoginOverview {
             (None, false) => {}
         }
         if !self.wanted_scopes.is_empty() {
-            let wanted = printable(&self.wanted_scopes.join(" "));
+            let wanted = one_line(&self.wanted_scopes.join(" "), 200);
             write!(formatter, "; the server asks for more ({wanted}): log in again")?;
         }
         Ok(())
@@ -103,11 +104,6 @@ impl From<LoginError> for Failure {
             _ => failure,
         }
     }
-}
-
-/// What others say is not for a terminal as it is.
-fn printable(text: &str) -> String {
-    text.chars().filter(|character| !character.is_control()).take(200).collect()
 }
 
 fn duration(seconds: u64) -> String {

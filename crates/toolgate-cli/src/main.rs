@@ -1,20 +1,20 @@
 //! The `toolgate` program: arguments, configuration, rendering.
 
+mod access;
 mod cli;
 mod commands;
 mod decisions;
-mod door;
 mod failure;
 mod folders;
 mod load;
 mod logins;
-mod printer;
+mod print;
 mod table;
 mod terminal;
 
 use std::{io::IsTerminal, process::ExitCode};
 
-use crate::{cli::Cli, failure::Failure, printer::Printer};
+use crate::{cli::Cli, failure::Failure};
 
 /// Reports it when a worker of the sandbox runs out of memory.
 #[global_allocator]
@@ -27,14 +27,13 @@ fn main() -> ExitCode {
     }
     let cli = Cli::read();
     start_logging(cli.globals.verbose);
-    let mut printer = Printer::new();
     let outcome = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::new(format!("the runtime did not start: {error}")))
         .and_then(|runtime| {
             let outcome = runtime.block_on(async {
-                let outcome = commands::run(cli, &mut printer).await;
+                let outcome = commands::run(cli).await;
                 load::flush_telemetry().await;
                 outcome
             });
@@ -45,7 +44,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(code) => code,
         Err(failure) => {
-            printer.failure(&failure);
+            print::note(&failure);
             failure.exit_code()
         }
     }

@@ -2,32 +2,25 @@
 
 pub(crate) use toolgate_catalog::grouped;
 
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
-/// A column with its heading; numbers are aligned right.
-#[derive(Clone, Copy)]
-pub(crate) enum Column {
-    Text(&'static str),
-    Number(&'static str),
-}
-
-/// A table without borders, at most as wide as the terminal.
-pub(crate) fn table(columns: &[Column], rows: Vec<Vec<String>>) -> String {
+/// A table without borders, at most as wide as the terminal. A heading that begins with `>` aligns its
+/// column right, for numbers.
+pub(crate) fn table(headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     // Without a terminal there is no width to fit into, and a cut cell is a lost one.
     if let Some((_, width)) = console::Term::stdout().size_checked() {
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
     }
-    let align = |index: usize, text: String| match columns.get(index) {
-        Some(Column::Number(_)) => Cell::new(text).set_alignment(CellAlignment::Right),
-        _ => Cell::new(text),
-    };
-    table.set_header(columns.iter().enumerate().map(|(index, column)| match column {
-        Column::Text(name) | Column::Number(name) => align(index, (*name).to_owned()),
-    }));
+    table.set_header(headings.iter().map(|heading| heading.trim_start_matches('>')));
     for row in rows {
-        table.add_row(row.into_iter().enumerate().map(|(index, text)| align(index, text)));
+        table.add_row(row);
+    }
+    for (heading, column) in headings.iter().zip(table.column_iter_mut()) {
+        if heading.starts_with('>') {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
     }
     // The preset pads the ends of lines, which shows in every diff and copy.
     let text = table.to_string();

@@ -12,10 +12,10 @@ use toolgate_broker::{
     ApprovalPrompt, ApprovalRequest, Caller, GrantDuration, GrantExtent, PersonAnswer,
     SessionContext,
 };
-use toolgate_policy::{ArgumentConditions, definitions::shown};
+use toolgate_policy::{ArgumentConditions, ConditionTextError, definitions::shown};
 
-/// A session of the person at this shell, who is asked where stdin and stderr are a terminal. `bar` is
-/// in the way of a question and ends with the first one.
+/// A session of the person at this shell. The person is asked if stdin and stderr are a terminal. The
+/// first question ends `bar`.
 pub(crate) fn session(bar: &ProgressBar) -> SessionContext {
     let context = SessionContext::new(Caller::person());
     if io::stdin().is_terminal() && io::stderr().is_terminal() {
@@ -32,7 +32,7 @@ struct Terminal {
     turn: Arc<Mutex<()>>,
 }
 
-/// What was typed about how long a yes holds.
+/// What was typed about how long a grant lasts.
 enum Typed {
     Yes(GrantDuration),
     No,
@@ -44,18 +44,18 @@ impl ApprovalPrompt for Terminal {
         let (request, turn) = (request.clone(), Arc::clone(&self.turn));
         async move {
             self.bar.finish_and_clear();
-            let asked = tokio::task::spawn_blocking(move || {
+            let answer = tokio::task::spawn_blocking(move || {
                 let _turn = turn.lock();
-                // Stderr is not kept: whoever is interrupted meanwhile says so there.
+                // Stderr is not locked: others may write messages meanwhile.
                 ask(&request, &mut io::stdin().lock(), &mut io::stderr())
             });
-            asked.await.ok()?.ok()
+            answer.await.ok()?.ok()
         }
         .boxed()
     }
 }
 
-/// Asks until there is an answer. The end of what is typed is a no.
+/// Asks until there is an answer. The end of the input is a denial.
 fn ask(
     request: &ApprovalRequest,
     typed: &mut dyn BufRead,
@@ -81,13 +81,13 @@ fn ask(
             Ok(extent) if request.is_covered_by(&extent) != Some(false) => {
                 return Ok(PersonAnswer::Allow { lasts, extent });
             }
-            Ok(_) => writeln!(screen, "the call does not fulfil this itself")?,
+            Ok(_) => writeln!(screen, "the call itself does not meet this condition")?,
             Err(problem) => writeln!(screen, "{problem}")?,
         }
     }
 }
 
-/// What is typed in answer; nothing where no more will be.
+/// The line that is typed; none at the end of the input.
 fn line(
     question: &str,
     typed: &mut dyn BufRead,
@@ -100,7 +100,7 @@ fn line(
     Ok((read > 0).then_some(line))
 }
 
-/// For how long it is allowed, or that it is not; nothing typed is a no.
+/// For how long it is allowed, or that it is denied. An empty line is a denial.
 fn duration(request: &ApprovalRequest, line: &str) -> Typed {
     match line.trim().to_ascii_lowercase().as_str() {
         "o" | "once" | "y" | "yes" => Typed::Yes(GrantDuration::Once),
@@ -112,13 +112,11 @@ fn duration(request: &ApprovalRequest, line: &str) -> Typed {
     }
 }
 
-/// With which arguments; nothing typed means these.
-fn extent(line: &str) -> Result<GrantExtent, String> {
+/// The arguments that the grant covers. An empty line means these.
+fn extent(line: &str) -> Result<GrantExtent, ConditionTextError> {
     match line.trim() {
         "" | "t" | "T" | "these" => Ok(GrantExtent::These),
         "a" | "A" | "any" => Ok(GrantExtent::Any),
-        conditions => ArgumentConditions::from_line(conditions)
-            .map(GrantExtent::Where)
-            .map_err(|error| error.to_string()),
+        conditions => ArgumentConditions::from_line(conditions).map(GrantExtent::Where),
     }
 }

@@ -3,7 +3,7 @@
 use crate::ProblemSeverity;
 use crate::document::{Member, Value};
 use crate::scope::Scope;
-use crate::section::{Definitions, Flag, Section, Wrong, custom, integer, number, section, whole};
+use crate::section::{Definitions, Flag, Wrong, custom, integer, number, section, whole};
 
 section! {
     /// Whether agents may run scripts, and the limits of scripts: the `codeMode` key.
@@ -38,7 +38,11 @@ section! {
         "maxOutputTokens" => max_output_tokens: usize = 4_000, integer(100, 1_000_000);
         /// How many runs toolgate stores, so that a person can inspect them and a run can resume.
         "journal" => journal: JournalConfig = JournalConfig::default(),
-            custom(Definitions::reference::<JournalConfig>, read_journal);
+            custom(Definitions::reference::<JournalConfig>, |scope, member| {
+                scope.lenient_section::<JournalConfig>(
+                    member, ProblemSeverity::Warning, "; it is ignored", "",
+                )
+            });
     }
 }
 
@@ -58,24 +62,9 @@ section! {
 /// Reads the section. A wrong `enabled` is an error that leaves scripts off; anything else that is
 /// wrong keeps its default, with a warning.
 pub(crate) fn read(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> CodeModeConfig {
-    let mut settings = CodeModeConfig::default();
     if let Value::Boolean(enabled) = member.node.value {
-        return CodeModeConfig { enabled, ..settings };
+        return CodeModeConfig { enabled, ..CodeModeConfig::default() };
     }
-    let is_object =
-        scope.section(member, ProblemSeverity::Error, "; scripts are off", "", |scope| {
-            settings.read_keys(scope);
-            scope.report_unknown::<CodeModeConfig>();
-        });
-    settings.enabled &= is_object.is_some();
-    settings
-}
-
-fn read_journal(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<JournalConfig> {
-    scope.section(member, ProblemSeverity::Warning, "; it is ignored", "", |scope| {
-        let mut journal = JournalConfig::default();
-        journal.read_keys(scope);
-        scope.report_unknown::<JournalConfig>();
-        journal
-    })
+    let settings = scope.lenient_section(member, ProblemSeverity::Error, "; scripts are off", "");
+    settings.unwrap_or(CodeModeConfig { enabled: false, ..CodeModeConfig::default() })
 }

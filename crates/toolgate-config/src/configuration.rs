@@ -9,81 +9,74 @@ use toolgate_policy::{PolicySettings, Rule, RuleTarget, ServerName, ServerPolicy
 use crate::code_mode::{self, CodeModeConfig};
 use crate::document::{Member, Object, Value};
 use crate::gateway::{self, GatewayConfig};
-use crate::namespace::{self, NamespaceConfig, NamespaceKeys};
+use crate::namespace::{self, NamespaceConfig};
 use crate::position::printable;
 use crate::rule;
 use crate::scope::{FileReader, Location, Scope};
-use crate::section::{Definitions, Section, map_schema, section, strings_schema};
+use crate::section::{Definitions, Section, custom, map_schema, section};
 use crate::server::{self, ServerConfig, ServerSettings};
 use crate::services::{self, AuditConfig, RegistryConfig, TelemetryConfig};
 use crate::tool_search::{self, ToolSearchConfig};
 use crate::{Format, MAX_SERVERS, Problem, ProblemSeverity, keys, policy};
 
-/// What a configuration file says, as far as it can be used.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Configuration {
-    /// The servers in the order of the file, the unusable and the disabled ones included, so that
-    /// a status page can show them.
-    pub servers: Vec<ServerConfig>,
-    /// When toolgate defers tools, and how search finds them.
-    pub tool_search: ToolSearchConfig,
-    /// Whether scripts may run, and what they may use.
-    pub code_mode: CodeModeConfig,
-    /// Who may call what: the `policy` key, and what the servers and their tools say of approvals,
-    /// labels and trust. What cannot be read of it denies.
-    pub policy: PolicySettings,
-    /// How decisions and calls are recorded.
-    pub audit: AuditConfig,
-    /// Where traces and metrics go. What is not set is taken from the standard environment variables,
-    /// by the program that starts telemetry. `None` sends nothing, whatever the environment says.
-    pub telemetry: Option<TelemetryConfig>,
-    /// Who may connect over HTTP, and the limits for clients.
-    pub gateway: GatewayConfig,
-    /// Where servers are found that are not in the file.
-    pub registry: RegistryConfig,
-    /// Folders of skills, as they are written. Relative ones start at the folder of the file.
-    pub skills: Vec<PathBuf>,
-    /// Sets of servers that are served apart, in the order of the file.
-    pub namespaces: Vec<NamespaceConfig>,
-    /// What is wrong with the file, in the order of the file; at most
-    /// [`MAX_PROBLEMS`](crate::MAX_PROBLEMS).
-    pub problems: Vec<Problem>,
-}
-
 section! {
     /// The configuration of toolgate: the MCP servers behind it, and how their tools are shown.
-    pub(crate) struct ConfigurationKeys as "Configuration" keys {
+    pub struct Configuration as "Configuration" fields {
+        /// The servers in the order of the file, the unusable and the disabled ones included, so that
+        /// a status page can show them.
+        servers: Vec<ServerConfig>;
+        /// Who may call what: the `policy` key, and what the servers and their tools say of approvals,
+        /// labels and trust. What cannot be read of it denies.
+        policy: PolicySettings;
+        /// Named subsets of servers, in the order of the file.
+        namespaces: Vec<NamespaceConfig>;
+        /// What is wrong with the file, in the order of the file; at most
+        /// [`MAX_PROBLEMS`](crate::MAX_PROBLEMS).
+        problems: Vec<Problem>;
+    } keys {
         /// Where editors find this schema.
         "$schema" => |_| json!({ "type": "string" });
         /// The servers, by name.
         "mcpServers" => |definitions| bounded::<ServerSettings>(definitions, MAX_SERVERS);
+        /// Named subsets of servers. `toolgate serve --http` serves each at `/mcp/NAME`.
+        "namespaces" => |definitions| bounded::<NamespaceConfig>(definitions, namespace::MOST);
+        /// Who may call what.
+        "policy" => policy::schema;
+    } {
         /// When toolgate defers tools, and how search finds them.
-        "toolSearch" => Definitions::reference::<ToolSearchConfig>;
+        "toolSearch" => tool_search: ToolSearchConfig = ToolSearchConfig::default(), custom(
+            Definitions::reference::<ToolSearchConfig>,
+            |scope, member| Some(tool_search::read(scope, member, ToolSearchConfig::default())),
+        );
         /// Whether agents may run scripts, and the limits of scripts; `false` switches scripts off.
-        "codeMode" => or_false::<CodeModeConfig>;
+        "codeMode" => code_mode: CodeModeConfig = CodeModeConfig::default(),
+            custom(or_false::<CodeModeConfig>, |scope, member| Some(code_mode::read(scope, member)));
         /// Who may connect over HTTP, and the limits for clients.
-        "gateway" => Definitions::reference::<GatewayConfig>;
+        "gateway" => gateway: GatewayConfig = GatewayConfig::default(), custom(
+            Definitions::reference::<GatewayConfig>,
+            |scope, member| Some(gateway::read(scope, member)),
+        );
         /// Where toolgate finds servers that are not in this file. Without this key it contacts no
         /// registry.
-        "registry" => Definitions::reference::<RegistryConfig>;
+        "registry" => registry: RegistryConfig = RegistryConfig::default(),
+            custom(Definitions::reference::<RegistryConfig>, services::read_registry);
         /// Folders with skills. A skill is a folder with a `SKILL.md` file, whose front matter has
         /// `name`, `description` and `mcp-servers`. A relative path starts at the folder of this
         /// file.
-        "skills" => |definitions| {
-            let mut schema = strings_schema(definitions);
-            schema["maxItems"] = services::MOST.into();
-            schema
-        };
-        /// Named subsets of servers. `toolgate serve --http` serves each at `/mcp/NAME`.
-        "namespaces" => |definitions| bounded::<NamespaceKeys>(definitions, namespace::MOST);
-        /// Who may call what.
-        "policy" => policy::schema;
+        "skills" => skills: Vec<PathBuf> = Vec::new(), custom(
+            services::texts_schema,
+            |scope, member| Some(services::read_skills(scope, member)),
+        );
         /// The audit log of decisions and calls; `false` switches it off.
-        "audit" => or_false::<AuditConfig>;
+        "audit" => audit: AuditConfig = AuditConfig::default(),
+            custom(or_false::<AuditConfig>, |scope, member| Some(services::read_audit(scope, member)));
         /// Where toolgate sends traces and metrics (OpenTelemetry). A key that is not set comes
         /// from the environment (`OTEL_EXPORTER_OTLP_ENDPOINT` and so on); `false` switches
         /// telemetry off.
-        "telemetry" => or_false::<TelemetryConfig>;
+        "telemetry" => telemetry: Option<TelemetryConfig> = Some(TelemetryConfig::default()), custom(
+            or_false::<TelemetryConfig>,
+            |scope, member| Some(services::read_telemetry(scope, member)),
+        );
     }
 }
 
@@ -92,7 +85,7 @@ section! {
 /// It describes toolgate's own keys. Those of other clients are allowed, as they are in the file.
 pub fn json_schema() -> Json {
     let mut definitions = Definitions::default();
-    let mut schema = ConfigurationKeys::schema(&mut definitions);
+    let mut schema = Configuration::schema(&mut definitions);
     schema["title"] = "toolgate configuration".into();
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
     schema["$defs"] = definitions.0.into();
@@ -128,14 +121,11 @@ pub(crate) fn read(root: &Object<'_>, format: Format, mut file: FileReader<'_>) 
     let mut scope = Scope::new(root, Location::default(), &mut file);
     let scope = &mut scope;
     let mut list = ServerList::default();
-    let mut configuration =
-        Configuration { telemetry: Some(TelemetryConfig::default()), ..Configuration::default() };
-    let (mut namespaces, mut policy) = (None, None);
     // The rules that deny every call where the policy cannot be read.
     let mut denials = Vec::new();
     for member in &root.members {
         match (&*member.key, &member.node.value) {
-            (_, Value::Null) | ("$schema", _) => {}
+            (_, Value::Null) => {}
             (key, _) if keys::CONTAINERS.contains(&key) => list.read(scope, member),
             // The settings of VS Code hold the servers one level down; Gemini CLI has an `mcp` of
             // its own without servers.
@@ -144,21 +134,9 @@ pub(crate) fn read(root: &Object<'_>, format: Format, mut file: FileReader<'_>) 
                     scope.within(object, scope.at.value(member), |scope| list.read(scope, inner));
                 }
             }
-            ("toolSearch", _) => {
-                configuration.tool_search =
-                    tool_search::read(scope, member, ToolSearchConfig::default());
-            }
-            ("codeMode", _) => configuration.code_mode = code_mode::read(scope, member),
-            ("gateway", _) => configuration.gateway = gateway::read(scope, member),
-            ("registry", _) => configuration.registry = services::read_registry(scope, member),
-            ("skills", _) => configuration.skills = services::read_skills(scope, member),
-            // Read below: they build on the rest, wherever that is in the file.
-            ("namespaces", _) => namespaces = Some(member),
-            ("policy", _) => policy = Some(policy::read(scope, member, policy::base())),
-            ("audit", _) => configuration.audit = services::read_audit(scope, member),
-            ("telemetry", _) => configuration.telemetry = services::read_telemetry(scope, member),
+            (key, _) if Configuration::KEYS.contains(&key) => {}
             (key, _) => {
-                let near = keys::nearest(key, ConfigurationKeys::KEYS);
+                let near = keys::nearest(key, Configuration::KEYS);
                 report_misspelt(scope, member, near);
                 list.is_misspelt |= near == Some("mcpServers");
                 if near == Some("policy") {
@@ -167,6 +145,10 @@ pub(crate) fn read(root: &Object<'_>, format: Format, mut file: FileReader<'_>) 
             }
         }
     }
+    let mut configuration = Configuration::default();
+    configuration.read_keys(scope);
+    let policy = root.get("policy");
+    let mut policy = policy.map(|member| policy::read(scope, member, policy::base()));
     denials.extend(report_replaced(scope));
     if !denials.is_empty() {
         policy.get_or_insert_with(policy::base).rules.append(&mut denials);
@@ -179,7 +161,8 @@ pub(crate) fn read(root: &Object<'_>, format: Format, mut file: FileReader<'_>) 
     let base = policy.clone().unwrap_or_else(policy::base);
     configuration.policy = PolicySettings { servers: list.policies, ..policy.unwrap_or_default() };
     configuration.servers = list.servers;
-    if let Some(member) = namespaces {
+    // They build on the rest, wherever that is in the file.
+    if let Some(member) = root.get("namespaces") {
         configuration.namespaces = namespace::read(scope, member, &configuration, &base);
     }
     configuration.problems = file.finish();
@@ -277,7 +260,7 @@ fn report_replaced(scope: &mut Scope<'_, '_>) -> Option<Rule> {
         if let Some(member) = object.get(key).filter(|_| key == "policy") {
             scope.refuse_replaced_key(key, offset, "remove the others");
             rule = Some(denial(scope, member));
-        } else if ConfigurationKeys::KEYS.contains(&key) || keys::CONTAINERS.contains(&key) {
+        } else if Configuration::KEYS.contains(&key) || keys::CONTAINERS.contains(&key) {
             scope.report_replaced_key(key, offset);
         }
     }

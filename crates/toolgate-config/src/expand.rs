@@ -20,7 +20,7 @@ pub(crate) struct Expander<'a> {
     remaining: usize,
 }
 
-/// Why a value cannot be expanded. Names come from the file; values of variables are not kept.
+/// Why a value cannot be expanded. Names come from the file; values of variables are not stored.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Unexpanded {
     /// The variable is not set and there is no default.

@@ -103,12 +103,12 @@ fn normalise(key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::configuration::ConfigurationKeys;
+    use crate::Configuration;
     use crate::section::Section as _;
     use crate::server::ServerSettings;
 
     const SERVER: &[&str] = ServerSettings::KEYS;
-    const TOP_LEVEL: &[&str] = ConfigurationKeys::KEYS;
+    const TOP_LEVEL: &[&str] = Configuration::KEYS;
 
     #[test]
     fn near_keys_are_found() {

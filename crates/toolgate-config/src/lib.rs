@@ -69,7 +69,7 @@ pub const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
 pub const MAX_DEPTH: usize = 64;
 /// The largest number of servers that is read from a file.
 pub const MAX_SERVERS: usize = 1_000;
-/// The largest number of problems that is kept of a file.
+/// The largest number of problems that is reported for a file.
 pub const MAX_PROBLEMS: usize = 100;
 
 /// The syntax of a configuration file.

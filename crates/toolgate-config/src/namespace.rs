@@ -6,30 +6,24 @@ use toolgate_policy::PolicySettings;
 use crate::document::Member;
 use crate::scope::Scope;
 use crate::section::{
-    Definitions, Flag, Section as _, Word, Wrong, choices, section, strings_schema,
+    Choice as _, Definitions, Flag, Section as _, Word, Wrong, choices, section, strings_schema,
 };
 use crate::{Configuration, ProblemSeverity, ToolSearchConfig, policy, tool_search};
 
-/// Some of the servers, served at a path of their own: an entry of the `namespaces` key.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NamespaceConfig {
-    /// What the path ends with: 1 to 64 lower-case letters, digits, `-` and `_`.
-    pub name: String,
-    /// Its servers, each of them a server of the file.
-    pub servers: Vec<String>,
-    /// Whether its servers are served nowhere else but in namespaces that name them.
-    pub exclusive: bool,
-    /// When tools are deferred and how they are found: what the file says for all, where the
-    /// namespace does not say otherwise.
-    pub tool_search: ToolSearchConfig,
-    /// Who may call what in it: the policy of the file, the servers included, with the rules and labels
-    /// of the namespace after it, and in its place what else the namespace says.
-    pub policy: PolicySettings,
-}
-
 section! {
     /// A subset of the servers, served at its own path.
-    pub(crate) struct NamespaceKeys as "Namespace" keys {
+    pub struct NamespaceConfig as "Namespace" fields {
+        /// What the path ends with: 1 to 64 lower-case letters, digits, `-` and `_`.
+        name: String;
+        /// Its servers, each of them a server of the file.
+        servers: Vec<String>;
+        /// When tools are deferred and how they are found: what the file says for all, where the
+        /// namespace does not say otherwise.
+        tool_search: ToolSearchConfig;
+        /// Who may call what in it: the policy of the file, the servers included, with the rules and
+        /// labels of the namespace after it, and instead of the rest what the namespace says.
+        policy: PolicySettings;
+    } keys {
         /// Its servers, by their names in this file.
         "servers" => strings_schema;
         /// Values that replace those of the file's `toolSearch`.
@@ -37,13 +31,13 @@ section! {
         /// The policy of the namespace. Its rules and labels are added to those of the file, so
         /// that a `deny` of the file also denies here. Its other values replace those of the file.
         "policy" => policy::schema;
-    } {
-        /// Whether toolgate leaves its servers out at `/mcp`.
-        "exclusive" => exclusive: bool = false, Flag(Wrong::Becomes(true));
         /// What a session lists: every tool (`direct`), the meta-tools with a fixed list (`stable`)
         /// or a growing list (`dynamic`), or the meta-tools without `call_tool` (`code`). The
         /// default comes from `toolSearch`.
-        "mode" => mode: Option<ExposureMode> = None, Word::<ExposureMode>(Wrong::Ignored);
+        "mode" => |_| ExposureMode::schema();
+    } {
+        /// Whether toolgate leaves its servers out at `/mcp`.
+        "exclusive" => exclusive: bool = false, Flag(Wrong::Becomes(true));
     }
 }
 
@@ -89,7 +83,7 @@ pub(crate) const MOST: usize = 100;
 const LONGEST_NAME: usize = 64;
 
 /// Reads the namespaces. One that cannot be read is left out, with an error: it would show what was
-/// to be kept apart. Their policies build on `base`.
+/// to be separate. Their policies build on `base`.
 pub(crate) fn read(
     scope: &mut Scope<'_, '_>,
     member: &Member<'_>,
@@ -132,7 +126,7 @@ fn read_one(
     base: &PolicySettings,
 ) -> Option<NamespaceConfig> {
     let namespace = scope.section(member, ProblemSeverity::Error, "", "", |scope| {
-        scope.report_unknown::<NamespaceKeys>();
+        scope.report_unknown::<NamespaceConfig>();
         if scope.first_error.is_some() {
             // Nobody knows what it was to protect.
             return None;
@@ -142,31 +136,33 @@ fn read_one(
             scope.require("servers", "add `\"servers\": [\"…\"]`");
             return None;
         };
-        let mut servers: Vec<String> = Vec::new();
+        let mut namespace = NamespaceConfig {
+            name: member.key.to_string(),
+            tool_search: configuration.tool_search.clone(),
+            policy: configuration.policy.clone(),
+            ..NamespaceConfig::default()
+        };
         for (name, at) in scope.strings(listed)? {
             if !configuration.servers.iter().any(|server| server.name == name) {
                 let predicate = "names no server of this file; it is ignored";
                 scope.complain(ProblemSeverity::Warning, &at, predicate, "");
-            } else if !servers.iter().any(|server| server == name) {
-                servers.push(name.to_owned());
+            } else if !namespace.servers.iter().any(|server| server == name) {
+                namespace.servers.push(name.to_owned());
             }
         }
-        let mut keys = NamespaceKeys::default();
-        keys.read_keys(scope);
-        let mut tool_search = configuration.tool_search.clone();
+        namespace.read_keys(scope);
         if let Some(member) = scope.object.get("toolSearch") {
-            tool_search = tool_search::read(scope, member, tool_search);
+            namespace.tool_search = tool_search::read(scope, member, namespace.tool_search);
         }
-        if let Some(mode) = keys.mode {
-            mode.apply(&mut tool_search);
+        if let Some(mode) = scope.setting("mode", &Word::<ExposureMode>(Wrong::Ignored)) {
+            mode.apply(&mut namespace.tool_search);
         }
-        let mut policy = configuration.policy.clone();
         if let Some(member) = scope.object.get("policy") {
-            let servers = policy.servers;
-            policy = policy::read(scope, member, PolicySettings { servers, ..base.clone() });
+            let servers = namespace.policy.servers;
+            let base = PolicySettings { servers, ..base.clone() };
+            namespace.policy = policy::read(scope, member, base);
         }
-        let name = member.key.to_string();
-        Some(NamespaceConfig { name, servers, exclusive: keys.exclusive, tool_search, policy })
+        Some(namespace)
     });
     namespace.flatten()
 }

@@ -8,9 +8,9 @@ use toolgate_policy::{
 
 use crate::ProblemSeverity;
 use crate::document::{Member, Value};
-use crate::rule::{self, RuleKeys};
+use crate::rule::{self, RuleConfig};
 use crate::scope::Scope;
-use crate::section::{Choice, Definitions, Word, Wrong, choices, section};
+use crate::section::{Choice, Definitions, Section as _, Word, Wrong, choices, section};
 
 choices! {
     Verdict: "allow" => Allow, "ask" => Ask, "deny" => Deny;
@@ -33,36 +33,35 @@ section! {
     /// tools. Within each level, a rule with conditions comes before a rule without. If two rules
     /// are equally specific, the later rule decides. toolgate decides rules about data separately,
     /// and uses the stricter of the two decisions.
-    pub(crate) struct PolicyKeys as "Policy" keys {
-        /// What happens to calls that no rule matches. `ask` and `deny-writes` allow read-only
-        /// tools; `ask-always` asks for them too. The default is `ask`.
-        "default" => |_| Mode::schema();
+    impl PolicySettings as "Policy", base(), keys {
         /// The rules.
         "rules" => |definitions| {
-            let rule = definitions.reference::<RuleKeys>();
+            let rule = definitions.reference::<RuleConfig>();
             json!({ "type": "array", "items": rule, "maxItems": MAX_RULES })
         };
-        /// How toolgate finds out which data a call carries: by the `content` of its arguments, by
-        /// the `labels` of the tools that were used before, or not at all (`off`). The default is
-        /// `content`.
-        "flow" => |_| FlowMode::schema();
-        /// What happens to new tools of a server in `toolgate.lock`. The default is `allow`.
-        "newTools" => |_| NewTools::schema();
-        /// What happens to tools with a suspicious definition: hidden characters, instructions to
-        /// the model, a name that imitates another tool. With `hold`, toolgate holds them back
-        /// until a person approves them. The default is `warn`.
-        "findings" => |_| FindingsMode::schema();
-        /// Whose annotations count: those of `all` servers, or only those of `trusted` servers. The
-        /// default is `all`.
-        "claims" => |_| Claims::schema();
         /// Labels of tools, by exposed names, `server/tool` and patterns of them.
         "labels" => |_| json!({ "type": "object", "additionalProperties": Label::list_schema() });
+    }, {
+        /// What happens to calls that no rule matches. `ask` and `deny-writes` allow read-only
+        /// tools; `ask-always` asks for them too.
+        "default" => mode, Word(Wrong::Becomes(Mode::Deny));
+        /// How toolgate finds out which data a call carries: by the `content` of its arguments, by
+        /// the `labels` of the tools that were used before, or not at all (`off`).
+        "flow" => flow, Word(Wrong::Becomes(FlowMode::Labels));
+        /// What happens to new tools of a server in `toolgate.lock`.
+        "newTools" => new_tools, Word(Wrong::Becomes(NewTools::Hold));
+        /// What happens to tools with a suspicious definition: hidden characters, instructions to
+        /// the model, a name that imitates another tool. With `hold`, toolgate holds them back
+        /// until a person approves them.
+        "findings" => findings, Word(Wrong::Becomes(FindingsMode::Hold));
+        /// Whose annotations count: those of `all` servers, or only those of `trusted` servers.
+        "claims" => claims, Word(Wrong::Becomes(Claims::Trusted));
     }
 }
 
 /// One word for what holds unless a rule says otherwise, or all of it.
 pub(crate) fn schema(definitions: &mut Definitions) -> serde_json::Value {
-    json!({ "anyOf": [Mode::schema(), definitions.reference::<PolicyKeys>()] })
+    json!({ "anyOf": [Mode::schema(), definitions.reference::<PolicySettings>()] })
 }
 
 /// What a policy builds on where there is none: whoever writes a policy wants to be asked, also
@@ -92,7 +91,7 @@ pub(crate) fn read(
     };
     let mut scope = Scope::new(object, at, scope.file);
     scope.refuse_replaced();
-    scope.refuse_unknown::<PolicyKeys>();
+    scope.refuse_unknown::<PolicySettings>();
     // A misspelt `rules` must not be a policy without rules, nor one of two a policy without the other.
     let is_misspelt = scope.first_error.is_some();
     policy.rules.extend(rule::read_all(&mut scope));
@@ -100,17 +99,9 @@ pub(crate) fn read(
         policy.rules.push(rule::denial(scope.file, &scope.at, RuleTarget::default()));
     }
     policy.labels.extend(labels(&mut scope));
-    read_word(&mut scope, "default", &mut policy.mode, Mode::Deny);
-    read_word(&mut scope, "claims", &mut policy.claims, Claims::Trusted);
-    read_word(&mut scope, "flow", &mut policy.flow, FlowMode::Labels);
-    read_word(&mut scope, "findings", &mut policy.findings, FindingsMode::Hold);
-    read_word(&mut scope, "newTools", &mut policy.new_tools, NewTools::Hold);
+    // A word that cannot be read becomes the strictest.
+    policy.read_keys(&mut scope);
     policy
-}
-
-/// Reads a word; one that cannot be read becomes the strictest.
-fn read_word<C: Choice>(scope: &mut Scope<'_, '_>, key: &str, value: &mut C, strictest: C) {
-    *value = scope.setting(key, &Word(Wrong::Becomes(strictest))).unwrap_or(*value);
 }
 
 /// Labels by pattern. A tool whose labels cannot be read has them all.

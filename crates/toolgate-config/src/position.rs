@@ -17,7 +17,7 @@ pub(crate) struct SourceText<'a> {
     text: &'a str,
     name: Cow<'a, str>,
     /// The last offset that was looked up, and where it is. Most are looked up in order, so that a
-    /// file with a place for each of its lines is walked once.
+    /// file is walked once.
     last: Cell<(usize, SourcePosition)>,
 }
 

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value as Json, json};
 use toolgate_policy::{
-    ArgumentConditions, ConditionError, ConditionProblem, FlowCondition, Hint, Label, LabelSet,
-    MAX_RULES, OPERATORS, Rule, RuleTarget, Trust, Verdict,
+    ArgumentConditions, ConditionAdvice, ConditionError, ConditionProblem, FlowCondition, Hint,
+    Label, LabelSet, MAX_RULES, OPERATORS, Rule, RuleTarget, Trust, Verdict,
 };
 
 use crate::ProblemSeverity;
@@ -11,27 +11,37 @@ use crate::document::{Member, Node, Value};
 use crate::keys::nearest;
 use crate::scope::{FileReader, Location, Scope};
 use crate::section::{
-    Choice, Definitions, Flag, Plain, Word, Wrong, flag_schema, map_schema, one_or_many, section,
+    Choice, Definitions, Flag, Plain, Section as _, Word, Wrong, custom, flag_schema, map_schema,
+    one_or_many, section,
 };
+use crate::server::trusted;
 
 section! {
     /// A rule: it selects calls, and states their verdict.
-    pub(crate) struct RuleKeys as "Rule" keys {
+    pub(crate) struct RuleConfig as "Rule" keys {
         /// The server, or a pattern of servers.
         "server" => |_| json!({ "type": "string" });
         /// The tool: its exposed name, `server/tool` or, beside a `server`, its own name; or a pattern
         /// with `*` and `?`; or a list of these.
         "tool" => |_| one_or_many(&json!({ "type": "string" }));
+    } {
         /// The annotations that the tool must have.
-        "annotations" => Definitions::reference::<AnnotationKeys>;
+        "annotations" => annotations: Vec<(Hint, bool)> = Vec::new(),
+            custom(Definitions::reference::<AnnotationKeys>, annotations);
         /// Whether its server is trusted.
-        "trusted" => flag_schema;
+        "trusted" => trust: Option<Trust> = None, trusted();
         /// The conditions that the call must meet.
-        "when" => Definitions::reference::<WhenKeys>;
+        "when" => when: WhenConfig = WhenConfig::default(),
+            custom(Definitions::reference::<WhenConfig>, when);
         /// The verdict on the call.
-        "verdict" => |_| Verdict::schema();
+        "verdict" => verdict: Option<Verdict> = None, Word::<Verdict>(Wrong::Refused);
         /// The reason. The person who is asked and the model whose call is denied see it.
-        "reason" => |_| json!({ "type": "string", "maxLength": REASON.longest });
+        "reason" => reason: Option<String> = None, Plain {
+            longest: 500,
+            fits: |letter| !letter.is_control(),
+            expected: "a line of at most 500 characters",
+            pattern: None,
+        };
     }
 }
 
@@ -51,17 +61,18 @@ section! {
 
 section! {
     /// The conditions that a call must meet.
-    pub(crate) struct WhenKeys as "When" keys {
+    pub(crate) struct WhenConfig as "When" {
         /// Conditions on the arguments, by JSON pointer (`/options/force`) or names with dots
         /// (`options.force`); `*` means every element. If toolgate cannot evaluate a condition, it
         /// assumes the worse case.
-        "arguments" => map_schema::<ConditionKeys>;
+        "arguments" => arguments: ArgumentConditions = ArgumentConditions::default(),
+            custom(map_schema::<ConditionKeys>, conditions);
         /// The arguments carry data with one of these labels.
-        "carries" => |_| Label::list_schema();
+        "carries" => carries: LabelSet = LabelSet::EMPTY, custom(|_| Label::list_schema(), labels);
         /// The tool has one of these labels.
-        "to" => |_| Label::list_schema();
+        "to" => to: LabelSet = LabelSet::EMPTY, custom(|_| Label::list_schema(), labels);
         /// Data with one of these labels may have influenced the call.
-        "steeredBy" => |_| Label::list_schema();
+        "steeredBy" => steered_by: LabelSet = LabelSet::EMPTY, custom(|_| Label::list_schema(), labels);
     }
 }
 
@@ -78,8 +89,14 @@ section! {
         "anchored" => flag_schema;
         /// The text begins with this.
         "prefix" => |_| json!({ "type": "string", "minLength": 1, "maxLength": 4_096 });
-        /// The path is this folder or is in it, after `.` and `..` are resolved. `${NAME}` stands
-        /// for an environment variable.
+        /// The command line has these words, split as a shell splits them. `*` is any word, and at
+        /// the end any number of words. Operators, substitutions, redirections, variables and
+        /// patterns of files never match.
+        "argv" => |_| json!({
+            "type": "array", "minItems": 1, "maxItems": 100, "items": { "type": "string" }
+        });
+        /// The path is this folder or is in it, after `.`, `..` and the symbolic links of this
+        /// machine are resolved. `${NAME}` stands for an environment variable.
         "under" => |_| json!({ "type": "string", "minLength": 1, "maxLength": 4_096 });
         /// The number is less than this.
         "less" => |_| json!({ "type": "number" });
@@ -87,30 +104,19 @@ section! {
         "greater" => |_| json!({ "type": "number" });
         /// Whether the argument exists and is not null.
         "exists" => flag_schema;
-        /// The URL has this host, or one of these.
+        /// The URL has this host, or one of these, and the scheme `http` or `https`.
         "host" => |_| one_or_many(&json!({ "type": "string" }));
         /// Whether subdomains of the host match too. The default is false.
         "subdomains" => flag_schema;
+        /// The schemes that the URL may have, instead of `http` and `https`.
+        "schemes" => |_| json!({
+            "type": "array", "minItems": 1, "maxItems": 32, "items": { "type": "string" }
+        });
     }
 }
 
-const REASON: Plain = Plain {
-    longest: 500,
-    fits: |letter| !letter.is_control(),
-    expected: "a line of at most 500 characters",
-    pattern: None,
-};
-
 /// The keys that say which tools a rule is about.
 const TARGET: &[&str] = &["server", "tool", "annotations", "trusted"];
-
-/// The conditions under `when`.
-#[derive(Default)]
-struct WhenConditions {
-    arguments: ArgumentConditions,
-    flow: FlowCondition,
-    to: LabelSet,
-}
 
 /// Reads all rules. One that cannot be read denies what it may have been about, unless it was to
 /// allow: then it is left out.
@@ -145,21 +151,22 @@ fn read(scope: &mut Scope<'_, '_>, at: &Location, node: &Node<'_>, rules: &mut V
     };
     let mut scope = Scope::new(object, at.clone(), scope.file);
     scope.refuse_replaced();
-    scope.refuse_unknown::<RuleKeys>();
-    let is_twice = |keys: &[&str]| object.replaced.iter().any(|each| keys.contains(&&*each.key));
-    let targets = targets(&mut scope).filter(|_| !is_twice(TARGET));
+    scope.refuse_unknown::<RuleConfig>();
     scope.require("verdict", &format!("add `\"verdict\"`: {}", Verdict::names()));
-    let verdict: Option<Verdict> = scope.setting("verdict", &Word(Wrong::Refused));
-    let verdict = verdict.filter(|_| !is_twice(&["verdict"]));
-    let when = when(&mut scope);
-    let reason = scope.setting("reason", &REASON);
+    let mut rule = RuleConfig::default();
+    rule.read_keys(&mut scope);
+    let is_twice = |keys: &[&str]| object.replaced.iter().any(|each| keys.contains(&&*each.key));
+    let targets = targets(&mut scope, &rule).filter(|_| !is_twice(TARGET));
+    let verdict = rule.verdict.filter(|_| !is_twice(&["verdict"]));
+    let RuleConfig { when, reason, .. } = rule;
+    advise(&mut scope, &when.arguments);
     for mut target in targets.unwrap_or_else(|| vec![RuleTarget::default()]) {
         match verdict {
             Some(verdict) if scope.first_error.is_none() => {
                 target.labels = when.to;
                 rules.push(Rule {
                     arguments: when.arguments.clone(),
-                    flow: when.flow,
+                    flow: FlowCondition { carries: when.carries, steered_by: when.steered_by },
                     reason: reason.as_deref().map(Into::into),
                     ..Rule::new(target, verdict, scope.file.origin(at))
                 });
@@ -177,7 +184,7 @@ pub(crate) fn denial(file: &FileReader<'_>, at: &Location, target: RuleTarget) -
 }
 
 /// Which tools the rule is about: one target for each pattern. None where that cannot be read.
-fn targets(scope: &mut Scope<'_, '_>) -> Option<Vec<RuleTarget>> {
+fn targets(scope: &mut Scope<'_, '_>, rule: &RuleConfig) -> Option<Vec<RuleTarget>> {
     let error = ProblemSeverity::Error;
     let server = scope.object.get("server");
     let name = match server.map(|member| (member, &member.node.value)) {
@@ -194,9 +201,6 @@ fn targets(scope: &mut Scope<'_, '_>) -> Option<Vec<RuleTarget>> {
         Some((member, _)) => vec![Some(&member.node)],
         None => vec![None],
     };
-    let annotations = annotations(scope);
-    let trust = scope.setting("trusted", &Flag(Wrong::Refused));
-    let trust = trust.map(|trusted| if trusted { Trust::Trusted } else { Trust::Unknown });
     let mut targets = Vec::with_capacity(nodes.len());
     for node in nodes {
         let named = tools.or(server).map(|member| scope.at.value(member)).unwrap_or_default();
@@ -211,7 +215,8 @@ fn targets(scope: &mut Scope<'_, '_>) -> Option<Vec<RuleTarget>> {
         };
         match RuleTarget::read(name, tool) {
             Ok(target) => {
-                targets.push(RuleTarget { annotations: annotations.clone(), trust, ..target });
+                let annotations = rule.annotations.clone();
+                targets.push(RuleTarget { annotations, trust: rule.trust, ..target });
             }
             Err(problem) => {
                 scope.complain(error, &at, &problem.to_string(), "");
@@ -222,62 +227,66 @@ fn targets(scope: &mut Scope<'_, '_>) -> Option<Vec<RuleTarget>> {
     Some(targets)
 }
 
-fn annotations(scope: &mut Scope<'_, '_>) -> Vec<(Hint, bool)> {
-    let Some(member) = scope.object.get("annotations") else { return Vec::new() };
+fn annotations(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<Vec<(Hint, bool)>> {
     let hint = "write `\"annotations\": { \"destructiveHint\": true }`";
-    let annotations = scope.nested(member, hint, |scope| {
+    scope.nested(member, hint, |scope| {
         scope.refuse_unknown::<AnnotationKeys>();
         let claims = Hint::CHOICES
             .iter()
             .filter_map(|(name, hint)| Some((*hint, scope.setting(name, &Flag(Wrong::Refused))?)));
         claims.collect()
-    });
-    annotations.unwrap_or_default()
+    })
 }
 
-fn when(scope: &mut Scope<'_, '_>) -> WhenConditions {
-    let Some(member) = scope.object.get("when") else { return WhenConditions::default() };
+fn when(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<WhenConfig> {
     let hint = "write `\"when\": { \"arguments\": { \"path\": { \"under\": \"/srv\" } } }`";
-    let when = scope.nested(member, hint, |scope| {
-        scope.refuse_unknown::<WhenKeys>();
-        WhenConditions {
-            arguments: conditions(scope),
-            flow: FlowCondition {
-                carries: labels(scope, "carries"),
-                steered_by: labels(scope, "steeredBy"),
-            },
-            to: labels(scope, "to"),
+    scope.nested(member, hint, |scope| {
+        scope.refuse_unknown::<WhenConfig>();
+        let mut when = WhenConfig::default();
+        when.read_keys(scope);
+        when
+    })
+}
+
+/// Warns of conditions on the letters of command lines, paths and URLs.
+fn advise(scope: &mut Scope<'_, '_>, conditions: &ArgumentConditions) {
+    let tool = scope.object.get("tool").or(scope.object.get("server"));
+    let tool = match tool.map(|member| &member.node.value) {
+        Some(Value::String(name)) => Some(&**name),
+        _ => None,
+    };
+    for ConditionAdvice { argument, operator, problem, instead } in conditions.advice(tool) {
+        let (mut object, mut at) = (scope.object, scope.at.clone());
+        for key in ["when", "arguments", &argument, operator] {
+            let Some(member) = object.get(key) else { break };
+            at = at.child(key, member.key_offset);
+            if let Value::Object(inner) = &member.node.value {
+                object = inner;
+            }
         }
-    });
-    when.unwrap_or_default()
+        scope.complain(ProblemSeverity::Warning, &at, &problem, &format!("write {instead}"));
+    }
 }
 
 /// Labels of a condition. An empty list would make the rule one without the condition.
-fn labels(scope: &mut Scope<'_, '_>, key: &str) -> LabelSet {
-    let Some(member) = scope.object.get(key) else { return LabelSet::EMPTY };
+fn labels(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<LabelSet> {
     let labels: Option<LabelSet> = scope.words::<Label, _>(member);
     if labels.is_some_and(LabelSet::is_empty) {
         scope.error(member, "is empty", "name a label, or leave the key out");
     }
-    labels.unwrap_or_default()
+    labels
 }
 
 /// Reads the conditions under `arguments`; a mistake is an error, and none of them is used. The
 /// policy reads the conditions itself; here they get their locations.
-fn conditions(scope: &mut Scope<'_, '_>) -> ArgumentConditions {
-    let Some(member) = scope.object.get("arguments") else { return ArgumentConditions::default() };
+fn conditions(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<ArgumentConditions> {
     let hint = "write `\"arguments\": { \"path\": { \"under\": \"/srv\" } }`";
     let conditions = scope.nested(member, hint, |scope| {
         let arguments = arguments(scope)?;
-        match ArgumentConditions::from_value(&Json::Object(arguments)) {
-            Ok(conditions) => Some(conditions),
-            Err(error) => {
-                complain(scope, member, &error);
-                None
-            }
-        }
+        let conditions = ArgumentConditions::from_value(&Json::Object(arguments));
+        conditions.map_err(|error| complain(scope, member, &error)).ok()
     });
-    conditions.flatten().unwrap_or_default()
+    conditions.flatten()
 }
 
 /// The conditions as JSON. Variables are expanded where a path is written.

@@ -80,8 +80,8 @@ impl<'c> FileReader<'c> {
 
     /// The origin of a rule, for explanations: its path, and `toolgate.json:3:7`.
     pub(crate) fn origin(&self, at: &Location) -> RuleOrigin {
-        let place = format!("{}:{}", self.name, self.source.position(at.offset));
-        RuleOrigin::Configured { path: at.path.as_str().into(), place: Some(place.into()) }
+        let position = format!("{}:{}", self.name, self.source.position(at.offset));
+        RuleOrigin::Configured { path: at.path.as_str().into(), position: Some(position.into()) }
     }
 
     /// Makes a problem whose message begins with the path: `` `path` predicate ``.
@@ -114,9 +114,9 @@ impl<'c> FileReader<'c> {
         Problem { severity, source, path: String::new(), position, message, hint: Some(hint) }
     }
 
-    /// Records a problem as long as there is room.
+    /// Records a problem, up to the limit.
     pub(crate) fn push(&mut self, problem: Problem) {
-        if self.has_room() {
+        if self.has_capacity() {
             self.problems.push(problem);
         } else {
             self.left_out += 1;
@@ -124,7 +124,7 @@ impl<'c> FileReader<'c> {
     }
 
     /// Whether one more problem is recorded; the last one is the number of the others.
-    fn has_room(&self) -> bool {
+    fn has_capacity(&self) -> bool {
         self.problems.len() < MAX_PROBLEMS - 1
     }
 
@@ -155,7 +155,7 @@ impl<'r, 'c> Scope<'r, 'c> {
     ) {
         let is_first = severity == ProblemSeverity::Error && self.first_error.is_none();
         let severity = severity.min(self.error_severity);
-        if !is_first && !self.file.has_room() {
+        if !is_first && !self.file.has_capacity() {
             self.file.left_out += 1;
             return;
         }
@@ -258,6 +258,22 @@ impl<'r, 'c> Scope<'r, 'c> {
         });
         self.first_error = outer_error;
         Some(result)
+    }
+
+    /// Reads a section of which what is missing or wrong keeps its default.
+    pub(crate) fn lenient_section<S: Section>(
+        &mut self,
+        member: &Member<'_>,
+        severity: ProblemSeverity,
+        consequence: &str,
+        hint: &str,
+    ) -> Option<S> {
+        self.section(member, severity, consequence, hint, |inner| {
+            inner.report_unknown::<S>();
+            let mut settings = S::default();
+            settings.read_keys(inner);
+            settings
+        })
     }
 
     /// Reads a section that an error in it makes unusable. `check` looks at its keys together.
@@ -457,7 +473,7 @@ impl<'r, 'c> Scope<'r, 'c> {
             }
             let is_protecting = nearest(key, PROTECTING).is_some();
             // The nearest key takes a while to find; nobody would read it beyond the limit.
-            let near = self.file.has_room().then(|| nearest(key, known)).flatten();
+            let near = self.file.has_capacity().then(|| nearest(key, known)).flatten();
             let hint = near.map(|near| format!("did you mean `{near}`?")).unwrap_or_default();
             let severity = if is_protecting { ProblemSeverity::Error } else { severity };
             let predicate = match severity {

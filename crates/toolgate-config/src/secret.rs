@@ -23,7 +23,7 @@ impl Secret {
         Self(value.into())
     }
 
-    /// The value itself, for the one place that hands it to a server.
+    /// The value itself, for the code that sends it to a server.
     pub fn expose(&self) -> &str {
         &self.0
     }

@@ -106,30 +106,16 @@ macro_rules! choices {
 
 /// Describes a section.
 ///
-/// The documentation of the keys is that of the fields and of the JSON Schema. `keys` are those that
-/// are read by hand, since their meaning depends on others, with their part of the schema alone.
+/// The documentation of the keys is that of the fields and of the JSON Schema. `fields` have no key
+/// of their own. `keys` are read by hand, since their meaning depends on others; here they have
+/// their part of the schema. With `impl` in place of `struct` the type exists already.
 macro_rules! section {
     (
         $(#[doc = $doc:literal])*
-        $vis:vis struct $name:ident as $definition:literal
-        $(keys { $($(#[doc = $key_doc:literal])* $key:literal => $key_schema:expr;)* })?
-        $({ $(
-            $(#[doc = $field_doc:literal])*
-            $field_key:literal => $field:ident: $type:ty = $default:expr, $setting:expr;
-        )* })?
+        impl $name:ident as $definition:literal, $defaults:expr
+        $(, keys { $($(#[doc = $key_doc:literal])* $key:literal => $key_schema:expr;)* })?
+        $(, { $($(#[doc = $field_doc:literal])* $field_key:literal => $field:ident, $setting:expr;)* })?
     ) => {
-        $(#[doc = $doc])*
-        #[derive(Debug, Clone, PartialEq)]
-        $vis struct $name {
-            $($($(#[doc = $field_doc])* pub $field: $type,)*)?
-        }
-
-        impl Default for $name {
-            fn default() -> Self {
-                Self { $($($field: $default,)*)? }
-            }
-        }
-
         impl crate::section::Section for $name {
             const NAME: &'static str = $definition;
             const KEYS: &'static [&'static str] = &[$($($key,)*)? $($($field_key,)*)?];
@@ -142,7 +128,7 @@ macro_rules! section {
                     let property = crate::section::property(schema(definitions), &[$($key_doc),*]);
                     properties.insert($key.to_owned(), property);
                 )*)?
-                let _defaults = Self::default();
+                let _defaults: Self = $defaults;
                 $($(
                     let property = crate::section::described(
                         &$setting, &_defaults.$field, &[$($field_doc),*], definitions,
@@ -162,6 +148,36 @@ macro_rules! section {
                     }
                 )*)?
             }
+        }
+    };
+    (
+        $(#[doc = $doc:literal])*
+        $vis:vis struct $name:ident as $definition:literal
+        $(fields { $($(#[doc = $plain_doc:literal])* $plain:ident: $plain_type:ty;)* })?
+        $(keys { $($keys:tt)* })?
+        $({ $(
+            $(#[doc = $field_doc:literal])*
+            $field_key:literal => $field:ident: $type:ty = $default:expr, $setting:expr;
+        )* })?
+    ) => {
+        $(#[doc = $doc])*
+        #[derive(Debug, Clone, PartialEq)]
+        $vis struct $name {
+            $($($(#[doc = $plain_doc])* pub $plain: $plain_type,)*)?
+            $($($(#[doc = $field_doc])* pub $field: $type,)*)?
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($($plain: Default::default(),)*)? $($($field: $default,)*)? }
+            }
+        }
+
+        crate::section::section! {
+            $(#[doc = $doc])*
+            impl $name as $definition, Self::default()
+            $(, keys { $($keys)* })?
+            $(, { $($(#[doc = $field_doc])* $field_key => $field, $setting;)* })?
         }
     };
 }

@@ -101,10 +101,7 @@ section! {
         /// its arguments out of your control.
         "labels" => labels: LabelSet = LabelSet::EMPTY, labels();
         /// Whether the server's annotations count with `"claims": "trusted"`. The default is false.
-        "trusted" => trust: Trust = Trust::Unknown, custom(flag_schema, |scope, member| {
-            let trusted = Flag(Wrong::Refused).read(scope, member)?;
-            Some(if trusted { Trust::Trusted } else { Trust::Unknown })
-        });
+        "trusted" => trust: Trust = Trust::Unknown, trusted();
     }
 }
 
@@ -188,6 +185,13 @@ fn read_labels(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<LabelSe
     scope.words::<Label, _>(member)
 }
 
+pub(crate) fn trusted() -> Custom<Trust> {
+    custom(flag_schema, |scope, member| {
+        let trusted = Flag(Wrong::Refused).read(scope, member)?;
+        Some(if trusted { Trust::Trusted } else { Trust::Unknown })
+    })
+}
+
 fn names(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<BTreeSet<String>> {
     Some(scope.strings(member)?.into_iter().map(|(name, _)| name.to_owned()).collect())
 }
@@ -262,7 +266,7 @@ fn read_settings(scope: &mut Scope<'_, '_>, settings: &mut ServerSettings) {
     if object.get("callTotalTimeoutSeconds").is_none() {
         settings.call_total_timeout = settings.call_total_timeout.max(settings.call_idle_timeout);
     }
-    // A server may hold state, so that only a lazy one is stopped without being told. Zero is never.
+    // A server may hold state, so that by default only a lazy one is stopped. Zero means never.
     settings.idle_timeout = match settings.idle_timeout {
         None => settings.lazy.then_some(ServerSettings::LAZY_IDLE_TIMEOUT),
         Some(timeout) => (!timeout.is_zero()).then_some(timeout),
@@ -306,7 +310,7 @@ fn read_tools(
             let tool = scope.nested(member, "", |scope| {
                 let mut tool = ToolConfig::default();
                 tool.read_keys(scope);
-                // Codex keeps its own approvals in the same place.
+                // Codex has its own approvals under this key.
                 let is_foreign = |key: &str| key == "approval_mode";
                 scope.unknown(ProblemSeverity::Warning, ToolConfig::KEYS, is_foreign);
                 tool
@@ -370,7 +374,7 @@ fn report_unknown(scope: &mut Scope<'_, '_>) {
             scope.complain(ProblemSeverity::Warning, &at, predicate, hint);
         }
     }
-    // This mistake is already told as the reason that the server has no transport.
+    // This mistake is already reported as the reason that the server has no transport.
     let misspelt = transport::misspelt(scope.object).map(|(member, _)| member.key.clone());
     scope.unknown(ProblemSeverity::Warning, ServerSettings::KEYS, |key| {
         keys::is_of_other_client(key)

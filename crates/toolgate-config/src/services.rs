@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value as Json, json};
 use url::Url;
 
 use crate::document::{Member, Value};
 use crate::gateway::is_guarded;
 use crate::scope::{Location, Scope};
 use crate::section::{
-    Flag, Section, Wrong, custom, hours, integer, section, text, text_schema, values_schema, whole,
+    Definitions, Flag, Section, Wrong, custom, hours, integer, section, text, text_schema,
+    values_schema, whole,
 };
 use crate::tool_search::web_url;
 use crate::transport::headers;
@@ -58,14 +59,19 @@ section! {
         /// The `https` URLs of registries, and files or folders of `server.json` files. If two
         /// sources have a server of the same name, toolgate uses the first source.
         "sources" => sources: Vec<String> = Vec::new(),
-            custom(|_| json!({ "type": "array", "items": { "type": "string" }, "maxItems": MOST }), |scope, member| Some(sources(scope, member)));
+            custom(texts_schema, |scope, member| Some(sources(scope, member)));
         /// How many hours toolgate uses a response of a registry before it asks again.
         "cacheHours" => cache: Duration = Duration::from_hours(24), hours(0.0, 8_760.0);
     }
 }
 
 /// How many sources, and how many folders of skills, are read.
-pub(crate) const MOST: usize = 32;
+const MOST: usize = 32;
+
+/// The JSON Schema of [`texts`].
+pub(crate) fn texts_schema(_: &mut Definitions) -> Json {
+    json!({ "type": "array", "items": { "type": "string" }, "maxItems": MOST })
+}
 
 /// Reads the section. A mistake never stops recording and never keeps arguments. A `required` that
 /// cannot be read, or that may have been misspelt, requires.
@@ -100,14 +106,12 @@ pub(crate) fn read_telemetry(
 }
 
 /// Reads the section. A mistake costs the source that it is in.
-pub(crate) fn read_registry(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> RegistryConfig {
-    let mut settings = RegistryConfig::default();
+pub(crate) fn read_registry(
+    scope: &mut Scope<'_, '_>,
+    member: &Member<'_>,
+) -> Option<RegistryConfig> {
     let hint = "write `\"registry\": { \"sources\": [\"./servers\"] }`";
-    scope.section(member, ProblemSeverity::Error, "", hint, |scope| {
-        scope.report_unknown::<RegistryConfig>();
-        settings.read_keys(scope);
-    });
-    settings
+    scope.lenient_section(member, ProblemSeverity::Error, "", hint)
 }
 
 /// Reads the folders of skills.

@@ -186,8 +186,8 @@ impl HostSettings {
 pub(crate) struct JournalUnavailable(String);
 
 pub(crate) fn open_journal(store: &Store) -> Result<Arc<Journal>, JournalUnavailable> {
-    let opened = store.journal().map_err(|error| match error.way_out() {
-        Some(way_out) => JournalUnavailable(format!("{error}; {way_out}")),
+    let opened = store.journal().map_err(|error| match error.remedy() {
+        Some(remedy) => JournalUnavailable(format!("{error}; {remedy}")),
         None => JournalUnavailable(error.to_string()),
     });
     opened.map(Arc::new).inspect_err(|error| tracing::warn!("{error}"))

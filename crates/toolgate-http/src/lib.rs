@@ -17,6 +17,21 @@ pub fn install_tls() {
     }
 }
 
+/// The body of a response, or `None` if it has more than `limit` bytes.
+pub async fn bounded_body(
+    mut response: reqwest::Response,
+    limit: usize,
+) -> Result<Option<Vec<u8>>, reqwest::Error> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await? {
+        if body.len() + chunk.len() > limit {
+            return Ok(None);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Some(body))
+}
+
 #[cfg(test)]
 mod tests {
     #[test]

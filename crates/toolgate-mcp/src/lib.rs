@@ -24,7 +24,7 @@ pub use era::Era;
 pub use error::ErrorObject;
 pub use message::{
     JsonRpcInput, JsonRpcMessage, JsonRpcNotification, JsonRpcRequest, JsonRpcResponse,
-    MalformedMessage, notification_message, request_message, response_message,
+    MalformedMessage, json_size, notification_message, request_message, response_message,
 };
 
 /// A JSON object. The order of its fields is the order in which they were sent.

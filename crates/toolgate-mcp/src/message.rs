@@ -165,6 +165,24 @@ pub fn response_message(id: &Value, outcome: Result<Value, ErrorObject>) -> Valu
     }
 }
 
+/// The length of a value as JSON text, in bytes.
+pub fn json_size(value: &Value) -> usize {
+    struct Counter(usize);
+    impl std::io::Write for Counter {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut counter = Counter(0);
+    // Counting cannot fail.
+    let _ = serde_json::to_writer(&mut counter, value);
+    counter.0
+}
+
 fn invalid(id: Option<Value>, message: impl Into<String>) -> Box<MalformedMessage> {
     let message = format!("this is no JSON-RPC message: {}", message.into());
     Box::new(MalformedMessage { id, error: ErrorObject::invalid_request(message, None) })

@@ -57,3 +57,13 @@ pub const RESOURCE_UPDATED: &str = "notifications/resources/updated";
 pub const ROOTS_CHANGED: &str = "notifications/roots/list_changed";
 /// Confirms `subscriptions/listen`.
 pub const LISTEN_ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
+
+/// The parameter that the header `Mcp-Name` of a request repeats.
+pub fn name_parameter(method: &str) -> Option<&'static str> {
+    match method {
+        TOOLS_CALL | PROMPTS_GET => Some("name"),
+        RESOURCES_READ | RESOURCES_SUBSCRIBE | RESOURCES_UNSUBSCRIBE => Some("uri"),
+        "tasks/get" | "tasks/update" | "tasks/cancel" => Some("taskId"),
+        _ => None,
+    }
+}

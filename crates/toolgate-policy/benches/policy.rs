@@ -30,7 +30,7 @@ fn policy(count: usize) -> Policy {
             _ => (Some("github".to_owned()), Some(format!("tool{number}"))),
         };
         let target = RuleTarget::read(server.as_deref(), tool.as_deref()).expect("a sound pattern");
-        let origin = RuleOrigin::Configured { path: "policy.rules".into(), place: None };
+        let origin = RuleOrigin::Configured { path: "policy.rules".into(), position: None };
         Rule { arguments: conditions.clone(), ..Rule::new(target, Verdict::Ask, origin) }
     });
     let settings = PolicySettings { rules: rules.collect(), ..PolicySettings::of_mode(Mode::Ask) };

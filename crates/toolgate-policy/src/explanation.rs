@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolgate_catalog::ToolId;
 
 use crate::definitions::shown;
@@ -66,6 +66,8 @@ pub struct Explanation {
     pub left_out: usize,
     /// The arguments that the deciding rule could not check. They counted against the call.
     pub unclear: Vec<String>,
+    /// The arguments of the rules that applied whose symbolic links could not be followed, and why.
+    pub links: Vec<String>,
 }
 
 /// A rule that applied and did not decide.
@@ -126,6 +128,10 @@ impl Decision {
 impl Explanation {
     /// Finds out why each rule of `applied` did not decide. The deciding rule is left out.
     pub(crate) fn new(decision: Decision, applied: Vec<Arc<Rule>>, arguments: &Value) -> Self {
+        let mut links: Vec<String> =
+            applied.iter().flat_map(|rule| rule.arguments.unfollowed(arguments)).collect();
+        links.sort();
+        links.dedup();
         let is_winner = |rule: &Arc<Rule>| matches!(&decision.ground, Ground::Rule(winner) if Arc::ptr_eq(winner, rule));
         let mut considered: Vec<OverriddenRule> = applied
             .into_iter()
@@ -139,7 +145,7 @@ impl Explanation {
             Ground::Rule(rule) => rule.arguments.unclear(arguments),
             Ground::Mode(_) => Vec::new(),
         };
-        Self { decision, considered, left_out, unclear }
+        Self { decision, considered, left_out, unclear, links }
     }
 }
 
@@ -180,11 +186,17 @@ impl fmt::Display for Explanation {
         for argument in &self.unclear {
             write!(formatter, "\n  `{argument}` cannot be judged, which counts against the call")?;
         }
+        for note in &self.links {
+            write!(formatter, "\n  {note}")?;
+        }
         for evidence in self.decision.evidence() {
             let Evidence { tool, call, labels, argument, .. } = evidence;
-            let place = shown(argument.as_deref().unwrap_or("the call"), LONGEST_NAME);
+            let location = shown(argument.as_deref().unwrap_or("the call"), LONGEST_NAME);
             let (server, tool) = (&tool.server, shown(&tool.tool, LONGEST_NAME));
-            write!(formatter, "\n  {place} has data of {server}/{tool} (call {call}): {labels}")?;
+            write!(
+                formatter,
+                "\n  {location} has data of {server}/{tool} (call {call}): {labels}"
+            )?;
         }
         for OverriddenRule { rule, reason } in &self.considered {
             let (origin, verdict) = (&rule.origin, rule.verdict);
@@ -213,13 +225,6 @@ impl fmt::Display for OverrideReason {
 
 impl Serialize for Explanation {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Other<'r> {
-            rule: &'r crate::RuleOrigin,
-            verdict: Verdict,
-            lost: OverrideReason,
-        }
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("verdict", &self.decision.verdict)?;
         match &self.decision.ground {
@@ -231,17 +236,12 @@ impl Serialize for Explanation {
         }
         map.serialize_entry("reason", &self.decision.reason())?;
         map.serialize_entry("unclear", &self.unclear)?;
+        map.serialize_entry("links", &self.links)?;
         map.serialize_entry("evidence", &self.decision.evidence())?;
-        let considered: Vec<Other<'_>> = self
-            .considered
-            .iter()
-            .map(|one| Other {
-                rule: &one.rule.origin,
-                verdict: one.rule.verdict,
-                lost: one.reason,
-            })
-            .collect();
-        map.serialize_entry("considered", &considered)?;
+        let considered = self.considered.iter().map(|one| {
+            json!({ "rule": one.rule.origin, "verdict": one.rule.verdict, "lost": one.reason })
+        });
+        map.serialize_entry("considered", &considered.collect::<Vec<_>>())?;
         map.serialize_entry("leftOut", &self.left_out)?;
         map.end()
     }

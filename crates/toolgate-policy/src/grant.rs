@@ -229,16 +229,6 @@ impl Grants {
         Some(revoked)
     }
 
-    /// Removes the expired grants and returns them.
-    pub fn expire(&mut self, now: Timestamp) -> Vec<Grant> {
-        let expired: Vec<GrantId> = self
-            .iter()
-            .filter(|grant| grant.expires_at.is_some_and(|end| end <= now))
-            .map(|grant| grant.id.clone())
-            .collect();
-        expired.iter().filter_map(|id| self.revoke(id)).collect()
-    }
-
     /// All grants, by tool and then by age.
     pub fn iter(&self) -> impl Iterator<Item = &Grant> {
         let mut grants: Vec<&Grant> = self.by_tool.values().flatten().collect();

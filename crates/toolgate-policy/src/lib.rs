@@ -28,8 +28,8 @@ mod verdict;
 
 pub use annotations::{Annotations, Hint, READING, is_reading, request_as_tool};
 pub use argument::{
-    ArgumentConditions, ArgumentPath, ConditionError, ConditionProblem, ConditionTextError,
-    MAX_CONDITIONS, MAX_SEGMENTS, OPERATORS,
+    ArgumentConditions, ArgumentPath, ConditionAdvice, ConditionError, ConditionProblem,
+    ConditionTextError, MAX_CONDITIONS, MAX_SEGMENTS, OPERATORS,
 };
 pub use explanation::{Decision, Explanation, FlowFinding, Ground, OverriddenRule, OverrideReason};
 pub use flow::{Contact, Evidence, Flow, FlowCondition};

@@ -10,8 +10,8 @@ use crate::index::RuleIndex;
 use crate::pattern::{Closeness, CompiledNames};
 use crate::rule::ToolFacts;
 use crate::{
-    Annotations, Claims, Decision, Explanation, FindingsMode, Flow, FlowFinding, FlowMode, Ground,
-    Hint, LabelSet, Mode, NewTools, PolicySettings, Rule, ServerPolicy, Trust, Verdict,
+    Annotations, Decision, Explanation, FindingsMode, Flow, FlowFinding, FlowMode, Ground, Hint,
+    LabelSet, Mode, NewTools, PolicySettings, Rule, ServerPolicy, Trust, Verdict,
 };
 
 /// The compiled rules. Copies share them.
@@ -142,11 +142,6 @@ impl Policy {
     /// How the data of a call is determined. With [`FlowMode::Off`] no data has to be tracked.
     pub fn flow(&self) -> FlowMode {
         self.0.settings.flow
-    }
-
-    /// Which servers' claims of harmlessness count.
-    pub fn claims(&self) -> Claims {
-        self.0.settings.claims
     }
 
     fn facts<'f>(

@@ -63,7 +63,8 @@ pub enum RuleOrigin {
         /// The path in the configuration, such as `policy.rules[2]`.
         path: Arc<str>,
         /// The position in the file, such as `toolgate.json:14:7`, if it is known.
-        place: Option<Arc<str>>,
+        #[serde(rename = "place")]
+        position: Option<Arc<str>>,
     },
     /// A built-in rule with this name.
     BuiltIn(&'static str),
@@ -209,10 +210,10 @@ impl ToolFacts<'_> {
 impl fmt::Display for RuleOrigin {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Configured { path, place: Some(place) } => {
-                write!(formatter, "`{path}` ({place})")
+            Self::Configured { path, position: Some(position) } => {
+                write!(formatter, "`{path}` ({position})")
             }
-            Self::Configured { path, place: None } => write!(formatter, "`{path}`"),
+            Self::Configured { path, position: None } => write!(formatter, "`{path}`"),
             Self::BuiltIn(name) => write!(formatter, "the built-in rule \"{name}\""),
         }
     }
@@ -330,7 +331,7 @@ mod tests {
 
     #[test]
     fn a_rule_says_everything_that_it_asks() {
-        let origin = || RuleOrigin::Configured { path: "policy.rules[0]".into(), place: None };
+        let origin = || RuleOrigin::Configured { path: "policy.rules[0]".into(), position: None };
         let rule = |server, tool| {
             Rule::new(RuleTarget::read(server, tool).unwrap(), Verdict::Deny, origin())
         };

@@ -116,9 +116,9 @@ impl PolicySettings {
 }
 
 fn approval_origin(server: &ServerName, settings: &ServerPolicy, tool: &str) -> RuleOrigin {
-    let (path, place) = match &settings.origin {
-        Some(RuleOrigin::Configured { path, place }) => (path.to_string(), place.clone()),
+    let (path, position) = match &settings.origin {
+        Some(RuleOrigin::Configured { path, position }) => (path.to_string(), position.clone()),
         Some(RuleOrigin::BuiltIn(_)) | None => (format!("mcpServers.{server}"), None),
     };
-    RuleOrigin::Configured { path: format!("{path}.tools.{tool}.approval").into(), place }
+    RuleOrigin::Configured { path: format!("{path}.tools.{tool}.approval").into(), position }
 }

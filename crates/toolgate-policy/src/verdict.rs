@@ -109,17 +109,6 @@ impl Mode {
     pub fn heeds_read_only(self) -> bool {
         self.verdict(true) != self.verdict(false)
     }
-
-    /// The word that the configuration uses.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Allow => "allow",
-            Self::Ask => "ask",
-            Self::AskAlways => "ask-always",
-            Self::DenyWrites => "deny-writes",
-            Self::Deny => "deny",
-        }
-    }
 }
 
 impl fmt::Display for Verdict {
@@ -129,8 +118,9 @@ impl fmt::Display for Verdict {
 }
 
 impl fmt::Display for Mode {
+    /// Displays the word that the configuration uses.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.as_str())
+        self.serialize(formatter)
     }
 }
 

@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use crate::fill::MissingValue;
+
 /// Why a source gave no list, or only a part of it. Other sources are not affected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RegistryError {
@@ -37,7 +39,7 @@ pub enum NoPlan {
     NothingUsable(String),
     /// It needs values that a person has to configure.
     #[error("it needs {0}, which only a person can give: add the server to `mcpServers`")]
-    NeedsValues(String),
+    NeedsValues(#[from] MissingValue),
     /// Its plan is too long for a person to read.
     #[error("its plan is too long to be shown")]
     TooLong,

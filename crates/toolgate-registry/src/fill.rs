@@ -3,11 +3,23 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use thiserror::Error;
 
 use crate::entry::{Argument, Input};
 
-/// What a value is called that has to come from a person.
-pub(crate) type MissingValue = String;
+/// A value that only a person can give.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum MissingValue {
+    /// An argument of the program.
+    #[error("the argument `{0}`")]
+    Argument(String),
+    /// A variable of a template.
+    #[error("the value `{0}`")]
+    Variable(String),
+    /// A header of the requests.
+    #[error("the header `{0}`")]
+    Header(String),
+}
 
 /// The words of a program's arguments, in order. Optional arguments without a value are left out.
 pub(crate) fn arguments(described: &[Argument]) -> Result<Vec<String>, MissingValue> {
@@ -19,10 +31,10 @@ pub(crate) fn arguments(described: &[Argument]) -> Result<Vec<String>, MissingVa
         let value = match value(&input)? {
             Some(value) => Some(value),
             // A named argument without any value is a switch.
-            None if is_named && input.is_required && takes_none(argument) => None,
+            None if is_named && input.is_required && argument.value_hint.is_none() => None,
             None if input.is_required => {
                 let called = argument.value_hint.clone().filter(|_| name.is_empty());
-                return Err(format!("the argument `{}`", called.unwrap_or(name)));
+                return Err(MissingValue::Argument(called.unwrap_or(name)));
             }
             None => continue,
         };
@@ -65,17 +77,13 @@ pub(crate) fn template_of(
             // The value of a variable may not refer to other variables.
             Some(input) => match input.value.as_ref().or(input.default.as_ref()) {
                 Some(value) => text.push_str(value),
-                None => return Err(format!("the value `{name}`")),
+                None => return Err(MissingValue::Variable(name.to_owned())),
             },
         }
         rest = remaining;
     }
     text.push_str(rest);
     Ok(text)
-}
-
-fn takes_none(argument: &Argument) -> bool {
-    argument.value_hint.is_none()
 }
 
 #[cfg(test)]
@@ -103,7 +111,7 @@ mod tests {
 
     #[test]
     fn what_only_a_person_knows_is_named() {
-        let missing = |described| filled(described).unwrap_err();
+        let missing = |described| filled(described).unwrap_err().to_string();
         let folder = json!([{ "type": "positional", "valueHint": "folder", "isRequired": true }]);
         assert_eq!(missing(folder), "the argument `folder`");
         let key =

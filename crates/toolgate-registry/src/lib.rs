@@ -21,6 +21,7 @@ mod skill;
 
 pub use entry::RegistryEntry;
 pub use error::{NoPlan, RegistryError};
+pub use fill::MissingValue;
 pub use plan::{Plan, PlanTarget, PlanVariable};
 pub use registry::{Registry, RegistryServers, RegistrySettings, ServerSource};
 pub use show::visible;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     entry::{Input, Package, RegistryEntry, RemoteEndpoint, is_version},
     error::NoPlan,
-    fill,
+    fill::{self, MissingValue},
     show::{summary, visible, word},
 };
 
@@ -77,7 +77,7 @@ impl Plan {
     /// Makes the plan of a server. A URL is preferred to a program, because it has less power.
     pub fn of(entry: &RegistryEntry) -> Result<Self, NoPlan> {
         let mut reasons: Vec<String> = Vec::new();
-        let mut needed: Option<String> = None;
+        let mut needed: Option<MissingValue> = None;
         let remotes = entry.remotes.iter().map(contact);
         for target in remotes.chain(entry.packages.iter().map(|package| run(package, entry))) {
             match target {
@@ -176,14 +176,14 @@ fn contact(remote: &RemoteEndpoint) -> Result<PlanTarget, NoPlan> {
         let kind = summary(&remote.r#type, 40);
         return Err(NoPlan::NothingUsable(format!("a remote of the kind `{kind}`")));
     }
-    let url = fill::template_of(&remote.url, &remote.variables).map_err(NoPlan::NeedsValues)?;
+    let url = fill::template_of(&remote.url, &remote.variables)?;
     let parsed = url::Url::parse(&url).ok().filter(url::Url::has_host);
     let Some(parsed) = parsed.filter(|url| matches!(url.scheme(), "http" | "https")) else {
         return Err(NoPlan::NothingUsable("a remote without a valid URL".to_owned()));
     };
     let mut headers = BTreeMap::new();
     for header in &remote.headers {
-        match fill::value(header).map_err(NoPlan::NeedsValues)? {
+        match fill::value(header)? {
             Some(value) if fits_header(&header.name, &value) => {
                 headers.insert(header.name.clone(), value);
             }
@@ -192,7 +192,7 @@ fn contact(remote: &RemoteEndpoint) -> Result<PlanTarget, NoPlan> {
             }
             None if header.is_required => {
                 let name = summary(&header.name, 60);
-                return Err(NoPlan::NeedsValues(format!("the header `{name}`")));
+                return Err(MissingValue::Header(name).into());
             }
             None => {}
         }
@@ -223,8 +223,8 @@ fn run(package: &Package, entry: &RegistryEntry) -> Result<PlanTarget, NoPlan> {
     if !is_identifier(kind, &package.identifier) || version.is_empty() || !is_version(version) {
         return unusable("a package whose name or version is not valid".to_owned());
     }
-    let options = fill::arguments(&package.runtime_arguments).map_err(NoPlan::NeedsValues)?;
-    let arguments = fill::arguments(&package.own_arguments).map_err(NoPlan::NeedsValues)?;
+    let options = fill::arguments(&package.runtime_arguments)?;
+    let arguments = fill::arguments(&package.own_arguments)?;
     let (env, variables) = environment(&package.environment_variables)?;
     let (command, mut args) = match kind {
         "npm" => ("npx", vec!["-y".to_owned()]),

@@ -2,9 +2,8 @@
 
 use std::{
     collections::BTreeMap,
-    fs, io,
+    io,
     path::{Path, PathBuf},
-    time::SystemTime,
 };
 
 use serde::{Deserialize, Serialize};
@@ -55,7 +54,7 @@ pub enum SwitchedBy {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Consent {
-    /// Tells what was agreed to from anything else.
+    /// Identifies what the person consented to.
     pub fingerprint: String,
     /// What it is. Its form is the caller's business.
     pub plan: Value,
@@ -69,17 +68,17 @@ pub struct Consent {
 pub struct ServerConsentRequest {
     /// The server's name.
     pub server: String,
-    /// Tells what is asked for from anything else.
+    /// Identifies what is requested.
     pub fingerprint: String,
     /// What it is. Its form is the caller's business.
     pub plan: Value,
     /// The same for a person, in full.
     pub shown: String,
-    /// When it was asked for, in seconds since 1970.
+    /// When it was requested, in seconds since 1970.
     pub at: u64,
 }
 
-/// How many requests wait at most; the oldest make room.
+/// How many requests wait at most; the oldest are removed.
 pub const MAX_REQUESTS: usize = 50;
 /// A larger file was not written by us, and is not read.
 const MAX_BYTES: u64 = 8 * 1024 * 1024;
@@ -103,29 +102,25 @@ impl ChoiceFile {
     /// choices, but an error: what a person switched off must not come on by itself.
     pub fn read(&self) -> Result<Choices, DamagedChoices> {
         let damaged = |why: String| DamagedChoices { path: self.path.clone(), why };
-        let size = match fs::metadata(&self.path) {
-            Ok(file) => file.len(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Choices::default()),
+        match files::read_bounded(&self.path, MAX_BYTES) {
+            Ok(text) => serde_json::from_slice(&text).map_err(|error| damaged(error.to_string())),
             // Beneath something that is no folder there is no file.
-            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
-                return Ok(Choices::default());
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                Ok(Choices::default())
             }
-            Err(error) => return Err(damaged(error.to_string())),
-        };
-        if size > MAX_BYTES {
-            return Err(damaged(format!("it has more than {MAX_BYTES} bytes")));
+            Err(error) => Err(damaged(error.to_string())),
         }
-        let text = fs::read(&self.path).map_err(|error| damaged(error.to_string()))?;
-        serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))
     }
 
     /// Changes what is chosen, and gives what `change` gives. Waits for the disk.
     pub fn change<T>(&self, change: impl FnOnce(&mut Choices) -> T) -> Result<T, StoreError> {
         let error = |error| StoreError::new(&self.path, error);
-        if let Some(folder) = self.path.parent() {
-            files::make_folder(folder)?;
-        }
-        let _lock = Lock::take(&self.path.with_extension("lock")).map_err(error)?;
+        let _lock = Lock::take(&self.path.with_extension("lock"))?;
         let mut choices = self.read().map_err(|damaged| error(io::Error::other(damaged)))?;
         let before = choices.clone();
         let outcome = change(&mut choices);
@@ -139,14 +134,14 @@ impl ChoiceFile {
 }
 
 impl Consent {
-    /// That it was given now.
+    /// A consent that is given now.
     pub fn now(fingerprint: impl Into<String>, plan: Value) -> Self {
-        Self { fingerprint: fingerprint.into(), plan, at: now() }
+        Self { fingerprint: fingerprint.into(), plan, at: crate::since_epoch().as_secs() }
     }
 }
 
 impl ServerConsentRequest {
-    /// That it is asked for now.
+    /// A request that is made now.
     pub fn now(
         server: impl Into<String>,
         fingerprint: impl Into<String>,
@@ -154,19 +149,19 @@ impl ServerConsentRequest {
         shown: impl Into<String>,
     ) -> Self {
         let (server, fingerprint) = (server.into(), fingerprint.into());
-        Self { server, fingerprint, plan, shown: shown.into(), at: now() }
+        Self { server, fingerprint, plan, shown: shown.into(), at: crate::since_epoch().as_secs() }
     }
 }
 
 impl Choices {
-    /// Keeps that a person agreed; whatever waited for that no longer does.
+    /// Stores a consent, and removes the requests that waited for it.
     pub fn consent(&mut self, server: String, consent: Consent) {
         self.requests.retain(|_, request| request.fingerprint != consent.fingerprint);
         self.disabled.remove(&server);
         self.consents.insert(server, consent);
     }
 
-    /// A model may ask for more than a person would ever read.
+    /// Removes the oldest requests: a model may make more than a person would ever read.
     fn bound(&mut self) {
         while self.requests.len() > MAX_REQUESTS {
             let oldest = self.requests.iter().min_by_key(|(_, request)| request.at);
@@ -176,13 +171,10 @@ impl Choices {
     }
 }
 
-fn now() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.map(|since| since.as_secs()).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use serde_json::json;
 
     use super::*;

@@ -42,7 +42,7 @@ pub struct ServerMemory {
     pub server_info: Value,
     /// The server's words to the model.
     pub instructions: Option<String>,
-    /// What the server can do, as it declared it; unknown where it was not kept.
+    /// What the server can do, as it declared it; unknown in older files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<Map<String, Value>>,
 }
@@ -197,10 +197,7 @@ fn is_fingerprint(text: &str) -> bool {
 }
 
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Option<T> {
-    if fs::metadata(path).ok()?.len() > MAX_FILE_BYTES {
-        return None;
-    }
-    serde_json::from_slice(&fs::read(path).ok()?).ok()
+    serde_json::from_slice(&files::read_bounded(path, MAX_FILE_BYTES).ok()?).ok()
 }
 
 fn write_json<T: Serialize>(path: &Path, content: &T) -> Result<(), StoreError> {

@@ -1,7 +1,8 @@
 //! Files that appear whole or not at all.
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, Read as _, Write as _},
     path::Path,
     sync::atomic::{AtomicU64, Ordering},
     time::SystemTime,
@@ -37,6 +38,16 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), StoreError> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(path).map_err(|error| StoreError::new(path, error))
+}
+
+/// The content of a file. One that is larger than `limit` bytes was not written by us.
+pub(crate) fn read_bounded(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    fs::File::open(path)?.take(limit + 1).read_to_end(&mut content)?;
+    if content.len() as u64 > limit {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is too large"));
+    }
+    Ok(content)
 }
 
 /// Replaces `path` by `content` in one step: a reader sees the old file or the new one.
@@ -76,5 +87,5 @@ pub(crate) fn private_options() -> fs::OpenOptions {
 
 fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut file = private_options().write(true).create(true).truncate(true).open(path)?;
-    io::Write::write_all(&mut file, content)
+    file.write_all(content)
 }

@@ -1,13 +1,13 @@
-//! What toolgate keeps on disk.
+//! What toolgate stores on disk.
 //!
 //! - [`ChoiceFile`]: which servers people and models switched off, and what people consented to.
-//! - [`DefinitionCache`]: what servers said of their tools, so that a second start can search
+//! - [`DefinitionCache`]: the tool definitions of servers, so that a second start can search
 //!   before any server has answered.
 //! - [`ShapeStore`]: what the results of tools looked like, where servers do not declare it.
 //! - [`VectorCache`]: what an encoder made of texts, so that no text is encoded twice.
 //! - [`ServerLog`]: what servers wrote to stderr, bounded.
 //! - [`UsageLog`]: which query led to which call, bounded.
-//! - [`AccessTokens`]: what lets clients in over the network, as hashes.
+//! - [`AccessTokens`]: the access tokens of HTTP clients, as hashes.
 //! - [`Vault`]: the secrets of logins, encrypted.
 //!
 //! All of these but the access tokens can be lost without harm, a vault at the price of logging in
@@ -16,7 +16,7 @@
 //!
 //! What must not be lost:
 //!
-//! - [`Journal`]: what runs did and were told, what a person was asked, and what was granted.
+//! - [`Journal`]: runs with their calls and events, approvals, and grants.
 //! - [`AuditLog`]: every decision and call, in a chain that shows where a line is missing.
 //!
 //! Several processes may use one folder: cached definitions are replaced whole, logs are appended to
@@ -36,7 +36,10 @@ mod vault;
 mod vectors;
 mod writer;
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use thiserror::Error;
 
@@ -63,7 +66,7 @@ pub use vault::{Vault, VaultError, VaultKey, VaultLock};
 pub use vectors::{MAX_ENCODERS, MAX_VECTOR_BYTES, VectorCache};
 pub use writer::LogWriter;
 
-/// The folder that everything is kept in.
+/// The folder that everything is stored in.
 #[derive(Debug, Clone)]
 pub struct Store {
     root: PathBuf,
@@ -119,7 +122,7 @@ impl Store {
         UsageLog::new(self.root.join("usage").join("usage.jsonl"))
     }
 
-    /// What lets clients in over the network.
+    /// The access tokens of HTTP clients.
     pub fn access_tokens(&self) -> AccessTokens {
         AccessTokens::new(self.root.join("access"))
     }
@@ -153,6 +156,11 @@ impl Store {
     pub fn log(&self, server: &str) -> ServerLog {
         ServerLog::new(self.root.join("logs").join(format!("{}.log", files::slug(server))))
     }
+}
+
+/// The time since 1970.
+pub(crate) fn since_epoch() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 impl StoreError {

@@ -7,11 +7,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::files;
+use crate::{StoreError, files};
 
 /// How long another writer is waited for.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How often is looked.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// How often the lock is tried.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Held until dropped. The system takes it back from a process that ends.
@@ -22,14 +22,21 @@ pub(crate) struct Lock {
 
 impl Lock {
     /// Waits for a writer, which writes for milliseconds unless it was stopped.
-    pub(crate) fn take(path: &Path) -> io::Result<Self> {
-        Self::take_within(path, PATIENCE)
+    pub(crate) fn take(path: &Path) -> Result<Self, StoreError> {
+        Self::take_within(path, TIMEOUT)
     }
 
-    /// Waits for the lock, for a limited time.
-    pub(crate) fn take_within(path: &Path, patience: Duration) -> io::Result<Self> {
+    /// Waits for the lock, for a limited time. Makes its folder.
+    pub(crate) fn take_within(path: &Path, timeout: Duration) -> Result<Self, StoreError> {
+        if let Some(folder) = path.parent() {
+            files::make_folder(folder)?;
+        }
+        Self::wait(path, timeout).map_err(|error| StoreError::new(path, error))
+    }
+
+    fn wait(path: &Path, timeout: Duration) -> io::Result<Self> {
         let file = files::private_options().write(true).create(true).truncate(false).open(path)?;
-        let deadline = Instant::now() + patience;
+        let deadline = Instant::now() + timeout;
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(Self { _file: file }),

@@ -4,7 +4,6 @@ use std::{
     fs,
     io::{self, Read, Seek, SeekFrom, Write},
     path::PathBuf,
-    time::{SystemTime, UNIX_EPOCH},
 };
 
 use chrono::{DateTime, SecondsFormat};
@@ -103,7 +102,7 @@ fn render(source: LogSource, line: &str) -> String {
         LogSource::Stdout => "[stdout] ",
         LogSource::Toolgate => "[toolgate] ",
     };
-    let mut text = format!("{} {mark}", utc_now());
+    let mut text = format!("{} {mark}", utc(crate::since_epoch().as_secs()));
     for (index, character) in line.trim_end().chars().enumerate() {
         if index == MAX_LINE_CHARACTERS {
             text.push('…');
@@ -123,11 +122,6 @@ fn render(source: LogSource, line: &str) -> String {
 pub fn utc(seconds: u64) -> String {
     let time = i64::try_from(seconds).ok().and_then(|seconds| DateTime::from_timestamp(seconds, 0));
     time.unwrap_or(DateTime::<chrono::Utc>::MAX_UTC).to_rfc3339_opts(SecondsFormat::Secs, true)
-}
-
-fn utc_now() -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    utc(now.as_secs())
 }
 
 #[cfg(test)]

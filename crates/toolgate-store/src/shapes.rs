@@ -1,16 +1,16 @@
 //! What the results of tools looked like, by server.
 
-use std::{fs, path::PathBuf};
+use std::path::PathBuf;
 
 use crate::{StoreError, files};
 
-/// Keeps one small JSON text a server. What is in it is the caller's business.
+/// Stores one small JSON text per server. Its content is the caller's business.
 #[derive(Debug, Clone)]
 pub struct ShapeStore {
     folder: PathBuf,
 }
 
-/// What is kept of one server at most.
+/// The longest text of one server.
 pub const MAX_SHAPES_BYTES: usize = 4 * 1024 * 1024;
 
 impl ShapeStore {
@@ -20,12 +20,8 @@ impl ShapeStore {
 
     /// What was saved last; `None` where there is nothing that can be read.
     pub fn load(&self, server: &str) -> Option<String> {
-        let path = self.path(server);
-        let size = fs::metadata(&path).ok()?.len();
-        if size > MAX_SHAPES_BYTES as u64 {
-            return None;
-        }
-        fs::read_to_string(path).ok()
+        let text = files::read_bounded(&self.path(server), MAX_SHAPES_BYTES as u64).ok()?;
+        String::from_utf8(text).ok()
     }
 
     /// Replaces what was saved. Too much is not saved at all.

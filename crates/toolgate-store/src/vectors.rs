@@ -34,8 +34,8 @@ pub struct VectorCache {
 #[derive(Debug, Default)]
 struct CachedVectors {
     head: VectorFileHeader,
-    /// Where the record of each text is.
-    places: HashMap<Key, u64>,
+    /// The offset of the record of each text.
+    offsets: HashMap<Key, u64>,
     /// How far the file was read.
     end: u64,
 }
@@ -44,7 +44,7 @@ struct CachedVectors {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct VectorFileHeader {
     dimensions: u32,
-    /// Counts how often records were moved: places of another generation are of no use.
+    /// Counts how often records were moved: offsets of another generation are of no use.
     generation: u32,
 }
 
@@ -96,15 +96,15 @@ impl VectorCache {
         let mut record = vec![0; record_bytes(known.head.dimensions)];
         for text in texts {
             let key = key(text);
-            let Some(place) = known.places.get(&key) else {
+            let Some(offset) = known.offsets.get(&key) else {
                 vectors.push(None);
                 continue;
             };
-            file.seek(SeekFrom::Start(*place))?;
+            file.seek(SeekFrom::Start(*offset))?;
             file.read_exact(&mut record)?;
             let vector = decoded(&record, &key);
             if vector.is_none() {
-                known.places.remove(&key);
+                known.offsets.remove(&key);
             }
             vectors.push(vector);
         }
@@ -137,7 +137,7 @@ impl VectorCache {
         let mut bytes = Vec::with_capacity(entries.len() * size);
         for (text, vector) in entries {
             let key = key(text);
-            if !known.places.contains_key(&key) {
+            if !known.offsets.contains_key(&key) {
                 encode(&key, vector, &mut bytes);
             }
         }
@@ -162,7 +162,7 @@ impl CachedVectors {
             return Ok(());
         };
         if head != self.head || length < self.end {
-            *self = Self { head, places: HashMap::new(), end: HEAD_BYTES };
+            *self = Self { head, offsets: HashMap::new(), end: HEAD_BYTES };
         }
         let size = record_bytes(head.dimensions) as u64;
         file.seek(SeekFrom::Start(self.end))?;
@@ -171,7 +171,7 @@ impl CachedVectors {
             let mut key = Key::default();
             reader.read_exact(&mut key)?;
             reader.seek_relative((size - KEY_BYTES as u64).cast_signed())?;
-            self.places.insert(key, self.end);
+            self.offsets.insert(key, self.end);
             self.end += size;
         }
         Ok(())
@@ -183,7 +183,7 @@ impl CachedVectors {
         let head = VectorFileHeader { dimensions, generation };
         file.set_len(0)?;
         head.write(file)?;
-        *self = Self { head, places: HashMap::new(), end: HEAD_BYTES };
+        *self = Self { head, offsets: HashMap::new(), end: HEAD_BYTES };
         Ok(())
     }
 
@@ -250,7 +250,7 @@ fn decoded(record: &[u8], key: &Key) -> Option<Vec<f32>> {
     is_sound.then(|| numbers.collect())
 }
 
-/// Makes room for one more encoder. Failing to is no loss.
+/// Removes the vectors of the oldest encoders. Failing to is no loss.
 fn forget_oldest(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     let mut held: Vec<_> = entries

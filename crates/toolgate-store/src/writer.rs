@@ -65,9 +65,9 @@ impl LogWriter {
         self.shared.changed.notify_all();
     }
 
-    /// Waits until what was taken so far is written, for `patience` at most.
-    pub fn flush(&self, patience: Duration) {
-        let deadline = Instant::now() + patience;
+    /// Waits until all queued lines are written, for `timeout` at most.
+    pub fn flush(&self, timeout: Duration) {
+        let deadline = Instant::now() + timeout;
         let mut queue = self.shared.lock();
         while queue.writing || !queue.lines.is_empty() {
             let left = deadline.saturating_duration_since(Instant::now());

@@ -38,38 +38,29 @@ const AFTER_CANCELLATION: Duration = Duration::from_secs(10);
 const SLOT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A call that is under way.
-#[derive(Debug, Clone)]
-pub(crate) struct PendingCall(Arc<CallState>);
-
-#[derive(Debug)]
-struct CallState {
+#[derive(Debug, Default)]
+pub(crate) struct PendingCall {
     progressed: Notify,
     progress: Option<mpsc::Sender<Progress>>,
-    input_handler: Option<Arc<dyn InputHandler>>,
-    open_input_requests: OpenInputRequests,
+    pub(crate) input_handler: Option<Arc<dyn InputHandler>>,
+    pub(crate) open_input_requests: OpenInputRequests,
     input_requests: AtomicUsize,
-    over: CancellationToken,
+    /// Cancelled when nobody waits for the call any more.
+    pub(crate) over: CancellationToken,
 }
 
 impl PendingCall {
     pub(crate) fn new(
         progress: Option<mpsc::Sender<Progress>>,
         input_handler: Option<Arc<dyn InputHandler>>,
-    ) -> Self {
-        Self(Arc::new(CallState {
-            progressed: Notify::new(),
-            progress,
-            input_handler,
-            open_input_requests: OpenInputRequests::default(),
-            input_requests: AtomicUsize::new(0),
-            over: CancellationToken::new(),
-        }))
+    ) -> Arc<Self> {
+        Arc::new(Self { progress, input_handler, ..Self::default() })
     }
 
     fn report(&self, params: &Value) {
         let Some(progress) = params.get("progress").and_then(Value::as_f64) else { return };
-        self.0.progressed.notify_one();
-        if let Some(sink) = &self.0.progress {
+        self.progressed.notify_one();
+        if let Some(sink) = &self.progress {
             let total = params.get("total").and_then(Value::as_f64);
             let message = params.get("message").and_then(Value::as_str).map(str::to_owned);
             // A caller that does not keep up loses steps, never the result.
@@ -79,48 +70,29 @@ impl PendingCall {
 
     /// Waits for the next progress.
     pub(crate) async fn progressed(&self) {
-        self.0.progressed.notified().await;
-    }
-
-    pub(crate) fn input_handler(&self) -> Option<&Arc<dyn InputHandler>> {
-        self.0.input_handler.as_ref()
+        self.progressed.notified().await;
     }
 
     pub(crate) fn caller(&self) -> QueuedCaller {
-        QueuedCaller::of(self.0.input_handler.as_ref())
-    }
-
-    pub(crate) fn open_input_requests(&self) -> &OpenInputRequests {
-        &self.0.open_input_requests
+        QueuedCaller::of(self.input_handler.as_ref())
     }
 
     /// Counts one more input request, and says how many there have been.
     pub(crate) fn count_input_request(&self) -> usize {
-        self.0.input_requests.fetch_add(1, Ordering::AcqRel) + 1
-    }
-
-    /// Notes that nobody waits for the call any more.
-    pub(crate) fn end(&self) {
-        self.0.over.cancel();
-    }
-
-    pub(crate) fn is_over(&self) -> bool {
-        self.0.over.is_cancelled()
-    }
-
-    /// Waits until nobody waits for the call any more.
-    pub(crate) async fn over(&self) {
-        self.0.over.cancelled().await;
+        self.input_requests.fetch_add(1, Ordering::AcqRel) + 1
     }
 }
+
+/// A call, and its slot if it was abandoned.
+type CallEntry = (Arc<PendingCall>, Option<CallSlot>);
 
 /// The state of one connection. It gets what the server sends of its own accord.
 pub(crate) struct ConnectionState {
     server: ServerName,
     observer: Arc<dyn ServerObserver>,
     next_key: AtomicI64,
-    /// By their keys, with the slots of those that were abandoned.
-    calls: Mutex<BTreeMap<i64, (PendingCall, Option<CallSlot>)>>,
+    /// By their keys.
+    calls: Mutex<BTreeMap<i64, CallEntry>>,
     pub(crate) list_changed: Notify,
     pub(crate) queue: Arc<CallQueue>,
 }
@@ -142,18 +114,18 @@ impl ConnectionState {
     }
 
     /// Adds a call and gives its key.
-    pub(crate) fn add(&self, call: PendingCall) -> i64 {
+    pub(crate) fn add(&self, call: Arc<PendingCall>) -> i64 {
         let key = self.next_key.fetch_add(1, Ordering::Relaxed);
         self.calls.lock().insert(key, (call, None));
         key
     }
 
-    pub(crate) fn call(&self, key: i64) -> Option<PendingCall> {
+    pub(crate) fn call(&self, key: i64) -> Option<Arc<PendingCall>> {
         self.calls.lock().get(&key).map(|(call, _)| call.clone())
     }
 
     /// The calls that the server may be at work on, the newest first: most servers ask at once.
-    pub(crate) fn calls(&self) -> Vec<PendingCall> {
+    pub(crate) fn calls(&self) -> Vec<Arc<PendingCall>> {
         self.calls.lock().values().rev().map(|(call, _)| call.clone()).collect()
     }
 
@@ -163,7 +135,7 @@ impl ConnectionState {
         let somebody_is_asked = async {
             loop {
                 tokio::time::sleep(SLOT_TIMEOUT).await;
-                if self.calls().iter().any(|call| call.open_input_requests().is_open()) {
+                if self.calls().iter().any(|call| call.open_input_requests.is_open()) {
                     return;
                 }
             }

@@ -25,7 +25,6 @@ use crate::{
     handshake::Handshake,
     input_handler::{self, InputHandler},
     input_required::{InputRequired, MAX_ROUNDS, UnansweredInput},
-    listing::{self, Listing},
 };
 
 mod errors;
@@ -58,7 +57,7 @@ pub struct CallOptions {
 #[derive(Debug)]
 pub(crate) struct Connection {
     about: AboutServer,
-    raw: Arc<RawConnection>,
+    pub(crate) raw: Arc<RawConnection>,
     state: Arc<ConnectionState>,
     /// Told when a call found nobody at the other end.
     doubted: Notify,
@@ -80,6 +79,10 @@ pub(crate) enum CallFailure {
     Failed(CallError),
 }
 
+const ONE_CLIENT: &str = "the server asks for input, so that it is given the calls of one client \
+                          at a time; those of others did not end";
+const PERSON_ELSEWHERE: &str = "the server has asked for input and waits for a person at another \
+                                client; nothing was sent, try again later";
 /// `_meta` keys that belong to the connection and not to the caller.
 const CONNECTION_META: [&str; 4] =
     [meta::PROGRESS_TOKEN, meta::PROTOCOL_VERSION, meta::CLIENT_INFO, meta::CLIENT_CAPABILITIES];
@@ -135,10 +138,6 @@ impl Connection {
         });
     }
 
-    pub(crate) async fn list(&self) -> Result<Listing, RequestError> {
-        listing::list(&self.raw).await
-    }
-
     /// Waits for a reason to list again: the server announced a change (any number of
     /// announcements is one reason), or a call met a sign that the server is gone.
     pub(crate) async fn list_is_due(&self) {
@@ -151,25 +150,6 @@ impl Connection {
     /// Asks for a check whether the server is still there.
     pub(crate) fn doubt(&self) {
         self.doubted.notify_one();
-    }
-
-    /// Waits for the end of the connection.
-    pub(crate) async fn closed(&self) {
-        self.raw.closed().await;
-    }
-
-    pub(crate) fn is_closed(&self) -> bool {
-        self.raw.is_closed()
-    }
-
-    /// Why the connection has ended.
-    pub(crate) async fn end_reason(&self) -> String {
-        self.raw.end_reason().await
-    }
-
-    /// Ends the connection in order, and the child with it.
-    pub(crate) async fn close(&self) {
-        self.raw.close().await;
     }
 
     /// Sends a request and gives its result as it was sent. `about` is what it is about, for errors.
@@ -237,10 +217,14 @@ impl Connection {
             biased;
             () = options.cancel.cancelled() => Err(CallFailure::Failed(CallError::Cancelled)),
             slot = self.state.slot(caller) => {
-                slot.map(Some).ok_or_else(|| self.person_elsewhere(about))
+                slot.map(Some).ok_or_else(|| self.transport(about, PERSON_ELSEWHERE.to_owned()))
             }
-            () = self.closed() => Err(CallFailure::NotSent),
-            () = tokio::time::sleep(limit) => Err(self.no_slot(about, limit)),
+            () = self.raw.closed() => Err(CallFailure::NotSent),
+            () = tokio::time::sleep(limit) => {
+                let seconds = limit.as_secs_f64();
+                let message = format!("{ONE_CLIENT} within {seconds} s, and nothing was sent");
+                Err(self.transport(about, message))
+            }
         }
     }
 
@@ -259,14 +243,14 @@ impl Connection {
             return Err(CallFailure::Failed(CallError::Cancelled));
         }
         let call = PendingCall::new(options.progress.clone(), options.input_handler.clone());
-        let key = self.state.add(call.clone());
+        let key = self.state.add(Arc::clone(&call));
         self.add_meta(&mut params, key, options);
         let begun = self.raw.begin(json!(key), method, Some(Value::Object(params)));
         let mut request = begun.map_err(|error| {
             self.state.forget(key);
             self.failed(about, error)
         })?;
-        let open = call.open_input_requests();
+        let open = &call.open_input_requests;
         let total = open.elapse(limits.total, PERSON_TIMEOUT);
         let idle = open.elapse(limits.idle, PERSON_TIMEOUT);
         let (mut total, mut idle) = (std::pin::pin!(total), std::pin::pin!(idle));
@@ -274,7 +258,7 @@ impl Connection {
             tokio::select! {
                 biased;
                 response = request.response() => {
-                    call.end();
+                    call.over.cancel();
                     self.state.forget(key);
                     return response.map_err(|error| self.failed(about, error));
                 }
@@ -291,7 +275,7 @@ impl Connection {
                 }
             }
         };
-        call.end();
+        call.over.cancel();
         let request = request.cancel(reason).await;
         self.state.abandon(key, slot.take(), async move {
             if let Some(mut request) = request {

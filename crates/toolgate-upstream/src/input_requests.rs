@@ -4,6 +4,8 @@
 //! Over HTTP it comes on the stream of the call that it is about; on pipes it does not say. It goes
 //! to a client only where it can be for no other.
 
+use std::sync::Arc;
+
 use futures::future::join_all;
 use serde_json::{Value, json};
 use toolgate_mcp::{
@@ -36,7 +38,7 @@ pub(crate) enum UnaskedReason {
 
 /// Answers a server's request through one of `calls`.
 pub(crate) async fn answer(
-    calls: Result<Vec<PendingCall>, UnaskedReason>,
+    calls: Result<Vec<Arc<PendingCall>>, UnaskedReason>,
     request: InputRequest,
 ) -> Result<Value, ErrorObject> {
     let method = request.method.clone();
@@ -53,7 +55,7 @@ pub(crate) fn find(
     state: &ConnectionState,
     request: &InputRequest,
     stream: Option<i64>,
-) -> Result<Vec<PendingCall>, UnaskedReason> {
+) -> Result<Vec<Arc<PendingCall>>, UnaskedReason> {
     let mut calls = match stream {
         Some(key) => state.call(key).into_iter().collect(),
         None => of_one_caller(state)?,
@@ -63,14 +65,16 @@ pub(crate) fn find(
         _ => return Err(UnaskedReason::UnknownMethod),
     }
     calls.retain(|call| {
-        call.input_handler().is_some_and(|handler| can_answer(handler.capabilities(), request))
+        call.input_handler
+            .as_ref()
+            .is_some_and(|handler| can_answer(handler.capabilities(), request))
     });
     if calls.is_empty() {
         return Err(UnaskedReason::Nobody);
     }
     // A client that gave a call up may not get what comes for it.
-    calls.sort_by_key(PendingCall::is_over);
-    let asked = calls.iter().map(PendingCall::count_input_request).min();
+    calls.sort_by_key(|call| call.over.is_cancelled());
+    let asked = calls.iter().map(|call| call.count_input_request()).min();
     if asked.is_some_and(|asked| asked > MAX_INPUT_REQUESTS_OF_A_CALL) {
         return Err(UnaskedReason::TooMany);
     }
@@ -79,7 +83,7 @@ pub(crate) fn find(
 
 /// The calls under way, if all are of one caller. A call without an input handler has a caller too:
 /// its input requests are not for others.
-fn of_one_caller(state: &ConnectionState) -> Result<Vec<PendingCall>, UnaskedReason> {
+fn of_one_caller(state: &ConnectionState) -> Result<Vec<Arc<PendingCall>>, UnaskedReason> {
     let calls = state.calls();
     let Some(first) = calls.first() else { return Ok(calls) };
     state.queue.take_one_caller_at_a_time();
@@ -92,13 +96,13 @@ fn of_one_caller(state: &ConnectionState) -> Result<Vec<PendingCall>, UnaskedRea
 
 /// Asks while anybody waits for one of the calls.
 async fn ask(
-    calls: &[PendingCall],
+    calls: &[Arc<PendingCall>],
     request: InputRequest,
 ) -> Result<Result<Value, ErrorObject>, UnaskedReason> {
-    let _open: Vec<_> = calls.iter().map(|call| call.open_input_requests().open()).collect();
+    let _open: Vec<_> = calls.iter().map(|call| call.open_input_requests.open()).collect();
     tokio::select! {
         biased;
-        _ = join_all(calls.iter().map(PendingCall::over)) => Err(UnaskedReason::Over),
+        _ = join_all(calls.iter().map(|call| call.over.cancelled())) => Err(UnaskedReason::Over),
         answer = answer_of(calls, &request) => answer.ok_or(UnaskedReason::Nobody),
         () = tokio::time::sleep(PERSON_TIMEOUT) => Err(UnaskedReason::Over),
     }
@@ -107,14 +111,14 @@ async fn ask(
 /// The answer of the caller through one of its calls. Where that call ended before it could ask, the
 /// next one is tried.
 async fn answer_of(
-    calls: &[PendingCall],
+    calls: &[Arc<PendingCall>],
     request: &InputRequest,
 ) -> Option<Result<Value, ErrorObject>> {
     let mut last = None;
     for call in calls {
-        let Some(handler) = call.input_handler() else { continue };
+        let Some(handler) = &call.input_handler else { continue };
         let answer = handler.answer(request.clone()).await;
-        let could_not_ask = answer.is_err() && call.is_over();
+        let could_not_ask = answer.is_err() && call.over.is_cancelled();
         last = Some(answer);
         if !could_not_ask {
             break;
@@ -156,7 +160,7 @@ impl UnaskedReason {
 
 #[cfg(test)]
 mod tests {
-    use std::{sync::Arc, time::Duration};
+    use std::time::Duration;
 
     use futures::{FutureExt, future::BoxFuture};
     use tokio::time::Instant;
@@ -223,7 +227,7 @@ mod tests {
     fn call(
         state: &ConnectionState,
         handler: Option<&Arc<dyn InputHandler>>,
-    ) -> (i64, PendingCall) {
+    ) -> (i64, Arc<PendingCall>) {
         let call = PendingCall::new(None, handler.cloned());
         (state.add(call.clone()), call)
     }
@@ -275,7 +279,7 @@ mod tests {
         let (state, ada) = (state(), ClientId::unique());
         for _ in 1..8 {
             // Of those that are over, nobody hears any more.
-            call(&state, Some(&way(ada, Err(())))).1.end();
+            call(&state, Some(&way(ada, Err(())))).1.over.cancel();
         }
         for newest in ["eight", "nine", "ten"] {
             call(&state, Some(&way(ada, Ok(newest))));
@@ -347,7 +351,7 @@ mod tests {
         assert_eq!(asked(&state, "sampling/createMessage", None).await, Err(-32603));
         assert_eq!(started.elapsed(), 2 * PERSON_TIMEOUT);
         // And not at all where the call is over.
-        pending.end();
+        pending.over.cancel();
         assert_eq!(asked(&state, "elicitation/create", None).await, cancelled);
         assert_eq!(started.elapsed(), 2 * PERSON_TIMEOUT);
     }

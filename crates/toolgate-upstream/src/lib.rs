@@ -26,7 +26,6 @@ mod upstream;
 pub use auth::{
     AuthorizationSettings, Authorizer, CallbackListener, CredentialLock, CredentialStore,
     CredentialStoreError, Login, LoginCredentials, LoginError, LoginState, LogoutOutcome,
-    MemoryCredentialStore,
 };
 pub use connection::{CallOptions, Progress};
 pub use error::CallError;
@@ -40,7 +39,7 @@ pub use toolgate_mcp::{
     client::{
         ConnectFailure, ConnectionClient, ConnectionHandler, Endpoint, HttpEndpoint, InputRequest,
         OutputSource, RawConnection, RawRequest, Redactor, RelatedRequest, RequestError,
-        ServerLimits, StdioEndpoint, TokenProvider,
+        ServerLimits, StdioEndpoint, TokenProvider, is_loopback,
     },
 };
 pub use upstream::{ServerObserver, ServerPool, Upstream};

@@ -1,12 +1,12 @@
 //! `tools/list`, page by page and within bounds, whatever the server does.
 
-use std::{collections::HashSet, fmt, io};
+use std::{collections::HashSet, fmt};
 
 use serde_json::{Value, json};
 use toolgate_catalog::{Definition, Rejected, read_list};
 use toolgate_mcp::{
     client::{RawConnection, RequestError},
-    codes, methods,
+    codes, json_size, methods,
 };
 
 const MAX_PAGES: usize = 1_000;
@@ -66,7 +66,7 @@ pub(crate) async fn list(connection: &RawConnection) -> Result<Listing, RequestE
         match fields.remove("tools") {
             Some(Value::Array(tools)) => {
                 for tool in tools {
-                    bytes = bytes.saturating_add(size(&tool));
+                    bytes = bytes.saturating_add(json_size(&tool));
                     if bytes > MAX_BYTES || entries.len() == MAX_TOOLS {
                         problems.push(ListingProblem::TooLong { kept: entries.len() });
                         break;
@@ -93,24 +93,6 @@ pub(crate) async fn list(connection: &RawConnection) -> Result<Listing, RequestE
     let (definitions, rejected) = read_list(&entries);
     problems.extend(rejected.into_iter().map(ListingProblem::Tool));
     Ok(Listing { definitions, problems })
-}
-
-/// How long a value is as text.
-fn size(value: &Value) -> usize {
-    struct Counter(usize);
-    impl io::Write for Counter {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut counter = Counter(0);
-    // Counting cannot fail.
-    let _ = serde_json::to_writer(&mut counter, value);
-    counter.0
 }
 
 impl fmt::Display for ListingProblem {

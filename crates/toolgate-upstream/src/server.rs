@@ -75,7 +75,7 @@ pub(crate) struct Server {
     /// Where the present attempt is, for the message when its time is over.
     stage: Mutex<&'static str>,
     retry_now: Notify,
-    stop: CancellationToken,
+    pub(crate) stop: CancellationToken,
     /// Cancelled when the supervisor is no more, for whatever reason.
     pub(crate) finished: CancellationToken,
 }
@@ -133,17 +133,8 @@ impl Server {
         state
     }
 
-    /// Connects now where that was left for later.
-    pub(crate) fn wake(&self) {
-        self.wake_from(&[StateKind::Idle]);
-    }
-
-    /// The same, and where the last attempt failed another one is made.
-    pub(crate) fn retry(&self) {
-        self.wake_from(&[StateKind::Idle, StateKind::Failed]);
-    }
-
-    fn wake_from(&self, kinds: &[StateKind]) {
+    /// Connects now if the state is one of these.
+    pub(crate) fn wake_from(&self, kinds: &[StateKind]) {
         if self.demand.is_disabled() {
             return;
         }
@@ -156,26 +147,13 @@ impl Server {
         }
     }
 
-    /// Refuses calls from now on, and ends the connection once those under way are done. `way_on` says
-    /// how it is enabled.
-    pub(crate) fn disable(&self, way_on: &str) {
-        if self.demand.set_disabled(Some(way_on)) {
+    /// Refuses calls from now on, and ends the connection once those under way are done; or takes calls
+    /// again. `way_on` says how it is enabled.
+    pub(crate) fn set_disabled(&self, way_on: Option<&str>) {
+        if self.demand.set_disabled(way_on) {
             // Who waits for a connection is told.
             self.publish(|_| {});
         }
-    }
-
-    /// Takes calls again. The next one connects.
-    pub(crate) fn enable(&self) {
-        if self.demand.set_disabled(None) {
-            self.publish(|_| {});
-        }
-    }
-
-    /// Ends the supervisor and the connection; a call under way ends as stopped.
-    pub(crate) async fn end(&self) {
-        self.stop.cancel();
-        self.finished.cancelled().await;
     }
 
     /// Waits until the present attempt has come to an end, good or bad.
@@ -211,7 +189,7 @@ impl Server {
                     Ok(result) => return Ok(result),
                     Err(CallFailure::Failed(error)) => return Err(error),
                     // Nothing was sent, so that nothing is repeated.
-                    Err(CallFailure::NotSent) => connection.closed().await,
+                    Err(CallFailure::NotSent) => connection.raw.closed().await,
                 }
             }
             let failure = server.state.borrow().state.failure.clone();
@@ -226,12 +204,12 @@ impl Server {
         let mut asked_after = None;
         loop {
             if let Some(way_on) = self.demand.way_on() {
-                return Err(self.not_connected(disabled_failure(&way_on)));
+                return Err(self.not_connected(ConnectFailure::new("it is disabled", &*way_on)));
             }
             {
                 let current = states.borrow_and_update();
                 match (current.state.kind, &current.connection) {
-                    (StateKind::Ready, Some(connection)) if !connection.is_closed() => {
+                    (StateKind::Ready, Some(connection)) if !connection.raw.is_closed() => {
                         return Ok(Arc::clone(connection));
                     }
                     (StateKind::Failed, _) => {
@@ -288,17 +266,10 @@ impl fmt::Debug for Server {
     }
 }
 
-fn disabled_failure(way_on: &str) -> ConnectFailure {
-    ConnectFailure { reason: "it is disabled".to_owned(), action: way_on.to_owned() }
-}
-
 fn unknown_failure() -> ConnectFailure {
-    ConnectFailure { reason: "the last attempt failed".to_owned(), action: "try again".to_owned() }
+    ConnectFailure::new("the last attempt failed", "try again")
 }
 
 fn stopped_failure() -> ConnectFailure {
-    ConnectFailure {
-        reason: "toolgate is stopping".to_owned(),
-        action: "start it again".to_owned(),
-    }
+    ConnectFailure::new("toolgate is stopping", "start it again")
 }

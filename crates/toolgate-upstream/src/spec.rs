@@ -67,10 +67,8 @@ impl ServerSpec {
         let opening =
             RawConnection::open(self.settings("check that it is an MCP server"), client, handler);
         tokio::time::timeout(limit, opening).await.unwrap_or_else(|_| {
-            Err(ConnectFailure {
-                reason: format!("no answer to the handshake within {} s", limit.as_secs_f64()),
-                action: "raise `connectTimeoutSeconds` of the server".to_owned(),
-            })
+            let reason = format!("no answer to the handshake within {} s", limit.as_secs_f64());
+            Err(ConnectFailure::new(reason, "raise `connectTimeoutSeconds` of the server"))
         })
     }
 

@@ -140,7 +140,8 @@ impl ServerPool {
     pub async fn remove(&self, server: &str) {
         let removed = self.servers.write().remove(server);
         if let Some(server) = removed {
-            server.end().await;
+            server.stop.cancel();
+            server.finished.cancelled().await;
         }
     }
 
@@ -148,35 +149,28 @@ impl ServerPool {
     /// Whoever calls is told `way_on`: how it is enabled.
     pub fn disable(&self, server: &str, way_on: &str) {
         if let Some(server) = self.server(server) {
-            server.disable(way_on);
+            server.set_disabled(Some(way_on));
         }
     }
 
     /// Takes calls of a server again that was disabled. The next one connects.
     pub fn enable(&self, server: &str) {
         if let Some(server) = self.server(server) {
-            server.enable();
+            server.set_disabled(None);
         }
     }
 
     /// Connects to a server that was left for later.
     pub fn wake(&self, server: &str) {
         if let Some(server) = self.server(server) {
-            server.wake();
+            server.wake_from(&[StateKind::Idle]);
         }
     }
 
     /// The same, and where the last attempt failed another one is made.
     pub fn retry(&self, server: &str) {
         if let Some(server) = self.server(server) {
-            server.retry();
-        }
-    }
-
-    /// The same for all servers.
-    pub fn wake_all(&self) {
-        for server in self.all() {
-            server.wake();
+            server.wake_from(&[StateKind::Idle, StateKind::Failed]);
         }
     }
 
@@ -196,12 +190,6 @@ impl ServerPool {
         if let Some(server) = self.server(server) {
             server.settled().await;
         }
-    }
-
-    /// The same for all servers.
-    pub async fn all_settled(&self) {
-        let servers = self.all();
-        join_all(servers.iter().map(|server| server.settled())).await;
     }
 
     /// Ends all connections in order: children get the time that the protocol gives them. Who

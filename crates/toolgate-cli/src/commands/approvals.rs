@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolgate_broker::{ApprovalRequest, GrantDuration, PersonAnswer, now, write_grant};
 use toolgate_policy::{Grant, GrantedArguments, definitions::shown};
-use toolgate_store::{Approval, ApprovalState, AuditRecord, Journal, JournalError, Store, utc};
+use toolgate_store::{Approval, ApprovalState, AuditRecord, Journal, Store, utc};
 
 use crate::{decisions, failure::Failure};
 
@@ -19,17 +19,17 @@ pub(crate) struct WaitingCall {
 
 /// The calls that wait, oldest first.
 pub(crate) fn waiting(journal: &Journal) -> Result<Vec<WaitingCall>, Failure> {
-    let open = journal.open_approvals().map_err(unusable)?;
+    let open = journal.open_approvals()?;
     Ok(open.into_iter().filter_map(read).collect())
 }
 
 /// A call by its id, or the beginning of it.
 pub(crate) fn find(journal: &Journal, id: &str) -> Result<Option<WaitingCall>, Failure> {
-    let found = journal.approval(id).map_err(unusable)?;
+    let found = journal.approval(id)?;
     Ok(found.and_then(read).filter(|call| call.approval.state == ApprovalState::Open))
 }
 
-/// Answers. A yes becomes a grant, and says what it allows.
+/// Answers. An approval becomes a grant; the text says what it allows.
 pub(crate) fn answer(
     store: &Store,
     journal: &Journal,
@@ -38,38 +38,33 @@ pub(crate) fn answer(
     expires: Option<Duration>,
 ) -> Result<String, Failure> {
     let WaitingCall { approval, request } = call;
-    let (state, verdict) = match answer {
-        PersonAnswer::Deny => (ApprovalState::Denied, "deny"),
-        PersonAnswer::Allow { .. } => (ApprovalState::Approved, "allow"),
-    };
-    let grant = request.grant(answer, &decisions::who(), now(), expires);
-    if grant.is_none() && state == ApprovalState::Approved {
+    let is_allowed = matches!(answer, PersonAnswer::Allow { .. });
+    let state = if is_allowed { ApprovalState::Approved } else { ApprovalState::Denied };
+    let grant = request.grant(answer, &decisions::caller(), now(), expires);
+    if grant.is_none() && is_allowed {
         return Err(Failure::usage("the call belongs to no run").hint("use --for session"));
     }
     let said = serde_json::to_string(answer).unwrap_or_default();
-    // First the answer, so that of two people who answer at once one is told.
-    if !journal.answer(&approval.id, state, &said).map_err(unusable)? {
+    // First the answer, so that only one of two people who answer at once succeeds.
+    if !journal.answer(&approval.id, state, &said)? {
         return Err(Failure::new(format!("{} was answered already", approval.id)));
     }
     let mut text = format!("{} is denied.", request.name);
     let mut rule = format!("approval {}", approval.id);
     if let Some(grant) = &grant {
-        write_grant(journal, grant).map_err(unusable)?;
+        write_grant(journal, grant)?;
         text = allowed(call, answer, grant, expires.is_some());
         rule = format!("{rule}; grant {}", grant.id.0);
     }
     let record = AuditRecord {
-        kind: "approval".to_owned(),
         session: request.session.to_string(),
         run: request.run.as_ref().map(ToString::to_string),
         tool: request.name.clone(),
         server: request.tool.server.to_string(),
-        verdict: verdict.to_owned(),
-        rule,
         arguments_hash: request.arguments_hash.to_string(),
-        ..AuditRecord::default()
+        ..decisions::record("approval", is_allowed, rule)
     };
-    decisions::write(store, record)?;
+    decisions::write(store, &record)?;
     Ok(text)
 }
 
@@ -83,7 +78,7 @@ fn allowed(call: &WaitingCall, answer: &PersonAnswer, grant: &Grant, expires: bo
     let PersonAnswer::Allow { lasts, .. } = answer else { return String::new() };
     let name = &call.request.name;
     let who = shown(&call.request.identity, 128);
-    // That one of a call, a run or a session ends is no news unless somebody said when.
+    // A grant for a call, a run or a session ends with it. The time is shown only if it was given.
     let ends = grant.expires_at.filter(|_| expires || *lasts == GrantDuration::Always);
     let ends = ends.map(|end| utc(end.0 / 1_000));
     let until = ends.as_ref().map(|end| format!(", until {end} at the latest"));
@@ -92,10 +87,9 @@ fn allowed(call: &WaitingCall, answer: &PersonAnswer, grant: &Grant, expires: bo
         GrantDuration::Once => format!("once{until}"),
         GrantDuration::Run => format!("for this run{until}"),
         GrantDuration::Session => format!("for this session{until}"),
-        GrantDuration::Always => match ends {
-            Some(end) => format!("to {who} until {end}"),
-            None => format!("to {who} until it is revoked"),
-        },
+        GrantDuration::Always => {
+            format!("to {who} until {}", ends.as_deref().unwrap_or("it is revoked"))
+        }
     };
     let extent = match &grant.arguments {
         GrantedArguments::Any => String::new(),
@@ -115,13 +109,4 @@ fn read(approval: Approval) -> Option<WaitingCall> {
     }
     let request = serde_json::from_str(&approval.question).ok()?;
     Some(WaitingCall { approval, request })
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "as map_err wants it")]
-pub(crate) fn unusable(error: JournalError) -> Failure {
-    let failure = Failure::new(error.to_string());
-    match error.way_out() {
-        Some(way_out) => failure.hint(way_out),
-        None => failure,
-    }
 }

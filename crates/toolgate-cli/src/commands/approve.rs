@@ -9,17 +9,17 @@ use toolgate_store::{ChoiceFile, Consent, Journal, ServerConsentRequest, Store};
 
 use super::{
     approvals::{self, WaitingCall},
-    enable::agreed,
+    enable::confirm,
 };
 use crate::{
     cli::{Approve, For, Globals},
     decisions,
-    failure::Failure,
+    failure::{CommandResult, Failure},
     load::{self, Loaded},
-    printer::Printer,
+    print,
 };
 
-/// Something that waits, and where.
+/// A server of the registry that waits for approval.
 struct Waiting {
     id: String,
     namespace: Option<String>,
@@ -27,38 +27,33 @@ struct Waiting {
     file: ChoiceFile,
 }
 
-pub(crate) fn run(
-    globals: &Globals,
-    arguments: &Approve,
-    printer: &mut Printer,
-) -> Result<ExitCode, Failure> {
+pub(crate) fn run(globals: &Globals, arguments: &Approve) -> CommandResult {
     let loaded = load::load(globals)?;
     let files = files(&loaded)?;
-    let store = load::store().ok_or_else(super::no_data_folder)?;
-    let journal = store.journal().map_err(approvals::unusable)?;
-    let Some(id) = &arguments.id else { return list(&files, &journal, arguments, printer) };
+    let store = load::required_store()?;
+    let journal = store.journal()?;
+    let Some(id) = &arguments.id else { return list(&files, &journal, arguments) };
     if let Some(call) = approvals::find(&journal, id)? {
-        return decide(&store, &journal, &call, arguments, printer);
+        return decide(&store, &journal, &call, arguments);
     }
     let waiting = waiting(&files)?.into_iter().find(|waiting| waiting.id == *id);
     if arguments.deny {
-        return deny(id, waiting, &files, printer);
+        return deny(id, waiting, &files);
     }
     let Some(Waiting { request, file, .. }) = waiting else {
         return Err(Failure::usage(format!("nothing waits under the id `{id}`"))
             .hint("`toolgate approve` lists what does"));
     };
-    printer.line(request.shown.trim_end());
+    print::line(request.shown.trim_end());
     if arguments.show {
         return Ok(ExitCode::SUCCESS);
     }
-    agreed(arguments.yes)?;
+    confirm(arguments.yes)?;
     let server = request.server.clone();
     let consent = Consent::now(request.fingerprint, request.plan);
-    file.change(|choices| choices.consent(server, consent))
-        .map_err(|error| Failure::new(error.to_string()))?;
+    file.change(|choices| choices.consent(server, consent))?;
     decisions::about_server("approval", &request.server, true, format!("approval {id}"))?;
-    printer.line(format!("{} is approved: the agent can enable it now.", request.server));
+    print::line(format!("{} is approved: the agent can enable it now.", request.server));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -68,16 +63,15 @@ fn decide(
     journal: &Journal,
     call: &WaitingCall,
     arguments: &Approve,
-    printer: &mut Printer,
-) -> Result<ExitCode, Failure> {
+) -> CommandResult {
     if arguments.show && arguments.output.json {
-        printer.json(&approvals::data(call))?;
+        print::json(&approvals::data(call))?;
         return Ok(ExitCode::SUCCESS);
     }
-    printer.line(&call.request);
+    print::line(&call.request);
     if arguments.show {
         if let Some(all) = &call.request.all_arguments {
-            printer.line(format!("All of its arguments: {all}"));
+            print::line(format!("All of its arguments: {all}"));
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -91,15 +85,15 @@ fn decide(
         PersonAnswer::Deny
     } else {
         let extent = extent(call, arguments)?;
-        agreed(arguments.yes)?;
+        confirm(arguments.yes)?;
         PersonAnswer::Allow { lasts, extent }
     };
     let text = approvals::answer(store, journal, call, &answer, arguments.expires)?;
-    printer.line(text);
+    print::line(text);
     Ok(ExitCode::SUCCESS)
 }
 
-/// With which arguments a yes holds.
+/// The arguments that a grant covers.
 fn extent(call: &WaitingCall, arguments: &Approve) -> Result<GrantExtent, Failure> {
     if arguments.these_arguments {
         return Ok(GrantExtent::These);
@@ -114,7 +108,7 @@ fn extent(call: &WaitingCall, arguments: &Approve) -> Result<GrantExtent, Failur
     })?;
     let extent = GrantExtent::Where(conditions);
     if call.request.is_covered_by(&extent) == Some(false) {
-        return Err(Failure::usage("the call that waits does not fulfil this itself")
+        return Err(Failure::usage("the call that waits does not meet this condition")
             .hint("a condition is about the arguments that are shown, by their names"));
     }
     Ok(extent)
@@ -124,8 +118,7 @@ fn list(
     files: &[(Option<String>, ChoiceFile)],
     journal: &Journal,
     arguments: &Approve,
-    printer: &mut Printer,
-) -> Result<ExitCode, Failure> {
+) -> CommandResult {
     let waiting = waiting(files)?;
     let calls = approvals::waiting(journal)?;
     if arguments.output.json {
@@ -139,62 +132,57 @@ fn list(
                 })
             });
         let rows: Vec<_> = servers.chain(calls.iter().map(approvals::data)).collect();
-        printer.json(&rows)?;
+        print::json(&rows)?;
         return Ok(ExitCode::SUCCESS);
     }
     if waiting.is_empty() && calls.is_empty() {
-        printer.note("nothing waits for a decision");
+        print::note("nothing waits for a decision");
     }
-    for Waiting { id, namespace, request, .. } in &waiting {
+    let servers = waiting.iter().map(|Waiting { id, namespace, request, .. }| {
         let namespace = namespace.as_ref().map(|name| format!(" (namespace {name})"));
-        printer.line(format!("{id}{}", namespace.unwrap_or_default()));
-        for line in request.shown.lines() {
-            printer.line(format!("  {line}"));
-        }
-    }
-    for WaitingCall { approval, request } in &calls {
-        printer.line(&approval.id);
-        for line in request.to_string().lines() {
-            printer.line(format!("  {line}"));
+        (format!("{id}{}", namespace.unwrap_or_default()), request.shown.clone())
+    });
+    let calls_shown = calls.iter().map(|call| (call.approval.id.clone(), call.request.to_string()));
+    for (heading, text) in servers.chain(calls_shown) {
+        print::line(heading);
+        for line in text.lines() {
+            print::line(format!("  {line}"));
         }
     }
     if !waiting.is_empty() || !calls.is_empty() {
-        printer.note("`toolgate approve ID` allows one, `toolgate approve ID --deny` refuses it");
+        print::note("`toolgate approve ID` allows one, `toolgate approve ID --deny` refuses it");
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Refuses what waits under an id, or takes back what was approved of a server of this name.
+/// Refuses what waits under an id, or revokes the approval of a server of this name.
 fn deny(
     id: &str,
     waiting: Option<Waiting>,
     files: &[(Option<String>, ChoiceFile)],
-    printer: &mut Printer,
-) -> Result<ExitCode, Failure> {
-    let changed = |error: toolgate_store::StoreError| Failure::new(error.to_string());
+) -> CommandResult {
     if let Some(Waiting { request, file, .. }) = waiting {
-        file.change(|choices| choices.requests.remove(id)).map_err(changed)?;
+        file.change(|choices| choices.requests.remove(id))?;
         decisions::about_server("approval", &request.server, false, format!("approval {id}"))?;
-        printer.line(format!("{} is refused.", request.server));
+        print::line(format!("{} is refused.", request.server));
         return Ok(ExitCode::SUCCESS);
     }
-    let mut taken_back = false;
+    let mut is_revoked = false;
     for (_, file) in files {
-        let removed = file.change(|choices| choices.consents.remove(id).is_some());
-        taken_back |= removed.map_err(changed)?;
+        is_revoked |= file.change(|choices| choices.consents.remove(id).is_some())?;
     }
-    if !taken_back {
+    if !is_revoked {
         return Err(Failure::usage(format!("nothing waits or is approved under `{id}`")));
     }
-    decisions::about_server("approval", id, false, "the approval is taken back")?;
-    printer.line(format!("{id} is no longer approved."));
+    decisions::about_server("approval", id, false, "the approval is revoked")?;
+    print::line(format!("{id} is no longer approved."));
     Ok(ExitCode::SUCCESS)
 }
 
 fn waiting(files: &[(Option<String>, ChoiceFile)]) -> Result<Vec<Waiting>, Failure> {
     let mut waiting = Vec::new();
     for (namespace, file) in files {
-        let requests = file.read().map_err(load::damaged)?.requests.into_iter();
+        let requests = file.read()?.requests.into_iter();
         waiting.extend(requests.map(|(id, request)| Waiting {
             id,
             namespace: namespace.clone(),
@@ -206,13 +194,12 @@ fn waiting(files: &[(Option<String>, ChoiceFile)]) -> Result<Vec<Waiting>, Failu
     Ok(waiting)
 }
 
-/// The choices of the namespace that was asked for, or of all.
+/// The choices of the selected namespace, or of all.
 fn files(loaded: &Loaded) -> Result<Vec<(Option<String>, ChoiceFile)>, Failure> {
     let all = loaded.configuration.namespaces.iter().map(|it| Some(it.name.clone()));
     let all = std::iter::once(None).chain(all);
     let wanted = |name: &Option<String>| loaded.namespace.is_none() || *name == loaded.namespace;
-    let names: Vec<Option<String>> = all.filter(wanted).collect();
-    let files =
-        names.into_iter().map(|name| Some((name.clone(), loaded.choices(name.as_deref())?)));
-    files.collect::<Option<_>>().ok_or_else(super::no_data_folder)
+    all.filter(wanted)
+        .map(|name| Ok((name.clone(), loaded.choice_file(name.as_deref())?)))
+        .collect()
 }

@@ -8,10 +8,14 @@ use std::{
 use serde_json::json;
 use toolgate_store::{AuditExtent, AuditProblem, AuditRecord, utc};
 
-use crate::{cli::Audit, failure::Failure, load, printer::Printer};
+use crate::{
+    cli::Audit,
+    failure::{CommandResult, Failure},
+    load, print,
+};
 
-pub(crate) fn run(arguments: &Audit, printer: &mut Printer) -> Result<ExitCode, Failure> {
-    let log = load::store().ok_or_else(super::no_data_folder)?.audit();
+pub(crate) fn run(arguments: &Audit) -> CommandResult {
+    let log = load::required_store()?.audit();
     let mut problems = Vec::<AuditProblem>::new();
     let since = arguments.since.map(start);
     let extent = log
@@ -19,7 +23,7 @@ pub(crate) fn run(arguments: &Audit, printer: &mut Printer) -> Result<ExitCode, 
             Err(problem) => problems.push(problem),
             Ok((time, record)) => {
                 if !arguments.verify && fits(arguments, since, time, &record) {
-                    printer.line(if arguments.output.json {
+                    print::line(if arguments.output.json {
                         let mut row = json!(record);
                         row["time"] = json!(time);
                         row.to_string()
@@ -31,10 +35,10 @@ pub(crate) fn run(arguments: &Audit, printer: &mut Printer) -> Result<ExitCode, 
         })
         .map_err(|error| Failure::new(error.to_string()))?;
     for problem in &problems {
-        printer.note(format!("error: {problem}"));
+        print::note(format!("error: {problem}"));
     }
     if arguments.verify && problems.is_empty() {
-        printer.line(whole(&extent));
+        print::line(whole(&extent));
     }
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -9,26 +9,20 @@ use toolgate_host::Session;
 use super::{failed_call, is_error, text_of};
 use crate::{
     cli::{Call, Globals},
-    failure::Failure,
-    printer::Printer,
-    terminal,
+    failure::{CommandResult, Failure},
+    print, terminal,
 };
 
-pub(crate) async fn run(
-    globals: &Globals,
-    arguments: Call,
-    printer: &mut Printer,
-) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(globals: &Globals, arguments: Call) -> CommandResult {
     let values = read_arguments(&arguments)?;
     let (_, host) =
-        super::start_when_needed(globals, std::slice::from_ref(&arguments.name), None, printer)
-            .await?;
+        super::start_when_needed(globals, std::slice::from_ref(&arguments.name), None).await?;
     // What the cache has of the tool may be out of date, and its server is needed anyway.
     let server = host.catalog().read().resolve(&arguments.name).map(|tool| tool.id.server.clone());
     if let Some(server) = server {
         host.connect(server.as_str()).await;
     }
-    let bar = Printer::progress(0, "calling");
+    let bar = print::progress(0, "calling");
     let session = host.session_of(terminal::session(&bar));
     let outcome = call(&session, &bar, &arguments.name, values).await;
     bar.finish_and_clear();
@@ -36,16 +30,16 @@ pub(crate) async fn run(
     let result = outcome?;
     let failed = is_error(&result);
     if arguments.output.json {
-        printer.json(&result)?;
+        print::json(&result)?;
     } else if failed {
-        printer.note(format!("error: {}", text_of(&result)));
+        print::note(format!("error: {}", text_of(&result)));
     } else {
-        printer.line(text_of(&result));
+        print::line(text_of(&result));
     }
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Calls through `call_tool`, as an agent does. Ctrl-C cancels the call and tells the server.
+/// Calls through `call_tool`, as an agent does. Ctrl-C cancels the call and notifies the server.
 async fn call(
     session: &Session,
     bar: &ProgressBar,
@@ -85,12 +79,12 @@ fn read_arguments(arguments: &Call) -> Result<Map<String, Value>, Failure> {
         None => Map::new(),
         Some(text) => match serde_json::from_str(&text) {
             Ok(Value::Object(values)) => values,
-            Ok(_) => {
-                return Err(Failure::usage("the arguments are JSON, but not an object")
-                    .hint("write them as '{\"key\": \"value\"}', or as --arg key=value"));
-            }
-            Err(error) => {
-                return Err(Failure::usage(format!("the arguments are no JSON: {error}"))
+            other => {
+                let reason = match other {
+                    Ok(_) => "the arguments are JSON, but not an object".to_owned(),
+                    Err(error) => format!("the arguments are no JSON: {error}"),
+                };
+                return Err(Failure::usage(reason)
                     .hint("write them as '{\"key\": \"value\"}', or as --arg key=value"));
             }
         },

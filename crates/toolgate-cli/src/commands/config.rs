@@ -5,20 +5,15 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use crate::{
-    cli::{Config, ConfigCommand, Globals},
-    failure::Failure,
-    folders, load,
-    printer::Printer,
+    cli::{ConfigCommand, Globals},
+    failure::CommandResult,
+    folders, load, print,
 };
 
-pub(crate) fn run(
-    globals: &Globals,
-    arguments: &Config,
-    printer: &mut Printer,
-) -> Result<ExitCode, Failure> {
-    match &arguments.command {
+pub(crate) fn run(globals: &Globals, command: &ConfigCommand) -> CommandResult {
+    match command {
         ConfigCommand::Schema => {
-            printer.json(&toolgate_config::json_schema())?;
+            print::json(&toolgate_config::json_schema())?;
             Ok(ExitCode::SUCCESS)
         }
         ConfigCommand::Check { output } => {
@@ -31,16 +26,16 @@ pub(crate) fn run(
                 .count();
             let path = folders::shown(&loaded.path);
             if output.json {
-                printer.json(&json!({
+                print::json(&json!({
                     "file": path,
                     "servers": configuration.servers.len(),
                     "usable": usable,
                     "problems": configuration.problems,
                 }))?;
             } else {
-                load::report(&loaded, printer);
+                load::report(&loaded);
                 let all = configuration.servers.len();
-                printer.line(format!("{path}: {usable} of {all} servers can be used"));
+                print::line(format!("{path}: {usable} of {all} servers can be used"));
             }
             let failed = load::has_errors(&configuration.problems);
             Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })

@@ -4,11 +4,11 @@ use std::{collections::BTreeSet, process::ExitCode};
 
 use serde_json::{Value, json};
 use toolgate::{HostConfigError, PinFile};
-use toolgate_catalog::{Definition, ServerName, Tool, ToolId};
+use toolgate_catalog::{Tool, ToolId};
 use toolgate_host::{HiddenReason, HiddenTool, Host};
 use toolgate_policy::{
     NewTools,
-    definitions::{ChangeKind, Lock, scan, shadowing, shown},
+    definitions::{ChangeKind, scan, shadowing, shown},
 };
 use toolgate_store::AuditRecord;
 
@@ -16,36 +16,27 @@ use super::findings::{Findings, is_held};
 use crate::{
     cli::{Definitions, DefinitionsCommand, Globals},
     decisions,
-    failure::Failure,
+    failure::{CommandResult, Failure},
     load::{self, Loaded},
-    printer::Printer,
+    print,
 };
 
-pub(crate) async fn run(
-    globals: &Globals,
-    arguments: &Definitions,
-    printer: &mut Printer,
-) -> Result<ExitCode, Failure> {
-    let (loaded, host) = super::start(globals, None, printer)?;
+pub(crate) async fn run(globals: &Globals, arguments: &Definitions) -> CommandResult {
+    let (loaded, host) = super::start(globals, None)?;
     super::settle(&host).await;
     let held: Vec<HiddenTool> = host.hidden_tools().into_iter().filter(is_held).collect();
     let outcome = match &arguments.command {
-        None => list(&host, &held, arguments.output.json, printer),
-        Some(DefinitionsCommand::Diff { name }) => diff(&held, name, printer),
+        None => list(&host, &held, arguments.output.json),
+        Some(DefinitionsCommand::Diff { name }) => diff(&held, name),
         Some(DefinitionsCommand::Approve { names, all }) => {
-            approve(&loaded, &host, &held, names, *all, printer)
+            approve(&loaded, &host, &held, names, *all)
         }
     };
     host.shutdown().await;
     outcome
 }
 
-fn list(
-    host: &Host,
-    held: &[HiddenTool],
-    as_json: bool,
-    printer: &mut Printer,
-) -> Result<ExitCode, Failure> {
+fn list(host: &Host, held: &[HiddenTool], as_json: bool) -> CommandResult {
     if as_json {
         let rows: Vec<Value> = held
             .iter()
@@ -55,41 +46,41 @@ fn list(
                 HiddenReason::Denied => json!({ "name": tool.name }),
             })
             .collect();
-        printer.json(&rows)?;
+        print::json(&rows)?;
         return Ok(ExitCode::SUCCESS);
     }
     for tool in held {
-        printer.line(format!("{}: {}", tool.name, summary(tool)));
+        print::line(format!("{}: {}", tool.name, summary(tool)));
         let found = match &tool.why {
             HiddenReason::Suspicious(found) => found.clone(),
             _ => scan(&tool.definition).iter().map(ToString::to_string).collect(),
         };
         for finding in found {
-            printer.line(format!("  {finding}"));
+            print::line(format!("  {finding}"));
         }
     }
     if held.is_empty() {
-        printer.note("no tool is held back");
+        print::note("no tool is held back");
     } else {
-        printer.note(
+        print::note(
             "`toolgate definitions diff TOOL` shows one, `toolgate definitions approve TOOL` lets it in",
         );
     }
-    for finding in Findings::of(host).told {
-        printer.note(finding);
+    for finding in Findings::of(host).listed {
+        print::note(finding);
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn diff(held: &[HiddenTool], name: &str, printer: &mut Printer) -> Result<ExitCode, Failure> {
+fn diff(held: &[HiddenTool], name: &str) -> CommandResult {
     let tool = find(held, name)?;
     if let HiddenReason::Held(change) = &tool.why
         && let ChangeKind::Changed(differences) = &change.kind
     {
-        printer.line(differences);
+        print::line(differences);
     } else {
-        printer.line(format!("{}: {}", tool.name, summary(tool)));
-        printer.line(shown(&tool.definition.to_value().to_string(), 20_000));
+        print::line(format!("{}: {}", tool.name, summary(tool)));
+        print::line(shown(&tool.definition.to_value().to_string(), 20_000));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -100,8 +91,7 @@ fn approve(
     held: &[HiddenTool],
     names: &[String],
     all: bool,
-    printer: &mut Printer,
-) -> Result<ExitCode, Failure> {
+) -> CommandResult {
     let pins = PinFile::beside(&loaded.path);
     let mut lock = pins.read(NewTools::Hold).map_err(HostConfigError::Pins)?.unwrap_or_default();
     let chosen: Vec<&HiddenTool> = if all {
@@ -109,8 +99,13 @@ fn approve(
     } else {
         names.iter().map(|name| find(held, name)).collect::<Result<_, _>>()?
     };
-    for tool in &chosen {
-        keep(&mut lock, &tool.id.server, &tool.definition, &tool.why);
+    // What is suspicious in a tool that is held back was shown.
+    for HiddenTool { id, definition, why, .. } in chosen.iter().copied() {
+        if matches!(why, HiddenReason::Suspicious(_)) || !scan(definition).is_empty() {
+            lock.review(&id.server, definition);
+        } else {
+            lock.approve(&id.server, definition);
+        }
     }
     let mut pinned = chosen.len();
     if all {
@@ -119,7 +114,7 @@ fn approve(
         let alike: BTreeSet<ToolId> =
             shadowing(&ids).into_iter().map(|shadow| shadow.tool).collect();
         for tool in &tools {
-            // A person who approves all of them approves what is told of them, too.
+            // A person who approves all of them approves their findings, too.
             if alike.contains(&tool.id) || !scan(&tool.definition).is_empty() {
                 lock.review(&tool.id.server, &tool.definition);
             } else {
@@ -132,31 +127,25 @@ fn approve(
         .map_err(|error| Failure::new(format!("cannot write toolgate.lock: {error}")))?;
     if let Some(store) = load::store() {
         for tool in &chosen {
-            decisions::write(&store, approved(tool))?;
+            let rule = format!("definition {} approved", tool.definition.fingerprint());
+            let record = AuditRecord {
+                tool: shown(&tool.name, 128),
+                server: tool.id.server.to_string(),
+                ..decisions::record("definition", true, rule)
+            };
+            decisions::write(&store, &record)?;
         }
         if all {
             let rule = format!("{pinned} definitions approved");
             decisions::about_server("definition", "", true, rule)?;
         }
     }
-    printer.line(match pinned {
+    print::line(match pinned {
         1 => "1 definition is approved as it is now.".to_owned(),
         pinned => format!("{pinned} definitions are approved as they are now."),
     });
-    load::report(loaded, printer);
+    load::report(loaded);
     Ok(ExitCode::SUCCESS)
-}
-
-/// That a definition was approved, for the record.
-fn approved(tool: &HiddenTool) -> AuditRecord {
-    AuditRecord {
-        kind: "definition".to_owned(),
-        tool: shown(&tool.name, 128),
-        server: tool.id.server.to_string(),
-        verdict: "allow".to_owned(),
-        rule: format!("definition {} approved", tool.definition.fingerprint()),
-        ..AuditRecord::default()
-    }
 }
 
 fn find<'h>(held: &'h [HiddenTool], name: &str) -> Result<&'h HiddenTool, Failure> {
@@ -164,15 +153,6 @@ fn find<'h>(held: &'h [HiddenTool], name: &str) -> Result<&'h HiddenTool, Failur
         Failure::usage(format!("no tool `{name}` is held back"))
             .hint("`toolgate definitions` lists those that are")
     })
-}
-
-/// Approves a definition that was held back, with whatever is suspicious in it: that was shown.
-fn keep(lock: &mut Lock, server: &ServerName, definition: &Definition, why: &HiddenReason) {
-    if matches!(why, HiddenReason::Suspicious(_)) || !scan(definition).is_empty() {
-        lock.review(server, definition);
-    } else {
-        lock.approve(server, definition);
-    }
 }
 
 fn summary(tool: &HiddenTool) -> String {

@@ -11,13 +11,12 @@ use toolgate_host::{Host, HostSettings, ServerSetup, Session};
 use toolgate_upstream::{Endpoint, ServerSpec, StdioEndpoint};
 
 use self::scripts::ScriptRun;
-use super::{is_error, meta_call, text_of, tokens};
+use super::{meta_call, text_of, tokens};
 use crate::{
-    cli::{Demo, Unit},
-    failure::Failure,
-    load,
-    printer::Printer,
-    table::{Column, grouped, percent, table},
+    cli::{Output, Unit},
+    failure::{CommandResult, Failure},
+    load, print,
+    table::{grouped, percent, table},
 };
 
 /// How many lines of an answer are shown; all of it is counted.
@@ -30,6 +29,8 @@ const SHOWN_CHARACTERS: usize = 110;
 struct Step {
     request: String,
     #[serde(skip)]
+    result: Value,
+    #[serde(skip)]
     answer: String,
     /// What the exchange costs the model's context.
     tokens: u64,
@@ -38,46 +39,46 @@ struct Step {
 }
 
 /// Runs one of the demo's servers on stdin and stdout.
-pub(crate) fn serve(name: &str) -> Result<ExitCode, Failure> {
+pub(crate) fn serve(name: &str) -> CommandResult {
     toolgate_demo::serve(name, io::stdin().lock(), io::stdout().lock())
         .map_err(|error| Failure::new(error.to_string()))?;
     Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) async fn run(arguments: &Demo, printer: &mut Printer) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(output: Output) -> CommandResult {
     let host = Host::start(settings()?);
     super::settle(&host).await;
-    let outcome = tell(&host, arguments.output.json, printer).await;
+    let outcome = present(&host, output.json).await;
     host.shutdown().await;
     outcome?;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn tell(host: &Host, as_json: bool, printer: &mut Printer) -> Result<(), Failure> {
+async fn present(host: &Host, as_json: bool) -> Result<(), Failure> {
     let costs = tokens::count(host, Unit::Tokens).await;
     if costs.tools() == 0 {
         return Err(Failure::new("the demo's servers did not start")
             .hint("run `toolgate demo-server logging` and type a line to see why"));
     }
     if !as_json {
-        printer.line(
+        print::line(
             "1. Ten demo servers, each a process of its own. The ordinary way puts all of this",
         );
-        printer.line("   into the model's context before its first word:\n");
-        printer.line(indented(&costs.render()));
-        printer.line(
+        print::line("   into the model's context before its first word:\n");
+        print::line(indented(&costs.render()));
+        print::line(
             "\n2. Through toolgate the model sees a few tools and finds the rest. Its task: open a",
         );
-        printer.line("   ticket for the error that the services log most often.\n");
+        print::line("   ticket for the error that the services log most often.\n");
     }
-    let steps = converse(&host.session(), as_json, printer).await?;
+    let steps = converse(&host.session(), as_json).await?;
     let (all, session) = costs.before_and_after();
     let exchanged: u64 = steps.iter().map(|step| step.tokens).sum();
     let direct: u64 = steps.iter().filter(|step| step.also_directly).map(|step| step.tokens).sum();
     let (before, after) = (all + direct, session + exchanged);
     let scripts = scripts::run(&host.session()).await?;
     if as_json {
-        return printer.json(&json!({
+        return print::json(&json!({
             "servers": host.settings().servers.len(),
             "tools": costs.tools(),
             "definitions": { "direct": all, "toolgate": session },
@@ -87,7 +88,7 @@ async fn tell(host: &Host, as_json: bool, printer: &mut Printer) -> Result<(), F
             "scripts": scripts,
         }));
     }
-    printer.line("3. What that cost the context, in tokens of o200k:\n");
+    print::line("3. What that cost the context, in tokens of o200k:\n");
     let row = |what: &str, directly: u64, through: u64| {
         vec![what.to_owned(), grouped(directly), grouped(through)]
     };
@@ -96,26 +97,26 @@ async fn tell(host: &Host, as_json: bool, printer: &mut Printer) -> Result<(), F
         row("the conversation above", direct, exchanged),
         row("together", before, after),
     ];
-    let columns = [Column::Text(""), Column::Number("directly"), Column::Number("with toolgate")];
-    printer.line(indented(&table(&columns, rows)));
-    printer.line(format!(
+    let columns = ["", ">directly", ">with toolgate"];
+    print::line(indented(&table(&columns, rows)));
+    print::line(format!(
         "\n   {} of the context saved. Definitions stay out of it however many servers you add.\n",
         percent(before.saturating_sub(after), before)
     ));
-    tell_scripts(&scripts, printer);
-    printer.line("\n   Next: toolgate tokens --config FILE shows the cost of your own servers.");
+    present_scripts(&scripts);
+    print::line("\n   Next: toolgate tokens --config FILE shows the cost of your own servers.");
     Ok(())
 }
 
-fn tell_scripts(scripts: &[ScriptRun], printer: &mut Printer) {
-    printer.line(
+fn present_scripts(scripts: &[ScriptRun]) {
+    print::line(
         "4. For several calls the model writes a script. It runs in a sandbox, its calls go to the",
     );
-    printer.line("   servers, and only what it prints or returns comes back:\n");
+    print::line("   servers, and only what it prints or returns comes back:\n");
     for script in scripts {
         let text = format!("{}\n> {}", script.code.trim_end(), script.answer);
         let lines: Vec<String> = text.lines().map(cut).collect();
-        printer.line(indented(&lines.join("\n")) + "\n");
+        print::line(indented(&lines.join("\n")) + "\n");
     }
     let row = |script: &ScriptRun| {
         let what = format!("{} script, {} calls", script.language, script.calls);
@@ -123,26 +124,18 @@ fn tell_scripts(scripts: &[ScriptRun], printer: &mut Printer) {
             percent(script.direct_tokens.saturating_sub(script.tokens), script.direct_tokens);
         vec![what, grouped(script.direct_tokens), grouped(script.tokens), saved]
     };
-    let columns = [
-        Column::Text(""),
-        Column::Number("call by call"),
-        Column::Number("as a script"),
-        Column::Number("saved"),
-    ];
-    printer.line(indented(&table(&columns, scripts.iter().map(row).collect())));
+    let columns = ["", ">call by call", ">as a script", ">saved"];
+    print::line(indented(&table(&columns, scripts.iter().map(row))));
 }
 
 /// What an agent would do, through the same meta-tools.
-async fn converse(
-    session: &Session,
-    quiet: bool,
-    printer: &mut Printer,
-) -> Result<Vec<Step>, Failure> {
+async fn converse(session: &Session, quiet: bool) -> Result<Vec<Step>, Failure> {
     let mut steps = Vec::new();
     let mut ask = async |tool: &str, arguments: Value| {
-        let step = exchange(session, tool, arguments).await?;
+        let request = format!("{tool}({arguments})");
+        let step = exchange(session, request, tool, arguments).await?;
         if !quiet {
-            printer.line(indented(&step.render()) + "\n");
+            print::line(indented(&step.render()) + "\n");
         }
         let answer = step.answer.clone();
         steps.push(step);
@@ -168,16 +161,18 @@ async fn converse(
     Ok(steps)
 }
 
-async fn exchange(session: &Session, tool: &str, arguments: Value) -> Result<Step, Failure> {
-    let request = format!("{tool}({arguments})");
+/// Calls a meta-tool. What it costs is that of the `request` as it is shown and of the answer.
+async fn exchange(
+    session: &Session,
+    request: String,
+    tool: &str,
+    arguments: Value,
+) -> Result<Step, Failure> {
     let result = meta_call(session, tool, arguments).await?;
     let answer = text_of(&result);
-    if is_error(&result) {
-        return Err(Failure::new(format!("the demo went wrong at {request}: {answer}")));
-    }
     let counter = TokenCounter::shared();
     let tokens = (counter.count(&request) + counter.count(&answer)) as u64;
-    Ok(Step { request, answer, tokens, also_directly: tool == "call_tool" })
+    Ok(Step { request, result, answer, tokens, also_directly: tool == "call_tool" })
 }
 
 /// The message that occurs most often in a list of log entries.
@@ -213,10 +208,8 @@ fn cut(line: &str) -> String {
 }
 
 fn indented(text: &str) -> String {
-    text.lines()
-        .map(|line| format!("   {line}").trim_end().to_owned())
-        .collect::<Vec<_>>()
-        .join("\n")
+    let lines = text.lines().map(|line| format!("   {line}").trim_end().to_owned());
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// The demo's servers are this program again, in a hidden mode.

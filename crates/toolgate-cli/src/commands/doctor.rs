@@ -6,10 +6,14 @@ use serde_json::{Value, json};
 use toolgate_host::{Host, HostSettings};
 use toolgate_sandbox::lockdown::MeasureState;
 
-use crate::{cli::Doctor, failure::Failure, load, printer::Printer};
+use crate::{
+    cli::Output,
+    failure::{CommandResult, Failure},
+    load, print,
+};
 
 /// Starts a worker of the sandbox and tells what holds it. Needs no configuration.
-pub(crate) async fn run(arguments: &Doctor, printer: &mut Printer) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(output: Output) -> CommandResult {
     let mut settings = HostSettings::new(Vec::new());
     settings.code = load::code();
     let host = Host::start(settings);
@@ -26,7 +30,7 @@ pub(crate) async fn run(arguments: &Doctor, printer: &mut Printer) -> Result<Exi
         None => return Err(Failure::new("the program cannot find itself")),
     };
     let lacking = report.lacking();
-    if arguments.output.json {
+    if output.json {
         let rows: Vec<Value> = report
             .measures
             .iter()
@@ -39,11 +43,11 @@ pub(crate) async fn run(arguments: &Doctor, printer: &mut Printer) -> Result<Exi
                 json!({ "measure": what, "inForce": in_force, "detail": detail })
             })
             .collect();
-        printer.json(&json!({ "sandbox": rows, "scriptsRun": lacking.is_none() }))?;
+        print::json(&json!({ "sandbox": rows, "scriptsRun": lacking.is_none() }))?;
     } else {
-        printer.line("What confines scripts here:");
+        print::line("What confines scripts here:");
         for measure in &report.measures {
-            printer.line(format!("  {measure}"));
+            print::line(format!("  {measure}"));
         }
     }
     if let Some(measure) = lacking {

@@ -6,38 +6,32 @@ use std::{
 };
 
 use toolgate_registry::Plan;
-use toolgate_store::{ChoiceFile, Choices, Consent, SwitchedBy};
+use toolgate_store::{Choices, Consent, SwitchedBy};
 
 use crate::{
-    cli::{Disable, Enable, Globals},
+    cli::{Enable, Globals},
     decisions,
-    failure::Failure,
+    failure::{CommandResult, Failure},
     load::{self, Loaded},
-    printer::Printer,
+    print,
 };
 
-pub(crate) async fn enable(
-    globals: &Globals,
-    arguments: &Enable,
-    printer: &mut Printer,
-) -> Result<ExitCode, Failure> {
+pub(crate) async fn enable(globals: &Globals, arguments: &Enable) -> CommandResult {
     let loaded = load::load(globals)?;
-    let file = choices(&loaded)?;
+    let file = loaded.choice_file(loaded.namespace.as_deref())?;
     let name = arguments.name.as_str();
     let (unversioned, version) = match name.split_once('@') {
         Some((unversioned, version)) => (unversioned, Some(version)),
         None => (name, None),
     };
-    let changed = |error: toolgate_store::StoreError| Failure::new(error.to_string());
     if let Some(server) = configured(&loaded, name) {
         if !server.settings.enabled {
             return Err(Failure::new(format!("the configuration switches `{name}` off"))
                 .hint("correct `enabled` or `disabled` of the server there"));
         }
-        let was_off =
-            file.change(|choices| choices.disabled.remove(name).is_some()).map_err(changed)?;
+        let was_off = file.change(|choices| choices.disabled.remove(name).is_some())?;
         decisions::about_server("server", name, true, "enabled")?;
-        printer.line(if was_off {
+        print::line(if was_off {
             format!("{name} is enabled.")
         } else {
             format!("{name} was enabled already.")
@@ -49,11 +43,11 @@ pub(crate) async fn enable(
         None => None,
     };
     let Some(entry) = listed else {
-        let choices = file.read().map_err(load::damaged)?;
+        let choices = file.read()?;
         if choices.consents.contains_key(unversioned) {
-            file.change(|choices| choices.disabled.remove(unversioned)).map_err(changed)?;
+            file.change(|choices| choices.disabled.remove(unversioned))?;
             decisions::about_server("server", unversioned, true, "enabled")?;
-            printer.line(format!("{unversioned} is enabled."));
+            print::line(format!("{unversioned} is enabled."));
             return Ok(ExitCode::SUCCESS);
         }
         return Err(unknown(&loaded, name));
@@ -61,36 +55,31 @@ pub(crate) async fn enable(
     let plan = Plan::of(&entry)
         .map_err(|reason| Failure::new(format!("{unversioned} cannot be enabled: {reason}")))?;
     let missing = plan.missing(load::is_set);
-    printer.line(plan.shown().trim_end());
+    print::line(plan.shown().trim_end());
     if !missing.is_empty() {
-        printer.note(format!("warning: not set where you are: {}", missing.join(", ")));
+        print::note(format!("warning: not set where you are: {}", missing.join(", ")));
     }
-    agreed(arguments.yes)?;
+    confirm(arguments.yes)?;
     let json = serde_json::to_value(&plan).unwrap_or_default();
     let consent = Consent::now(plan.fingerprint(), json);
-    file.change(|choices| choices.consent(plan.server.clone(), consent)).map_err(changed)?;
+    file.change(|choices| choices.consent(plan.server.clone(), consent))?;
     let rule = format!("enabled, as {}", plan.fingerprint());
     decisions::about_server("server", &plan.server, true, rule)?;
-    printer.line(format!("{unversioned} is enabled."));
+    print::line(format!("{unversioned} is enabled."));
     Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) fn disable(
-    globals: &Globals,
-    arguments: &Disable,
-    printer: &mut Printer,
-) -> Result<ExitCode, Failure> {
+pub(crate) fn disable(globals: &Globals, name: &str) -> CommandResult {
     let loaded = load::load(globals)?;
-    let file = choices(&loaded)?;
-    let name = arguments.name.as_str();
-    let choices = file.read().map_err(load::damaged)?;
+    let file = loaded.choice_file(loaded.namespace.as_deref())?;
+    let choices = file.read()?;
     if configured(&loaded, name).is_none() && !choices.consents.contains_key(name) {
         return Err(unknown(&loaded, name));
     }
     let off = |choices: &mut Choices| choices.disabled.insert(name.to_owned(), SwitchedBy::Person);
-    let was_off = file.change(off).map_err(|error| Failure::new(error.to_string()))?;
+    let was_off = file.change(off)?;
     decisions::about_server("server", name, false, "disabled")?;
-    printer.line(if was_off.is_none() {
+    print::line(if was_off.is_none() {
         format!("{name} is disabled: toolgate refuses its calls, and new sessions do not list it.")
     } else {
         format!("{name} was disabled already.")
@@ -98,22 +87,17 @@ pub(crate) fn disable(
     Ok(ExitCode::SUCCESS)
 }
 
-/// The choices of the namespace that was asked for.
-fn choices(loaded: &Loaded) -> Result<ChoiceFile, Failure> {
-    loaded.choices(loaded.namespace.as_deref()).ok_or_else(super::no_data_folder)
-}
-
-/// Asks the person at the terminal, unless they have agreed beforehand.
-pub(super) fn agreed(beforehand: bool) -> Result<(), Failure> {
-    if beforehand {
+/// Asks the person at the terminal, unless they have consented on the command line.
+pub(super) fn confirm(is_confirmed: bool) -> Result<(), Failure> {
+    if is_confirmed {
         return Ok(());
     }
     if !stdin().is_terminal() {
-        return Err(Failure::usage("a person has to agree to this")
-            .hint("run it in a terminal, or say --yes if you have read what is shown"));
+        return Err(Failure::usage("a person has to consent to this")
+            .hint("run it in a terminal, or pass --yes if you have read what is shown"));
     }
-    let asked = console_line("Allow this, and nothing else? [y/N] ")?;
-    match asked.trim().to_ascii_lowercase().as_str() {
+    let answer = console_line("Allow this, and nothing else? [y/N] ")?;
+    match answer.trim().to_ascii_lowercase().as_str() {
         "y" | "yes" => Ok(()),
         _ => Err(Failure::new("nothing was allowed")),
     }
@@ -137,7 +121,8 @@ fn configured<'l>(loaded: &'l Loaded, name: &str) -> Option<&'l toolgate_config:
 }
 
 fn unknown(loaded: &Loaded, name: &str) -> Failure {
-    let choices = choices(loaded).ok().and_then(|file| file.read().ok());
+    let file = loaded.choices(loaded.namespace.as_deref());
+    let choices = file.and_then(|file| file.read().ok());
     let consents = choices.map(|choices| choices.consents).unwrap_or_default();
     let configured = loaded.configuration.servers.iter().map(|server| server.name.as_str());
     let names = configured.chain(consents.keys().map(String::as_str));

@@ -22,10 +22,9 @@ use toolgate_search::{
 use self::encode::SetVectors;
 use crate::{
     cli::{Eval, Globals},
-    failure::Failure,
-    load,
-    printer::Printer,
-    table::{Column, table},
+    failure::{CommandResult, Failure},
+    load, print,
+    table::table,
 };
 
 /// A set is held in memory together with its indexes.
@@ -52,11 +51,7 @@ struct Row {
     recall_at_5_change: Option<Interval>,
 }
 
-pub(crate) async fn run(
-    globals: &Globals,
-    arguments: &Eval,
-    printer: &mut Printer,
-) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(globals: &Globals, arguments: &Eval) -> CommandResult {
     let mut strategies: Vec<StrategyName> = Vec::new();
     for strategy in &arguments.strategy {
         if !strategies.contains(strategy) {
@@ -82,7 +77,7 @@ pub(crate) async fn run(
         .map(|file| Ok((&**file, read(file)?)))
         .collect::<Result<_, Failure>>()?;
     for (file, set) in &sets {
-        note_unknown_labels(file, set, printer);
+        note_unknown_labels(file, set);
     }
     let hints = if arguments.hints { Hints::Given } else { Hints::Ignored };
     let by_meaning = strategies.iter().any(|strategy| strategy.ranks_by_meaning());
@@ -90,8 +85,8 @@ pub(crate) async fn run(
         Some(encoder) => encode::all(&*encoder, load::store().as_ref(), &sets, hints).await?,
         None => Vec::new(),
     };
-    let asked: usize = sets.iter().map(|(_, set)| set.queries.len() * strategies.len()).sum();
-    let bar = Printer::progress(asked as u64, "measuring");
+    let total: usize = sets.iter().map(|(_, set)| set.queries.len() * strategies.len()).sum();
+    let bar = print::progress(total as u64, "measuring");
     let mut vectors = vectors.into_iter();
     let measured: Vec<Measured> = sets
         .iter()
@@ -104,11 +99,7 @@ pub(crate) async fn run(
         })
         .collect();
     bar.finish_and_clear();
-    if arguments.output.json {
-        printer.json(&measured)?;
-    } else {
-        printer.line(render(&measured));
-    }
+    print::show(arguments.output.json, &measured, || render(&measured))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -181,26 +172,26 @@ fn read(file: &Path) -> Result<LabelledSet, Failure> {
 }
 
 /// A label that no tool has lowers every figure, and is most often a slip.
-fn note_unknown_labels(file: &Path, set: &LabelledSet, printer: &mut Printer) {
+fn note_unknown_labels(file: &Path, set: &LabelledSet) {
     let unknown = set.unknown_labels();
     if let Some(example) = unknown.first() {
         let (count, shown) = (unknown.len(), file.display());
-        printer.note(format!("warning: {shown}: {count} labels name no tool, such as `{example}`"));
+        print::note(format!("warning: {shown}: {count} labels name no tool, such as `{example}`"));
     }
 }
 
 fn render(measured: &[Measured]) -> String {
     let columns = [
-        Column::Text("set"),
-        Column::Text("strategy"),
-        Column::Number("queries"),
-        Column::Number("R@1"),
-        Column::Number("R@5"),
-        Column::Number("R@10"),
-        Column::Number("nDCG@10"),
-        Column::Number("median"),
-        Column::Number("p99"),
-        Column::Text("R@5 against the first"),
+        "set",
+        "strategy",
+        ">queries",
+        ">R@1",
+        ">R@5",
+        ">R@10",
+        ">nDCG@10",
+        ">median",
+        ">p99",
+        "R@5 against the first",
     ];
     let rows = measured.iter().flat_map(|measured| {
         measured.strategies.iter().map(move |row| {
@@ -208,7 +199,7 @@ fn render(measured: &[Measured]) -> String {
             cells(&name.to_string_lossy(), row)
         })
     });
-    table(&columns, rows.collect())
+    table(&columns, rows)
 }
 
 fn cells(name: &str, row: &Row) -> Vec<String> {

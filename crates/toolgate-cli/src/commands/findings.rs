@@ -10,8 +10,8 @@ use crate::table::grouped;
 
 /// How many tools are suspicious, held back or denied, and what is suspicious.
 pub(crate) struct Findings {
-    /// What to look at, of the tools that are used.
-    pub(crate) told: Vec<String>,
+    /// The findings about tools that are used.
+    pub(crate) listed: Vec<String>,
     /// How many tools that is about.
     pub(crate) flagged: usize,
     /// How many are held back until somebody approves them.
@@ -20,7 +20,7 @@ pub(crate) struct Findings {
     pub(crate) denied: usize,
 }
 
-/// How many findings of one server are told.
+/// How many findings of one server are listed.
 const MOST_OF_A_SERVER: usize = 10;
 
 impl Findings {
@@ -33,7 +33,7 @@ impl Findings {
                 found.push((tool.id.clone(), format!("`{}`: {finding}", tool.name)));
             }
         }
-        // The same name on two servers is common, and told apart by its prefix.
+        // The same name on two servers is common, and its prefix distinguishes them.
         let shadows = shadowing(tools.iter().map(|tool| &tool.id)).into_iter();
         let alike = shadows.filter(|shadow| shadow.likeness != Likeness::Same);
         found.extend(alike.map(|shadow| (shadow.tool.clone(), shadow.to_string())));
@@ -43,8 +43,8 @@ impl Findings {
         let denied = host.hidden_tools().len() - held;
         found.sort_by(|(left, _), (right, _)| left.server.cmp(&right.server));
         let servers = found.chunk_by(|(left, _), (right, _)| left.server == right.server);
-        let told = servers.flat_map(|of_server| of_server.iter().take(MOST_OF_A_SERVER));
-        Self { told: told.map(|(_, words)| words.clone()).collect(), flagged, held, denied }
+        let listed = servers.flat_map(|of_server| of_server.iter().take(MOST_OF_A_SERVER));
+        Self { listed: listed.map(|(_, text)| text.clone()).collect(), flagged, held, denied }
     }
 
     /// The numbers in a line; nothing where there is nothing to say.
@@ -56,15 +56,12 @@ impl Findings {
             .filter(|(_, count)| **count > 0)
             .map(|(what, count)| format!("{} {what}", grouped(*count as u64)))
             .collect();
-        let hint = if flagged + held > 0 { "; `toolgate definitions` tells which" } else { "" };
+        let hint = if flagged + held > 0 { "; `toolgate definitions` lists them" } else { "" };
         (!parts.is_empty()).then(|| format!("Tools: {}{hint}.", parts.join(", ")))
     }
 }
 
-/// Whether somebody can let it in.
+/// Whether somebody can approve it.
 pub(crate) fn is_held(tool: &HiddenTool) -> bool {
-    match tool.why {
-        HiddenReason::Held(_) | HiddenReason::Suspicious(_) => true,
-        HiddenReason::Denied => false,
-    }
+    !matches!(tool.why, HiddenReason::Denied)
 }

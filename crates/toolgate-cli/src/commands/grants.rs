@@ -6,47 +6,34 @@ use toolgate_broker::read_grants;
 use toolgate_policy::{Grant, GrantScope};
 use toolgate_store::{AuditRecord, utc};
 
-use super::approvals::unusable;
 use crate::{
     cli::{Grants, GrantsCommand},
     decisions,
-    failure::Failure,
-    load,
-    printer::Printer,
+    failure::{CommandResult, Failure},
+    load, print,
 };
 
-pub(crate) fn run(arguments: &Grants, printer: &mut Printer) -> Result<ExitCode, Failure> {
-    let store = load::store().ok_or_else(super::no_data_folder)?;
-    let journal = store.journal().map_err(unusable)?;
-    let grants = read_grants(&journal).map_err(unusable)?;
+pub(crate) fn run(arguments: &Grants) -> CommandResult {
+    let store = load::required_store()?;
+    let journal = store.journal()?;
+    let grants = read_grants(&journal)?;
     if let Some(GrantsCommand::Revoke { id }) = &arguments.command {
         let Some(grant) = grants.iter().find(|grant| *grant.id.0 == **id) else {
             return Err(Failure::usage(format!("there is no grant `{id}`"))
-                .hint("`toolgate grants` lists those there are"));
+                .hint("`toolgate grants` lists the grants"));
         };
-        journal.revoke(id).map_err(unusable)?;
+        journal.revoke(id)?;
         let record = AuditRecord {
-            kind: "grant".to_owned(),
             tool: grant.tool.tool.to_string(),
             server: grant.tool.server.to_string(),
-            verdict: "deny".to_owned(),
-            rule: format!("grant {id} revoked"),
-            ..AuditRecord::default()
+            ..decisions::record("grant", false, format!("grant {id} revoked"))
         };
-        decisions::write(&store, record)?;
-        printer.line(format!("{id} is revoked."));
+        decisions::write(&store, &record)?;
+        print::line(format!("{id} is revoked."));
         return Ok(ExitCode::SUCCESS);
     }
-    if arguments.output.json {
-        printer.json(&grants)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    for grant in &grants {
-        printer.line(line(grant));
-    }
-    if grants.is_empty() {
-        printer.note("there are no grants");
-    }
+    let lines = || grants.iter().map(line).collect::<Vec<_>>().join("\n");
+    print::list(arguments.output.json, &grants, "there are no grants", lines)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -4,40 +4,28 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use super::{is_error, meta_call, text_of};
+use super::meta_call;
 use crate::{
     cli::{Globals, Inspect},
-    failure::Failure,
-    printer::Printer,
+    failure::CommandResult,
+    print,
 };
 
-pub(crate) async fn run(
-    globals: &Globals,
-    arguments: Inspect,
-    printer: &mut Printer,
-) -> Result<ExitCode, Failure> {
-    let (_, host) = super::start_when_needed(globals, &arguments.names, None, printer).await?;
+pub(crate) async fn run(globals: &Globals, arguments: Inspect) -> CommandResult {
+    let (_, host) = super::start_when_needed(globals, &arguments.names, None).await?;
     let session = host.session();
     let mut tools = Vec::new();
     for name in &arguments.names {
         // One at a time: a definition on its own is always given whole.
         let request = json!({ "names": [name] });
         let mut result = meta_call(&session, "get_tool_details", request).await?;
-        if is_error(&result) {
-            return Err(Failure::usage(text_of(&result)));
-        }
         if let Some(found) = result["structuredContent"]["tools"].as_array_mut() {
             tools.append(found);
         }
     }
     host.shutdown().await;
-    if arguments.output.json {
-        printer.json(&tools)?;
-    } else {
-        for tool in &tools {
-            printer.line(render(tool));
-        }
-    }
+    let text = || tools.iter().map(render).collect::<Vec<_>>().join("\n");
+    print::show(arguments.output.json, &tools, text)?;
     let unknown = tools.iter().any(|tool| tool.get("error").is_some());
     Ok(if unknown { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
@@ -48,7 +36,7 @@ fn render(tool: &Value) -> String {
         let nearest: Vec<&str> =
             tool["nearest"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let hint = if nearest.is_empty() {
-            "`toolgate search` finds those there are".to_owned()
+            "`toolgate search` finds tools".to_owned()
         } else {
             format!("nearest: {}", nearest.join(", "))
         };

@@ -16,20 +16,16 @@ use super::INTERRUPTED;
 use crate::{
     cli::{Globals, Login},
     decisions,
-    failure::Failure,
+    failure::{CommandResult, Failure},
     load,
     logins::LoginOverview,
-    printer::Printer,
+    print,
 };
 
 /// The longest URL that is taken from a person.
 const LONGEST_PASTE: u64 = 64 * 1024;
 
-pub(crate) async fn run(
-    globals: &Globals,
-    arguments: &Login,
-    printer: &mut Printer,
-) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(globals: &Globals, arguments: &Login) -> CommandResult {
     let loaded = load::load(globals)?;
     let server = loaded.server(&arguments.name)?;
     let name = &server.name;
@@ -46,21 +42,21 @@ pub(crate) async fn run(
         headers.iter().map(|(key, value)| (key.clone(), value.expose().to_owned())).collect();
     let authorizer = loaded.authorizer(server, url)?;
     let listener = CallbackListener::bind(server.settings.oauth.redirect_port).await?;
-    let bar = Printer::progress(1, "asking where to log in");
+    let bar = print::progress(1, "asking where to log in");
     let started = authorizer.begin(&listener.redirect_uri(), &arguments.scope, &headers).await;
     bar.finish_and_clear();
     let pending = started?;
-    printer.note(format!("To log in at `{name}`, visit:"));
-    printer.line(pending.url());
+    print::note(format!("To log in at `{name}`, visit:"));
+    print::line(pending.url());
     if arguments.no_browser {
-        printer.note("If that is on another machine, paste the URL that you are sent to:");
+        print::note("If that is on another machine, paste the URL that you are sent to:");
     } else if !open(pending.url().as_str()) {
-        printer.note("No browser could be started. --no-browser takes the answer from elsewhere.");
+        print::note("No browser could be started. --no-browser takes the answer from elsewhere.");
     }
     let limit = Duration::from_secs(arguments.timeout);
     let answer = tokio::select! {
         answer = listener.answer(&pending) => answer?,
-        answer = pasted(&pending, printer), if arguments.no_browser => answer,
+        answer = pasted(&pending), if arguments.no_browser => answer,
         () = tokio::time::sleep(limit) => return Err(LoginError::TimedOut.into()),
         _ = tokio::signal::ctrl_c() => return Ok(ExitCode::from(INTERRUPTED)),
     };
@@ -69,12 +65,12 @@ pub(crate) async fn run(
     let overview = state.map(|state| LoginOverview::new(name, state));
     let overview = overview.ok_or_else(|| Failure::new("the login was not kept"))?;
     decisions::about_server("login", name, true, "logged in")?;
-    printer.line(format!("`{name}`: {overview}"));
+    print::line(format!("`{name}`: {overview}"));
     Ok(ExitCode::SUCCESS)
 }
 
 /// Waits for a URL on stdin that belongs to the login. Where nobody can type, for ever.
-async fn pasted(pending: &Pending, printer: &mut Printer) -> Url {
+async fn pasted(pending: &Pending) -> Url {
     let (sender, mut lines) = mpsc::channel(1);
     // A read of stdin cannot be interrupted; the thread ends with the process.
     std::thread::spawn(move || {
@@ -92,7 +88,7 @@ async fn pasted(pending: &Pending, printer: &mut Printer) -> Url {
         match pending.read_answer(&line) {
             Some(answer) => return answer,
             None if line.trim().is_empty() => {}
-            None => printer.note("That is not the URL that this login ends with."),
+            None => print::note("That is not the URL that this login ends with."),
         }
     }
     std::future::pending().await

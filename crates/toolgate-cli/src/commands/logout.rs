@@ -6,21 +6,15 @@ use toolgate_config::Transport;
 use toolgate_upstream::LogoutOutcome;
 
 use crate::{
-    cli::{Globals, Logout},
+    cli::Globals,
     decisions,
-    failure::Failure,
-    load,
-    printer::Printer,
+    failure::{CommandResult, Failure},
+    load, print,
 };
 
-pub(crate) async fn run(
-    globals: &Globals,
-    arguments: &Logout,
-    printer: &mut Printer,
-) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(globals: &Globals, name: &str) -> CommandResult {
     let loaded = load::load(globals)?;
-    let server = loaded.server(&arguments.name)?;
-    let name = &server.name;
+    let server = loaded.server(name)?;
     let Ok(Transport::Http { url, .. }) = &server.transport else {
         return Err(Failure::usage(format!("`{name}` has no URL, and so no login")));
     };
@@ -28,7 +22,7 @@ pub(crate) async fn run(
     if !matches!(outcome, LogoutOutcome::NotLoggedIn) {
         decisions::about_server("logout", name, false, "logged out")?;
     }
-    printer.line(match outcome {
+    print::line(match outcome {
         LogoutOutcome::NotLoggedIn => format!("`{name}`: nobody was logged in"),
         LogoutOutcome::Revoked => format!("`{name}`: logged out"),
         LogoutOutcome::Forgotten => format!(

@@ -4,37 +4,23 @@ use std::process::ExitCode;
 
 use crate::{
     cli::{Globals, Logs},
-    failure::Failure,
-    load,
-    printer::Printer,
+    failure::{CommandResult, Failure},
+    load, print,
 };
 
-pub(crate) fn run(
-    globals: &Globals,
-    arguments: &Logs,
-    printer: &mut Printer,
-) -> Result<ExitCode, Failure> {
-    let store = load::store().ok_or_else(super::no_data_folder)?;
+pub(crate) fn run(globals: &Globals, arguments: &Logs) -> CommandResult {
+    let store = load::required_store()?;
     let lines = store
         .log(&arguments.name)
         .tail(arguments.lines)
         .map_err(|error| Failure::new(format!("the log cannot be read: {error}")))?;
-    if lines.is_empty() {
-        check_name(globals, &arguments.name)?;
-        printer.note(format!("server `{}` has written nothing yet", arguments.name));
+    // An empty log of a server that does not exist is most likely a typing error.
+    if lines.is_empty()
+        && let Ok(loaded) = load::load(globals)
+    {
+        loaded.server(&arguments.name)?;
     }
-    if arguments.output.json {
-        printer.json(&lines)?;
-    } else {
-        for line in &lines {
-            printer.line(line);
-        }
-    }
+    let empty = format!("server `{}` has written nothing yet", arguments.name);
+    print::list(arguments.output.json, &lines, &empty, || lines.join("\n"))?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// An empty log of a server that does not exist is most likely a typing error.
-fn check_name(globals: &Globals, name: &str) -> Result<(), Failure> {
-    let Ok(loaded) = load::load(globals) else { return Ok(()) };
-    loaded.server(name).map(|_| ())
 }

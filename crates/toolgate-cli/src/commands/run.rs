@@ -14,21 +14,16 @@ use toolgate_sandbox::Language;
 use super::runs;
 use crate::{
     cli::{self, Globals, Run},
-    failure::Failure,
-    printer::Printer,
-    terminal,
+    failure::{CommandResult, Failure},
+    print, terminal,
 };
 
-pub(crate) async fn run(
-    globals: &Globals,
-    arguments: &Run,
-    printer: &mut Printer,
-) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(globals: &Globals, arguments: &Run) -> CommandResult {
     let language = language(arguments)?;
     let code = arguments.file.as_deref().map(read).transpose()?;
     let resumed = arguments.resume.as_deref().map(runs::find).transpose()?;
-    let (_, host) = super::start_when_needed(globals, &[], None, printer).await?;
-    let bar = Printer::progress(0, "running");
+    let (_, host) = super::start_when_needed(globals, &[], None).await?;
+    let bar = print::progress(0, "running");
     let options = super::interruptible(&bar, |report| {
         format!("running: {}", report.message.unwrap_or_default())
     });
@@ -52,7 +47,7 @@ pub(crate) async fn run(
             .hint("set it to true, or leave it out")
     })?;
     let run = run.map_err(|error| Failure::new(error.to_string()))?;
-    show(&run, arguments.output.json, printer)?;
+    show(&run, arguments.output.json)?;
     Ok(match run.is_error {
         false => ExitCode::SUCCESS,
         true if cancel.is_cancelled() => ExitCode::from(super::INTERRUPTED),
@@ -60,9 +55,9 @@ pub(crate) async fn run(
     })
 }
 
-fn show(run: &CodeRun, as_json: bool, printer: &mut Printer) -> Result<(), Failure> {
+fn show(run: &CodeRun, as_json: bool) -> Result<(), Failure> {
     if as_json {
-        return printer.json(&json!({
+        return print::json(&json!({
             "value": run.value,
             "output": run.output,
             "error": run.is_error.then_some(&run.closing),
@@ -72,36 +67,37 @@ fn show(run: &CodeRun, as_json: bool, printer: &mut Printer) -> Result<(), Failu
     }
     // In a shell nothing is cut: there is no context to save.
     if !run.output.is_empty() {
-        printer.line(run.output.trim_end_matches('\n'));
+        print::line(run.output.trim_end_matches('\n'));
     }
     if let Some(value) = &run.value_text {
-        printer.line(value);
+        print::line(value);
     }
     for block in &run.content {
-        printer.line(super::block_text(block));
+        print::line(super::block_text(block));
     }
     if run.is_error {
-        printer.note(format!("error: {}", run.closing));
+        print::note(format!("error: {}", run.closing));
     } else if run.output.is_empty() && run.value_text.is_none() && run.content.is_empty() {
-        printer.note(&run.closing);
+        print::note(&run.closing);
     }
     let Some(id) = &run.id else { return Ok(()) };
     for call in &run.unknown {
         let (number, name) = (call.number, &call.name);
-        printer
-            .note(format!("the outcome of call {number}, {name}, is unknown; it was not repeated"));
+        print::note(format!(
+            "the outcome of call {number}, {name}, is unknown; it was not repeated"
+        ));
     }
     if !run.unknown.is_empty() {
-        printer.note(format!(
+        print::note(format!(
             "  hint: `toolgate run --resume {id} --repeat-unknown` repeats what is unknown"
         ));
     }
     for call in &run.waiting {
         let (name, approval) = (&call.name, &call.approval);
-        printer.note(format!("{name} waits for approval: `toolgate approve {approval}`"));
+        print::note(format!("{name} waits for approval: `toolgate approve {approval}`"));
     }
     if run.is_resumable {
-        printer.note(format!(
+        print::note(format!(
             "  hint: `toolgate run --resume {id}` resumes the run without repeating completed calls"
         ));
     }

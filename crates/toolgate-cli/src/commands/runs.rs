@@ -9,46 +9,40 @@ use toolgate_host::one_line;
 use toolgate_store::{AuditRecord, Journal, RunCall, RunDetail, RunState, RunSummary};
 use toolgate_upstream::Redactor;
 
-use super::approvals::unusable;
 use crate::{
     cli::{Globals, Runs, RunsCommand},
     decisions,
-    failure::Failure,
-    load,
-    printer::Printer,
-    table::{Column, grouped, table},
+    failure::{CommandResult, Failure},
+    load, print,
+    table::{grouped, table},
 };
 
-pub(crate) fn run(
-    globals: &Globals,
-    arguments: &Runs,
-    printer: &mut Printer,
-) -> Result<ExitCode, Failure> {
+pub(crate) fn run(globals: &Globals, arguments: &Runs) -> CommandResult {
     if globals.namespace.is_some() {
         // Runs are listed for all namespaces. An unknown name is a mistake all the same.
         load::load(globals)?;
     }
-    let journal = journal()?;
+    let journal = load::required_store()?.journal()?;
     match &arguments.command {
-        None => list(&journal, arguments, printer)?,
+        None => list(&journal, arguments)?,
         Some(RunsCommand::Show { id, output }) => {
             let detail = detail(&journal, id)?;
             let state = State::of(&journal, &detail.summary)?;
             let cleaner = Cleaner::new(globals);
             if output.json {
-                printer.json(&data(&detail, state, &cleaner))?;
+                print::json(&data(&detail, state, &cleaner))?;
             } else {
-                show(&detail, state, &cleaner, printer);
+                show(&detail, state, &cleaner);
             }
         }
-        Some(RunsCommand::Repeat { id, call }) => repeat(&journal, id, *call, printer)?,
+        Some(RunsCommand::Repeat { id, call }) => repeat(&journal, id, *call)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// The whole id of a run, from its beginning.
 pub(super) fn find(id: &str) -> Result<String, Failure> {
-    Ok(detail(&journal()?, id)?.summary.id)
+    Ok(detail(&load::required_store()?.journal()?, id)?.summary.id)
 }
 
 /// The state of a run, as it is shown.
@@ -62,8 +56,7 @@ enum State {
 
 impl State {
     fn of(journal: &Journal, run: &RunSummary) -> Result<Self, Failure> {
-        let interrupted =
-            run.state == RunState::Running && !journal.is_running(&run.id).map_err(unusable)?;
+        let interrupted = run.state == RunState::Running && !journal.is_running(&run.id)?;
         Ok(if interrupted { Self::Interrupted } else { Self::Is(run.state) })
     }
 
@@ -97,17 +90,12 @@ impl Cleaner {
 
     /// The same for a terminal, with its lines.
     fn block(&self, text: &str) -> String {
-        let shown = |each: &char| !each.is_control() || "\n\t".contains(*each);
-        self.clean(text).chars().filter(shown).collect()
+        print::safe(&self.clean(text))
     }
 }
 
-fn journal() -> Result<Journal, Failure> {
-    load::store().ok_or_else(super::no_data_folder)?.journal().map_err(unusable)
-}
-
 fn detail(journal: &Journal, id: &str) -> Result<RunDetail, Failure> {
-    journal.run(id).map_err(unusable)?.ok_or_else(|| {
+    journal.run(id)?.ok_or_else(|| {
         Failure::usage(format!(
             "there is no run `{}`, or more than one begins so",
             one_line(id, 64)
@@ -116,27 +104,19 @@ fn detail(journal: &Journal, id: &str) -> Result<RunDetail, Failure> {
     })
 }
 
-fn list(journal: &Journal, arguments: &Runs, printer: &mut Printer) -> Result<(), Failure> {
-    let runs = journal.runs(arguments.limit).map_err(unusable)?;
+fn list(journal: &Journal, arguments: &Runs) -> Result<(), Failure> {
+    let runs = journal.runs(arguments.limit)?;
     let mut rows = Vec::new();
     for run in runs {
         rows.push((State::of(journal, &run)?, run));
     }
     let data: Vec<Value> = rows.iter().map(|(state, run)| summary(run, *state)).collect();
     let empty = "no script has been run yet, or all runs are forgotten";
-    printer.list(arguments.output.json, &data, empty, || overview(rows))
+    print::list(arguments.output.json, &data, empty, || overview(rows))
 }
 
 fn overview(runs: Vec<(State, RunSummary)>) -> String {
-    let columns = [
-        Column::Text("run"),
-        Column::Text("begun"),
-        Column::Text("state"),
-        Column::Text("language"),
-        Column::Number("calls"),
-        Column::Number("failed"),
-        Column::Number("took"),
-    ];
+    let columns = ["run", "begun", "state", "language", ">calls", ">failed", ">took"];
     let rows = runs.into_iter().map(|(state, run)| {
         let took = run.ended.map(|ended| time(ended.saturating_sub(run.created)));
         vec![
@@ -149,10 +129,10 @@ fn overview(runs: Vec<(State, RunSummary)>) -> String {
             took.unwrap_or_default(),
         ]
     });
-    table(&columns, rows.collect())
+    table(&columns, rows)
 }
 
-fn repeat(journal: &Journal, id: &str, call: u64, printer: &mut Printer) -> Result<(), Failure> {
+fn repeat(journal: &Journal, id: &str, call: u64) -> Result<(), Failure> {
     let detail = detail(journal, id)?;
     let id = &detail.summary.id;
     let state = State::of(journal, &detail.summary)?;
@@ -161,24 +141,22 @@ fn repeat(journal: &Journal, id: &str, call: u64, printer: &mut Printer) -> Resu
     }
     let unknown = detail.calls.iter().find(|each| each.number == call);
     let unknown = unknown.filter(|each| call_state(each, state) == "unknown");
-    let forgotten = unknown.map(|_| journal.forget_end(id, call)).transpose().map_err(unusable)?;
+    let forgotten = unknown.map(|_| journal.forget_end(id, call)).transpose()?;
     let (Some(unknown), Some(true)) = (unknown, forgotten) else {
         return Err(Failure::usage(format!("call {call} of run {id} has no unknown outcome"))
             .hint(format!("`toolgate runs show {id}` lists its calls")));
     };
     if let Some(store) = load::store() {
+        let rule = format!("call {call}, of unknown outcome, is made again");
         let record = AuditRecord {
-            kind: "repeat".to_owned(),
             run: Some(id.clone()),
             tool: unknown.name.clone(),
-            verdict: "allow".to_owned(),
-            rule: format!("call {call}, of unknown outcome, is made again"),
-            ..AuditRecord::default()
+            ..decisions::record("repeat", true, rule)
         };
-        decisions::write(&store, record)?;
+        decisions::write(&store, &record)?;
     }
-    printer.line(format!("Call {call} is made again when the run is resumed."));
-    printer.note(format!("  hint: `toolgate run --resume {id}`"));
+    print::line(format!("Call {call} is made again when the run is resumed."));
+    print::note(format!("  hint: `toolgate run --resume {id}`"));
     Ok(())
 }
 
@@ -231,44 +209,44 @@ fn read(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| json!(text))
 }
 
-fn show(detail: &RunDetail, state: State, cleaner: &Cleaner, printer: &mut Printer) {
+fn show(detail: &RunDetail, state: State, cleaner: &Cleaner) {
     let run = &detail.summary;
     let took = run.ended.map(|ended| time(ended.saturating_sub(run.created)));
     let took = took.map(|took| format!(", took {took}")).unwrap_or_default();
     let (begun, state_name, language) = (run.created_utc(), state.name(), &run.language);
     let by = one_line(&run.session, 128);
-    printer.line(format!("{}: {state_name}\n{language}, begun {begun} by {by}{took}\n", run.id));
+    print::line(format!("{}: {state_name}\n{language}, begun {begun} by {by}{took}\n", run.id));
     let code = cleaner.block(&detail.code);
     for (index, line) in code.lines().enumerate() {
-        printer.line(format!("{:>4}  {line}", index + 1).trim_end());
+        print::line(format!("{:>4}  {line}", index + 1).trim_end());
     }
     if !detail.calls.is_empty() {
-        printer.line(format!("\n{}", timeline(detail, state, cleaner)));
+        print::line(format!("\n{}", timeline(detail, state, cleaner)));
     }
     let flow = flow::read(&detail.calls);
     if !flow.is_empty() {
-        printer.line(format!("\nflow:\n{}", flow::draw(&flow)));
+        print::line(format!("\nflow:\n{}", flow::draw(&flow)));
     }
     let output = cleaner.block(&detail.output);
     if !output.trim().is_empty() {
-        printer.line(format!("\noutput:\n{}", output.trim_end()));
+        print::line(format!("\noutput:\n{}", output.trim_end()));
     }
     if state == State::Interrupted || matches!(run.state, RunState::Waiting | RunState::Failed) {
-        printer.note(format!("\n  hint: `toolgate run --resume {}` resumes it", run.id));
+        print::note(format!("\n  hint: `toolgate run --resume {}` resumes it", run.id));
     }
 }
 
 fn timeline(detail: &RunDetail, state: State, cleaner: &Cleaner) -> String {
     let columns = [
-        Column::Number("call"),
-        Column::Number("at"),
-        Column::Number("took"),
-        Column::Text("tool"),
-        Column::Text("verdict"),
-        Column::Text("state"),
-        Column::Number("in"),
-        Column::Number("out"),
-        Column::Text("arguments, or what went wrong"),
+        ">call",
+        ">at",
+        ">took",
+        "tool",
+        "verdict",
+        "state",
+        ">in",
+        ">out",
+        "arguments, or what went wrong",
     ];
     let rows = detail.calls.iter().map(|call| {
         let size = |text: &str| grouped(text.len() as u64);
@@ -293,7 +271,7 @@ fn timeline(detail: &RunDetail, state: State, cleaner: &Cleaner) -> String {
             cleaner.line(shown, 80),
         ]
     });
-    table(&columns, rows.collect())
+    table(&columns, rows)
 }
 
 /// The outcome of a call, in a word.

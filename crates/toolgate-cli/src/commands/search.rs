@@ -4,28 +4,20 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use super::{is_error, meta_call, text_of};
+use super::{meta_call, text_of};
 use crate::{
-    cli::{Detail, Globals, Search},
-    failure::Failure,
-    printer::Printer,
+    cli::{Globals, Search},
+    failure::CommandResult,
+    print,
 };
 
-pub(crate) async fn run(
-    globals: &Globals,
-    arguments: Search,
-    printer: &mut Printer,
-) -> Result<ExitCode, Failure> {
-    let (_, host) = super::start_when_needed(globals, &[], arguments.strategy, printer).await?;
+pub(crate) async fn run(globals: &Globals, arguments: Search) -> CommandResult {
+    let (_, host) = super::start_when_needed(globals, &[], arguments.strategy).await?;
     super::encode(&host).await;
     let session = host.session();
     let mut request = json!({
         "queries": arguments.queries,
-        "detail": match arguments.detail {
-            Detail::Name => "name",
-            Detail::Description => "description",
-            Detail::Schema => "schema",
-        },
+        "detail": arguments.detail,
     });
     if let Some(server) = arguments.server {
         request["server"] = json!(server);
@@ -35,14 +27,7 @@ pub(crate) async fn run(
     }
     let result = meta_call(&session, "search_tools", request).await?;
     host.shutdown().await;
-    if is_error(&result) {
-        return Err(Failure::usage(text_of(&result)));
-    }
-    if arguments.output.json {
-        printer.json(&result["structuredContent"])?;
-    } else {
-        printer.line(text_of(&result));
-    }
+    print::show(arguments.output.json, &result["structuredContent"], || text_of(&result))?;
     // As with grep: nothing found is no success.
     let found = result["structuredContent"]["found"].as_u64().unwrap_or_default();
     Ok(if found > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })

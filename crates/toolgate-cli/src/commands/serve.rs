@@ -13,64 +13,60 @@ use tokio_util::sync::CancellationToken;
 use toolgate_gateway::{
     AggregateFactory, HttpSettings, NamespaceRoute, PassthroughFactory, ServiceFactory,
 };
-use toolgate_host::{Host, HostSettings, PassthroughGuard};
+use toolgate_host::{Host, PassthroughGuard};
 
 use crate::{
+    access,
     cli::{Globals, Serve},
-    door,
-    failure::Failure,
+    failure::{CommandResult, Failure},
     folders,
     load::{self, Loaded},
-    printer::Printer,
+    print,
 };
 
 /// Each session of a server that is passed through is a connection to it, and maybe a process.
 const PASSTHROUGH_SESSIONS: usize = 64;
 
-pub(crate) async fn run(
-    globals: &Globals,
-    arguments: &Serve,
-    printer: &mut Printer,
-) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(globals: &Globals, arguments: &Serve) -> CommandResult {
     let loaded = load::load(globals)?;
-    load::report(&loaded, printer);
-    // Before servers are started in vain.
+    load::report(&loaded);
+    // First, so that no server is started if this fails.
     let listener = match arguments.http {
         Some(address) => {
-            let door = door::door(&loaded.configuration.gateway, address)?;
+            let access = access::control(&loaded.configuration.gateway, address)?;
             let (listener, address) = listen(address).await?;
-            Some((listener, address, door))
+            Some((listener, address, access))
         }
         None => None,
     };
     let Served { source, mut hosts, guard } = source(&loaded, arguments)?;
     let stop = CancellationToken::new();
     tokio::spawn(stop_on_signal(stop.clone()));
-    if let Some((listener, address, door)) = listener {
+    if let Some((listener, address, access)) = listener {
         let mut settings = HttpSettings::new(source);
-        door::apply(&loaded.configuration.gateway, door, &mut settings);
+        access::apply(&loaded.configuration.gateway, access, &mut settings);
         if hosts.is_empty() {
             settings.limits.sessions = settings.limits.sessions.min(PASSTHROUGH_SESSIONS);
         }
-        printer.note(format!("toolgate listens on http://{address}/mcp"));
-        // A namespace that was asked for is all there is.
+        print::note(format!("toolgate listens on http://{address}/mcp"));
+        // With `--namespace` nothing else is served.
         if !hosts.is_empty() && globals.namespace.is_none() {
             for (name, host_settings) in loaded.namespaces(arguments.mode) {
                 let host = Host::start(host_settings);
                 let path = format!("/mcp/{name}");
-                printer.note(format!("  namespace {name}: http://{address}{path}"));
+                print::note(format!("  namespace {name}: http://{address}{path}"));
                 let source = Arc::new(AggregateFactory::new(host.clone()));
                 settings.namespaces.push(NamespaceRoute { path, factory: source });
                 hosts.push(host);
             }
         }
         if !address.ip().is_loopback() {
-            printer.note("  hint: it speaks plain HTTP; put a proxy with TLS in front of it");
+            print::note("  hint: it speaks plain HTTP; put a proxy with TLS in front of it");
         }
         toolgate_gateway::serve_http(listener, settings, stop).await;
     } else {
         if io::stdin().is_terminal() {
-            explain(&loaded, arguments, printer);
+            explain(&loaded, arguments);
         }
         toolgate_gateway::serve_stdio(source, stop).await;
     }
@@ -85,11 +81,11 @@ pub(crate) async fn run(
 struct Served {
     source: Arc<dyn ServiceFactory>,
     hosts: Vec<Host>,
-    /// Of a server that is passed through, where its requests are judged or recorded.
+    /// The guard of a server that is passed through.
     guard: Option<Arc<PassthroughGuard>>,
 }
 
-/// What is served: all servers by a host, or one as it is.
+/// What is served: all servers by a host, or one as it is. The policy holds for both.
 fn source(loaded: &Loaded, arguments: &Serve) -> Result<Served, Failure> {
     let settings = loaded.settings(arguments.mode);
     let Some(name) = &arguments.passthrough else {
@@ -98,26 +94,20 @@ fn source(loaded: &Loaded, arguments: &Serve) -> Result<Served, Failure> {
         let source = Arc::new(AggregateFactory::new(host.clone()));
         return Ok(Served { source, hosts: vec![host], guard: None });
     };
-    if let Some(served) = passthrough(&settings, name) {
-        return Ok(served);
-    }
-    let failure = Failure::usage(format!("there is no server `{name}`"));
-    Err(if settings.servers.is_empty() {
-        failure.hint("the configuration has no servers")
-    } else {
-        failure.meaning(name, settings.servers.iter().map(|setup| setup.spec.name.as_str()))
-    })
-}
-
-/// One server as it is. The policy holds for it too.
-fn passthrough(settings: &HostSettings, name: &str) -> Option<Served> {
-    let setup = settings.servers.iter().find(|setup| setup.spec.name.as_str() == name)?;
-    let guard = Arc::new(PassthroughGuard::new(settings, &setup.spec.name));
+    let Some(setup) = settings.servers.iter().find(|setup| setup.spec.name.as_str() == *name)
+    else {
+        let failure = Failure::usage(format!("there is no server `{name}`"));
+        let is_empty = settings.servers.is_empty();
+        let names = settings.servers.iter().map(|setup| setup.spec.name.as_str());
+        let hint = is_empty.then_some("the configuration has no servers");
+        return Err(failure.hint_if(hint).meaning(name, names));
+    };
+    let guard = Arc::new(PassthroughGuard::new(&settings, &setup.spec.name));
     let source = PassthroughFactory::new(setup.spec.clone()).guarded_by(Arc::clone(&guard));
-    Some(Served { source: Arc::new(source), hosts: Vec::new(), guard: Some(guard) })
+    Ok(Served { source: Arc::new(source), hosts: Vec::new(), guard: Some(guard) })
 }
 
-/// Takes an address to listen on; gives the real one, where the port was left open.
+/// Listens on an address. Returns the real one, since port 0 stands for a free port.
 async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
     let failed = |error: io::Error| {
         let (failure, hint) = match error.kind() {
@@ -146,12 +136,12 @@ async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failur
 }
 
 /// For a person who has started it by hand.
-fn explain(loaded: &Loaded, arguments: &Serve, printer: &mut Printer) {
+fn explain(loaded: &Loaded, arguments: &Serve) {
     let what = match &arguments.passthrough {
         Some(name) => format!("server `{name}`"),
         None => format!("{} server(s)", loaded.settings(arguments.mode).servers.len()),
     };
-    printer.note(format!(
+    print::note(format!(
         "toolgate serves {what} of {} on stdin and stdout, and waits for an MCP client; Ctrl-C ends \
          it.\n  hint: an agent starts it by itself, for example: claude mcp add toolgate -- toolgate \
          serve --stdio --config FILE",
@@ -159,7 +149,7 @@ fn explain(loaded: &Loaded, arguments: &Serve, printer: &mut Printer) {
     ));
 }
 
-/// However we are asked to end, the servers are ended in order first.
+/// Whatever signal ends the process, the servers are shut down first.
 async fn stop_on_signal(stop: CancellationToken) {
     #[cfg(unix)]
     {

@@ -7,17 +7,12 @@ use toolgate_registry::{Skill, Skills as SkillList};
 
 use crate::{
     cli::{Globals, Skills, SkillsCommand},
-    failure::Failure,
-    folders, load,
-    printer::Printer,
-    table::{Column, table},
+    failure::{CommandResult, Failure},
+    folders, load, print,
+    table::table,
 };
 
-pub(crate) fn run(
-    globals: &Globals,
-    arguments: &Skills,
-    printer: &mut Printer,
-) -> Result<ExitCode, Failure> {
+pub(crate) fn run(globals: &Globals, arguments: &Skills) -> CommandResult {
     let loaded = load::load(globals)?;
     let skills = &loaded.skills;
     match &arguments.command {
@@ -26,13 +21,13 @@ pub(crate) fn run(
             if output.json {
                 let mut row = row(skill);
                 row["body"] = json!(skill.body);
-                printer.json(&row)?;
+                print::json(&row)?;
             } else {
-                printer.line(format!("{}: {}", skill.name, one_line(&skill.description)));
+                print::line(format!("{}: {}", skill.name, one_line(&skill.description)));
                 if !skill.servers.is_empty() {
-                    printer.line(format!("needs: {}", one_line(&skill.servers.join(", "))));
+                    print::line(format!("needs: {}", one_line(&skill.servers.join(", "))));
                 }
-                printer.line(format!("\n{}", harmless(&skill.body)));
+                print::line(format!("\n{}", print::safe(&skill.body)));
             }
             return Ok(ExitCode::SUCCESS);
         }
@@ -41,29 +36,29 @@ pub(crate) fn run(
                 .problems
                 .iter()
                 .map(|problem| json!({ "path": problem.path, "message": problem.message }));
-            printer.json(&json!({
+            print::json(&json!({
                 "skills": skills.skills.iter().map(row).collect::<Vec<_>>(),
                 "problems": problems.collect::<Vec<_>>(),
             }))?;
         }
-        None => list(skills, printer),
+        None => list(skills),
     }
     Ok(if skills.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn list(skills: &SkillList, printer: &mut Printer) {
+fn list(skills: &SkillList) {
     if skills.skills.is_empty() {
-        printer.note("there are no skills: name their folders under `skills` of the configuration");
+        print::note("there are no skills: name their folders under `skills` of the configuration");
     } else {
-        let columns = [Column::Text("skill"), Column::Text("needs"), Column::Text("description")];
+        let columns = ["skill", "needs", "description"];
         let rows = skills.skills.iter().map(|skill| {
             let servers = one_line(&skill.servers.join(", "));
             vec![skill.name.clone(), servers, one_line(&skill.description)]
         });
-        printer.line(table(&columns, rows.collect()));
+        print::line(table(&columns, rows));
     }
     for problem in &skills.problems {
-        printer.note(format!("warning: {}: {}", folders::shown(&problem.path), problem.message));
+        print::note(format!("warning: {}: {}", folders::shown(&problem.path), problem.message));
     }
 }
 
@@ -76,14 +71,6 @@ fn row(skill: &Skill) -> Value {
 
 fn one_line(text: &str) -> String {
     toolgate_host::one_line(text, 200)
-}
-
-/// A text of several lines without control characters.
-fn harmless(text: &str) -> String {
-    let lines = text.lines().map(|line| {
-        line.chars().filter(|character| !character.is_control() || *character == '\t').collect()
-    });
-    lines.collect::<Vec<String>>().join("\n")
 }
 
 fn unknown(skills: &SkillList, name: &str) -> Failure {

@@ -10,20 +10,16 @@ use toolgate_host::{EncodeTools, Host, ServerOverview, VectorProgress};
 use super::findings::Findings;
 use crate::{
     cli::{Globals, Status},
-    failure::Failure,
+    failure::CommandResult,
     folders, load,
     logins::{self, LoginOverview},
-    printer::Printer,
-    table::{Column, grouped, table},
+    print,
+    table::{grouped, table},
 };
 
-pub(crate) async fn run(
-    globals: &Globals,
-    arguments: &Status,
-    printer: &mut Printer,
-) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(globals: &Globals, arguments: &Status) -> CommandResult {
     let loaded = load::load(globals)?;
-    load::report(&loaded, printer);
+    load::report(&loaded);
     let mut settings = loaded.settings(arguments.mode);
     if let Some(encoder) = &mut settings.encoder {
         // To tell how it stands is not to change it.
@@ -48,7 +44,7 @@ pub(crate) async fn run(
     let waiting = waiting + calls.map(|calls| calls.len()).unwrap_or_default();
     let unrecorded = load::store().map(|store| store.audit().unrecorded()).unwrap_or_default();
     if arguments.output.json {
-        printer.json(&json!({
+        print::json(&json!({
             "file": folders::shown(&loaded.path),
             "exposure": modes
                 .iter()
@@ -60,7 +56,7 @@ pub(crate) async fn run(
             "logins": logins,
             "waitingForApproval": waiting,
             "unrecorded": unrecorded,
-            "findings": findings.told,
+            "findings": findings.listed,
             "flagged": findings.flagged,
             "heldBack": findings.held,
             "denied": findings.denied,
@@ -71,32 +67,33 @@ pub(crate) async fn run(
             "problems": loaded.configuration.problems,
         }))?;
     } else {
-        printer.line(render(&servers, &unusable, &logins));
-        for line in sessions(&modes, &exposure.reason.to_string()) {
-            printer.line(line);
+        print::line(render(&servers, &unusable, &logins));
+        print::line("");
+        for (clients, mode) in &modes {
+            print::line(format!("A session of {clients} is {mode}: {}.", exposure.reason));
         }
         if let Some(VectorProgress { encoder, known, total, .. }) = &vectors {
-            printer.line(format!("Search by meaning is {encoder}'s: vectors {known} of {total}."));
+            print::line(format!("Search by meaning is {encoder}'s: vectors {known} of {total}."));
         }
         if let Some(line) = findings.line() {
-            printer.line(line);
+            print::line(line);
         }
-        for finding in &findings.told {
-            printer.line(format!("Look at {finding}."));
+        for finding in &findings.listed {
+            print::line(format!("Look at {finding}."));
         }
         if waiting > 0 {
-            printer.line(format!(
+            print::line(format!(
                 "{waiting} waiting for your decision: `toolgate approve` shows them."
             ));
         }
         if unrecorded > 0 {
-            printer.line(format!(
+            print::line(format!(
                 "{unrecorded} records of the audit log could not be written: `toolgate audit --verify` shows where."
             ));
         }
         if arguments.tools {
             for server in &servers {
-                printer.line(tools(server));
+                print::line(tools(server));
             }
         }
     }
@@ -137,14 +134,6 @@ fn modes(kind: ExposureKind) -> Vec<(&'static str, String)> {
     }
 }
 
-fn sessions(modes: &[(&str, String)], reason: &str) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for (clients, mode) in modes {
-        lines.push(format!("A session of {clients} is {mode}: {reason}."));
-    }
-    lines
-}
-
 fn render(
     servers: &[ServerOverview],
     unusable: &[(String, String)],
@@ -183,15 +172,7 @@ fn render(
         let none = String::new;
         vec![name.clone(), "unusable".to_owned(), none(), none(), none(), none(), why.clone()]
     }));
-    let columns = [
-        Column::Text("server"),
-        Column::Text("state"),
-        Column::Number("tools"),
-        Column::Number("loaded"),
-        Column::Number("deferred"),
-        Column::Text("protocol"),
-        Column::Text("remarks"),
-    ];
+    let columns = ["server", "state", ">tools", ">loaded", ">deferred", "protocol", "remarks"];
     table(&columns, rows)
 }
 

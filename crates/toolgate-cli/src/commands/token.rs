@@ -6,15 +6,14 @@ use std::{
 };
 
 use serde_json::json;
-use toolgate_store::{AccessTokens, AuditRecord, TokenError, TokenOrder, TokenRecord, utc};
+use toolgate_store::{AccessTokens, TokenError, TokenOrder, TokenRecord, utc};
 
 use crate::{
-    cli::{Globals, Token, TokenCommand},
-    decisions,
-    failure::Failure,
-    load,
-    printer::Printer,
-    table::{Column, table},
+    cli::{Globals, TokenCommand},
+    decisions::{self, record},
+    failure::{CommandResult, Failure},
+    load, print,
+    table::table,
 };
 
 const DAY: u64 = 24 * 60 * 60;
@@ -22,15 +21,11 @@ const DAY: u64 = 24 * 60 * 60;
 /// The name of what is served at `/mcp`.
 const DEFAULT: &str = "default";
 
-pub(crate) fn run(
-    globals: &Globals,
-    arguments: &Token,
-    printer: &mut Printer,
-) -> Result<ExitCode, Failure> {
-    let store = load::store().ok_or_else(super::no_data_folder)?;
+pub(crate) fn run(globals: &Globals, command: &TokenCommand) -> CommandResult {
+    let store = load::required_store()?;
     let tokens = store.access_tokens();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    match &arguments.command {
+    match command {
         TokenCommand::Create { name, expires, namespaces } => {
             check(globals, namespaces)?;
             let order = TokenOrder {
@@ -38,14 +33,14 @@ pub(crate) fn run(
                 expires: expires.map(|days| now + days * DAY),
                 namespaces: namespaces.clone(),
             };
-            let made = create(&tokens, &order, now, printer)?;
-            decisions::write(&store, about(&made, true))?;
+            let made = create(&tokens, &order, now)?;
+            decisions::write(&store, &record("token", true, format!("token {made} made")))?;
         }
-        TokenCommand::List { output } => list(&tokens, now, output.json, printer)?,
+        TokenCommand::List { output } => list(&tokens, now, output.json)?,
         TokenCommand::Revoke { name } => {
             tokens.revoke(name).map_err(|error| not_revoked(&tokens, name, error))?;
-            decisions::write(&store, about(name, false))?;
-            printer.line(format!("Token {name} is revoked: clients with it are refused."));
+            decisions::write(&store, &record("token", false, format!("token {name} revoked")))?;
+            print::line(format!("Token {name} is revoked: clients with it are refused."));
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -61,23 +56,8 @@ fn check(globals: &Globals, namespaces: &[String]) -> Result<(), Failure> {
     named.try_for_each(|name| loaded.check_namespace(name))
 }
 
-/// The audit record of a token that was created or revoked.
-fn about(name: &str, made: bool) -> AuditRecord {
-    AuditRecord {
-        kind: "token".to_owned(),
-        verdict: if made { "allow" } else { "deny" }.to_owned(),
-        rule: format!("token {name} {}", if made { "made" } else { "revoked" }),
-        ..AuditRecord::default()
-    }
-}
-
 /// Creates a token and returns its name. Only the token goes to stdout, so that it can be piped.
-fn create(
-    tokens: &AccessTokens,
-    order: &TokenOrder,
-    now: u64,
-    printer: &mut Printer,
-) -> Result<String, Failure> {
+fn create(tokens: &AccessTokens, order: &TokenOrder, now: u64) -> Result<String, Failure> {
     let (record, token) = tokens.create(order, now)?;
     let until = match record.expires {
         Some(expires) => format!("until {}", utc(expires)),
@@ -87,22 +67,17 @@ fn create(
         [] => "everything that is served".to_owned(),
         names => format!("only {}", names.join(", ")),
     };
-    printer.note(format!(
+    print::note(format!(
         "Token {name} gives access to {access}, {until}. It is not shown again; only its hash is stored.\n  \
          hint: clients send it as the header `Authorization: Bearer TOKEN`; `toolgate token revoke \
          {name}` revokes it",
         name = record.name
     ));
-    printer.line(token.expose());
+    print::line(token.expose());
     Ok(record.name)
 }
 
-fn list(
-    tokens: &AccessTokens,
-    now: u64,
-    as_json: bool,
-    printer: &mut Printer,
-) -> Result<(), Failure> {
+fn list(tokens: &AccessTokens, now: u64, as_json: bool) -> Result<(), Failure> {
     let records = tokens.list()?;
     let used = |record: &TokenRecord| tokens.last_use(record.hash).map(utc);
     let data = records.iter().map(|record| {
@@ -117,7 +92,7 @@ fn list(
     });
     let data: Vec<_> = data.collect();
     let empty = "there are no tokens; `toolgate token create` makes one";
-    printer.list(as_json, &data, empty, || overview(&records, now, used))
+    print::list(as_json, &data, empty, || overview(&records, now, used))
 }
 
 fn overview(
@@ -125,7 +100,7 @@ fn overview(
     now: u64,
     used: impl Fn(&TokenRecord) -> Option<String>,
 ) -> String {
-    let columns = ["name", "opens", "created", "expires", "last used"].map(Column::Text);
+    let columns = ["name", "opens", "created", "expires", "last used"];
     let rows = records.iter().map(|record| {
         let expires = match record.expires {
             None => "never".to_owned(),
@@ -140,7 +115,7 @@ fn overview(
         let used = used(record).map_or("never".to_owned(), |used| day(&used));
         vec![record.name.clone(), opens, created, expires, used]
     });
-    table(&columns, rows.collect())
+    table(&columns, rows)
 }
 
 /// The day of a time.
@@ -158,7 +133,7 @@ impl From<TokenError> for Failure {
     fn from(error: TokenError) -> Self {
         let hint = match error {
             TokenError::Taken(_) => Some("choose another name, or revoke that one first"),
-            TokenError::Unknown(_) => Some("`toolgate token list` shows those there are"),
+            TokenError::Unknown(_) => Some("`toolgate token list` shows the tokens"),
             TokenError::TooMany => Some("revoke those that nobody uses"),
             TokenError::Unreadable { .. } => Some("remove the file, and create the tokens anew"),
             TokenError::Name(_) | TokenError::Random(_) | TokenError::Write(_) => None,
@@ -169,9 +144,6 @@ impl From<TokenError> for Failure {
             }
             _ => Self::new(error.to_string()),
         };
-        match hint {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        }
+        failure.hint_if(hint)
     }
 }

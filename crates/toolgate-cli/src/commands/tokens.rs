@@ -8,17 +8,16 @@ use toolgate_host::Host;
 
 use crate::{
     cli::{Globals, Tokens, Unit},
-    failure::Failure,
-    load,
-    printer::Printer,
-    table::{Column, grouped, table},
+    failure::CommandResult,
+    load, print,
+    table::{grouped, table},
 };
 
 /// What the definitions cost, and what a session pays instead.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Costs {
-    unit: &'static str,
+    unit: Unit,
     context_window: u64,
     servers: Vec<Row>,
     total: Row,
@@ -37,24 +36,16 @@ pub(crate) struct Row {
     share: f64,
 }
 
-pub(crate) async fn run(
-    globals: &Globals,
-    arguments: &Tokens,
-    printer: &mut Printer,
-) -> Result<ExitCode, Failure> {
-    let (loaded, host) = super::start(globals, None, printer)?;
+pub(crate) async fn run(globals: &Globals, arguments: &Tokens) -> CommandResult {
+    let (loaded, host) = super::start(globals, None)?;
     // A measurement: what is cached may be out of date.
     super::settle(&host).await;
     let costs = count(&host, arguments.unit).await;
     let missing = uncounted(&host);
     host.shutdown().await;
-    if arguments.output.json {
-        printer.json(&costs)?;
-    } else {
-        printer.line(costs.render());
-    }
+    print::show(arguments.output.json, &costs, || costs.render())?;
     for note in &missing {
-        printer.note(note);
+        print::note(note);
     }
     let complete = missing.is_empty() && !load::has_errors(&loaded.configuration.problems);
     Ok(if complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -115,10 +106,7 @@ pub(crate) async fn count(host: &Host, unit: Unit) -> Costs {
     });
     let session = row("a session now".to_owned(), shown.len() as u64, paid.sum());
     Costs {
-        unit: match unit {
-            Unit::Tokens => "tokens",
-            Unit::Characters => "characters",
-        },
+        unit,
         context_window,
         servers,
         total,
@@ -131,17 +119,16 @@ pub(crate) async fn count(host: &Host, unit: Unit) -> Costs {
 /// The part of a window of so many tokens.
 #[expect(clippy::cast_precision_loss, reason = "a share needs no more than a double has")]
 fn share(cost: u64, window: u64, unit: Unit) -> f64 {
-    let room = match unit {
+    let limit = match unit {
         Unit::Tokens => window,
         Unit::Characters => window.saturating_mul(CHARACTERS_A_TOKEN),
     };
-    cost as f64 / room.max(1) as f64
+    cost as f64 / limit.max(1) as f64
 }
 
 impl Costs {
     /// A table, dearest server first.
     pub(crate) fn render(&self) -> String {
-        let unit = self.unit;
         let row = |row: &Row| {
             let share = format!("{:.1} %", row.share * 100.0);
             vec![row.name.clone(), grouped(row.tools), grouped(row.cost), share]
@@ -149,12 +136,11 @@ impl Costs {
         let mut sorted = self.servers.clone();
         sorted.sort_by(|left, right| right.cost.cmp(&left.cost).then(left.name.cmp(&right.name)));
         let rows = sorted.iter().chain([&self.total, &self.session]).map(row).collect::<Vec<_>>();
-        let columns = [
-            Column::Text("server"),
-            Column::Number("tools"),
-            Column::Number(if unit == "tokens" { "tokens" } else { "characters" }),
-            Column::Number("of context"),
-        ];
+        let unit = match self.unit {
+            Unit::Tokens => ">tokens",
+            Unit::Characters => ">characters",
+        };
+        let columns = ["server", ">tools", unit, ">of context"];
         format!("{}\n\nA session is {}: {}.", table(&columns, rows), self.exposure, self.reason)
     }
 

@@ -7,43 +7,29 @@ use toolgate_store::{PastUse, UsageLog};
 
 use crate::{
     cli::{Globals, Usage, UsageCommand, Which},
-    failure::Failure,
-    load,
-    printer::Printer,
-    table::{Column, grouped, table},
+    failure::{CommandResult, Failure},
+    load, print,
+    table::{grouped, table},
 };
 
-pub(crate) fn run(
-    globals: &Globals,
-    arguments: &Usage,
-    printer: &mut Printer,
-) -> Result<ExitCode, Failure> {
-    let store = load::store().ok_or_else(super::no_data_folder)?;
+pub(crate) fn run(globals: &Globals, arguments: &Usage) -> CommandResult {
+    let store = load::required_store()?;
     let log = store.usage();
     match &arguments.command {
-        None => list(globals, &log, arguments, printer),
+        None => list(globals, &log, arguments),
         Some(UsageCommand::Erase { which, all, output }) => {
             let erased = erase(&log, which, *all)?;
-            if output.json {
-                printer.json(&json!({ "erased": erased.len() }))?;
-            } else {
-                printer.line(match erased.len() {
-                    0 => "There was nothing to erase.".to_owned(),
-                    1 => "1 query erased.".to_owned(),
-                    count => format!("{} queries erased.", grouped(count as u64)),
-                });
-            }
+            print::show(output.json, &json!({ "erased": erased.len() }), || match erased.len() {
+                0 => "There was nothing to erase.".to_owned(),
+                1 => "1 query erased.".to_owned(),
+                count => format!("{} queries erased.", grouped(count as u64)),
+            })?;
             Ok(ExitCode::SUCCESS)
         }
     }
 }
 
-fn list(
-    globals: &Globals,
-    log: &UsageLog,
-    arguments: &Usage,
-    printer: &mut Printer,
-) -> Result<ExitCode, Failure> {
+fn list(globals: &Globals, log: &UsageLog, arguments: &Usage) -> CommandResult {
     let mut uses = log.read();
     uses.retain(|past| fits(&arguments.which, past));
     uses.sort_by(|left, right| {
@@ -60,12 +46,12 @@ fn list(
     let empty =
         "search has not learned anything yet: it learns from a search and a call of what it found";
     let as_json = arguments.output.json;
-    printer.list(as_json, &data, empty, || render(&uses))?;
+    print::list(as_json, &data, empty, || render(&uses))?;
     // Otherwise a reader would believe that the queries are used.
     if !as_json
         && load::load(globals).is_ok_and(|loaded| !loaded.configuration.tool_search.usage_memory)
     {
-        printer.note(
+        print::note(
             "`toolSearch.usageMemory` is false: search neither learns from queries nor uses them",
         );
     }
@@ -73,13 +59,7 @@ fn list(
 }
 
 fn render(uses: &[PastUse]) -> String {
-    let columns = [
-        Column::Text("server"),
-        Column::Text("tool"),
-        Column::Text("query"),
-        Column::Number("times"),
-        Column::Text("last"),
-    ];
+    let columns = ["server", "tool", "query", ">times", "last"];
     let rows = uses.iter().map(|past| {
         let shown = |text: &str| toolgate_host::one_line(text, 120);
         vec![
@@ -90,7 +70,7 @@ fn render(uses: &[PastUse]) -> String {
             past.at_utc(),
         ]
     });
-    table(&columns, rows.collect())
+    table(&columns, rows)
 }
 
 fn erase(log: &UsageLog, which: &Which, all: bool) -> Result<Vec<PastUse>, Failure> {

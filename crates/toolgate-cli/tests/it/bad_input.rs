@@ -179,7 +179,7 @@ async fn what_may_have_been_meant_is_said() {
       hint: write the whole URL, such as `https://example.com/mcp`
     error: there is no tool `notes_create_not`
       hint: did you mean notes_create_note or notes_delete_note or notes_find_notes?
-      hint: `toolgate search` finds those there are
+      hint: `toolgate search` finds tools
     $ toolgate serve --passthrough note
     error: toolgate.json:11:14: `mcpServers.git.url` is not a URL that begins with `http://` or `https://`
       hint: write the whole URL, such as `https://example.com/mcp`
@@ -193,7 +193,7 @@ async fn what_may_have_been_meant_is_said() {
       hint: there are: notes, git
     $ toolgate token revoke labtop
     error: there is no token `labtop`
-      hint: `toolgate token list` shows those there are
+      hint: `toolgate token list` shows the tokens
       hint: did you mean laptop?
     $ toolgate login git
     error: toolgate.json:11:14: `mcpServers.git.url` is not a URL that begins with `http://` or `https://`

@@ -1,5 +1,6 @@
 //! The policy, approvals, grants, definitions and the record, from a shell.
 
+mod conditions;
 mod findings;
 mod hidden;
 mod passthrough;
@@ -66,12 +67,12 @@ async fn a_verdict_is_explained() {
     --- stderr
     error: there is no tool `records_drop`
       hint: did you mean records_list or records_delete?
-      hint: `toolgate search` finds those there are
+      hint: `toolgate search` finds tools
     ");
     insta::assert_snapshot!(workplace.run(&["policy"]).await.shown(), @r#"
     exit code 0
     --- stdout
-    default: ask (read-only tools go through, a person is asked for the others)
+    default: ask (read-only tools are allowed, the others need approval)
     claims: all
     flow: content
     new tools: allow
@@ -97,7 +98,7 @@ async fn what_is_denied_is_found_by_nobody_but_the_check() {
     exit code 0
     --- stdout
     deny: `policy.rules[0]` (toolgate.json:13:7), one tool
-      Every call is denied, so that nobody is shown the tool: no list, no search, no script.
+      Every call is denied. The tool is not listed, not found and not callable in scripts.
     --- stderr
     ");
 }

@@ -6,6 +6,7 @@
     reason = "everything here is a test, helpers included; clippy only knows of the test functions"
 )]
 
+mod access;
 #[cfg(unix)]
 mod asking;
 mod bad_input;
@@ -17,7 +18,6 @@ mod code;
 #[cfg(unix)]
 mod demand;
 mod demo;
-mod door;
 mod embeddings;
 mod eras;
 mod fixtures;

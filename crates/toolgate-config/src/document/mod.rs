@@ -1,4 +1,4 @@
-//! One tree for both syntaxes, with the place of every key and value.
+//! One tree for both syntaxes, with the position of every key and value.
 
 mod jsonc;
 mod toml;

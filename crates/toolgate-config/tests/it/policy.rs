@@ -177,12 +177,12 @@ fn mistakes_have_their_place_and_a_way_out() {
         { "verdict": "ask", "when": { "arguments": { "a": {} } } },
         { "verdict": "ask", "when": { "arguments": [] } }] }"#), @r#"
     error: toolgate.json:3:64: `policy.rules[0].when.arguments.path.beneath` is not a known operator
-      hint: there are `equals`, `in`, `matches`, `anchored`, `prefix`, `under`, `less`, `greater`, `exists`, `host`, `subdomains`
+      hint: there are `equals`, `in`, `matches`, `anchored`, `prefix`, `argv`, `under`, `less`, `greater`, `exists`, `host`, `subdomains`, `schemes`
     error: toolgate.json:4:64: `policy.rules[1].when.arguments.path.unter` is not a known operator
       hint: did you mean `under`?
     error: toolgate.json:5:73: `policy.rules[2].when.arguments.path.under` needs the environment variable `NONE`, which is not set
       hint: set `NONE`, or write `${NONE:-default}`
-    error: toolgate.json:6:54: `policy.rules[3].when.arguments["a."]` is no way to an argument: at most 32 non-empty names
+    error: toolgate.json:6:54: `policy.rules[3].when.arguments["a."]` is no path to an argument: at most 32 non-empty names
     error: toolgate.json:7:72: `policy.rules[4].when.arguments.a.matches` is no regular expression that can be used: unclosed group
     error: toolgate.json:8:69: `policy.rules[5].when.arguments.a.less` must be a number
     error: toolgate.json:9:59: `policy.rules[6].when.arguments.a` has no operator

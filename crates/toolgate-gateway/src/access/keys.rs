@@ -13,7 +13,8 @@ use parking_lot::Mutex;
 use reqwest::{header::CACHE_CONTROL, redirect::Policy};
 use serde_json::Value;
 use thiserror::Error;
-use url::{Host, Url};
+use toolgate_upstream::is_loopback;
+use url::Url;
 
 use super::IssuerError;
 
@@ -276,29 +277,15 @@ impl DocumentFetcher {
     async fn json(&self, url: Url) -> Result<(Value, Option<Duration>), FetchError> {
         let failed = |error: reqwest::Error| FetchError::Http(error.without_url());
         let request = self.client.get(url).header("accept", "application/json");
-        let mut response = request.send().await.map_err(failed)?;
+        let response = request.send().await.map_err(failed)?;
         if response.status() != reqwest::StatusCode::OK {
             return Err(FetchError::Status(response.status().as_u16()));
         }
         let control = response.headers().get(CACHE_CONTROL).and_then(|value| value.to_str().ok());
         let lifetime = control.and_then(cache_lifetime);
-        let mut bytes = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(failed)? {
-            bytes.extend_from_slice(&chunk);
-            if bytes.len() > MAX_DOCUMENT_BYTES {
-                return Err(FetchError::TooLarge);
-            }
-        }
+        let body = toolgate_http::bounded_body(response, MAX_DOCUMENT_BYTES).await;
+        let bytes = body.map_err(failed)?.ok_or(FetchError::TooLarge)?;
         Ok((serde_json::from_slice(&bytes).map_err(|_| FetchError::NotJson)?, lifetime))
-    }
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name.eq_ignore_ascii_case("localhost"),
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
     }
 }
 

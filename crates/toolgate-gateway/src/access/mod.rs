@@ -189,7 +189,7 @@ impl AccessControl {
 
     /// The host name that clients use, where the configuration names it.
     pub(crate) fn public_host(&self) -> Option<&str> {
-        self.issuer.as_ref().map(OauthIssuer::host)
+        self.issuer.as_ref().map(|issuer| issuer.resource.host.as_str())
     }
 
     /// Counts a failure. Every invalid token gets the same response, whatever is wrong with it.
@@ -209,8 +209,9 @@ impl AccessControl {
         parameters.extend(error.map(|error| format!("error=\"{error}\"")));
         match &self.issuer {
             Some(issuer) => {
-                parameters.push(format!("resource_metadata=\"{}\"", issuer.metadata_url(path)));
-                let scopes = issuer.scopes();
+                parameters
+                    .push(format!("resource_metadata=\"{}\"", issuer.resource.metadata_url(path)));
+                let scopes = &issuer.settings.required_scopes;
                 if !scopes.is_empty() {
                     parameters.push(format!("scope=\"{}\"", scopes.join(" ")));
                 }

@@ -61,8 +61,8 @@ pub(super) enum TokenVerdict {
 /// An issuer whose tokens are accepted.
 #[derive(Debug)]
 pub(super) struct OauthIssuer {
-    settings: IssuerSettings,
-    resource: ProtectedResource,
+    pub(super) settings: IssuerSettings,
+    pub(super) resource: ProtectedResource,
     keys: Arc<IssuerKeys>,
     /// Verdicts on tokens with a valid signature, by a hash of the token and the path.
     verdicts: Mutex<HashMap<[u8; 32], CachedVerdict>>,
@@ -76,11 +76,11 @@ struct CachedVerdict {
 
 /// The URLs of this gateway. Every namespace is a resource of its own (RFC 9728).
 #[derive(Debug)]
-struct ProtectedResource {
+pub(super) struct ProtectedResource {
     /// The configured URL, without a trailing slash.
     configured: String,
     origin: String,
-    host: String,
+    pub(super) host: String,
     /// The path that a proxy adds before the paths of the gateway; usually empty.
     prefix: String,
 }
@@ -162,20 +162,6 @@ impl OauthIssuer {
         let (issuer, scopes) = (&self.settings.issuer, &self.settings.required_scopes);
         self.resource.metadata(path, endpoints, issuer, scopes)
     }
-
-    /// The URL of that document for an endpoint.
-    pub(super) fn metadata_url(&self, path: &str) -> String {
-        self.resource.metadata_url(path)
-    }
-
-    /// The host of the resource, with its port unless that is the default.
-    pub(super) fn host(&self) -> &str {
-        &self.resource.host
-    }
-
-    pub(super) fn scopes(&self) -> &[String] {
-        &self.settings.required_scopes
-    }
 }
 
 /// The cache holds a hash and not the token itself.
@@ -215,7 +201,7 @@ impl ProtectedResource {
         vec![self.configured.clone(), format!("{}/", self.configured), self.url(path)]
     }
 
-    fn metadata_url(&self, path: &str) -> String {
+    pub(super) fn metadata_url(&self, path: &str) -> String {
         format!("{}{WELL_KNOWN}{}{path}", self.origin, self.prefix)
     }
 

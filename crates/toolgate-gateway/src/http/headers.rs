@@ -128,14 +128,7 @@ pub(crate) fn check_names(
         }
         Some(_) => {}
     }
-    let key = match method {
-        methods::TOOLS_CALL | methods::PROMPTS_GET => "name",
-        methods::RESOURCES_READ | methods::RESOURCES_SUBSCRIBE | methods::RESOURCES_UNSUBSCRIBE => {
-            "uri"
-        }
-        "tasks/get" | "tasks/update" | "tasks/cancel" => "taskId",
-        _ => return Ok(()),
-    };
+    let Some(key) = methods::name_parameter(method) else { return Ok(()) };
     let Some(expected) = params.and_then(|params| params.get(key)).and_then(Value::as_str) else {
         return Ok(());
     };

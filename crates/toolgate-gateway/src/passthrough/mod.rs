@@ -8,19 +8,20 @@ mod subscriptions;
 mod tests;
 mod tools;
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
 use futures::future::{BoxFuture, try_join_all};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use toolgate_broker::{Admitted, Broker, Caller, RawChannel};
+use toolgate_broker::{Admitted, Broker, Caller, RawChannel, SessionContext};
+use toolgate_catalog::Fingerprint;
 use toolgate_host::{HostSettings, PassthroughGuard, ServerSetup};
 use toolgate_mcp::{ErrorObject, JsonObject, meta, methods};
 use toolgate_upstream::{ConnectionClient, InputRequest, RawRequest, ServerSpec};
 
 use self::{
-    connection::ServerConnector, policy::PolicyCheck, router::MessageRouter,
-    subscriptions::OwnSubscription, tools::ToolList,
+    connection::ServerConnector, router::MessageRouter, subscriptions::OwnSubscription,
+    tools::ToolList,
 };
 use crate::{
     era::{Era, ServerInfo, adapt_outcome, get_meta, remove_meta, set_meta},
@@ -50,8 +51,10 @@ struct PassthroughService {
     router: Arc<MessageRouter>,
     subscription: OwnSubscription,
     tools: ToolList,
-    /// Decides on requests and records them.
-    policy: PolicyCheck,
+    /// The clients of the connection, for decisions and records.
+    session: Arc<SessionContext>,
+    /// Admitted calls for which the server asked for input. They continue without another decision.
+    waiting_for_input: Mutex<VecDeque<(Fingerprint, Admitted)>>,
     /// The log level that the client wants, where only one of the two eras has a way to say it.
     log_level: Mutex<Option<Value>>,
 }
@@ -94,7 +97,8 @@ impl ServiceFactory for PassthroughFactory {
             let tools = ToolList::new(Arc::clone(&connection), Arc::clone(&guard), changes);
             let service = PassthroughService {
                 connection,
-                policy: PolicyCheck::new(Arc::clone(&guard), caller),
+                session: Arc::new(SessionContext::new(caller)),
+                waiting_for_input: Mutex::default(),
                 guard,
                 router,
                 subscription: OwnSubscription::default(),
@@ -118,7 +122,7 @@ impl McpService for PassthroughService {
     }
 
     fn request(&self, request: IncomingRequest) -> BoxFuture<'_, Result<Value, ErrorObject>> {
-        Box::pin(self.policy.answer(self, request))
+        Box::pin(self.answer(request))
     }
 
     fn notification(&self, method: String, params: Option<Value>) -> BoxFuture<'_, ()> {

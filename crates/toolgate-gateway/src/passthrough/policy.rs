@@ -1,12 +1,10 @@
 //! Applies the policy to requests. Allowed requests are passed on unchanged.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::sync::Arc;
 
-use parking_lot::Mutex;
 use serde_json::{Value, json};
-use toolgate_broker::{Admitted, BrokerError, CallContext, Caller, SessionContext};
+use toolgate_broker::{Admitted, BrokerError, CallContext};
 use toolgate_catalog::{Fingerprint, Tool};
-use toolgate_host::PassthroughGuard;
 use toolgate_mcp::{ErrorObject, codes, methods};
 use toolgate_upstream::{CallError, CallOptions, RequestError};
 
@@ -15,15 +13,6 @@ use crate::{
     era::{Era, adapt_outcome},
     service::IncomingRequest,
 };
-
-/// Decides on the requests of a connection's clients, and records them.
-#[derive(Debug)]
-pub(crate) struct PolicyCheck {
-    guard: Arc<PassthroughGuard>,
-    session: Arc<SessionContext>,
-    /// Admitted calls for which the server asked for input. They continue without another decision.
-    waiting_for_input: Mutex<VecDeque<(Fingerprint, Admitted)>>,
-}
 
 /// How the policy treats a method.
 enum MethodTreatment {
@@ -43,42 +32,33 @@ enum MethodTreatment {
 /// Further calls that wait for input are judged again when they continue.
 const MAX_WAITING: usize = 256;
 
-impl PolicyCheck {
-    pub(crate) fn new(guard: Arc<PassthroughGuard>, caller: Caller) -> Self {
-        let session = Arc::new(SessionContext::new(caller));
-        Self { guard, session, waiting_for_input: Mutex::default() }
-    }
-
+impl PassthroughService {
     /// Answers a request if the policy allows it.
-    pub(crate) async fn answer(
-        &self,
-        service: &PassthroughService,
-        mut request: IncomingRequest,
-    ) -> Result<Value, ErrorObject> {
+    pub(super) async fn answer(&self, mut request: IncomingRequest) -> Result<Value, ErrorObject> {
         match MethodTreatment::of(&request.method) {
-            MethodTreatment::Judged => self.judge(service, request).await,
+            MethodTreatment::Judged => self.judge(request).await,
             MethodTreatment::Listen => {
                 let mut admission = self.unjudged(&request)?;
                 admission.subscriptions = self.admit_resources(&mut request).await;
-                if service.connection.era() == Era::Modern {
+                if self.connection.era() == Era::Modern {
                     // The server gets them in one request.
                     for (_, admitted) in std::mem::take(&mut admission.subscriptions) {
                         admitted.end_unsent(Ok(&Value::Null));
                     }
                 }
-                service.forward(request, &mut admission).await
+                self.forward(request, &mut admission).await
             }
             MethodTreatment::ToolList if self.guard.judges() => {
                 let mut admission = self.unjudged(&request)?;
-                let mut result = service.forward(request, &mut admission).await?;
+                let mut result = self.forward(request, &mut admission).await?;
                 if let Some(Value::Array(tools)) = result.get_mut("tools") {
-                    service.tools.filter(tools, &self.guard).await;
+                    self.tools.filter(tools).await;
                 }
                 Ok(result)
             }
             MethodTreatment::List { field, key, method } if self.guard.judges() => {
                 let mut admission = self.unjudged(&request)?;
-                let mut result = service.forward(request, &mut admission).await?;
+                let mut result = self.forward(request, &mut admission).await?;
                 if let Some(Value::Array(entries)) = result.get_mut(field) {
                     entries.retain(|entry| {
                         let params = key.map(|key| json!({ key: entry.get(key) }));
@@ -89,22 +69,18 @@ impl PolicyCheck {
             }
             _ => {
                 let mut admission = self.unjudged(&request)?;
-                service.forward(request, &mut admission).await
+                self.forward(request, &mut admission).await
             }
         }
     }
 
-    async fn judge(
-        &self,
-        service: &PassthroughService,
-        request: IncomingRequest,
-    ) -> Result<Value, ErrorObject> {
-        let (tool, arguments) = match self.target(service, &request).await {
+    async fn judge(&self, request: IncomingRequest) -> Result<Value, ErrorObject> {
+        let (tool, arguments) = match self.target(&request).await {
             Ok(target) => target,
             // Without a policy, the server refuses what is not a valid request.
             Err(_) if !self.guard.judges() => {
                 let mut admission = self.unjudged(&request)?;
-                return service.forward(request, &mut admission).await;
+                return self.forward(request, &mut admission).await;
             }
             Err(error) => return Err(error),
         };
@@ -118,7 +94,7 @@ impl PolicyCheck {
             },
         };
         let mut admission = Admission { request: admitted, subscriptions: Vec::new() };
-        let outcome = service.forward(request, &mut admission).await;
+        let outcome = self.forward(request, &mut admission).await;
         let admitted = admission.request;
         match &outcome {
             _ if !admitted.is_open() => {}
@@ -135,11 +111,7 @@ impl PolicyCheck {
     }
 
     /// The tool that a request calls, or the method as a tool, and the arguments.
-    async fn target(
-        &self,
-        service: &PassthroughService,
-        request: &IncomingRequest,
-    ) -> Result<(Tool, Value), ErrorObject> {
+    async fn target(&self, request: &IncomingRequest) -> Result<(Tool, Value), ErrorObject> {
         let params = request.params.as_ref();
         if request.method != methods::TOOLS_CALL {
             let broker = self.guard.broker();
@@ -158,7 +130,7 @@ impl PolicyCheck {
             return Err(ErrorObject::invalid_params("a call needs a `name`", None));
         };
         let tool = if self.guard.judges() {
-            let definition = service.tools.find(&name).await;
+            let definition = self.tools.find(&name).await;
             definition.map(|definition| self.guard.tool(&definition))
         } else {
             self.guard.unlisted(&name)
@@ -239,7 +211,7 @@ impl PolicyCheck {
     }
 }
 
-impl Drop for PolicyCheck {
+impl Drop for PassthroughService {
     fn drop(&mut self) {
         self.guard.broker().end_session(&self.session);
     }

@@ -60,10 +60,10 @@ impl ToolList {
 
     /// Removes hidden tools from a list. Each entry is judged as it is, because a server may list other
     /// definitions than before.
-    pub(crate) async fn filter(&self, entries: &mut Vec<Value>, guard: &PassthroughGuard) {
+    pub(crate) async fn filter(&self, entries: &mut Vec<Value>) {
         let mut cache = self.cache.lock().await;
         let tools = self.current(&mut cache).await;
-        entries.retain(|entry| tools.is_visible(entry, guard));
+        entries.retain(|entry| tools.is_visible(entry, &self.guard));
     }
 
     async fn current<'c>(&self, cache: &'c mut Option<CachedTools>) -> &'c mut CachedTools {

@@ -12,6 +12,8 @@ use toolgate_store::{
     CallDecision, CallEnd, Journal, JournalError, LostCall, NewCall, NewRun, RunState,
 };
 
+use super::value::ToolError;
+
 /// The journal of one run.
 #[derive(Debug)]
 pub(super) struct RunJournal {
@@ -40,7 +42,7 @@ pub(super) struct PastCallState {
     /// Whether the script was told that the outcome is unknown.
     pub(super) unknown: bool,
     /// What the script got: a value as JSON, or an error.
-    pub(super) answer: Option<Result<String, String>>,
+    pub(super) answer: Option<Result<String, ToolError>>,
     /// Where the value comes from, if the journal says it.
     pub(super) origin: Option<ResultOrigin>,
 }
@@ -204,7 +206,7 @@ impl RunJournal {
                     began: microseconds(beginning.unix),
                     seed: beginning.seed,
                     before: self.before.clone(),
-                    place: self.namespace.clone(),
+                    namespace: self.namespace.clone(),
                 };
                 self.write(run.code.len(), || self.journal.begin_run(&run));
                 self.state.lock().began = true;

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 use super::journal::RunJournal;
+use crate::resources::each_text;
 
 /// The media of one run.
 #[derive(Debug, Default)]
@@ -79,7 +80,11 @@ impl Media {
     pub(super) fn put_back(&self, value: &mut Value) {
         let stored = self.stored.lock();
         if !stored.data.is_empty() {
-            put_back(&stored.data, value, 0);
+            each_text(value, 0, &mut |text| {
+                if let Some(data) = stored.data.get(text.as_str()) {
+                    text.clone_from(data);
+                }
+            });
         }
     }
 
@@ -141,27 +146,6 @@ impl Media {
             }
             _ => {}
         }
-    }
-}
-
-fn put_back(data: &HashMap<String, String>, value: &mut Value, depth: usize) {
-    match value {
-        Value::String(text) if text.starts_with(HANDLE) => {
-            if let Some(stored) = data.get(text.as_str()) {
-                text.clone_from(stored);
-            }
-        }
-        Value::Array(items) if depth < MAX_DEPTH => {
-            for item in items {
-                put_back(data, item, depth + 1);
-            }
-        }
-        Value::Object(fields) if depth < MAX_DEPTH => {
-            for field in fields.values_mut() {
-                put_back(data, field, depth + 1);
-            }
-        }
-        _ => {}
     }
 }
 

@@ -236,34 +236,29 @@ impl Session {
         options: CallOptions,
     ) -> Option<Result<CodeRun, ResumeError>> {
         let settings = self.host().code().settings.as_ref()?;
-        Some(self.resume_with(settings, id, resume, options).await)
-    }
-
-    async fn resume_with(
-        &self,
-        settings: &CodeSettings,
-        id: &str,
-        resume: Resume,
-        options: CallOptions,
-    ) -> Result<CodeRun, ResumeError> {
-        let journal = self.host().code().journal(settings.retention);
-        let journal = journal.ok_or(ResumeError::NotKept)?;
-        let journal = journal.map_err(|error| ResumeError::Journal(error.to_string()))?;
-        // The definitions of the tools decide what may be repeated.
-        self.host().first_lists().await;
-        let repeatable =
-            |name: &str, arguments: &str| script_tools::is_repeatable(self.host(), name, arguments);
-        let who = (&**self.context(), self.host().settings().namespace.as_deref());
-        let run = resume::take(&journal, id, who, &resume, &repeatable)?;
-        let ResumedRun { language, code, caller, history, past, lost, earlier } = run;
-        let changed = resume.code.as_ref().is_some_and(|new| *new != code);
-        let code = resume.code.unwrap_or(code);
-        let script = SandboxScript { code: code.clone(), language, journal: Some(history) };
-        let stop = options.cancel.child_token();
-        let journal = RunJournal::new(journal, id.to_owned(), language, code, caller, stop.clone());
-        let journal = Some(journal.resumes(past, lost, changed));
-        let options = CallOptions { cancel: stop, ..options };
-        Ok(self.drive(settings, script, journal, earlier, options).await)
+        let resuming = async {
+            let journal = self.host().code().journal(settings.retention);
+            let journal = journal.ok_or(ResumeError::NotKept)?;
+            let journal = journal.map_err(|error| ResumeError::Journal(error.to_string()))?;
+            // The definitions of the tools decide what may be repeated.
+            self.host().first_lists().await;
+            let repeatable = |name: &str, arguments: &str| {
+                script_tools::is_repeatable(self.host(), name, arguments)
+            };
+            let who = (&**self.context(), self.host().settings().namespace.as_deref());
+            let run = resume::take(&journal, id, who, &resume, &repeatable)?;
+            let ResumedRun { language, code, caller, history, past, lost, earlier } = run;
+            let changed = resume.code.as_ref().is_some_and(|new| *new != code);
+            let code = resume.code.unwrap_or(code);
+            let script = SandboxScript { code: code.clone(), language, journal: Some(history) };
+            let stop = options.cancel.child_token();
+            let journal =
+                RunJournal::new(journal, id.to_owned(), language, code, caller, stop.clone());
+            let journal = Some(journal.resumes(past, lost, changed));
+            let options = CallOptions { cancel: stop, ..options };
+            Ok(self.drive(settings, script, journal, earlier, options).await)
+        };
+        Some(resuming.await)
     }
 
     async fn drive(

@@ -10,7 +10,10 @@ use toolgate_sandbox::{
 };
 use toolgate_store::{Journal, JournalError, LostCall, NewRun, PastCallRow, RunHistory, RunState};
 
-use super::journal::{PastCallState, in_journal};
+use super::{
+    journal::{PastCallState, in_journal},
+    value::ToolError,
+};
 
 /// How a run resumes.
 #[derive(Debug, Clone, Default)]
@@ -101,7 +104,8 @@ pub(super) fn take(
 ) -> Result<ResumedRun, ResumeError> {
     let caller = session.caller();
     let is_theirs = |run: &NewRun| {
-        let is_own = run.session == *caller.identity && run.place == namespace.unwrap_or_default();
+        let is_own =
+            run.session == *caller.identity && run.namespace == namespace.unwrap_or_default();
         caller.made_by == MadeBy::Person || is_own
     };
     let known = journal.history(id)?;
@@ -245,7 +249,10 @@ fn past_state(call: &PastCallRow) -> PastCallState {
         arguments: call.arguments.clone(),
         sent: call.sent,
         unknown: call.unknown,
-        answer: call.outcome.clone().map(|outcome| outcome.map_err(|(_, message)| message)),
+        answer: call
+            .outcome
+            .clone()
+            .map(|outcome| outcome.map_err(|(_, message)| ToolError(message))),
         origin: origin.map(|it| it.unwrap_or_else(|_| ResultOrigin::unknown(&call.name))),
     }
 }

@@ -206,7 +206,7 @@ impl ScriptToolsInner {
         }
         let answer = past.answer.as_ref().map(|answer| match answer {
             Ok(value) => serde_json::from_str(value).unwrap_or_else(|_| json!(value)),
-            Err(message) => json!(message),
+            Err(ToolError(message)) => json!(message),
         });
         // Only a call that was sent has data of a server.
         if let Some(mut result) = answer.filter(|_| past.sent) {

@@ -16,7 +16,7 @@ pub(super) enum Wrapping {
 }
 
 /// The text of a result that is an error. A script gets it as an exception.
-#[derive(Debug, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub(super) struct ToolError(pub(super) String);
 

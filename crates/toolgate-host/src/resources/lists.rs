@@ -104,20 +104,13 @@ impl ServerList {
     }
 }
 
-/// Whether the server does not support the method.
-fn is_unsupported(error: &BrokerError) -> bool {
-    let code = match error {
-        BrokerError::Call(error) => match &**error {
-            CallError::Refused { error, .. } => error.code,
-            _ => return false,
-        },
-        _ => return false,
-    };
-    code == METHOD_NOT_FOUND
+/// The error of the call itself.
+fn call_error(error: &BrokerError) -> Option<&CallError> {
+    if let BrokerError::Call(error) = error { Some(error) } else { None }
 }
 
 fn is_not_connected(error: &BrokerError) -> bool {
-    matches!(error, BrokerError::Call(error) if matches!(**error, CallError::NotConnected { .. }))
+    matches!(call_error(error), Some(CallError::NotConnected { .. }))
 }
 
 /// Reads all pages of a list. A server that does not support the method has an empty list.
@@ -136,7 +129,12 @@ pub(super) async fn list_all(
         let listed = broker.request_unjudged(server, kind.method(), params, options).await;
         let mut page = match listed {
             Ok(page) => page,
-            Err(error) if is_unsupported(&error) => return Ok(list),
+            Err(error)
+                if matches!(call_error(&error), Some(CallError::Refused { error, .. })
+                if error.code == METHOD_NOT_FOUND) =>
+            {
+                return Ok(list);
+            }
             // An incomplete list is better than none.
             Err(error) if !list.items.is_empty() => {
                 list.cut = Some(error.to_string());

@@ -21,12 +21,12 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 use toolgate_broker::Broker;
 use toolgate_catalog::{Catalog, ServerName};
-use toolgate_mcp::meta::SUBSCRIPTION_ID;
+use toolgate_mcp::{meta::SUBSCRIPTION_ID, methods};
 use toolgate_upstream::StateKind;
 
 pub(crate) use requests::{answer, instructions_of, read};
 pub use subscriptions::{NotificationStream, ServerNotification, Subscriber};
-pub(crate) use uris::{instructions_uri, is_ours, to_client_uris, to_server_uris};
+pub(crate) use uris::{each_text, instructions_uri, is_ours, to_client_uris, to_server_uris};
 
 use self::{
     lists::{ListCache, PromptNames, ServerList},
@@ -49,44 +49,36 @@ impl ListKind {
     /// All of them.
     pub(crate) const ALL: [Self; 3] = [Self::Resources, Self::Templates, Self::Prompts];
 
-    /// The method that lists the entries.
-    pub(crate) fn method(self) -> &'static str {
+    /// The method that lists the entries, the field of the list in the result, the field that
+    /// identifies an entry, and the capability of servers that have such entries.
+    fn names(self) -> [&'static str; 4] {
         match self {
-            Self::Resources => "resources/list",
-            Self::Templates => "resources/templates/list",
-            Self::Prompts => "prompts/list",
+            Self::Resources => [methods::RESOURCES_LIST, "resources", "uri", "resources"],
+            Self::Templates => {
+                [methods::RESOURCE_TEMPLATES_LIST, "resourceTemplates", "uriTemplate", "resources"]
+            }
+            Self::Prompts => [methods::PROMPTS_LIST, "prompts", "name", "prompts"],
         }
     }
 
-    /// The kind that a method lists.
-    pub(crate) fn listed_by(method: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.method() == method)
+    /// The method that lists the entries.
+    pub(crate) fn method(self) -> &'static str {
+        self.names()[0]
     }
 
     /// The field of the list in the result.
     pub(crate) fn field(self) -> &'static str {
-        match self {
-            Self::Resources => "resources",
-            Self::Templates => "resourceTemplates",
-            Self::Prompts => "prompts",
-        }
+        self.names()[1]
     }
 
     /// The field that identifies an entry.
     pub(crate) fn key(self) -> &'static str {
-        match self {
-            Self::Resources => "uri",
-            Self::Templates => "uriTemplate",
-            Self::Prompts => "name",
-        }
+        self.names()[2]
     }
 
     /// The capability of servers that have such entries.
     pub(crate) fn capability(self) -> &'static str {
-        match self {
-            Self::Resources | Self::Templates => "resources",
-            Self::Prompts => "prompts",
-        }
+        self.names()[3]
     }
 }
 
@@ -159,16 +151,16 @@ impl ResourceHub {
     /// Handles a notification of a server.
     pub(crate) fn notified(&self, server: &ServerName, method: &str, params: Option<&Value>) {
         match method {
-            "notifications/resources/list_changed" => {
+            methods::RESOURCES_CHANGED => {
                 self.lists.outdated(server, ListKind::Resources);
                 self.lists.outdated(server, ListKind::Templates);
                 self.announce(ListKind::Resources);
             }
-            "notifications/prompts/list_changed" => {
+            methods::PROMPTS_CHANGED => {
                 self.lists.outdated(server, ListKind::Prompts);
                 self.announce(ListKind::Prompts);
             }
-            "notifications/resources/updated" => {
+            methods::RESOURCE_UPDATED => {
                 let Some(params) = params else { return };
                 let Some(changed) = params.get("uri").and_then(Value::as_str) else { return };
                 let subscribers = self.subscriptions.subscribers(server, changed);

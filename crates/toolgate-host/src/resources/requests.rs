@@ -40,7 +40,7 @@ pub(crate) async fn answer(
         options.meta.get_or_insert(meta);
     }
     let host = session.host();
-    if let Some(kind) = ListKind::listed_by(method) {
+    if let Some(kind) = ListKind::ALL.into_iter().find(|kind| kind.method() == method) {
         return list(session, kind, &params, &options).await;
     }
     match method {

@@ -15,10 +15,10 @@ use std::{
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::{self, error::RecvError};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use toolgate_broker::{Admitted, Broker, BrokerError, CallContext, Outgoing, SessionContext};
 use toolgate_catalog::ServerName;
-use toolgate_mcp::Era;
+use toolgate_mcp::{Era, methods};
 use toolgate_upstream::{CallError, CallOptions};
 
 use super::{ListKind, ResourceHub, requests, uris, uris::UriTarget};
@@ -73,7 +73,7 @@ pub(super) struct TooManySubscriptions;
 /// The open `subscriptions/listen` requests. They end when this is dropped.
 #[derive(Debug, Default)]
 pub(super) struct ListenStreams {
-    open: Mutex<HashMap<ServerName, CancellationToken>>,
+    open: Mutex<HashMap<ServerName, DropGuard>>,
 }
 
 /// Something that happened at a server.
@@ -105,12 +105,6 @@ const QUEUED_EVENTS: usize = 256;
 /// Between the end of a listen request and the next one.
 const LISTEN_PAUSE: Duration = Duration::from_secs(1);
 
-const SUBSCRIBE: &str = "resources/subscribe";
-const UNSUBSCRIBE: &str = "resources/unsubscribe";
-const RESOURCES_CHANGED: &str = "notifications/resources/list_changed";
-const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
-const UPDATED: &str = "notifications/resources/updated";
-
 impl Subscriber {
     pub(crate) fn new(host: Host, context: Arc<SessionContext>) -> Self {
         let id = host.inner.resources.subscriptions.register(Arc::clone(&context));
@@ -127,7 +121,9 @@ impl Subscriber {
         let era = era_of(&self.host, &server).await;
         let (context, params) = (CallContext::direct(&self.context), json!({ "uri": theirs }));
         let broker = self.host.broker();
-        let admitted = broker.admit_request(&server, SUBSCRIBE, params, &context, &options).await;
+        let admitted = broker
+            .admit_request(&server, methods::RESOURCES_SUBSCRIBE, params, &context, &options)
+            .await;
         let admitted = admitted.map_err(|error| requests::failure(&server, error))?;
         let (host, id) = (self.host.clone(), self.id);
         // In a task of its own, so that a caller who stops waiting leaves nothing half done.
@@ -241,7 +237,10 @@ async fn unsubscribe(
         return Ok(json!({}));
     }
     let params = Some(json!({ "uri": uri }));
-    let sent = host.broker().request_unjudged(server, UNSUBSCRIBE, params, options).await;
+    let sent = host
+        .broker()
+        .request_unjudged(server, methods::RESOURCES_UNSUBSCRIBE, params, options)
+        .await;
     sent.map_err(|error| requests::failure(server, error))
 }
 
@@ -276,7 +275,10 @@ pub(super) async fn resubscribe(
             let Some(session) = hub.subscriptions.session(id) else { continue };
             let (context, options) = (CallContext::direct(&session), CallOptions::default());
             let params = json!({ "uri": uri });
-            match broker.admit_request(server, SUBSCRIBE, params, &context, &options).await {
+            match broker
+                .admit_request(server, methods::RESOURCES_SUBSCRIBE, params, &context, &options)
+                .await
+            {
                 Ok(request) => admitted.push(request),
                 Err(error) => {
                     tracing::warn!(%server, "a subscription ended: {error}");
@@ -397,21 +399,11 @@ impl ListenStreams {
         let before = open.remove(server);
         if !uris.is_empty() {
             let end = CancellationToken::new();
-            open.insert(server.clone(), end.clone());
+            open.insert(server.clone(), end.clone().drop_guard());
             tokio::spawn(keep_listening(Arc::clone(broker), server.clone(), uris, end));
         }
         drop(open);
-        if let Some(before) = before {
-            before.cancel();
-        }
-    }
-}
-
-impl Drop for ListenStreams {
-    fn drop(&mut self) {
-        for end in self.open.lock().values() {
-            end.cancel();
-        }
+        drop(before);
     }
 }
 
@@ -426,7 +418,7 @@ async fn keep_listening(
     let params = json!({ "notifications": { "resourceSubscriptions": uris } });
     loop {
         let options = CallOptions { cancel: end.clone(), ..CallOptions::default() };
-        let (method, params) = ("subscriptions/listen", Some(params.clone()));
+        let (method, params) = (methods::LISTEN, Some(params.clone()));
         if let Err(BrokerError::Call(error)) =
             broker.request_unjudged(&server, method, params, options).await
         {
@@ -477,14 +469,17 @@ impl EventFeed {
             match self.events.recv().await {
                 Ok(ResourceEvent::ListChanged(kind)) => return Some(list_changed(kind)),
                 Ok(ResourceEvent::Updated(ids, params)) if ids.contains(&self.subscriber) => {
-                    return Some(ServerNotification { method: UPDATED, params: Some(params) });
+                    return Some(ServerNotification {
+                        method: methods::RESOURCE_UPDATED,
+                        params: Some(params),
+                    });
                 }
                 Ok(ResourceEvent::Updated(..)) => {}
                 Err(RecvError::Lagged(_)) => {
                     self.pending =
                         [ListKind::Prompts, ListKind::Resources].map(list_changed).into();
                     self.pending.extend(subscribed().into_iter().map(|uri| ServerNotification {
-                        method: UPDATED,
+                        method: methods::RESOURCE_UPDATED,
                         params: Some(json!({ "uri": uri })),
                     }));
                 }
@@ -496,8 +491,8 @@ impl EventFeed {
 
 fn list_changed(kind: ListKind) -> ServerNotification {
     let method = match kind {
-        ListKind::Resources | ListKind::Templates => RESOURCES_CHANGED,
-        ListKind::Prompts => PROMPTS_CHANGED,
+        ListKind::Resources | ListKind::Templates => methods::RESOURCES_CHANGED,
+        ListKind::Prompts => methods::PROMPTS_CHANGED,
     };
     ServerNotification { method, params: None }
 }
@@ -560,8 +555,11 @@ mod tests {
         events.send(updated(SubscriberId(1), "mine"));
         events.send(ResourceEvent::ListChanged(ListKind::Prompts));
         let first = feed.next(Vec::new).await.unwrap();
-        assert_eq!((first.method, first.params), (UPDATED, Some(json!({ "uri": "mine" }))));
-        assert_eq!(feed.next(Vec::new).await.unwrap().method, PROMPTS_CHANGED);
+        assert_eq!(
+            (first.method, first.params),
+            (methods::RESOURCE_UPDATED, Some(json!({ "uri": "mine" })))
+        );
+        assert_eq!(feed.next(Vec::new).await.unwrap().method, methods::PROMPTS_CHANGED);
         drop(events);
         assert_eq!(feed.next(Vec::new).await, None);
     }
@@ -577,6 +575,9 @@ mod tests {
         for _ in 0..3 {
             methods.push(feed.next(|| vec!["mine".to_owned()]).await.unwrap().method);
         }
-        assert_eq!(methods, [UPDATED, RESOURCES_CHANGED, PROMPTS_CHANGED]);
+        assert_eq!(
+            methods,
+            [methods::RESOURCE_UPDATED, methods::RESOURCES_CHANGED, methods::PROMPTS_CHANGED]
+        );
     }
 }

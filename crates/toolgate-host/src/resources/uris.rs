@@ -196,27 +196,28 @@ pub(crate) fn to_client_contents(server: &ServerName, result: &mut Value) {
 /// called server: a model passes on what it saw, and the server knows only its own URIs.
 pub(crate) fn to_server_uris(server: &ServerName, arguments: &mut Map<String, Value>) {
     for argument in arguments.values_mut() {
-        to_server_uri(server, argument, 0);
-    }
-}
-
-fn to_server_uri(server: &ServerName, value: &mut Value, depth: usize) {
-    match value {
-        Value::String(text) => {
+        each_text(argument, 0, &mut |text| {
             if let Some((owner, UriTarget::Resource(theirs))) = theirs(text)
                 && owner == *server
             {
                 *text = theirs;
             }
-        }
+        });
+    }
+}
+
+/// Visits all texts in a value, to a limited depth.
+pub(crate) fn each_text(value: &mut Value, depth: usize, visit: &mut impl FnMut(&mut String)) {
+    match value {
+        Value::String(text) => visit(text),
         Value::Array(items) if depth < MAX_DEPTH => {
             for item in items {
-                to_server_uri(server, item, depth + 1);
+                each_text(item, depth + 1, visit);
             }
         }
         Value::Object(fields) if depth < MAX_DEPTH => {
             for field in fields.values_mut() {
-                to_server_uri(server, field, depth + 1);
+                each_text(field, depth + 1, visit);
             }
         }
         _ => {}

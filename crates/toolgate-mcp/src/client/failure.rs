@@ -18,6 +18,13 @@ pub struct ConnectFailure {
     pub action: String,
 }
 
+impl ConnectFailure {
+    /// What happened, and what a person can do about it.
+    pub fn new(reason: impl Into<String>, action: impl Into<String>) -> Self {
+        Self { reason: reason.into(), action: action.into() }
+    }
+}
+
 /// Why there is no token that the server would accept. The request took no effect.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}; {}", failure.reason, failure.action)]
@@ -115,7 +122,7 @@ impl HttpError {
                 ),
             },
         };
-        ConnectFailure { reason, action: action.to_owned() }
+        ConnectFailure::new(reason, action)
     }
 }
 
@@ -139,10 +146,8 @@ pub(crate) fn spawn_failure(endpoint: &StdioEndpoint, error: &io::Error) -> Conn
     if let Some(cwd) = &endpoint.cwd
         && !cwd.is_dir()
     {
-        return ConnectFailure {
-            reason: format!("its working directory {} does not exist", cwd.display()),
-            action: "correct `cwd` of the server".to_owned(),
-        };
+        let reason = format!("its working directory {} does not exist", cwd.display());
+        return ConnectFailure::new(reason, "correct `cwd` of the server");
     }
     let kind = match error.kind() {
         // The system says this too where a folder of `PATH` may not be read and no other has the
@@ -163,7 +168,7 @@ pub(crate) fn spawn_failure(endpoint: &StdioEndpoint, error: &io::Error) -> Conn
             "correct `command` of the server",
         ),
     };
-    ConnectFailure { reason, action: action.to_owned() }
+    ConnectFailure::new(reason, action)
 }
 
 /// Whether a command is in a folder of `PATH`, or is a path itself.

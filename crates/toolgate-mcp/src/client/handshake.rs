@@ -143,17 +143,13 @@ async fn open_with(
                     modern_failed = true;
                 }
             }
-            let failed = explain(settings, &transport, error).await;
-            let gives_up = failed.gives_up;
+            let (failed, gives_up) = explain(settings, &transport, error).await;
             // The failure of `initialize` says best what is wrong.
             if era == Era::Legacy || failure.is_none() {
-                failure = Some(failed.failure);
+                failure = Some(failed);
             }
             let Some(next) = next.filter(|_| !gives_up) else {
-                let unknown = || ConnectFailure {
-                    reason: "the handshake failed".to_owned(),
-                    action: settings.see_output.to_owned(),
-                };
+                let unknown = || ConnectFailure::new("the handshake failed", settings.see_output);
                 return Err(failure.unwrap_or_else(|| unknown().into()));
             };
             if let Some(failed) = &failure {
@@ -260,33 +256,25 @@ fn offers_modern(error: &ErrorObject) -> bool {
         && offered.into_iter().flatten().any(|version| version == versions::MODERN)
 }
 
-/// A failure in words.
-struct Explained {
-    failure: HandshakeFailure,
-    /// Whether the other era would fail for the same reason.
-    gives_up: bool,
-}
-
+/// Puts a failure into words. Says also whether the other era would fail for the same reason.
 async fn explain(
     settings: ConnectionSettings<'_>,
     transport: &Transport,
     error: EraError,
-) -> Explained {
+) -> (HandshakeFailure, bool) {
     let wants_authorization = error.http().is_some_and(HttpError::wants_authorization);
     let is_unreachable = error.http().is_some_and(|error| error.unreachable("").is_some());
     let status = error.http().and_then(HttpError::status);
     let failed = |why: String| match settings.endpoint {
-        Endpoint::Stdio(_) => ConnectFailure {
-            reason: format!("the handshake failed: {why}"),
-            action: settings.see_output.to_owned(),
-        },
+        Endpoint::Stdio(_) => {
+            ConnectFailure::new(format!("the handshake failed: {why}"), settings.see_output)
+        }
         Endpoint::Http(endpoint) => HttpError::Handshake(why).connect_failure(endpoint),
     };
     let failure = match (error, transport, settings.endpoint) {
-        (EraError::Failed(ExchangeError::Closed), Transport::Stdio(stdio), _) => ConnectFailure {
-            reason: exit_reason(&stdio.process).await,
-            action: settings.see_output.to_owned(),
-        },
+        (EraError::Failed(ExchangeError::Closed), Transport::Stdio(stdio), _) => {
+            ConnectFailure::new(exit_reason(&stdio.process).await, settings.see_output)
+        }
         (EraError::Failed(ExchangeError::Http(error)), _, Endpoint::Http(endpoint)) => {
             error.connect_failure(endpoint)
         }
@@ -301,14 +289,12 @@ async fn explain(
         (EraError::Unusable(why), ..) => failed(why.to_owned()),
     };
     let reason = settings.endpoint.redactor().line(&failure.reason);
-    Explained {
-        failure: HandshakeFailure {
-            failure: ConnectFailure { reason, ..failure },
-            may_speak_sse: matches!(status, Some(400 | 404 | 405)),
-            wants_authorization,
-        },
-        gives_up: wants_authorization || is_unreachable,
-    }
+    let failure = HandshakeFailure {
+        failure: ConnectFailure { reason, ..failure },
+        may_speak_sse: matches!(status, Some(400 | 404 | 405)),
+        wants_authorization,
+    };
+    (failure, wants_authorization || is_unreachable)
 }
 
 async fn exit_reason(process: &Process) -> String {

@@ -6,6 +6,7 @@ use futures::{StreamExt, TryStreamExt, future::BoxFuture, stream::BoxStream};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use sse_stream::{Sse, SseStream};
+use url::{Host, Url};
 
 use super::{
     endpoint::HttpEndpoint,
@@ -64,23 +65,21 @@ pub(super) struct HttpClient {
 
 impl HttpClient {
     pub(super) fn new(endpoint: &HttpEndpoint) -> Result<Self, ConnectFailure> {
-        if let Err(error) = reqwest::Url::parse(&endpoint.url) {
-            return Err(ConnectFailure {
-                reason: format!("its `url` is no URL: {error}"),
-                action: "correct `url` of the server".to_owned(),
-            });
-        }
+        let url = Url::parse(&endpoint.url).map_err(|error| {
+            let reason = format!("its `url` is no URL: {error}");
+            ConnectFailure::new(reason, "correct `url` of the server")
+        })?;
         let headers = read_headers(endpoint)?;
         let mut builder = toolgate_http::client_builder()
             // A redirect could carry credentials to another host.
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")));
-        if is_loopback(&endpoint.url) {
+        if is_loopback(&url) {
             builder = builder.no_proxy();
         }
-        let client = builder.build().map_err(|error| ConnectFailure {
-            reason: format!("no HTTP client: {}", HttpError::from(error)),
-            action: "check `url` of the server".to_owned(),
+        let client = builder.build().map_err(|error| {
+            let reason = format!("no HTTP client: {}", HttpError::from(error));
+            ConnectFailure::new(reason, "check `url` of the server")
         })?;
         Ok(Self { client, authorizer: endpoint.authorizer().cloned(), headers })
     }
@@ -153,19 +152,23 @@ async fn judge(
         }
         return None;
     }
-    let challenges = response.headers().get_all(header::WWW_AUTHENTICATE).into_iter();
-    let mut challenges = challenges.filter_map(|value| value.to_str().ok());
-    let challenge = challenges.find(|text| text.to_ascii_lowercase().starts_with("bearer"));
-    let challenge = challenge.map(str::to_owned);
+    let challenge = bearer_challenge(response.headers());
     Some(Arc::clone(authorizer).refused(status.as_u16(), challenge, token).await)
+}
+
+/// The `WWW-Authenticate: Bearer` of a response.
+pub fn bearer_challenge(headers: &HeaderMap) -> Option<String> {
+    let challenges = headers.get_all(header::WWW_AUTHENTICATE).into_iter();
+    let mut challenges = challenges.filter_map(|value| value.to_str().ok());
+    challenges.find(|text| text.to_ascii_lowercase().starts_with("bearer")).map(str::to_owned)
 }
 
 fn read_headers(endpoint: &HttpEndpoint) -> Result<HeaderMap, ConnectFailure> {
     let headers = endpoint.headers.iter().map(|(name, value)| {
         let parsed = name.parse::<HeaderName>().ok().zip(HeaderValue::from_str(value).ok());
-        let (name, mut value) = parsed.ok_or_else(|| ConnectFailure {
-            reason: format!("the header `{name}` is not a valid HTTP header"),
-            action: "correct it under `headers` of the server".to_owned(),
+        let (name, mut value) = parsed.ok_or_else(|| {
+            let reason = format!("the header `{name}` is not a valid HTTP header");
+            ConnectFailure::new(reason, "correct it under `headers` of the server")
         })?;
         // Libraries do not log sensitive values.
         value.set_sensitive(true);
@@ -174,12 +177,12 @@ fn read_headers(endpoint: &HttpEndpoint) -> Result<HeaderMap, ConnectFailure> {
     headers.collect()
 }
 
-fn is_loopback(url: &str) -> bool {
-    let url = url::Url::parse(url).ok();
-    url.as_ref().and_then(url::Url::host).is_some_and(|host| match host {
-        url::Host::Domain(name) => name == "localhost",
-        url::Host::Ipv4(address) => address.is_loopback(),
-        url::Host::Ipv6(address) => address.is_loopback(),
+/// Whether a URL is on this machine.
+pub fn is_loopback(url: &Url) -> bool {
+    url.host().is_some_and(|host| match host {
+        Host::Domain(name) => name == "localhost",
+        Host::Ipv4(address) => address.is_loopback(),
+        Host::Ipv6(address) => address.is_loopback(),
     })
 }
 
@@ -197,23 +200,6 @@ pub(super) fn has_type(response: &Response, media_type: &str) -> bool {
 pub(super) fn unexpected_type(response: &Response) -> HttpError {
     let content_type = header_text(response, header::CONTENT_TYPE.as_str()).unwrap_or_default();
     HttpError::ContentType(content_type.to_owned())
-}
-
-/// The body, or `None` if it has more than `limit` bytes.
-pub(super) async fn bounded_body(
-    response: Response,
-    limit: usize,
-) -> Result<Option<Vec<u8>>, HttpError> {
-    let mut body = Vec::new();
-    let mut stream = response.bytes_stream();
-    while let Some(piece) = stream.next().await {
-        let piece = piece?;
-        if body.len() + piece.len() > limit {
-            return Ok(None);
-        }
-        body.extend_from_slice(&piece);
-    }
-    Ok(Some(body))
 }
 
 /// The events of a response.

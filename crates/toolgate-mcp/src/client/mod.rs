@@ -34,5 +34,5 @@ pub use connection::{
 };
 pub use endpoint::{Endpoint, HttpEndpoint, ServerLimits, StdioEndpoint, place};
 pub use failure::{AuthorizationError, ConnectFailure, START_OR_CORRECT, error_chain};
-pub use http::{TokenProvider, TokenVerdict};
+pub use http::{TokenProvider, TokenVerdict, bearer_challenge, is_loopback};
 pub use redact::Redactor;

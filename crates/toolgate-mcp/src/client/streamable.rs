@@ -11,14 +11,15 @@ use parking_lot::Mutex;
 use reqwest::{Response, StatusCode};
 use serde_json::Value;
 use tokio::sync::{Notify, Semaphore};
+use toolgate_http::bounded_body;
 
 use super::{
     backoff::Backoff,
     exchange::{Exchange, ExchangeError, Responder, number},
     failure::HttpError,
     http::{
-        EVENT_STREAM, EventError, Events, HttpClient, JSON, bounded_body, bounded_events, has_type,
-        header_text, unexpected_type,
+        EVENT_STREAM, EventError, Events, HttpClient, JSON, bounded_events, has_type, header_text,
+        unexpected_type,
     },
     parameters::{ParameterHeaders, header_value},
     stdio::too_large,
@@ -181,7 +182,7 @@ impl StreamableTransport {
         if !has_type(&response, JSON) {
             return Err(unexpected_type(&response).into());
         }
-        let body = bounded_body(response, self.max_message_bytes).await?;
+        let body = bounded_body(response, self.max_message_bytes).await.map_err(HttpError::from)?;
         let unreadable = |why: String| Err(ExchangeError::Unreadable(why));
         let Some(body) = body else { return unreadable(too_large(None, self.max_message_bytes)) };
         let mut message = match serde_json::from_slice::<Value>(&body) {
@@ -391,7 +392,7 @@ impl StreamableTransport {
         );
         if self.is_modern(params) && !method.is_empty() {
             insert("mcp-method", header_value(method));
-            let name = name_parameter(method).and_then(|name| params?.get(name)?.as_str());
+            let name = methods::name_parameter(method).and_then(|name| params?.get(name)?.as_str());
             insert("mcp-name", name.and_then(header_value));
             if let Some(params) = params.filter(|_| method == methods::TOOLS_CALL) {
                 self.parameters.add(params, &mut headers);
@@ -410,18 +411,6 @@ fn refusal(response: &Response, in_session: bool) -> HttpError {
     match response.status() {
         StatusCode::NOT_FOUND if in_session => HttpError::SessionExpired,
         status => HttpError::Status(status.as_u16()),
-    }
-}
-
-/// The parameter that the header `Mcp-Name` repeats.
-fn name_parameter(method: &str) -> Option<&'static str> {
-    match method {
-        methods::TOOLS_CALL | methods::PROMPTS_GET => Some("name"),
-        methods::RESOURCES_READ | methods::RESOURCES_SUBSCRIBE | methods::RESOURCES_UNSUBSCRIBE => {
-            Some("uri")
-        }
-        "tasks/get" | "tasks/update" | "tasks/cancel" => Some("taskId"),
-        _ => None,
     }
 }
 

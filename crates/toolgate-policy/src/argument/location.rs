@@ -1,5 +1,9 @@
 //! Conditions about paths and hosts, which servers parse in different ways.
 
+use std::io::ErrorKind;
+use std::path::{Component, Path, PathBuf};
+use std::{fs, io};
+
 use serde_json::Value;
 use url::{Host, Url};
 
@@ -7,8 +11,7 @@ use super::Truth;
 
 const MAX_HOSTS: usize = 1_000;
 
-/// A path with `.` and `..` resolved. Symbolic links are not resolved, because this crate does not
-/// access files.
+/// A path with `.` and `..` resolved. [`real`] resolves symbolic links.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ArgumentLocation {
     absolute: bool,
@@ -18,37 +21,71 @@ pub(super) struct ArgumentLocation {
 /// Hosts that a URL may have.
 #[derive(Debug, Clone)]
 pub(super) struct Hosts {
-    hosts: Vec<String>,
+    names: Vec<String>,
     subdomains: bool,
+    schemes: Vec<String>,
+}
+
+/// Why the symbolic links of a path could not be followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unfollowed {
+    /// The path is relative, and the folder of the server is not known.
+    Relative,
+    /// The path does not exist on this machine.
+    Absent,
+    /// This machine does not say where the path leads.
+    Failed,
 }
 
 impl ArgumentLocation {
-    /// The folder of a condition, or `None` if it leads out of its own start.
-    pub(super) fn folder(text: &str) -> Option<Self> {
-        Self::read(text)
-    }
-
     /// Whether a path is the folder or inside it.
     ///
     /// The result is unclear where servers may differ: a relative path for an absolute folder, `~`,
-    /// backslashes, URL escapes, a difference in case alone.
+    /// backslashes, URL escapes, a difference in case alone. It is unclear too where symbolic links
+    /// of this machine lead into the folder or out of it.
     pub(super) fn holds(&self, path: &str) -> Truth {
-        let path = match path.strip_prefix("file://") {
-            Some(rest) if rest.starts_with('/') && !rest.contains(['?', '#']) => rest,
-            Some(_) => return Truth::Unclear,
-            None => path,
-        };
+        let Some(path) = without_scheme(path) else { return Truth::Unclear };
+        let written = self.holds_written(path);
+        if !self.absolute || !path.starts_with('/') || written == Truth::Unclear {
+            return written;
+        }
+        // Some servers resolve `..` before they follow links, others after.
+        let normal = Self::read(path).map(|place| place.to_string()).unwrap_or_default();
+        let Ok(folder) = real(&self.to_string()) else { return Truth::Unclear };
+        let is_inside = |path: &str| real(path).map(|(path, _)| path.starts_with(&folder.0));
+        match (is_inside(path), is_inside(&normal)) {
+            (Ok(one), Ok(two)) if one == two && Truth::from(one) == written => written,
+            _ => Truth::Unclear,
+        }
+    }
+
+    /// Why the symbolic links of a path cannot be followed, if so.
+    pub(super) fn unfollowed(&self, path: &str) -> Option<Unfollowed> {
+        let path = without_scheme(path)?;
+        if !self.absolute || !path.starts_with('/') {
+            return Some(Unfollowed::Relative);
+        }
+        match real(path) {
+            Ok((_, true)) => None,
+            Ok((_, false)) => Some(Unfollowed::Absent),
+            Err(_) => Some(Unfollowed::Failed),
+        }
+    }
+
+    /// Like [`Self::holds`], by the letters alone.
+    fn holds_written(&self, path: &str) -> Truth {
         let odd = |character: char| matches!(character, '\\' | '%') || character.is_control();
         if path.is_empty() || path.starts_with('~') || path.contains(odd) {
             return Truth::Unclear;
         }
-        let Some(place) = Self::read(path).filter(|place| place.absolute == self.absolute) else {
+        let location = Self::read(path).filter(|location| location.absolute == self.absolute);
+        let Some(location) = location else {
             return Truth::Unclear;
         };
-        if place.names.len() < self.names.len() {
+        if location.names.len() < self.names.len() {
             return Truth::No;
         }
-        let pairs = || self.names.iter().zip(&place.names);
+        let pairs = || self.names.iter().zip(&location.names);
         if pairs().all(|(wanted, found)| wanted == found) {
             Truth::Yes
         } else if pairs().all(|(wanted, found)| wanted.to_lowercase() == found.to_lowercase()) {
@@ -58,7 +95,8 @@ impl ArgumentLocation {
         }
     }
 
-    fn read(text: &str) -> Option<Self> {
+    /// Reads a path, or `None` if it leads out of its own start.
+    pub(super) fn read(text: &str) -> Option<Self> {
         let absolute = text.starts_with('/');
         let mut names: Vec<String> = Vec::new();
         for part in text.split('/') {
@@ -77,25 +115,82 @@ impl ArgumentLocation {
     }
 }
 
+impl std::fmt::Display for ArgumentLocation {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let root = if self.absolute { "/" } else { "" };
+        write!(formatter, "{root}{}", self.names.join("/"))
+    }
+}
+
+impl std::fmt::Display for Unfollowed {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Relative => {
+                "is relative to a folder that toolgate does not know, so its links were not followed"
+            }
+            Self::Absent => {
+                "is not on this machine, so links that the server finds there were not followed"
+            }
+            Self::Failed => "has links that toolgate cannot follow",
+        })
+    }
+}
+
+/// The path of a `file` URL, or the path itself. `None` is a URL that is not just a path.
+fn without_scheme(path: &str) -> Option<&str> {
+    match path.strip_prefix("file://") {
+        Some(rest) => Some(rest).filter(|rest| rest.starts_with('/') && !rest.contains(['?', '#'])),
+        None => Some(path),
+    }
+}
+
+/// Where an absolute path leads on this machine, with all symbolic links followed, and whether it
+/// exists. The part that does not exist stays as it is written.
+fn real(path: &str) -> io::Result<(PathBuf, bool)> {
+    let (mut found, mut exists) = (PathBuf::from("/"), true);
+    for component in Path::new(path).components() {
+        match component {
+            Component::Normal(name) => found.push(name),
+            Component::ParentDir => {
+                found.pop();
+                continue;
+            }
+            Component::Prefix(_) | Component::RootDir | Component::CurDir => continue,
+        }
+        match fs::symlink_metadata(&found) {
+            // A link to nothing is an error: a server may create what it leads to.
+            Ok(metadata) if metadata.is_symlink() => found = fs::canonicalize(&found)?,
+            Ok(_) => {}
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                exists = false;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((found, exists))
+}
+
 impl Hosts {
     /// Reads a host or a list of hosts.
-    pub(super) fn new(operand: &Value, subdomains: bool) -> Option<Self> {
+    pub(super) fn new(operand: &Value, subdomains: bool, schemes: Vec<String>) -> Option<Self> {
         let one = std::slice::from_ref(operand);
         let listed = operand.as_array().map_or(one, Vec::as_slice);
         if !(1..=MAX_HOSTS).contains(&listed.len()) {
             return None;
         }
-        let hosts = listed
+        let names = listed
             .iter()
             .map(|host| Some(normal(&Host::parse(host.as_str()?).ok()?.to_string())))
             .collect::<Option<_>>()?;
-        Some(Self { hosts, subdomains })
+        Some(Self { names, subdomains, schemes })
     }
 
     /// Whether a text is a URL with one of the hosts.
     ///
     /// Parsers disagree on user names, backslashes and blanks in URLs, so these are unclear. A text
-    /// that is no URL is unclear too.
+    /// that is no URL is unclear too, and so is a URL with another scheme.
     pub(super) fn judge(&self, text: &str) -> Truth {
         let odd = |character: char| {
             character == '\\' || character.is_whitespace() || character.is_control()
@@ -106,8 +201,9 @@ impl Hosts {
         // `example.com` can be written with `%` or in full-width letters, which only some programs
         // decode.
         let host = normal(host);
-        let certain = text.to_lowercase().contains(&host);
-        if !self.hosts.iter().any(|wanted| self.fits(wanted, &host)) {
+        let is_meant = self.schemes.iter().any(|scheme| scheme == url.scheme());
+        let certain = is_meant && text.to_lowercase().contains(&host);
+        if !self.names.iter().any(|wanted| self.fits(wanted, &host)) {
             return Truth::No;
         }
         if certain { Truth::Yes } else { Truth::Unclear }
@@ -132,7 +228,7 @@ mod tests {
 
     #[test]
     fn paths_are_worked_out() {
-        let folder = ArgumentLocation::folder("/home/ada/./project/").unwrap();
+        let folder = ArgumentLocation::read("/home/ada/./project/").unwrap();
         for inside in
             ["/home/ada/project", "/home/ada/project/a/../b", "file:///home/ada/project/x"]
         {
@@ -159,18 +255,20 @@ mod tests {
 
     #[test]
     fn a_relative_folder_holds_relative_paths() {
-        let folder = ArgumentLocation::folder("docs").unwrap();
+        let folder = ArgumentLocation::read("docs").unwrap();
         assert_eq!(folder.holds("./docs/a"), Truth::Yes);
         assert_eq!(folder.holds("docs/../src"), Truth::No);
         assert_eq!(folder.holds("../docs"), Truth::Unclear);
         assert_eq!(folder.holds("/docs"), Truth::Unclear);
-        assert_eq!(ArgumentLocation::folder("a/../.."), None);
+        assert_eq!(ArgumentLocation::read("a/../.."), None);
     }
 
     #[test]
     fn hosts_are_those_of_the_url() {
-        let hosts =
-            |subdomains| Hosts::new(&json!(["Example.com", "10.0.0.1"]), subdomains).unwrap();
+        let hosts = |subdomains| {
+            let schemes = vec!["http".to_owned(), "https".to_owned()];
+            Hosts::new(&json!(["Example.com", "10.0.0.1"]), subdomains, schemes).unwrap()
+        };
         let judge = |text: &str| hosts(false).judge(text);
         assert_eq!(judge("https://EXAMPLE.com:8443/x?y"), Truth::Yes);
         assert_eq!(judge("https://example.com./"), Truth::Yes);
@@ -187,9 +285,66 @@ mod tests {
             "http://167772161/",
             "https://ex%61mple.com/",
             "mailto:a@example.com",
+            "ftp://example.com/x",
+            "gopher://example.com/",
+            "file://example.com/etc/passwd",
         ] {
             assert_eq!(judge(unclear), Truth::Unclear, "{unclear}");
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_of_this_machine_are_followed() {
+        let base = std::env::temp_dir().join(format!("toolgate-under-{}", std::process::id()));
+        let (inside, outside) = (base.join("inside"), base.join("outside"));
+        for folder in [inside.join("deep"), outside.clone()] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        let link = |to: &Path, at: PathBuf| std::os::unix::fs::symlink(to, at).unwrap();
+        link(&outside, inside.join("out"));
+        link(&inside.join("deep"), inside.join("in"));
+        link(&inside, base.join("alias"));
+        link(&base.join("nothing"), inside.join("dangling"));
+        let folder = ArgumentLocation::read(inside.to_str().unwrap()).unwrap();
+        let judge = |path: &str| folder.holds(base.join(path).to_str().unwrap());
+        let found = [
+            "inside/a",
+            "inside/new/a",
+            "inside/in/a",
+            "inside/in/../a",
+            "outside/a",
+            "inside/out",
+            "inside/out/id_rsa",
+            "inside/out/../x",
+            "alias/a",
+            "inside/dangling",
+            "inside/dangling/a",
+        ]
+        .map(|path| format!("{path}: {:?}", judge(path)));
+        let through = ArgumentLocation::read(base.join("alias").to_str().unwrap()).unwrap();
+        assert_eq!(through.holds(base.join("alias/a").to_str().unwrap()), Truth::Yes);
+        assert_eq!(folder.unfollowed(inside.to_str().unwrap()), None);
+        assert_eq!(folder.unfollowed(inside.join("a").to_str().unwrap()), Some(Unfollowed::Absent));
+        assert_eq!(folder.unfollowed("inside"), Some(Unfollowed::Relative));
+        assert_eq!(
+            folder.unfollowed(inside.join("dangling").to_str().unwrap()),
+            Some(Unfollowed::Failed)
+        );
+        fs::remove_dir_all(&base).unwrap();
+        insta::assert_snapshot!(found.join("\n"), @"
+        inside/a: Yes
+        inside/new/a: Yes
+        inside/in/a: Yes
+        inside/in/../a: Yes
+        outside/a: No
+        inside/out: Unclear
+        inside/out/id_rsa: Unclear
+        inside/out/../x: Unclear
+        alias/a: Unclear
+        inside/dangling: Unclear
+        inside/dangling/a: Unclear
+        ");
     }
 
     proptest! {
@@ -207,7 +362,7 @@ mod tests {
                 }
             }
             let inside = walked.starts_with("/base");
-            let truth = ArgumentLocation::folder("/base").unwrap().holds(&path);
+            let truth = ArgumentLocation::read("/base").unwrap().holds(&path);
             prop_assert_eq!(truth, Truth::from(inside), "{}", path);
         }
     }

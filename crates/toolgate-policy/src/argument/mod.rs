@@ -19,6 +19,8 @@
 //! # Ok::<(), toolgate_policy::ConditionError>(())
 //! ```
 
+mod advice;
+mod command_line;
 mod location;
 mod operator;
 mod path;
@@ -28,6 +30,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
+pub use advice::ConditionAdvice;
 pub use operator::OPERATORS;
 use operator::Operator;
 use path::PathTarget;
@@ -91,7 +94,7 @@ pub enum ConditionProblem {
     #[error("is not a known operator")]
     UnknownOperator,
     /// The path to the argument cannot be parsed.
-    #[error("is no way to an argument: at most {MAX_SEGMENTS} non-empty names")]
+    #[error("is no path to an argument: at most {MAX_SEGMENTS} non-empty names")]
     Path,
     /// There are too many conditions.
     #[error("has more than {MAX_CONDITIONS} conditions")]
@@ -161,6 +164,23 @@ impl ArgumentConditions {
             })
         };
         pairs.filter(|(condition, _)| is_unclear(condition)).map(|(_, key)| key.clone()).collect()
+    }
+
+    /// The paths to the arguments whose symbolic links cannot be followed, and why.
+    pub(crate) fn unfollowed(&self, arguments: &Value) -> Vec<String> {
+        let mut notes = Vec::new();
+        for (condition, key) in self.conditions.iter().zip(self.source.keys()) {
+            let reached = condition.path.select(arguments, MAX_VALUES).unwrap_or_default();
+            let texts = reached.into_iter().filter_map(|each| match each {
+                PathTarget::Value(value) => value.as_str(),
+                PathTarget::Nothing | PathTarget::Else => None,
+            });
+            let why = texts
+                .flat_map(|text| condition.operators.iter().map(move |it| it.unfollowed(text)))
+                .find_map(|why| why);
+            notes.extend(why.map(|why| format!("`{key}` {why}")));
+        }
+        notes
     }
 }
 
@@ -307,7 +327,7 @@ mod tests {
         : must be an object such as { "equals": … }
         a: must be an object such as { "equals": … }
         a: has no operator
-        a..b: is no way to an argument: at most 32 non-empty names
+        a..b: is no path to an argument: at most 32 non-empty names
         a > like: is not a known operator
         a > less: must be a number
         a > matches: is no regular expression that can be used: unclosed group

@@ -5,7 +5,8 @@ use std::cmp::Ordering;
 use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Number, Value};
 
-use super::location::{ArgumentLocation, Hosts};
+use super::command_line::CommandPattern;
+use super::location::{ArgumentLocation, Hosts, Unfollowed};
 use super::{ConditionProblem, Truth};
 
 /// The names of the operators.
@@ -15,12 +16,14 @@ pub const OPERATORS: &[&str] = &[
     "matches",
     "anchored",
     "prefix",
+    "argv",
     "under",
     "less",
     "greater",
     "exists",
     "host",
     "subdomains",
+    "schemes",
 ];
 
 /// The largest regular expression, in bytes, and its largest compiled size.
@@ -28,6 +31,8 @@ const MAX_REGEX_BYTES: usize = 1_000;
 const MAX_COMPILED_BYTES: usize = 256 * 1024;
 /// The longest list of values.
 const MAX_LISTED: usize = 1_000;
+/// The most schemes beside a host.
+const MAX_SCHEMES: usize = 32;
 /// The longest text to compare with, in bytes.
 const MAX_TEXT_BYTES: usize = 4_096;
 
@@ -37,6 +42,7 @@ pub(super) enum Operator {
     In(Vec<Value>),
     Matches(Regex),
     Prefix(Box<str>),
+    Argv(CommandPattern),
     Under(ArgumentLocation),
     Less(Number),
     Greater(Number),
@@ -50,6 +56,7 @@ type OperatorError = (Option<String>, ConditionProblem);
 pub(super) fn read(body: &Map<String, Value>) -> Result<Vec<Operator>, OperatorError> {
     let anchored = flag(body, "anchored", "matches")?.unwrap_or(true);
     let subdomains = flag(body, "subdomains", "host")?.unwrap_or(false);
+    companion(body, "schemes", "host")?;
     let mut operators = Vec::new();
     for (name, operand) in body {
         let wrong = |expected| (Some(name.clone()), ConditionProblem::Operand(expected));
@@ -73,19 +80,22 @@ pub(super) fn read(body: &Map<String, Value>) -> Result<Vec<Operator>, OperatorE
                     .ok_or(wrong("a non-empty text of at most 4,096 bytes"))?
                     .into(),
             ),
+            "argv" => Operator::Argv(CommandPattern::new(operand).ok_or(wrong(
+                "a list of 1 to 100 words; `*` alone is any word, and at the end any number of words",
+            ))?),
             "under" => Operator::Under(
                 text(operand, MAX_TEXT_BYTES)
-                    .and_then(ArgumentLocation::folder)
+                    .and_then(ArgumentLocation::read)
                     .ok_or(wrong("a folder such as \"/srv/data\", without `..` that leads out"))?,
             ),
             "less" => Operator::Less(number(operand).ok_or(wrong("a number"))?),
             "greater" => Operator::Greater(number(operand).ok_or(wrong("a number"))?),
             "exists" => Operator::Exists(operand.as_bool().ok_or(wrong("true or false"))?),
             "host" => Operator::Host(
-                Hosts::new(operand, subdomains)
+                Hosts::new(operand, subdomains, schemes(body)?)
                     .ok_or(wrong("a host such as \"example.com\", or a list of 1 to 1,000"))?,
             ),
-            "anchored" | "subdomains" => continue,
+            "anchored" | "subdomains" | "schemes" => continue,
             _ => return Err((Some(name.clone()), ConditionProblem::UnknownOperator)),
         });
     }
@@ -106,10 +116,19 @@ impl Operator {
             Self::In(values) => is_one_of(values, value),
             Self::Matches(regex) => of_text(value, |text| regex.is_match(text).into()),
             Self::Prefix(prefix) => of_text(value, |text| text.starts_with(&**prefix).into()),
+            Self::Argv(pattern) => pattern.judge(value),
             Self::Under(folder) => of_text(value, |text| folder.holds(text)),
             Self::Host(hosts) => of_text(value, |text| hosts.judge(text)),
             Self::Less(limit) => of_number(value, limit, Ordering::Less),
             Self::Greater(limit) => of_number(value, limit, Ordering::Greater),
+        }
+    }
+
+    /// Why the symbolic links of a path cannot be followed, if the operator follows them.
+    pub(super) fn unfollowed(&self, path: &str) -> Option<Unfollowed> {
+        match self {
+            Self::Under(folder) => folder.unfollowed(path),
+            _ => None,
         }
     }
 }
@@ -176,12 +195,41 @@ fn flag(
     name: &str,
     belongs_to: &'static str,
 ) -> Result<Option<bool>, OperatorError> {
-    let Some(value) = body.get(name) else { return Ok(None) };
-    let wrong = |problem| (Some(name.to_owned()), problem);
-    if !body.contains_key(belongs_to) {
-        return Err(wrong(ConditionProblem::Alone(belongs_to)));
+    let Some(value) = companion(body, name, belongs_to)? else { return Ok(None) };
+    let wrong = (Some(name.to_owned()), ConditionProblem::Operand("true or false"));
+    value.as_bool().map(Some).ok_or(wrong)
+}
+
+/// The schemes that a URL may have beside `host`.
+fn schemes(body: &Map<String, Value>) -> Result<Vec<String>, OperatorError> {
+    let Some(value) = companion(body, "schemes", "host")? else {
+        return Ok(vec!["http".to_owned(), "https".to_owned()]);
+    };
+    let is_scheme = |text: &&str| {
+        text.starts_with(|first: char| first.is_ascii_alphabetic())
+            && text.chars().all(|each| each.is_ascii_alphanumeric() || "+-.".contains(each))
+    };
+    let scheme = |value: &Value| value.as_str().filter(is_scheme).map(str::to_ascii_lowercase);
+    let listed = value.as_array().filter(|listed| (1..=MAX_SCHEMES).contains(&listed.len()));
+    let schemes = listed.and_then(|listed| listed.iter().map(scheme).collect());
+    schemes.ok_or((
+        Some("schemes".to_owned()),
+        ConditionProblem::Operand("a list of 1 to 32 schemes such as \"https\""),
+    ))
+}
+
+/// The value of a key that only has a meaning beside another.
+fn companion<'b>(
+    body: &'b Map<String, Value>,
+    name: &str,
+    belongs_to: &'static str,
+) -> Result<Option<&'b Value>, OperatorError> {
+    match body.get(name) {
+        Some(_) if !body.contains_key(belongs_to) => {
+            Err((Some(name.to_owned()), ConditionProblem::Alone(belongs_to)))
+        }
+        found => Ok(found),
     }
-    value.as_bool().map(Some).ok_or(wrong(ConditionProblem::Operand("true or false")))
 }
 
 fn text(operand: &Value, longest: usize) -> Option<&str> {

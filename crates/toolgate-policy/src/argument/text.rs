@@ -157,10 +157,12 @@ fn words(operator: &str, operand: &Value) -> Option<String> {
         ("equals", _) => "is",
         ("in", _) => "is one of",
         ("prefix", _) => "begins with",
+        ("argv", _) => "is a command with the words",
         ("under", _) => "is under",
         ("less", _) => "is less than",
         ("greater", _) => "is greater than",
         ("host", _) => "is a URL of",
+        ("schemes", _) => "has one of the schemes",
         (other, _) => other,
     };
     Some(format!("{begin} {}", shown(&operand.to_string(), SHOWN)))
@@ -219,7 +221,7 @@ mod tests {
         `path` is no condition; write NAME=VALUE, NAME=FOLDER/* or NAME OPERATOR VALUE
         `path like x` is no condition; write NAME=VALUE, NAME=FOLDER/* or NAME OPERATOR VALUE
         `path like x=y` is no condition; write NAME=VALUE, NAME=FOLDER/* or NAME OPERATOR VALUE
-        `` is no way to an argument: at most 32 non-empty names
+        `` is no path to an argument: at most 32 non-empty names
         in `to=*@example.com` the `*` stands where it has no meaning; write FOLDER/*, or NAME matches REGEX, or NAME host HOST
         in `path=src/*.rs` the `*` stands where it has no meaning; write FOLDER/*, or NAME matches REGEX, or NAME host HOST
         in `url=https://example.com/*` the `*` stands where it has no meaning; write FOLDER/*, or NAME matches REGEX, or NAME host HOST

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use serde_json::{Map, Value};
 use thiserror::Error;
-use toolgate_catalog::{Definition, Fingerprint, ServerName, ToolId};
+use toolgate_catalog::{Definition, Fingerprint, ServerName};
 
 use super::scan::HiddenKind;
 
@@ -65,15 +65,6 @@ pub enum LockError {
         /// The expected kind.
         expected: &'static str,
     },
-}
-
-/// A tool for which two lock files have different definitions.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LockConflict {
-    /// The tool. Its earlier definition stays approved.
-    pub tool: ToolId,
-    /// The fingerprint in the other file.
-    pub other: Fingerprint,
 }
 
 impl Lock {
@@ -173,32 +164,6 @@ impl Lock {
     /// Removes a tool, so that it is new when it comes back.
     pub fn forget(&mut self, server: &ServerName, tool: &str) -> Option<LockedTool> {
         self.servers.get_mut(server)?.tools.remove(tool)
-    }
-
-    /// Adds the entries of the other lock that this one lacks. If the two differ about a tool, this
-    /// one's approval stays and the conflict is returned.
-    pub fn merge(&mut self, other: Self) -> Vec<LockConflict> {
-        let mut conflicts = Vec::new();
-        for (key, value) in other.others {
-            self.others.entry(key).or_insert(value);
-        }
-        for (name, server) in other.servers {
-            let own = self.servers.entry(name.clone()).or_default();
-            for (key, value) in server.others {
-                own.others.entry(key).or_insert(value);
-            }
-            for (tool, locked) in server.tools {
-                match own.tools.get(&tool) {
-                    Some(known) if known.fingerprint == locked.fingerprint => {}
-                    Some(_) => conflicts.push(LockConflict {
-                        tool: ToolId::new(name.clone(), &*tool),
-                        other: locked.fingerprint,
-                    }),
-                    None => drop(own.tools.insert(tool, locked)),
-                }
-            }
-        }
-        conflicts
     }
 }
 

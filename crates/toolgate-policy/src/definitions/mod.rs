@@ -31,6 +31,6 @@ mod shadow;
 pub use difference::{
     Change, ChangeKind, Difference, DifferenceKind, Differences, Newness, TextSpan, compare,
 };
-pub use lock::{Lock, LockConflict, LockError, LockedTool, MAX_LOCK_BYTES};
+pub use lock::{Lock, LockError, LockedTool, MAX_LOCK_BYTES};
 pub use scan::{DefinitionFinding, FindingKind, HiddenKind, scan, shown};
 pub use shadow::{Likeness, Shadow, ShadowIndex, Shadowed, shadowing};

@@ -191,25 +191,6 @@ fn unknown_fields_stay() {
 }
 
 #[test]
-fn two_locks_become_one_and_disagreements_are_told() {
-    let mut ours = locked(&[read_file(), json!({ "name": "a", "inputSchema": {} })]);
-    let theirs = locked(&[
-        json!({ "name": "a", "description": "other", "inputSchema": {} }),
-        json!({ "name": "b", "inputSchema": {} }),
-        read_file(),
-    ]);
-    let before = ours.get(&server(), "a").cloned();
-    let conflicts = ours.merge(theirs);
-    assert_eq!(conflicts.len(), 1);
-    assert_eq!(&*conflicts[0].tool.tool, "a");
-    assert_eq!(ours.get(&server(), "a").cloned(), before);
-    assert_eq!(
-        ours.tools(&server()).map(|(name, _)| name).collect::<Vec<_>>(),
-        ["a", "b", "read_file"]
-    );
-}
-
-#[test]
 fn a_broken_lock_says_what_is_wrong() {
     let errors: Vec<String> = [
         "{",

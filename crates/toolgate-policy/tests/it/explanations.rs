@@ -93,6 +93,7 @@ fn data_with_its_evidence() {
       },
       "reason": "customers are not for GitHub",
       "unclear": [],
+      "links": [],
       "evidence": [
         {
           "tool": {

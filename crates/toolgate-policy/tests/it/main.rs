@@ -22,8 +22,8 @@ use toolgate_policy::{
 fn rule(number: usize, server: Option<&str>, tool: Option<&str>, verdict: Verdict) -> Rule {
     let target = RuleTarget::read(server, tool).expect("a sound pattern");
     let path = format!("policy.rules[{number}]").into();
-    let place = Some(format!("toolgate.json:{}:7", number + 2).into());
-    Rule::new(target, verdict, RuleOrigin::Configured { path, place })
+    let position = Some(format!("toolgate.json:{}:7", number + 2).into());
+    Rule::new(target, verdict, RuleOrigin::Configured { path, position })
 }
 
 /// The same with conditions on its arguments.

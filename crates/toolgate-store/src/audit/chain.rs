@@ -36,7 +36,7 @@ pub(super) struct ChainHead {
     pub(super) number: u64,
     /// The hash of the last line.
     pub(super) hash: String,
-    /// The first number that was kept.
+    /// The first number that should be there.
     #[serde(default)]
     pub(super) from: u64,
     /// How often a file was put aside.

@@ -1,11 +1,11 @@
 //! The audit log: every decision and call, in a hash chain that shows missing lines.
 //!
 //! A file of JSON lines that is only appended to. Each line holds the hash of the one before it and
-//! its own, so that a line that was changed, removed or put in breaks the chain at its place; how
-//! far the chain goes is kept in a file beside it, so that a missing end shows too. A file that has
+//! its own, so that a line that was changed, removed or put in breaks the chain there; how
+//! far the chain goes is in a file beside it, so that a missing end shows too. A file that has
 //! become long is put aside, and the chain goes on in a new one; of those put aside the oldest are
 //! removed, and from where on the chain is to be there is written down as well. Who can write all of
-//! these files can of course write a new chain: for that, copies are to be kept elsewhere (`export`).
+//! these files can of course write a new chain: for that, copies have to be stored elsewhere (`export`).
 
 mod chain;
 mod read;
@@ -89,12 +89,12 @@ struct AuditState {
     missing: u64,
 }
 
-/// How much of the log is kept.
+/// How much of the log is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuditLimits {
     /// A file that has so many bytes is put aside, and the next one begun.
     pub file_bytes: u64,
-    /// How many of those put aside are kept.
+    /// How many of those put aside stay.
     pub files: usize,
 }
 
@@ -145,7 +145,7 @@ pub enum AuditProblem {
     StartMissing {
         /// The first number that is there.
         found: u64,
-        /// The first number that was kept.
+        /// The first number that should be there.
         expected: u64,
     },
     /// The end is missing.

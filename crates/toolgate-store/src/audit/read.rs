@@ -1,4 +1,4 @@
-//! Looking at the whole chain.
+//! Reads and verifies the whole chain.
 
 use std::{
     fs::File,
@@ -101,19 +101,19 @@ impl ChainReader {
                 return Ok(());
             }
             at += 1;
-            let place = || AuditPosition { file: name.to_owned(), line: at };
+            let position = || AuditPosition { file: name.to_owned(), line: at };
             let Ok(line) = serde_json::from_slice::<AuditLine>(&text) else {
-                seen(Err(AuditProblem::Unreadable(place())));
+                seen(Err(AuditProblem::Unreadable(position())));
                 continue;
             };
             if !line.is_own(&text) {
-                seen(Err(AuditProblem::Changed(place())));
+                seen(Err(AuditProblem::Changed(position())));
             }
-            self.follow(&line, head, place, seen);
+            self.follow(&line, head, position, seen);
             (self.before, self.number) = (Some(line.hash), line.number);
             self.extent.lines += 1;
             if line.record.missing > 0 {
-                let (position, count) = (place(), line.record.missing);
+                let (position, count) = (position(), line.record.missing);
                 seen(Err(AuditProblem::Unwritten { position, count }));
             }
             seen(Ok((line.time, line.record)));
@@ -125,14 +125,14 @@ impl ChainReader {
         &mut self,
         line: &AuditLine,
         head: &ChainHead,
-        place: impl Fn() -> AuditPosition,
+        position: impl Fn() -> AuditPosition,
         seen: RecordVisitor<'_>,
     ) {
         let follows = match &self.before {
             Some(before) => {
                 line.before == *before && self.number.checked_add(1) == Some(line.number)
             }
-            // What was before the first one that is kept is not known any more.
+            // What was before the first line is not known any more.
             None => line.number > 1 || line.before == FIRST,
         };
         if self.extent.first.is_none() {
@@ -143,7 +143,7 @@ impl ChainReader {
             }
         }
         if !follows {
-            seen(Err(AuditProblem::Broken(place())));
+            seen(Err(AuditProblem::Broken(position())));
         }
     }
 }

@@ -4,7 +4,6 @@ use std::{
     fs::{self, File},
     io::{self, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
-    time::{SystemTime, UNIX_EPOCH},
 };
 
 use super::{
@@ -117,8 +116,7 @@ impl OpenAuditLog {
             self.roll(limits)?;
             end = 0;
         }
-        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        let time = u64::try_from(time).unwrap_or(u64::MAX);
+        let time = u64::try_from(crate::since_epoch().as_millis()).unwrap_or(u64::MAX);
         let mut text = Vec::new();
         let (mut number, mut hash) = (self.known.number, self.known.hash.clone());
         let lost = self.known.missing.saturating_add(*missing);

@@ -1,4 +1,4 @@
-//! What a person was asked, and what was granted.
+//! Questions to a person, and grants.
 
 use rusqlite::{OptionalExtension, Row, params};
 
@@ -23,24 +23,24 @@ pub struct Approval {
     pub run: Option<(String, u64)>,
     /// The question, as JSON.
     pub question: String,
-    /// How it stands.
+    /// Its state.
     pub state: ApprovalState,
     /// The answer, as JSON.
     pub answer: Option<String>,
 }
 
-/// How it stands with a question.
+/// The state of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ApprovalState {
     /// Nobody has answered.
     Open,
-    /// Yes.
+    /// A person approved it.
     Approved,
-    /// No.
+    /// A person denied it.
     Denied,
 }
 
-/// Something that was granted.
+/// A grant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GrantRow {
     /// Its id.
@@ -72,7 +72,7 @@ impl ApprovalState {
     }
 }
 
-/// Questions that wait at a time. More are refused: a model that asks without end shall not fill the disk.
+/// The largest number of open questions. More are refused, so that a model cannot fill the disk.
 const MOST_OPEN: u64 = 1_000;
 
 impl Journal {
@@ -117,33 +117,19 @@ impl Journal {
         state: ApprovalState,
         answer: &str,
     ) -> Result<bool, JournalError> {
-        self.change(|connection| {
-            let changed = connection.execute(
-                &format!(
-                    "UPDATE approvals SET state = ?2, answer = ?3, answered = ?4
-                     WHERE id = ?1 AND state = 'open' AND {}",
-                    APPROVALS.intact()
-                ),
-                params![id, state.name(), answer, now()],
-            )?;
-            if changed > 0 {
-                APPROVALS.seal(connection, [id])?;
-            }
-            Ok(changed > 0)
-        })
+        let update = format!(
+            "UPDATE approvals SET state = ?2, answer = ?3, answered = ?4
+             WHERE id = ?1 AND state = 'open' AND {}",
+            APPROVALS.intact()
+        );
+        Ok(self.write((&APPROVALS, [id]), &update, params![id, state.name(), answer, now()])? > 0)
     }
 
     /// A question by its id, or by the beginning of it if only one has that.
     pub fn approval(&self, id: &str) -> Result<Option<Approval>, JournalError> {
-        self.with(|connection| {
-            let mut found = connection.prepare_cached(&format!(
-                "{} AND substr(id, 1, length(?1)) = ?1 LIMIT 2",
-                columns()
-            ))?;
-            let mut found = found.query_map([id], approval)?.collect::<Result<Vec<_>, _>>()?;
-            let only = found.pop().filter(|_| found.is_empty());
-            Ok(only)
-        })
+        let query = format!("{} AND substr(id, 1, length(?1)) = ?1 LIMIT 2", columns());
+        let mut found = self.query(&query, [id], approval)?;
+        Ok(found.pop().filter(|_| found.is_empty()))
     }
 
     /// The answers that were given about a subject, for a run where it is one's.
@@ -152,67 +138,52 @@ impl Journal {
         subject: &str,
         run: Option<&str>,
     ) -> Result<Option<Approval>, JournalError> {
-        self.with(|connection| {
-            connection
-                .query_row(
-                    &format!("{} AND subject = ?1 AND run IS ?2 AND state != 'open' ORDER BY answered DESC LIMIT 1", columns()),
-                    params![subject, run],
-                    approval,
-                )
-                .optional()
-        })
+        let query = format!(
+            "{} AND subject = ?1 AND run IS ?2 AND state != 'open'
+             ORDER BY answered DESC LIMIT 1",
+            columns()
+        );
+        Ok(self.query(&query, params![subject, run], approval)?.pop())
     }
 
     /// The questions that wait, oldest first.
     pub fn open_approvals(&self) -> Result<Vec<Approval>, JournalError> {
-        self.with(|connection| {
-            let mut rows = connection.prepare_cached(&format!(
-                "{} AND state = 'open' ORDER BY created, id",
-                columns()
-            ))?;
-            let rows = rows.query_map([], approval)?;
-            rows.collect()
-        })
+        self.query(&format!("{} AND state = 'open' ORDER BY created, id", columns()), [], approval)
     }
 
-    /// Keeps a grant.
+    /// Stores a grant.
     pub fn grant(&self, grant: &GrantRow) -> Result<(), JournalError> {
-        self.change(|connection| {
-            connection.execute(
-                "INSERT OR REPLACE INTO grants (id, created, expires, text) VALUES (?1, ?2, ?3, ?4)",
-                params![grant.id, signed(grant.created), grant.expires.map(signed), grant.text],
-            )?;
-            GRANTS.seal(connection, [&grant.id])
-        })
+        let insert =
+            "INSERT OR REPLACE INTO grants (id, created, expires, text) VALUES (?1, ?2, ?3, ?4)";
+        let GrantRow { id, created, expires, text } = grant;
+        self.write(
+            (&GRANTS, [id]),
+            insert,
+            params![id, signed(*created), expires.map(signed), text],
+        )?;
+        Ok(())
     }
 
-    /// Takes a grant back. `false` where there is none.
+    /// Revokes a grant. `false` if there is none.
     pub fn revoke(&self, id: &str) -> Result<bool, JournalError> {
-        self.with(
-            |connection| Ok(connection.execute("DELETE FROM grants WHERE id = ?1", [id])? > 0),
-        )
+        Ok(self.execute("DELETE FROM grants WHERE id = ?1", [id])? > 0)
     }
 
-    /// What is granted now, oldest first.
+    /// The current grants, oldest first.
     pub fn grants(&self) -> Result<Vec<GrantRow>, JournalError> {
-        self.with(|connection| {
-            connection.execute(
-                "DELETE FROM grants WHERE expires IS NOT NULL AND expires < ?1",
-                [now()],
-            )?;
-            let mut rows = connection.prepare_cached(&format!(
-                "SELECT id, created, expires, text FROM grants WHERE {} ORDER BY created, id",
-                GRANTS.intact()
-            ))?;
-            let rows = rows.query_map([], |row| {
-                Ok(GrantRow {
-                    id: row.get(0)?,
-                    created: unsigned(row.get(1)?),
-                    expires: row.get::<_, Option<i64>>(2)?.map(unsigned),
-                    text: row.get(3)?,
-                })
-            })?;
-            rows.collect()
+        let expired = "DELETE FROM grants WHERE expires IS NOT NULL AND expires < ?1";
+        self.execute(expired, [now()])?;
+        let query = format!(
+            "SELECT id, created, expires, text FROM grants WHERE {} ORDER BY created, id",
+            GRANTS.intact()
+        );
+        self.query(&query, [], |row| {
+            Ok(GrantRow {
+                id: row.get(0)?,
+                created: unsigned(row.get(1)?),
+                expires: row.get::<_, Option<i64>>(2)?.map(unsigned),
+                text: row.get(3)?,
+            })
         })
     }
 

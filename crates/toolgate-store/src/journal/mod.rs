@@ -1,8 +1,8 @@
-//! What runs did and were told, what a person was asked, and what was granted.
+//! Runs with their calls and events, approvals, and grants.
 //!
 //! One SQLite file in write-ahead mode, for all processes that use the folder. What is written here is
 //! written before it happens: a call is in the journal before it is made, and its result before the
-//! script is told. A process that is killed leaves everything that it had written. After a power
+//! script receives it. A process that is killed leaves everything that it had written. After a power
 //! failure the last moments may be missing, never the order, and never that a call was sent that must not
 //! be repeated: [`Journal::sync`].
 //!
@@ -28,11 +28,11 @@ use std::{
     fs::File,
     io,
     path::{Path, PathBuf},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
 use parking_lot::Mutex;
-use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, Params, Row, TransactionBehavior};
 use thiserror::Error;
 
 use crate::files;
@@ -40,6 +40,7 @@ pub use approvals::{Approval, ApprovalState, GrantRow};
 use group_sync::GroupSync;
 use process_lock::ProcessLocks;
 pub use retention::Retention;
+use row_sum::SealedTable;
 pub use rows::{
     CallDecision, CallEnd, LostCall, NewCall, NewRun, PastCallRow, PastEvent, RunCall, RunDetail,
     RunHistory, RunState, RunSummary,
@@ -80,19 +81,19 @@ pub struct JournalError {
 pub const WRITABLE: &str = "set TOOLGATE_HOME to a folder that you can write";
 
 /// How long one process waits for another that writes.
-const PATIENCE: Duration = Duration::from_secs(5);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Journal {
     pub(crate) fn open(path: &Path) -> Result<Self, JournalError> {
         if let Some(folder) = path.parent() {
-            // That it is not there is told by what comes next.
+            // If this fails, opening the file fails too and says why.
             let _ = files::make_folder(folder);
         }
         // Made here, because SQLite would let others read it.
         let _ = files::private_options().append(true).create(true).open(path);
         let failed = |source: rusqlite::Error| JournalError::new(path, source);
         let mut connection = Connection::open(path).map_err(failed)?;
-        connection.busy_timeout(PATIENCE).map_err(failed)?;
+        connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
         row_sum::register(&connection).map_err(failed)?;
         schema::prepare(&mut connection).map_err(failed)?;
         let lives = ProcessLocks::new(path.with_extension("lives"));
@@ -143,6 +144,23 @@ impl Journal {
         })
     }
 
+    /// Runs one statement that changes one row, and writes the checksum of that row; gives the number of
+    /// changed rows.
+    fn write(
+        &self,
+        (table, key): (&SealedTable, impl Params),
+        statement: &str,
+        values: impl Params,
+    ) -> Result<usize, JournalError> {
+        self.change(|connection| {
+            let changed = connection.prepare_cached(statement)?.execute(values)?;
+            if changed > 0 {
+                table.seal(connection, key)?;
+            }
+            Ok(changed)
+        })
+    }
+
     /// Runs `work` on the connection.
     fn with<R>(
         &self,
@@ -151,7 +169,22 @@ impl Journal {
         work(&mut self.connection.lock()).map_err(|source| JournalError::new(&self.path, source))
     }
 
-    /// The name of our own life.
+    /// Runs one statement; gives the number of changed rows.
+    fn execute(&self, statement: &str, values: impl Params) -> Result<usize, JournalError> {
+        self.with(|connection| connection.prepare_cached(statement)?.execute(values))
+    }
+
+    /// Reads the rows of a query.
+    fn query<R>(
+        &self,
+        query: &str,
+        values: impl Params,
+        read: fn(&Row<'_>) -> rusqlite::Result<R>,
+    ) -> Result<Vec<R>, JournalError> {
+        self.with(|connection| connection.prepare_cached(query)?.query_map(values, read)?.collect())
+    }
+
+    /// The name of our own lock file.
     fn life(&self) -> Result<String, JournalError> {
         self.lives.own().map_err(|source| JournalError::new(&self.path, source))
     }
@@ -162,8 +195,8 @@ impl JournalError {
         Self { path: path.to_owned(), source: source.into() }
     }
 
-    /// What a person can do about it, where that is known.
-    pub fn way_out(&self) -> Option<&'static str> {
+    /// What a person can do about it, if that is known.
+    pub fn remedy(&self) -> Option<&'static str> {
         let failure = self.source.downcast_ref::<rusqlite::Error>()?;
         match failure.sqlite_error_code()? {
             ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt => Some(
@@ -185,8 +218,7 @@ impl fmt::Debug for Journal {
 
 /// Milliseconds since 1970.
 fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    i64::try_from(crate::since_epoch().as_millis()).unwrap_or(i64::MAX)
 }
 
 /// A number that SQLite can hold, and back. Its integers have a sign.

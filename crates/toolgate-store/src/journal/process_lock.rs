@@ -47,7 +47,7 @@ impl ProcessLocks {
         if let Some(own) = &*own {
             return Ok(own.name.clone());
         }
-        // What is wrong with the folder is told by what comes next.
+        // If this fails, creating the file fails too and says why.
         let _ = files::make_folder(&self.folder);
         let unique = RandomState::new().build_hasher().finish();
         let name = format!("{}-{unique:016x}", std::process::id());

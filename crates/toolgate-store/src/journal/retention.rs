@@ -9,7 +9,7 @@ use super::{
     signed, unsigned,
 };
 
-/// How much is kept.
+/// How much is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
     /// Runs that are over.

@@ -13,19 +13,19 @@ pub struct NewRun {
     pub language: String,
     /// The script.
     pub code: String,
-    /// Whose it is.
+    /// Who started it.
     pub session: String,
     /// When its clock began, in microseconds since 1970.
     pub began: u64,
-    /// What its random numbers are made of.
+    /// The seed of its random numbers.
     pub seed: u64,
     /// What was read before it began, as JSON of whoever writes it; empty where nothing was.
     pub before: String,
     /// The namespace that it belongs to; empty for none.
-    pub place: String,
+    pub namespace: String,
 }
 
-/// How it stands with a run.
+/// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RunState {
     /// It runs, or the process that ran it is gone.
@@ -40,7 +40,7 @@ pub enum RunState {
     Damaged,
 }
 
-/// A run, in short.
+/// The summary of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunSummary {
     /// Its id.
@@ -49,13 +49,13 @@ pub struct RunSummary {
     pub created: u64,
     /// When it ended.
     pub ended: Option<u64>,
-    /// How it stands.
+    /// Its state.
     pub state: RunState,
     /// The number of the process that ran it last.
     pub process: u32,
     /// `typescript` or `python`.
     pub language: String,
-    /// Whose it is.
+    /// Who started it.
     pub session: String,
     /// How many calls it made.
     pub calls: u64,
@@ -63,14 +63,14 @@ pub struct RunSummary {
     pub failed: u64,
 }
 
-/// A run, whole.
+/// All that is stored of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunDetail {
-    /// In short.
+    /// Its summary.
     pub summary: RunSummary,
     /// The script.
     pub code: String,
-    /// What it gave, as it was shown.
+    /// Its output, as it was shown.
     pub output: String,
     /// Why it failed.
     pub error: Option<String>,
@@ -110,11 +110,11 @@ pub struct RunHistory {
     pub run: NewRun,
     /// The script that it began with, where that is another one now.
     pub first_code: Option<String>,
-    /// How it stands.
+    /// Its state.
     pub state: RunState,
     /// Its calls, in their order.
     pub calls: Vec<PastCallRow>,
-    /// What it was told, in the order of telling.
+    /// What the script received, in order.
     pub events: Vec<PastEvent>,
     /// Calls that were sent, and of which nothing else is known any more.
     pub lost: Vec<LostCall>,
@@ -202,7 +202,7 @@ pub enum CallEnd<'a> {
     },
 }
 
-/// Something that a run was told.
+/// Something that a script received: the end of a call, or the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PastEvent {
     /// The call that it is about; none where it is the time.

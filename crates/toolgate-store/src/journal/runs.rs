@@ -1,4 +1,4 @@
-//! Runs, their calls, and what they were told.
+//! Runs, their calls, and the events that their scripts received.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,38 +14,25 @@ use super::{
 };
 
 impl Journal {
-    /// Writes down that a run begins. One of the same id that had only begun begins anew.
+    /// Writes down that a run begins. It replaces one of the same id that had only begun.
     pub fn begin_run(&self, run: &NewRun) -> Result<(), JournalError> {
         let life = self.life()?;
         let created = now();
         self.mark(&SentLine::of_run(SentKind::Began, &run.id, unsigned(created)))?;
-        let written = self.change(|connection| {
-            let mut insert = connection.prepare_cached(
-                "INSERT OR REPLACE INTO runs
-                 (id, created, state, language, code, session, began, seed, process, life, before, place)
-                 VALUES (?1, ?2, 'running', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-            )?;
-            let process = std::process::id();
-            insert.execute(params![
-                run.id,
-                created,
-                run.language,
-                run.code,
-                run.session,
-                signed(run.began),
-                signed(run.seed),
-                process,
-                life,
-                run.before,
-                run.place
-            ])?;
-            RUNS.seal(connection, [&run.id])
-        });
+        let insert = "INSERT OR REPLACE INTO runs
+             (id, created, state, language, code, session, began, seed, process, life, before, place)
+             VALUES (?1, ?2, 'running', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+        let NewRun { id, language, code, session, began, seed, before, namespace } = run;
+        let (began, seed, process) = (signed(*began), signed(*seed), std::process::id());
+        let values = params![
+            id, created, language, code, session, began, seed, process, life, before, namespace
+        ];
+        let written = self.write((&RUNS, [id]), insert, values);
         if written.is_err() {
             // It did nothing, so that nobody has to miss it.
-            let _ = self.mark(&SentLine::of_run(SentKind::Removed, &run.id, 0));
+            let _ = self.mark(&SentLine::of_run(SentKind::Removed, id, 0));
         }
-        written
+        written.map(|_| ())
     }
 
     /// Writes down that a run goes on. `false` where it runs already, by somebody who is still there,
@@ -76,34 +63,24 @@ impl Journal {
 
     /// Whether a run that is said to be running is: that whoever runs it is still there.
     pub fn is_running(&self, id: &str) -> Result<bool, JournalError> {
-        let life: Option<String> = self.with(|connection| {
-            connection
-                .query_row(
-                    "SELECT life FROM runs WHERE id = ?1 AND state = 'running'",
-                    [id],
-                    |row| row.get(0),
-                )
-                .optional()
-        })?;
+        let query = "SELECT life FROM runs WHERE id = ?1 AND state = 'running'";
+        let life: Option<String> = self.query(query, [id], |row| row.get(0))?.pop();
         Ok(life.is_some_and(|life| self.lives.is_running(&life, id)))
     }
 
     /// Writes down that a run goes on with other code.
     pub fn code_changed(&self, id: &str, code: &str) -> Result<(), JournalError> {
-        self.change(|connection| {
-            let update =
-                "UPDATE runs SET first_code = coalesce(first_code, code), code = ?2 WHERE id = ?1";
-            connection.execute(update, params![id, code])?;
-            RUNS.seal(connection, [id])
-        })
+        let update =
+            "UPDATE runs SET first_code = coalesce(first_code, code), code = ?2 WHERE id = ?1";
+        self.write((&RUNS, [id]), update, params![id, code])?;
+        Ok(())
     }
 
     /// Writes down what was read before a run goes on.
     pub fn read_before(&self, id: &str, before: &str) -> Result<(), JournalError> {
-        self.change(|connection| {
-            connection.execute("UPDATE runs SET before = ?2 WHERE id = ?1", params![id, before])?;
-            RUNS.seal(connection, [id])
-        })
+        let update = "UPDATE runs SET before = ?2 WHERE id = ?1";
+        self.write((&RUNS, [id]), update, params![id, before])?;
+        Ok(())
     }
 
     /// Writes down that a run has come to an end, or waits. Where that fails, the run counts as
@@ -164,31 +141,17 @@ impl Journal {
         }
         let flow = decision.and_then(|decision| decision.flow);
         let origin = decision.and_then(|decision| decision.origin);
-        self.change(|connection| {
-            let mut insert = connection.prepare_cached(
-                "INSERT OR REPLACE INTO calls
-                 (run, number, name, arguments, made, verdict, rule, sent, flow, origin, marked)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-            )?;
-            let number = signed(number);
-            insert.execute(params![
-                run,
-                number,
-                name,
-                arguments,
-                now(),
-                verdict,
-                rule,
-                sent,
-                flow,
-                origin,
-                marked
-            ])?;
-            CALLS.seal(connection, params![run, number])
-        })
+        let insert = "INSERT OR REPLACE INTO calls
+             (run, number, name, arguments, made, verdict, rule, sent, flow, origin, marked)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+        let number = signed(number);
+        let values =
+            params![run, number, name, arguments, now(), verdict, rule, sent, flow, origin, marked];
+        self.write((&CALLS, params![run, number]), insert, values)?;
+        Ok(())
     }
 
-    /// Writes down what came of a call, before the script is told.
+    /// Writes down what came of a call, before the script receives it.
     pub fn call_ended(
         &self,
         run: &str,
@@ -257,29 +220,20 @@ impl Journal {
         Ok(())
     }
 
-    /// Keeps what a handle stands for in a run's results.
+    /// Stores what a handle stands for in a run's results.
     pub fn keep_media(&self, run: &str, handle: &str, data: &str) -> Result<(), JournalError> {
-        self.change(|connection| {
-            let mut insert = connection.prepare_cached(
-                "INSERT OR REPLACE INTO media (run, handle, data) VALUES (?1, ?2, ?3)",
-            )?;
-            insert.execute(params![run, handle, data])?;
-            MEDIA.seal(connection, [run, handle])
-        })
+        let insert = "INSERT OR REPLACE INTO media (run, handle, data) VALUES (?1, ?2, ?3)";
+        self.write((&MEDIA, [run, handle]), insert, params![run, handle, data])?;
+        Ok(())
     }
 
     /// What the handles of a run's results stand for.
     pub fn media(&self, run: &str) -> Result<Vec<(String, String)>, JournalError> {
-        self.with(|connection| {
-            let intact = MEDIA.intact();
-            let mut rows = connection.prepare_cached(&format!(
-                "SELECT handle, data FROM media WHERE run = ?1 AND {intact}"
-            ))?;
-            rows.query_map([run], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
-        })
+        let query = format!("SELECT handle, data FROM media WHERE run = ?1 AND {}", MEDIA.intact());
+        self.query(&query, [run], |row| Ok((row.get(0)?, row.get(1)?)))
     }
 
-    /// Writes down that the script is told the time.
+    /// Writes down that the script reads the time.
     pub fn time_told(&self, run: &str, at: u64) -> Result<(), JournalError> {
         self.change(|connection| tell(connection, run, None, at))
     }
@@ -305,7 +259,7 @@ impl Journal {
                             began: unsigned(row.get(4)?),
                             seed: unsigned(row.get(5)?),
                             before: row.get(7)?,
-                            place: row.get(8)?,
+                            namespace: row.get(8)?,
                         };
                         let state = match row.get(10)? {
                             true => RunState::named(&row.get::<_, String>(6)?),

@@ -15,7 +15,7 @@ pub(super) fn run(id: &str) -> NewRun {
         began: 1_700_000_000_000_000,
         seed: u64::MAX - 3,
         before: "[1]".into(),
-        place: "dev".into(),
+        namespace: "dev".into(),
     }
 }
 

@@ -1,17 +1,13 @@
-//! What lets clients in over the network.
+//! The access tokens of HTTP clients.
 //!
-//! Of a token only its hash is kept. The file is changed by commands alone, under a lock and in one
+//! Of a token only its hash is stored. The file is changed by commands alone, under a lock and in one
 //! step, and a gateway that runs reads it again when it is another file: a [`FileStamp`] says so for
 //! the price of one look at the folder. When tokens were used is in a file of its own, so that a
-//! gateway never writes to the one that says who may come in.
+//! gateway never writes to the one that says who may connect.
 
 mod secret;
 
-use std::{
-    collections::BTreeMap,
-    fs, io,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, io, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -26,7 +22,7 @@ pub const MAX_TOKENS: usize = 1_000;
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 /// Which meaning the file has.
 const VERSION: u32 = 1;
-/// Uses are told by the hour: that is enough to find a token that nobody needs.
+/// Uses are stored by the hour: that is enough to find a token that nobody needs.
 const HOUR: u64 = 3_600;
 
 /// The tokens that were created and not revoked.
@@ -38,11 +34,11 @@ pub struct AccessTokens {
 /// What is to be created.
 #[derive(Debug, Clone, Default)]
 pub struct TokenOrder {
-    /// How people call it. Without one it gets one.
+    /// Its name. The default is a random name.
     pub name: Option<String>,
     /// When it ends, in seconds since 1970.
     pub expires: Option<u64>,
-    /// The only namespaces that it opens; empty for all.
+    /// The only namespaces that it is valid for; empty for all.
     pub namespaces: Vec<String>,
 }
 
@@ -50,22 +46,22 @@ pub struct TokenOrder {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenRecord {
-    /// How people call it: letters, digits, `-`, `_` and `.`.
+    /// Its name: letters, digits, `-`, `_` and `.`.
     pub name: String,
-    /// What is compared with what somebody presents.
+    /// The hash of the token that a client sends.
     pub hash: TokenHash,
     /// When it was created, in seconds since 1970.
     pub created: u64,
-    /// From when on it opens nothing, in seconds since 1970.
+    /// When it expires, in seconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<u64>,
-    /// The only namespaces that it opens; empty for all.
+    /// The only namespaces that it is valid for; empty for all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub namespaces: Vec<String>,
 }
 
-/// Why something cannot be done about tokens. Those that were there still open what they opened,
-/// unless the file cannot be read: then none does.
+/// Why tokens cannot be changed or listed. Existing tokens stay valid, unless the file cannot be read:
+/// then none is.
 #[derive(Debug, Error)]
 pub enum TokenError {
     /// The name has other characters than a name may have, or too many.
@@ -83,7 +79,7 @@ pub enum TokenError {
     #[error("there are {MAX_TOKENS} tokens already")]
     TooMany,
     /// The file is there and cannot be read.
-    #[error("cannot read {path}, so that no token opens anything: {reason}")]
+    #[error("cannot read {path}, so that no token is valid: {reason}")]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -144,14 +140,14 @@ impl AccessTokens {
         Ok((record, token))
     }
 
-    /// Takes a token back: from now on it opens nothing.
+    /// Revokes a token.
     pub fn revoke(&self, name: &str) -> Result<TokenRecord, TokenError> {
         let _lock = self.lock()?;
         let mut tokens = self.list()?;
-        let Some(place) = tokens.iter().position(|token| token.name == name) else {
+        let Some(index) = tokens.iter().position(|token| token.name == name) else {
             return Err(TokenError::Unknown(name.chars().take(64).collect()));
         };
-        let revoked = tokens.remove(place);
+        let revoked = tokens.remove(index);
         self.replace(tokens)?;
         Ok(revoked)
     }
@@ -160,13 +156,13 @@ impl AccessTokens {
     pub fn list(&self) -> Result<Vec<TokenRecord>, TokenError> {
         let path = self.path();
         let unreadable = |reason: String| TokenError::Unreadable { path: path.clone(), reason };
-        let text = match read_bounded(&path) {
+        let text = match files::read_bounded(&path, MAX_FILE_BYTES) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(unreadable(error.to_string())),
         };
         let file: TokenFile =
-            serde_json::from_str(&text).map_err(|error| unreadable(error.to_string()))?;
+            serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string()))?;
         if file.version != VERSION {
             return Err(unreadable("it was written by a later version of toolgate".to_owned()));
         }
@@ -198,8 +194,8 @@ impl AccessTokens {
     }
 
     fn uses(&self) -> BTreeMap<String, u64> {
-        let text = read_bounded(&self.uses_path()).unwrap_or_default();
-        serde_json::from_str(&text).unwrap_or_default()
+        let text = files::read_bounded(&self.uses_path(), MAX_FILE_BYTES).unwrap_or_default();
+        serde_json::from_slice(&text).unwrap_or_default()
     }
 
     fn replace(&self, tokens: Vec<TokenRecord>) -> Result<(), StoreError> {
@@ -211,9 +207,7 @@ impl AccessTokens {
     }
 
     fn lock(&self) -> Result<Lock, StoreError> {
-        files::make_folder(&self.folder)?;
-        let path = self.folder.join("lock");
-        Lock::take(&path).map_err(|error| StoreError::new(&path, error))
+        Lock::take(&self.folder.join("lock"))
     }
 
     fn path(&self) -> PathBuf {
@@ -226,12 +220,12 @@ impl AccessTokens {
 }
 
 impl TokenRecord {
-    /// Whether it opens anything at this time.
+    /// Whether it is valid at this time.
     pub fn is_live(&self, now: u64) -> bool {
         self.expires.is_none_or(|expires| now < expires)
     }
 
-    /// Whether it opens this namespace.
+    /// Whether it is valid for this namespace.
     pub fn opens(&self, namespace: &str) -> bool {
         self.namespaces.is_empty() || self.namespaces.iter().any(|name| name == namespace)
     }
@@ -240,17 +234,6 @@ impl TokenRecord {
 fn is_name(name: &str) -> bool {
     let fits = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
     (1..=64).contains(&name.len()) && name.chars().all(fits)
-}
-
-fn read_bounded(path: &Path) -> io::Result<String> {
-    use io::Read as _;
-
-    let mut text = String::new();
-    fs::File::open(path)?.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > MAX_FILE_BYTES {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is too large"));
-    }
-    Ok(text)
 }
 
 #[cfg(test)]

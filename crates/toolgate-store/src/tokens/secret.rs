@@ -1,14 +1,14 @@
-//! A token, and what is kept of it.
+//! A token, and its hash.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 
 use super::TokenError;
 
-/// A token, as its holder has it: it is shown once and kept nowhere.
+/// A token, as its holder has it: it is shown once and stored nowhere.
 pub struct AccessToken(String);
 
-/// What is kept of a token.
+/// The hash of a token.
 ///
 /// One round of BLAKE3: slow hashes make up for what people choose as passwords. Of 256 random bits
 /// nobody tries a noticeable part, however fast the hash is.

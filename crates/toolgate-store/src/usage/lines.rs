@@ -52,8 +52,7 @@ pub(super) fn read(file: &mut fs::File, offset: u64, limit: u64) -> io::Result<U
 /// The first line of a new file.
 pub(super) fn header() -> String {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let nanoseconds = now.map_or(0, |elapsed| elapsed.as_nanos());
+    let nanoseconds = crate::since_epoch().as_nanos();
     let count = COUNTER.fetch_add(1, Ordering::Relaxed);
     let unique = format!("{}-{nanoseconds}-{count}", std::process::id());
     let id = &blake3::hash(unique.as_bytes()).to_hex()[..16];
@@ -61,7 +60,7 @@ pub(super) fn header() -> String {
 }
 
 /// Uses of the same tool for the same query made one, those that happened last, in the order of time.
-pub(super) fn kept(uses: Vec<PastUse>) -> Vec<PastUse> {
+pub(super) fn merged(uses: Vec<PastUse>) -> Vec<PastUse> {
     let mut merged: BTreeMap<(String, String, String), PastUse> = BTreeMap::new();
     for past in uses {
         let key = (past.server.clone(), past.tool.clone(), past.query.clone());
@@ -74,7 +73,7 @@ pub(super) fn kept(uses: Vec<PastUse>) -> Vec<PastUse> {
             .or_insert(past);
     }
     let mut uses: Vec<PastUse> = merged.into_values().collect();
-    // From the newest on, as long as there is room.
+    // The newest are kept, up to the limits.
     uses.sort_by_key(|past| std::cmp::Reverse(past.at));
     let mut of_tool: HashMap<(String, String), usize> = HashMap::new();
     uses.retain(|past| {
@@ -89,13 +88,13 @@ pub(super) fn kept(uses: Vec<PastUse>) -> Vec<PastUse> {
 
 /// A text without control characters and within bounds.
 pub(super) fn one_line(text: &str) -> String {
-    let calm: String = text
+    let plain: String = text
         .chars()
         .take(UsageLog::MAX_QUERY_BYTES)
         .map(|character| if character.is_control() { ' ' } else { character })
         .collect();
-    let calm = calm.trim();
-    calm[..calm.floor_char_boundary(UsageLog::MAX_QUERY_BYTES)].trim_end().to_owned()
+    let plain = plain.trim();
+    plain[..plain.floor_char_boundary(UsageLog::MAX_QUERY_BYTES)].trim_end().to_owned()
 }
 
 impl PastUse {
@@ -106,7 +105,7 @@ impl PastUse {
         Some(serde_json::to_string(self).ok()? + "\n")
     }
 
-    /// Whether this can be kept: files are edited, and servers name tools as they like.
+    /// Whether this can be stored: files are edited, and servers name tools as they like.
     fn is_sound(&self) -> bool {
         !self.query.is_empty()
             && self.query == one_line(&self.query)

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{StoreError, files, lock::Lock};
 
-/// What is kept of past queries. Lines that cannot be read are skipped.
+/// Past queries. Lines that cannot be read are skipped.
 #[derive(Debug, Clone)]
 pub struct UsageLog {
     path: PathBuf,
@@ -56,17 +56,17 @@ pub enum UsageChange {
     Replaced(Vec<PastUse>),
 }
 
-/// From this size on the file is written anew, with what is kept of it.
+/// From this size on the file is written anew, with the entries within the limits.
 const COMPACTED_BYTES: u64 = 8 * 1024 * 1024;
 /// What is past this was not written by us, and is not read.
 const MAX_FILE_BYTES: u64 = 4 * COMPACTED_BYTES;
 
 impl UsageLog {
-    /// How many queries are kept for one tool.
+    /// How many queries are stored for one tool.
     pub const MAX_FOR_TOOL: usize = 12;
-    /// How many are kept in all.
+    /// How many queries are stored in all.
     pub const MAX_TOTAL: usize = 4_096;
-    /// How much is kept of a query.
+    /// The longest query.
     pub const MAX_QUERY_BYTES: usize = 512;
     /// How long the names of a server and a tool may be, together.
     pub const MAX_NAME_BYTES: usize = 255;
@@ -89,16 +89,16 @@ impl UsageLog {
         Ok(())
     }
 
-    /// What is kept, merged and in the order of time. Empty where there is nothing.
+    /// The entries, merged and in the order of time.
     pub fn read(&self) -> Vec<PastUse> {
-        lines::kept(self.load().uses)
+        lines::merged(self.load().uses)
     }
 
-    /// What was added or replaced since `place`, which moves on.
-    pub fn follow(&self, place: &mut UsagePosition) -> UsageChange {
-        let known = std::mem::take(place);
+    /// What was added or replaced since `position`, which moves on.
+    pub fn follow(&self, position: &mut UsagePosition) -> UsageChange {
+        let known = std::mem::take(position);
         if let Some(more) = self.more(&known) {
-            *place = UsagePosition { offset: more.end, ..known };
+            *position = UsagePosition { offset: more.end, ..known };
             return if more.uses.is_empty() {
                 UsageChange::None
             } else {
@@ -106,14 +106,14 @@ impl UsageLog {
             };
         }
         let all = self.load();
-        *place = UsagePosition { id: all.id, offset: all.end };
+        *position = UsagePosition { id: all.id, offset: all.end };
         if known == UsagePosition::default() && all.uses.is_empty() {
             return UsageChange::None;
         }
-        UsageChange::Replaced(lines::kept(all.uses))
+        UsageChange::Replaced(lines::merged(all.uses))
     }
 
-    /// Takes out what is not to be kept; gives what was taken.
+    /// Removes the entries that `keep` rejects, and returns them.
     pub fn erase(&self, keep: impl Fn(&PastUse) -> bool) -> Result<Vec<PastUse>, StoreError> {
         if !self.path.exists() {
             return Ok(Vec::new());
@@ -154,7 +154,7 @@ impl UsageLog {
 
     fn replace(&self, uses: &[PastUse]) -> Result<(), StoreError> {
         let mut text = lines::header();
-        text.extend(lines::kept(uses.to_vec()).iter().filter_map(PastUse::to_line));
+        text.extend(lines::merged(uses.to_vec()).iter().filter_map(PastUse::to_line));
         files::replace(&self.path, text.as_bytes())
     }
 
@@ -165,23 +165,19 @@ impl UsageLog {
             .unwrap_or_default()
     }
 
-    /// What follows a place, if the file is still the one it was in.
-    fn more(&self, place: &UsagePosition) -> Option<lines::UsageLines> {
-        if place.id.is_empty() {
+    /// What follows a position, if the file is still the same one.
+    fn more(&self, position: &UsagePosition) -> Option<lines::UsageLines> {
+        if position.id.is_empty() {
             return None;
         }
         let mut file = fs::File::open(&self.path).ok()?;
         let head = lines::read(&mut file, 0, lines::HEADER_BYTES).ok()?;
-        let is_same = head.id == place.id && file.metadata().ok()?.len() >= place.offset;
-        is_same.then(|| lines::read(&mut file, place.offset, MAX_FILE_BYTES).ok()).flatten()
+        let is_same = head.id == position.id && file.metadata().ok()?.len() >= position.offset;
+        is_same.then(|| lines::read(&mut file, position.offset, MAX_FILE_BYTES).ok()).flatten()
     }
 
     fn lock(&self) -> Result<Lock, StoreError> {
-        if let Some(folder) = self.path.parent() {
-            files::make_folder(folder)?;
-        }
-        let path = self.path.with_extension("lock");
-        Lock::take(&path).map_err(|error| StoreError::new(&path, error))
+        Lock::take(&self.path.with_extension("lock"))
     }
 
     fn error(&self, error: io::Error) -> StoreError {
@@ -192,12 +188,11 @@ impl UsageLog {
 impl PastUse {
     /// One that happened now.
     pub fn now(server: &str, tool: &str, query: &str) -> Self {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         Self {
             server: server.to_owned(),
             tool: tool.to_owned(),
             query: lines::one_line(query),
-            at: now.map_or(0, |elapsed| elapsed.as_secs()),
+            at: crate::since_epoch().as_secs(),
             count: 1,
         }
     }

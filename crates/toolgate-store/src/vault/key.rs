@@ -52,8 +52,8 @@ impl VaultKey {
         }
     }
 
-    /// The key of a vault that is there, or a new one where that is lost: what was kept is lost with
-    /// it, and what is kept from now on is not.
+    /// The key of a vault that is there, or a new one where that is lost: what was stored is lost with
+    /// it, and what is stored from now on is not.
     pub(super) fn existing_or_new(
         &self,
         folder: &Path,
@@ -67,7 +67,7 @@ impl VaultKey {
         }
     }
 
-    /// The key for a vault that is new. One that is there already, from an earlier vault, is kept.
+    /// The key for a vault that is new. One that is there already, from an earlier vault, is used.
     pub(super) fn new_key(&self, folder: &Path) -> Result<(Key, KeyLocation), VaultError> {
         if let Self::Given(text) = self {
             return Ok((given(text)?, KeyLocation::Given));
@@ -82,8 +82,7 @@ impl VaultKey {
         }
         let key = Key::random()?;
         let text = blake3::Hash::from_bytes(key.0).to_hex().to_string();
-        files::replace(&path(folder), text.as_bytes())
-            .map_err(|error| VaultError::File { path: path(folder), source: error.source })?;
+        files::replace(&path(folder), text.as_bytes())?;
         Ok((key, KeyLocation::File))
     }
 }

@@ -41,7 +41,7 @@ mod system {
     use crate::vault::key::parse;
 
     /// The keychain may have to be unlocked by the person.
-    const PATIENCE: Duration = Duration::from_mins(1);
+    const TIMEOUT: Duration = Duration::from_mins(1);
     const PAUSE: Duration = Duration::from_millis(10);
 
     pub(in super::super) fn read() -> Result<Option<[u8; 32]>, String> {
@@ -90,7 +90,7 @@ mod system {
     }
 
     fn wait(child: &mut Child) -> Result<bool, String> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             match child.try_wait() {
                 Ok(Some(status)) => return Ok(status.success()),

@@ -17,7 +17,7 @@
 mod key;
 mod keychain;
 
-use std::{collections::BTreeMap, fmt, fs, io, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, fmt, io, path::PathBuf, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
@@ -26,14 +26,14 @@ use thiserror::Error;
 
 pub use self::key::VaultKey;
 use self::key::{Key, KeyLocation};
-use crate::{files, lock::Lock};
+use crate::{StoreError, files, lock::Lock};
 
 /// Far more than any number of logins.
 const MAX_BYTES: u64 = 8 * 1024 * 1024;
 /// How long somebody who renews a secret may take: a few requests.
 const RENEWAL_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Keeps secrets under names, for all processes that use one folder.
+/// Stores secrets under names, for all processes that use one folder.
 #[derive(Clone)]
 pub struct Vault {
     folder: PathBuf,
@@ -46,7 +46,7 @@ pub struct VaultLock {
     _lock: Lock,
 }
 
-/// A secret cannot be kept, or read. What was kept before is still there.
+/// A secret cannot be stored, or read. What was stored before is still there.
 #[derive(Debug, Error)]
 pub enum VaultError {
     /// A file cannot be read or written.
@@ -57,14 +57,14 @@ pub enum VaultError {
         /// Why.
         source: io::Error,
     },
-    /// The file is no vault, or one of a newer version. The next secret that is kept replaces it.
+    /// The file is no vault, or one of a newer version. The next secret that is stored replaces it.
     #[error("{path} is damaged")]
     Damaged {
         /// The file.
         path: PathBuf,
     },
-    /// What is kept was encrypted with another key. A secret that is kept anew can be read.
-    #[error("the kept secrets were encrypted with another key")]
+    /// What is stored was encrypted with another key. A secret that is stored anew can be read.
+    #[error("the stored secrets were encrypted with another key")]
     OtherKey,
     /// The key that was given is too short to protect anything.
     #[error("the key must have at least {} characters", VaultKey::SHORTEST)]
@@ -96,7 +96,7 @@ impl Vault {
         Self { folder, key }
     }
 
-    /// What is kept under `name`.
+    /// The secret under `name`.
     pub fn load(&self, name: &str) -> Result<Option<String>, VaultError> {
         let content = self.read()?;
         // Without it there is nothing to find, and no key to make.
@@ -113,7 +113,7 @@ impl Vault {
         if is_ours { Ok(None) } else { Err(VaultError::OtherKey) }
     }
 
-    /// Keeps `secret` under `name`.
+    /// Stores `secret` under `name`.
     pub fn save(&self, name: &str, secret: &str) -> Result<(), VaultError> {
         self.change(|key, entries| {
             let label = key.label(name);
@@ -123,7 +123,7 @@ impl Vault {
         })
     }
 
-    /// Forgets what is kept under `name`.
+    /// Removes the secret under `name`.
     pub fn forget(&self, name: &str) -> Result<(), VaultError> {
         if !self.path().exists() {
             return Ok(());
@@ -134,24 +134,18 @@ impl Vault {
         })
     }
 
-    /// Waits until nobody else renews what is kept under `name`.
+    /// Waits until nobody else renews the secret under `name`.
     pub fn lock(&self, name: &str) -> Result<VaultLock, VaultError> {
-        files::make_folder(&self.folder).map_err(|error| self.unwritten(error))?;
         let path =
             self.folder.join(format!("{}.lock", &blake3::hash(name.as_bytes()).to_hex()[..16]));
-        let lock = Lock::take_within(&path, RENEWAL_TIMEOUT);
-        let lock = lock.map_err(|source| VaultError::File { path, source })?;
-        Ok(VaultLock { _lock: lock })
+        Ok(VaultLock { _lock: Lock::take_within(&path, RENEWAL_TIMEOUT)? })
     }
 
     fn change(
         &self,
         change: impl FnOnce(&Key, &mut BTreeMap<String, String>) -> Result<(), VaultError>,
     ) -> Result<(), VaultError> {
-        files::make_folder(&self.folder).map_err(|error| self.unwritten(error))?;
-        let path = self.folder.join("vault.lock");
-        let lock = Lock::take(&path);
-        let _lock = lock.map_err(|source| VaultError::File { path, source })?;
+        let _lock = Lock::take(&self.folder.join("vault.lock"))?;
         let mut content = match self.read() {
             Err(VaultError::Damaged { .. }) => VaultFile::default(),
             content => content?,
@@ -164,34 +158,28 @@ impl Vault {
         content.key_in = Some(holder);
         change(&key, &mut content.entries)?;
         let text = serde_json::to_vec_pretty(&content).map_err(|_| VaultError::Crypto)?;
-        files::replace(&self.path(), &text).map_err(|error| self.unwritten(error))
+        Ok(files::replace(&self.path(), &text)?)
     }
 
     fn read(&self) -> Result<VaultFile, VaultError> {
         let path = self.path();
-        let failed = |source| VaultError::File { path: path.clone(), source };
-        let size = match fs::metadata(&path) {
-            Ok(metadata) => metadata.len(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(VaultFile::default());
+        let bytes = match files::read_bounded(&path, MAX_BYTES) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                return match error.kind() {
+                    io::ErrorKind::NotFound => Ok(VaultFile::default()),
+                    io::ErrorKind::FileTooLarge => Err(VaultError::Damaged { path }),
+                    _ => Err(VaultError::File { path, source: error }),
+                };
             }
-            Err(error) => return Err(failed(error)),
         };
-        let damaged = || VaultError::Damaged { path: path.clone() };
-        if size > MAX_BYTES {
-            return Err(damaged());
-        }
-        let bytes = fs::read(&path).map_err(failed)?;
-        let content: VaultFile = serde_json::from_slice(&bytes).map_err(|_| damaged())?;
-        if content.version == VERSION { Ok(content) } else { Err(damaged()) }
+        let content = serde_json::from_slice(&bytes).ok();
+        let content = content.filter(|content: &VaultFile| content.version == VERSION);
+        content.ok_or(VaultError::Damaged { path })
     }
 
     fn path(&self) -> PathBuf {
         self.folder.join("vault.json")
-    }
-
-    fn unwritten(&self, error: crate::StoreError) -> VaultError {
-        VaultError::File { path: self.path(), source: error.source }
     }
 }
 
@@ -229,6 +217,12 @@ impl Key {
     fn cipher(&self) -> Result<LessSafeKey, VaultError> {
         let key = UnboundKey::new(&AES_256_GCM, self.bytes()).map_err(|_| VaultError::Crypto)?;
         Ok(LessSafeKey::new(key))
+    }
+}
+
+impl From<StoreError> for VaultError {
+    fn from(StoreError { path, source }: StoreError) -> Self {
+        Self::File { path, source }
     }
 }
 

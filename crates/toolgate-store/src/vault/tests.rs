@@ -1,4 +1,4 @@
-use std::{path::Path, thread};
+use std::{fs, path::Path, thread};
 
 use super::*;
 

@@ -29,7 +29,7 @@ pub struct AuthorizationSettings {
     pub client_secret: Option<String>,
     /// The URL of a client id metadata document (CIMD), for authorization servers that read such.
     pub client_metadata_url: Option<String>,
-    /// What to ask for, in place of what the server says that it needs.
+    /// The scopes to request instead of those that the server names.
     pub scopes: Vec<String>,
 }
 
@@ -64,9 +64,9 @@ pub struct LoginState {
     pub issuer: Option<String>,
     /// What was granted.
     pub scopes: Vec<String>,
-    /// What the server has asked for since; another login would bring it.
+    /// The scopes that the server has asked for since. Another login requests them.
     pub wanted_scopes: Vec<String>,
-    /// For how many seconds the access token is good; unset where that was not said.
+    /// For how many seconds the access token is valid, if that is known.
     pub seconds_left: Option<u64>,
     /// Whether it is renewed without a person.
     pub renewable: bool,
@@ -126,14 +126,14 @@ impl Authorizer {
         }
     }
 
-    /// Another token than the one that was refused.
+    /// Returns another token than the refused one.
     async fn another_token(&self, used: Option<&str>) -> Result<String, AuthorizationError> {
         let mut cached = self.cached.lock().await;
         if let CachedCredentials::Read(Some(credentials)) = &*cached
             && Some(credentials.access_token.as_str()) != used
             && credentials.is_fresh()
         {
-            // Somebody else was refused before, and has got a new one.
+            // Another request was refused before, and has renewed the token.
             return Ok(credentials.access_token.clone());
         }
         if used.is_some() && self.unproven.lock().as_deref() == used {
@@ -143,7 +143,7 @@ impl Authorizer {
         self.renew(&mut cached, used).await
     }
 
-    /// A token with more rights, which only another login can have brought.
+    /// Returns a token with more rights, if another login has stored one.
     async fn more_rights(
         &self,
         used: Option<&str>,
@@ -160,8 +160,8 @@ impl Authorizer {
             let new: Vec<String> = new.collect();
             if !new.is_empty() {
                 credentials.wanted_scopes.extend(new);
-                // The next login asks for what the server says without it.
-                let _ = self.keep(credentials).await;
+                // Without it, the next login requests what the server names.
+                let _ = self.save(credentials).await;
             }
         }
         let asked = super::error::shortened(&asked);
@@ -192,7 +192,7 @@ impl Authorizer {
             Ok(renewed) => {
                 self.hide(&renewed);
                 // What cannot be stored is good for as long as this process runs.
-                if let Err(error) = self.keep(&renewed).await {
+                if let Err(error) = self.save(&renewed).await {
                     tracing::warn!(server = %self.server, %error, "the renewed login is not stored");
                 }
                 let token = renewed.access_token.clone();
@@ -205,13 +205,13 @@ impl Authorizer {
         }
     }
 
-    /// Keeps other processes from renewing at the same time.
+    /// Locks the credentials, so that no other process renews them at the same time.
     async fn lock(&self) -> Result<CredentialLock, AuthorizationError> {
         let lock = self.with_store(|store, name| store.lock(name)).await;
         lock.map_err(|error| self.unreadable(&error.into()))
     }
 
-    /// Reads again what is stored; gives its token if it is good and not `used`.
+    /// Reads the stored credentials again. Returns their token if it is valid and not `used`.
     async fn stored_token(
         &self,
         cached: &mut CachedCredentials,
@@ -226,10 +226,10 @@ impl Authorizer {
         Ok(another)
     }
 
-    /// What is stored for this server at this URL.
+    /// The stored credentials for this server and URL.
     pub(super) async fn stored(&self) -> Result<Option<LoginCredentials>, LoginError> {
         let text = self.with_store(|store, name| store.load(name)).await?;
-        // What cannot be read is of an older version, or of no use: a login replaces it.
+        // Credentials that cannot be read are of another version. A login replaces them.
         let stored: Option<LoginCredentials> =
             text.and_then(|text| serde_json::from_str(&text).ok());
         let stored = stored.filter(|stored| stored.url == self.url.as_str());
@@ -239,19 +239,19 @@ impl Authorizer {
         Ok(stored)
     }
 
-    /// Keeps credentials from now on.
-    pub(super) async fn keep(&self, credentials: &LoginCredentials) -> Result<(), LoginError> {
+    /// Stores credentials.
+    pub(super) async fn save(&self, credentials: &LoginCredentials) -> Result<(), LoginError> {
         let text = serde_json::to_string(credentials)
             .map_err(|_| CredentialStoreError("the credentials cannot be written".to_owned()))?;
         Ok(self.with_store(move |store, name| store.save(name, &text)).await?)
     }
 
-    /// Sees to it that nothing of the credentials is shown.
+    /// Adds the secrets of the credentials to the redactor.
     pub(super) fn hide(&self, credentials: &LoginCredentials) {
         self.redactor.hide(credentials.secrets());
     }
 
-    /// Asks the store, which may block.
+    /// Calls the store on a thread that may block.
     pub(super) async fn with_store<T: Send + 'static>(
         &self,
         ask: impl FnOnce(&dyn CredentialStore, &str) -> Result<T, CredentialStoreError> + Send + 'static,
@@ -315,7 +315,7 @@ impl TokenProvider for Authorizer {
             let challenge = challenge.map(|text| WWWAuthenticateParams::parse(&text, &self.url));
             let wanted = match (status, &challenge) {
                 (401, _) => Vec::new(),
-                (403, Some(challenge)) if challenge.is_insufficient_scope() => words(challenge),
+                (403, Some(challenge)) if challenge.is_insufficient_scope() => scopes_of(challenge),
                 _ => return TokenVerdict::Unrelated,
             };
             let this = Arc::clone(&self);
@@ -367,8 +367,8 @@ impl fmt::Debug for AuthorizationSettings {
 }
 
 /// The scopes that a challenge names.
-fn words(challenge: &WWWAuthenticateParams) -> Vec<String> {
-    // Nobody reads more, and a header can have a hundred thousand.
+fn scopes_of(challenge: &WWWAuthenticateParams) -> Vec<String> {
+    // A header can have any number of them.
     const MOST: usize = 64;
     let scopes = challenge.scope.as_deref().unwrap_or_default().split_whitespace();
     scopes.take(MOST).map(str::to_owned).collect()

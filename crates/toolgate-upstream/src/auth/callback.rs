@@ -1,4 +1,4 @@
-//! Where the browser comes back to.
+//! The redirect endpoint of a login.
 
 use std::{net::Ipv4Addr, time::Duration};
 
@@ -79,7 +79,7 @@ impl CallbackListener {
              cache-control: no-store\r\nreferrer-policy: no-referrer\r\nconnection: close\r\n\r\n",
             page.len()
         );
-        // A browser that is gone already has asked all the same.
+        // The answer counts even if the browser has closed the connection.
         let _ = stream.write_all(format!("{head}{page}").as_bytes()).await;
         let _ = stream.shutdown().await;
         login.is_answered_by(&url).then_some(url).filter(|_| is_ours)

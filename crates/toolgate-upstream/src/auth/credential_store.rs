@@ -1,8 +1,7 @@
 //! The interface to the storage of credentials.
 
-use std::{any::Any, collections::HashMap, fmt, sync::Arc};
+use std::{any::Any, fmt};
 
-use parking_lot::Mutex;
 use thiserror::Error;
 
 /// Stores credentials under a name. Called from threads that may block. The values are secret.
@@ -41,38 +40,5 @@ impl CredentialLock {
 impl fmt::Debug for CredentialLock {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("CredentialLock")
-    }
-}
-
-/// Stores credentials in memory.
-#[derive(Clone, Default)]
-pub struct MemoryCredentialStore {
-    stored: Arc<Mutex<HashMap<String, String>>>,
-}
-
-impl fmt::Debug for MemoryCredentialStore {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "MemoryCredentialStore({} entries)", self.stored.lock().len())
-    }
-}
-
-impl CredentialStore for MemoryCredentialStore {
-    fn load(&self, name: &str) -> Result<Option<String>, CredentialStoreError> {
-        Ok(self.stored.lock().get(name).cloned())
-    }
-
-    fn save(&self, name: &str, secret: &str) -> Result<(), CredentialStoreError> {
-        self.stored.lock().insert(name.to_owned(), secret.to_owned());
-        Ok(())
-    }
-
-    fn forget(&self, name: &str) -> Result<(), CredentialStoreError> {
-        self.stored.lock().remove(name);
-        Ok(())
-    }
-
-    fn lock(&self, _name: &str) -> Result<CredentialLock, CredentialStoreError> {
-        // One process, one authorizer: its own lock is enough.
-        Ok(CredentialLock::new(()))
     }
 }

@@ -27,7 +27,7 @@ pub struct LoginCredentials {
     pub(super) expires_at: Option<u64>,
     /// What was granted.
     pub(super) scopes: Vec<String>,
-    /// What the server has asked for since, and a further login has to bring.
+    /// The scopes that the server has asked for since. The next login requests them.
     #[serde(default)]
     pub(super) wanted_scopes: Vec<String>,
 }
@@ -108,7 +108,7 @@ impl TokenGrant {
         self.expires_in.as_u64().or(text).map(Duration::from_secs)
     }
 
-    /// What was granted, where it is not what was asked for.
+    /// The granted scopes, if they differ from the requested ones.
     pub(super) fn scopes(&self) -> Option<Vec<String>> {
         let scope = self.scope.as_deref()?;
         Some(scope.split_whitespace().map(str::to_owned).collect())

@@ -37,7 +37,7 @@ pub enum LoginError {
     Listen(std::io::Error),
     /// The credentials cannot be stored or read.
     #[error(transparent)]
-    Keeper(#[from] CredentialStoreError),
+    Store(#[from] CredentialStoreError),
     /// There is no HTTP client.
     #[error("no HTTP client: {0}")]
     Client(String),

@@ -1,12 +1,11 @@
 //! The HTTP client for URLs that a server names.
 //!
-//! Where to log in is said by the server, or by whoever it points to. So each request is `https`,
-//! except between loopback addresses; each address is looked at after it was resolved and before it
-//! is connected to; no redirect is followed here (rmcp follows those of metadata within one origin,
-//! by asking again); and bodies, times and the number of requests are bounded.
+//! A server names the URLs of the login, and may be hostile. So each request is `https`, except between
+//! loopback addresses. Each address is checked after it was resolved and before it is connected to. No
+//! redirect is followed here; rmcp follows those of metadata within one origin with another request.
+//! Bodies, times and the number of requests are bounded.
 //!
-//! With a proxy it is the proxy that resolves names: then only addresses that are written in a URL
-//! can be looked at.
+//! A proxy resolves names itself. Then only addresses that are written in a URL can be checked.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -17,7 +16,6 @@ use std::{
     time::Duration,
 };
 
-use futures::StreamExt;
 use reqwest::{
     Client,
     dns::{Addrs, Name, Resolve, Resolving},
@@ -64,25 +62,22 @@ pub(super) enum GuardError {
 pub(super) struct GuardedClient {
     /// Made when it is first needed: most servers ask for no login.
     client: Arc<OnceLock<Client>>,
-    rule: Arc<AddressRule>,
+    rule: AddressRule,
     requests: Arc<AtomicUsize>,
 }
 
-/// Which addresses may be asked for the sake of a server.
-#[derive(Debug)]
+/// Which addresses may be asked for the sake of a server: `own` is the server's own host, which a
+/// person named.
+#[derive(Debug, Clone)]
 struct AddressRule {
-    /// The server's own host, which a person named.
-    own: Host<String>,
+    own: Arc<Host<String>>,
 }
 
 impl GuardedClient {
     pub(super) fn new(server: &Url) -> Result<Self, GuardError> {
-        let own = server.host().ok_or(GuardError::NoUrl)?.to_owned();
-        Ok(Self {
-            client: Arc::default(),
-            rule: Arc::new(AddressRule { own }),
-            requests: Arc::default(),
-        })
+        let own = Arc::new(server.host().ok_or(GuardError::NoUrl)?.to_owned());
+        let (client, requests) = (Arc::default(), Arc::default());
+        Ok(Self { client, rule: AddressRule { own }, requests })
     }
 
     fn client(&self) -> Result<&Client, GuardError> {
@@ -93,7 +88,7 @@ impl GuardedClient {
             .redirect(reqwest::redirect::Policy::none())
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(TIMEOUT)
-            .dns_resolver(Arc::new(GuardedResolver { rule: Arc::clone(&self.rule) }))
+            .dns_resolver(Arc::new(self.rule.clone()))
             .user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")));
         if self.rule.own_reach() == Some(Reach::Loopback) {
             builder = builder.no_proxy();
@@ -127,25 +122,16 @@ impl GuardedClient {
             GuardError::Failed(toolgate_mcp::client::error_chain(&error.without_url()))
         };
         let response = self.client()?.execute(request).await.map_err(failed)?;
-        let mut answer = http::Response::builder().status(response.status());
-        if let Some(headers) = answer.headers_mut() {
-            headers.clone_from(response.headers());
-        }
-        let is_stream = response
-            .headers()
-            .get(http::header::CONTENT_TYPE)
-            .is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream"));
-        let mut body = Vec::new();
-        let mut pieces = response.bytes_stream();
+        let mut answer = Response::default();
+        *answer.status_mut() = response.status();
+        answer.headers_mut().clone_from(response.headers());
+        let content_type = response.headers().get(http::header::CONTENT_TYPE);
         // A stream of events has no end, and nothing that is looked for here.
-        while let Some(piece) = if is_stream { None } else { pieces.next().await } {
-            let piece = piece.map_err(failed)?;
-            if body.len() + piece.len() > MAX_BODY {
-                return Err(GuardError::TooLarge);
-            }
-            body.extend_from_slice(&piece);
+        if !content_type.is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream")) {
+            let body = toolgate_http::bounded_body(response, MAX_BODY).await.map_err(failed)?;
+            *answer.body_mut() = body.ok_or(GuardError::TooLarge)?;
         }
-        answer.body(body).map_err(|error| GuardError::Failed(error.to_string()))
+        Ok(answer)
     }
 }
 
@@ -169,7 +155,7 @@ impl AddressRule {
         if url.scheme() != "https" && !(url.scheme() == "http" && both_loopback) {
             return Err(GuardError::Plain(host.to_string()));
         }
-        if host == self.own || reach.is_none_or(|reach| reach.is_within(self.own_reach())) {
+        if host == *self.own || reach.is_none_or(|reach| reach.is_within(self.own_reach())) {
             return Ok(());
         }
         Err(GuardError::Inside(host.to_string()))
@@ -177,19 +163,15 @@ impl AddressRule {
 }
 
 /// Resolves names to the addresses that may be asked.
-struct GuardedResolver {
-    rule: Arc<AddressRule>,
-}
-
-impl Resolve for GuardedResolver {
+impl Resolve for AddressRule {
     fn resolve(&self, name: Name) -> Resolving {
-        let rule = Arc::clone(&self.rule);
+        let rule = self.clone();
         Box::pin(async move {
             let found = lookup(name.as_str()).await?;
-            if Host::parse(name.as_str()).is_ok_and(|host| host == rule.own) {
+            if Host::parse(name.as_str()).is_ok_and(|host| host == *rule.own) {
                 return Ok(Box::new(found.into_iter()) as Addrs);
             }
-            let own = match (rule.own_reach(), &rule.own) {
+            let own = match (rule.own_reach(), &*rule.own) {
                 (None, Host::Domain(own)) => {
                     let own = lookup(own).await.unwrap_or_default();
                     // A name with addresses of both kinds is not trusted with the inner ones.
@@ -294,7 +276,6 @@ mod tests {
         let guarded = GuardedClient::new(&Url::parse("https://203.0.113.9/mcp").unwrap()).unwrap();
         // The system resolves this name to a loopback address; the guard does not know it by heart.
         let name = "localhost".parse::<Name>().unwrap();
-        let resolver = GuardedResolver { rule: Arc::clone(&guarded.rule) };
-        assert!(resolver.resolve(name).await.is_err());
+        assert!(guarded.rule.resolve(name).await.is_err());
     }
 }

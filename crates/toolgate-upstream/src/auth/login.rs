@@ -1,4 +1,4 @@
-//! From nothing to credentials, with a person's help; and back.
+//! Login with the help of a person, and logout.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -7,7 +7,10 @@ use rmcp::transport::auth::{
     AuthorizationManager, AuthorizationMetadata, AuthorizationMetadataSource, OAuthClientConfig,
 };
 use serde_json::{Value, json};
-use toolgate_mcp::{client::TokenProvider as _, meta, versions};
+use toolgate_mcp::{
+    client::{TokenProvider as _, bearer_challenge},
+    meta, methods, versions,
+};
 use tracing::{instrument::WithSubscriber, subscriber::NoSubscriber};
 use url::Url;
 
@@ -15,7 +18,7 @@ use super::{
     authorizer::Authorizer,
     credentials::{ClientMethod, LoginCredentials, OauthClient, TokenGrant},
     error::{LoginError, plain, shortened},
-    guard::{GuardedClient, Request},
+    guard::GuardedClient,
     renew,
 };
 
@@ -32,24 +35,24 @@ pub struct Login {
     url: Url,
 }
 
-/// What became of a login that is not wanted any more.
+/// The outcome of a logout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogoutOutcome {
     /// There was none.
     NotLoggedIn,
-    /// It is forgotten, and the authorization server was told.
+    /// It is deleted, and the authorization server revoked it.
     Revoked,
-    /// It is forgotten; the authorization server takes no such word, so that the tokens are good
-    /// until they expire.
+    /// It is deleted. The authorization server has no revocation endpoint, so that the tokens are
+    /// valid until they expire.
     Forgotten,
-    /// It is forgotten; the authorization server could not be told, for this reason.
+    /// It is deleted. The authorization server did not revoke it, for this reason.
     NotRevoked(String),
 }
 
 impl Authorizer {
-    /// Finds out where to log in, registers us if need be, and gives the URL that a person has to
-    /// visit. `redirect_uri` is where the browser comes back to; `scopes` are asked for in place of
-    /// what the configuration or the server say; `headers` are those of the configuration.
+    /// Discovers the authorization server, registers toolgate if needed, and returns the URL that a
+    /// person has to visit. `scopes` replace those of the configuration and of the server; `headers`
+    /// are those of the configuration.
     pub async fn begin(
         self: &Arc<Self>,
         redirect_uri: &str,
@@ -85,10 +88,10 @@ impl Authorizer {
         Ok(Login { authorizer: Arc::clone(self), manager, metadata, client, scopes, url })
     }
 
-    /// Forgets the login, and tells the authorization server where it takes such word.
+    /// Deletes the login, and revokes it if the authorization server supports that.
     pub async fn logout(&self) -> Result<LogoutOutcome, LoginError> {
         let stored = self.stored().await.ok().flatten();
-        // First: whatever the network does, it is forgotten here.
+        // First, so that it is deleted even if the network fails.
         self.with_store(|store, name| store.forget(name)).await?;
         let Some(stored) = stored else { return Ok(LogoutOutcome::NotLoggedIn) };
         Ok(match renew::revoke(&self.http.renewed(), &stored).await {
@@ -98,8 +101,8 @@ impl Authorizer {
         })
     }
 
-    /// What to ask for: what the person says, or else what the server does; and, after a server
-    /// has asked for more, that beside what was granted before.
+    /// The scopes to request: those that the person names, else those that the server names. If the
+    /// server has asked for more since, those and the granted ones are added.
     async fn choose_scopes(&self, manager: &AuthorizationManager, given: &[String]) -> Vec<String> {
         let chosen = [given, &self.settings.scopes].into_iter().find(|scopes| !scopes.is_empty());
         let mut scopes = match chosen {
@@ -173,7 +176,7 @@ impl Login {
         state.is_some() && parameter(answer, "state") == state
     }
 
-    /// Takes the URL that the browser came back with, gets tokens for its code, and keeps them.
+    /// Exchanges the code in the redirect URL for tokens, and stores them.
     pub async fn finish(self, answer: &Url) -> Result<LoginCredentials, LoginError> {
         let foreign = |text: &str| LoginError::Foreign(text.to_owned());
         if !self.is_answered_by(answer) {
@@ -201,7 +204,7 @@ impl Login {
             .map_err(|_| LoginError::Exchange("the answer cannot be read".to_owned()))?;
         let credentials = self.credentials(granted);
         self.authorizer.hide(&credentials);
-        self.authorizer.keep(&credentials).await?;
+        self.authorizer.save(&credentials).await?;
         Ok(credentials)
     }
 
@@ -210,7 +213,7 @@ impl Login {
         let blank = LoginCredentials {
             url: self.authorizer.url.to_string(),
             issuer: self.metadata.issuer.clone(),
-            // What rmcp found it to be is in the URL alone.
+            // rmcp has it in this URL only.
             resource: parameter(&self.url, "resource")
                 .unwrap_or_else(|| self.authorizer.url.to_string()),
             token_endpoint: self.metadata.token_endpoint.clone(),
@@ -235,14 +238,14 @@ impl std::fmt::Debug for Login {
     }
 }
 
-/// What a server said to a stranger.
+/// The response of a server to a request without a token.
 struct LoginProbe {
     refused: bool,
     challenge: Option<String>,
 }
 
-/// Greets the server without a token, as a connection would, for the sake of its refusal: in the words
-/// of either protocol, and, where it greets strangers, with the first question after that.
+/// Sends the first requests of both eras without a token, to get the challenge of the server. A server
+/// that accepts the handshake may refuse the request after it.
 async fn probe(
     http: &GuardedClient,
     url: &Url,
@@ -255,14 +258,14 @@ async fn probe(
         meta::CLIENT_INFO: client,
         meta::CLIENT_CAPABILITIES: {},
     });
-    let first = probe_with(http, url, headers, "initialize", &hello).await?;
+    let first = probe_with(http, url, headers, methods::INITIALIZE, &hello).await?;
     for (method, params) in
-        [("server/discover", json!({ "_meta": own_meta })), ("tools/list", json!({}))]
+        [(methods::DISCOVER, json!({ "_meta": own_meta })), (methods::TOOLS_LIST, json!({}))]
     {
         if first.refused {
             break;
         }
-        // What only the first is asked for is whether the server can be reached.
+        // Only the first request decides whether the server can be reached.
         if let Ok(probe) = probe_with(http, url, headers, method, &params).await
             && probe.refused
         {
@@ -280,33 +283,28 @@ async fn probe_with(
     method: &'static str,
     params: &Value,
 ) -> Result<LoginProbe, LoginError> {
-    let failed = |error: &dyn std::fmt::Display| LoginError::Discovery(error.to_string());
     let message = json!({ "jsonrpc": "2.0", "id": 0, "method": method, "params": params });
-    let mut request = Request::new(message.to_string().into_bytes());
-    *request.method_mut() = http::Method::POST;
-    *request.uri_mut() = url.as_str().parse().map_err(|error| failed(&error))?;
-    let headers = headers.iter().filter_map(|(name, value)| {
+    let request = http::Request::post(url.as_str()).body(message.to_string().into_bytes());
+    let mut request = request.map_err(|error| LoginError::Discovery(error.to_string()))?;
+    request.headers_mut().extend(headers.iter().filter_map(|(name, value)| {
         let name = header::HeaderName::try_from(name).ok()?;
         Some((name, header::HeaderValue::try_from(value).ok()?))
-    });
-    request.headers_mut().extend(headers);
-    let newer = [("mcp-protocol-version", versions::MODERN), ("mcp-method", method)];
-    let newer = newer.into_iter().filter(|_| method == "server/discover");
+    }));
     let always =
         [("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
+    let newer = [("mcp-protocol-version", versions::MODERN), ("mcp-method", method)];
+    let newer = newer.into_iter().filter(|_| method == methods::DISCOVER);
     for (name, value) in always.into_iter().chain(newer) {
-        let name = header::HeaderName::from_static(name);
         request.headers_mut().insert(name, header::HeaderValue::from_static(value));
     }
-    let response = http.send(request).await.map_err(|error| failed(&error))?;
+    let sent = http.send(request).await;
+    let response = sent.map_err(|error| LoginError::Discovery(error.to_string()))?;
     let refused = matches!(response.status().as_u16(), 401 | 403);
-    let challenges = response.headers().get_all(header::WWW_AUTHENTICATE).into_iter();
-    let mut challenges = challenges.filter_map(|value| value.to_str().ok()).filter(|_| refused);
-    let challenge = challenges.find(|text| text.to_ascii_lowercase().starts_with("bearer"));
-    Ok(LoginProbe { refused, challenge: challenge.map(str::to_owned) })
+    let challenge = bearer_challenge(response.headers()).filter(|_| refused);
+    Ok(LoginProbe { refused, challenge })
 }
 
-/// Looks at what is to be asked, and at what is opened in a browser, which follows other schemes too.
+/// Checks the endpoints that toolgate contacts or opens in a browser, which follows other schemes too.
 fn check_endpoints(
     http: &GuardedClient,
     metadata: &AuthorizationMetadata,

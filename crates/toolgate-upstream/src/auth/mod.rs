@@ -1,8 +1,8 @@
 //! Logins at servers: OAuth 2.1 as MCP uses it.
 //!
-//! An [`Authorizer`] stands between the HTTP client of one server and the credentials that a person
-//! got for it by logging in. It hands out the access token, renews it before it expires or when the
-//! server refuses it, and says when only a person can help. [`Authorizer::begin`] starts a login.
+//! An [`Authorizer`] gives the HTTP client of one server its access token. It renews the token before it
+//! expires or when the server refuses it, and reports when a person has to log in.
+//! [`Authorizer::begin`] starts a login.
 //!
 //! rmcp finds out where to log in (RFC 9728, RFC 8414, `OpenID` Connect, the endpoints of 2025-03-26),
 //! registers us, chooses scopes, and exchanges the code with PKCE, `state`, `resource` and `iss`
@@ -28,9 +28,7 @@ mod renew;
 
 pub use authorizer::{AuthorizationSettings, Authorizer, LoginState};
 pub use callback::CallbackListener;
-pub use credential_store::{
-    CredentialLock, CredentialStore, CredentialStoreError, MemoryCredentialStore,
-};
+pub use credential_store::{CredentialLock, CredentialStore, CredentialStoreError};
 pub use credentials::LoginCredentials;
 pub use error::LoginError;
 pub use login::{Login, LogoutOutcome};

@@ -1,25 +1,25 @@
 //! The token endpoint, after the login: renewal and revocation.
 
-use http::header;
+use http::{Request, header};
 use serde::Deserialize;
 use url::{Url, form_urlencoded};
 
 use super::{
     credentials::{ClientMethod, LoginCredentials, OauthClient, TokenGrant},
     error::shortened,
-    guard::{GuardedClient, Request, Response},
+    guard::{GuardedClient, Response},
 };
 
 /// Why there is no new token.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RenewError {
-    /// The refresh token is worth nothing any more: a person has to log in.
+    /// The refresh token is no longer valid: a person has to log in.
     Over,
-    /// It may work another time.
+    /// Another attempt may succeed.
     Failed(String),
 }
 
-/// What an authorization server says instead of giving a token.
+/// The error response of a token endpoint.
 #[derive(Debug, Deserialize)]
 struct ErrorBody {
     error: String,
@@ -40,20 +40,19 @@ pub(super) async fn renew(
     if !response.status().is_success() {
         let error = serde_json::from_slice::<ErrorBody>(response.body()).map(|body| body.error);
         return Err(match error.as_deref() {
-            // The client may have been forgotten with all that it was given.
+            // The registration of the client may have been deleted.
             Ok("invalid_grant" | "invalid_client" | "unauthorized_client") => RenewError::Over,
             Ok(error) => RenewError::Failed(shortened(error)),
             Err(_) => RenewError::Failed(format!("HTTP {}", response.status().as_u16())),
         });
     }
-    // What serde says of a body could quote it.
+    // An error of serde could quote the body.
     let granted: TokenGrant = serde_json::from_slice(response.body())
         .map_err(|_| RenewError::Failed("the answer cannot be read".to_owned()))?;
     Ok(credentials.clone().renewed(granted))
 }
 
-/// Tells the authorization server that the tokens are not needed any more. The refresh token goes
-/// first, and with it, at most servers, all that was given for it.
+/// Revokes the tokens. The refresh token is the first: most servers then revoke the others too.
 pub(super) async fn revoke(
     http: &GuardedClient,
     credentials: &LoginCredentials,
@@ -87,23 +86,23 @@ async fn post(
     sent.map_err(|error| RenewError::Failed(shortened(&error.to_string())))
 }
 
-/// A form, with what says who we are.
-fn request(endpoint: &str, client: &OauthClient, fields: &[(&str, &str)]) -> Option<Request> {
+/// A form with the authentication of the client.
+fn request(
+    endpoint: &str,
+    client: &OauthClient,
+    fields: &[(&str, &str)],
+) -> Option<Request<Vec<u8>>> {
     let url = Url::parse(endpoint).ok()?;
     let mut form = form_urlencoded::Serializer::new(String::new());
     form.extend_pairs(fields);
-    let mut request = Request::new(Vec::new());
-    *request.method_mut() = http::Method::POST;
-    *request.uri_mut() = url.as_str().parse().ok()?;
-    let headers = request.headers_mut();
-    let form_type = header::HeaderValue::from_static("application/x-www-form-urlencoded");
-    headers.insert(header::CONTENT_TYPE, form_type);
-    headers.insert(header::ACCEPT, header::HeaderValue::from_static("application/json"));
+    let mut request = Request::post(url.as_str())
+        .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+        .header(header::ACCEPT, "application/json");
     match (&client.secret, client.method) {
         (Some(secret), ClientMethod::Basic) => {
             let mut value = basic(&client.id, secret)?;
             value.set_sensitive(true);
-            headers.insert(header::AUTHORIZATION, value);
+            request = request.header(header::AUTHORIZATION, value);
         }
         (Some(secret), ClientMethod::Post) => {
             form.append_pair("client_id", &client.id).append_pair("client_secret", secret);
@@ -112,8 +111,7 @@ fn request(endpoint: &str, client: &OauthClient, fields: &[(&str, &str)]) -> Opt
             form.append_pair("client_id", &client.id);
         }
     }
-    *request.body_mut() = form.finish().into_bytes();
-    Some(request)
+    request.body(form.finish().into_bytes()).ok()
 }
 
 /// `Basic` with both halves form-encoded first, as RFC 6749 has it.

@@ -41,8 +41,7 @@ impl Connection {
             }
             TransportFailure::Unreachable => {
                 self.doubt();
-                let failure =
-                    ConnectFailure { reason: message, action: START_OR_CORRECT.to_owned() };
+                let failure = ConnectFailure::new(message, START_OR_CORRECT);
                 CallFailure::Failed(CallError::NotConnected { server, failure })
             }
             TransportFailure::Other => {
@@ -68,23 +67,6 @@ impl Connection {
         CallFailure::Failed(CallError::TimedOut { server, tool, limit, total })
     }
 
-    /// The calls of others did not end.
-    pub(super) fn no_slot(&self, about: &str, limit: Duration) -> CallFailure {
-        let message = format!(
-            "the server asks for input, so that it is given the calls of one client at a time; \
-             those of others did not end within {} s, and nothing was sent",
-            limit.as_secs_f64()
-        );
-        self.transport(about, message)
-    }
-
-    /// A person at another client does not answer.
-    pub(super) fn person_elsewhere(&self, about: &str) -> CallFailure {
-        let message = "the server has asked for input and waits for a person at another client; \
-                       nothing was sent, try again later";
-        self.transport(about, message.to_owned())
-    }
-
     /// An `input_required` that cannot be answered.
     pub(super) fn unusable(&self, about: &str, why: &str) -> CallFailure {
         self.transport(about, format!("it asks for input, but {why}"))
@@ -105,7 +87,7 @@ impl Connection {
         CallError::Unanswered { server, tool, asked: self.about.redactor.line(&asked), why }
     }
 
-    fn transport(&self, about: &str, message: String) -> CallFailure {
+    pub(super) fn transport(&self, about: &str, message: String) -> CallFailure {
         let (server, tool) = (self.about.name.clone(), about.to_owned());
         CallFailure::Failed(CallError::Transport { server, tool, message })
     }

@@ -17,7 +17,7 @@ use super::{FailedAttempt, SHORTEST_RETRY, Server, StateKind};
 use crate::{
     calls::ConnectionState,
     connection::{AboutServer, Connection, client},
-    listing::Listing,
+    listing::{self, Listing},
     spec::StartMode,
 };
 
@@ -72,21 +72,26 @@ impl Server {
                     self.connected(&connection, listing);
                     let end = self.attend(&connection).await;
                     if self.stop.is_cancelled() {
-                        connection.close().await;
+                        connection.raw.close().await;
                         break;
                     }
                     match end {
                         ConnectionEnd::Unneeded => {
-                            connection.close().await;
+                            connection.raw.close().await;
                             self.note("stopped, since nobody needs it; the next call starts it");
                             resting = true;
                             continue;
                         }
                         ConnectionEnd::Gone(failure) => {
-                            connection.close().await;
+                            connection.raw.close().await;
                             failure
                         }
-                        ConnectionEnd::Closed => self.end_of(&connection).await,
+                        ConnectionEnd::Closed => {
+                            let reason = connection.raw.end_reason().await;
+                            // A child that only closed its pipes would stay behind.
+                            connection.raw.close().await;
+                            self.failure(&reason)
+                        }
                     }
                 }
                 Err(failure) => {
@@ -118,14 +123,13 @@ impl Server {
             tokio::select! {
                 () = self.stop.cancelled() => break,
                 () = tokio::time::sleep(delay), if !rests => {}
-                () = self.asked_for_retry(started) => {}
+                () = async {
+                    self.wanted().await;
+                    tokio::time::sleep_until((started + SHORTEST_RETRY).into()).await;
+                } => {}
                 () = self.demand.disabled() => resting = true,
             }
         }
-        self.stopped();
-    }
-
-    fn stopped(&self) {
         self.publish(|current| {
             current.state.kind = StateKind::Stopped;
             current.connection = None;
@@ -156,31 +160,17 @@ impl Server {
         }
     }
 
-    /// Waits until somebody wants an attempt, and until one may be made after that of `started`.
-    async fn asked_for_retry(&self, started: Instant) {
-        self.wanted().await;
-        tokio::time::sleep_until((started + SHORTEST_RETRY).into()).await;
-    }
-
     async fn connect_in_time(
         &self,
         era: Option<Era>,
     ) -> Result<(Connection, Listing), ConnectFailure> {
         let limit = self.spec.limits.connect;
-        match tokio::time::timeout(limit, self.connect(era)).await {
-            Ok(outcome) => outcome,
-            Err(_) => Err(ConnectFailure {
-                reason: format!(
-                    "no answer to {} within {} s",
-                    self.stage.lock(),
-                    limit.as_secs_f64()
-                ),
-                action: format!(
-                    "raise `connectTimeoutSeconds` of the server, or see `toolgate logs {}`",
-                    self.spec.name
-                ),
-            }),
-        }
+        tokio::time::timeout(limit, self.connect(era)).await.unwrap_or_else(|_| {
+            let (stage, seconds) = (*self.stage.lock(), limit.as_secs_f64());
+            let reason = format!("no answer to {stage} within {seconds} s");
+            let raise = "raise `connectTimeoutSeconds` of the server, or see `toolgate logs";
+            Err(ConnectFailure::new(reason, format!("{raise} {}`", self.spec.name)))
+        })
     }
 
     async fn connect(&self, era: Option<Era>) -> Result<(Connection, Listing), ConnectFailure> {
@@ -197,13 +187,13 @@ impl Server {
         };
         let connection = Connection::new(about, raw, state);
         *self.stage.lock() = "tools/list";
-        match connection.list().await {
+        match listing::list(&connection.raw).await {
             Ok(listing) => Ok((connection, listing)),
             Err(RequestError::Transport {
                 cause: TransportFailure::NotSent | TransportFailure::Closed,
                 ..
             }) => {
-                let reason = connection.end_reason().await;
+                let reason = connection.raw.end_reason().await;
                 Err(self.failure(&format!("{reason} during tools/list")))
             }
             Err(error) => Err(self.failure(&format!("tools/list failed: {error}"))),
@@ -211,7 +201,7 @@ impl Server {
     }
 
     fn failure(&self, reason: &str) -> ConnectFailure {
-        ConnectFailure { reason: self.redactor.line(reason), action: self.see_logs() }
+        ConnectFailure::new(self.redactor.line(reason), self.see_logs())
     }
 
     fn connected(&self, connection: &Arc<Connection>, listing: Listing) {
@@ -239,14 +229,15 @@ impl Server {
         let over = async {
             tokio::select! {
                 () = self.stop.cancelled() => {}
-                () = connection.closed() => {}
+                () = connection.raw.closed() => {}
             }
         };
         let listing = async {
             let mut trouble = Backoff::default();
             loop {
                 connection.list_is_due().await;
-                let listing = tokio::time::timeout(self.spec.limits.connect, connection.list());
+                let listing =
+                    tokio::time::timeout(self.spec.limits.connect, listing::list(&connection.raw));
                 match listing.await {
                     Ok(Ok(listing)) => {
                         trouble = Backoff::default();
@@ -296,19 +287,8 @@ impl Server {
             TransportFailure::Authorization(error) if !error.only_this_request => {
                 Some(error.failure.clone())
             }
-            TransportFailure::Unreachable => {
-                let action = START_OR_CORRECT.to_owned();
-                Some(ConnectFailure { reason: message.clone(), action })
-            }
+            TransportFailure::Unreachable => Some(ConnectFailure::new(message, START_OR_CORRECT)),
             _ => None,
         }
-    }
-
-    /// Why a connection that had been made is over.
-    async fn end_of(&self, connection: &Connection) -> ConnectFailure {
-        let reason = connection.end_reason().await;
-        // A child that only closed its pipes would stay behind.
-        connection.close().await;
-        self.failure(&reason)
     }
 }

@@ -3,17 +3,55 @@
 mod discovery;
 mod tokens;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt,
+    sync::Arc,
+};
 
+use parking_lot::Mutex;
 use toolgate_testkit::{
     AuthorizationOptions, AuthorizationServer, Builtin, Fixture, RunningHttp, visit,
 };
 use toolgate_upstream::{
-    AuthorizationSettings, Authorizer, CallbackListener, Endpoint, HttpEndpoint, LoginCredentials,
-    LoginError, MemoryCredentialStore, ServerSpec,
+    AuthorizationSettings, Authorizer, CallbackListener, CredentialLock, CredentialStore,
+    CredentialStoreError, Endpoint, HttpEndpoint, LoginCredentials, LoginError, ServerSpec,
 };
 
 use crate::support::{NAME, within};
+
+/// Stores credentials in memory.
+#[derive(Clone, Default)]
+struct MemoryCredentialStore {
+    stored: Arc<Mutex<HashMap<String, String>>>,
+}
+
+impl fmt::Debug for MemoryCredentialStore {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "MemoryCredentialStore({} entries)", self.stored.lock().len())
+    }
+}
+
+impl CredentialStore for MemoryCredentialStore {
+    fn load(&self, name: &str) -> Result<Option<String>, CredentialStoreError> {
+        Ok(self.stored.lock().get(name).cloned())
+    }
+
+    fn save(&self, name: &str, secret: &str) -> Result<(), CredentialStoreError> {
+        self.stored.lock().insert(name.to_owned(), secret.to_owned());
+        Ok(())
+    }
+
+    fn forget(&self, name: &str) -> Result<(), CredentialStoreError> {
+        self.stored.lock().remove(name);
+        Ok(())
+    }
+
+    fn lock(&self, _name: &str) -> Result<CredentialLock, CredentialStoreError> {
+        // One process, one authorizer: its own lock is enough.
+        Ok(CredentialLock::new(()))
+    }
+}
 
 /// A guarded server, its authorization server, and somebody who can log in there.
 struct Guarded {

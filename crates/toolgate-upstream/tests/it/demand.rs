@@ -32,7 +32,7 @@ async fn waking_connects_once_and_stopping_needs_no_connection() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("started");
     let gate = Gate::start(vec![on_demand(&log)]);
-    gate.upstream.wake_all();
+    gate.upstream.wake(NAME);
     gate.upstream.wake(NAME);
     gate.settled_ready(NAME).await;
     gate.upstream.wake(NAME);
@@ -124,7 +124,7 @@ async fn a_disabled_server_finishes_what_it_does_and_refuses_the_rest() {
     assert!(matches!(refused, CallError::NotConnected { .. }), "{refused}");
     assert!(refused.to_string().contains("it is disabled"), "{refused}");
     assert_ne!(slow.unwrap()["isError"], true);
-    gate.upstream.wake_all();
+    gate.upstream.wake(NAME);
     assert_eq!(gate.state(NAME).kind, StateKind::Disabled, "nothing wakes it");
     assert_eq!(lines(&calls).len(), 1);
 

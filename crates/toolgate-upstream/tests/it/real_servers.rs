@@ -4,7 +4,7 @@ use std::{process::Command, sync::Arc};
 
 use serde_json::json;
 use toolgate_testkit::{RawClient, real_servers};
-use toolgate_upstream::{CallOptions, Endpoint, StateKind};
+use toolgate_upstream::{CallOptions, Endpoint};
 
 use crate::{
     line::{self, Call},
@@ -30,7 +30,6 @@ async fn they_connect_and_list() {
         spec
     });
     let gate = Gate::start(specs.collect());
-    within("the end of all attempts", gate.upstream.all_settled()).await;
     for (server, tool) in [
         ("everything", "echo"),
         ("filesystem", "list_directory"),
@@ -38,8 +37,7 @@ async fn they_connect_and_list() {
         ("git", "git_status"),
         ("time", "get_current_time"),
     ] {
-        let state = gate.state(server);
-        assert_eq!(state.kind, StateKind::Ready, "{server}: {state:?}");
+        gate.settled_ready(server).await;
         assert!(gate.told.tools_of(server).contains(&tool.to_owned()), "{server}");
     }
     let arguments = json!({ "message": "hello" }).as_object().cloned();

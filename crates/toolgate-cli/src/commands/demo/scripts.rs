@@ -2,10 +2,9 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use toolgate_catalog::TokenCounter;
 use toolgate_host::Session;
 
-use super::super::{is_error, meta_call, text_of};
+use super::{Step, exchange};
 use crate::failure::Failure;
 
 /// A script that was run, and what it saved.
@@ -54,13 +53,8 @@ async fn script(
 ) -> Result<ScriptRun, Failure> {
     let arguments = json!({ "code": code, "language": language });
     let request = format!("run_code({arguments})");
-    let result = meta_call(session, "run_code", arguments).await?;
-    let answer = text_of(&result);
-    if is_error(&result) {
-        return Err(Failure::new(format!("the demo's {language} script went wrong: {answer}")));
-    }
-    let counter = TokenCounter::shared();
-    let tokens = (counter.count(&request) + counter.count(&answer)) as u64;
+    let Step { result, answer, tokens, .. } =
+        exchange(session, request, "run_code", arguments).await?;
     let calls = result.pointer("/_meta/toolgate~1run/calls").and_then(Value::as_array);
     let calls = calls.map_or(0, Vec::len);
     Ok(ScriptRun { task, language, code, answer, calls, tokens, direct_tokens })
@@ -76,13 +70,9 @@ impl Direct<'_> {
     async fn call(&mut self, tool: &str, arguments: Value) -> Result<Value, Failure> {
         let request = format!("{tool}({arguments})");
         let arguments = json!({ "name": tool, "arguments": arguments });
-        let result = meta_call(self.session, "call_tool", arguments).await?;
-        let answer = text_of(&result);
-        if is_error(&result) {
-            return Err(Failure::new(format!("the demo went wrong at {request}: {answer}")));
-        }
-        let counter = TokenCounter::shared();
-        self.tokens += (counter.count(&request) + counter.count(&answer)) as u64;
+        let Step { answer, tokens, .. } =
+            exchange(self.session, request, "call_tool", arguments).await?;
+        self.tokens += tokens;
         Ok(serde_json::from_str(&answer).unwrap_or(Value::String(answer)))
     }
 }

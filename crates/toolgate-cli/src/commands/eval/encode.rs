@@ -13,7 +13,7 @@ use toolgate_search::{
 };
 use toolgate_store::{Store, VectorCache};
 
-use crate::{failure::Failure, printer::Printer};
+use crate::{failure::Failure, print};
 
 /// The vectors of one set.
 #[derive(Debug, Default)]
@@ -34,8 +34,8 @@ struct Encoded<'e> {
 
 const BATCH: usize = 64;
 
-/// The vectors of all sets. Those of tools are shared with search; those of queries are kept apart,
-/// so that a second measurement asks the encoder nothing.
+/// The vectors of all sets. Those of tools are shared with search; those of queries are cached
+/// separately, so that a second measurement does not need the encoder.
 pub(super) async fn all(
     encoder: &dyn Encoder,
     store: Option<&Store>,
@@ -74,16 +74,17 @@ impl Encoded<'_> {
         let mut seen = HashSet::new();
         let texts: Vec<String> =
             texts.into_iter().filter(|text| seen.insert(text.clone())).collect();
-        let bar = Printer::progress(texts.len() as u64, "encoding");
+        let bar = print::progress(texts.len() as u64, "encoding");
         let cache = match kind {
             TextKind::Document => &self.documents,
             TextKind::Query => &self.queries,
         };
         for batch in texts.chunks(BATCH) {
             let texts: Vec<&str> = batch.iter().map(String::as_str).collect();
-            let kept = cache.as_ref().map_or_else(|| vec![None; texts.len()], |it| it.get(&texts));
+            let cached =
+                cache.as_ref().map_or_else(|| vec![None; texts.len()], |it| it.get(&texts));
             let mut missing = Vec::new();
-            for (text, vector) in texts.into_iter().zip(kept) {
+            for (text, vector) in texts.into_iter().zip(cached) {
                 match vector.and_then(UnitVector::new) {
                     Some(vector) => drop(self.known.insert((kind, text.to_owned()), vector)),
                     None => missing.push(text),
@@ -94,7 +95,7 @@ impl Encoded<'_> {
             let entries: Vec<(&str, &[f32])> =
                 missing.iter().copied().zip(made.iter().map(UnitVector::as_slice)).collect();
             if let Some(cache) = cache {
-                // Not to keep them costs time only.
+                // A failed write costs time only.
                 let _ = cache.put(&entries);
             }
             let texts = missing.iter().map(|text| (kind, (*text).to_owned()));
@@ -116,7 +117,7 @@ impl Encoded<'_> {
         });
         let blank = UnitVector::new(vec![1.0]);
         let queries = set.queries.iter().filter_map(|query| {
-            // A query of nothing keeps its place, with a vector that fits no tool.
+            // An empty query has a vector that fits no tool.
             let text = vector(TextKind::Query, &query.q).or_else(|| blank.clone())?;
             let hint = query.hint.as_deref().and_then(|hint| vector(TextKind::Query, hint));
             Some(QueryVector { text, hint })

@@ -1,4 +1,4 @@
-//! What is in force.
+//! The policy in force.
 
 use std::{collections::HashSet, process::ExitCode, sync::Arc};
 
@@ -12,40 +12,36 @@ use toolgate_policy::{
 
 use crate::{
     cli::Globals,
-    failure::Failure,
+    failure::CommandResult,
     load::{self, Loaded},
-    printer::Printer,
+    print,
 };
 
 /// The longest line, in characters.
 const LINE: usize = 1_000;
 
-pub(super) async fn show(
-    globals: &Globals,
-    as_json: bool,
-    printer: &mut Printer,
-) -> Result<ExitCode, Failure> {
+pub(super) async fn show(globals: &Globals, as_json: bool) -> CommandResult {
     let loaded = load::load(globals)?;
-    load::report(&loaded, printer);
+    load::report(&loaded);
     let settings = loaded.policy();
     let audit = &loaded.configuration.audit;
     let labels = labels(settings);
     let policy = Policy::new(settings.clone());
-    let known = Known::of(&loaded, &policy).await;
-    // Those that come with toolgate are about labels alone.
+    let cached = CachedTools::read(&loaded, &policy).await;
+    // The built-in rules are about labels only.
     let is_idle = labels.is_empty() || settings.flow == FlowMode::Off;
     let rules = policy
         .rules()
         .iter()
         .filter(|rule| !(is_idle && matches!(rule.origin, RuleOrigin::BuiltIn(_))));
     if as_json {
-        let rules: Vec<Value> = rules.map(|rule| row(rule, known.matches(rule))).collect();
+        let rules: Vec<Value> = rules.map(|rule| row(rule, cached.matches(rule))).collect();
         let labels = labels.iter().map(|(target, labels)| {
             let mut row = target.to_map();
             row.insert("labels".to_owned(), json!(labels));
             row
         });
-        printer.json(&json!({
+        print::json(&json!({
             "default": settings.mode, "claims": settings.claims, "flow": settings.flow,
             "newTools": settings.new_tools, "findings": settings.findings, "rules": rules,
             "labels": labels.collect::<Vec<_>>(), "trusted": trusted(settings),
@@ -59,49 +55,52 @@ pub(super) async fn show(
         }))?;
         return Ok(ExitCode::SUCCESS);
     }
-    printer.line(format!("default: {} ({})", settings.mode, meaning(settings.mode)));
-    let word = |value: Value| value.as_str().unwrap_or_default().to_owned();
-    printer.line(format!("claims: {}", word(json!(settings.claims))));
-    printer.line(format!("flow: {}", word(json!(settings.flow))));
-    printer.line(format!("new tools: {}", word(json!(settings.new_tools))));
-    printer.line(format!("findings: {}", word(json!(settings.findings))));
+    print::line(format!("default: {} ({})", settings.mode, meaning(settings.mode)));
+    for (key, value) in [
+        ("claims", json!(settings.claims)),
+        ("flow", json!(settings.flow)),
+        ("new tools", json!(settings.new_tools)),
+        ("findings", json!(settings.findings)),
+    ] {
+        print::line(format!("{key}: {}", value.as_str().unwrap_or_default()));
+    }
     let trusted = trusted(settings);
     if !trusted.is_empty() {
-        printer.line(shown(&format!("trusted: {}", trusted.join(", ")), LINE));
+        print::line(shown(&format!("trusted: {}", trusted.join(", ")), LINE));
     }
     for rule in rules {
         let Rule { verdict, origin, .. } = &**rule;
         let reason = rule.reason.as_ref().map(|reason| format!(": \"{reason}\""));
-        let mark = match known.matches(rule) {
+        let mark = match cached.matches(rule) {
             Some(false) => " (matches no tool that is known)",
             Some(true) | None => "",
         };
         let line = format!("{verdict} {rule}; {origin}{}{mark}", reason.unwrap_or_default());
-        printer.line(shown(&line, LINE));
+        print::line(shown(&line, LINE));
     }
     for (target, labels) in labels {
-        printer.line(shown(&format!("label {target}: {labels}"), LINE));
+        print::line(shown(&format!("label {target}: {labels}"), LINE));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The tools that are known without asking any server.
-struct Known {
+/// The tools in the cache. No server is started.
+struct CachedTools {
     /// The rules that are about one of them or more.
     matched: HashSet<*const Rule>,
     /// The servers that are configured, and whether their tools are known.
     servers: Vec<(String, bool)>,
 }
 
-impl Known {
-    async fn of(loaded: &Loaded, policy: &Policy) -> Self {
+impl CachedTools {
+    async fn read(loaded: &Loaded, policy: &Policy) -> Self {
         let mut settings = HostSettings {
             connect: Connect::WhenNeeded,
             code: None,
             encoder: None,
             ..loaded.settings(None)
         };
-        // Nothing is started for a look.
+        // Nothing is started.
         for setup in &mut settings.servers {
             setup.lazy = true;
         }
@@ -148,7 +147,7 @@ fn row(rule: &Rule, matches: Option<bool>) -> Value {
     row
 }
 
-/// What is said of data: by pattern, at servers, at tools.
+/// The labels: by pattern, of servers, of tools.
 fn labels(policy: &PolicySettings) -> Vec<(RuleTarget, LabelSet)> {
     let mut labels = policy.labels.clone();
     for (name, server) in &policy.servers {
@@ -176,10 +175,10 @@ fn trusted(policy: &PolicySettings) -> Vec<String> {
 
 fn meaning(mode: Mode) -> &'static str {
     match mode {
-        Mode::Allow => "every call goes through",
-        Mode::Ask => "read-only tools go through, a person is asked for the others",
-        Mode::AskAlways => "a person is asked for every call",
-        Mode::DenyWrites => "read-only tools go through, the others are refused",
-        Mode::Deny => "every call is refused that no rule lets through",
+        Mode::Allow => "every call is allowed",
+        Mode::Ask => "read-only tools are allowed, the others need approval",
+        Mode::AskAlways => "every call needs approval",
+        Mode::DenyWrites => "read-only tools are allowed, the others are refused",
+        Mode::Deny => "every call is refused unless a rule allows it",
     }
 }

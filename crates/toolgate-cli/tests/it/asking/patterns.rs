@@ -52,7 +52,7 @@ async fn an_approval_can_be_for_a_pattern_of_arguments() {
     with {"path":"src/a.rs"}
     Asked because of `mcpServers.kit.tools.counter.approval` (~/toolgate.json:1:16)
     --- stderr
-    error: the call that waits does not fulfil this itself
+    error: the call that waits does not meet this condition
       hint: a condition is about the arguments that are shown, by their names
     "#);
     let conditions = ["--for", "always", "--where", "path=src/*", "--where", "force exists false"];

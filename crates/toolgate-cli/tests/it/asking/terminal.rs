@@ -163,7 +163,7 @@ async fn always_at_the_terminal_holds_as_far_as_it_was_said() {
     With [T]hese arguments, [a]ny, or only where (such as path=src/*)? tag=b*
     in `tag=b*` the `*` stands where it has no meaning; write FOLDER/*, or NAME matches REGEX, or NAME host HOST
     With [T]hese arguments, [a]ny, or only where (such as path=src/*)? tag prefix b-
-    the call does not fulfil this itself
+    the call itself does not meet this condition
     With [T]hese arguments, [a]ny, or only where (such as path=src/*)? tag prefix a-
     "#);
     let covered = workplace.run(&["call", "kit_counter", &call("a-2")]).await;

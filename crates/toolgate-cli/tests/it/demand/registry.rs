@@ -79,8 +79,8 @@ async fn a_person_approves_in_the_shell_what_an_agent_asked_for() {
     It says of itself: Adds numbers up
     It runs, with your rights: npx -y @acme/sums@1.0.0 --stdio
     --- stderr
-    error: a person has to agree to this
-      hint: run it in a terminal, or say --yes if you have read what is shown
+    error: a person has to consent to this
+      hint: run it in a terminal, or pass --yes if you have read what is shown
     ");
     insta::assert_snapshot!(shell(&["approve", &id, "--show"]).await, @"
     exit code 0
@@ -146,8 +146,8 @@ async fn a_person_enables_a_server_of_the_registry_outright() {
     It says of itself: Adds numbers up
     It runs, with your rights: npx -y @acme/sums@1.0.0 --stdio
     --- stderr
-    error: a person has to agree to this
-      hint: run it in a terminal, or say --yes if you have read what is shown
+    error: a person has to consent to this
+      hint: run it in a terminal, or pass --yes if you have read what is shown
     ");
     insta::assert_snapshot!(shell(&["enable", NAME, "--yes"]).await, @"
     exit code 0

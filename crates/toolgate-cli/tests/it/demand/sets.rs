@@ -97,7 +97,7 @@ async fn the_policy_of_a_namespace_is_explained() {
     insta::assert_snapshot!(shell(&["policy", "--namespace", "readers"]).await, @"
     exit code 0
     --- stdout
-    default: deny (every call is refused that no rule lets through)
+    default: deny (every call is refused unless a rule allows it)
     claims: all
     flow: content
     new tools: allow
@@ -110,7 +110,7 @@ async fn the_policy_of_a_namespace_is_explained() {
     exit code 0
     --- stdout
     deny: no rule applies, and the default is "deny"
-      Every call is denied, so that nobody is shown the tool: no list, no search, no script.
+      Every call is denied. The tool is not listed, not found and not callable in scripts.
     --- stderr
     "#);
     insta::assert_snapshot!(shell(&["policy", "check", "records_delete"]).await, @r#"

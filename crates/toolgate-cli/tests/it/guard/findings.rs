@@ -26,14 +26,14 @@ async fn what_is_suspicious_is_told_or_held_until_it_is_approved() {
     let called = warned.run(&["call", "sums_total", "{}"]).await;
     assert_eq!(called.code, Some(0), "{called:?}");
     let status = warned.run(&["status"]).await.stdout;
-    let flagged = "Tools: 2 flagged; `toolgate definitions` tells which.";
+    let flagged = "Tools: 2 flagged; `toolgate definitions` lists them.";
     assert!(status.contains("Look at `sums_total`") && status.contains(flagged), "{status}");
 
     let place = place(&json!({ "default": "allow", "findings": "hold" }));
     let called = place.run(&["call", "sums_total", "{}"]).await;
     assert!(called.stderr.contains("there is no tool `sums_total`"), "{called:?}");
     let status = place.run(&["status"]).await.stdout;
-    let held = "Tools: 2 held back; `toolgate definitions` tells which.";
+    let held = "Tools: 2 held back; `toolgate definitions` lists them.";
     assert!(status.contains(held), "{status}");
     insta::assert_snapshot!(place.run(&["definitions"]).await.shown(), @r"
     exit code 0

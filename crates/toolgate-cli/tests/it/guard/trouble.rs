@@ -60,12 +60,12 @@ async fn that_nothing_is_kept_is_said_once_with_the_way_out() {
     let workplace = workplace(&json!("ask"));
     let list = ["call", "records_list"];
     insta::assert_snapshot!(run_with(&workplace, &list, None).await.stderr, @"
-    warning: there is no folder to write to; nothing is kept, no call recorded and no question asked later
+    warning: there is no folder to write to; nothing is stored: no call is recorded, and no approval can be given later
       hint: set TOOLGATE_HOME to a folder that you can write
     ");
     let home = impossible(&workplace);
     insta::assert_snapshot!(run_with(&workplace, &list, Some(&home)).await.stderr, @"
-    warning: cannot write HERE/file/state: Not a directory (os error 20); nothing is kept, no call recorded and no question asked later
+    warning: cannot write HERE/file/state: Not a directory (os error 20); nothing is stored: no call is recorded, and no approval can be given later
       hint: set TOOLGATE_HOME to a folder that you can write
     ");
     let served = run_with(&workplace, &["serve", "--stdio"], Some(&home)).await;
@@ -74,7 +74,7 @@ async fn that_nothing_is_kept_is_said_once_with_the_way_out() {
     let asked = run_with(&workplace, &DELETE, Some(&home)).await;
     assert_eq!(asked.code, Some(1), "{asked:?}");
     insta::assert_snapshot!(asked.stderr, @"
-    warning: cannot write HERE/file/state: Not a directory (os error 20); nothing is kept, no call recorded and no question asked later
+    warning: cannot write HERE/file/state: Not a directory (os error 20); nothing is stored: no call is recorded, and no approval can be given later
       hint: set TOOLGATE_HOME to a folder that you can write
     error: `records_delete` was not called: it needs an approval, and no question can be kept: there is no folder for it; set TOOLGATE_HOME to a folder that you can write
     ");

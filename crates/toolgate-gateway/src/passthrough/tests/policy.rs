@@ -52,7 +52,7 @@ fn rule(tool: &str, verdict: Verdict) -> Rule {
     Rule::new(
         target,
         verdict,
-        RuleOrigin::Configured { path: "policy.rules[0]".into(), place: None },
+        RuleOrigin::Configured { path: "policy.rules[0]".into(), position: None },
     )
 }
 

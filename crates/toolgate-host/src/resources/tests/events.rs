@@ -109,7 +109,7 @@ impl ApprovalPrompt for AllowsOnce {
 async fn a_subscription_is_judged_again_when_its_server_comes_back() {
     let servers = vec![setup("one", &notes("one").with_builtins([Builtin::Crash]))];
     let target = RuleTarget::read(Some("one"), Some("resources/subscribe")).unwrap();
-    let origin = RuleOrigin::Configured { path: "policy.rules[0]".into(), place: None };
+    let origin = RuleOrigin::Configured { path: "policy.rules[0]".into(), position: None };
     let rules = vec![Rule::new(target, Verdict::Ask, origin)];
     let policy = PolicySettings { rules, ..PolicySettings::of_mode(Mode::Allow) };
     let settings = HostSettings { usage_memory: false, policy, ..HostSettings::new(servers) };

@@ -48,7 +48,7 @@ pub(super) fn denying(tool: &str) -> PolicySettings {
 /// A rule of the configuration.
 pub(super) fn rule(server: Option<&str>, tool: Option<&str>, verdict: Verdict) -> Rule {
     let target = RuleTarget::read(server, tool).unwrap();
-    let origin = RuleOrigin::Configured { path: "policy.rules[0]".into(), place: None };
+    let origin = RuleOrigin::Configured { path: "policy.rules[0]".into(), position: None };
     Rule::new(target, verdict, origin)
 }
 

@@ -1,9 +1,9 @@
 //! Characters that a model reads and a person does not see.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The kinds of hidden characters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum HiddenKind {
     /// It changes the direction of the text after it, so that the text looks different from what it

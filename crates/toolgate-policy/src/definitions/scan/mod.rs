@@ -9,7 +9,7 @@ mod phrases;
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use toolgate_catalog::Definition;
 
@@ -32,13 +32,14 @@ pub struct DefinitionFinding {
     /// The kind of the finding.
     pub kind: FindingKind,
     /// The path, such as `inputSchema.properties.path.description`, safe to display.
-    pub place: String,
+    #[serde(rename = "place")]
+    pub path: String,
     /// The text around the match, safe to display.
     pub excerpt: String,
 }
 
 /// The kinds of findings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FindingKind {
     /// Characters that a model reads and a person does not see.
@@ -76,37 +77,33 @@ pub fn scan(definition: &Definition) -> Vec<DefinitionFinding> {
 }
 
 /// Scans a value recursively. The parser that made the value has limited its depth.
-fn look(value: &Value, place: &str, findings: &mut Vec<DefinitionFinding>) {
+fn look(value: &Value, path: &str, findings: &mut Vec<DefinitionFinding>) {
     if findings.len() >= MAX_FINDINGS {
         return;
     }
     match value {
-        Value::String(text) => look_at_text(text, place, findings),
+        Value::String(text) => look_at_text(text, path, findings),
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                look(item, &format!("{place}[{index}]"), findings);
+                look(item, &format!("{path}[{index}]"), findings);
             }
         }
         Value::Object(fields) => {
-            look_at_parameters(fields, place, findings);
+            look_at_parameters(fields, path, findings);
             for (key, field) in fields {
-                let place = format!("{place}.{key}");
-                look_at_text(key, &place, findings);
-                look(field, &place, findings);
+                let path = format!("{path}.{key}");
+                look_at_text(key, &path, findings);
+                look(field, &path, findings);
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
-fn look_at_text(text: &str, place: &str, findings: &mut Vec<DefinitionFinding>) {
-    let place = || shown(place, LONGEST_EXCERPT);
+fn look_at_text(text: &str, path: &str, findings: &mut Vec<DefinitionFinding>) {
+    let path = || shown(path, LONGEST_EXCERPT);
     for (kind, excerpt) in hidden::find(text) {
-        findings.push(DefinitionFinding {
-            kind: FindingKind::Hidden(kind),
-            place: place(),
-            excerpt,
-        });
+        findings.push(DefinitionFinding { kind: FindingKind::Hidden(kind), path: path(), excerpt });
     }
     let visible: String = text
         .chars()
@@ -116,21 +113,21 @@ fn look_at_text(text: &str, place: &str, findings: &mut Vec<DefinitionFinding>) 
         let start =
             visible[..range.start].char_indices().rev().nth(AROUND - 1).map_or(0, |(at, _)| at);
         let excerpt = shown(&visible[start..], LONGEST_EXCERPT);
-        findings.push(DefinitionFinding { kind, place: place(), excerpt });
+        findings.push(DefinitionFinding { kind, path: path(), excerpt });
     }
     findings.truncate(MAX_FINDINGS);
 }
 
 fn look_at_parameters(
     schema: &Map<String, Value>,
-    place: &str,
+    path: &str,
     findings: &mut Vec<DefinitionFinding>,
 ) {
     let Some(Value::Object(properties)) = schema.get("properties") else { return };
     for name in properties.keys().filter(|name| phrases::is_suspicious_parameter(name)) {
-        let place = shown(&format!("{place}.properties.{name}"), LONGEST_EXCERPT);
+        let path = shown(&format!("{path}.properties.{name}"), LONGEST_EXCERPT);
         let excerpt = shown(name, LONGEST_EXCERPT);
-        findings.push(DefinitionFinding { kind: FindingKind::Parameter, place, excerpt });
+        findings.push(DefinitionFinding { kind: FindingKind::Parameter, path, excerpt });
     }
 }
 
@@ -157,6 +154,6 @@ impl fmt::Display for FindingKind {
 
 impl fmt::Display for DefinitionFinding {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} in `{}`: {}", self.kind, self.place, self.excerpt)
+        write!(formatter, "{} in `{}`: {}", self.kind, self.path, self.excerpt)
     }
 }

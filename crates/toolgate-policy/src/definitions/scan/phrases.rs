@@ -8,6 +8,7 @@ use std::{
 
 use aho_corasick::AhoCorasick;
 use regex::Regex;
+use serde::{Deserialize as _, de::IntoDeserializer as _};
 use unicode_security::confusable_detection::skeleton;
 
 use super::FindingKind;
@@ -19,218 +20,29 @@ const LONGEST: usize = 256 * 1024;
 const GAP: &str = r"[^.!?。\n]{0,40}?";
 
 /// A phrase to look for.
+#[derive(Debug)]
 struct Phrase {
     kind: FindingKind,
     /// Every matching text contains one of these in lower case. Most texts contain none, so no
     /// regular expression has to run.
-    needs: &'static [&'static str],
+    needs: Vec<&'static str>,
     /// The regular expression, which ignores case; `…` is a gap.
     pattern: &'static str,
+    /// Compiled when a text first needs it; a test compiles all.
+    compiled: OnceLock<Option<Regex>>,
 }
 
-const fn phrase(
-    kind: FindingKind,
-    needs: &'static [&'static str],
-    pattern: &'static str,
-) -> Phrase {
-    Phrase { kind, needs, pattern }
-}
+/// The phrases, one a line: the kind, what it needs with `;` between, and the pattern.
+const TABLE: &str = include_str!("phrases.tsv");
 
-const PHRASES: &[Phrase] = &[
-    phrase(
-        FindingKind::Override,
-        &["instruction", "prompt", "directive", "guideline", "safety rule"],
-        r"\b(ignore|disregard|forget|override|bypass)\b…\b(previous|prior|earlier|preceding|above|foregoing|other|system|your)\b…\b(instructions?|prompts?|directives?|guidelines|safety rules)\b",
-    ),
-    phrase(
-        FindingKind::Override,
-        &["anweisung", "instruktion", "vorgabe", "regel"],
-        r"\b(ignoriere?|vergiss|missachte)\b…\b(vorherigen?|bisherigen?|obigen?|früheren?|alle)\b…\b(anweisungen|instruktionen|vorgaben|regeln)\b",
-    ),
-    phrase(
-        FindingKind::Override,
-        &["précédente", "antérieure", "ci-dessus"],
-        r"\b(ignore[zr]?|oublie[zr]?)\b…\b(instructions|consignes|règles)\b…\b(précédentes|antérieures|ci-dessus)",
-    ),
-    phrase(
-        FindingKind::Override,
-        &["anteriores", "previas"],
-        r"\b(ignora|ignore|olvida|olvide|descarta)\b…\b(instrucciones|reglas|órdenes)\b…\b(anteriores|previas)\b",
-    ),
-    phrase(
-        FindingKind::Override,
-        &["instruções", "regras", "ordens"],
-        r"\b(ignore|esqueça|desconsidere)\b…\b(instruções|regras|ordens)\b…\b(anteriores|prévias|acima)\b",
-    ),
-    phrase(
-        FindingKind::Override,
-        &["istruzioni", "regole"],
-        r"\b(ignora|dimentica|trascura)\b…\b(istruzioni|regole)\b…\b(precedenti|sopra)",
-    ),
-    phrase(
-        FindingKind::Override,
-        &["инструкц", "указани", "правил"],
-        r"(игнорируй|забудь|не обращай внимания)…(предыдущ|прежн|выше)…(инструкц|указани|правил)",
-    ),
-    phrase(
-        FindingKind::Override,
-        &["忽略", "忽視", "无视", "無視", "忘记", "忘記"],
-        r"(忽略|忽視|无视|無視|忘记|忘記).{0,8}(之前|以前|以上|先前|前面|所有).{0,8}(指令|指示|说明|說明|提示|规则|規則)",
-    ),
-    phrase(
-        FindingKind::Override,
-        &["無視", "忘れ"],
-        r"(以前|前|上記|これまで|すべて)の.{0,8}(指示|命令|プロンプト|ルール).{0,8}(無視|忘れ)",
-    ),
-    phrase(
-        FindingKind::Override,
-        &["무시", "잊"],
-        r"(이전|위의|모든).{0,8}(지시|명령|지침).{0,8}(무시|잊)",
-    ),
-    phrase(
-        FindingKind::Secrecy,
-        &["tell", "inform", "notify", "alert", "let", "mention", "reveal", "disclos"],
-        r"\b(do not|don't|never|must not|mustn't|without)\s+(ever\s+)?((tell|inform|notify|alert|let)(t?ing)?\s+(the\s+|your\s+)?(user|human|person|them)\b|(mention|reveal|disclos)(e|ing)?\b…\bto\s+(the\s+|your\s+)?(user|human|person)\b)",
-    ),
-    phrase(
-        FindingKind::Secrecy,
-        &["from the", "from your", "from user", "from human", "from person"],
-        r"\b(hide|conceal|keep)\b\s+(this|it|that|these)\b…\bfrom\s+(the\s+|your\s+)?(user|human|person)\b",
-    ),
-    phrase(
-        FindingKind::Secrecy,
-        &["secretly"],
-        r"\bsecretly\b…\b(send|read|call|copy|forward|upload)\b",
-    ),
-    phrase(
-        FindingKind::Secrecy,
-        &["nutzer", "anwender"],
-        r"\b(sag|sage|erzähle?|verrate?|erwähne?|zeige?)\b…\b(benutzer|nutzer|anwender)\b…\b(nicht|nichts|niemals)\b",
-    ),
-    phrase(
-        FindingKind::Secrecy,
-        &["utilisateur"],
-        r"\bne\s+(dis|dites|mentionne[zr]?|révèle[zr]?|parle[zr]?)\s+(pas|jamais|rien)\b…\butilisateur",
-    ),
-    phrase(
-        FindingKind::Secrecy,
-        &["usuario"],
-        r"\bno\s+(le\s+)?(digas|diga|menciones|mencione|reveles|informes)\b…\busuario",
-    ),
-    phrase(
-        FindingKind::Secrecy,
-        &["usuário"],
-        r"\bnão\s+(diga|mencione|revele|informe)\b…\busuário",
-    ),
-    phrase(
-        FindingKind::Secrecy,
-        &["utente"],
-        r"\bnon\s+(dire|menzionare|rivelare|informare)\b…\butente",
-    ),
-    phrase(
-        FindingKind::Secrecy,
-        &["пользовател"],
-        r"не\s+(говори|сообщай|упоминай|рассказывай)…пользовател",
-    ),
-    phrase(
-        FindingKind::Secrecy,
-        &["用户", "用戶", "使用者"],
-        r"(不要|别|別|切勿|不得).{0,4}(告诉|告訴|告知|通知|透露).{0,8}(用户|用戶|使用者)",
-    ),
-    phrase(
-        FindingKind::Secrecy,
-        &["ユーザ", "利用者"],
-        r"(ユーザー?|利用者)に.{0,12}(言わない|伝えない|教えない|知らせない|明かさない)",
-    ),
-    phrase(FindingKind::Secrecy, &["사용자"], r"사용자에게.{0,12}(말하지|알리지|언급하지)"),
-    phrase(
-        FindingKind::SecretFile,
-        &[".ssh", ".gnupg", "id_", ".aws", "/etc/", ".netrc", "claude_desktop", "mcp.json"],
-        r"\.(ssh|gnupg)[/\\]|\bid_(rsa|ed25519|ecdsa)\b|\.aws[/\\]credentials\b|/etc/(shadow|passwd)\b|[/\\]\.netrc\b|\bclaude_desktop_config\.json\b|\.(cursor|vscode)[/\\]mcp\.json\b",
-    ),
-    phrase(
-        FindingKind::Override,
-        &[" mode"],
-        r"\byou are (now )?(in )?(a |an )?(developer|admin|administrator|debug|god|unrestricted|jailbreak) mode\b|\b(enter|switch to) (developer|god|unrestricted|jailbreak) mode\b",
-    ),
-    phrase(
-        FindingKind::Override,
-        &["already"],
-        r"\b(the |your )?(user|human)\s+(has|have)\s+already\s+(approved|consented|agreed|(given|granted)\s+(you\s+)?permission)\b",
-    ),
-    phrase(
-        FindingKind::Secrecy,
-        &["confirm", "permission", "approval", "consent", "knowledge", "noticing"],
-        r"\b(do not|don't|never|no need to|without)\s+(ask|asking|prompt|prompting|request|requesting|seek|seeking)\b…\b(user|human|person)\b…\b(confirm\w*|permission|approval|consent)\b|\bwithout\s+(the\s+|your\s+)?(user|human)('s)?\s+(knowledge|consent|noticing)\b",
-    ),
-    phrase(
-        FindingKind::Exfiltration,
-        &["must", "always"],
-        r"\b(must|always)\s+(also\s+)?(send|forward|bcc|cc|copy|redirect|route|deliver)\b…\b(all|any|every|each|a copy)\b…\bto\b…([\w.+-]{1,64}@[\w-]{1,64}\.|https?://)",
-    ),
-    phrase(
-        FindingKind::PseudoTag,
-        &["<"],
-        r"</?\s*(important|system|system[-_ ]?(prompt|message)|secret|hidden|admin|critical|override|assistant|instructions?)\s*/?>",
-    ),
-    phrase(
-        FindingKind::PseudoTag,
-        &["<|", "[inst]", "[/inst]", "<<sys>>"],
-        r"<\|\s*(im_start|im_end|system|user|assistant|endoftext)[^|>]{0,20}\|>|\[/?INST\]|<<SYS>>",
-    ),
-    phrase(
-        FindingKind::PseudoTag,
-        &["##"],
-        r"(?m)^\s*#{2,}\s*(system|system prompt|new instructions?)\s*:?\s*$",
-    ),
-    phrase(
-        FindingKind::Detour,
-        &["before", "prior to", "whenever", "each time"],
-        r"\b(before|prior to|whenever|each time)\b…\b(us(e|ing)|call(ing)?|invok(e|ing)|run(ning)?|execut(e|ing))\b…\b(tool|function|command)s?\b[^.!?\n]{0,60}?\b(read|open|cat|retrieve|access|fetch|dump)\b[^.!?\n]{0,60}?(\bfiles?\b|\bcontents?\b|~/|\$home|\bkeys?\b|\bcredentials?\b)",
-    ),
-    phrase(
-        FindingKind::Detour,
-        &["its content", "the content"],
-        r"\b(read|open|cat|access)\b[^!?\n]{0,60}?\b(pass|put|send|include|add)\b[^!?\n]{0,30}?\b(its|the)\s+contents?\b[^!?\n]{0,30}?\b(as|in|into|to|through|via)\b[^!?\n]{0,30}?(\bargument|\bparameter|\bfield|`)",
-    ),
-    phrase(
-        FindingKind::Exfiltration,
-        &["conversation", "chat", "message", "prompt"],
-        r"\b(send|forward|post|upload|transmit|pass|include|append|put|provide|copy|insert)\b…\b(entire|full|whole|complete|all( of)?( the)?|current)\s+(conversation|chat|message|prompt)\b",
-    ),
-    phrase(
-        FindingKind::Exfiltration,
-        &["prompt", "history", "key", "password", "environment var"],
-        r"\b(send|forward|upload|transmit|leak|exfiltrate|bcc)\b…\b(system prompt|chat history|conversation history|api keys?|private keys?|passwords?|environment variables)\b…\bto\b",
-    ),
-    phrase(
-        FindingKind::Exfiltration,
-        &["must"],
-        r"\b(all|any|every)\s+(e-?mails?|messages?|data|files?)\b…\bmust\b…\b(be sent|be forwarded|go|also be)\b…\b(to|through|via)\b",
-    ),
-];
+static PHRASES: LazyLock<Vec<Phrase>> =
+    LazyLock::new(|| TABLE.lines().filter_map(Phrase::read).collect());
 
 /// Parameter names that ask for the model's context, without case and separators.
-const PARAMETERS: &[&str] = &[
-    "sidenote",
-    "sidenotes",
-    "conversationhistory",
-    "chathistory",
-    "fullconversation",
-    "conversationcontext",
-    "previousmessages",
-    "chainofthought",
-    "innerthoughts",
-    "innermonologue",
-    "modelcontext",
-    "contextdump",
-    "availabletools",
-    "toolslist",
-];
-
-/// The compiled phrases. Each is compiled when a text first needs it; a test compiles all.
-static COMPILED: [OnceLock<Option<Regex>>; PHRASES.len()] =
-    [const { OnceLock::new() }; PHRASES.len()];
+const PARAMETERS: &str = "\
+    sidenote sidenotes conversationhistory chathistory fullconversation conversationcontext \
+    previousmessages chainofthought innerthoughts innermonologue modelcontext contextdump \
+    availabletools toolslist";
 
 static WORD: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\pL+").ok());
 
@@ -251,10 +63,10 @@ pub(super) fn find(text: &str) -> Vec<(FindingKind, Range<usize>)> {
     for at in possible(text) {
         let phrase = &PHRASES[at];
         if found.iter().all(|(kind, _)| *kind != phrase.kind)
-            && let Some(regex) = COMPILED[at].get_or_init(|| phrase.compile())
-            && let Some(place) = regex.find(text)
+            && let Some(regex) = phrase.compiled.get_or_init(|| phrase.compile())
+            && let Some(matched) = regex.find(text)
         {
-            found.push((phrase.kind, place.range()));
+            found.push((phrase.kind, matched.range()));
         }
     }
     found.extend(encoded(text).map(|range| (FindingKind::Encoded, range)));
@@ -270,6 +82,14 @@ fn possible(text: &str) -> BTreeSet<usize> {
 }
 
 impl Phrase {
+    fn read(line: &'static str) -> Option<Self> {
+        let [kind, needs, pattern] = line.split('\t').collect::<Vec<_>>().try_into().ok()?;
+        let kind: Result<FindingKind, serde::de::value::Error> =
+            FindingKind::deserialize(kind.into_deserializer());
+        let (kind, needs) = (kind.ok()?, needs.split(';').collect());
+        Some(Self { kind, needs, pattern, compiled: OnceLock::new() })
+    }
+
     fn compile(&self) -> Option<Regex> {
         Regex::new(&format!("(?i){}", self.pattern.replace('…', GAP))).ok()
     }
@@ -283,7 +103,7 @@ pub(super) fn is_suspicious_parameter(name: &str) -> bool {
         .filter(|character| character.is_alphanumeric())
         .flat_map(char::to_lowercase)
         .collect();
-    PARAMETERS.contains(&plain.as_str())
+    PARAMETERS.split_whitespace().any(|name| name == plain)
 }
 
 /// The first long run of base64 or hexadecimal digits. Paths and runs of one letter are excluded:
@@ -339,7 +159,8 @@ mod tests {
 
     #[test]
     fn every_pattern_compiles() {
-        for phrase in PHRASES {
+        assert_eq!(PHRASES.len(), TABLE.lines().count());
+        for phrase in PHRASES.iter() {
             assert!(phrase.compile().is_some(), "{}", phrase.pattern);
             assert!(phrase.needs.iter().all(|needed| *needed == needed.to_lowercase()));
         }

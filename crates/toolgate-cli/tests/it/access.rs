@@ -189,7 +189,7 @@ async fn tokens_are_made_listed_and_revoked() {
     --- stdout
     --- stderr
     error: there is no token `desktop`
-      hint: `toolgate token list` shows those there are
+      hint: `toolgate token list` shows the tokens
       hint: there are: laptop
 
     $ toolgate token revoke laptop
@@ -221,7 +221,7 @@ async fn other_machines_are_not_served_without_a_token() {
     exit code 2
     --- stdout
     --- stderr
-    error: 0.0.0.0:8080 can be reached from other machines, and nobody has a token to come in
+    error: 0.0.0.0:8080 can be reached from other machines, and there is no token that a client could send
       hint: `toolgate token create` makes one; or name an authorisation server in `gateway.oauth`
       hint: or listen on this machine alone: --http 127.0.0.1:8080
     ");
@@ -231,7 +231,7 @@ async fn other_machines_are_not_served_without_a_token() {
     exit code 2
     --- stdout
     --- stderr
-    error: `gateway.requireToken` is set, and nobody has a token to come in
+    error: `gateway.requireToken` is set, and there is no token that a client could send
       hint: `toolgate token create` makes one; or name an authorisation server in `gateway.oauth`
     ");
     // One whose time is over opens nothing.

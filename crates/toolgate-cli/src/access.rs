@@ -1,4 +1,4 @@
-//! From the configuration to who may come in over the network.
+//! From the configuration to who may connect over the network.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -22,25 +22,28 @@ pub(crate) fn read_address(text: &str) -> Result<SocketAddr, &'static str> {
     )
 }
 
-/// The door of an address. One that other machines reach is not opened to everybody.
-pub(crate) fn door(gateway: &GatewayConfig, address: SocketAddr) -> Result<AccessControl, Failure> {
+/// Who may connect at an address. Where other machines reach it, every client needs a token.
+pub(crate) fn control(
+    gateway: &GatewayConfig,
+    address: SocketAddr,
+) -> Result<AccessControl, Failure> {
     let is_public = !address.ip().is_loopback();
-    let is_closed = is_public || gateway.require_token;
-    let mut door = AccessControl::new(if is_closed {
+    let is_required = is_public || gateway.require_token;
+    let mut access = AccessControl::new(if is_required {
         CredentialRequirement::Required
     } else {
         CredentialRequirement::Optional
     });
-    let mut has_key = false;
+    let mut can_connect = !is_required;
     if let Some(store) = load::store() {
         let tokens = store.access_tokens();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         match tokens.list() {
-            Ok(records) => has_key = records.iter().any(|record| record.is_live(now)),
-            Err(error) if is_closed => return Err(error.into()),
+            Ok(records) => can_connect |= records.iter().any(|record| record.is_live(now)),
+            Err(error) if is_required => return Err(error.into()),
             Err(_) => {}
         }
-        door = door.with_tokens(tokens);
+        access = access.with_tokens(tokens);
     }
     if let Some(oauth) = &gateway.oauth {
         let settings = IssuerSettings {
@@ -50,37 +53,31 @@ pub(crate) fn door(gateway: &GatewayConfig, address: SocketAddr) -> Result<Acces
             jwks_url: oauth.jwks_url.clone(),
             required_scopes: oauth.required_scopes.clone(),
         };
-        door = door
+        access = access
             .with_issuer(settings)
             .map_err(|error| Failure::usage(format!("`gateway.oauth` cannot be used: {error}")))?;
-        has_key = true;
+        can_connect = true;
     }
-    if is_closed && !has_key {
-        let reason = if is_public {
-            format!(
-                "{address} can be reached from other machines, and nobody has a token to come in"
-            )
-        } else {
-            "`gateway.requireToken` is set, and nobody has a token to come in".to_owned()
-        };
-        let failure = Failure::usage(reason).hint(
-            "`toolgate token create` makes one; or name an authorisation server in `gateway.oauth`",
-        );
-        return Err(if is_public {
-            failure.hint(format!(
-                "or listen on this machine alone: --http 127.0.0.1:{}",
-                address.port()
-            ))
-        } else {
-            failure
-        });
+    if can_connect {
+        return Ok(access);
     }
-    Ok(door)
+    let hint =
+        "`toolgate token create` makes one; or name an authorisation server in `gateway.oauth`";
+    if !is_public {
+        let reason =
+            "`gateway.requireToken` is set, and there is no token that a client could send";
+        return Err(Failure::usage(reason).hint(hint));
+    }
+    let reason = format!(
+        "{address} can be reached from other machines, and there is no token that a client could send"
+    );
+    let local = format!("or listen on this machine alone: --http 127.0.0.1:{}", address.port());
+    Err(Failure::usage(reason).hint(hint).hint(local))
 }
 
 /// Puts what the configuration says into the settings of an endpoint.
-pub(crate) fn apply(gateway: &GatewayConfig, door: AccessControl, settings: &mut HttpSettings) {
-    settings.access = door;
+pub(crate) fn apply(gateway: &GatewayConfig, access: AccessControl, settings: &mut HttpSettings) {
+    settings.access = access;
     settings.allowed_hosts.clone_from(&gateway.allowed_hosts);
     settings.allowed_origins.clone_from(&gateway.allowed_origins);
     settings.limits = HttpLimits {

@@ -157,16 +157,16 @@ pub(crate) struct Audit {
 }
 
 /// Reads a length of time: a number and `s`, `m`, `h` or `d`.
-fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is not a time; write a number and s, m, h or d, such as 12h");
-    let unit = text.chars().next_back().ok_or_else(wrong)?;
-    let number: u64 = text[..text.len() - unit.len_utf8()].parse().map_err(|_| wrong())?;
+fn duration(text: &str) -> Result<Duration, &'static str> {
+    const EXPECTED: &str = "write a number and s, m, h or d, such as 12h";
+    let unit = text.chars().next_back().ok_or(EXPECTED)?;
+    let number: u64 = text[..text.len() - unit.len_utf8()].parse().map_err(|_| EXPECTED)?;
     let seconds = match unit {
         's' => 1,
         'm' => 60,
         'h' => 3_600,
         'd' => 86_400,
-        _ => return Err(wrong()),
+        _ => return Err(EXPECTED),
     };
-    number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(wrong)
+    number.checked_mul(seconds).map(Duration::from_secs).ok_or(EXPECTED)
 }

@@ -1,0 +1,84 @@
+//! Data goes to stdout, everything else to stderr.
+
+use std::{
+    fmt::Display,
+    io::{self, IsTerminal, Write},
+    time::Duration,
+};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// Prints a line of data. A closed pipe ends the output without a panic.
+pub(crate) fn line(text: impl Display) {
+    if let Err(error) = writeln!(anstream::stdout(), "{text}") {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            // The reader has closed the pipe, such as `head`.
+            std::process::exit(0);
+        }
+        note(format!("error: cannot write the output: {error}"));
+        std::process::exit(1);
+    }
+}
+
+/// Prints data for a program.
+pub(crate) fn json(data: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(data)
+        .map_err(|error| Failure::new(format!("the result cannot be written: {error}")))?;
+    line(text);
+    Ok(())
+}
+
+/// Prints data for a program, or a text for a person.
+pub(crate) fn show<T: Display>(
+    as_json: bool,
+    data: &impl Serialize,
+    text: impl FnOnce() -> T,
+) -> Result<(), Failure> {
+    if as_json {
+        return json(data);
+    }
+    line(text());
+    Ok(())
+}
+
+/// Prints a list: as JSON, as a table, or as a note that it is empty.
+pub(crate) fn list<T: Serialize>(
+    as_json: bool,
+    rows: &[T],
+    empty: &str,
+    table: impl FnOnce() -> String,
+) -> Result<(), Failure> {
+    if rows.is_empty() && !as_json {
+        note(empty);
+        return Ok(());
+    }
+    show(as_json, &rows, table)
+}
+
+/// Prints a remark for the person, beside the data.
+pub(crate) fn note(text: impl Display) {
+    // Nobody can read that stderr is closed.
+    let _ = writeln!(anstream::stderr(), "{text}");
+}
+
+/// A text of several lines without the control characters that a terminal would obey.
+pub(crate) fn safe(text: &str) -> String {
+    text.chars().filter(|each| !each.is_control() || "\n\t".contains(*each)).collect()
+}
+
+/// A progress bar, on a terminal only; it disappears when the work is done.
+pub(crate) fn progress(total: u64, what: &'static str) -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {pos}/{len}") {
+        bar.set_style(style);
+    }
+    bar.set_message(what);
+    bar.enable_steady_tick(Duration::from_millis(100));
+    bar
+}
