@@ -54,10 +54,10 @@ async fn a_tool_that_turned_destructive_is_asked_for_before_the_first_call() {
 async fn a_script_is_judged_by_the_new_definition_too() {
     let workplace = workplace();
     let script = "return await records_wipe({})";
-    let first = workplace.run(&["run", "--code", script]).await.shown();
+    let first = workplace.run_with_input(&["run", "-"], script).await.shown();
     assert!(first.starts_with("exit code 0"), "{first}");
     std::fs::write(workplace.path().join("changed"), "").unwrap();
-    let second = workplace.run(&["run", "--code", script]).await.shown();
+    let second = workplace.run_with_input(&["run", "-"], script).await.shown();
     assert!(second.contains("approv"), "{second}");
     assert!(!second.starts_with("exit code 0"), "{second}");
 }
