@@ -1,5 +1,6 @@
 //! The policy, approvals, grants, definitions and the record, from a shell.
 
+mod callers;
 mod conditions;
 mod findings;
 mod hidden;
