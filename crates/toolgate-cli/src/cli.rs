@@ -46,7 +46,8 @@ pub(crate) struct Globals {
     /// Codex or Zed
     ///
     /// The default is the first of these files that exists: ./toolgate.json, ./toolgate.jsonc, ./.mcp.json, and
-    /// toolgate/toolgate.json in the user's configuration folder.
+    /// toolgate/toolgate.json in the user's configuration folder. toolgate uses a file of the working folder only
+    /// after you have trusted it (`toolgate trust`).
     #[arg(long, short, global = true, value_name = "FILE", env = "TOOLGATE_CONFIG")]
     pub(crate) config: Option<PathBuf>,
     /// Use only the servers of this namespace of the configuration
@@ -96,6 +97,12 @@ pub(crate) enum Command {
         /// The server's name
         name: String,
     },
+    /// Show what the configuration of a folder would run, and trust it
+    ///
+    /// toolgate uses the toolgate.json, toolgate.jsonc or .mcp.json of the folder that it is started in only after
+    /// you have trusted it. The trust is for the content: after a change, toolgate asks again. A file after
+    /// --config needs no trust.
+    Trust(Trust),
     /// List calls and servers that wait for approval, and decide on them
     Approve(Approve),
     /// List the skills and the servers they need
@@ -383,6 +390,21 @@ pub(crate) struct Enable {
     /// Consent, without a question, to what a server of the registry runs or contacts
     #[arg(long)]
     pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Trust {
+    /// The folder; the default is the working folder
+    #[arg(value_name = "FOLDER")]
+    pub(crate) folder: Option<PathBuf>,
+    /// List what is trusted
+    #[arg(long, conflicts_with = "folder")]
+    pub(crate) list: bool,
+    /// No longer trust the folder
+    #[arg(long, conflicts_with = "list")]
+    pub(crate) forget: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
 #[derive(Debug, Args)]

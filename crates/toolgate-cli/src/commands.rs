@@ -26,6 +26,7 @@ mod skills;
 mod status;
 mod token;
 mod tokens;
+mod trust;
 mod usage;
 
 use std::{
@@ -72,6 +73,7 @@ pub(crate) async fn run(cli: Cli) -> CommandResult {
         Command::Approve(arguments) => approve::run(globals, &arguments),
         Command::Skills(arguments) => skills::run(globals, &arguments),
         Command::Logs(arguments) => logs::run(globals, &arguments),
+        Command::Trust(arguments) => trust::run(&arguments),
         Command::Usage(arguments) => usage::run(globals, &arguments),
         Command::Config(command) => config::run(globals, &command),
         Command::Eval(arguments) => eval::run(globals, &arguments).await,
@@ -211,16 +213,16 @@ fn is_error(result: &Value) -> bool {
     result.get("isError").and_then(Value::as_bool).unwrap_or_default()
 }
 
-/// The text of a result, safe for a terminal.
+/// The text of a result.
 fn text_of(result: &Value) -> String {
     let blocks = result.get("content").and_then(Value::as_array);
     let parts: Vec<String> = blocks.into_iter().flatten().map(block_text).collect();
-    print::safe(&if parts.is_empty() {
+    if parts.is_empty() {
         let data = result.get("structuredContent").unwrap_or(result);
         serde_json::to_string_pretty(data).unwrap_or_default()
     } else {
         parts.join("\n")
-    })
+    }
 }
 
 fn block_text(block: &Value) -> String {

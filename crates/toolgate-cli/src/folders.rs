@@ -21,16 +21,26 @@ pub(crate) fn state() -> Option<PathBuf> {
         .map(|folder| folder.join("toolgate"))
 }
 
-/// The files that are tried as configuration, in this order.
-pub(crate) fn configurations() -> Vec<PathBuf> {
+/// The names of the files that are tried as the configuration of a folder, in this order.
+pub(crate) const OF_FOLDER: [&str; 3] = ["toolgate.json", "toolgate.jsonc", ".mcp.json"];
+
+/// The user's own configuration, whether it exists or not.
+pub(crate) fn own_configuration() -> Option<PathBuf> {
     let user = if cfg!(windows) {
         set("APPDATA")
     } else {
         set("XDG_CONFIG_HOME").or_else(|| set("HOME").map(|home| home.join(".config")))
     };
-    let here = ["toolgate.json", "toolgate.jsonc", ".mcp.json"].map(PathBuf::from);
-    let own = user.map(|folder| folder.join("toolgate").join("toolgate.json"));
-    here.into_iter().chain(own).collect()
+    user.map(|folder| folder.join("toolgate").join("toolgate.json"))
+}
+
+/// The configuration of a folder, unless it is the user's own.
+pub(crate) fn configuration_of(folder: &Path) -> Option<PathBuf> {
+    let real = |path: &Path| path.canonicalize().ok();
+    let own = own_configuration().and_then(|own| real(&own));
+    let mut files = OF_FOLDER.iter().map(|name| folder.join(name));
+    let found = files.find(|path| path.is_file())?;
+    (own.is_none() || real(&found) != own).then_some(found)
 }
 
 /// A path for people: with `~` for the home folder.

@@ -3,21 +3,28 @@
 use std::{
     env, fs,
     ops::Deref,
-    path::PathBuf,
-    sync::{Arc, OnceLock},
+    path::{Path, PathBuf},
+    sync::{Arc, Once, OnceLock},
 };
 
 use toolgate::{
     ExposureMode, Format, HostConfig, HostConfigError, HostEnvironment, HostSettings, PoolSettings,
     Store, VaultKey,
 };
-use toolgate_config::{CodeModeConfig, Problem, ProblemSeverity, ServerConfig};
+use toolgate_config::{
+    CodeModeConfig, Configuration, Problem, ProblemSeverity, ServerConfig, TelemetryConfig,
+};
 use toolgate_host::CodeSettings;
 use toolgate_policy::PolicySettings;
 use toolgate_store::{ChoiceFile, WRITABLE};
 use toolgate_telemetry::Telemetry;
 
-use crate::{cli::Globals, failure::Failure, folders, print};
+use crate::{
+    cli::Globals,
+    failure::Failure,
+    folders, print,
+    trust::{self, FolderFile},
+};
 
 /// The argument that makes this program a worker of the sandbox.
 pub(crate) const WORKER: &str = "sandbox-worker";
@@ -31,6 +38,8 @@ pub(crate) struct Loaded {
     pub(crate) path: PathBuf,
     /// The namespace of `--namespace`; without one, everything outside of exclusive namespaces.
     pub(crate) namespace: Option<String>,
+    /// The file of the working folder that is not used, because nobody has trusted it.
+    pub(crate) waiting: Option<PathBuf>,
     config: HostConfig,
 }
 
@@ -44,12 +53,95 @@ impl Deref for Loaded {
 
 /// Finds and reads the configuration. Only a file that cannot be read at all is a failure.
 pub(crate) fn load(globals: &Globals) -> Result<Loaded, Failure> {
-    let path = match &globals.config {
-        Some(path) => path.clone(),
-        None => find()?,
+    load_as(globals, false)
+}
+
+/// [`load`] for a command that starts and contacts nothing: the file of the working folder is read
+/// even if nobody has trusted it.
+pub(crate) fn load_to_check(globals: &Globals) -> Result<Loaded, Failure> {
+    load_as(globals, true)
+}
+
+fn load_as(globals: &Globals, only_checks: bool) -> Result<Loaded, Failure> {
+    let environment = environment();
+    let mut waiting = None;
+    let (path, configuration) = match &globals.config {
+        Some(path) => (path.clone(), parse(path, &read(path)?, &environment)?),
+        None => match folders::configuration_of(Path::new("")) {
+            None => own(&environment)?.ok_or_else(nowhere)?,
+            Some(path) => {
+                let file = FolderFile::read(path.clone());
+                // A file that cannot be read is like one that nobody has trusted: it stops nothing.
+                let is_trusted = file.as_ref().is_ok_and(FolderFile::is_trusted);
+                if !is_trusted {
+                    tell_waiting(&path);
+                }
+                if is_trusted || only_checks {
+                    let configuration = parse(&path, &file?.text, &environment)?;
+                    let own = own(&environment)?.map(|(_, own)| own).unwrap_or_default();
+                    (path, held(configuration, &own))
+                } else {
+                    waiting = Some(path);
+                    match own(&environment)? {
+                        Some(own) => own,
+                        None => (folders::own_configuration().ok_or_else(nowhere)?, nothing()),
+                    }
+                }
+            }
+        },
     };
-    let shown = folders::shown(&path);
-    let text = fs::read_to_string(&path).map_err(|error| {
+    let config = HostConfig::new(configuration, Some(path.clone()), environment)?;
+    let loaded = Loaded { path, namespace: globals.namespace.clone(), waiting, config };
+    if let Some(wanted) = &globals.namespace {
+        loaded.check_namespace(wanted)?;
+    }
+    Ok(loaded)
+}
+
+/// The user's own configuration, if there is one.
+fn own(environment: &HostEnvironment) -> Result<Option<(PathBuf, Configuration)>, Failure> {
+    let Some(path) = folders::own_configuration().filter(|path| path.is_file()) else {
+        return Ok(None);
+    };
+    let configuration = parse(&path, &read(&path)?, environment)?;
+    Ok(Some((path, configuration)))
+}
+
+/// What a folder's configuration may do where the user has one: the user's policy holds as well, and
+/// the user's audit log is written.
+fn held(mut configuration: Configuration, own: &Configuration) -> Configuration {
+    let under = |policy: &mut PolicySettings| *policy = std::mem::take(policy).under(&own.policy);
+    under(&mut configuration.policy);
+    configuration.namespaces.iter_mut().for_each(|namespace| under(&mut namespace.policy));
+    configuration.audit.enabled |= own.audit.enabled;
+    configuration.audit.required |= own.audit.required;
+    configuration
+}
+
+/// The configuration of a user who has none.
+fn nothing() -> Configuration {
+    Configuration { telemetry: Some(TelemetryConfig::default()), ..Configuration::default() }
+}
+
+/// Says once that the file of the working folder waits.
+fn tell_waiting(path: &Path) {
+    static TOLD: Once = Once::new();
+    TOLD.call_once(|| print::note(format!("warning: {}", trust::waiting(path))));
+}
+
+fn parse(
+    path: &Path,
+    text: &str,
+    environment: &HostEnvironment,
+) -> Result<Configuration, HostConfigError> {
+    let (format, shown) = (Format::of_file(path), folders::shown(path));
+    Ok(toolgate_config::parse(text, format, &shown, &*environment.variables)?)
+}
+
+/// Reads a configuration file.
+pub(crate) fn read(path: &Path) -> Result<String, Failure> {
+    let shown = folders::shown(path);
+    fs::read_to_string(path).map_err(|error| {
         let failure = Failure::usage(format!("cannot read {shown}: {error}"));
         match error.kind() {
             std::io::ErrorKind::NotFound => failure.hint("check the path after --config"),
@@ -58,17 +150,7 @@ pub(crate) fn load(globals: &Globals) -> Result<Loaded, Failure> {
             std::io::ErrorKind::PermissionDenied => failure.hint("let yourself read it"),
             _ => failure,
         }
-    })?;
-    let environment = environment();
-    let format = Format::of_file(&path);
-    let configuration = toolgate_config::parse(&text, format, &shown, &*environment.variables)
-        .map_err(HostConfigError::Config)?;
-    let config = HostConfig::new(configuration, Some(path.clone()), environment)?;
-    let loaded = Loaded { path, namespace: globals.namespace.clone(), config };
-    if let Some(wanted) = &globals.namespace {
-        loaded.check_namespace(wanted)?;
-    }
-    Ok(loaded)
+    })
 }
 
 /// What this process passes to the library: its environment variables, the state folder, the key of
@@ -118,15 +200,12 @@ impl From<HostConfigError> for Failure {
     }
 }
 
-fn find() -> Result<PathBuf, Failure> {
-    let paths = folders::configurations();
-    if let Some(found) = paths.iter().find(|path| path.is_file()) {
-        return Ok(found.clone());
-    }
-    let looked: Vec<String> = paths.iter().map(|path| folders::shown(path)).collect();
-    Err(Failure::usage(format!("there is no configuration; looked for {}", looked.join(", ")))
+fn nowhere() -> Failure {
+    let mut looked = folders::OF_FOLDER.map(str::to_owned).to_vec();
+    looked.extend(folders::own_configuration().map(|path| folders::shown(&path)));
+    Failure::usage(format!("there is no configuration; looked for {}", looked.join(", ")))
         .hint("name yours: --config FILE (a Claude, Cursor, VS Code, Codex, Gemini or Zed file works as it is)")
-        .hint("or see toolgate at work without one: toolgate demo"))
+        .hint("or see toolgate at work without one: toolgate demo")
 }
 
 /// Reports the problems of the configuration. Everything else of it is used all the same.
@@ -204,7 +283,10 @@ impl Loaded {
     }
 
     fn settings_of(&self, namespace: Option<&str>, mode: Option<ExposureMode>) -> HostSettings {
-        let settings = self.config.settings(namespace, mode);
+        let mut settings = self.config.settings(namespace, mode);
+        settings
+            .notices
+            .extend(self.waiting.iter().map(|path| format!("{}.", trust::waiting(path))));
         TELEMETRY.get_or_init(|| settings.telemetry.clone());
         settings
     }

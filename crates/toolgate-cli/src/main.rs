@@ -8,9 +8,11 @@ mod failure;
 mod folders;
 mod load;
 mod logins;
+mod person;
 mod print;
 mod table;
 mod terminal;
+mod trust;
 
 use std::{io::IsTerminal, process::ExitCode};
 

@@ -1,18 +1,25 @@
 //! Data goes to stdout, everything else to stderr.
 
 use std::{
-    fmt::Display,
+    borrow::Cow,
+    fmt::{Display, Write as _},
     io::{self, IsTerminal, Write},
     time::Duration,
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
+use toolgate_policy::definitions::spelled_out;
 
 use crate::failure::Failure;
 
-/// Prints a line of data. A closed pipe ends the output without a panic.
+/// Prints a line of data. What a terminal would obey is spelt out, whoever wrote it. A closed pipe
+/// ends the output without a panic.
 pub(crate) fn line(text: impl Display) {
+    write(&spelled_out(&text.to_string()));
+}
+
+fn write(text: &str) {
     if let Err(error) = writeln!(anstream::stdout(), "{text}") {
         if error.kind() == io::ErrorKind::BrokenPipe {
             // The reader has closed the pipe, such as `head`.
@@ -23,11 +30,22 @@ pub(crate) fn line(text: impl Display) {
     }
 }
 
-/// Prints data for a program.
+/// Prints data for a program. What a terminal would obey is escaped as JSON has it.
 pub(crate) fn json(data: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(data)
         .map_err(|error| Failure::new(format!("the result cannot be written: {error}")))?;
-    line(text);
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        // Outside of strings only line breaks are hidden, and inside of them none is.
+        if matches!(spelled_out(letter.encode_utf8(&mut [0; 4])), Cow::Borrowed(_)) {
+            escaped.push(letter);
+        } else {
+            for unit in letter.encode_utf16(&mut [0; 2]) {
+                let _ = write!(escaped, "\\u{unit:04x}");
+            }
+        }
+    }
+    write(&escaped);
     Ok(())
 }
 
@@ -61,12 +79,7 @@ pub(crate) fn list<T: Serialize>(
 /// Prints a remark for the person, beside the data.
 pub(crate) fn note(text: impl Display) {
     // Nobody can read that stderr is closed.
-    let _ = writeln!(anstream::stderr(), "{text}");
-}
-
-/// A text of several lines without the control characters that a terminal would obey.
-pub(crate) fn safe(text: &str) -> String {
-    text.chars().filter(|each| !each.is_control() || "\n\t".contains(*each)).collect()
+    let _ = writeln!(anstream::stderr(), "{}", spelled_out(&text.to_string()));
 }
 
 /// A progress bar, on a terminal only; it disappears when the work is done.

@@ -110,3 +110,14 @@ pub fn parse(
     let file = scope::FileReader::new(&source, expand::Expander::new(environment));
     Ok(configuration::read(&root, format, file))
 }
+
+/// The content of a configuration as it is written: nothing is expanded and nothing left out but
+/// comments. Of several equal keys the last one is there, which is the one that [`parse`] reads.
+pub fn as_written(
+    text: &str,
+    format: Format,
+    source_name: &str,
+) -> Result<serde_json::Map<String, serde_json::Value>, ConfigError> {
+    let source = position::SourceText::new(text, source_name);
+    Ok(document::read(&source, format)?.to_json())
+}

@@ -63,6 +63,8 @@ pub struct HostSettings {
     pub audit: Option<AuditSettings>,
     /// Where spans and metrics go.
     pub telemetry: Telemetry,
+    /// What every search tells the model besides, one sentence or two each.
+    pub notices: Vec<String>,
 }
 
 /// How calls are recorded.
@@ -137,6 +139,7 @@ impl HostSettings {
             pin: None,
             audit: Some(AuditSettings::default()),
             telemetry: Telemetry::off(),
+            notices: Vec::new(),
         }
     }
 }

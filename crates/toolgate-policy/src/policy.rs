@@ -62,6 +62,8 @@ pub struct ToolPolicy {
     flow_mode: FlowMode,
     labels: LabelSet,
     repeatable: bool,
+    /// The policy above it for the same tool.
+    above: Option<Box<ToolPolicy>>,
 }
 
 #[derive(Debug)]
@@ -70,6 +72,9 @@ struct CompiledPolicy {
     rules: Vec<Arc<Rule>>,
     index: RuleIndex,
     labels: RuleIndex,
+    above: Option<Policy>,
+    /// All rules, those of the policy above first.
+    all: Vec<Arc<Rule>>,
 }
 
 impl Policy {
@@ -78,7 +83,10 @@ impl Policy {
         let rules: Vec<Arc<Rule>> = settings.all_rules().into_iter().map(Arc::new).collect();
         let index = RuleIndex::new(rules.iter().map(|rule| &rule.target));
         let labels = RuleIndex::new(settings.labels.iter().map(|(target, _)| target));
-        Self(Arc::new(CompiledPolicy { settings, rules, index, labels }))
+        let above = settings.above.take().map(|above| Self::new((*above).clone()));
+        let mut all = above.as_ref().map(|above| above.rules().to_vec()).unwrap_or_default();
+        all.extend(rules.iter().cloned());
+        Self(Arc::new(CompiledPolicy { settings, rules, index, labels, above, all }))
     }
 
     /// The policy for a tool of the catalog.
@@ -103,8 +111,14 @@ impl Policy {
     }
 
     fn judge(&self, id: &ToolId, names: &CompiledNames, annotations: Annotations) -> ToolPolicy {
-        let CompiledPolicy { settings, rules, index, .. } = &*self.0;
-        let facts = self.facts(id, names, annotations);
+        let CompiledPolicy { settings, rules, index, above, .. } = &*self.0;
+        let above = above.as_ref().map(|above| Box::new(above.judge(id, names, annotations)));
+        let mut facts = self.facts(id, names, annotations);
+        let mut repeatable = facts.holds(Hint::ReadOnlyHint) || facts.holds(Hint::IdempotentHint);
+        if let Some(above) = &above {
+            facts.labels = facts.labels.union(above.labels);
+            repeatable &= above.repeatable;
+        }
         let target = |position: usize| (&rules[position].target, rules[position].closeness());
         let matching = index.matching(&facts, target);
         let mut matching: Vec<(usize, &Arc<Rule>)> =
@@ -121,13 +135,14 @@ impl Policy {
             default: (settings.mode, settings.mode.verdict(facts.holds(Hint::ReadOnlyHint))),
             flow_mode: settings.flow,
             labels: facts.labels,
-            repeatable: facts.holds(Hint::ReadOnlyHint) || facts.holds(Hint::IdempotentHint),
+            repeatable,
+            above,
         }
     }
 
     /// All rules: the built-in ones, those at tools, and those of the policy.
     pub fn rules(&self) -> &[Arc<Rule>] {
-        &self.0.rules
+        &self.0.all
     }
 
     /// How new tools of a known server are treated.
@@ -215,6 +230,17 @@ impl ToolPolicy {
                 decision.ground = Ground::Rule(Arc::clone(&finding.rule));
             }
         }
+        if let Some(above) = &self.above {
+            let Decision { verdict, ground, flows } =
+                above.decide_for(caller, from, arguments, flow);
+            if verdict > decision.verdict {
+                (decision.verdict, decision.ground) = (verdict, ground);
+            }
+            // Both have the built-in rules.
+            let is_new = |finding: &FlowFinding| !decision.flows.contains(finding);
+            let flows: Vec<FlowFinding> = flows.into_iter().filter(is_new).collect();
+            decision.flows.extend(flows);
+        }
         decision
     }
 
@@ -237,7 +263,14 @@ impl ToolPolicy {
             .flows
             .iter()
             .filter(|rule| fits(rule) && rule.flow.evidence(flow, self.flow_mode).is_some());
-        let applied = calls.chain(flows).cloned().collect();
+        let mut applied: Vec<Arc<Rule>> = calls.chain(flows).cloned().collect();
+        if let Some(above) = &self.above {
+            let explained = above.explain_for(caller, from, arguments, flow);
+            applied.extend(explained.considered.into_iter().map(|one| one.rule));
+            if let Ground::Rule(rule) = explained.decision.ground {
+                applied.push(rule);
+            }
+        }
         Explanation::new(self.decide_for(caller, from, arguments, flow), applied, arguments)
     }
 
@@ -247,11 +280,13 @@ impl ToolPolicy {
         let denies = |from| self.calls.iter().any(|rule| is_deny(rule) && rule.is_whole(from));
         denies(CallPath::Direct) && denies(CallPath::Script)
             || (self.default.1 == Verdict::Deny && self.calls.iter().all(is_deny))
+            || self.above.as_ref().is_some_and(|above| above.is_hidden())
     }
 
     /// The rules that match the tool, whatever the arguments. Each is one of [`Policy::rules`].
     pub fn rules(&self) -> impl Iterator<Item = &Arc<Rule>> {
-        self.calls.iter().chain(&self.flows)
+        let above = self.above.iter().flat_map(|above| above.calls.iter().chain(&above.flows));
+        self.calls.iter().chain(&self.flows).chain(above)
     }
 
     /// The labels of the data that the tool returns and takes.

@@ -31,6 +31,9 @@ pub struct PolicySettings {
     pub labels: Vec<(RuleTarget, LabelSet)>,
     /// The settings of the servers and their tools.
     pub servers: BTreeMap<ServerName, ServerPolicy>,
+    /// Another policy that decides about every call as well. Of the two decisions the stricter one
+    /// holds. [`PolicySettings::under`] sets it.
+    pub above: Option<Arc<PolicySettings>>,
 }
 
 /// The policy settings of a server.
@@ -84,6 +87,28 @@ impl PolicySettings {
         Self { mode, ..Self::default() }
     }
 
+    /// These settings with another policy above them, which they cannot loosen: what `above` denies
+    /// or asks about stays denied or asked about.
+    ///
+    /// What `above` says in favour of its own servers does not count here: a server of the same name
+    /// is another server.
+    #[must_use]
+    pub fn under(mut self, above: &Self) -> Self {
+        self.claims = self.claims.max(above.claims);
+        self.flow = self.flow.max(above.flow);
+        self.new_tools = self.new_tools.max(above.new_tools);
+        self.findings = self.findings.max(above.findings);
+        let mut above = above.clone();
+        for server in above.servers.values_mut() {
+            server.trust = Trust::Unknown;
+            for tool in server.tools.values_mut() {
+                tool.approval = tool.approval.filter(|verdict| *verdict != Verdict::Allow);
+            }
+        }
+        self.above = (!above.is_idle()).then(|| Arc::new(above));
+        self
+    }
+
     /// Whether these settings can never refuse, ask about or hold back anything.
     pub fn is_idle(&self) -> bool {
         let labels = |server: &ServerPolicy| server.labels.is_empty() && server.tools.is_empty();
@@ -92,6 +117,7 @@ impl PolicySettings {
             && self.rules.is_empty()
             && self.labels.is_empty()
             && self.servers.values().all(labels)
+            && self.above.as_ref().is_none_or(|above| above.is_idle())
     }
 
     /// All rules in the order in which a later rule overrides an equally specific earlier one: the

@@ -33,10 +33,14 @@ pub enum Mode {
     Deny,
 }
 
+// The order of the following settings is that of strictness, as with `Verdict`.
+
 /// Which servers' claims of harmlessness count: that a tool is read-only, that it destroys nothing.
 ///
 /// A claim that a tool does harm always counts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Claims {
     /// Claims of every server count.
@@ -47,7 +51,9 @@ pub enum Claims {
 }
 
 /// How the data of a call is determined.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum FlowMode {
     /// Not at all: rules about data never apply.
@@ -61,7 +67,9 @@ pub enum FlowMode {
 }
 
 /// How tools are treated that a known server did not have before.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum NewTools {
     /// They are used and pinned.
@@ -73,7 +81,9 @@ pub enum NewTools {
 
 /// How tools with suspicious definitions are treated: hidden characters, instructions to the model,
 /// names that look like other names.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum FindingsMode {
     /// They are used, with a warning.

@@ -14,7 +14,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Choose servers", &["enable", "disable", "skills", "logs"]),
     (
         "Control what agents may do, and review what they did",
-        &["policy", "approve", "grants", "definitions", "audit"],
+        &["policy", "trust", "approve", "grants", "definitions", "audit"],
     ),
     ("Measure", &["tokens", "usage", "eval"]),
     ("Install", &["completions", "man"]),

@@ -17,7 +17,7 @@ pub(crate) fn run(globals: &Globals, command: &ConfigCommand) -> CommandResult {
             Ok(ExitCode::SUCCESS)
         }
         ConfigCommand::Check { output } => {
-            let loaded = load::load(globals)?;
+            let loaded = load::load_to_check(globals)?;
             let configuration = &loaded.configuration;
             let usable = configuration
                 .servers

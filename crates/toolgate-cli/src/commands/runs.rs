@@ -87,11 +87,6 @@ impl Cleaner {
     fn line(&self, text: &str, characters: usize) -> String {
         one_line(&self.clean(text), characters)
     }
-
-    /// The same for a terminal, with its lines.
-    fn block(&self, text: &str) -> String {
-        print::safe(&self.clean(text))
-    }
 }
 
 fn detail(journal: &Journal, id: &str) -> Result<RunDetail, Failure> {
@@ -216,7 +211,7 @@ fn show(detail: &RunDetail, state: State, cleaner: &Cleaner) {
     let (begun, state_name, language) = (run.created_utc(), state.name(), &run.language);
     let by = one_line(&run.session, 128);
     print::line(format!("{}: {state_name}\n{language}, begun {begun} by {by}{took}\n", run.id));
-    let code = cleaner.block(&detail.code);
+    let code = cleaner.clean(&detail.code);
     for (index, line) in code.lines().enumerate() {
         print::line(format!("{:>4}  {line}", index + 1).trim_end());
     }
@@ -227,7 +222,7 @@ fn show(detail: &RunDetail, state: State, cleaner: &Cleaner) {
     if !flow.is_empty() {
         print::line(format!("\nflow:\n{}", flow::draw(&flow)));
     }
-    let output = cleaner.block(&detail.output);
+    let output = cleaner.clean(&detail.output);
     if !output.trim().is_empty() {
         print::line(format!("\noutput:\n{}", output.trim_end()));
     }

@@ -27,7 +27,7 @@ pub(crate) fn run(globals: &Globals, arguments: &Skills) -> CommandResult {
                 if !skill.servers.is_empty() {
                     print::line(format!("needs: {}", one_line(&skill.servers.join(", "))));
                 }
-                print::line(format!("\n{}", print::safe(&skill.body)));
+                print::line(format!("\n{}", skill.body));
             }
             return Ok(ExitCode::SUCCESS);
         }

@@ -112,8 +112,10 @@ async fn the_places_where_a_configuration_is_found() {
     let workplace = Workplace::empty();
     let config = json!({ "mcpServers": { "notes": entry(&notes()) } }).to_string();
     let check = async || {
-        let outcome = workplace.run(&["config", "check"]).await;
-        outcome.stdout.split(':').next().unwrap().to_owned()
+        let mut command = workplace.command(&["config", "check"]);
+        let output = command.env_remove("TOOLGATE_CONFIG").output().await.unwrap();
+        let outcome = String::from_utf8(output.stdout).unwrap();
+        outcome.split(':').next().unwrap().to_owned()
     };
     let user = workplace.path().join(".config/toolgate");
     std::fs::create_dir_all(&user).unwrap();
@@ -253,7 +255,7 @@ async fn wrong_arguments() {
     error: the following required arguments were not provided:
       <QUERY>...
 
-    Usage: toolgate search <QUERY>...
+    Usage: toolgate search --config <FILE> <QUERY>...
 
     For more information, try '--help'.
 
@@ -261,7 +263,7 @@ async fn wrong_arguments() {
     error: the following required arguments were not provided:
       <NAME>
 
-    Usage: toolgate call <NAME> [JSON]
+    Usage: toolgate call --config <FILE> <NAME> [JSON]
 
     For more information, try '--help'.
 
@@ -280,7 +282,7 @@ async fn wrong_arguments() {
     error: the following required arguments were not provided:
       <NAME>
 
-    Usage: toolgate logs <NAME>
+    Usage: toolgate logs --config <FILE> <NAME>
 
     For more information, try '--help'.
     ");

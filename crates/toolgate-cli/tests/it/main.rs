@@ -38,8 +38,13 @@ mod resources;
 mod serve;
 #[cfg(target_os = "linux")]
 mod soak;
+mod spelled;
 mod subagent;
 mod support;
 #[cfg(unix)]
 mod telemetry;
+#[cfg(unix)]
+mod trust;
+#[cfg(unix)]
+mod typist;
 mod usage;

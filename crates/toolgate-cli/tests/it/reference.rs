@@ -28,6 +28,7 @@ const COMMANDS: &[&[&str]] = &[
     &["logout"],
     &["enable"],
     &["disable"],
+    &["trust"],
     &["approve"],
     &["skills"],
     &["skills", "show"],

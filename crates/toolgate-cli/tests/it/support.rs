@@ -126,6 +126,7 @@ impl Workplace {
             .env_remove("RUST_LOG")
             .env_remove("XDG_STATE_HOME")
             .envs(self.environment())
+            .envs(self.config().is_file().then_some(("TOOLGATE_CONFIG", "toolgate.json")))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

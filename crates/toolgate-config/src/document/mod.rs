@@ -111,9 +111,32 @@ impl<'a> Object<'a> {
             .find(|member| member.key == key)
             .filter(|member| !matches!(member.node.value, Value::Null))
     }
+
+    /// The same as JSON.
+    pub(crate) fn to_json(&self) -> serde_json::Map<String, serde_json::Value> {
+        let members = self.members.iter();
+        members.map(|member| (member.key.to_string(), member.node.value.to_json())).collect()
+    }
 }
 
 impl Value<'_> {
+    /// The same as JSON. A number that JSON does not have, and a date, becomes a string.
+    fn to_json(&self) -> serde_json::Value {
+        use serde_json::Value as Json;
+
+        match self {
+            Self::Null => Json::Null,
+            Self::Boolean(boolean) => Json::Bool(*boolean),
+            Self::Number(number) => {
+                serde_json::from_str(number).unwrap_or_else(|_| Json::from(&**number))
+            }
+            Self::String(text) => Json::from(&**text),
+            Self::Array(nodes) => nodes.iter().map(|node| node.value.to_json()).collect(),
+            Self::Object(object) => Json::Object(object.to_json()),
+            Self::Date => Json::from("a date"),
+        }
+    }
+
     /// What the value is, with its article, for messages.
     pub(crate) fn kind(&self) -> &'static str {
         match self {

@@ -152,6 +152,7 @@ pub(super) async fn search(session: &Session, request: &SearchRequest) -> Value 
     report.notes.extend(encoded.note);
     report.notes.extend(notes::absent_servers(host, &catalog));
     report.notes.extend(notes::other_servers(session, &catalog, &queries));
+    report.notes.extend(host.settings().notices.iter().cloned());
     let SearchReport { mut text, notes, .. } = report;
     for note in &notes {
         let _ = write!(text, "\n{note}");

@@ -1,5 +1,7 @@
 //! Characters that a model reads and a person does not see.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 /// The kinds of hidden characters.
@@ -130,12 +132,50 @@ pub fn shown(text: &str, limit: usize) -> String {
     safe
 }
 
+/// The text for a terminal. Characters that control it, change the direction of the text or are
+/// invisible are spelt out, such as `\u{202e}`. Line breaks, tabs and characters that are used as
+/// intended (in an emoji, in a script that needs them) stay.
+pub fn spelled_out(text: &str) -> Cow<'_, str> {
+    let is_plain = |letter: char| "\n\t".contains(letter) || HiddenKind::of(letter).is_none();
+    if text.chars().all(is_plain) {
+        return Cow::Borrowed(text);
+    }
+    let is_right_to_left = text.chars().any(|character| matches!(character, '\u{590}'..='\u{8ff}'));
+    let mut safe = String::with_capacity(text.len());
+    let (mut before, mut rest) = ([' '; 2], text.chars().peekable());
+    while let Some(character) = rest.next() {
+        let is_honest = match (character, HiddenKind::of(character)) {
+            ('\r', _) => rest.peek() == Some(&'\n'),
+            (_, Some(kind)) => is_honest(character, kind, before, is_right_to_left),
+            (_, None) => true,
+        };
+        if is_honest {
+            safe.push(character);
+        } else {
+            safe.extend(character.escape_unicode());
+        }
+        before = [before[1], character];
+    }
+    Cow::Owned(safe)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn kinds(text: &str) -> Vec<HiddenKind> {
         find(text).into_iter().map(|(kind, _)| kind).collect()
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_is_spelt_out() {
+        let hostile = "a\u{1b}[2Jb\rc\u{202e}d\u{200b}e\u{9b}f\u{e0041}\u{7}";
+        let safe = r"a\u{1b}[2Jb\u{d}c\u{202e}d\u{200b}e\u{9b}f\u{e0041}\u{7}";
+        assert_eq!(spelled_out(hostile), safe);
+        for honest in ["a\tb\r\nc", "👩\u{200d}💻 ❤\u{fe0f}", "سلام\u{200f}", "é日本"]
+        {
+            assert_eq!(spelled_out(honest), honest);
+        }
     }
 
     #[test]

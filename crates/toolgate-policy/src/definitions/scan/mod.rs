@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use toolgate_catalog::Definition;
 
-pub use hidden::{HiddenKind, shown};
+pub use hidden::{HiddenKind, shown, spelled_out};
 
 /// The largest number of findings for one definition.
 const MAX_FINDINGS: usize = 32;

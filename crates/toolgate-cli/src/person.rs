@@ -1,0 +1,58 @@
+//! The person at the terminal that this program opens itself.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{BufRead as _, BufReader, Write as _},
+};
+
+use crate::failure::Failure;
+
+/// A person at the controlling terminal. Whatever stdin and stdout are, the question goes there and
+/// the answer comes from there: a program without a terminal cannot answer.
+pub(crate) struct Person {
+    typed: BufReader<File>,
+    screen: File,
+}
+
+impl Person {
+    /// Opens the terminal. Without one there is nobody to ask.
+    pub(crate) fn at_terminal() -> Result<Self, Failure> {
+        let (keyboard, screen) =
+            if cfg!(windows) { ("CONIN$", "CONOUT$") } else { ("/dev/tty", "/dev/tty") };
+        let nobody = || {
+            Failure::usage("a person has to agree to this, and there is no terminal to ask at")
+                .hint("run it yourself in a terminal")
+        };
+        let open = |path| OpenOptions::new().read(true).write(true).open(path);
+        let (keyboard, screen) =
+            (open(keyboard).map_err(|_| nobody())?, open(screen).map_err(|_| nobody())?);
+        if !in_foreground(&keyboard) {
+            return Err(nobody());
+        }
+        Ok(Self { typed: BufReader::new(keyboard), screen })
+    }
+
+    /// Asks; anything but a yes is a failure.
+    pub(crate) fn agrees(&mut self, question: &str) -> Result<(), Failure> {
+        let failed = |error| Failure::new(format!("no answer can be read: {error}"));
+        write!(self.screen, "{question}").and_then(|()| self.screen.flush()).map_err(failed)?;
+        let mut line = String::new();
+        self.typed.read_line(&mut line).map_err(failed)?;
+        match line.trim().to_ascii_lowercase().as_str() {
+            "y" | "yes" => Ok(()),
+            _ => Err(Failure::new("nothing was allowed")),
+        }
+    }
+}
+
+/// Whether this program is what the person works with at the terminal. A program in the background
+/// is not.
+#[cfg(unix)]
+fn in_foreground(terminal: &File) -> bool {
+    rustix::termios::tcgetpgrp(terminal).is_ok_and(|group| group == rustix::process::getpgrp())
+}
+
+#[cfg(not(unix))]
+fn in_foreground(_terminal: &File) -> bool {
+    true
+}

@@ -1,0 +1,204 @@
+//! Which configurations of folders a person has trusted.
+
+use std::{
+    collections::BTreeSet,
+    fmt::Write as _,
+    path::{Path, PathBuf},
+};
+
+use parking_lot::Mutex;
+use serde_json::{Map, Value, json};
+use toolgate::Format;
+use toolgate_store::{ChoiceFile, Consent};
+
+use crate::{failure::Failure, folders, load};
+
+/// A configuration that was found in a folder, as it was when it was read. What is looked at,
+/// trusted and used is this text; the file is not read again.
+pub(crate) struct FolderFile {
+    pub(crate) path: PathBuf,
+    pub(crate) text: String,
+}
+
+/// The trust in one file.
+pub(crate) struct Trusted {
+    pub(crate) path: String,
+    pub(crate) fingerprint: String,
+    /// When it was given, in seconds since 1970.
+    pub(crate) at: u64,
+}
+
+impl FolderFile {
+    /// Reads the file, once.
+    pub(crate) fn read(path: PathBuf) -> Result<Self, Failure> {
+        Ok(Self { text: load::read(&path)?, path })
+    }
+
+    /// Whether a person has trusted this text at this place. A record that cannot be read trusts
+    /// nothing.
+    pub(crate) fn is_trusted(&self) -> bool {
+        let (Some(file), Ok(key)) = (record(), self.key()) else { return false };
+        let consents = file.read().map(|choices| choices.consents).unwrap_or_default();
+        consents.get(&key).is_some_and(|trust| trust.fingerprint == self.fingerprint())
+    }
+
+    /// Keeps that a person trusts this text at this place.
+    pub(crate) fn trust(&self) -> Result<(), Failure> {
+        let file = record().ok_or_else(no_record)?;
+        let consent = Consent::now(self.fingerprint(), Value::Null);
+        let key = self.key()?;
+        file.change(|choices| choices.consents.insert(key, consent))
+            .map_err(|error| Failure::new(error.to_string()))?;
+        Ok(())
+    }
+
+    /// Tells this content from any other.
+    pub(crate) fn fingerprint(&self) -> String {
+        blake3::hash(self.text.as_bytes()).to_hex().to_string()
+    }
+
+    /// The place of the file: the folder without symbolic links, and the name in it. Relative paths
+    /// of a configuration start at that folder, whatever the file itself is a link to.
+    fn key(&self) -> Result<String, Failure> {
+        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or_else(|| Path::new("."));
+        let real = folder.canonicalize().map_err(|error| {
+            Failure::usage(format!("cannot find {}: {error}", folders::shown(folder)))
+        })?;
+        let place = real.join(self.path.file_name().unwrap_or_default());
+        // Two places that look alike must not share their trust.
+        place.into_os_string().into_string().map_err(|_| {
+            Failure::usage("the path of the folder is not Unicode, so that it cannot be trusted")
+                .hint("name the file instead: --config FILE")
+        })
+    }
+
+    /// What the file says, for a person: what runs, what is contacted, and everything else.
+    pub(crate) fn shown(&self) -> Result<String, Failure> {
+        let (format, name) = (Format::of_file(&self.path), folders::shown(&self.path));
+        let mut all = toolgate_config::as_written(&self.text, format, &name)
+            .map_err(|error| Failure::usage(error.to_string()))?;
+        let mut shown = String::new();
+        let nested = all.get_mut("mcp").and_then(Value::as_object_mut);
+        let nested = nested.and_then(|inner| inner.remove("servers"));
+        let keys = ["mcpServers", "servers", "context_servers", "mcp_servers"];
+        let servers: Vec<Value> = keys.iter().filter_map(|key| all.get(*key).cloned()).collect();
+        all.retain(|key, _| !keys.contains(&key.as_str()));
+        for (server, settings) in
+            servers.into_iter().chain(nested).flat_map(|servers| match servers {
+                Value::Object(servers) => servers,
+                other => Map::from_iter([("servers".to_owned(), other)]),
+            })
+        {
+            show_server(&mut shown, &server, settings);
+        }
+        for (key, value) in all {
+            let _ = writeln!(shown, "{key}: {value}");
+        }
+        let variables = self.variables();
+        if !variables.is_empty() {
+            let names = variables.into_iter().collect::<Vec<_>>().join(", ");
+            let _ = writeln!(shown, "It uses these of your environment variables: {names}");
+        }
+        Ok(shown)
+    }
+
+    /// The environment variables that the file refers to.
+    fn variables(&self) -> BTreeSet<String> {
+        let names = Mutex::new(BTreeSet::new());
+        let note = |name: &str| {
+            names.lock().insert(name.to_owned());
+            // Where a text refers to several, each is asked for.
+            Some("http://variable".to_owned())
+        };
+        let _ = toolgate_config::parse(&self.text, Format::of_file(&self.path), "", &note);
+        names.into_inner()
+    }
+}
+
+/// All files that are trusted, in order.
+pub(crate) fn all() -> Result<Vec<Trusted>, Failure> {
+    let file = record().ok_or_else(no_record)?;
+    let consents = file.read().map_err(damaged)?.consents.into_iter();
+    Ok(consents
+        .map(|(path, Consent { fingerprint, at, .. })| Trusted { path, fingerprint, at })
+        .collect())
+}
+
+/// Takes the trust in all files of a folder back; gives their paths.
+pub(crate) fn forget(folder: &Path) -> Result<Vec<String>, Failure> {
+    let file = record().ok_or_else(no_record)?;
+    // A folder that is gone is found by the path that was typed.
+    let real = folder.canonicalize().or_else(|_| std::path::absolute(folder));
+    let real = real.unwrap_or_else(|_| folder.to_owned());
+    let is_there = |path: &String| Path::new(path).parent() == Some(&real);
+    file.change(|choices| {
+        let gone: Vec<String> =
+            choices.consents.keys().filter(|path| is_there(path)).cloned().collect();
+        choices.consents.retain(|path, _| !is_there(path));
+        gone
+    })
+    .map_err(|error| Failure::new(error.to_string()))
+}
+
+/// What a person or a model is told of a file that is not trusted.
+pub(crate) fn waiting(path: &Path) -> String {
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    format!(
+        "`{file}` of this folder is not trusted, so nothing of it is used: a person can run \
+         `toolgate trust` there, which shows what it would run, and asks"
+    )
+}
+
+fn show_server(shown: &mut String, name: &str, settings: Value) {
+    let Value::Object(mut settings) = settings else {
+        let _ = writeln!(shown, "server {name}: {settings}");
+        return;
+    };
+    let _ = writeln!(shown, "server {name}");
+    if let Some(command) = settings.remove("command") {
+        let mut words = vec![command];
+        match settings.remove("args") {
+            Some(Value::Array(args)) => words.extend(args),
+            Some(other) => words.push(other),
+            None => {}
+        }
+        let words: Vec<String> = words.iter().map(word).collect();
+        let _ = writeln!(shown, "  runs, with your rights: {}", words.join(" "));
+    }
+    for key in ["url", "httpUrl", "serverUrl"] {
+        if let Some(url) = settings.remove(key) {
+            let _ = writeln!(shown, "  contacts: {}", word(&url));
+        }
+    }
+    for (key, value) in settings {
+        let _ = writeln!(shown, "  {key}: {value}");
+    }
+}
+
+/// A word of a command, in quotes where it is not plain.
+fn word(value: &Value) -> String {
+    let is_plain = |text: &str| {
+        let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=@,+".contains(letter);
+        !text.is_empty() && text.chars().all(plain)
+    };
+    match value.as_str() {
+        Some(text) if is_plain(text) => text.to_owned(),
+        _ => json!(value).to_string(),
+    }
+}
+
+/// The record of what is trusted: one file in the state folder that only its owner can read.
+fn record() -> Option<ChoiceFile> {
+    Some(load::store()?.choices("trusted folders"))
+}
+
+fn no_record() -> Failure {
+    Failure::new("this system has no folder for the data of toolgate")
+        .hint("set TOOLGATE_HOME to a folder")
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "as map_err wants it")]
+fn damaged(error: toolgate_store::DamagedChoices) -> Failure {
+    Failure::new(error.to_string()).hint("remove it: then no folder is trusted")
+}
