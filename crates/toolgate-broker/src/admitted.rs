@@ -230,8 +230,9 @@ impl Judged {
         ResultOrigin::new(&self.tool.id, self.policy.labels(), &self.flow)
     }
 
-    /// Writes the decision to the journal of the run. With a permit, the call is sent next.
-    pub(crate) fn write_decision(
+    /// Writes the decision to the journal of the run. With a permit, the call is sent next: one that
+    /// must not be repeated once the journal is on the disk.
+    pub(crate) async fn write_decision(
         &self,
         decision: &Decision,
         permit: Option<&Permit>,
@@ -243,14 +244,20 @@ impl Judged {
         let rule = approval::rule(decision);
         let rule = permit.map_or(rule.clone(), |permit| permit.add_to(rule));
         let origin = serde_json::to_string(&self.origin()).unwrap_or_default();
+        let once = permit.is_some() && !self.policy.is_repeatable();
         let decision = CallDecision {
             verdict: decision.verdict.as_str(),
             rule: &rule,
             sent: permit.is_some(),
+            once,
             flow: flow.as_deref(),
             origin: Some(&origin),
         };
-        journal.decided(number, decision).map_err(|error| BrokerError::Unwritten {
+        let mut written = journal.decided(number, decision);
+        if once && written.is_ok() {
+            written = journal.sync().await;
+        }
+        written.map_err(|error| BrokerError::Unwritten {
             tool: self.tool.name.to_string(),
             why: error.to_string(),
         })

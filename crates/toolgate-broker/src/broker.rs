@@ -374,7 +374,7 @@ impl Broker {
             let permit = match authorized.await {
                 Ok(permit) => permit,
                 Err(error) => {
-                    judged.write_decision(&decision, None)?;
+                    judged.write_decision(&decision, None).await?;
                     return Err(error);
                 }
             };
@@ -388,7 +388,7 @@ impl Broker {
             if !audit.permitted(&permit).await {
                 return Err(BrokerError::Unrecorded { tool: tool.name.to_string() });
             }
-            judged.write_decision(&decision, Some(&permit))?;
+            judged.write_decision(&decision, Some(&permit)).await?;
             Ok(slot)
         };
         match permitted.await {

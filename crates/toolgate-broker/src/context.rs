@@ -10,6 +10,7 @@ use std::{
     },
 };
 
+use futures::future::BoxFuture;
 use thiserror::Error;
 use toolgate_policy::{CallPath, CallerFacts, definitions::shown};
 use toolgate_store::CallDecision;
@@ -85,6 +86,10 @@ pub trait CallJournal: Send + Sync {
     /// Writes a decision, right before the call is sent if it is allowed. The call is not sent if
     /// this fails.
     fn decided(&self, call: u64, decision: CallDecision<'_>) -> Result<(), CallJournalError>;
+
+    /// Waits until everything that was written is on the disk. A call that must not be repeated is not
+    /// sent before.
+    fn sync(&self) -> BoxFuture<'_, Result<(), CallJournalError>>;
 }
 
 /// Why a decision could not be written to the journal of a run.

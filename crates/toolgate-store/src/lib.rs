@@ -52,8 +52,8 @@ pub use choices::{
 pub use definitions::{CachedServer, DefinitionCache, ServerKey, ServerMemory};
 pub use files::FileStamp;
 pub use journal::{
-    Approval, ApprovalState, CallDecision, CallEnd, GrantRow, Journal, JournalError, NewCall,
-    NewRun, PastCallRow, PastEvent, Retention, RunCall, RunDetail, RunHistory, RunState,
+    Approval, ApprovalState, CallDecision, CallEnd, GrantRow, Journal, JournalError, LostCall,
+    NewCall, NewRun, PastCallRow, PastEvent, Retention, RunCall, RunDetail, RunHistory, RunState,
     RunSummary, WRITABLE,
 };
 pub use logs::{LogSource, MAX_LOG_BYTES, ServerLog, utc};

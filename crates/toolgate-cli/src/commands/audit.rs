@@ -82,6 +82,7 @@ fn shown(time: u64, record: &AuditRecord) -> String {
     } = record;
     let what = match kind.as_str() {
         "call" => tool.clone(),
+        "missing" => format!("{} records could not be written", record.missing),
         _ if tool.is_empty() => [kind.as_str(), server].join(" "),
         _ => [kind.as_str(), tool].join(" "),
     };

@@ -42,6 +42,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Status) -> CommandResult 
     let waiting = choices.map(|choices| choices.requests.len()).unwrap_or_default();
     let calls = host.journal().and_then(|journal| journal.open_approvals().ok());
     let waiting = waiting + calls.map(|calls| calls.len()).unwrap_or_default();
+    let unrecorded = load::store().map(|store| store.audit().unrecorded()).unwrap_or_default();
     if arguments.output.json {
         print::json(&json!({
             "file": folders::shown(&loaded.path),
@@ -54,6 +55,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Status) -> CommandResult 
             "vectors": vectors,
             "logins": logins,
             "waitingForApproval": waiting,
+            "unrecorded": unrecorded,
             "findings": findings.listed,
             "flagged": findings.flagged,
             "heldBack": findings.held,
@@ -82,6 +84,11 @@ pub(crate) async fn run(globals: &Globals, arguments: &Status) -> CommandResult 
         if waiting > 0 {
             print::line(format!(
                 "{waiting} waiting for your decision: `toolgate approve` shows them."
+            ));
+        }
+        if unrecorded > 0 {
+            print::line(format!(
+                "{unrecorded} records of the audit log could not be written: `toolgate audit --verify` shows where."
             ));
         }
         if arguments.tools {

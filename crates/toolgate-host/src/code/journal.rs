@@ -2,12 +2,15 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 use toolgate_broker::{CallJournal, CallJournalError, PriorRead, ResultOrigin};
 use toolgate_sandbox::{CallId, Language, RunEvent};
-use toolgate_store::{CallDecision, CallEnd, Journal, JournalError, NewCall, NewRun, RunState};
+use toolgate_store::{
+    CallDecision, CallEnd, Journal, JournalError, LostCall, NewCall, NewRun, RunState,
+};
 
 use super::value::ToolError;
 
@@ -62,6 +65,8 @@ struct JournalState {
     code_changed: bool,
     broken: Option<String>,
     unknown: Vec<UnknownCall>,
+    /// Calls that were sent, and that the journal has lost.
+    lost: Vec<LostCall>,
     under_way: HashMap<CallId, CallUnderWay>,
 }
 
@@ -73,6 +78,8 @@ struct CallUnderWay {
     written: bool,
     /// Whether the call may have reached its server.
     sent: bool,
+    /// Whether it is one that the journal had lost.
+    lost: bool,
 }
 
 /// The most that one run may write. It protects the disk; no honest run comes near it.
@@ -111,6 +118,7 @@ impl RunJournal {
     pub(super) fn resumes(
         mut self,
         past: HashMap<CallId, PastCallState>,
+        lost: Vec<LostCall>,
         code_changed: bool,
     ) -> Self {
         let state = self.state.get_mut();
@@ -121,10 +129,12 @@ impl RunJournal {
             .filter(|(_, past)| past.answer.is_none())
             .map(|(call, past)| {
                 let (name, arguments) = (past.name.clone(), past.arguments.clone());
-                (*call, CallUnderWay { name, arguments, written: true, sent: past.sent })
+                let (written, sent) = (true, past.sent);
+                (*call, CallUnderWay { name, arguments, written, sent, lost: false })
             })
             .collect();
         self.past = past;
+        state.lost = lost;
         state.began = true;
         state.code_changed = code_changed;
         self
@@ -155,6 +165,22 @@ impl RunJournal {
     /// Whether a call is under way that was not sent.
     pub(super) fn is_unsent(&self, call: CallId) -> bool {
         self.state.lock().under_way.get(&call).is_some_and(|under_way| !under_way.sent)
+    }
+
+    /// Whether a call may be one that was sent and that the journal has lost. A call of the same tool
+    /// with other arguments may be one as well, because the time or chance may have made its arguments.
+    pub(super) fn may_be_lost(&self, call: CallId, name: &str, arguments: &RawValue) -> bool {
+        let mut state = self.state.lock();
+        let found = state.lost.iter().position(|lost| lost.is(call, name, arguments.get()));
+        let Some(found) = found else {
+            return state.lost.iter().any(|lost| lost.tool.as_deref() == Some(name));
+        };
+        state.lost.swap_remove(found);
+        if let Some(under_way) = state.under_way.get_mut(&call) {
+            // The entry says that it was sent, in place of the one that is gone.
+            (under_way.lost, under_way.sent, under_way.written) = (true, true, false);
+        }
+        true
     }
 
     /// Notes that the outcome of a call is unknown and that it is not repeated.
@@ -191,7 +217,8 @@ impl RunJournal {
                     self.write(0, || self.journal.forget_end(id, *call).map(|_| ()));
                 }
                 let (name, arguments) = ((*name).to_owned(), arguments.get().to_owned());
-                let under_way = CallUnderWay { name, arguments, written: false, sent: false };
+                let (written, sent, lost) = (false, false, false);
+                let under_way = CallUnderWay { name, arguments, written, sent, lost };
                 self.state.lock().under_way.insert(*call, under_way);
             }
             RunEvent::Repeated { id: call } => {
@@ -258,9 +285,9 @@ impl RunJournal {
             under_way.sent |= decision.is_some_and(|decision| decision.sent);
             under_way.clone()
         };
-        let CallUnderWay { name, arguments, .. } = &under_way;
+        let CallUnderWay { name, arguments, lost, .. } = &under_way;
         let flow = decision.and_then(|decision| decision.flow).map_or(0, str::len);
-        let new = NewCall { number: call, name, arguments, decision };
+        let new = NewCall { number: call, name, arguments, decision, lost: *lost };
         self.write(arguments.len() + flow, || self.journal.call_made(&self.id, &new));
     }
 
@@ -300,6 +327,21 @@ impl CallJournal for RunJournal {
         }
         self.write_call(call, Some(decision));
         self.broken().map_or(Ok(()), |problem| Err(CallJournalError(problem)))
+    }
+
+    fn sync(&self) -> BoxFuture<'_, Result<(), CallJournalError>> {
+        let journal = Arc::clone(&self.journal);
+        Box::pin(async move {
+            let synced = tokio::task::spawn_blocking(move || journal.sync()).await;
+            let problem = match synced {
+                Ok(Ok(())) => return Ok(()),
+                Ok(Err(error)) => error.to_string(),
+                Err(error) => error.to_string(),
+            };
+            self.state.lock().broken.get_or_insert_with(|| problem.clone());
+            self.stop.cancel();
+            Err(CallJournalError(problem))
+        })
     }
 }
 
@@ -349,8 +391,14 @@ mod tests {
         journal.history("run_1").unwrap().unwrap().calls.iter().map(|call| call.sent).collect()
     }
 
-    const SENT: CallDecision<'_> =
-        CallDecision { verdict: "allow", rule: "", sent: true, flow: None, origin: Some("") };
+    const SENT: CallDecision<'_> = CallDecision {
+        verdict: "allow",
+        rule: "",
+        sent: true,
+        once: true,
+        flow: None,
+        origin: Some(""),
+    };
 
     #[test]
     fn that_a_call_was_sent_is_known_before_it_is_and_outlives_every_resumption() {
@@ -377,7 +425,7 @@ mod tests {
             answer: None,
             origin: None,
         };
-        let second = recorder(&journal).resumes(HashMap::from([(0, past)]), false);
+        let second = recorder(&journal).resumes(HashMap::from([(0, past)]), Vec::new(), false);
         second.is_unknown(0, "mail_send");
         let thrown = ToolException { tool: "mail_send".to_owned(), message: "unknown".to_owned() };
         let at = std::time::Duration::ZERO;

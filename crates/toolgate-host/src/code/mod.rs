@@ -247,14 +247,14 @@ impl Session {
             };
             let who = (&**self.context(), self.host().settings().namespace.as_deref());
             let run = resume::take(&journal, id, who, &resume, &repeatable)?;
-            let ResumedRun { language, code, caller, history, past, earlier } = run;
+            let ResumedRun { language, code, caller, history, past, lost, earlier } = run;
             let changed = resume.code.as_ref().is_some_and(|new| *new != code);
             let code = resume.code.unwrap_or(code);
             let script = SandboxScript { code: code.clone(), language, journal: Some(history) };
             let stop = options.cancel.child_token();
             let journal =
                 RunJournal::new(journal, id.to_owned(), language, code, caller, stop.clone());
-            let journal = Some(journal.resumes(past, changed));
+            let journal = Some(journal.resumes(past, lost, changed));
             let options = CallOptions { cancel: stop, ..options };
             Ok(self.drive(settings, script, journal, earlier, options).await)
         };

@@ -8,7 +8,7 @@ use toolgate_broker::{MadeBy, PriorRead, ResultOrigin, SessionContext};
 use toolgate_sandbox::{
     CallId, JournalEvent, JournaledCall, Language, RunJournalRecord, RunSeed, ToolException,
 };
-use toolgate_store::{Journal, JournalError, NewRun, PastCallRow, RunHistory, RunState};
+use toolgate_store::{Journal, JournalError, LostCall, NewRun, PastCallRow, RunHistory, RunState};
 
 use super::{
     journal::{PastCallState, in_journal},
@@ -68,6 +68,8 @@ pub(super) struct ResumedRun {
     pub(super) caller: String,
     pub(super) history: RunJournalRecord,
     pub(super) past: HashMap<CallId, PastCallState>,
+    /// Calls that were sent, and that the journal has lost.
+    pub(super) lost: Vec<LostCall>,
     pub(super) earlier: EarlierRun,
 }
 
@@ -106,7 +108,11 @@ pub(super) fn take(
             run.session == *caller.identity && run.namespace == namespace.unwrap_or_default();
         caller.made_by == MadeBy::Person || is_own
     };
-    let known = journal.history(id)?.filter(|known| is_theirs(&known.run));
+    let known = journal.history(id)?;
+    if known.as_ref().map_or_else(|| journal.is_lost(id), |it| it.state == RunState::Damaged) {
+        return Err(ResumeError::Damaged(id.to_owned()));
+    }
+    let known = known.filter(|known| is_theirs(&known.run));
     let state = match known.map(|known| known.state) {
         None => return Err(ResumeError::Unknown(id.to_owned())),
         Some(RunState::Done) => return Err(ResumeError::Done(id.to_owned())),
@@ -134,11 +140,15 @@ fn read(
     let missing = || ResumeError::Unknown(id.to_owned());
     let mut known = journal.history(id)?.ok_or_else(missing)?;
     known.state = state;
+    if unknown == UnknownCalls::Repeat {
+        journal.forget_lost(id)?;
+    }
     for number in to_be_made_again(&known, unknown, is_repeatable) {
         journal.forget_end(id, number)?;
     }
     known = journal.history(id)?.ok_or_else(missing)?;
     let past = known.calls.iter().map(|call| (call.number, past_state(call))).collect();
+    let lost = std::mem::take(&mut known.lost);
     let media = journal.media(id)?;
     let damaged = || ResumeError::Damaged(id.to_owned());
     let language = match known.run.language.as_str() {
@@ -156,7 +166,7 @@ fn read(
     let history = history(known).ok_or_else(damaged)?;
     let owner = Some(caller.as_str().into());
     let earlier = EarlierRun { media, before, owner, first_code };
-    Ok(ResumedRun { language, code, caller, history, past, earlier })
+    Ok(ResumedRun { language, code, caller, history, past, lost, earlier })
 }
 
 /// Adds what the caller's session has read, because the caller may have written the corrected code.

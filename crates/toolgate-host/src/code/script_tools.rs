@@ -234,7 +234,8 @@ impl ScriptToolsInner {
                 return Err(problem.into());
             }
             let sent = journal.past(id).is_some_and(|past| past.sent && past.is(name, arguments));
-            if sent && !is_repeatable(self.context.session.host(), name, arguments.get()) {
+            let is_harmless = || is_repeatable(self.context.session.host(), name, arguments.get());
+            if (sent || journal.may_be_lost(id, name, arguments)) && !is_harmless() {
                 journal.is_unknown(id, name);
                 return Err(UNKNOWN.to_owned().into());
             }

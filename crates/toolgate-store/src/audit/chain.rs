@@ -42,6 +42,15 @@ pub(super) struct ChainHead {
     /// How often a file was put aside.
     #[serde(default)]
     pub(super) rolled: u64,
+    /// Records that could not be written, and of which no line tells yet.
+    #[serde(default)]
+    pub(super) missing: u64,
+    /// Records that could not be written, of which lines tell.
+    #[serde(default)]
+    pub(super) told: u64,
+    /// The number of the last line that tells of some.
+    #[serde(default)]
+    pub(super) told_at: u64,
 }
 
 impl AuditLine {
@@ -75,16 +84,35 @@ impl ChainHead {
 
     /// Always of the same length, so that it is written over the one before it.
     pub(super) fn text(&self) -> String {
-        let Self { number, hash, from, rolled } = self;
-        format!(
-            "{{\"number\":{number:>20},\"from\":{from:>20},\"rolled\":{rolled:>20},\"hash\":\"{hash}\"}}\n"
-        )
+        let Self { number, hash, from, rolled, missing, told, told_at } = self;
+        let numbers = [
+            ("number", number),
+            ("from", from),
+            ("rolled", rolled),
+            ("missing", missing),
+            ("told", told),
+            ("told_at", told_at),
+        ];
+        let numbers = numbers.map(|(name, number)| format!("\"{name}\":{number:>20},")).concat();
+        format!("{{{numbers}\"hash\":\"{hash}\"}}\n")
+    }
+
+    /// How many records of what is kept could not be written.
+    pub(super) fn unrecorded(&self) -> u64 {
+        // What tells of the others may have been removed with a file that was too old.
+        let told = if self.told_at >= self.from { self.told } else { 0 };
+        self.missing.saturating_add(told)
     }
 }
 
 /// The file with what is known of the chain.
 pub(super) fn head_path(path: &Path) -> PathBuf {
     path.with_extension("head")
+}
+
+/// Beside the folder: that there was a log, even if the folder is gone.
+pub(super) fn began_path(path: &Path) -> Option<PathBuf> {
+    Some(path.parent()?.with_extension("began"))
 }
 
 /// The name of a file that was put aside when its last line had this number.

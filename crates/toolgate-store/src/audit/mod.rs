@@ -30,7 +30,8 @@ use self::write::OpenAuditLog;
 #[serde(default, rename_all = "camelCase")]
 pub struct AuditRecord {
     /// What happened: `call`; `decision` where a call was about to be made; `approval`, `grant`,
-    /// `definition`, `login`, `logout`, `repeat`, `server`, `token` where a person did something.
+    /// `definition`, `login`, `logout`, `repeat`, `server`, `token` where a person did something;
+    /// `missing` where records could not be written.
     pub kind: String,
     /// Who asked for it.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -68,6 +69,9 @@ pub struct AuditRecord {
     /// `ok`, `error`, `refused`, `waiting`, `unknown`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub outcome: String,
+    /// How many records could not be written before this line, whose kind is `missing`.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub missing: u64,
 }
 
 /// The log. Clones are the same log.
@@ -75,7 +79,14 @@ pub struct AuditRecord {
 pub struct AuditLog {
     path: PathBuf,
     limits: AuditLimits,
-    open: Arc<Mutex<Option<OpenAuditLog>>>,
+    open: Arc<Mutex<AuditState>>,
+}
+
+#[derive(Debug, Default)]
+struct AuditState {
+    log: Option<OpenAuditLog>,
+    /// Records that could not be written, and not even that they are missing.
+    missing: u64,
 }
 
 /// How much of the log is stored.
@@ -145,6 +156,20 @@ pub enum AuditProblem {
         /// The last number that was written.
         expected: u64,
     },
+    /// Records that could not be written, such as on a full disk.
+    #[error("before {position} {count} records are missing: they could not be written")]
+    Unwritten {
+        /// The line that tells of it.
+        position: AuditPosition,
+        /// How many.
+        count: u64,
+    },
+    /// The same at the end of the log.
+    #[error("at the end of the log {0} records are missing: they could not be written")]
+    UnwrittenEnd(u64),
+    /// There was a log, and nothing of it is there.
+    #[error("the log is gone: there was one, and neither its lines nor how far it went is there")]
+    Gone,
     /// There are lines, but not what says how many there were.
     #[error("how far the log went is not known: the file that says so is missing or damaged")]
     HeadMissing,
@@ -173,17 +198,29 @@ impl AuditLog {
 
     /// Appends records, all of them or, where that fails, none that would count.
     pub fn append_all(&self, records: &[AuditRecord]) -> Result<(), AuditError> {
-        let mut open = self.open.lock();
-        let appended = match &mut *open {
-            Some(open) => open.append(records, self.limits),
+        let mut state = self.open.lock();
+        let AuditState { log, missing } = &mut *state;
+        let appended = match &mut *log {
+            Some(open) => open.append(records, missing, self.limits),
             none => OpenAuditLog::new(&self.path)
-                .and_then(|new| none.insert(new).append(records, self.limits)),
+                .and_then(|new| none.insert(new).append(records, missing, self.limits)),
         };
         if appended.is_err() {
+            *missing = missing.saturating_add(u64::try_from(records.len()).unwrap_or(u64::MAX));
+            // That they are missing needs no room where the head is there already.
+            // Where not even that can be written, it is the next time.
+            let _ = log.as_mut().map(|open| open.note_missing(missing));
             // The next one starts from what is really there.
-            *open = None;
+            *log = None;
         }
         appended.map_err(|source| AuditError { path: self.path.clone(), source })
+    }
+
+    /// How many records of what is kept could not be written. Reads one line.
+    pub fn unrecorded(&self) -> u64 {
+        let head = std::fs::read(chain::head_path(&self.path)).unwrap_or_default();
+        let head = chain::ChainHead::read(&head).unwrap_or_default();
+        head.unrecorded().saturating_add(self.open.lock().missing)
     }
 
     /// Looks at the whole chain, and gives `seen` each record with its time and whatever is wrong.
@@ -195,6 +232,11 @@ impl AuditLog {
         read::read(&self.path, seen)
             .map_err(|source| AuditError { path: self.path.clone(), source })
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Default for AuditLimits {

@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     AuditExtent, AuditPosition, AuditProblem, AuditRecord,
-    chain::{AuditLine, ChainHead, FIRST, LONGEST, head_path, put_aside},
+    chain::{AuditLine, ChainHead, FIRST, LONGEST, began_path, head_path, put_aside},
 };
 
 type RecordVisitor<'s> = &'s mut dyn FnMut(Result<(u64, AuditRecord), AuditProblem>);
@@ -37,6 +37,11 @@ pub(super) fn read(path: &Path, seen: RecordVisitor<'_>) -> io::Result<AuditExte
     }
     if found.is_none() && walk.extent.lines > 0 {
         seen(Err(AuditProblem::HeadMissing));
+    } else if found.is_none() && began_path(path).is_some_and(|began| began.exists()) {
+        seen(Err(AuditProblem::Gone));
+    }
+    if head.missing > 0 {
+        seen(Err(AuditProblem::UnwrittenEnd(head.missing)));
     }
     if head.number > walk.number {
         seen(Err(AuditProblem::Cut { found: walk.number, expected: head.number }));
@@ -107,6 +112,10 @@ impl ChainReader {
             self.follow(&line, head, position, seen);
             (self.before, self.number) = (Some(line.hash), line.number);
             self.extent.lines += 1;
+            if line.record.missing > 0 {
+                let (position, count) = (position(), line.record.missing);
+                seen(Err(AuditProblem::Unwritten { position, count }));
+            }
             seen(Ok((line.time, line.record)));
         }
     }

@@ -214,7 +214,9 @@ fn a_full_disk_leaves_no_half_line() {
     const PLACE: &str = "TOOLGATE_TEST_FULL_DISK";
     if let Some(path) = std::env::var_os(PLACE) {
         let log = AuditLog::new(path.into());
-        assert!((0..100).any(|_| log.append(&record("a")).is_err()), "it is never full");
+        let failed = (0..100).filter(|_| log.append(&record("a")).is_err()).count() as u64;
+        assert!(failed > 0, "it is never full");
+        assert_eq!(log.unrecorded(), failed);
         return;
     }
     let (_folder, log) = log_of(&["first"]);
@@ -226,7 +228,29 @@ fn a_full_disk_leaves_no_half_line() {
         .unwrap();
     assert!(status.success());
     assert!(fs::read(log.path()).unwrap().ends_with(b"\n"));
+    // The other process has ended, and what it could not write is known.
+    let written = seen(&log).0.len() as u64 - 1;
+    let count = 100 - written;
+    assert_eq!(seen(&log).1, [AuditProblem::UnwrittenEnd(count)]);
+    assert_eq!(AuditLog::new(log.path().to_owned()).unrecorded(), count);
     log.append(&record("last")).unwrap();
     let (tools, problems) = seen(&log);
-    assert_eq!((tools.last().unwrap().as_str(), problems), ("last", Vec::new()));
+    assert_eq!(tools.last().unwrap().as_str(), "last");
+    let position = line(written + 2);
+    assert_eq!(
+        problems,
+        [AuditProblem::Unwritten { position, count }],
+        "for as long as it is kept"
+    );
+    assert_eq!(log.unrecorded(), count);
+}
+
+#[test]
+fn a_log_whose_folder_is_gone_is_missed() {
+    let (_folder, log) = log_of(&["a"]);
+    fs::remove_dir_all(log.path().parent().unwrap()).unwrap();
+    assert_eq!(seen(&log).1, [AuditProblem::Gone]);
+    // A new one does not hide it.
+    AuditLog::new(log.path().to_owned()).append(&record("b")).unwrap();
+    assert_eq!(seen(&log).1, [AuditProblem::Broken(line(1))]);
 }

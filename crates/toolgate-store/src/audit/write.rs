@@ -8,7 +8,9 @@ use std::{
 
 use super::{
     AuditLimits, AuditRecord,
-    chain::{AuditLine, ChainHead, FIRST, LONGEST, LOST, aside_path, head_path, put_aside},
+    chain::{
+        AuditLine, ChainHead, FIRST, LONGEST, LOST, aside_path, began_path, head_path, put_aside,
+    },
 };
 use crate::files;
 
@@ -21,6 +23,8 @@ pub(super) struct OpenAuditLog {
     /// What we know of the end: who else writes makes it longer.
     end: u64,
     known: ChainHead,
+    /// Whether it is written beside the folder that there is a log.
+    marked: bool,
 }
 
 /// The head is one short line.
@@ -38,22 +42,50 @@ impl OpenAuditLog {
             .truncate(false)
             .open(head_path(path))?;
         let (path, file) = (path.to_owned(), open(path)?);
-        Ok(Self { path, file, head_file, end: u64::MAX, known: ChainHead::default() })
+        Ok(Self {
+            path,
+            file,
+            head_file,
+            end: u64::MAX,
+            known: ChainHead::default(),
+            marked: false,
+        })
     }
 
     /// Appends under the lock.
     pub(super) fn append(
         &mut self,
         records: &[AuditRecord],
+        missing: &mut u64,
         limits: AuditLimits,
     ) -> io::Result<()> {
         self.head_file.lock()?;
-        let appended = self.append_locked(records, limits);
+        let appended = self.append_locked(records, missing, limits);
         let unlocked = self.head_file.unlock();
         appended.and(unlocked)
     }
 
-    fn append_locked(&mut self, records: &[AuditRecord], limits: AuditLimits) -> io::Result<()> {
+    /// Notes in the head that records are missing. It is always of the same length, so that it needs no
+    /// room.
+    pub(super) fn note_missing(&mut self, missing: &mut u64) -> io::Result<()> {
+        self.head_file.lock()?;
+        let noted = self.head().and_then(|head| {
+            let Some(head) = head else { return Ok(()) };
+            let before = std::mem::replace(&mut self.known, head);
+            self.known.missing = self.known.missing.saturating_add(*missing);
+            self.write_head().inspect_err(|_| self.known = before)?;
+            *missing = 0;
+            Ok(())
+        });
+        noted.and(self.head_file.unlock())
+    }
+
+    fn append_locked(
+        &mut self,
+        records: &[AuditRecord],
+        missing: &mut u64,
+        limits: AuditLimits,
+    ) -> io::Result<()> {
         let found = self.head()?;
         let head = found.clone().unwrap_or_default();
         if head.rolled != self.known.rolled || self.end == u64::MAX {
@@ -65,12 +97,20 @@ impl OpenAuditLog {
             self.known = head;
             end = self.catch_up(end)?;
         }
+        let began = began_path(&self.path);
+        let is_gone = end > 0 || began.as_ref().is_some_and(|began| began.exists());
         if found.is_none() {
-            if end > 0 {
+            if is_gone {
                 LOST.clone_into(&mut self.known.hash);
             }
             // It is there before the first line, so that lines without it are never our own doing.
             self.write_head()?;
+        }
+        if !self.marked
+            && let Some(began) = began
+        {
+            files::private_options().append(true).create(true).open(began)?;
+            self.marked = true;
         }
         if end >= limits.file_bytes {
             self.roll(limits)?;
@@ -79,7 +119,13 @@ impl OpenAuditLog {
         let time = u64::try_from(crate::since_epoch().as_millis()).unwrap_or(u64::MAX);
         let mut text = Vec::new();
         let (mut number, mut hash) = (self.known.number, self.known.hash.clone());
-        for record in records {
+        let lost = self.known.missing.saturating_add(*missing);
+        let missed = (lost > 0).then(|| AuditRecord {
+            kind: "missing".to_owned(),
+            missing: lost,
+            ..AuditRecord::default()
+        });
+        for record in missed.iter().chain(records) {
             number = number.saturating_add(1);
             let record = record.clone();
             hash = AuditLine { number, time, before: hash, record, hash: String::new() }
@@ -91,6 +137,12 @@ impl OpenAuditLog {
             return Err(error);
         }
         self.end = end + u64::try_from(text.len()).unwrap_or_default();
+        if lost > 0 {
+            let told = self.known.unrecorded().saturating_sub(self.known.missing);
+            self.known.told = told.saturating_add(lost);
+            self.known.told_at = self.known.number.saturating_add(1);
+            (self.known.missing, *missing) = (0, 0);
+        }
         (self.known.number, self.known.hash) = (number, hash);
         self.known.from = self.known.from.max(1);
         self.write_head()

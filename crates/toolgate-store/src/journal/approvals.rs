@@ -2,7 +2,11 @@
 
 use rusqlite::{OptionalExtension, Row, params};
 
-use super::{Journal, JournalError, now, signed, unsigned};
+use super::{
+    Journal, JournalError, now,
+    row_sum::{APPROVALS, GRANTS},
+    signed, unsigned,
+};
 
 /// A question to a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,8 +74,6 @@ impl ApprovalState {
 
 /// The largest number of open questions. More are refused, so that a model cannot fill the disk.
 const MOST_OPEN: u64 = 1_000;
-const COLUMNS: &str =
-    "SELECT id, created, kind, subject, run, call, question, state, answer FROM approvals";
 
 impl Journal {
     /// Asks a person, unless the same is asked already. Gives the question's id, or `None` where too
@@ -99,6 +101,7 @@ impl Journal {
                          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'open')",
                         params![approval.id, now(), approval.kind, approval.subject, run, call, approval.question],
                     )?;
+                    APPROVALS.seal(&transaction, [&approval.id])?;
                     Some(approval.id.clone())
                 }
             };
@@ -114,14 +117,17 @@ impl Journal {
         state: ApprovalState,
         answer: &str,
     ) -> Result<bool, JournalError> {
-        let update = "UPDATE approvals SET state = ?2, answer = ?3, answered = ?4
-             WHERE id = ?1 AND state = 'open'";
-        Ok(self.execute(update, params![id, state.name(), answer, now()])? > 0)
+        let update = format!(
+            "UPDATE approvals SET state = ?2, answer = ?3, answered = ?4
+             WHERE id = ?1 AND state = 'open' AND {}",
+            APPROVALS.intact()
+        );
+        Ok(self.write((&APPROVALS, [id]), &update, params![id, state.name(), answer, now()])? > 0)
     }
 
     /// A question by its id, or by the beginning of it if only one has that.
     pub fn approval(&self, id: &str) -> Result<Option<Approval>, JournalError> {
-        let query = format!("{COLUMNS} WHERE substr(id, 1, length(?1)) = ?1 LIMIT 2");
+        let query = format!("{} AND substr(id, 1, length(?1)) = ?1 LIMIT 2", columns());
         let mut found = self.query(&query, [id], approval)?;
         Ok(found.pop().filter(|_| found.is_empty()))
     }
@@ -133,15 +139,16 @@ impl Journal {
         run: Option<&str>,
     ) -> Result<Option<Approval>, JournalError> {
         let query = format!(
-            "{COLUMNS} WHERE subject = ?1 AND run IS ?2 AND state != 'open'
-             ORDER BY answered DESC LIMIT 1"
+            "{} AND subject = ?1 AND run IS ?2 AND state != 'open'
+             ORDER BY answered DESC LIMIT 1",
+            columns()
         );
         Ok(self.query(&query, params![subject, run], approval)?.pop())
     }
 
     /// The questions that wait, oldest first.
     pub fn open_approvals(&self) -> Result<Vec<Approval>, JournalError> {
-        self.query(&format!("{COLUMNS} WHERE state = 'open' ORDER BY created, id"), [], approval)
+        self.query(&format!("{} AND state = 'open' ORDER BY created, id", columns()), [], approval)
     }
 
     /// Stores a grant.
@@ -149,7 +156,11 @@ impl Journal {
         let insert =
             "INSERT OR REPLACE INTO grants (id, created, expires, text) VALUES (?1, ?2, ?3, ?4)";
         let GrantRow { id, created, expires, text } = grant;
-        self.execute(insert, params![id, signed(*created), expires.map(signed), text])?;
+        self.write(
+            (&GRANTS, [id]),
+            insert,
+            params![id, signed(*created), expires.map(signed), text],
+        )?;
         Ok(())
     }
 
@@ -162,8 +173,11 @@ impl Journal {
     pub fn grants(&self) -> Result<Vec<GrantRow>, JournalError> {
         let expired = "DELETE FROM grants WHERE expires IS NOT NULL AND expires < ?1";
         self.execute(expired, [now()])?;
-        let query = "SELECT id, created, expires, text FROM grants ORDER BY created, id";
-        self.query(query, [], |row| {
+        let query = format!(
+            "SELECT id, created, expires, text FROM grants WHERE {} ORDER BY created, id",
+            GRANTS.intact()
+        );
+        self.query(&query, [], |row| {
             Ok(GrantRow {
                 id: row.get(0)?,
                 created: unsigned(row.get(1)?),
@@ -182,6 +196,12 @@ impl Journal {
             Ok((unsigned(theirs), connection.total_changes()))
         })
     }
+}
+
+/// Those that are as they were written; a damaged answer is none.
+fn columns() -> String {
+    let columns = "SELECT id, created, kind, subject, run, call, question, state, answer";
+    format!("{columns} FROM approvals WHERE {}", APPROVALS.intact())
 }
 
 fn approval(row: &Row<'_>) -> rusqlite::Result<Approval> {

@@ -2,42 +2,71 @@
 //!
 //! One SQLite file in write-ahead mode, for all processes that use the folder. What is written here is
 //! written before it happens: a call is in the journal before it is made, and its result before the
-//! script receives it. A process that is killed leaves everything that it had written; after a power
-//! failure the last moments may be missing, never the order.
+//! script receives it. A process that is killed leaves everything that it had written. After a power
+//! failure the last moments may be missing, never the order, and never that a call was sent that must not
+//! be repeated: [`Journal::sync`].
+//!
+//! Every row has a checksum, and which calls were sent is also written beside the database. What a damaged
+//! disk has made of either shows: what is gone is unknown, and does not count as never done.
 
 mod approvals;
+#[cfg(test)]
+mod damage_tests;
+mod group_sync;
 mod process_lock;
 mod retention;
+mod row_sum;
 mod rows;
 mod runs;
 mod schema;
+mod sent;
 #[cfg(test)]
 mod tests;
 
 use std::{
     fmt,
+    fs::File,
+    io,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use parking_lot::Mutex;
-use rusqlite::{Connection, ErrorCode, Params, Row};
+use rusqlite::{Connection, ErrorCode, Params, Row, TransactionBehavior};
 use thiserror::Error;
 
 use crate::files;
 pub use approvals::{Approval, ApprovalState, GrantRow};
+use group_sync::GroupSync;
 use process_lock::ProcessLocks;
 pub use retention::Retention;
+use row_sum::SealedTable;
 pub use rows::{
-    CallDecision, CallEnd, NewCall, NewRun, PastCallRow, PastEvent, RunCall, RunDetail, RunHistory,
-    RunState, RunSummary,
+    CallDecision, CallEnd, LostCall, NewCall, NewRun, PastCallRow, PastEvent, RunCall, RunDetail,
+    RunHistory, RunState, RunSummary,
 };
+
+use sent::{SentLine, SentLog};
 
 /// The journal. Cheap to share behind an `Arc`; every method is one short transaction.
 pub struct Journal {
     connection: Mutex<Connection>,
     path: PathBuf,
     lives: ProcessLocks,
+    sent: SentLog,
+    group: GroupSync,
+    /// Ends of runs that could not be written yet.
+    unwritten: Mutex<Vec<UnwrittenEnd>>,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+struct UnwrittenEnd {
+    run: String,
+    state: RunState,
+    ended: i64,
+    output: String,
+    error: Option<String>,
 }
 
 /// The journal could not be read or written. What was in it before is still there.
@@ -65,9 +94,71 @@ impl Journal {
         let failed = |source: rusqlite::Error| JournalError::new(path, source);
         let mut connection = Connection::open(path).map_err(failed)?;
         connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
+        row_sum::register(&connection).map_err(failed)?;
         schema::prepare(&mut connection).map_err(failed)?;
         let lives = ProcessLocks::new(path.with_extension("lives"));
-        Ok(Self { connection: Mutex::new(connection), path: path.to_owned(), lives })
+        Ok(Self {
+            connection: Mutex::new(connection),
+            path: path.to_owned(),
+            lives,
+            sent: SentLog::new(path.with_extension("sent")),
+            group: GroupSync::default(),
+            unwritten: Mutex::default(),
+        })
+    }
+
+    /// Returns once everything that was written before is on the disk, and not only in the memory of the
+    /// system. Those who wait at the same time share one sync.
+    pub fn sync(&self) -> Result<(), JournalError> {
+        let mut log = self.path.clone().into_os_string();
+        log.push("-wal");
+        let sync = || match File::options().append(true).open(&log) {
+            Ok(log) => log.sync_data(),
+            // Where SQLite cannot have such a log, it syncs by itself.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        };
+        self.group.wait(sync).map_err(|source| JournalError::new(&self.path, source))
+    }
+
+    /// Writes a line beside the database.
+    fn mark(&self, line: &SentLine) -> Result<(), JournalError> {
+        let life = self.life()?;
+        self.sent.append(&life, line).map_err(|source| JournalError::new(&self.path, source))
+    }
+
+    /// Runs `work` in a transaction that writes.
+    fn change<R>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<R>,
+    ) -> Result<R, JournalError> {
+        self.with(|connection| {
+            if !self.unwritten.lock().is_empty() {
+                self.write_ends(connection);
+            }
+            let transaction =
+                connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let done = work(&transaction)?;
+            transaction.commit()?;
+            Ok(done)
+        })
+    }
+
+    /// Runs one statement that changes one row, and writes the checksum of that row; gives the number of
+    /// changed rows.
+    fn write(
+        &self,
+        (table, key): (&SealedTable, impl Params),
+        statement: &str,
+        values: impl Params,
+    ) -> Result<usize, JournalError> {
+        self.change(|connection| {
+            let changed = connection.prepare_cached(statement)?.execute(values)?;
+            if changed > 0 {
+                table.seal(connection, key)?;
+            }
+            Ok(changed)
+        })
     }
 
     /// Runs `work` on the connection.

@@ -7,7 +7,7 @@ use std::{
     collections::hash_map::RandomState,
     fs::{self, File, TryLockError},
     hash::{BuildHasher, Hasher},
-    io,
+    io::{self, Seek, SeekFrom, Write},
     path::PathBuf,
     time::{Duration, SystemTime},
 };
@@ -26,10 +26,13 @@ pub(super) struct ProcessLocks {
 #[derive(Debug)]
 struct OwnLock {
     name: String,
-    /// Holds the lock.
-    _file: File,
+    /// Holds the lock, and the names of [`ProcessLocks::is_over`].
+    file: File,
+    over: Vec<String>,
 }
 
+/// The size of the file. It is reserved when the file is made: what is written into it later needs no room.
+const RESERVED: usize = 4_096;
 /// A file may be there for a moment before it is locked.
 const SETTLED: Duration = Duration::from_hours(1);
 
@@ -51,8 +54,42 @@ impl ProcessLocks {
         let file =
             files::private_options().write(true).create_new(true).open(self.folder.join(&name))?;
         file.lock()?;
-        *own = Some(OwnLock { name: name.clone(), _file: file });
+        let lock = OwnLock { name: name.clone(), file, over: Vec::new() };
+        // Without it, a run whose end cannot be written looks as if it went on.
+        let _ = lock.write();
+        *own = Some(lock);
         Ok(name)
+    }
+
+    /// The name of our own locked file, if there is one.
+    pub(super) fn own_if_any(&self) -> io::Result<Option<String>> {
+        Ok(self.own.lock().as_ref().map(|own| own.name.clone()))
+    }
+
+    /// Notes that a run of this process is over, where that cannot be written to the database.
+    pub(super) fn is_over(&self, run: &str) {
+        if let Some(own) = &mut *self.own.lock() {
+            own.over.push(run.to_owned());
+            let _ = own.write();
+        }
+    }
+
+    /// Takes that back.
+    pub(super) fn is_not_over(&self, run: &str) {
+        if let Some(own) = &mut *self.own.lock()
+            && own.over.iter().any(|over| over == run)
+        {
+            own.over.retain(|over| over != run);
+            let _ = own.write();
+        }
+    }
+
+    /// Whether the process that locked this file is alive, and has not noted that the run is over.
+    pub(super) fn is_running(&self, name: &str, run: &str) -> bool {
+        self.is_alive(name)
+            && fs::read(self.folder.join(name)).map_or(true, |text| {
+                !String::from_utf8_lossy(&text).lines().any(|over| over.trim_end() == run)
+            })
     }
 
     /// Whether the process that locked this file is alive. If that is unknown, it counts as alive: not to resume a run is
@@ -83,6 +120,18 @@ impl ProcessLocks {
                 let _ = fs::remove_file(entry.path());
             }
         }
+    }
+}
+
+impl OwnLock {
+    fn write(&self) -> io::Result<()> {
+        let mut text = self.over.join("\n").into_bytes();
+        text.truncate(RESERVED - 1);
+        text.push(b'\n');
+        text.resize(RESERVED, b' ');
+        let mut file = &self.file;
+        file.seek(SeekFrom::Start(0))?;
+        file.write_all(&text)
     }
 }
 

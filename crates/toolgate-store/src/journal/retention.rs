@@ -2,7 +2,12 @@
 
 use rusqlite::Connection;
 
-use super::{Journal, JournalError, RunState, now, unsigned};
+use super::{
+    Journal, JournalError, RunState, now,
+    row_sum::RUNS,
+    sent::{SentKind, SentLine},
+    signed, unsigned,
+};
 
 /// How much is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,26 +40,33 @@ impl Journal {
         self.lives.sweep();
         let oldest = now() - i64::from(retention.days) * 24 * 60 * 60 * 1000;
         let most = usize::try_from(retention.runs).unwrap_or(usize::MAX);
-        self.with(|connection| {
+        let began = self.sent.runs();
+        let gone = self.with(|connection| {
             let runs: Vec<(String, i64, RunState, String)> = connection
-                .prepare_cached(
-                    "SELECT id, created, state, life FROM runs ORDER BY created DESC, id",
-                )?
+                .prepare_cached(&format!(
+                    "SELECT id, created, state, life, {} FROM runs ORDER BY created DESC, id",
+                    RUNS.intact()
+                ))?
                 .query_map([], |row| {
+                    let id: String = row.get(0)?;
+                    if row.get(4) != Ok(true) {
+                        let created = began.get(&id).copied().map(signed).unwrap_or_default();
+                        return Ok((id, created, RunState::Damaged, String::new()));
+                    }
                     let state: String = row.get(2)?;
-                    Ok((row.get(0)?, row.get(1)?, RunState::named(&state), row.get(3)?))
+                    Ok((id, row.get(1)?, RunState::named(&state), row.get(3)?))
                 })?
                 .collect::<Result<_, _>>()?;
             let mut over = Vec::new();
-            let mut gone = 0;
+            let mut gone = Vec::new();
             for (id, created, state, life) in runs {
-                let runs_now = state == RunState::Running && self.lives.is_alive(&life);
+                let runs_now = state == RunState::Running && self.lives.is_running(&life, &id);
                 if runs_now {
                     continue;
                 }
                 if created < oldest || (state != RunState::Waiting && over.len() >= most) {
                     forget(connection, &id)?;
-                    gone += 1;
+                    gone.push(id);
                 } else if state != RunState::Waiting {
                     over.push(id);
                 }
@@ -63,10 +75,16 @@ impl Journal {
                 && let Some(id) = over.pop()
             {
                 forget(connection, &id)?;
-                gone += 1;
+                gone.push(id);
             }
             Ok(gone)
-        })
+        })?;
+        for id in &gone {
+            self.mark(&SentLine::of_run(SentKind::Removed, id, 0))?;
+        }
+        let own = self.lives.own_if_any().ok().flatten();
+        self.sent.sweep(own.as_deref(), |life| self.lives.is_alive(life), unsigned(oldest.max(0)));
+        Ok(gone.len())
     }
 }
 

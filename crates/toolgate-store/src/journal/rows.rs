@@ -2,7 +2,7 @@
 
 use rusqlite::Row;
 
-use super::unsigned;
+use super::{sent::call_key, unsigned};
 
 /// A run that begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +36,8 @@ pub enum RunState {
     Done,
     /// It ended with an error; with other code it may go on.
     Failed,
+    /// What was written of it is damaged, or gone.
+    Damaged,
 }
 
 /// The summary of a run.
@@ -114,6 +116,18 @@ pub struct RunHistory {
     pub calls: Vec<PastCallRow>,
     /// What the script received, in order.
     pub events: Vec<PastEvent>,
+    /// Calls that were sent, and of which nothing else is known any more.
+    pub lost: Vec<LostCall>,
+}
+
+/// A call that was sent, and whose row is damaged or gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LostCall {
+    /// Its number.
+    pub number: u64,
+    /// The tool, where that is known.
+    pub tool: Option<String>,
+    pub(super) key: String,
 }
 
 /// A call that a run made.
@@ -146,6 +160,8 @@ pub struct NewCall<'a> {
     pub arguments: &'a str,
     /// What was decided of it; nothing for what nobody has to decide on.
     pub decision: Option<CallDecision<'a>>,
+    /// Whether it is one of [`RunHistory::lost`], which is not sent again.
+    pub lost: bool,
 }
 
 /// What was decided of a call.
@@ -157,6 +173,8 @@ pub struct CallDecision<'a> {
     pub rule: &'a str,
     /// Whether it is sent next.
     pub sent: bool,
+    /// Whether it must not be repeated.
+    pub once: bool,
     /// Which earlier results it is close to, as JSON, where there are any.
     pub flow: Option<&'a str>,
     /// Where its result will come from, as JSON.
@@ -193,7 +211,49 @@ pub struct PastEvent {
     pub at: u64,
 }
 
+impl LostCall {
+    /// Whether this may be the lost call: with these arguments, or under this number where nothing else is
+    /// known.
+    pub fn is(&self, number: u64, name: &str, arguments: &str) -> bool {
+        match self.tool {
+            Some(_) => self.key == call_key(name, arguments),
+            None => self.number == number,
+        }
+    }
+}
+
+impl RunCall {
+    pub(super) fn lost(lost: LostCall, made: u64) -> Self {
+        Self {
+            number: lost.number,
+            name: lost.tool.unwrap_or_default(),
+            arguments: String::new(),
+            made,
+            verdict: None,
+            sent: true,
+            ended: None,
+            outcome: None,
+            unknown: true,
+            flow: None,
+        }
+    }
+}
+
 impl RunSummary {
+    pub(super) fn damaged(id: &str, created: u64) -> Self {
+        Self {
+            id: id.to_owned(),
+            created,
+            ended: None,
+            state: RunState::Damaged,
+            process: 0,
+            language: String::new(),
+            session: String::new(),
+            calls: 0,
+            failed: 0,
+        }
+    }
+
     /// When it was made, in words that sort.
     pub fn created_utc(&self) -> String {
         crate::logs::utc(self.created / 1_000)
@@ -208,6 +268,7 @@ impl RunState {
             Self::Waiting => "waiting",
             Self::Done => "done",
             Self::Failed => "failed",
+            Self::Damaged => "damaged",
         }
     }
 
@@ -222,6 +283,11 @@ impl RunState {
 }
 
 pub(super) fn summary(row: &Row<'_>) -> rusqlite::Result<RunSummary> {
+    if row.get(9) != Ok(true) {
+        // What else it says is not known, not even that it is of this type.
+        let id: String = row.get(0)?;
+        return Ok(RunSummary::damaged(&id, row.get(1).map(unsigned).unwrap_or_default()));
+    }
     Ok(RunSummary {
         id: row.get(0)?,
         created: unsigned(row.get(1)?),

@@ -1,67 +1,62 @@
 //! Runs, their calls, and the events that their scripts received.
 
-use rusqlite::{OptionalExtension, params};
+use std::collections::{HashMap, HashSet};
+
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
-    CallEnd, Journal, JournalError, NewCall, NewRun, PastEvent, RunDetail, RunHistory, RunState,
-    RunSummary, now,
+    CallEnd, Journal, JournalError, LostCall, NewCall, NewRun, PastEvent, RunCall, RunDetail,
+    RunHistory, RunState, RunSummary, UnwrittenEnd, now,
+    row_sum::{CALLS, EVENTS, MEDIA, RUNS},
     rows::{past_call, run_call, summary},
+    sent::{SentKind, SentLine, call_key},
     signed, unsigned,
 };
-
-const SUMMARY: &str = "SELECT id, created, ended, state, process, language, session,
-    (SELECT count(*) FROM calls WHERE run = id), (SELECT count(*) FROM calls WHERE run = id AND failed)
-    FROM runs";
 
 impl Journal {
     /// Writes down that a run begins. It replaces one of the same id that had only begun.
     pub fn begin_run(&self, run: &NewRun) -> Result<(), JournalError> {
         let life = self.life()?;
+        let created = now();
+        self.mark(&SentLine::of_run(SentKind::Began, &run.id, unsigned(created)))?;
         let insert = "INSERT OR REPLACE INTO runs
              (id, created, state, language, code, session, began, seed, process, life, before, place)
              VALUES (?1, ?2, 'running', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
         let NewRun { id, language, code, session, began, seed, before, namespace } = run;
         let (began, seed, process) = (signed(*began), signed(*seed), std::process::id());
         let values = params![
-            id,
-            now(),
-            language,
-            code,
-            session,
-            began,
-            seed,
-            process,
-            life,
-            before,
-            namespace
+            id, created, language, code, session, began, seed, process, life, before, namespace
         ];
-        self.execute(insert, values)?;
-        Ok(())
+        let written = self.write((&RUNS, [id]), insert, values);
+        if written.is_err() {
+            // It did nothing, so that nobody has to miss it.
+            let _ = self.mark(&SentLine::of_run(SentKind::Removed, id, 0));
+        }
+        written.map(|_| ())
     }
 
     /// Writes down that a run goes on. `false` where it runs already, by somebody who is still there,
     /// or is not known.
     pub fn resume_run(&self, id: &str) -> Result<bool, JournalError> {
         let own = self.life()?;
-        self.with(|connection| {
-            let transaction =
-                connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-            let found: Option<(String, String)> = transaction
+        self.change(|connection| {
+            let found: Option<(String, String)> = connection
                 .query_row("SELECT state, life FROM runs WHERE id = ?1", [id], |row| {
                     Ok((row.get(0)?, row.get(1)?))
                 })
                 .optional()?;
             let free = found.is_some_and(|(state, life)| {
-                RunState::named(&state) != RunState::Running || !self.lives.is_alive(&life)
+                RunState::named(&state) != RunState::Running || !self.lives.is_running(&life, id)
             });
             if free {
-                transaction.execute(
+                connection.execute(
                     "UPDATE runs SET state = 'running', process = ?2, life = ?3, ended = NULL, error = NULL
                      WHERE id = ?1",
                     params![id, std::process::id(), own],
                 )?;
+                RUNS.seal(connection, [id])?;
+                self.lives.is_not_over(id);
             }
-            transaction.commit()?;
             Ok(free)
         })
     }
@@ -70,24 +65,26 @@ impl Journal {
     pub fn is_running(&self, id: &str) -> Result<bool, JournalError> {
         let query = "SELECT life FROM runs WHERE id = ?1 AND state = 'running'";
         let life: Option<String> = self.query(query, [id], |row| row.get(0))?.pop();
-        Ok(life.is_some_and(|life| self.lives.is_alive(&life)))
+        Ok(life.is_some_and(|life| self.lives.is_running(&life, id)))
     }
 
     /// Writes down that a run goes on with other code.
     pub fn code_changed(&self, id: &str, code: &str) -> Result<(), JournalError> {
         let update =
             "UPDATE runs SET first_code = coalesce(first_code, code), code = ?2 WHERE id = ?1";
-        self.execute(update, params![id, code])?;
+        self.write((&RUNS, [id]), update, params![id, code])?;
         Ok(())
     }
 
     /// Writes down what was read before a run goes on.
     pub fn read_before(&self, id: &str, before: &str) -> Result<(), JournalError> {
-        self.execute("UPDATE runs SET before = ?2 WHERE id = ?1", params![id, before])?;
+        let update = "UPDATE runs SET before = ?2 WHERE id = ?1";
+        self.write((&RUNS, [id]), update, params![id, before])?;
         Ok(())
     }
 
-    /// Writes down that a run has come to an end, or waits.
+    /// Writes down that a run has come to an end, or waits. Where that fails, the run counts as
+    /// interrupted, and its end is written as soon as something can be written again.
     pub fn end_run(
         &self,
         id: &str,
@@ -95,26 +92,62 @@ impl Journal {
         output: &str,
         error: Option<&str>,
     ) -> Result<(), JournalError> {
-        let update =
-            "UPDATE runs SET state = ?2, ended = ?3, output = ?4, error = ?5 WHERE id = ?1";
-        self.execute(update, params![id, state.name(), now(), output, error])?;
-        Ok(())
+        let end = UnwrittenEnd {
+            run: id.to_owned(),
+            state,
+            ended: now(),
+            output: output.to_owned(),
+            error: error.map(str::to_owned),
+        };
+        let written = self.change(|connection| write_end(connection, &end));
+        if written.is_err() {
+            self.lives.is_over(id);
+            self.unwritten.lock().push(end);
+        }
+        written
+    }
+
+    /// Writes the ends that could not be written before. They may still not be.
+    pub(super) fn write_ends(&self, connection: &mut Connection) {
+        let mut unwritten = self.unwritten.lock();
+        let Ok(Some(own)) = self.lives.own_if_any() else { return };
+        let mut write = |end: &UnwrittenEnd| {
+            let transaction = connection.transaction()?;
+            // Somebody else may have resumed it meanwhile.
+            let ours = "SELECT 1 FROM runs WHERE id = ?1 AND life = ?2 AND state = 'running'";
+            if transaction.query_row(ours, [&end.run, &own], |_| Ok(())).optional()?.is_some() {
+                write_end(&transaction, end)?;
+            }
+            transaction.commit()
+        };
+        while let Some(end) = unwritten.last()
+            && write(end).is_ok()
+        {
+            self.lives.is_not_over(&end.run);
+            unwritten.pop();
+        }
     }
 
     /// Writes down that a call is about to be made, and what was decided of it.
     pub fn call_made(&self, run: &str, call: &NewCall<'_>) -> Result<(), JournalError> {
-        let NewCall { number, name, arguments, decision } = *call;
+        let NewCall { number, name, arguments, decision, lost } = *call;
         let (verdict, rule) = decision.map(|it| (it.verdict, it.rule)).unzip();
-        let sent = decision.is_some_and(|decision| decision.sent);
+        let sent = lost || decision.is_some_and(|decision| decision.sent);
+        let marked = lost || decision.is_some_and(|decision| decision.sent && decision.once);
+        if marked && !lost {
+            let (run, tool) = (run.to_owned(), name.to_owned());
+            let key = call_key(name, arguments);
+            self.mark(&SentLine { kind: SentKind::Sent, run, number, key, tool })?;
+        }
         let flow = decision.and_then(|decision| decision.flow);
         let origin = decision.and_then(|decision| decision.origin);
         let insert = "INSERT OR REPLACE INTO calls
-             (run, number, name, arguments, made, verdict, rule, sent, flow, origin)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+             (run, number, name, arguments, made, verdict, rule, sent, flow, origin, marked)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
         let number = signed(number);
         let values =
-            params![run, number, name, arguments, now(), verdict, rule, sent, flow, origin];
-        self.execute(insert, values)?;
+            params![run, number, name, arguments, now(), verdict, rule, sent, flow, origin, marked];
+        self.write((&CALLS, params![run, number]), insert, values)?;
         Ok(())
     }
 
@@ -133,63 +166,89 @@ impl Journal {
             }
         };
         let unknown = matches!(end, CallEnd::Unknown { .. });
-        self.with(|connection| {
-            let transaction = connection.transaction()?;
-            transaction
+        self.change(|connection| {
+            connection
                 .prepare_cached(
                     "UPDATE calls SET ended = ?3, failed = ?4, tool = ?5, result = ?6, unknown = ?7
                      WHERE run = ?1 AND number = ?2",
                 )?
                 .execute(params![run, signed(number), now(), failed, tool, result, unknown])?;
-            tell(&transaction, run, Some(number), at)?;
-            transaction.commit()
+            CALLS.seal(connection, params![run, signed(number)])?;
+            tell(connection, run, Some(number), at)
         })
     }
 
     /// Forgets what came of a call and that it was sent, so that it is made again when the run goes
     /// on. `false` where there is no such call, or it returned something.
     pub fn forget_end(&self, run: &str, number: u64) -> Result<bool, JournalError> {
-        self.with(|connection| {
-            let transaction = connection.transaction()?;
-            let changed = transaction.execute(
-                "UPDATE calls SET sent = 0, ended = NULL, failed = 0, tool = NULL, result = NULL, unknown = 0
-                 WHERE run = ?1 AND number = ?2 AND (ended IS NULL OR failed)",
-                params![run, signed(number)],
+        let forgotten = self.change(|connection| {
+            let key = params![run, signed(number)];
+            let marked: Option<(String, String)> = connection
+                .query_row(
+                    "SELECT name, arguments FROM calls WHERE run = ?1 AND number = ?2 AND marked",
+                    key,
+                    |row| Ok((row.get(0)?, row.get(1)?)),
+                )
+                .optional()?;
+            let changed = connection.execute(
+                "UPDATE calls SET sent = 0, ended = NULL, failed = 0, tool = NULL, result = NULL, unknown = 0,
+                 marked = 0 WHERE run = ?1 AND number = ?2 AND (ended IS NULL OR failed)",
+                key,
             )?;
             if changed > 0 {
-                let deleted = "DELETE FROM events WHERE run = ?1 AND call = ?2";
-                transaction.execute(deleted, params![run, signed(number)])?;
+                CALLS.seal(connection, key)?;
+                connection.execute("DELETE FROM events WHERE run = ?1 AND call = ?2", key)?;
             }
-            transaction.commit()?;
-            Ok(changed > 0)
-        })
+            Ok((changed > 0).then_some(marked))
+        })?;
+        let Some(marked) = forgotten else { return Ok(false) };
+        if let Some((tool, arguments)) = marked {
+            let (run, key) = (run.to_owned(), call_key(&tool, &arguments));
+            self.mark(&SentLine { kind: SentKind::Forgotten, run, number, key, tool })?;
+        }
+        Ok(true)
+    }
+
+    /// Forgets which calls of a run were sent and are not in the journal any more, so that they are made
+    /// again when the run goes on.
+    pub fn forget_lost(&self, run: &str) -> Result<(), JournalError> {
+        let lost = self.history(run)?.map(|history| history.lost).unwrap_or_default();
+        for LostCall { number, tool, key } in lost {
+            let (run, tool) = (run.to_owned(), tool.unwrap_or_default());
+            self.mark(&SentLine { kind: SentKind::Forgotten, run, number, key, tool })?;
+        }
+        Ok(())
     }
 
     /// Stores what a handle stands for in a run's results.
     pub fn keep_media(&self, run: &str, handle: &str, data: &str) -> Result<(), JournalError> {
         let insert = "INSERT OR REPLACE INTO media (run, handle, data) VALUES (?1, ?2, ?3)";
-        self.execute(insert, params![run, handle, data])?;
+        self.write((&MEDIA, [run, handle]), insert, params![run, handle, data])?;
         Ok(())
     }
 
     /// What the handles of a run's results stand for.
     pub fn media(&self, run: &str) -> Result<Vec<(String, String)>, JournalError> {
-        let query = "SELECT handle, data FROM media WHERE run = ?1";
-        self.query(query, [run], |row| Ok((row.get(0)?, row.get(1)?)))
+        let query = format!("SELECT handle, data FROM media WHERE run = ?1 AND {}", MEDIA.intact());
+        self.query(&query, [run], |row| Ok((row.get(0)?, row.get(1)?)))
     }
 
     /// Writes down that the script reads the time.
     pub fn time_told(&self, run: &str, at: u64) -> Result<(), JournalError> {
-        self.with(|connection| tell(connection, run, None, at))
+        self.change(|connection| tell(connection, run, None, at))
     }
 
-    /// What a run needs to go on.
+    /// What a run needs to go on. Its state is [`RunState::Damaged`] where it is not as it was written.
     pub fn history(&self, id: &str) -> Result<Option<RunHistory>, JournalError> {
-        self.with(|connection| {
+        let mut lost = Vec::new();
+        let history = self.with(|connection| {
             let run = connection
                 .query_row(
-                    "SELECT id, language, code, session, began, seed, state, before, place, first_code
-                     FROM runs WHERE id = ?1",
+                    &format!(
+                        "SELECT id, language, code, session, began, seed, state, before, place, first_code, {}
+                         FROM runs WHERE id = ?1",
+                        RUNS.intact()
+                    ),
                     [id],
                     |row| {
                         let run = NewRun {
@@ -202,38 +261,109 @@ impl Journal {
                             before: row.get(7)?,
                             namespace: row.get(8)?,
                         };
-                        Ok((run, RunState::named(&row.get::<_, String>(6)?), row.get(9)?))
+                        let state = match row.get(10)? {
+                            true => RunState::named(&row.get::<_, String>(6)?),
+                            false => RunState::Damaged,
+                        };
+                        Ok((run, state, row.get(9)?))
                     },
                 )
                 .optional()?;
             let Some((run, state, first_code)) = run else { return Ok(None) };
-            let mut calls = connection.prepare_cached(
-                "SELECT number, name, arguments, sent, ended, failed, tool, result, unknown, origin FROM calls
-                 WHERE run = ?1 ORDER BY number",
-            )?;
-            let calls = calls.query_map([id], past_call)?.collect::<Result<Vec<_>, _>>()?;
-            let mut events =
-                connection.prepare_cached("SELECT call, at FROM events WHERE run = ?1 ORDER BY position")?;
-            let events = events
-                .query_map([id], |row| {
-                    let call: Option<i64> = row.get(0)?;
-                    Ok(PastEvent { call: call.map(unsigned), at: unsigned(row.get(1)?) })
-                })?
-                .collect::<Result<Vec<_>, _>>()?;
-            Ok(Some(RunHistory { run, first_code, state, calls, events }))
-        })
+            let mut rows = connection.prepare_cached(&format!(
+                "SELECT number, name, arguments, sent, ended, failed, tool, result, unknown, origin, marked, {}
+                 FROM calls WHERE run = ?1 ORDER BY number",
+                CALLS.intact()
+            ))?;
+            let mut rows = rows.query([id])?;
+            let mut calls = Vec::new();
+            let mut accounted: HashMap<String, u64> = HashMap::new();
+            while let Some(row) = rows.next()? {
+                // What a damaged row says is not known, not even that it is of this type.
+                if row.get(11) == Ok(true) {
+                    let call = past_call(row)?;
+                    if row.get(10)? {
+                        *accounted.entry(call_key(&call.name, &call.arguments)).or_default() += 1;
+                    }
+                    calls.push(call);
+                } else {
+                    let number = unsigned(row.get(0)?);
+                    lost.push(LostCall { number, tool: None, key: String::new() });
+                }
+            }
+            lost.extend(unaccounted(self.sent.of_run(id), &mut accounted));
+            let mut rows = connection.prepare_cached(&format!(
+                "SELECT call, at, {} FROM events WHERE run = ?1 ORDER BY position",
+                EVENTS.intact()
+            ))?;
+            let mut rows = rows.query([id])?;
+            let mut events = Vec::new();
+            while let Some(row) = rows.next()? {
+                if row.get(2) != Ok(true) {
+                    // Nothing of what followed can be told in its order.
+                    break;
+                }
+                let call: Option<i64> = row.get(0)?;
+                events.push(PastEvent { call: call.map(unsigned), at: unsigned(row.get(1)?) });
+            }
+            Ok(Some(RunHistory { run, first_code, state, calls, events, lost: Vec::new() }))
+        })?;
+        Ok(history.map(|history| RunHistory { lost, ..history }))
     }
 
-    /// The last runs, newest first.
+    /// Whether there was such a run, and it cannot be found any more.
+    pub fn is_lost(&self, id: &str) -> bool {
+        self.sent.runs().contains_key(id)
+    }
+
+    /// The last runs, newest first. Those that cannot be read are [`RunState::Damaged`].
     pub fn runs(&self, most: u32) -> Result<Vec<RunSummary>, JournalError> {
-        self.query(&format!("{SUMMARY} ORDER BY created DESC, id LIMIT ?1"), [most], summary)
+        let began = self.sent.runs();
+        self.with(|connection| {
+            let newest = || {
+                let mut rows = connection.prepare_cached(&format!(
+                    "{} ORDER BY created DESC, id LIMIT ?1",
+                    summaries()
+                ))?;
+                let rows = rows.query_map([most], summary)?;
+                rows.collect::<rusqlite::Result<Vec<RunSummary>>>()
+            };
+            let mut all = match newest() {
+                Ok(all) => all,
+                // What can be read by itself is.
+                Err(error) if began.is_empty() => return Err(error),
+                Err(_) => Vec::new(),
+            };
+            let listed: HashSet<&String> = all.iter().map(|run| &run.id).collect();
+            let mut missing = Vec::new();
+            let oldest =
+                all.last().filter(|_| all.len() >= most as usize).map_or(0, |it| it.created);
+            let unlisted = began.iter().filter(|(id, at)| !listed.contains(id) && **at >= oldest);
+            for (id, created) in unlisted {
+                let found = connection
+                    .query_row(&format!("{} WHERE id = ?1", summaries()), [id], summary)
+                    .optional();
+                match found {
+                    // It was pruned or removed meanwhile, or its place in the list is further down.
+                    Ok(Some(run)) => missing.push(run),
+                    _ => missing.push(RunSummary::damaged(id, *created)),
+                }
+            }
+            all.append(&mut missing);
+            for run in all.iter_mut().filter(|run| run.state == RunState::Damaged) {
+                run.created = began.get(&run.id).copied().unwrap_or(run.created);
+            }
+            all.sort_by(|one, other| other.created.cmp(&one.created).then(one.id.cmp(&other.id)));
+            all.truncate(most as usize);
+            Ok(all)
+        })
     }
 
     /// A run, by its id or by the beginning of it if only one run has that.
     pub fn run(&self, id: &str) -> Result<Option<RunDetail>, JournalError> {
-        self.with(|connection| {
-            let mut found =
-                connection.prepare_cached(&format!("{SUMMARY} WHERE substr(id, 1, length(?1)) = ?1 LIMIT 2"))?;
+        let found = self.with(|connection| {
+            let text = format!("{} WHERE substr(id, 1, length(?1)) = ?1 LIMIT 2", summaries());
+            let mut found = connection.prepare_cached(&text)?;
             let mut found = found.query_map([id], summary)?.collect::<Result<Vec<_>, _>>()?;
             let (Some(summary), 0) = (found.pop(), found.len()) else { return Ok(None) };
             let (code, output, error) = connection.query_row(
@@ -241,26 +371,91 @@ impl Journal {
                 [&summary.id],
                 |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
             )?;
-            let mut calls = connection.prepare_cached(
+            let mut calls = connection.prepare_cached(&format!(
                 "SELECT number, name, arguments, made, verdict, rule, sent, ended, failed, result, flow, unknown
-                 FROM calls WHERE run = ?1 ORDER BY number",
-            )?;
+                 FROM calls WHERE run = ?1 AND {} ORDER BY number",
+                CALLS.intact()
+            ))?;
             let calls = calls.query_map([&summary.id], run_call)?.collect::<Result<Vec<_>, _>>()?;
             Ok(Some(RunDetail { summary, code, output, error, calls }))
-        })
+        });
+        let began = || self.sent.runs().into_iter().filter(|(run, _)| run.starts_with(id));
+        let mut detail = match found {
+            Ok(Some(detail)) => detail,
+            other => {
+                let mut began = began();
+                match (began.next(), began.next()) {
+                    (Some((run, at)), None) => RunDetail {
+                        summary: RunSummary::damaged(&run, at),
+                        code: String::new(),
+                        output: String::new(),
+                        error: None,
+                        calls: Vec::new(),
+                    },
+                    _ => return other,
+                }
+            }
+        };
+        // What is missing is shown too.
+        let id = &detail.summary.id;
+        let lost = match self.history(id) {
+            Ok(Some(history)) => history.lost,
+            _ => unaccounted(self.sent.of_run(id), &mut HashMap::new()),
+        };
+        let made = detail.summary.created;
+        detail.calls.extend(lost.into_iter().map(|lost| RunCall::lost(lost, made)));
+        detail.calls.sort_by_key(|call| call.number);
+        detail.calls.dedup_by(|later, call| later.number == call.number && later.name.is_empty());
+        Ok(Some(detail))
     }
 }
 
-fn tell(
-    connection: &rusqlite::Connection,
-    run: &str,
-    call: Option<u64>,
-    at: u64,
-) -> rusqlite::Result<()> {
+/// The calls that were sent, less those that may be made again and those that rows tell of.
+fn unaccounted(lines: Vec<SentLine>, accounted: &mut HashMap<String, u64>) -> Vec<LostCall> {
+    for line in lines.iter().filter(|line| line.kind == SentKind::Forgotten) {
+        *accounted.entry(line.key.clone()).or_default() += 1;
+    }
+    let mut is_lost = |line: &SentLine| match accounted.get_mut(&line.key) {
+        Some(count) if *count > 0 => {
+            *count -= 1;
+            false
+        }
+        _ => true,
+    };
+    let sent = lines.into_iter().filter(|line| line.kind == SentKind::Sent);
+    let mut lost: Vec<LostCall> = sent
+        .filter(|line| is_lost(line))
+        .map(|SentLine { number, key, tool, .. }| LostCall { number, tool: Some(tool), key })
+        .collect();
+    lost.sort_by_key(|call| call.number);
+    lost
+}
+
+fn summaries() -> String {
+    format!(
+        "SELECT id, created, ended, state, process, language, session,
+         (SELECT count(*) FROM calls WHERE run = id),
+         (SELECT count(*) FROM calls WHERE run = id AND failed), {} FROM runs",
+        RUNS.intact()
+    )
+}
+
+fn write_end(connection: &Connection, end: &UnwrittenEnd) -> rusqlite::Result<()> {
+    let UnwrittenEnd { run, state, ended, output, error } = end;
+    let mut update = connection.prepare_cached(
+        "UPDATE runs SET state = ?2, ended = ?3, output = ?4, error = ?5 WHERE id = ?1",
+    )?;
+    update.execute(params![run, state.name(), ended, output, error])?;
+    RUNS.seal(connection, [run])
+}
+
+fn tell(connection: &Connection, run: &str, call: Option<u64>, at: u64) -> rusqlite::Result<()> {
     let mut insert = connection.prepare_cached(
         "INSERT INTO events (run, position, call, at)
-         VALUES (?1, (SELECT coalesce(max(position), 0) + 1 FROM events WHERE run = ?1), ?2, ?3)",
+         VALUES (?1, (SELECT coalesce(max(position), 0) + 1 FROM events WHERE run = ?1), ?2, ?3)
+         RETURNING position",
     )?;
-    insert.execute(params![run, call.map(signed), signed(at)])?;
-    Ok(())
+    let position: i64 =
+        insert.query_row(params![run, call.map(signed), signed(at)], |row| row.get(0))?;
+    EVENTS.seal(connection, params![run, position])
 }

@@ -8,11 +8,13 @@ const STEPS: &[&str] = &[
     include_str!("schema_steps/2.sql"),
     include_str!("schema_steps/3.sql"),
     include_str!("schema_steps/4.sql"),
+    include_str!("schema_steps/5.sql"),
 ];
 
 pub(super) fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
-    // A killed process loses nothing; only a power failure could, and only the last moments.
+    // A killed process loses nothing; a power failure could lose the last moments. What must not be lost
+    // is synced by itself: `Journal::sync`.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     // Whoever fills the log waits until the disk has it: rather seldom, at 32 MB.
     connection.pragma_update(None, "wal_autocheckpoint", 8_000)?;

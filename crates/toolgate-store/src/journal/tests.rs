@@ -6,7 +6,7 @@ fn journal() -> (tempfile::TempDir, Journal) {
     (folder, journal)
 }
 
-fn run(id: &str) -> NewRun {
+pub(super) fn run(id: &str) -> NewRun {
     NewRun {
         id: id.into(),
         language: "typescript".into(),
@@ -20,7 +20,7 @@ fn run(id: &str) -> NewRun {
 }
 
 fn call<'a>(number: u64, name: &'a str, arguments: &'a str) -> NewCall<'a> {
-    NewCall { number, name, arguments, decision: None }
+    NewCall { number, name, arguments, decision: None, lost: false }
 }
 
 #[test]
@@ -31,6 +31,7 @@ fn a_run_is_read_as_it_was_written() {
         verdict: "allow",
         rule: "default",
         sent: true,
+        once: true,
         flow: Some("[]"),
         origin: Some("{}"),
     };
@@ -94,6 +95,7 @@ fn an_unknown_end_can_be_forgotten_and_a_result_cannot() {
             verdict: "allow",
             rule: "default",
             sent: true,
+            once: true,
             flow: None,
             origin: None,
         };
@@ -127,7 +129,9 @@ fn what_is_old_or_too_much_is_forgotten_and_what_waits_is_not() {
     assert_eq!(journal.prune(Retention { runs: 0, ..Retention::default() }).unwrap(), 1);
     assert_eq!(journal.runs(10).unwrap()[0].id, "w");
     // What waits goes when it is too old.
-    journal.with(|connection| connection.execute("UPDATE runs SET created = 1", [])).unwrap();
+    journal
+        .with(|connection| connection.execute("UPDATE runs SET created = 1, sum = NULL", []))
+        .unwrap();
     assert_eq!(journal.prune(Retention::default()).unwrap(), 1);
 }
 

@@ -238,3 +238,60 @@ impl Chance {
         self.0 % end
     }
 }
+
+/// Bytes of a page of the log, with its header.
+const FRAME: u64 = 4_096 + 24;
+
+#[tokio::test]
+async fn no_effect_is_repeated_after_the_tail_of_the_journal_was_cut() {
+    let (workplace, log) = workplace();
+    let script = workplace.path().join("effects.ts").display().to_string();
+    std::fs::write(&script, SCRIPT).unwrap();
+    let child = workplace.command(&["run", &script]).spawn().unwrap();
+    assert!(!kill_at(child, &log, Point::Calls(16)).await, "it has ended");
+    let state = workplace.path().join("state");
+    let kept = workplace.path().join("kept");
+    copy(&state, &kept);
+    // Whoever closes the journal in order leaves no log.
+    let (id, _) = last_run(&workplace).unwrap();
+    let did = std::fs::read(&log).unwrap();
+    let length = std::fs::metadata(kept.join("journal.db-wal")).unwrap().len();
+    assert!(length > 8 * FRAME, "{length}");
+    let mut unknown = 0;
+    for part in [0, 4, 6, 7] {
+        std::fs::remove_dir_all(&state).unwrap();
+        copy(&kept, &state);
+        std::fs::write(&log, &did).unwrap();
+        let cut = std::fs::File::options().write(true).open(state.join("journal.db-wal")).unwrap();
+        cut.set_len(length / FRAME * part / 8 * FRAME).unwrap();
+        let runs = workplace.run(&["runs", "--json"]).await.json();
+        assert_eq!(runs[0]["id"], json!(id), "the run is still listed: {runs}");
+        let outcome = workplace.run(&["run", "--resume", &id, "--json"]).await;
+        let effects = effects(&log);
+        assert!(effects.values().all(|count| *count == 1), "repeated: {effects:?} {outcome:?}");
+        if part == 0 {
+            assert!(outcome.stderr.contains("is damaged"), "{outcome:?}");
+            assert_eq!(runs[0]["state"], "damaged", "{runs}");
+            continue;
+        }
+        let told = outcome.json();
+        let lost: Vec<u64> = serde_json::from_value(told["value"]["lost"].clone()).unwrap();
+        for id in (0..EFFECTS).filter(|id| !lost.contains(id)) {
+            assert!(effects.contains_key(&id), "{id} is told as done, and was not: {told}");
+        }
+        unknown += lost.len();
+    }
+    assert!(unknown > 3, "{unknown}");
+}
+
+fn copy(from: &std::path::Path, to: &std::path::Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else if !entry.file_name().to_string_lossy().ends_with("-shm") {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}

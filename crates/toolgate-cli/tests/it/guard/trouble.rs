@@ -145,3 +145,47 @@ async fn the_way_out_of_a_broken_lock_is_one() {
     assert!(lock.exists());
     assert_eq!(workplace.run(&DELETE).await.code, Some(0));
 }
+
+/// A file that never has room stands in for the log.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn what_a_full_disk_kept_out_of_the_audit_log_is_shown() {
+    let workplace = workplace(&json!("allow"));
+    let folder = workplace.path().join("state/audit");
+    let list = ["call", "records_list"];
+    assert_eq!(workplace.run(&list).await.code, Some(0));
+    let (log, aside) = (folder.join("audit.jsonl"), folder.join("aside"));
+    std::fs::rename(&log, &aside).unwrap();
+    std::os::unix::fs::symlink("/dev/full", &log).unwrap();
+    for _ in 0..3 {
+        assert_eq!(workplace.run(&list).await.code, Some(0), "the record is not required");
+    }
+    // There is room again.
+    std::fs::remove_file(&log).unwrap();
+    std::fs::rename(&aside, &log).unwrap();
+    let verified = workplace.run(&["audit", "--verify"]).await;
+    insta::assert_snapshot!(verified.shown(), @r"
+    exit code 1
+    --- stdout
+    --- stderr
+    error: at the end of the log 3 records are missing: they could not be written
+    ");
+    assert_eq!(workplace.run(&list).await.code, Some(0));
+    let verified = workplace.run(&["audit", "--verify"]).await;
+    insta::assert_snapshot!(verified.shown(), @r"
+    exit code 1
+    --- stdout
+    --- stderr
+    error: before line 2 of audit.jsonl 3 records are missing: they could not be written
+    ");
+    let status = workplace.run(&["status"]).await.stdout;
+    let told =
+        "3 records of the audit log could not be written: `toolgate audit --verify` shows where.";
+    assert!(status.contains(told), "{status}");
+    assert_eq!(workplace.run(&["status", "--json"]).await.json()["unrecorded"], 3);
+
+    std::fs::remove_dir_all(&folder).unwrap();
+    let gone = workplace.run(&["audit", "--verify"]).await;
+    assert_eq!(gone.code, Some(1), "{gone:?}");
+    assert!(gone.stderr.contains("the log is gone: there was one"), "{gone:?}");
+}

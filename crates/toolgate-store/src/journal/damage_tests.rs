@@ -1,0 +1,233 @@
+//! Cuts and flips at every page, in the manner of SQLite's own tests.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use super::*;
+
+/// Effects of the run, and how far it got: the last one was sent, and not answered.
+const EFFECTS: u64 = 24;
+const REACHED: u64 = 18;
+
+/// What a run did to the world.
+type Counts = Vec<u32>;
+
+fn arguments(number: u64) -> String {
+    // Long enough that the rows are on many pages.
+    format!("{{\"id\":{number},\"note\":\"{}\"}}", "x".repeat(600))
+}
+
+fn make(journal: &Journal, number: u64, counts: &mut Counts) {
+    let arguments = arguments(number);
+    let decision = CallDecision {
+        verdict: "allow",
+        rule: "default",
+        sent: true,
+        once: true,
+        flow: None,
+        origin: None,
+    };
+    let decision = Some(decision);
+    let new = NewCall { number, name: "write", arguments: &arguments, decision, lost: false };
+    if journal.call_made("run_1", &new).and_then(|()| journal.sync()).is_ok() {
+        counts[usize::try_from(number).unwrap()] += 1;
+    }
+}
+
+/// Goes on as a run does; gives the effects that are told to be done, and those that are unknown.
+fn go_on(journal: &Journal, counts: &mut Counts) -> Option<(Vec<u64>, Vec<u64>)> {
+    let history = journal.history("run_1").ok()?;
+    let history = history.filter(|history| history.state != RunState::Damaged)?;
+    if !journal.resume_run("run_1").ok()? {
+        return None;
+    }
+    let (mut done, mut unknown) = (Vec::new(), Vec::new());
+    let mut lost = history.lost;
+    for number in 0..EFFECTS {
+        let past = history.calls.iter().find(|call| call.number == number);
+        let exact = lost.iter().position(|lost| lost.is(number, "write", &arguments(number)));
+        if past.is_some_and(|past| past.outcome.is_some()) {
+            done.push(number);
+        } else if past.is_some_and(|past| past.sent) {
+            unknown.push(number);
+        } else if let Some(exact) = exact {
+            lost.remove(exact);
+            unknown.push(number);
+        } else if lost.iter().any(|lost| lost.tool.as_deref() == Some("write")) {
+            unknown.push(number);
+        } else {
+            make(journal, number, counts);
+            done.push(number);
+        }
+    }
+    Some((done, unknown))
+}
+
+/// A state folder as a killed process leaves it, and what it had done. Half of it is in the database,
+/// half in the log.
+fn killed(folder: &Path) -> Counts {
+    let journal = Journal::open(&folder.join("journal.db")).unwrap();
+    let mut counts = vec![0; usize::try_from(EFFECTS).unwrap()];
+    let run = |id: &str| NewRun { id: id.to_owned(), ..super::tests::run("") };
+    journal.begin_run(&run("run_0")).unwrap();
+    journal.end_run("run_0", RunState::Done, "", None).unwrap();
+    journal.begin_run(&run("run_1")).unwrap();
+    for number in 0..REACHED {
+        if number == REACHED / 2 {
+            journal
+                .with(|connection| {
+                    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+                })
+                .unwrap();
+        }
+        make(&journal, number, &mut counts);
+        if number + 1 < REACHED {
+            journal.call_ended("run_1", number, number + 1, CallEnd::Returned("1")).unwrap();
+        }
+    }
+    // A process that is killed closes nothing: the files are copied while they are open.
+    let copy = folder.with_file_name("killed");
+    copy_all(folder, &copy);
+    drop(journal);
+    fs::remove_dir_all(folder).unwrap();
+    fs::rename(copy, folder).unwrap();
+    counts
+}
+
+fn copy_all(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_all(&entry.path(), &target);
+        } else if !entry.file_name().to_string_lossy().ends_with("-shm") {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// Damages a copy of the state, and checks what a resumption does. Gives how many effects it told as
+/// unknown; `None` where the run does not go on.
+fn after(original: &Path, counts: &Counts, damage: &dyn Fn(&Path)) -> Option<usize> {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("state");
+    copy_all(original, &place);
+    damage(&place);
+    // A journal that cannot be opened does nothing.
+    let journal = Journal::open(&place.join("journal.db")).ok()?;
+    if let Ok(runs) = journal.runs(10) {
+        let ids: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();
+        assert!(ids.contains(&"run_0") && ids.contains(&"run_1"), "a run has vanished: {ids:?}");
+    }
+    let mut counts = counts.clone();
+    let (done, unknown) = go_on(&journal, &mut counts)?;
+    for number in 0..EFFECTS {
+        let count = counts[usize::try_from(number).unwrap()];
+        assert!(count <= 1, "effect {number} was done {count} times");
+        assert!(unknown.contains(&number) || (done.contains(&number) && count == 1), "{number}");
+    }
+    Some(unknown.len())
+}
+
+#[test]
+fn nothing_is_done_twice_whichever_page_is_cut_or_flipped() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state");
+    let counts = killed(&state);
+    assert_eq!(after(&state, &counts, &|_| {}), Some(1), "the last one was under way");
+    let (mut cases, mut went_on, mut unknown) = (0, 0, 0);
+    let mut count = |outcome: Option<usize>| {
+        cases += 1;
+        went_on += usize::from(outcome.is_some());
+        unknown += outcome.unwrap_or_default();
+    };
+    for (name, page, header) in [("journal.db-wal", 4_096 + 24, 32), ("journal.db", 4_096, 0)] {
+        let length = usize::try_from(fs::metadata(state.join(name)).unwrap().len()).unwrap();
+        assert!(length > 10 * page, "{name} has {length} bytes");
+        for start in (header..length).step_by(page) {
+            let change = |edit: &dyn Fn(&mut Vec<u8>)| {
+                after(&state, &counts, &|place: &Path| {
+                    let path: PathBuf = place.join(name);
+                    let mut bytes = fs::read(&path).unwrap();
+                    edit(&mut bytes);
+                    fs::write(path, bytes).unwrap();
+                })
+            };
+            count(change(&|bytes| bytes.truncate(start)));
+            count(change(&|bytes| bytes.truncate((start + page / 2).min(length))));
+            // The header of the page, its pointers, the middle, and the end, where rows begin.
+            for at in [0, 3, 9, 200, page / 2, page - 700, page - 40] {
+                let at = (start + at).min(length - 1);
+                count(change(&|bytes| bytes[at] ^= 0x10));
+            }
+            count(change(&|bytes| bytes[start..(start + page).min(length)].fill(0)));
+        }
+    }
+    assert!(cases > 300 && went_on > cases / 3 && unknown > went_on, "{cases} {went_on} {unknown}");
+}
+
+#[test]
+fn a_damaged_line_beside_the_database_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state");
+    let counts = killed(&state);
+    let sent = fs::read_dir(state.join("journal.sent")).unwrap().next().unwrap().unwrap();
+    let length = usize::try_from(sent.metadata().unwrap().len()).unwrap();
+    for at in (0..length).step_by(29) {
+        let outcome = after(&state, &counts, &|place| {
+            let path = place.join("journal.sent").join(sent.file_name());
+            let mut bytes = fs::read(&path).unwrap();
+            bytes[at] ^= 0x04;
+            fs::write(path, bytes).unwrap();
+        });
+        assert_eq!(outcome, Some(1), "at {at}");
+    }
+}
+
+#[test]
+fn a_person_may_have_what_was_lost_done_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state");
+    killed(&state);
+    let log = state.join("journal.db-wal");
+    fs::write(&log, "").unwrap();
+    let journal = Journal::open(&state.join("journal.db")).unwrap();
+    let lost = |journal: &Journal| journal.history("run_1").unwrap().unwrap().lost.len() as u64;
+    assert_eq!(lost(&journal), REACHED / 2);
+    let detail = journal.run("run_1").unwrap().unwrap();
+    let unknown = detail.calls.iter().filter(|call| call.unknown && call.name == "write").count();
+    assert_eq!(unknown as u64, REACHED / 2, "they are shown");
+    journal.forget_lost("run_1").unwrap();
+    assert_eq!(lost(&journal), 0);
+    // A run that is pruned leaves nothing.
+    journal.prune(Retention { runs: 0, ..Retention::default() }).unwrap();
+    assert_eq!(journal.runs(10).unwrap(), []);
+    assert!(!journal.is_lost("run_1"));
+}
+
+#[test]
+fn a_run_whose_end_cannot_be_written_is_over_all_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    let journal = Journal::open(&path).unwrap();
+    for id in ["r1", "r2"] {
+        journal.begin_run(&super::tests::run(id)).unwrap();
+    }
+    let full = |on: &str| {
+        journal
+            .with(|connection| connection.execute_batch(&format!("PRAGMA query_only = {on}")))
+            .unwrap();
+    };
+    full("ON");
+    assert!(journal.end_run("r1", RunState::Done, "out", None).is_err());
+    let other = Journal::open(&path).unwrap();
+    assert!(!other.is_running("r1").unwrap() && other.is_running("r2").unwrap());
+    full("OFF");
+    // The next thing that is written brings it along.
+    journal.time_told("r2", 1).unwrap();
+    let detail = other.run("r1").unwrap().unwrap();
+    assert_eq!((detail.summary.state, detail.output.as_str()), (RunState::Done, "out"));
+    assert!(other.is_running("r2").unwrap());
+}
