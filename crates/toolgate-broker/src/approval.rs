@@ -246,6 +246,7 @@ impl ApprovalRequest {
         Some(Grant {
             id: GrantId(new_id("g")),
             scope,
+            run: self.run.clone(),
             caller: Arc::clone(&self.identity),
             tool: self.tool.clone(),
             endpoint: self.endpoint,

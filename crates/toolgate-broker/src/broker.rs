@@ -397,7 +397,8 @@ impl Broker {
         let policy = self.policy_of(tool);
         let name = tool.name.as_str();
         let flow = data_flow::flow(context, name, &arguments, self.policy().flow());
-        let decision = policy.decide(&arguments, &flow);
+        let caller = &context.session.caller().facts;
+        let decision = policy.decide_for(caller, context.path(), &arguments, &flow);
         let judged = Judged { tool: tool.clone(), policy, context: context.clone(), flow };
         audit.decided(&decision);
         let authorized = self.authorizer.authorize(context, tool, &arguments, &decision, options);

@@ -12,7 +12,7 @@ use std::{
 
 use futures::future::BoxFuture;
 use thiserror::Error;
-use toolgate_policy::definitions::shown;
+use toolgate_policy::{CallPath, CallerFacts, definitions::shown};
 use toolgate_store::CallDecision;
 
 use crate::{
@@ -39,6 +39,8 @@ pub struct Caller {
     pub made_by: MadeBy,
     /// Whether the caller is at this machine.
     pub location: CallerLocation,
+    /// What rules can name.
+    pub facts: CallerFacts,
 }
 
 /// From where a session is held.
@@ -150,7 +152,8 @@ impl Caller {
     pub fn model(identity: impl Into<Arc<str>>) -> Self {
         let identity = identity.into();
         let (name, location) = (Arc::clone(&identity), CallerLocation::Local);
-        Self { name, identity, made_by: MadeBy::Model, location }
+        let facts = CallerFacts::default();
+        Self { name, identity, made_by: MadeBy::Model, location, facts }
     }
 
     /// A person at a shell.
@@ -164,8 +167,14 @@ impl Caller {
         Self { location: CallerLocation::Remote, ..self }
     }
 
-    /// Adds the name that the client gives itself. It is a claim and is shown as one: no decision
-    /// depends on it.
+    /// Adds what the transport knows of the caller.
+    #[must_use]
+    pub fn with_facts(self, facts: CallerFacts) -> Self {
+        Self { facts, ..self }
+    }
+
+    /// Adds the name that the client gives itself. It is a claim and is shown as one: only rules that
+    /// name a client depend on it.
     #[must_use]
     pub fn calling_itself(self, client: &str) -> Self {
         let client: String = shown(client.trim(), CLIENT_NAME).chars().take(CLIENT_NAME).collect();
@@ -173,7 +182,8 @@ impl Caller {
         if client.is_empty() {
             return self;
         }
-        Self { name: format!("\"{client}\" ({})", self.identity).into(), ..self }
+        let facts = CallerFacts { client: Some(client.as_str().into()), ..self.facts };
+        Self { name: format!("\"{client}\" ({})", self.identity).into(), facts, ..self }
     }
 }
 
@@ -254,6 +264,11 @@ impl CallContext {
             Some(_) => MadeBy::Script,
             None => self.session.caller.made_by,
         }
+    }
+
+    /// The way in which the call is made, as rules see it.
+    pub(crate) fn path(&self) -> CallPath {
+        if self.run.is_some() { CallPath::Script } else { CallPath::Direct }
     }
 
     /// The identity that grants for this call belong to.

@@ -34,7 +34,8 @@ pub(crate) const OAUTH_FOREIGN: &str = "\
     registrationUrl tokenParamName tokenUrl";
 
 /// The keys that protect something: one that is misspelt or written twice must not let more through.
-pub(crate) const PROTECTING: &[&str] = &["approval", "labels", "policy", "trusted"];
+pub(crate) const PROTECTING: &[&str] =
+    &["allowedCallers", "approval", "labels", "policy", "trusted"];
 
 /// Whether a list of keys with spaces between has a key.
 pub(crate) fn is_listed(keys: &str, key: &str) -> bool {

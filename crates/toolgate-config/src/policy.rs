@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use toolgate_policy::{
-    Claims, FindingsMode, FlowMode, Hint, Label, LabelSet, MAX_RULES, Mode, NewTools,
+    CallPath, Claims, FindingsMode, FlowMode, Hint, Label, LabelSet, MAX_RULES, Mode, NewTools,
     PolicySettings, RuleTarget, Verdict,
 };
 
@@ -20,6 +20,7 @@ choices! {
     FlowMode: "content" => Content, "labels" => Labels, "off" => Off;
     NewTools: "allow" => Allow, "hold" => Hold;
     FindingsMode: "warn" => Warn, "hold" => Hold;
+    CallPath: "direct" => Direct, "script" => Script;
     Label: "private" => Private, "untrusted" => Untrusted, "egress" => Egress;
     Hint: "readOnlyHint" => ReadOnlyHint, "destructiveHint" => DestructiveHint,
         "idempotentHint" => IdempotentHint, "openWorldHint" => OpenWorldHint;
@@ -146,6 +147,7 @@ mod tests {
         agree::<FlowMode>();
         agree::<NewTools>();
         agree::<FindingsMode>();
+        agree::<CallPath>();
         agree::<Label>();
         agree::<Hint>();
         assert_eq!(Label::CHOICES.len(), Label::ALL.len());

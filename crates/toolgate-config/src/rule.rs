@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value as Json, json};
 use toolgate_policy::{
-    ArgumentConditions, ConditionAdvice, ConditionError, ConditionProblem, FlowCondition, Hint,
-    Label, LabelSet, MAX_RULES, OPERATORS, Rule, RuleTarget, Trust, Verdict,
+    ArgumentConditions, CallPath, CallerCondition, ConditionAdvice, ConditionError,
+    ConditionProblem, FlowCondition, Hint, Label, LabelSet, MAX_RULES, NamePattern, OPERATORS,
+    Rule, RuleTarget, Trust, Verdict,
 };
 
 use crate::ProblemSeverity;
@@ -11,8 +12,8 @@ use crate::document::{Member, Node, Value};
 use crate::keys::nearest;
 use crate::scope::{FileReader, Location, Scope};
 use crate::section::{
-    Choice, Definitions, Flag, Plain, Section as _, Word, Wrong, custom, flag_schema, map_schema,
-    one_or_many, section,
+    Choice, Custom, Definitions, Flag, Plain, Section as _, Word, Wrong, custom, flag_schema,
+    map_schema, one_or_many, section,
 };
 use crate::server::trusted;
 
@@ -30,6 +31,12 @@ section! {
             custom(Definitions::reference::<AnnotationKeys>, annotations);
         /// Whether its server is trusted.
         "trusted" => trust: Option<Trust> = None, trusted();
+        /// The caller that the call must come from.
+        "caller" => caller: CallerConfig = CallerConfig::default(),
+            custom(Definitions::reference::<CallerConfig>, caller);
+        /// The way in which the call is made: `direct` (by a client, also through `call_tool`) or
+        /// `script` (by a script of `run_code`).
+        "from" => from: Option<CallPath> = None, Word::<CallPath>(Wrong::Refused);
         /// The conditions that the call must meet.
         "when" => when: WhenConfig = WhenConfig::default(),
             custom(Definitions::reference::<WhenConfig>, when);
@@ -42,6 +49,23 @@ section! {
             expected: "a line of at most 500 characters",
             pattern: None,
         };
+    }
+}
+
+section! {
+    /// The caller of a rule. It must match all keys that are set. Each takes a name, a pattern with
+    /// `*` and `?`, or a list of these.
+    pub(crate) struct CallerConfig as "Caller" {
+        /// The name of the access token.
+        "token" => token: Vec<NamePattern> = Vec::new(), patterns();
+        /// The subject of the OAuth token.
+        "subject" => subject: Vec<NamePattern> = Vec::new(), patterns();
+        /// A scope of the OAuth token.
+        "scope" => scope: Vec<NamePattern> = Vec::new(), patterns();
+        /// A group in the OAuth token (`groups`).
+        "group" => group: Vec<NamePattern> = Vec::new(), patterns();
+        /// The name and version that the client gives itself. Nothing proves it.
+        "client" => client: Vec<NamePattern> = Vec::new(), patterns();
     }
 }
 
@@ -158,13 +182,16 @@ fn read(scope: &mut Scope<'_, '_>, at: &Location, node: &Node<'_>, rules: &mut V
     let is_twice = |keys: &[&str]| object.replaced.iter().any(|each| keys.contains(&&*each.key));
     let targets = targets(&mut scope, &rule).filter(|_| !is_twice(TARGET));
     let verdict = rule.verdict.filter(|_| !is_twice(&["verdict"]));
-    let RuleConfig { when, reason, .. } = rule;
+    let RuleConfig { when, reason, from, caller, .. } = rule;
+    let CallerConfig { token, subject, scope: scopes, group, client } = caller;
+    let caller = CallerCondition { token, subject, scope: scopes, group, client, from };
     advise(&mut scope, &when.arguments);
     for mut target in targets.unwrap_or_else(|| vec![RuleTarget::default()]) {
         match verdict {
             Some(verdict) if scope.first_error.is_none() => {
                 target.labels = when.to;
                 rules.push(Rule {
+                    caller: caller.clone(),
                     arguments: when.arguments.clone(),
                     flow: FlowCondition { carries: when.carries, steered_by: when.steered_by },
                     reason: reason.as_deref().map(Into::into),
@@ -246,6 +273,42 @@ fn when(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<WhenConfig> {
         when.read_keys(scope);
         when
     })
+}
+
+fn caller(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<CallerConfig> {
+    let hint = "write `\"caller\": { \"token\": \"ci\" }`";
+    let caller = scope.nested(member, hint, |scope| {
+        scope.refuse_unknown::<CallerConfig>();
+        let mut caller = CallerConfig::default();
+        caller.read_keys(scope);
+        caller
+    })?;
+    if caller == CallerConfig::default() && scope.first_error.is_none() {
+        scope.error(member, "names no caller", hint);
+    }
+    Some(caller)
+}
+
+fn patterns() -> Custom<Vec<NamePattern>> {
+    custom(|_| one_or_many(&json!({ "type": "string" })), read_patterns)
+}
+
+/// Patterns of names. An empty list would make the rule one without the condition.
+fn read_patterns(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<Vec<NamePattern>> {
+    let nodes = match &member.node.value {
+        Value::Array(nodes) => nodes.as_slice(),
+        _ => std::slice::from_ref(&member.node),
+    };
+    let pattern = |node: &Node<'_>| match &node.value {
+        Value::String(text) => NamePattern::new(text).ok(),
+        _ => None,
+    };
+    let patterns: Option<Vec<NamePattern>> = nodes.iter().map(pattern).collect();
+    let patterns = patterns.filter(|patterns| !patterns.is_empty());
+    if patterns.is_none() {
+        scope.error(member, "must be a name or pattern, or a list of them", "");
+    }
+    patterns
 }
 
 /// Warns of conditions on the letters of command lines, paths and URLs.

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::json;
-use toolgate_policy::{Label, LabelSet, ServerPolicy, ToolPolicySettings, Trust, Verdict};
+use toolgate_policy::{
+    CallPath, Label, LabelSet, ServerPolicy, ToolPolicySettings, Trust, Verdict,
+};
 use url::Url;
 
 use crate::document::{Member, Value};
@@ -118,6 +120,10 @@ section! {
         "approval" => approval: Option<Verdict> = None, Word::<Verdict>(Wrong::Refused);
         /// Labels of the tool. They replace the labels of the server.
         "labels" => labels: Option<LabelSet> = None, labels();
+        /// The ways in which the tool may be called: `direct` (by a client, also through
+        /// `call_tool`), `script` (by a script of `run_code`), or both. The default is both.
+        "allowedCallers" => allowed_callers: Vec<CallPath> = Vec::new(),
+            custom(|_| CallPath::list_schema(), allowed_callers);
     }
 }
 
@@ -156,7 +162,10 @@ impl ServerSettings {
     /// What the server says of approvals, labels and trust, if anything.
     pub(crate) fn policy(&self, file: &FileReader<'_>, at: &Location) -> Option<ServerPolicy> {
         let tools = self.tools.iter().map(|(name, tool)| {
-            let settings = ToolPolicySettings { approval: tool.approval, labels: tool.labels };
+            let first = tool.allowed_callers.first().copied();
+            let only_from = first.filter(|only| tool.allowed_callers.iter().all(|it| it == only));
+            let (approval, labels) = (tool.approval, tool.labels);
+            let settings = ToolPolicySettings { approval, labels, only_from };
             (name.as_str().into(), settings)
         });
         let tools: BTreeMap<_, _> =
@@ -177,6 +186,15 @@ fn timeout() -> Bounded<Duration> {
 
 fn port() -> Bounded<u16> {
     whole(1, u16::MAX.into())
+}
+
+/// The ways in which a tool may be called. An empty list would allow none of them.
+fn allowed_callers(scope: &mut Scope<'_, '_>, member: &Member<'_>) -> Option<Vec<CallPath>> {
+    let ways: Option<Vec<CallPath>> = scope.words(member);
+    if ways.as_ref().is_some_and(Vec::is_empty) {
+        scope.error(member, "is empty", "to deny every call, write `\"approval\": \"deny\"`");
+    }
+    ways
 }
 
 fn labels() -> Custom<LabelSet> {

@@ -6,6 +6,7 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use toolgate_mcp::{ErrorObject, JsonObject};
+use toolgate_policy::CallerFacts;
 
 use crate::{
     channel::ClientChannel,
@@ -123,8 +124,13 @@ pub(crate) fn claimed_name(info: &Value) -> String {
 const MAX_NAME_CHARACTERS: usize = 64;
 
 /// An identity that the transport established.
+///
+/// Two clients with one identity and different rights, such as the scopes of a token, are two.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct AuthenticatedClient(Arc<str>);
+pub struct AuthenticatedClient {
+    identity: Arc<str>,
+    facts: Arc<CallerFacts>,
+}
 
 /// The identities of tokens never have this form.
 const LOCAL: &str = "local";
@@ -137,23 +143,34 @@ impl AuthenticatedClient {
 
     /// Whether this is [`AuthenticatedClient::local`].
     pub fn is_local(&self) -> bool {
-        &*self.0 == LOCAL
+        &*self.identity == LOCAL
     }
 
     /// A client with this identity. The identity is not a secret.
     pub fn named(identity: &str) -> Self {
-        Self(identity.into())
+        Self { identity: identity.into(), facts: Arc::default() }
+    }
+
+    /// The same client, with what its credential says of it.
+    #[must_use]
+    pub fn with_facts(self, facts: CallerFacts) -> Self {
+        Self { facts: Arc::new(facts), ..self }
+    }
+
+    /// What its credential says of it.
+    pub fn facts(&self) -> &CallerFacts {
+        &self.facts
     }
 
     /// The identity.
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.identity
     }
 }
 
 impl fmt::Debug for AuthenticatedClient {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "AuthenticatedClient({})", self.0)
+        write!(formatter, "AuthenticatedClient({})", self.identity)
     }
 }
 

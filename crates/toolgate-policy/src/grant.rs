@@ -33,6 +33,10 @@ pub struct Grant {
     pub id: GrantId,
     /// How long the grant holds.
     pub scope: GrantScope,
+    /// The run that made the call. A grant for one call is used by that run alone, and a grant for a
+    /// call outside of runs by no run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<Arc<str>>,
     /// The authenticated caller that the grant belongs to. It does not cover other callers.
     pub caller: Arc<str>,
     /// The tool.
@@ -164,7 +168,8 @@ impl Grant {
     /// Whether the grant covers a call.
     pub fn covers(&self, request: &GrantRequest<'_>) -> bool {
         let in_scope = match &self.scope {
-            GrantScope::Once | GrantScope::Always => true,
+            GrantScope::Always => true,
+            GrantScope::Once => request.run == self.run.as_deref(),
             GrantScope::Run(run) => request.run == Some(&**run),
             GrantScope::Session(session) => request.session == Some(&**session),
         };

@@ -15,6 +15,7 @@
 
 mod annotations;
 mod argument;
+mod caller;
 pub mod definitions;
 mod explanation;
 mod flow;
@@ -31,6 +32,7 @@ pub use argument::{
     ArgumentConditions, ArgumentPath, ConditionAdvice, ConditionError, ConditionProblem,
     ConditionTextError, MAX_CONDITIONS, MAX_SEGMENTS, OPERATORS,
 };
+pub use caller::{CallPath, CallerCondition, CallerFacts};
 pub use explanation::{Decision, Explanation, FlowFinding, Ground, OverriddenRule, OverrideReason};
 pub use flow::{Contact, Evidence, Flow, FlowCondition};
 pub use grant::{

@@ -10,8 +10,9 @@ use crate::index::RuleIndex;
 use crate::pattern::{Closeness, CompiledNames};
 use crate::rule::ToolFacts;
 use crate::{
-    Annotations, Decision, Explanation, FindingsMode, Flow, FlowFinding, FlowMode, Ground, Hint,
-    LabelSet, Mode, NewTools, PolicySettings, Rule, ServerPolicy, Trust, Verdict,
+    Annotations, CallPath, CallerFacts, Decision, Explanation, FindingsMode, Flow, FlowFinding,
+    FlowMode, Ground, Hint, LabelSet, Mode, NewTools, PolicySettings, Rule, ServerPolicy, Trust,
+    Verdict,
 };
 
 /// The compiled rules. Copies share them.
@@ -199,14 +200,28 @@ impl ToolPolicy {
         self.repeatable
     }
 
-    /// Decides about a call with these arguments and this data.
+    /// Decides about a direct call with these arguments and this data, of a caller of whom nothing
+    /// is known.
     pub fn decide(&self, arguments: &Value, flow: &Flow) -> Decision {
-        let rule = self.calls.iter().find(|rule| applies(rule, arguments));
+        self.decide_for(&CallerFacts::default(), CallPath::Direct, arguments, flow)
+    }
+
+    /// Decides about a call of this caller.
+    pub fn decide_for(
+        &self,
+        caller: &CallerFacts,
+        from: CallPath,
+        arguments: &Value,
+        flow: &Flow,
+    ) -> Decision {
+        let applies = |rule: &Rule| applies(rule, caller, from, arguments);
+        let rule = self.calls.iter().find(|rule| applies(rule));
         let (verdict, ground) = match rule {
             Some(rule) => (rule.verdict, Ground::Rule(Arc::clone(rule))),
             None => (self.default.1, Ground::Mode(self.default.0)),
         };
-        let mut decision = Decision { verdict, ground, flows: self.findings(arguments, flow) };
+        let flows = self.findings(applies, flow);
+        let mut decision = Decision { verdict, ground, flows };
         decision.flows.retain(|finding| finding.rule.verdict != Verdict::Allow);
         // The strictest verdict decides; of equal ones the first, which is the most specific.
         for finding in &decision.flows {
@@ -216,7 +231,8 @@ impl ToolPolicy {
             }
         }
         if let Some(above) = &self.above {
-            let Decision { verdict, ground, flows } = above.decide(arguments, flow);
+            let Decision { verdict, ground, flows } =
+                above.decide_for(caller, from, arguments, flow);
             if verdict > decision.verdict {
                 (decision.verdict, decision.ground) = (verdict, ground);
             }
@@ -230,25 +246,39 @@ impl ToolPolicy {
 
     /// Like [`Self::decide`], with every rule that applies and why it did not decide.
     pub fn explain(&self, arguments: &Value, flow: &Flow) -> Explanation {
-        let calls = self.calls.iter().filter(|rule| applies(rule, arguments));
-        let flows = self.flows.iter().filter(|rule| {
-            applies(rule, arguments) && rule.flow.evidence(flow, self.flow_mode).is_some()
-        });
+        self.explain_for(&CallerFacts::default(), CallPath::Direct, arguments, flow)
+    }
+
+    /// Like [`Self::explain`], for a call of this caller.
+    pub fn explain_for(
+        &self,
+        caller: &CallerFacts,
+        from: CallPath,
+        arguments: &Value,
+        flow: &Flow,
+    ) -> Explanation {
+        let fits = |rule: &Rule| applies(rule, caller, from, arguments);
+        let calls = self.calls.iter().filter(|rule| fits(rule));
+        let flows = self
+            .flows
+            .iter()
+            .filter(|rule| fits(rule) && rule.flow.evidence(flow, self.flow_mode).is_some());
         let mut applied: Vec<Arc<Rule>> = calls.chain(flows).cloned().collect();
         if let Some(above) = &self.above {
-            let Explanation { decision, considered, .. } = above.explain(arguments, flow);
-            applied.extend(considered.into_iter().map(|one| one.rule));
-            if let Ground::Rule(rule) = decision.ground {
+            let explained = above.explain_for(caller, from, arguments, flow);
+            applied.extend(explained.considered.into_iter().map(|one| one.rule));
+            if let Ground::Rule(rule) = explained.decision.ground {
                 applied.push(rule);
             }
         }
-        Explanation::new(self.decide(arguments, flow), applied, arguments)
+        Explanation::new(self.decide_for(caller, from, arguments, flow), applied, arguments)
     }
 
     /// Whether every call is denied, whatever its arguments. Such a tool is not listed.
     pub fn is_hidden(&self) -> bool {
         let is_deny = |rule: &Arc<Rule>| rule.verdict == Verdict::Deny;
-        self.calls.iter().any(|rule| is_deny(rule) && rule.is_unconditional())
+        let denies = |from| self.calls.iter().any(|rule| is_deny(rule) && rule.is_whole(from));
+        denies(CallPath::Direct) && denies(CallPath::Script)
             || (self.default.1 == Verdict::Deny && self.calls.iter().all(is_deny))
             || self.above.as_ref().is_some_and(|above| above.is_hidden())
     }
@@ -265,13 +295,13 @@ impl ToolPolicy {
     }
 
     /// The rules about data that apply and are not overridden, the most specific first.
-    fn findings(&self, arguments: &Value, flow: &Flow) -> Vec<FlowFinding> {
+    fn findings(&self, applies: impl Fn(&Rule) -> bool, flow: &Flow) -> Vec<FlowFinding> {
         let mut found: Vec<FlowFinding> = Vec::new();
         for rule in &self.flows {
             if found.iter().any(|settled| settled.rule.flow.covers(rule.flow)) {
                 continue;
             }
-            if applies(rule, arguments)
+            if applies(rule)
                 && let Some(shown) = rule.flow.evidence(flow, self.flow_mode)
             {
                 let FlowEvidence { evidence, labels, origins } = shown;
@@ -282,6 +312,6 @@ impl ToolPolicy {
     }
 }
 
-fn applies(rule: &Rule, arguments: &Value) -> bool {
-    rule.arguments.apply(arguments, rule.verdict)
+fn applies(rule: &Rule, caller: &CallerFacts, from: CallPath, arguments: &Value) -> bool {
+    rule.caller.holds(caller, from) && rule.arguments.apply(arguments, rule.verdict)
 }

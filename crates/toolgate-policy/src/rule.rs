@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Annotations, ArgumentConditions, Claims, FlowCondition, Hint, Label, LabelSet, NamePattern,
-    ToolPattern, Verdict,
+    Annotations, ArgumentConditions, CallPath, CallerCondition, Claims, FlowCondition, Hint, Label,
+    LabelSet, NamePattern, ToolPattern, Verdict,
     pattern::{Closeness, CompiledNames, Naming},
 };
 
@@ -16,6 +16,8 @@ use crate::{
 pub struct Rule {
     /// The tools that the rule matches.
     pub target: RuleTarget,
+    /// The callers that the rule matches, and the way in which the call is made.
+    pub caller: CallerCondition,
     /// The conditions for the arguments.
     pub arguments: ArgumentConditions,
     /// The conditions for the data that the call carries.
@@ -115,6 +117,7 @@ impl Rule {
     pub fn new(target: RuleTarget, verdict: Verdict, origin: RuleOrigin) -> Self {
         Self {
             target,
+            caller: CallerCondition::default(),
             arguments: ArgumentConditions::default(),
             flow: FlowCondition::default(),
             verdict,
@@ -172,9 +175,18 @@ impl Rule {
         }
     }
 
+    /// Whether the rule matches every call of its tools that is made in this way.
+    pub(crate) fn is_whole(&self, from: CallPath) -> bool {
+        let caller = CallerCondition {
+            from: self.caller.from.filter(|it| *it != from),
+            ..self.caller.clone()
+        };
+        caller.is_empty() && self.arguments.is_empty() && self.flow.is_empty()
+    }
+
     /// Whether the rule has no conditions beside its target.
     pub(crate) fn is_unconditional(&self) -> bool {
-        self.arguments.is_empty() && self.flow.is_empty()
+        self.caller.is_empty() && self.arguments.is_empty() && self.flow.is_empty()
     }
 }
 
@@ -236,6 +248,7 @@ impl Rule {
     /// The calls that the rule matches, with the keys of the configuration.
     pub fn to_value(&self) -> Value {
         let mut value = self.target.to_map();
+        self.caller.add_to(&mut value);
         let mut when = Map::new();
         if !self.arguments.is_empty() {
             when.insert("arguments".to_owned(), self.arguments.to_value());
@@ -280,7 +293,7 @@ impl RuleTarget {
 impl fmt::Display for Rule {
     /// Displays the calls that the rule matches.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}", self.target)?;
+        write!(formatter, "{}{}", self.target, self.caller)?;
         if !self.arguments.is_empty() {
             write!(formatter, ", where {}", self.arguments)?;
         }

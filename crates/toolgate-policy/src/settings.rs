@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use toolgate_catalog::ServerName;
 
 use crate::{
-    Claims, FindingsMode, FlowMode, LabelSet, Mode, NamePattern, NewTools, PatternError, Rule,
-    RuleOrigin, RuleTarget, ToolPattern, Trust, Verdict,
+    CallPath, CallerCondition, Claims, FindingsMode, FlowMode, LabelSet, Mode, NamePattern,
+    NewTools, PatternError, Rule, RuleOrigin, RuleTarget, ToolPattern, Trust, Verdict,
 };
 
 /// How many rules a policy may have.
@@ -56,6 +56,8 @@ pub struct ToolPolicySettings {
     pub approval: Option<Verdict>,
     /// Its labels. They replace those of its server and those by pattern.
     pub labels: Option<LabelSet>,
+    /// The only way in which it may be called. `None` allows both.
+    pub only_from: Option<CallPath>,
 }
 
 impl RuleTarget {
@@ -119,21 +121,32 @@ impl PolicySettings {
     }
 
     /// All rules in the order in which a later rule overrides an equally specific earlier one: the
-    /// built-in ones, the approvals at tools, the rules of the policy.
+    /// built-in ones, the approvals and allowed callers at tools, the rules of the policy.
     pub(crate) fn all_rules(&mut self) -> Vec<Rule> {
         let mut rules: Vec<Rule> = Rule::built_in().into();
         for (server, settings) in &self.servers {
-            for (tool, verdict) in settings
-                .tools
-                .iter()
-                .filter_map(|(tool, settings)| Some((tool, settings.approval?)))
-            {
+            for (tool, of_tool) in &settings.tools {
                 let target = RuleTarget {
                     server: Some(NamePattern::Exactly(server.as_str().into())),
                     tool: Some(ToolPattern::own_name(tool)),
                     ..RuleTarget::default()
                 };
-                rules.push(Rule::new(target, verdict, approval_origin(server, settings, tool)));
+                let origin = |key: &str| origin(server, settings, tool, key);
+                if let Some(verdict) = of_tool.approval {
+                    rules.push(Rule::new(target.clone(), verdict, origin("approval")));
+                }
+                if let Some(only) = of_tool.only_from {
+                    let from = Some(only.other());
+                    let reason = match only {
+                        CallPath::Direct => "it may be called directly alone, not by a script",
+                        CallPath::Script => "it may be called by scripts alone: use `run_code`",
+                    };
+                    rules.push(Rule {
+                        caller: CallerCondition { from, ..CallerCondition::default() },
+                        reason: Some(reason.into()),
+                        ..Rule::new(target, Verdict::Deny, origin("allowedCallers"))
+                    });
+                }
             }
         }
         rules.append(&mut self.rules);
@@ -141,10 +154,11 @@ impl PolicySettings {
     }
 }
 
-fn approval_origin(server: &ServerName, settings: &ServerPolicy, tool: &str) -> RuleOrigin {
+/// Where a key of a tool is written.
+fn origin(server: &ServerName, settings: &ServerPolicy, tool: &str, key: &str) -> RuleOrigin {
     let (path, position) = match &settings.origin {
         Some(RuleOrigin::Configured { path, position }) => (path.to_string(), position.clone()),
         Some(RuleOrigin::BuiltIn(_)) | None => (format!("mcpServers.{server}"), None),
     };
-    RuleOrigin::Configured { path: format!("{path}.tools.{tool}.approval").into(), position }
+    RuleOrigin::Configured { path: format!("{path}.tools.{tool}.{key}").into(), position }
 }

@@ -314,6 +314,49 @@ async fn an_issuer_of_the_configuration_is_believed() {
 }
 
 #[tokio::test]
+async fn a_rule_names_its_caller() {
+    let issuer = Issuer::start().await.unwrap();
+    let resource = "https://tools.example.com/mcp";
+    let workplace = Workplace::new(&json!({
+        "mcpServers": { "far": entry(&Fixture::new("far").with_builtins([Builtin::Echo])) },
+        "toolSearch": { "enabled": false },
+        "gateway": { "oauth": { "issuer": issuer.url(), "resource": resource } },
+        "policy": { "default": "deny", "rules": [
+            { "tool": "far_echo", "caller": { "token": "ci-*" }, "verdict": "allow" },
+            { "tool": "far_echo", "caller": { "subject": "ada", "group": ["staff", "admin"] },
+              "verdict": "allow" },
+            { "tool": "far_echo", "caller": { "scope": "tools:suspended" }, "verdict": "deny" },
+        ] },
+    }));
+    let served = Served::start(&workplace, "127.0.0.1:0").await;
+    let signed = |claims: &[(&str, Value)]| {
+        let mut all = issuer.claims(resource);
+        for (key, value) in claims {
+            all[*key] = value.clone();
+        }
+        issuer.sign(&all).unwrap()
+    };
+    for (caller, credential, is_allowed) in [
+        ("a token", token(&workplace, &["--name", "ci-main"]).await, true),
+        ("another token", token(&workplace, &["--name", "laptop"]).await, false),
+        ("a subject in a group", signed(&[("groups", json!(["staff"]))]), true),
+        ("a subject in no group", signed(&[]), false),
+        ("another", signed(&[("groups", json!(["staff"])), ("sub", json!("eve"))]), false),
+        (
+            "a scope that is denied",
+            signed(&[("groups", json!(["staff"])), ("scope", json!("tools:suspended x"))]),
+            false,
+        ),
+    ] {
+        let params = json!({ "name": "far_echo", "arguments": { "message": "hello" } });
+        let request = served.request("tools/call", params).bearer_auth(&credential);
+        let answer = request.send().await.unwrap().text().await.unwrap();
+        assert_eq!(answer.contains("hello"), is_allowed, "{caller}: {answer}");
+        assert_eq!(answer.contains("the policy denies it"), !is_allowed, "{caller}: {answer}");
+    }
+}
+
+#[tokio::test]
 async fn a_clients_token_goes_no_further() {
     let fixture =
         Fixture::new("far").with_builtins([Builtin::Echo]).with_http(HttpOptions::default());

@@ -1,5 +1,6 @@
 //! The policy, approvals, grants, definitions and the record, from a shell.
 
+mod callers;
 #[cfg(unix)]
 mod changed;
 mod conditions;

@@ -291,6 +291,7 @@ fn toolgate_itself() {
                         Ask,
                     ),
                     labels: None,
+                    allowed_callers: [],
                 },
             },
             labels: {},

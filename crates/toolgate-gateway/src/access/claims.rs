@@ -1,10 +1,14 @@
 //! Verifies the signature and the claims of a JWT.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use jsonwebtoken::{Algorithm, DecodingKey, Header, Validation};
 use serde::Deserialize;
 use serde_json::Value;
+use toolgate_policy::CallerFacts;
 
 use crate::service::AuthenticatedClient;
 
@@ -50,6 +54,7 @@ struct TokenClaims {
     azp: Option<String>,
     scope: Option<Value>,
     scp: Option<Value>,
+    groups: Option<Value>,
     cnf: Option<Value>,
 }
 
@@ -112,24 +117,35 @@ pub(super) fn verify(
     if length > MAX_NAME_BYTES {
         return Err("the names in it are too long");
     }
-    let scopes = [claims.scope, claims.scp];
+    // `scope` is the claim of RFC 9068; some issuers use `scp`.
+    let scopes: Vec<Arc<str>> = [claims.scope, claims.scp].iter().flat_map(names).collect();
+    let has_scopes =
+        requirements.scopes.iter().all(|wanted| scopes.iter().any(|scope| **scope == **wanted));
+    let facts = CallerFacts {
+        subject: claims.sub.as_deref().map(Into::into),
+        scopes,
+        groups: names(&claims.groups),
+        ..CallerFacts::default()
+    };
     // The identity is JSON, so that two different identities never have the same text.
     let identity = serde_json::json!([claims.iss, claims.sub, client]);
     Ok(TokenIdentity {
-        caller: AuthenticatedClient::named(&format!("oauth {identity}")),
-        has_scopes: requirements.scopes.iter().all(|scope| contains_scope(&scopes, scope)),
+        caller: AuthenticatedClient::named(&format!("oauth {identity}")).with_facts(facts),
+        has_scopes,
         lifetime: lifetime(claims.exp),
         until: until(claims.exp),
     })
 }
 
-/// Whether one of the claims contains a scope. `scope` is the claim of RFC 9068; some issuers use `scp`.
-fn contains_scope(claims: &[Option<Value>], wanted: &str) -> bool {
-    claims.iter().flatten().any(|scopes| match scopes {
-        Value::String(text) => text.split(' ').any(|scope| scope == wanted),
-        Value::Array(list) => list.iter().any(|scope| scope.as_str() == Some(wanted)),
-        _ => false,
-    })
+/// The names in a claim: a text with blanks between them, or a list.
+fn names(claim: &Option<Value>) -> Vec<Arc<str>> {
+    match claim {
+        Some(Value::String(text)) => text.split(' ').map(Into::into).collect(),
+        Some(Value::Array(list)) => {
+            list.iter().filter_map(|name| Some(name.as_str()?.into())).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 fn lifetime(expires: f64) -> Duration {

@@ -21,6 +21,7 @@ use std::{
 
 use axum::http::{HeaderMap, StatusCode, header::AUTHORIZATION};
 use serde_json::Value;
+use toolgate_policy::CallerFacts;
 use toolgate_store::{AccessToken, AccessTokens, TokenHash};
 
 use self::{
@@ -131,7 +132,9 @@ impl AccessControl {
                 return Err(HttpError::new(StatusCode::FORBIDDEN, message));
             }
             let (name, hash) = (&record.name, record.hash.short());
+            let facts = CallerFacts { token: Some(name.as_str().into()), ..Default::default() };
             let caller = AuthenticatedClient::named(&format!("token {name} {hash}"));
+            let caller = caller.with_facts(facts);
             return Ok(GrantedAccess { caller, pass: AccessPass::Token(record.hash) });
         }
         let Some(issuer) = &self.issuer else { return Err(self.invalid_token(path, peer)) };

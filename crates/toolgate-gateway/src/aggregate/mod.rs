@@ -168,7 +168,8 @@ impl McpService for AggregateService {
 
 /// The broker's view of a client. A client that had to authenticate is not at this machine.
 fn caller_of(client: &ClientInfo) -> Caller {
-    let caller = Caller::model(client.caller.as_str()).calling_itself(&client.claimed_name());
+    let caller = Caller::model(client.caller.as_str()).with_facts(client.caller.facts().clone());
+    let caller = caller.calling_itself(&client.claimed_name());
     if client.caller.is_local() { caller } else { caller.remote() }
 }
 

@@ -82,8 +82,9 @@ impl PassthroughFactory {
 impl ServiceFactory for PassthroughFactory {
     fn open(&self, client: ClientInfo) -> BoxFuture<'_, Result<Arc<dyn McpService>, ErrorObject>> {
         Box::pin(async move {
-            let caller =
-                Caller::model(client.caller.as_str()).calling_itself(&client.claimed_name());
+            let caller = Caller::model(client.caller.as_str())
+                .with_facts(client.caller.facts().clone())
+                .calling_itself(&client.claimed_name());
             let router = Arc::new(MessageRouter::new(client.channel));
             let introduced = ConnectionClient {
                 info: client.info,

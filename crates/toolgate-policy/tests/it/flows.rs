@@ -86,6 +86,7 @@ fn a_person_is_told_of_every_concern_and_agrees_to_all_of_them() {
     let grant = |labels: LabelSet| Grant {
         id: GrantId("g".into()),
         scope: GrantScope::Always,
+        run: None,
         caller: "desk".into(),
         endpoint: Fingerprint::of(&json!("here")),
         tool: tool.clone(),

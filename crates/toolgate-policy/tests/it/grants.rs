@@ -18,6 +18,7 @@ fn grant(id: &str, scope: GrantScope) -> Grant {
     Grant {
         id: GrantId(id.into()),
         scope,
+        run: Some("run-1".into()),
         caller: "desk".into(),
         tool: tool(),
         endpoint: Fingerprint::of(&json!("here")),
@@ -61,6 +62,19 @@ fn scopes() {
     assert!(!covered(grant("a", GrantScope::Run("run-1".into())), &elsewhere));
     let other = ToolId::new("gitlab", "create_issue");
     assert!(!covered(grant("a", GrantScope::Always), &GrantRequest { tool: &other, ..asked }));
+}
+
+#[test]
+fn a_grant_for_one_call_is_used_by_that_run_alone() {
+    let (tool, arguments) = (tool(), json!({}));
+    let asked = request(&tool, &arguments);
+    let once = || grant("a", GrantScope::Once);
+    assert!(covered(once(), &asked));
+    assert!(!covered(once(), &GrantRequest { run: Some("run-2"), ..asked }));
+    assert!(!covered(once(), &GrantRequest { run: None, ..asked }));
+    let direct = || Grant { run: None, ..once() };
+    assert!(covered(direct(), &GrantRequest { run: None, ..asked }));
+    assert!(!covered(direct(), &asked));
 }
 
 #[test]
@@ -133,13 +147,13 @@ fn one_call_uses_up_what_was_for_one_call() {
     grants.add(grant("once", GrantScope::Once)).expect("there is room");
     grants.add(grant("run", GrantScope::Run("run-1".into()))).expect("there is room");
     let ask = decided(Verdict::Ask);
-    // The one that lasts goes first, so that the other is still there for the next run.
+    // The one that lasts goes first, so that the other is still there once that one is revoked.
     let by = |id: &str| Authorisation::Allowed(Some(GrantId(id.into())));
     assert_eq!(grants.authorise(&ask, &asked), by("run"));
     let next_run = GrantRequest { run: Some("run-2"), ..asked };
-    assert_eq!(grants.authorise(&ask, &next_run), by("once"));
     assert_eq!(grants.authorise(&ask, &next_run), Authorisation::Ask);
     assert!(grants.revoke(&GrantId("run".into())).is_some());
+    assert_eq!(grants.authorise(&ask, &asked), by("once"));
     assert_eq!(grants.authorise(&ask, &asked), Authorisation::Ask);
 }
 

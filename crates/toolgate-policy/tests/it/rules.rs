@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::json;
 use toolgate_catalog::{Catalog, CatalogServer, Definition, ToolId};
 use toolgate_policy::{
-    Annotations, Claims, Flow, Hint, Label, Mode, Policy, PolicySettings, Rule, RuleTarget,
-    ServerPolicy, ToolPolicySettings, Trust,
+    Annotations, CallPath, CallerCondition, Claims, Flow, Hint, Label, Mode, Policy,
+    PolicySettings, Rule, RuleTarget, ServerPolicy, ToolPolicySettings, Trust,
     Verdict::{self, Allow, Ask, Deny},
 };
 
@@ -95,7 +95,7 @@ fn an_approval_is_a_rule_for_one_tool_and_comes_first() {
     let approve = |approval, rules| {
         let tools = BTreeMap::from([(
             "create_issue".into(),
-            ToolPolicySettings { approval: Some(approval), labels: None },
+            ToolPolicySettings { approval: Some(approval), labels: None, only_from: None },
         )]);
         let server = ServerPolicy { tools, ..ServerPolicy::default() };
         let servers = BTreeMap::from([("github".into(), server)]);
@@ -158,13 +158,19 @@ fn what_can_never_be_called_is_hidden() {
     assert!(!hidden(Mode::Deny, vec![sometimes(Allow)]));
     assert!(!hidden(Mode::Deny, vec![rule(0, None, None, Ask)]));
     assert!(hidden(Mode::DenyWrites, vec![]));
+    let from = |from| {
+        let caller = CallerCondition { from: Some(from), ..CallerCondition::default() };
+        Rule { caller, ..rule(0, SERVER, None, Deny) }
+    };
+    assert!(!hidden(Mode::Allow, vec![from(CallPath::Direct)]));
+    assert!(hidden(Mode::Allow, vec![from(CallPath::Direct), from(CallPath::Script)]));
 }
 
 #[test]
 fn labels_come_from_the_tool_or_from_its_server_and_patterns() {
     let tools = BTreeMap::from([(
         "publish".into(),
-        ToolPolicySettings { approval: None, labels: Some(Label::Egress.into()) },
+        ToolPolicySettings { approval: None, labels: Some(Label::Egress.into()), only_from: None },
     )]);
     let server = ServerPolicy { labels: Label::Private.into(), tools, ..ServerPolicy::default() };
     let policy = Policy::new(PolicySettings {

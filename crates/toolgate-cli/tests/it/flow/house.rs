@@ -29,7 +29,7 @@ pub(super) async fn host(flow: FlowMode) -> Host {
     let both: LabelSet = [Label::Untrusted, Label::Egress].into_iter().collect();
     web_tools.tools.insert(
         "get".into(),
-        toolgate_policy::ToolPolicySettings { approval: None, labels: Some(both) },
+        toolgate_policy::ToolPolicySettings { approval: None, labels: Some(both), only_from: None },
     );
     for (fixture, labels) in &servers {
         let said = ServerPolicy { labels: *labels, ..ServerPolicy::default() };
