@@ -43,7 +43,7 @@ async fn an_approval_can_be_for_a_pattern_of_arguments() {
     Asked because of `mcpServers.kit.tools.counter.approval` (~/toolgate.json:1:16)
     --- stderr
     error: in `path=*.rs` the `*` stands where it has no meaning; write FOLDER/*, or NAME matches REGEX, or NAME host HOST
-      hint: the operators are equals, in, matches, anchored, prefix, under, less, greater, exists, host, subdomains
+      hint: the operators are equals, in, matches, anchored, prefix, argv, under, less, greater, exists, host, subdomains, schemes
     "#);
     insta::assert_snapshot!(approve(&["--for", "always", "--where", "path=docs/*"]).await, @r#"
     exit code 2
