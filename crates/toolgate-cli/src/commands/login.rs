@@ -46,6 +46,11 @@ pub(crate) async fn run(globals: &Globals, arguments: &Login) -> CommandResult {
     let started = authorizer.begin(&listener.redirect_uri(), &arguments.scope, &headers).await;
     bar.finish_and_clear();
     let pending = started?;
+    // Listens from before the URL is printed, so that Ctrl-C ends the command in one way.
+    let mut interrupted = std::pin::pin!(tokio::signal::ctrl_c());
+    if futures::poll!(&mut interrupted).is_ready() {
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
     print::note(format!("To log in at `{name}`, visit:"));
     print::line(pending.url());
     if arguments.no_browser {
@@ -58,7 +63,7 @@ pub(crate) async fn run(globals: &Globals, arguments: &Login) -> CommandResult {
         answer = listener.answer(&pending) => answer?,
         answer = pasted(&pending), if arguments.no_browser => answer,
         () = tokio::time::sleep(limit) => return Err(LoginError::TimedOut.into()),
-        _ = tokio::signal::ctrl_c() => return Ok(ExitCode::from(INTERRUPTED)),
+        _ = interrupted => return Ok(ExitCode::from(INTERRUPTED)),
     };
     pending.finish(&answer).await?;
     let state = authorizer.state().await?;

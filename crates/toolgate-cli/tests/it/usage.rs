@@ -150,7 +150,7 @@ async fn it_can_be_looked_at_and_erased() {
     --- stderr
     error: the argument '--all' cannot be used with '--server <NAME>'
 
-    Usage: toolgate usage erase --all
+    Usage: toolgate usage erase --all --config <FILE>
 
     For more information, try '--help'.
 
